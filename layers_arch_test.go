@@ -19,8 +19,6 @@ var x86Rooms = []string{"smp/arch/x86", "smp/arch/x86/native"}
 
 // x86Files are the exceptions of the rule arch, each with its reason.
 var x86Files = map[string]string{
-	"kprobes/jprobe.go":        "its trampoline and its copy of the stack are x86's: of editions before 4.15 only",
-	"kprobes/rethook.go":       "the trampoline's callback reads the registers that its code has saved",
 	"kprobes/rules/class.go":   "what the kernel's own decoder of x86 says of an opcode",
 	"kprobes/survey/survey.go": "which bytes the compilers of x86 pad with",
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -332,7 +333,7 @@ func (a *account) holds() {
 		a.b.idle(a.t, a.x)
 	}
 	held, listed := 0, bytes.Count(a.b.e.List(nil), []byte{'\n'})
-	if a.s.Return == ReturnGlobal {
+	if a.s.Return == era.ReturnGlobal {
 		listed-- // the trampoline's
 	}
 	for _, p := range a.probes {
@@ -383,10 +384,10 @@ func (a *account) ends(texts []code) {
 func accountSettings() (list []Settings) {
 	for _, ed := range rules.AllEditions() {
 		list = append(list, settingsOf(ed, false), settingsOf(ed, true))
-		for _, step := range []Step{StepInt3, StepDebug} {
-			for _, boost := range []Boost{BoostPrepare, BoostStepped} {
+		for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
+			for _, boost := range []era.Boost{era.BoostPrepare, era.BoostStepped} {
 				s := settingsOf(ed, false)
-				s.Step, s.Boost, s.ModuleRefs = step, boost, step == StepDebug
+				s.Step, s.Boost, s.ModuleRefs = step, boost, step == era.StepDebug
 				list = append(list, s)
 			}
 		}

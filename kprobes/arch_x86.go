@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -58,7 +59,7 @@ func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 		}
 		return 0
 	}
-	if e.s.Step == StepInt3 && b.stepping() && at == b.copy+arch.Addr(b.current.verdict.Len) {
+	if e.s.Step == era.StepInt3 && b.stepping() && at == b.copy+arch.Addr(b.current.verdict.Len) {
 		regs.IP = at
 		e.kprobePostProcess(x, b, regs)
 		return kpev.OwnerKprobe
@@ -86,7 +87,7 @@ func (e *Engine) removed(x kapi.Context, at arch.Addr) bool {
 // theirs as well. Context: interrupts off.
 func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 	b := e.kcb.This(x)
-	if e.s.Step != StepDebug || !b.stepping() {
+	if e.s.Step != era.StepDebug || !b.stepping() {
 		return 0
 	}
 	traced := b.old&x86.TF != 0
@@ -133,9 +134,9 @@ func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *a
 // for nobody's, and die of that.
 func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
 	switch e.s.Files {
-	case FilesFirst:
+	case era.FilesFirst:
 		return false
-	case FilesPlain:
+	case era.FilesPlain:
 		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverable), uint64(p.addr), 0)
 	default:
 		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverableBare), 0, 0)
@@ -188,7 +189,7 @@ func (b *kprobeCtlblk) resetCurrentKprobe(again bool) {
 // before anything else happens.
 func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *arch.Regs) {
 	keep := x86.IF
-	if e.s.Step == StepDebug {
+	if e.s.Step == era.StepDebug {
 		keep |= x86.TF
 	}
 	b.current, b.copy = p, s.at
@@ -202,7 +203,7 @@ func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *a
 	}
 	regs.Flags &^= x86.IF
 	regs.IP = s.at
-	if e.s.Step == StepDebug {
+	if e.s.Step == era.StepDebug {
 		regs.Flags |= x86.TF
 		if e.ownInt3(p) {
 			regs.IP = p.addr
@@ -216,7 +217,7 @@ func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *a
 func (e *Engine) kprobePostProcess(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs) {
 	p := b.current
 	x.Work(WorkResume, 1)
-	if e.s.Step == StepDebug {
+	if e.s.Step == era.StepDebug {
 		e.resumeExecution(x, b, p, regs)
 	} else {
 		regs.IP = p.addr + (regs.IP - b.copy)

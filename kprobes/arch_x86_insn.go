@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
@@ -23,7 +24,7 @@ const maxCopy = 16
 // aggr begins with a post_handler. Context: kprobe_mutex and text_mutex held.
 func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
 	p.boostable = e.boostable(p)
-	s, err := e.getInsnSlot(x, p, e.s.Boost == BoostPrepare && p.boostable && !post)
+	s, err := e.getInsnSlot(x, p, e.s.Boost == era.BoostPrepare && p.boostable && !post)
 	p.slot.Init(e.d.Cells, s)
 	return err
 }
@@ -33,16 +34,16 @@ func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
 // what changes the instruction pointer or the interrupt flag is emulated instead,
 // if it is that to the processor, too: for the kernel vpsubb is a call.
 func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, error) {
-	if e.s.Step == StepInt3 && !boosted {
+	if e.s.Step == era.StepInt3 && !boosted {
 		if emulates, errno := e.prepareEmulation(p); errno != nil || emulates {
 			return insnSlot{}, errno
 		}
 	}
 	s := insnSlot{size: p.verdict.Len, boosted: boosted}
 	switch {
-	case boosted || e.s.Boost == BoostStepped && p.boostable:
+	case boosted || e.s.Boost == era.BoostStepped && p.boostable:
 		s.size += jumpSize
-	case e.s.Step == StepInt3:
+	case e.s.Step == era.StepInt3:
 		s.size++
 	}
 	if e.copiesAll() {
@@ -60,7 +61,7 @@ func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, e
 		return insnSlot{}, EINVAL
 	case boosted:
 		buf = append(buf, back[:]...)
-	case e.s.Step == StepInt3:
+	case e.s.Step == era.StepInt3:
 		buf = append(buf, x86.Int3)
 	case e.copiesAll(): // what follows mov ss is stepped with it
 		buf = append(buf, p.orig[len(buf):maxCopy]...)
@@ -71,7 +72,7 @@ func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, e
 
 // copiesAll reports whether more than the instruction is copied.
 func (e *Engine) copiesAll() bool {
-	return e.s.Step == StepDebug && e.s.Kernel.Edition == rules.Edition26
+	return e.s.Step == era.StepDebug && e.s.Kernel.Edition == rules.Edition26
 }
 
 // before514 reports whether the rules are those of kernels that step by #DB.
@@ -79,7 +80,7 @@ func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514
 
 // ownInt3 reports whether what is probed is a breakpoint of somebody else's,
 // which only 2.6 takes: it is executed where it is.
-func (e *Engine) ownInt3(p *Aggr) bool { return e.s.Step == StepDebug && p.orig[0] == x86.Int3 }
+func (e *Engine) ownInt3(p *Aggr) bool { return e.s.Step == era.StepDebug && p.orig[0] == x86.Int3 }
 
 // prepareEmulation reports whether an aggr's instruction is emulated where the step is
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
@@ -113,4 +114,87 @@ func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
 	case s.at != 0:
 		e.d.Exec.Free(x, s.at, s.size, kpev.SlotMem)
 	}
+}
+
+// A boosted slot ends with a jump back behind the probed instruction, so that a
+// hit needs no step (spec 8.5): nobody comes back to the engine from it, the CPU
+// runs there with interrupts as they were, and it is let go like any kernel code.
+// So a boosted slot is free only when a grace period has passed since it could
+// last be reached; and a grace period of a preemptible build would not be enough.
+
+// boostable reports whether an aggr's slot may have a jump behind the copy: by
+// the build, and by the instruction, as the rules see it. Context: kprobe_mutex
+// held, the aggr's function loaded last.
+func (e *Engine) boostable(p *Aggr) bool {
+	return e.do.BoostEnabled(e) && e.do.CanBoost(e, p)
+}
+
+// stepsAll reports whether a boosted slot is stepped all the same: a
+// post_handler is there (with BoostPrepare one that joins takes the boost away), or
+// was when the pre_handlers ran.
+func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
+	if e.s.Boost != era.BoostStepped {
+		return false
+	}
+	if owes {
+		return true
+	}
+	for _, k := range p.probes.Look(x).probes {
+		if k.Post != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// boostStepped boosts a slot that was stepped for the first time (BoostStepped).
+// behind: control goes on behind the copy, so that a jump must be there; else the
+// copy goes where it should by itself. Other CPUs may be in the slot: they are
+// stepping, and see nothing of what is behind the copy. Who is sent there once the
+// slot is boosted comes by an IRET, and fetches anew.
+//
+//	step 1: the jump behind the copy
+//	step 2: from now on hits are not stepped
+//
+// A step that didn't end there, as an iteration of a string instruction, settles
+// it, too: the slot is never boosted. Context: #DB, interrupts off.
+func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, behind bool) {
+	p := b.current
+	s := p.slot.Look(x)
+	if e.s.Boost != era.BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || behind && !p.boostable {
+		return
+	}
+	from := s.at + arch.Addr(p.verdict.Len)
+	settled := behind && regs.IP != from
+	if behind && !settled {
+		back, _ := x86.JumpRel32(from, p.addr+arch.Addr(p.verdict.Len)) // in reach: getInsnSlot has checked
+		e.d.Text.Write(x, from, back[:])
+	}
+	p.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
+}
+
+// unboost gives an aggr whose slot is boosted for good one that is stepped: a
+// post_handler is about to join, and from the boosted one nobody comes back to
+// run it. Context: kprobe_mutex held; may sleep.
+//
+//	step 1: make the other slot
+//	step 2: from now on hits go there; wait for those that are in the old one
+//	step 3: free that
+func (e *Engine) unboost(x kapi.Context, p *Aggr) error {
+	old := p.slot.Peek()
+	if e.s.Boost != era.BoostPrepare || !old.boosted {
+		return nil
+	}
+	e.d.Text.Mutex().Lock(x)
+	f, _ := e.d.Symbols.Lookup(p.addr)
+	e.loadFunction(f, e.d.Symbols.Kind(p.addr), e.recoverProbedInstruction(x, f))
+	next, err := e.getInsnSlot(x, p, false)
+	e.d.Text.Mutex().Unlock(x)
+	if err != nil {
+		return err
+	}
+	p.slot.Store(x, next)
+	e.do.Synchronize(e, x)
+	e.freeInsnSlot(x, old)
+	return nil
 }

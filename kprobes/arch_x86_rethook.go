@@ -3,6 +3,8 @@ package kprobes
 import (
 	"encoding/binary"
 
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -53,10 +55,10 @@ func (e *Engine) renewReturns() {
 	e.d.Tasks.OnUnwind(t.onUnwind)
 	t.buckets = t.buckets[:0]
 	switch e.s.Return {
-	case ReturnGlobal:
+	case era.ReturnGlobal:
 		t.global = e.d.Locks.NewSpinlock("kretprobe_lock", true)
 		e.addBuckets(func() kapi.Spinlock { return t.global })
-	case ReturnHashed:
+	case era.ReturnHashed:
 		e.addBuckets(func() kapi.Spinlock { return e.d.Locks.NewSpinlock("kretprobe_table_lock", true) })
 	}
 	e.renewJprobes()
@@ -81,7 +83,7 @@ func (e *Engine) addBuckets(lock func() kapi.Spinlock) {
 func (t *retState) linkTrampoline(e *Engine) {
 	call := e.d.Bind.Bind("trampoline_handler", t.onTramp)
 	buf := t.code[:0]
-	if e.s.Return == ReturnGlobal {
+	if e.s.Return == era.ReturnGlobal {
 		buf = append(buf, x86.Int3) // its probe was registered at boot
 	} else {
 		if e.s.Unwind {
@@ -120,7 +122,7 @@ func (e *Engine) readyReturns(x kapi.Context) {
 			t.calls[i].Init(e.d.Cells, nil)
 		}
 	}
-	if e.s.Return == ReturnGlobal {
+	if e.s.Return == era.ReturnGlobal {
 		e.archInitKprobes(x)
 	}
 }
@@ -149,4 +151,49 @@ func (e *Engine) trampolineAggr() *Aggr {
 	t := &e.ret
 	t.nopAggr = Aggr{addr: t.trampoline}
 	return &t.nopAggr
+}
+
+// archPrepareKretprobe keeps the return address in the instance, and puts the trampoline's in its
+// place.
+func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
+	ri.frame = x86.SP(regs)
+	word, _ := x.Memory().Load(ri.frame, 8)
+	ri.RetAddr = arch.Addr(word)
+	e.do.ReplaceReturn(e, x, regs)
+	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
+}
+
+func (e *Engine) replaceReturn(x kapi.Context, regs *arch.Regs) {
+	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
+	x.Memory().Store(x86.SP(regs), 8, uint64(e.ret.trampoline))
+}
+
+// rethookTrampolineCallback is what the code of the trampoline calls: rsi points to the saved
+// registers. The stub goes on to the address that it puts where they have sp, or
+// where the stub has left room for it. Context: interrupts as they were.
+func (e *Engine) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
+	image := arch.Addr(cpu.R[x86.RSI])
+	x.PreemptDisable()
+	t := &e.ret.regs[x.CPU()]
+	regs := &t.regs[t.depth]
+	t.depth++
+	x86.LoadPtRegs(x.Memory(), image, regs)
+	slot := image + x86.PtSP
+	if e.s.Unwind {
+		slot = x86.SP(regs)
+		regs.R[x86.RSP] += 8
+	}
+	regs.IP = e.ret.trampoline
+	to := e.rethookTrampolineHandler(x, regs, x86.SP(regs)-8)
+	x86.StorePtGeneral(x.Memory(), image, regs)
+	x.Memory().Store(slot, 8, uint64(to))
+	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
+	t.depth--
+	x.PreemptEnable()
+}
+
+// trampolineProbeHandler is the pre_handler of the probe on the trampoline (2.6).
+func (e *Engine) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+	regs.IP = e.rethookTrampolineHandler(x, regs, x86.SP(regs)-8)
+	return 1
 }

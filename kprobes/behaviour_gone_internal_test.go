@@ -72,8 +72,8 @@ func TestBehaviourGone(t *testing.T) {
 	for _, real := range []struct {
 		name string
 		k    rules.Kernel
-		ed   Edition
-	}{{"k61", rules.K61, Edition65}, {"k612", rules.K612, Edition69}} {
+		ed   rules.Edition
+	}{{"k61", rules.K61, rules.Edition65}, {"k612", rules.K612, rules.Edition69}} {
 		s := settingsOf(real.ed, true)
 		s.Kernel = real.k
 		s.Kernel.IBT = false // the functions of these tests don't begin with endbr64

@@ -421,8 +421,8 @@ func TestBehaviour(t *testing.T) {
 	for _, real := range []struct {
 		name string
 		k    rules.Kernel
-		ed   Edition
-	}{{"k61", rules.K61, Edition65}, {"k612", rules.K612, Edition69}} {
+		ed   rules.Edition
+	}{{"k61", rules.K61, rules.Edition65}, {"k612", rules.K612, rules.Edition69}} {
 		s := settingsOf(real.ed, true)
 		s.Kernel = real.k
 		for _, q := range behaviours {

@@ -3,6 +3,7 @@ package kprobes
 import (
 	"fmt"
 
+	"kpsim/kprobes/era"
 	"kpsim/smp/kapi"
 )
 
@@ -71,7 +72,7 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 	if t.ready.ID() == id {
 		return "whether there were return probes"
 	}
-	if p := &t.nopAggr; t.ready.Peek() && e.s.Return == ReturnGlobal {
+	if p := &t.nopAggr; t.ready.Peek() && e.s.Return == era.ReturnGlobal {
 		switch id {
 		case p.probes.ID(), p.armed.ID(), p.optimized.ID(), p.slot.ID(), t.nop.missed.ID(), t.nop.disabled.ID():
 			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.missed.ID())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -26,14 +27,10 @@ func probeType(k *Kprobe) byte {
 	return 'k'
 }
 
-// chainOf is the chain of the kernel's hash table that an address is in: the list
-// goes through them in order (hash_ptr, 6 bits; the other ratio since 4.7).
+// chainOf is the chain of the kernel's hash table that an address is in. List goes
+// through the chains in order (hash_ptr, 6 bits).
 func (e *Engine) chainOf(addr arch.Addr) uint64 {
-	const ratio, ratioUntil46 = 0x61c8864680b583eb, 0x9e37fffffffc0001
-	if e.s.Files == FilesFirst {
-		return uint64(addr) * ratioUntil46 >> (64 - 6)
-	}
-	return uint64(addr) * ratio >> (64 - 6)
+	return uint64(addr) * golden(e.s.Kernel.Edition) >> (64 - 6)
 }
 
 // List appends kprobes/list (spec 7.1): a line a probe, the aggrs by their
@@ -46,7 +43,7 @@ func (e *Engine) List(buf []byte) []byte {
 			listed = append(listed, p)
 		}
 	}
-	if e.s.Return == ReturnGlobal { // the probe on the trampoline is there from boot
+	if e.s.Return == era.ReturnGlobal { // the probe on the trampoline is there from boot
 		boot := &Aggr{addr: e.ret.trampoline}
 		boot.probes.Set(&probeList{probes: []*Kprobe{{}}})
 		listed = append(listed, boot)
@@ -74,12 +71,12 @@ func (e *Engine) ReportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
 	case known:
 		module := cmp.Or(e.do.ListedModule(f.Module), " ")
 		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, p.addr-f.Addr, module)
-	case e.s.Files == FilesFirst || e.s.Files == FilesPlain:
+	case e.s.Files == era.FilesFirst || e.s.Files == era.FilesPlain:
 		buf = fmt.Appendf(buf, "%016x", p.addr)
 	default:
 		buf = fmt.Appendf(buf, "%#x", p.addr)
 	}
-	if e.s.Files == FilesFirst {
+	if e.s.Files == era.FilesFirst {
 		return append(buf, '\n')
 	}
 	buf = append(buf, ' ')
@@ -101,7 +98,7 @@ func (e *Engine) ReportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
 }
 
 // HasBlacklist reports whether there is the file kprobes/blacklist (3.16 and later).
-func (e *Engine) HasBlacklist() bool { return e.s.Files != FilesFirst }
+func (e *Engine) HasBlacklist() bool { return e.s.Files != era.FilesFirst }
 
 // Blacklist appends kprobes/blacklist: a line a function that refuses probes.
 // Context: as List.
@@ -187,7 +184,7 @@ func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
 	switch {
 	case ok:
 		e.SetArmed(x, on)
-	case e.s.Files != FilesFirst:
+	case e.s.Files != era.FilesFirst:
 		return EINVAL
 	}
 	return nil
@@ -206,7 +203,7 @@ func (e *Engine) parseEnabled(s string) (on, ok bool) {
 	case 'n', 'N', '0':
 		return false, true
 	}
-	if e.s.Files != FilesBool {
+	if e.s.Files != era.FilesBool {
 		return false, false
 	}
 	switch s[0] {
@@ -229,7 +226,7 @@ func digit(on bool) string {
 
 // printk logs a line, as the kernel does.
 func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
-	if e.s.Files == FilesBool {
+	if e.s.Files == era.FilesBool {
 		line |= kpev.Prefixed
 	}
 	x.Emit(kpev.Printk, uint64(line), a, b)
@@ -237,7 +234,7 @@ func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
 
 // line chooses between the words of kernels until 5.15 and of those since.
 func (e *Engine) line(was, is kpev.Line) kpev.Line {
-	if e.s.Files == FilesBool {
+	if e.s.Files == era.FilesBool {
 		return is
 	}
 	return was

@@ -10,6 +10,7 @@ import (
 
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -149,11 +150,11 @@ func (l *listing) String() string { return strings.Join(l.lines, "\n") + "\n" }
 type recording struct {
 	name       string
 	text, gone string
-	ed         Edition
+	ed         rules.Edition
 	ibt        bool
 }
 
-var recordings = []recording{{"k61", listK61, goneK61, Edition65, false}, {"k612", listK612, goneK612, Edition69, true}}
+var recordings = []recording{{"k61", listK61, goneK61, rules.Edition65, false}, {"k612", listK612, goneK612, rules.Edition69, true}}
 
 // TestListGone: probes whose module is unloaded are [GONE] and have no symbol, and
 // stay listed until they are unregistered; [FTRACE] stays with them.
@@ -279,7 +280,7 @@ func TestEnabledRecorded(t *testing.T) {
 // TestChainOf: the old hash was written as shifts and sums (until 4.6); of the new one
 // the recorded order says enough.
 func TestChainOf(t *testing.T) {
-	e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: FilesFirst}}}
+	e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: era.FilesFirst}}}
 	for i := range uint64(1000) {
 		at := 0xffffffff81000000 + i*i*37
 		sum := at
@@ -327,11 +328,11 @@ func TestListOrder(t *testing.T) {
 // TestListFormats: the line of a probe with a symbol and without, in each generation.
 func TestListFormats(t *testing.T) {
 	at := arch.Addr(0xffffffffc02c7040)
-	for files, want := range map[Files][3]string{
-		FilesBool:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
-		FilesChar:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
-		FilesPlain: {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  ffffffffc02c7040 [GONE]\n"},
-		FilesFirst: {"ffffffffc02c7040  k  f+0x0   \n", "ffffffffc02c7040  k  f+0x0  m\n", "ffffffffc02c7040  k  ffffffffc02c7040\n"},
+	for files, want := range map[era.Files][3]string{
+		era.FilesBool:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
+		era.FilesChar:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
+		era.FilesPlain: {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  ffffffffc02c7040 [GONE]\n"},
+		era.FilesFirst: {"ffffffffc02c7040  k  f+0x0   \n", "ffffffffc02c7040  k  f+0x0  m\n", "ffffffffc02c7040  k  ffffffffc02c7040\n"},
 	} {
 		for i, f := range []kapi.Function{{Name: "f", Addr: at, Size: 8}, {Name: "f", Addr: at, Size: 8, Module: "m"}, {Name: "g", Addr: at + 8, Size: 8}} {
 			s := repaired
@@ -391,7 +392,7 @@ func TestTruth(t *testing.T) {
 		{"on\n", "1", "-"}, {"off\n", "0", "-"}, {"On\n", "1", "-"}, {"OFF\n", "0", "-"}, {"o\n", "-", "-"}, {"t\n", "1", "-"}, {"False\n", "0", "-"},
 		{"abc\n", "-", "-"}, {"2\n", "-", "-"}, {"\n", "-", "-"}, {"", "-", "-"}, {"00\n", "0", "0"}, {"01\n", "0", "0"}, {"0 1\n", "0", "0"}, {"-1\n", "-", "-"}, {"yes\n", "1", "1"}, {"no\n", "0", "0"},
 	} {
-		for files, want := range map[Files]string{FilesBool: w.now, FilesChar: w.was, FilesPlain: w.was, FilesFirst: w.was} {
+		for files, want := range map[era.Files]string{era.FilesBool: w.now, era.FilesChar: w.was, era.FilesPlain: w.was, era.FilesFirst: w.was} {
 			e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: files}}}
 			got := "-"
 			if on, ok := e.ParseEnabled(w.s); ok {

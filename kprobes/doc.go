@@ -43,9 +43,9 @@
 // back enabled; a symbol is absent if it is empty; unregistering tells what wasn't
 // registered. Routines that are Go and not text have no symbols to be probed by.
 //
-// A hit goes its way through arch_x86.go (breakpoint, handlers, the end of the step),
-// arch_x86_resume.go (what a copy leaves wrong), arch_x86_boost.go (copies that aren't
-// stepped), arch_x86_insn.go (where copies are) and arch_x86_fault.go:
+// The path of a hit is in arch_x86.go (breakpoint, handlers, end of the step),
+// arch_x86_resume.go (what is wrong after a step of a copy, and faults) and
+// arch_x86_insn.go (the copies, and which of them run without a step):
 //
 //	hit ─► pre_handlers ─┬─ optimized: the detour's copy, and done
 //	                     ├─ boosted: the slot's copy and its jump, and done
@@ -55,7 +55,7 @@
 //
 // Return probes (kretprobe.go) follow a call by an instance, which keeps the return
 // address while the trampoline's stands in its place. The generations differ in
-// where free instances are (kretprobe_pool.go, freelist.go, objpool.go) and where
+// where free instances are (kretprobe_pool.go, objpool.go) and where
 // those in use (rethook.go):
 //
 //	generation  free instances        calls in flight        handlers run      after unregister

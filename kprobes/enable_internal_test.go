@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 )
 
@@ -24,7 +25,7 @@ func TestEnableLost(t *testing.T) {
 		{"can be optimized", victim, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := settingsOf(Edition69, true)
+			set := settingsOf(rules.Edition69, true)
 			breakSteps(&set, "enable-lost")
 			newBench(t, set, []code{victim, short}, func(b *bench, x *smp.Ctx) {
 				hits := 0

@@ -5,6 +5,8 @@ import (
 
 	"kpsim/engine"
 	"kpsim/engine/ftrace"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -12,6 +14,14 @@ import (
 
 // Deps are the kernel services that the engine stands on.
 type Deps = engine.Deps
+
+// Settings are what an engine is made with: its configuration and edition, and
+// what is broken on purpose.
+type Settings struct {
+	era.Settings
+	Steps *Steps // nil: Linux; mutants wrap some
+	_     struct{}
+}
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
@@ -116,9 +126,9 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	e.initFtraceOps()
 }
 
-// golden is what addresses are multiplied by to find their chains: a prime of few ones
-// until 4.6, which is poor of addresses that lie 4096 bytes apart; the golden ratio since
-// (GOLDEN_RATIO_PRIME_64, GOLDEN_RATIO_64 of include/linux/hash.h).
+// golden returns the factor of the hash table's function. Until 4.6 it is a prime with
+// few bits set, which spreads addresses 4096 bytes apart badly; since 4.7 it is the
+// golden ratio (GOLDEN_RATIO_PRIME_64, GOLDEN_RATIO_64 of include/linux/hash.h).
 func golden(e rules.Edition) uint64 {
 	if e == rules.Edition26 {
 		return 0x9e37fffffffc0001
@@ -173,3 +183,34 @@ func (e *Engine) Disarmed() bool { return e.disarmed }
 
 // Trampoline is where the text begins that return addresses are replaced with.
 func (e *Engine) Trampoline() arch.Addr { return e.ret.trampoline }
+
+// Points returns how many aggrs the run has had. Context: as StateOf.
+func (e *Engine) Points() int { return len(e.aggrs) }
+
+// StateOf returns the words of a State event of aggr i, of 0 to Points()-1: where
+// it is, bits, where its detour is. ok false: it is freed, or taken out and about to
+// be, so that what stands there is another's. Context: kprobe_mutex held, or nothing
+// running.
+func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
+	p := e.aggrs[i]
+	if p.freed || p.list == nil && p.Unused() && !p.armed.Peek() {
+		return 0, 0, 0, false
+	}
+	flag := func(bit uint64, on bool) {
+		if on {
+			bits |= bit
+		}
+	}
+	flag(kpev.StateArmed, p.armed.Peek())
+	flag(kpev.StateJumped, p.jumped)
+	flag(kpev.StateOptimized, p.optimized.Peek())
+	flag(kpev.StateOptimizing, p.list == &e.optimizing)
+	flag(kpev.StateUnoptimizing, p.list == &e.unoptimizing)
+	flag(kpev.StateFreeing, p.list == &e.freeing)
+	flag(kpev.StateGone, p.gone)
+	flag(kpev.StateFtrace, p.verdict.Ftrace)
+	return uint64(p.addr), bits, uint64(p.detour.addr), true
+}
+
+// Registered reports whether a probe is registered. Context: as StateOf.
+func (k *Kprobe) Registered() bool { return k.aggr != nil }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -26,12 +27,12 @@ func steppings() (all []stepping) {
 		s.Kernel.Optprobes = false
 		all = append(all, stepping{name, s})
 	}
-	for _, ed := range []Edition{Edition26, Edition415, Edition514, Edition69} { // the others step as 5.14 does
+	for _, ed := range []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514, rules.Edition69} { // the others step as 5.14 does
 		add(ed.String(), settingsOf(ed, true))
 		add(ed.String()+", no preemption", settingsOf(ed, false))
 	}
-	i386 := settingsOf(Edition26, false)
-	i386.Boost = BoostStepped
+	i386 := settingsOf(rules.Edition26, false)
+	i386.Boost = era.BoostStepped
 	add("2.6, boosted", i386)
 	return all
 }
@@ -62,8 +63,8 @@ func TestExecSteps(t *testing.T) {
 				}
 			})
 			require.Equal(t, smp.Passed, b.run(new(sched.Default)), "%v", b.m.Refusal())
-			require.Equal(t, way.s.Step == StepInt3, emulated > 0)
-			require.Equal(t, !way.s.Kernel.Preemption && way.s.Boost != BoostNever, boosted > 0)
+			require.Equal(t, way.s.Step == era.StepInt3, emulated > 0)
+			require.Equal(t, !way.s.Kernel.Preemption && way.s.Boost != era.BoostNever, boosted > 0)
 			require.Greater(t, stepped, 100)
 		})
 	}
@@ -152,7 +153,7 @@ func TestMaskedStep(t *testing.T) {
 			var next []arch.Addr
 			k := &Kprobe{Addr: f.at + 2, Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) { next = append(next, r.IP-f.at) }}
 			err := b.e.Register(x, k)
-			if ed != Edition26 {
+			if ed != rules.Edition26 {
 				require.Equal(t, EINVAL, err)
 				return
 			}

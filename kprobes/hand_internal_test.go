@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -14,7 +15,7 @@ import (
 
 // withFaults are settings in which probes have fault handlers, for each step.
 func withFaults() (list []Settings) {
-	for _, step := range []Step{StepInt3, StepDebug} {
+	for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
 		s := repaired
 		s.Step, s.FaultHandlers, s.Kernel.Optprobes = step, true, false
 		list = append(list, s)
@@ -151,7 +152,7 @@ func TestEditionLacks(t *testing.T) {
 			require.NoError(t, b.e.Register(x, faulty))
 			callWith(x, victim.at, 7)
 			want := 0
-			if ed <= Edition415 {
+			if ed <= rules.Edition415 {
 				want = 2
 			}
 			require.Equal(t, want, asked, "%v", ed)
@@ -163,7 +164,7 @@ func TestEditionLacks(t *testing.T) {
 // TestJprobeLast: a jprobe goes elsewhere, so that the probes beside it run first,
 // whenever they came (spec 3.2).
 func TestJprobeLast(t *testing.T) {
-	s := settingsOf(Edition26, true)
+	s := settingsOf(rules.Edition26, true)
 	newBench(t, s, jCodes, func(b *bench, x *smp.Ctx) {
 		hits := [2]int{}
 		require.NoError(t, b.e.Register(x, counting(sums.at, &hits[0])))

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -133,7 +134,7 @@ func (e *Engine) RegisterRets(x kapi.Context, rs []*Kretprobe) error {
 // registerKretprobe is RegisterRet with kprobe_mutex held. That r is registered already
 // is found out before anything of it is touched (R54).
 func (e *Engine) registerKretprobe(x kapi.Context, r *Kretprobe) error {
-	if e.s.Return == ReturnGlobal && (r.Entry != nil || r.DataSize != 0) {
+	if e.s.Return == era.ReturnGlobal && (r.Entry != nil || r.DataSize != 0) {
 		return EOPNOTSUPP
 	}
 	if err := e.kprobeOnFuncEntry(x, &r.Kprobe); err != nil {

@@ -1,13 +1,14 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/kapi"
 )
 
 // listed reports whether calls in flight are in lists of their tasks' own
 // (5.11 and later); until then they are in a table, under locks.
-func (e *Engine) listed() bool { return e.s.Return <= ReturnFreelist }
+func (e *Engine) listed() bool { return e.s.Return <= era.ReturnFreelist }
 
 // fillPool makes all instances of a new holder free.
 func (e *Engine) fillPool(h *holder) {
@@ -17,9 +18,9 @@ func (e *Engine) fillPool(h *holder) {
 	// unregister, which finds no free instance to count, looks at it after that (K7).
 	h.refs.Init(cells, len(h.all)+e.do.HolderOwnRefs())
 	switch e.s.Return {
-	case ReturnObjpool:
+	case era.ReturnObjpool:
 		e.objpoolInit(h)
-	case ReturnRethook, ReturnFreelist:
+	case era.ReturnRethook, era.ReturnFreelist:
 		h.head.Init(cells, nil)
 		for _, ri := range h.all {
 			ri.next.Init(cells, h.head.Peek())
@@ -32,7 +33,7 @@ func (e *Engine) fillPool(h *holder) {
 		for _, ri := range h.all {
 			h.free.Fill(ri)
 		}
-		if e.s.Return == ReturnHashed {
+		if e.s.Return == era.ReturnHashed {
 			h.lock = e.d.Locks.NewSpinlock("kretprobe.lock", true)
 		}
 	}
@@ -42,10 +43,10 @@ func (e *Engine) fillPool(h *holder) {
 // return probe is about to be gone. Context: preemption off.
 func (e *Engine) rethookTryGet(x kapi.Context, h *holder) (ri *Instance) {
 	switch {
-	case e.s.Return == ReturnFreelist:
+	case e.s.Return == era.ReturnFreelist:
 		ri = freelistGet(x, h)
 	case !h.live.Load(x):
-	case e.s.Return == ReturnRethook:
+	case e.s.Return == era.ReturnRethook:
 		ri = freelistGet(x, h)
 	default:
 		ri = objpoolPop(x, h)
@@ -67,7 +68,7 @@ func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 	switch {
 	case !h.live.Load(x):
 		e.d.RCU.Call(x, (*instanceHead)(ri))
-	case e.s.Return == ReturnObjpool:
+	case e.s.Return == era.ReturnObjpool:
 		objpoolPush(x, h, ri)
 	default:
 		freelistAdd(x, h, ri)
@@ -126,7 +127,7 @@ func (e *Engine) rethookFree(x kapi.Context, h *holder) {
 		return // theirs comes after it: cleanupRpInst
 	}
 	h.live.Store(x, false)
-	if e.s.Return != ReturnFreelist { // rethook_free
+	if e.s.Return != era.ReturnFreelist { // rethook_free
 		e.d.RCU.Call(x, (*holderHead)(h))
 	}
 }
@@ -160,10 +161,10 @@ func (h *holder) drain(by kapi.Emitter, n int) {
 // flight is nobody's from now on. Context: may sleep; nothing held.
 func (e *Engine) cleanupRpInst(x kapi.Context, h *holder) {
 	switch e.s.Return {
-	case ReturnObjpool, ReturnRethook: // the rethook's own callback does it
-	case ReturnFreelist:
+	case era.ReturnObjpool, era.ReturnRethook: // the rethook's own callback does it
+	case era.ReturnFreelist:
 		h.drain(x, e.do.HolderOwnRefs())
-	case ReturnHashed:
+	case era.ReturnHashed:
 		for i := range e.ret.buckets {
 			b := &e.ret.buckets[i]
 			b.lock.Lock(x)
@@ -175,7 +176,7 @@ func (e *Engine) cleanupRpInst(x kapi.Context, h *holder) {
 			b.lock.Unlock(x)
 		}
 		e.freeList(x, h)
-	case ReturnGlobal:
+	case era.ReturnGlobal:
 		e.ret.global.Lock(x)
 		for range len(h.used.Peek()) {
 			ri := h.used.At(x, 0)
@@ -192,4 +193,66 @@ func (e *Engine) freeList(x kapi.Context, h *holder) {
 	for _, ri := range h.free.Peek() {
 		ri.free(x)
 	}
+}
+
+// The lock-free list of free instances (5.11 to 6.6): a stack whose elements are
+// counted while somebody looks at them, so that one isn't put back, and its link
+// rewritten, while another CPU is about to take its neighbour by that link. An
+// element's count is 1 for being on the list and 1 for each CPU that looks; the
+// highest bit says that it is to be put on the list by whoever is the last to
+// look. (The algorithm is Cameron Desrochers', public since 2014.)
+
+// toList is that bit.
+const toList = 1 << 31
+
+// freelistAdd puts an instance on the list, or leaves that to who looks at it.
+func freelistAdd(x kapi.Context, h *holder, ri *Instance) {
+	if addRefs(x, ri, toList) == toList {
+		freelistPut(x, h, ri)
+	}
+}
+
+// freelistPut puts an instance on the list at which nobody looks. Each time round
+// another CPU has changed the list in between.
+func freelistPut(x kapi.Context, h *holder, ri *Instance) {
+	for {
+		first := h.head.Load(x)
+		ri.next.Store(x, first)
+		ri.refs.Store(x, 1)
+		if h.head.Swap(x, first, ri) || addRefs(x, ri, toList-1) != toList {
+			return
+		}
+	}
+}
+
+// freelistGet takes the first instance of the list; nil: it is empty. Each time
+// round another CPU has changed the list in between.
+func freelistGet(x kapi.Context, h *holder) *Instance {
+	for {
+		ri := h.head.Load(x)
+		if ri == nil {
+			return nil
+		}
+		refs := ri.refs.Load(x)
+		ri.look(x)
+		if refs&^toList == 0 || !ri.refs.Swap(x, refs, refs+1) {
+			continue
+		}
+		if h.head.Swap(x, ri, ri.next.Load(x)) {
+			ri.look(x)
+			addRefs(x, ri, ^uint32(1)) // ours and the list's
+			return ri
+		}
+		if addRefs(x, ri, ^uint32(0)) == toList {
+			freelistPut(x, h, ri)
+		}
+	}
+}
+
+// addRefs adds to an instance's count atomically and returns the sum (point).
+func addRefs(x kapi.Context, ri *Instance, d uint32) uint32 {
+	x.Access(ri.refs.ID(), kapi.Write)
+	sum := ri.refs.Peek() + d
+	ri.refs.Set(sum)
+	return sum
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -212,12 +213,12 @@ func TestRetStorm(t *testing.T) {
 func TestRetStormFinds(t *testing.T) {
 	for _, m := range []struct {
 		name string
-		in   []Edition
+		in   []rules.Edition
 		row  string
 	}{
 		{"no-grace", every[1:], "no-grace"},
 		{"no-flush", every, "no-flush"},
-		{"holder-refs", []Edition{Edition514}, "holder-refs"},
+		{"holder-refs", []rules.Edition{rules.Edition514}, "holder-refs"},
 	} {
 		for _, ed := range m.in {
 			t.Run(m.name+"/"+ed.String(), func(t *testing.T) {
@@ -300,7 +301,7 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 // keeps turns, doesn't.
 func TestPushInterrupted(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
-		set := settingsOf(Edition69, true)
+		set := settingsOf(rules.Edition69, true)
 		if kernels {
 			breakSteps(&set, "objpool-last")
 		}

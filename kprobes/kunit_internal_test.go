@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -24,7 +25,7 @@ import (
 // what is wrong with fail; the schedule's number is told with it.
 type kunit struct {
 	name string
-	in   []Edition                // nil: all
+	in   []rules.Edition          // nil: all
 	more []code                   // functions beside the targets
 	boot func(c *kcase, b *bench) // makes more of the machine; nil: nothing
 	wire func(c *kcase, d *Deps)  // and in each run, before there is an engine
@@ -35,7 +36,7 @@ type kunit struct {
 // A kcase is a case in one schedule.
 type kcase struct {
 	e     *Engine
-	ed    Edition
+	ed    rules.Edition
 	alone bool        // nobody else registers probes
 	task  kapi.TaskID // that runs it
 	wrong string
@@ -119,7 +120,7 @@ var kunits = []kunit{
 		c.call(x, target, 7)
 		equal(c, 0, pre, "what an unregistered probe saw")
 	}},
-	{name: "kprobes", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
+	{name: "kprobes", in: since(rules.Edition415), run: func(c *kcase, x kapi.Context) {
 		var pre, post [2]int
 		ks := make([]*Kprobe, 2)
 		for i, f := range []code{target, target2} {
@@ -203,7 +204,7 @@ func playAll(t *testing.T, units []kunit) {
 func (u *kunit) codes() []code { return append([]code{target, target2, target3}, u.more...) }
 
 // play runs a case in so many schedules.
-func (u *kunit) play(t *testing.T, ed Edition, preemption bool) {
+func (u *kunit) play(t *testing.T, ed rules.Edition, preemption bool) {
 	c := &kcase{ed: ed}
 	caller := func(_ *bench, x *smp.Ctx) {
 		for _, f := range []code{target, target2, target3} {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -30,7 +31,7 @@ var kunitRets = []kunit{
 	{name: "kretprobe", run: func(c *kcase, x kapi.Context) {
 		var entered, returned uint64
 		r := &Kretprobe{Kprobe: Kprobe{Addr: target.at}, Maxactive: 8}
-		private := c.ed != Edition26
+		private := c.ed != rules.Edition26
 		if private {
 			r.DataSize = 8
 			r.Entry = func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
@@ -62,7 +63,7 @@ var kunitRets = []kunit{
 		equal(c, 9+0x11, returned, "what the return handler saw")
 		equal(c, 0, r.Missed(), "nmissed")
 	}},
-	{name: "kretprobes", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
+	{name: "kretprobes", in: since(rules.Edition415), run: func(c *kcase, x kapi.Context) {
 		var got [2]uint64
 		rs := make([]*Kretprobe, 2)
 		for i, f := range []code{target, target2} {
@@ -150,7 +151,7 @@ func (c *kcase) trace(x kapi.Context, regs *arch.Regs, want ...arch.Addr) {
 
 // kunitJs are the cases with jprobes, which the kernel's tests had until 4.18.
 var kunitJs = []kunit{
-	{name: "jprobe", in: []Edition{Edition26}, run: func(c *kcase, x kapi.Context) {
+	{name: "jprobe", in: []rules.Edition{rules.Edition26}, run: func(c *kcase, x kapi.Context) {
 		var arg uint64
 		j := &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: func(x kapi.Context, _ *Jprobe, regs *arch.Regs) {
 			c.atomic(x, "a jprobe's handler")
@@ -164,7 +165,7 @@ var kunitJs = []kunit{
 		c.ok(c.e.UnregisterJ(x, j), "unregister")
 		equal(c, 6, arg, "the argument")
 	}},
-	{name: "jprobes", in: []Edition{Edition26}, run: func(c *kcase, x kapi.Context) {
+	{name: "jprobes", in: []rules.Edition{rules.Edition26}, run: func(c *kcase, x kapi.Context) {
 		var args [2]uint64
 		js := make([]*Jprobe, 2)
 		for i, f := range []code{target, target2} {

@@ -1,6 +1,9 @@
 package kprobes
 
-import "kpsim/smp/kapi"
+import (
+	"kpsim/kprobes/era"
+	"kpsim/smp/kapi"
+)
 
 // Which locks are held while, by era (study of kernels, 1.6). Under kprobe_mutex
 // an order has
@@ -15,24 +18,24 @@ import "kpsim/smp/kapi"
 // lockRun takes what a whole run of the optimizer holds. Context: kprobe_mutex held.
 func (e *Engine) lockRun(x kapi.Context) {
 	switch e.s.Order {
-	case OrderText:
+	case era.OrderText:
 		e.do.LockText(e, x)
-	case OrderModule:
+	case era.OrderModule:
 		e.d.Hotplug.ReadLock(x)
 		e.lockModules(x)
-	case OrderStep:
+	case era.OrderStep:
 		e.lockModules(x)
 	}
 }
 
 func (e *Engine) unlockRun(x kapi.Context) {
 	switch e.s.Order {
-	case OrderText:
+	case era.OrderText:
 		e.unlockText(x)
-	case OrderModule:
+	case era.OrderModule:
 		e.unlockModules(x)
 		e.d.Hotplug.ReadUnlock(x)
-	case OrderStep:
+	case era.OrderStep:
 		e.unlockModules(x)
 	}
 }
@@ -40,20 +43,20 @@ func (e *Engine) unlockRun(x kapi.Context) {
 // lockStep takes what a step that writes text holds besides.
 func (e *Engine) lockStep(x kapi.Context) {
 	switch e.s.Order {
-	case OrderText:
-	case OrderModule:
+	case era.OrderText:
+	case era.OrderModule:
 		e.d.Text.Mutex().Lock(x)
-	case OrderStep:
+	case era.OrderStep:
 		e.do.LockText(e, x)
 	}
 }
 
 func (e *Engine) unlockStep(x kapi.Context) {
 	switch e.s.Order {
-	case OrderText:
-	case OrderModule:
+	case era.OrderText:
+	case era.OrderModule:
 		e.d.Text.Mutex().Unlock(x)
-	case OrderStep:
+	case era.OrderStep:
 		e.unlockText(x)
 	}
 }

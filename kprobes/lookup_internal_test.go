@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -18,8 +19,8 @@ import (
 // the newest to their own; somebody else's breakpoint to the end.
 func TestLookups(t *testing.T) {
 	const n = 400
-	for _, ed := range []Edition{Edition26, Edition69} {
-		golden := map[Edition]uint64{Edition26: 0x9e37fffffffc0001, Edition69: 0x61c8864680b583eb}[ed]
+	for _, ed := range []rules.Edition{rules.Edition26, rules.Edition69} {
+		golden := map[rules.Edition]uint64{rules.Edition26: 0x9e37fffffffc0001, rules.Edition69: 0x61c8864680b583eb}[ed]
 		chain := func(at arch.Addr) uint64 { return uint64(at) * golden >> 58 }
 		var d debugger
 		var tally [sim.MaxCPUs]cycles.Tally
@@ -58,7 +59,7 @@ func TestLookups(t *testing.T) {
 			require.Equal(t, [2]uint64{1, want}, [2]uint64{*lookups, *nodes})
 		})
 		for i, c := range probed {
-			if i%2 == 0 && ed != Edition26 {
+			if i%2 == 0 && ed != rules.Edition26 {
 				b.ftrace.AddSite(c.at)
 			}
 		}

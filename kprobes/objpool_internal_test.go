@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -52,7 +53,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 			b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 		}
 	}
-	set := settingsOf(Edition69, true)
+	set := settingsOf(rules.Edition69, true)
 	breakSteps(&set, "objpool-last")
 	p.b = bootBench(t, set, retCodes, func(b *bench) {
 		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))

@@ -1,9 +1,9 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -16,7 +16,7 @@ func (e *Engine) preHandlerKretprobe(x kapi.Context, k *Kprobe, regs *arch.Regs)
 	case r.holder == nil: // with NoGrace, which doesn't wait for who has found it
 	case e.listed():
 		e.rethookEnter(x, r, regs)
-	case e.s.Return == ReturnHashed:
+	case e.s.Return == era.ReturnHashed:
 		e.kretprobeEnterHashed(x, r, regs)
 	default:
 		e.kretprobeEnterGlobal(x, r, regs)
@@ -129,57 +129,11 @@ func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.R
 	return e.do.CallEntryHandler(x, r, ri, regs) == 0
 }
 
-// archPrepareKretprobe keeps the return address in the instance, and puts the trampoline's in its
-// place.
-func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
-	ri.frame = x86.SP(regs)
-	word, _ := x.Memory().Load(ri.frame, 8)
-	ri.RetAddr = arch.Addr(word)
-	e.do.ReplaceReturn(e, x, regs)
-	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
-}
-
-func (e *Engine) replaceReturn(x kapi.Context, regs *arch.Regs) {
-	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
-	x.Memory().Store(x86.SP(regs), 8, uint64(e.ret.trampoline))
-}
-
-// rethookTrampolineCallback is what the code of the trampoline calls: rsi points to the saved
-// registers. The stub goes on to the address that it puts where they have sp, or
-// where the stub has left room for it. Context: interrupts as they were.
-func (e *Engine) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
-	image := arch.Addr(cpu.R[x86.RSI])
-	x.PreemptDisable()
-	t := &e.ret.regs[x.CPU()]
-	regs := &t.regs[t.depth]
-	t.depth++
-	x86.LoadPtRegs(x.Memory(), image, regs)
-	slot := image + x86.PtSP
-	if e.s.Unwind {
-		slot = x86.SP(regs)
-		regs.R[x86.RSP] += 8
-	}
-	regs.IP = e.ret.trampoline
-	to := e.rethookTrampolineHandler(x, regs)
-	x86.StorePtGeneral(x.Memory(), image, regs)
-	x.Memory().Store(slot, 8, uint64(to))
-	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
-	t.depth--
-	x.PreemptEnable()
-}
-
-// trampolineProbeHandler is the pre_handler of the probe on the trampoline (2.6).
-func (e *Engine) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-	regs.IP = e.rethookTrampolineHandler(x, regs)
-	return 1
-}
-
-// rethookTrampolineHandler runs the handlers of the call that returns, and says where to. regs.SP is
-// as the caller will have it. If no call is known that returns so the kernel dies
-// (spec 2.8). Context: preemption off.
-func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs) arch.Addr {
+// rethookTrampolineHandler runs the handlers of the call that returns from a frame, and
+// returns the address to go on at. The stack pointer in regs is the caller's. If no
+// call in flight has that frame the kernel dies (spec 2.8). Context: preemption off.
+func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, frame arch.Addr) arch.Addr {
 	to := arch.Addr(0)
-	frame := x86.SP(regs) - 8
 	if e.listed() {
 		to = e.rethookReturn(x, regs, frame)
 	} else {
@@ -264,7 +218,7 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	b := e.bucket(x)
 	was := busy{}
-	if e.s.Return == ReturnHashed { // the other's trampoline is a probe
+	if e.s.Return == era.ReturnHashed { // the other's trampoline is a probe
 		was = e.kprobeBusyBegin(x, &e.ret.busyAggr)
 	}
 	b.lock.Lock(x)
@@ -292,7 +246,7 @@ func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame ar
 	}
 	b.lock.Unlock(x)
 	freeAll(x, empty)
-	if e.s.Return == ReturnHashed {
+	if e.s.Return == era.ReturnHashed {
 		e.kprobeBusyEnd(x, was)
 	}
 	return to
@@ -310,7 +264,7 @@ func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *
 	case ri.gone:
 		ri.below = empty
 		return ri
-	case e.s.Return == ReturnHashed:
+	case e.s.Return == era.ReturnHashed:
 		h.lock.Lock(x)
 		h.free.Push(x, ri)
 		h.lock.Unlock(x)
@@ -363,7 +317,7 @@ func (e *Engine) kprobeBusyEnd(x kapi.Context, was busy) { e.kcb.This(x).busy = 
 // lost says that a return comes to the trampoline of which nothing is known, and
 // whose call was expected.
 func (e *Engine) lost(x kapi.Context) {
-	if e.s.Return == ReturnFreelist {
+	if e.s.Return == era.ReturnFreelist {
 		x.Emit(kpev.Printk, uint64(kpev.LineRetLost), 0, 0)
 		return
 	}

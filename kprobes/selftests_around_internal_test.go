@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"kpsim/engine/ftrace"
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -47,7 +48,7 @@ var selftestsAround = []kunit{
 		equal(c, 1+0x55, c.call(x, f, 1), "the result")
 		equal(c, 1, hits, "hits")
 		m := &c.k.Modules
-		if c.ed == Edition26 { // it is held
+		if c.ed == rules.Edition26 { // it is held
 			equal(c, kernel.ModuleEAGAIN, m.Unload(x.(*smp.Ctx), c.module), "unloading what is probed")
 			c.ok(c.e.Unregister(x, k), "unregister")
 			equal(c, 0, m.Unload(x.(*smp.Ctx), c.module), "unloading")
@@ -69,7 +70,7 @@ var selftestsAround = []kunit{
 	}},
 	// kprobe_ftrace.tc: a probe at a function's entry and a function tracer, each of
 	// which is on or off, in all four ways: each sees calls if it is on.
-	{name: "kprobe_ftrace", in: since(Edition415), more: []code{fentered}, boot: func(_ *kcase, b *bench) {
+	{name: "kprobe_ftrace", in: since(rules.Edition415), more: []code{fentered}, boot: func(_ *kcase, b *bench) {
 		b.ftrace.AddSite(fentered.at)
 	}, wire: func(c *kcase, d *Deps) {
 		c.tracer = tracing{ops: d.Ftrace.NewOps("function", c.traced, 0)}

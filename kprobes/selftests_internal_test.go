@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -27,7 +28,7 @@ var selftests = []kunit{
 	// multiple_kprobes.tc: 256 text symbols are probed at +5; all are enabled,
 	// disabled and removed. In kernel 5.3 it found that text_poke_bp's handler used
 	// a vector that was gone (R26).
-	{name: "multiple_kprobes", in: since(Edition415), more: many, less: 10, run: func(c *kcase, x kapi.Context) {
+	{name: "multiple_kprobes", in: since(rules.Edition415), more: many, less: 10, run: func(c *kcase, x kapi.Context) {
 		hits := 0
 		var ks []*Kprobe
 		for _, f := range many {
@@ -70,9 +71,9 @@ var selftests = []kunit{
 			{"", -3, target.at + 3, nil},
 			{"", 0, 0, EINVAL},
 			{target.name, 0, target.at, EINVAL},
-			{target.name, 0x4000, 0, map[bool]error{true: EINVAL, false: ENOENT}[c.ed < Edition514]},
-			{"nobody", 0, 0, map[bool]error{true: EINVAL, false: ENOENT}[c.ed == Edition26]},
-			{target.name, 1, 0, map[bool]error{false: EILSEQ}[c.ed == Edition26]},
+			{target.name, 0x4000, 0, map[bool]error{true: EINVAL, false: ENOENT}[c.ed < rules.Edition514]},
+			{"nobody", 0, 0, map[bool]error{true: EINVAL, false: ENOENT}[c.ed == rules.Edition26]},
+			{target.name, 1, 0, map[bool]error{false: EILSEQ}[c.ed == rules.Edition26]},
 		} {
 			k := &Kprobe{Symbol: p.symbol, Offset: p.offset, Addr: p.addr}
 			err := c.e.Register(x, k)
@@ -110,7 +111,7 @@ var selftests = []kunit{
 	}},
 	// kprobe_opt_types.tc, the part that looks at [OPTIMIZED], and that the hits are
 	// the same before, meanwhile and after.
-	{name: "opt_types", in: since(Edition415), run: func(c *kcase, x kapi.Context) {
+	{name: "opt_types", in: since(rules.Edition415), run: func(c *kcase, x kapi.Context) {
 		hits := 0
 		k := &Kprobe{Addr: target.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			hits += c.mine(x)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
@@ -23,7 +24,7 @@ import (
 // TestRepUnboosted: a string instruction that a step doesn't end is never boosted: it
 // hits once an iteration for good (spec 1.15, 8.5).
 func TestRepUnboosted(t *testing.T) {
-	s := settingsOf(Edition415, false)
+	s := settingsOf(rules.Edition415, false)
 	s.Kernel.Optprobes = false
 	newBench(t, s, []code{repeats}, func(b *bench, x *smp.Ctx) {
 		hits := 0
@@ -39,7 +40,7 @@ func TestRepUnboosted(t *testing.T) {
 // boosted once it was stepped; not under CONFIG_PREEMPTION.
 func TestBoostElsewhere(t *testing.T) {
 	for _, full := range []bool{false, true} {
-		s := settingsOf(Edition415, full)
+		s := settingsOf(rules.Edition415, full)
 		s.Kernel.Optprobes = false
 		c := new(trapped)
 		b := newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
@@ -63,7 +64,7 @@ func TestBoostElsewhere(t *testing.T) {
 // TestBoostedMeanwhile: a CPU whose first step boosts the slot, and others that come
 // to it then.
 func TestBoostedMeanwhile(t *testing.T) {
-	s := settingsOf(Edition415, false)
+	s := settingsOf(rules.Edition415, false)
 	s.Kernel.Optprobes = false
 	var ready kapi.Var[int]
 	calls := func(_ *bench, x *smp.Ctx) {
@@ -87,7 +88,7 @@ func TestBoostedMeanwhile(t *testing.T) {
 
 // TestWholeCopy: 2.6 copies 16 bytes, so that what follows mov ss is stepped with it.
 func TestWholeCopy(t *testing.T) {
-	newBench(t, settingsOf(Edition26, true), []code{watched}, func(b *bench, x *smp.Ctx) {
+	newBench(t, settingsOf(rules.Edition26, true), []code{watched}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at + 1}))
 		var now [16]byte
 		b.k.Text.Read(x, b.e.aggrs[0].slot.Peek().at, now[:])
@@ -119,7 +120,7 @@ func TestOutOfReach(t *testing.T) {
 			s := settingsOf(ed, full)
 			b := newBench(t, s, []code{calls, victim}, func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: calls.at + 10}), "%v", ed)
-				if !full && s.Boost != BoostNever {
+				if !full && s.Boost != era.BoostNever {
 					require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: victim.at}), "%v", ed)
 				}
 				require.Zero(t, out, "%v", ed)
@@ -134,8 +135,8 @@ func TestOutOfReach(t *testing.T) {
 // TestInt3OfOld: rules of kernels that step by #DB let everything be stepped; where
 // the step is by int3 all the same, what that can't do is refused.
 func TestInt3OfOld(t *testing.T) {
-	s := settingsOf(Edition415, true)
-	s.Step = StepInt3
+	s := settingsOf(rules.Edition415, true)
+	s.Step = era.StepInt3
 	at := smp.TextBase + 0x700
 	var codes []code
 	for i, c := range []struct {
@@ -232,7 +233,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 // was looked at before.
 func TestCut(t *testing.T) {
 	cut := code{name: "cut", at: smp.TextBase + 0x8000 - 2, bytes: []byte{0x90, 0xc3}}
-	newBench(t, settingsOf(Edition26, true), []code{watched, cut}, func(b *bench, x *smp.Ctx) {
+	newBench(t, settingsOf(rules.Edition26, true), []code{watched, cut}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at}))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: cut.at}))
 		var now [16]byte
@@ -275,7 +276,7 @@ func TestGoesElsewhere(t *testing.T) {
 								continue // within an instruction
 							}
 							if b.e.Register(x, k) != nil {
-								require.True(t, ed >= Edition514 && f.bytes[0] == 0xff && f.bytes[1]&0xf == 5, "%v, %s+%d", ed, f.name, off)
+								require.True(t, ed >= rules.Edition514 && f.bytes[0] == 0xff && f.bytes[1]&0xf == 5, "%v, %s+%d", ed, f.name, off)
 								continue
 							}
 							for n := 1; n <= 3; n++ {
@@ -314,14 +315,14 @@ func TestNewPoint(t *testing.T) {
 func TestListTrampoline(t *testing.T) {
 	for _, ed := range rules.AllEditions() {
 		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, _ *smp.Ctx) {
-			require.Equal(t, ed != Edition26, b.e.HasBlacklist())
+			require.Equal(t, ed != rules.Edition26, b.e.HasBlacklist())
 			chains := uint64(0)
 			for at := victim.at; at < victim.at+1000; at++ {
 				chains = max(chains, b.e.chainOf(at)+1)
 			}
 			require.EqualValues(t, 64, chains)
 			list := string(b.e.List(nil))
-			if ed != Edition26 {
+			if ed != rules.Edition26 {
 				require.Empty(t, list)
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -138,7 +139,7 @@ var spec1 = []specRule{
 		},
 	},
 	{
-		rule: "1.8", says: "a disabled one is left out", in: since(Edition415),
+		rule: "1.8", says: "a disabled one is left out", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "run-disabled", row: "run-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -204,7 +205,7 @@ var spec1 = []specRule{
 		},
 	},
 	{
-		rule: "1.10", says: "a detour's handlers run with preemption off and interrupts as they were", in: []Edition{Edition415, Edition514, Edition65, Edition69, EditionDocumented},
+		rule: "1.10", says: "a detour's handlers run with preemption off and interrupts as they were", in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69, rules.EditionDocumented},
 		mutants: []specMutant{{name: "irqs-off", do: func(s *Settings) { s.DetourIRQsOff = true }}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -223,7 +224,7 @@ var spec1 = []specRule{
 		},
 	},
 	{
-		rule: "1.11", says: "what is missed counts for each probe at the address, disabled ones too", in: since(Edition415),
+		rule: "1.11", says: "what is missed counts for each probe at the address, disabled ones too", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "missed-enabled", row: "missed-enabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {

@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -182,10 +184,10 @@ var spec2 = []specRule{
 	{
 		rule: "2.1", says: "the trampoline is a nop under a probe in 2.6, code later",
 		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) {
-			if s.Return == ReturnGlobal {
-				s.Return = ReturnHashed
+			if s.Return == era.ReturnGlobal {
+				s.Return = era.ReturnHashed
 			} else {
-				s.Return = ReturnGlobal
+				s.Return = era.ReturnGlobal
 			}
 		}}},
 		holds: func(t *specT) {
@@ -194,10 +196,10 @@ var spec2 = []specRule{
 				require.NoError(t, b.e.RegisterRet(x, r))
 				at := b.k.Stub("kretprobe_trampoline")
 				_, probed := b.e.table.Get(x, at)
-				require.Equal(t, t.Edition == Edition26, probed)
+				require.Equal(t, t.Edition == rules.Edition26, probed)
 				var now [1]byte
 				b.k.Text.Read(x, at, now[:])
-				require.Equal(t, t.Edition == Edition26, now[0] == x86.Int3)
+				require.Equal(t, t.Edition == rules.Edition26, now[0] == x86.Int3)
 				require.EqualValues(t, 10, called(x, victim, 7))
 			}))
 		},
@@ -212,7 +214,7 @@ var spec2 = []specRule{
 					for _, ask := range []int{0, -1, 1, 4097} {
 						want := ask
 						if ask <= 0 {
-							if want = 10; t.Edition < Edition65 && !preemption {
+							if want = 10; t.Edition < rules.Edition65 && !preemption {
 								want = 2
 							}
 						}
@@ -261,7 +263,7 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				entries, returns := 0, 0
 				r := retAt(recurs, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })
-				if t.Edition != Edition26 {
+				if t.Edition != rules.Edition26 {
 					r.Entry = func(kapi.Context, *Instance, *arch.Regs) int { entries++; return 0 }
 				}
 				r.Maxactive = 3
@@ -283,7 +285,7 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "2.4", says: "entry_handler: the return is followed if it returns 0", in: since(Edition415),
+		rule: "2.4", says: "entry_handler: the return is followed if it returns 0", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "entry-ignored", row: "entry-ignored"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -309,8 +311,8 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "6.1", says: "2.6 has no entry_handler and no data_size", in: []Edition{Edition26},
-		mutants: []specMutant{{name: "later-generation", do: func(s *Settings) { s.Return = ReturnHashed }}},
+		rule: "6.1", says: "2.6 has no entry_handler and no data_size", in: []rules.Edition{rules.Edition26},
+		mutants: []specMutant{{name: "later-generation", do: func(s *Settings) { s.Return = era.ReturnHashed }}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				r := retAt(victim, nil)
@@ -322,7 +324,7 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "2.5", says: "private data of each instance", in: since(Edition415),
+		rule: "2.5", says: "private data of each instance", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "one-data", row: "one-data"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -344,7 +346,7 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "2.5", says: "how much of it there may be", in: since(Edition415),
+		rule: "2.5", says: "how much of it there may be", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "other-limit", do: func(s *Settings) { s.DataMax = 4096 - s.DataMax }}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -353,7 +355,7 @@ var spec2 = []specRule{
 				require.NoError(t, b.e.RegisterRet(x, r))
 				require.NoError(t, b.e.UnregisterRet(x, r))
 				r.DataSize = 100_000
-				if t.Edition >= Edition65 {
+				if t.Edition >= rules.Edition65 {
 					require.Equal(t, E2BIG, b.e.RegisterRet(x, r))
 				} else {
 					require.NoError(t, b.e.RegisterRet(x, r))
@@ -426,9 +428,9 @@ var spec2 = []specRule{
 				}}))
 				called(x, asks, 0)
 				inside, handler := []arch.Addr{tramp, tramp}, []arch.Addr{tramp}
-				if t.Edition >= Edition65 { // asks was called by no text
+				if t.Edition >= rules.Edition65 { // asks was called by no text
 					inside, handler = []arch.Addr{asks.at + 6, 0}, []arch.Addr{asks.at + 6, 0}
-				} else if t.Edition != Edition26 { // where the return address was lie saved registers
+				} else if t.Edition != rules.Edition26 { // where the return address was lie saved registers
 					handler = handler[:1]
 				}
 				require.Len(t, traces, 2)
@@ -459,9 +461,9 @@ var spec2 = []specRule{
 			require.Equal(t, smp.Refused, b.run(new(sched.Default)))
 			want := "rethook: Return address not found! Maybe there is a bug in the kernel"
 			switch t.Edition {
-			case Edition26, Edition415:
+			case rules.Edition26, rules.Edition415:
 				want = "kretprobe BUG!: Processing kretprobe 500 @ ffffffff81000500"
-			case Edition514:
+			case rules.Edition514:
 				want = "Oops! Kretprobe fails to find correct return address."
 			}
 			require.Equal(t, printed{want}, lines)
@@ -541,7 +543,7 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "2.9", says: "behind an endbr64 is the entry", in: since(Edition65),
+		rule: "2.9", says: "behind an endbr64 is the entry", in: since(rules.Edition65),
 		mutants: []specMutant{{name: "no-ibt", row: "no-ibt"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.IBT = true
@@ -607,10 +609,10 @@ var spec2 = []specRule{
 	{
 		rule: "1.10", says: "return handlers: preemption off, interrupts off until 5.10 and as they were later",
 		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) {
-			if s.Return >= ReturnHashed {
-				s.Return = ReturnFreelist
+			if s.Return >= era.ReturnHashed {
+				s.Return = era.ReturnFreelist
 			} else {
-				s.Return = ReturnHashed
+				s.Return = era.ReturnHashed
 			}
 		}}},
 		holds: func(t *specT) {
@@ -618,11 +620,11 @@ var spec2 = []specRule{
 				returns := 0
 				r := retAt(victim, func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
 					returns++
-					require.Equal(t, t.Edition >= Edition514, x.(*smp.Ctx).Open(), "interrupts on")
+					require.Equal(t, t.Edition >= rules.Edition514, x.(*smp.Ctx).Open(), "interrupts on")
 					require.Greater(t, x.(*smp.Ctx).Thread().PreemptCount()+x.(*smp.Ctx).Thread().Traps(), 0)
 					return 0
 				})
-				if t.Edition != Edition26 {
+				if t.Edition != rules.Edition26 {
 					r.Entry = func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
 						require.False(t, x.(*smp.Ctx).Open(), "a breakpoint's")
 						return 0
@@ -637,7 +639,7 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "6.4", says: "arrays of return probes", in: since(Edition415),
+		rule: "6.4", says: "arrays of return probes", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
@@ -653,7 +655,7 @@ var spec2 = []specRule{
 		},
 	},
 	{
-		rule: "6.6", says: "a return probe that is disabled, and enabled again", in: since(Edition415),
+		rule: "6.6", says: "a return probe that is disabled, and enabled again", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {

@@ -3,6 +3,7 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -42,7 +43,7 @@ var (
 // spec3 is section 3 of the specification: jprobes.
 var spec3 = []specRule{
 	{
-		rule: "3.1", says: "the entry's changes of registers and stack are undone", in: []Edition{Edition26},
+		rule: "3.1", says: "the entry's changes of registers and stack are undone", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{
 			{name: "no-stack-copy", row: "no-stack-copy"},
 			{name: "no-regs-copy", row: "no-regs-copy"},
@@ -67,7 +68,7 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.1", says: "arguments in registers and on the stack, 64 bytes of it kept", in: []Edition{Edition26},
+		rule: "3.1", says: "arguments in registers and on the stack, 64 bytes of it kept", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-stack-copy", row: "no-stack-copy"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
@@ -90,7 +91,7 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.1", says: "at a function's first instruction", in: []Edition{Edition26},
+		rule: "3.1", says: "at a function's first instruction", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
@@ -100,7 +101,7 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.2", says: "one jprobe a function, other probes beside it", in: []Edition{Edition26},
+		rule: "3.2", says: "one jprobe a function, other probes beside it", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "two-jprobes", row: "two-jprobes"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
@@ -124,7 +125,7 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.3", says: "jprobe_return traps, and the function runs as if nothing had been", in: []Edition{Edition26},
+		rule: "3.3", says: "jprobe_return traps, and the function runs as if nothing had been", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-break", row: "no-break"}},
 		holds: func(t *specT) {
 			for _, n := range []int{1, 2} { // CPUs
@@ -151,7 +152,7 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.3", says: "a probe hit from inside a jprobe's entry is nested", in: []Edition{Edition26},
+		rule: "3.3", says: "a probe hit from inside a jprobe's entry is nested", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-break", row: "no-break"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
@@ -21,7 +22,7 @@ import (
 func (t *specT) jumping(codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := bootBench(t, t.Settings, codes, func(b *bench) { b.m.Memory().Watch(codes[0].at, len(codes[0].bytes)) }, programs...)
 	b.wire = func(k *kernel.Kernel, d *Deps) {
-		if t.Edition == EditionDocumented {
+		if t.Edition == rules.EditionDocumented {
 			d.Patch = kernel.PokeStopped{K: k}
 		}
 		if t.wire != nil {
@@ -95,7 +96,7 @@ func unchecked(name string, c rules.Checks) specMutant {
 // refuses is rule 4.2 for a function whose region at an offset is no good.
 func refuses(c code, off int, mutants ...specMutant) specRule {
 	return specRule{
-		rule: "4.2", says: "no jump in " + c.name, in: since(Edition415), mutants: mutants,
+		rule: "4.2", says: "no jump in " + c.name, in: since(rules.Edition415), mutants: mutants,
 		holds: func(t *specT) {
 			t.alone([]code{short, behind, entered, indirect, faults, callee, callees}, func(b *bench, x *smp.Ctx) {
 				hits := 0
@@ -124,14 +125,14 @@ var noWait = []specMutant{
 	{
 		name: "no-stop", row: "no-quiesce",
 		wire: func(k *kernel.Kernel, d *Deps) { d.Patch = kernel.PokeNaive{K: k, TailFirst: true} },
-		in:   []Edition{EditionDocumented},
+		in:   []rules.Edition{rules.EditionDocumented},
 	},
 }
 
 // spec4 is section 4: jump optimization.
 var spec4 = []specRule{
 	{
-		rule: "4.1", says: "a breakpoint first, then a jump", in: since(Edition415),
+		rule: "4.1", says: "a breakpoint first, then a jump", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "lost-kick", row: "lost-kick"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -151,12 +152,12 @@ var spec4 = []specRule{
 	refuses(indirect, 0, unchecked("no-indirect", rules.CheckIndirect)),
 	refuses(faults, 0, unchecked("no-extable", rules.CheckExtable)),
 	{
-		rule: "4.2", says: "what can't run elsewhere isn't in a region", in: since(Edition415),
+		rule: "4.2", says: "what can't run elsewhere isn't in a region", in: since(rules.Edition415),
 		none:  "a detour without it is none: that the judge refuses it is a case of rules' own tests (TestRows)",
 		holds: refuses(callee, 0).holds,
 	},
 	{
-		rule: "4.3", says: "the handlers see the registers as a trap has them, and leave them so", in: since(Edition415),
+		rule: "4.3", says: "the handlers see the registers as a trap has them, and leave them so", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "sp-unadjusted", row: "sp-unadjusted", do: func(s *Settings) { s.SaveSS = true }},
 		},
@@ -181,7 +182,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "1.10", says: "the handlers of an optimized probe find interrupts as they were, and preemption off", in: since(Edition415),
+		rule: "1.10", says: "the handlers of an optimized probe find interrupts as they were, and preemption off", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "until 4.14", do: func(s *Settings) { s.DetourIRQsOff = true }}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -202,7 +203,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "not with a post_handler; tried again when it goes", in: since(Edition415),
+		rule: "4.4", says: "not with a post_handler; tried again when it goes", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "optimize-post", row: "optimize-post"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -221,7 +222,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "not over another probe; tried again when that goes, at once or by way of the optimizer", in: since(Edition415),
+		rule: "4.4", says: "not over another probe; tried again when that goes, at once or by way of the optimizer", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "optimize-blocked", row: "optimize-blocked"},
 			{name: "retry-lost", row: "retry-lost"},
@@ -248,7 +249,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "not while it is disabled; a jump that was to go stays when it is enabled again", in: since(Edition415),
+		rule: "4.4", says: "not while it is disabled; a jump that was to go stays when it is enabled again", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "cancel-lost", row: "cancel-lost"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -270,7 +271,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "handlers of disabled probes don't run behind a jump that is to go, nor inside a handler", in: since(Edition415),
+		rule: "4.4", says: "handlers of disabled probes don't run behind a jump that is to go, nor inside a handler", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "detour-disabled", row: "detour-disabled"},
 			{name: "detour-nested", row: "detour-nested"},
@@ -298,13 +299,13 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.5", says: "a hit while it is queued steps nothing", in: since(Edition415),
+		rule: "4.5", says: "a hit while it is queued steps nothing", in: since(rules.Edition415),
 		mutants: []specMutant{{
 			name: "step-queued", row: "optimized-late",
 			in: every[1:5],
 		}, { // built without preemption what would be stepped is boosted
-			name: "step-queued, boosting nothing", row: "optimized-late", do: func(s *Settings) { s.Boost = BoostNever },
-			in: []Edition{EditionDocumented},
+			name: "step-queued, boosting nothing", row: "optimized-late", do: func(s *Settings) { s.Boost = era.BoostNever },
+			in: []rules.Edition{rules.EditionDocumented},
 		}},
 		holds: func(t *specT) {
 			b := t.jumping([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -327,7 +328,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.6", says: "it waits as its edition does, then it writes", in: since(Edition415),
+		rule: "4.6", says: "it waits as its edition does, then it writes", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-quiesce", row: "no-quiesce"},
 			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: every[1:5]},
@@ -335,7 +336,7 @@ var spec4 = []specRule{
 		},
 		holds: func(t *specT) {
 			want := kapi.QuiesceTasks
-			if t.Edition == EditionDocumented {
+			if t.Edition == rules.EditionDocumented {
 				want = kapi.QuiesceRCU
 			}
 			var g *graces
@@ -360,11 +361,11 @@ var spec4 = []specRule{
 			require.NotContains(t, o.kinds[:image], traces.Kind(smpev.StopStart))
 			require.NotContains(t, o.kinds[image:], traces.Kind(smpev.GPStart))
 			stops := slices.Contains(o.kinds[image:], traces.Kind(smpev.StopStart))
-			require.Equal(t, t.Edition == EditionDocumented, stops)
+			require.Equal(t, t.Edition == rules.EditionDocumented, stops)
 		},
 	},
 	{
-		rule: "4.7", says: "who stands behind the first instruction doesn't come back into a jump", in: since(Edition415),
+		rule: "4.7", says: "who stands behind the first instruction doesn't come back into a jump", in: since(rules.Edition415),
 		mutants: noWait,
 		holds: func(t *specT) {
 			t.schedules([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -382,7 +383,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.8", says: "before it is done it is dequeued; after that the original code comes back", in: since(Edition415),
+		rule: "4.8", says: "before it is done it is dequeued; after that the original code comes back", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "saved-at-prepare", row: "saved-at-prepare"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -414,10 +415,10 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.8", says: "who meets the breakpoint before the tail is back goes by the detour", in: since(Edition415),
+		rule: "4.8", says: "who meets the breakpoint before the tail is back goes by the detour", in: since(rules.Edition415),
 		mutants: []specMutant{{
 			name: "flag-early", row: "flag-early",
-			in: []Edition{Edition514, Edition65, Edition69}, // elsewhere the patcher owns that breakpoint
+			in: []rules.Edition{rules.Edition514, rules.Edition65, rules.Edition69}, // elsewhere the patcher owns that breakpoint
 		}, {name: "no-quiesce", row: "no-quiesce"}},
 		holds: func(t *specT) {
 			t.schedules([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -438,7 +439,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.9", says: "a post_handler at an optimized point makes it a breakpoint", in: since(Edition415),
+		rule: "4.9", says: "a post_handler at an optimized point makes it a breakpoint", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "optimize-post", row: "optimize-post"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -455,7 +456,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.10", says: "of a pre_handler a change of ip and the return value are ignored, changes of registers hold", in: since(Edition415),
+		rule: "4.10", says: "of a pre_handler a change of ip and the return value are ignored, changes of registers hold", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "detour-path", row: "detour-path"},
 			{name: "detour-stops", row: "detour-stops"},
@@ -483,7 +484,7 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped", in: since(Edition415),
+		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped", in: since(rules.Edition415),
 		mutants: append(slices.Clone(noWait), specMutant{
 			name: "stack-regions", row: "stack-regions",
 			in: every[1:5], // without preemption nobody is stopped in a detour

@@ -3,6 +3,7 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -37,10 +38,10 @@ var spec5 = []specRule{
 		mutants: []specMutant{
 			{name: "no-bans", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = noBans{d.Symbols} }},
 			{name: "other-edition", do: func(s *Settings) { // which knows other marks
-				if s.Kernel.Edition == Edition26.Rules() {
-					s.Kernel.Edition = Edition415.Rules()
+				if s.Kernel.Edition == rules.Edition26.Rules() {
+					s.Kernel.Edition = rules.Edition415.Rules()
 				} else {
-					s.Kernel.Edition = Edition26.Rules()
+					s.Kernel.Edition = rules.Edition26.Rules()
 				}
 			}},
 		},
@@ -57,7 +58,7 @@ var spec5 = []specRule{
 				}
 			}, func(b *bench, x *smp.Ctx) {
 				for _, f := range banned {
-					refused := f.why == kapi.BanSection || f.why != kapi.BanNone && t.Edition != Edition26
+					refused := f.why == kapi.BanSection || f.why != kapi.BanNone && t.Edition != rules.Edition26
 					for off := range f.bytes {
 						k := &Kprobe{Symbol: f.name, Offset: off}
 						err := b.e.Register(x, k)

@@ -3,6 +3,7 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -11,10 +12,10 @@ import (
 
 // swapEdition makes the errnos those of other kernels.
 var swapEdition = []specMutant{{name: "other-edition", do: func(s *Settings) {
-	if s.Kernel.Edition == Edition26.Rules() {
-		s.Kernel.Edition = Edition69.Rules()
+	if s.Kernel.Edition == rules.Edition26.Rules() {
+		s.Kernel.Edition = rules.Edition69.Rules()
 	} else {
-		s.Kernel.Edition = Edition26.Rules()
+		s.Kernel.Edition = rules.Edition26.Rules()
 	}
 }}}
 
@@ -73,7 +74,7 @@ var spec6 = []specRule{
 		mutants: swapEdition,
 		holds: func(t *specT) {
 			unknown := ENOENT
-			if t.Edition == Edition26 {
+			if t.Edition == rules.Edition26 {
 				unknown = EINVAL
 			}
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -124,7 +125,7 @@ var spec6 = []specRule{
 				for off := range victim.bytes {
 					k := &Kprobe{Addr: victim.at + arch.Addr(off)}
 					err := b.e.Register(x, k)
-					if begins := off == 0 || off == 3 || off == 7; begins || t.Edition == Edition26 {
+					if begins := off == 0 || off == 3 || off == 7; begins || t.Edition == rules.Edition26 {
 						require.NoError(t, err, "+%d", off)
 						require.NoError(t, b.e.Unregister(x, k))
 					} else {
@@ -135,7 +136,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.3", says: "registered disabled it is silent, and its breakpoint isn't there, until it is enabled", in: since(Edition415),
+		rule: "6.3", says: "registered disabled it is silent, and its breakpoint isn't there, until it is enabled", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "arm-disabled", row: "arm-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -152,7 +153,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.3", says: "other flags of the caller are dropped", in: since(Edition415),
+		rule: "6.3", says: "other flags of the caller are dropped", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "keep-flags", row: "keep-flags"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -163,7 +164,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.4", says: "an array: those before a bad one are unregistered, those after it aren't tried", in: since(Edition415),
+		rule: "6.4", says: "an array: those before a bad one are unregistered, those after it aren't tried", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "no-rollback", row: "no-rollback"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -179,7 +180,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.4", says: "an array is unregistered with one grace period", in: since(Edition415),
+		rule: "6.4", says: "an array is unregistered with one grace period", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "grace-each", row: "grace-each"}},
 		holds: func(t *specT) {
 			var g graces
@@ -203,7 +204,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.5", says: "what isn't registered has its address cleared, and the others go", in: since(Edition415),
+		rule: "6.5", says: "what isn't registered has its address cleared, and the others go", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "keep-addr", row: "keep-addr"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -218,7 +219,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.5", says: "at any time after registration, and what isn't registered is left alone", in: []Edition{Edition26},
+		rule: "6.5", says: "at any time after registration, and what isn't registered is left alone", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "later-edition", do: func(s *Settings) { s.Batches = true }}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -232,7 +233,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.6", says: "what isn't registered can't be disabled or enabled", in: since(Edition415),
+		rule: "6.6", says: "what isn't registered can't be disabled or enabled", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "toggle-any", row: "toggle-any"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -247,7 +248,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.6", says: "both can be done twice", in: since(Edition415),
+		rule: "6.6", says: "both can be done twice", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "toggle-once", row: "toggle-once"}, {name: "no-restore", row: "no-restore"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -316,7 +317,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.7", says: "a jump goes with the optimizer, and runs no handler until then", in: since(Edition415),
+		rule: "6.7", says: "a jump goes with the optimizer, and runs no handler until then", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "lost-kick", row: "lost-kick"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -337,7 +338,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.7", says: "nothing stays where a disabled probe has joined what was on its way out", in: since(Edition415),
+		rule: "6.7", says: "nothing stays where a disabled probe has joined what was on its way out", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "reuse-disabled", row: "reuse-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -357,7 +358,7 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "7.2", says: "what is enabled while all is disarmed is enabled", in: since(Edition415),
+		rule: "7.2", says: "what is enabled while all is disarmed is enabled", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "enable-lost", row: "enable-lost"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {

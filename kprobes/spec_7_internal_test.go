@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -70,7 +72,7 @@ var spec7 = []specRule{
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
 				want := []string{"ffffffff81000000  r  plain+0x0    ", "ffffffff81000000  k  plain+0x0    ", "ffffffff81010005  k  inside+0x5  mod "}
-				if t.Settings.Files == FilesFirst {
+				if t.Settings.Files == era.FilesFirst {
 					want = []string{"ffffffff81000000  r  plain+0x0   ", "ffffffff81000000  k  plain+0x0   ", "ffffffff81010005  k  inside+0x5  mod"}
 				}
 				if b.e.chainOf(moduleAt+5) < b.e.chainOf(plainAt) {
@@ -88,7 +90,7 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.1", says: "[DISABLED], and [OPTIMIZED] from the moment it is queued", in: since(Edition415),
+		rule: "7.1", says: "[DISABLED], and [OPTIMIZED] from the moment it is queued", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "list-jumps", row: "list-jumps"},
 			{name: "list-bare", row: "list-bare"},
@@ -116,7 +118,7 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed", in: since(Edition415),
+		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed", in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 			{name: "list-bare", row: "list-bare"},
@@ -124,7 +126,7 @@ var spec7 = []specRule{
 		holds: func(t *specT) {
 			b := t.withModule(false, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				nowhere := "0x%[1]x"
-				if t.Settings.Files == FilesPlain {
+				if t.Settings.Files == era.FilesPlain {
 					nowhere = "%016[1]x"
 				}
 				var probes []*Kprobe
@@ -157,7 +159,7 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.1", says: "[FTRACE]", in: since(Edition415),
+		rule: "7.1", says: "[FTRACE]", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "list-bare", row: "list-bare"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Ftrace = true
@@ -176,7 +178,7 @@ var spec7 = []specRule{
 		rule: "7.2", says: "0 disarms all at once, 1 arms all that are not disabled",
 		mutants: []specMutant{
 			{name: "enabled-ignored", row: "enabled-ignored"},
-			{name: "enabled-all", row: "enabled-all", in: since(Edition415)},
+			{name: "enabled-all", row: "enabled-all", in: since(rules.Edition415)},
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -202,7 +204,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "a call in flight returns while all is disarmed",
-		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", in: []Edition{Edition26}}},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", in: []rules.Edition{rules.Edition26}}},
 		holds: func(t *specT) {
 			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
 			var writer arch.Addr
@@ -254,7 +256,7 @@ var spec7 = []specRule{
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				wants := "0 1 n y N Y 00 01"
-				if t.Settings.Files == FilesBool {
+				if t.Settings.Files == era.FilesBool {
 					wants += " off on"
 				}
 				for i, w := range strings.Fields(wants) {
@@ -268,7 +270,7 @@ var spec7 = []specRule{
 				was := b.e.ReadEnabled()
 				for _, bad := range []string{"abc", "2", "", "-1"} {
 					err := b.e.WriteEnabled(x, bad+"\n")
-					require.Equal(t, t.Settings.Files == FilesFirst, err == nil, "%q: %v", bad, err)
+					require.Equal(t, t.Settings.Files == era.FilesFirst, err == nil, "%q: %v", bad, err)
 					require.Equal(t, was, b.e.ReadEnabled(), "%q", bad)
 				}
 			})
@@ -276,7 +278,7 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again", in: since(Edition415),
+		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "ignore-sysctl", row: "ignore-sysctl"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -297,7 +299,7 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.3", says: "it takes 0 or 1, and is there with CONFIG_OPTPROBES", in: since(Edition415),
+		rule: "7.3", says: "it takes 0 or 1, and is there with CONFIG_OPTPROBES", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "sysctl-range", row: "sysctl-range"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
@@ -330,7 +332,7 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.4", says: "kprobes-optimization is 1", in: since(Edition415),
+		rule: "7.4", says: "kprobes-optimization is 1", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "start-off", row: "start-off"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {

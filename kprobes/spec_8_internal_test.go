@@ -3,6 +3,7 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -58,7 +59,7 @@ func counting(at arch.Addr, hits *int) *Kprobe {
 var spec8 = []specRule{
 	{
 		rule: "8.3", says: "a probe in a module: its text goes, the probe is gone, and is unregistered all the same",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 		},
@@ -66,7 +67,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "nothing is written to text that is gone",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 		},
@@ -92,7 +93,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "a probe holds its module until it is unregistered",
-		in: []Edition{Edition26},
+		in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{
 			{name: "later-editions", do: func(s *Settings) { s.ModuleRefs = false }},
 			{name: "no-module-ref", row: "no-module-ref"},
@@ -107,7 +108,7 @@ var spec8 = []specRule{
 				require.NoError(t, b.e.Unregister(x, k))
 				require.Zero(t, b.k.Modules.Unload(x, m))
 				require.Equal(t, 1, n)
-				require.Equal(t, EINVAL.when(t.Edition == Edition26), b.e.Register(x, &Kprobe{Symbol: "work"}))
+				require.Equal(t, EINVAL.when(t.Edition == rules.Edition26), b.e.Register(x, &Kprobe{Symbol: "work"}))
 			})
 			t.pass(b)
 		},
@@ -136,7 +137,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "registering in a module that goes, beside that: it is refused, or the probe is gone",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-module-ref", row: "no-module-ref"},
 		},
@@ -151,7 +152,7 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "a point that unregister is about to discard when its text goes: what is there by then is another's",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "kill-hidden", row: "kill-hidden"}},
 		holds: func(t *specT) {
 			var w waiting

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -79,7 +80,7 @@ func (t *specT) hits(f arch.Addr, post bool, calls int, want uint64) (each []tra
 
 // steppedTraps and boostedTraps are those of a hit: in the edition's way, and with a boost.
 func (t *specT) steppedTraps() trapped {
-	if t.Edition <= Edition415 {
+	if t.Edition <= rules.Edition415 {
 		return trapped{breaks: 1, debugs: 1}
 	}
 	return trapped{breaks: 2}
@@ -91,15 +92,15 @@ var boostedTraps = trapped{breaks: 1}
 func (t *specT) wants() []trapped {
 	s := t.steppedTraps()
 	switch t.Edition {
-	case Edition26: // x86_64
+	case rules.Edition26: // x86_64
 		return []trapped{s, s, s}
-	case Edition415: // by the step
+	case rules.Edition415: // by the step
 		return []trapped{s, boostedTraps, boostedTraps}
 	}
 	return []trapped{boostedTraps, boostedTraps, boostedTraps}
 }
 
-var boosts26 = specMutant{name: "boosts", do: func(s *Settings) { s.Boost = BoostPrepare }, in: []Edition{Edition26}}
+var boosts26 = specMutant{name: "boosts", do: func(s *Settings) { s.Boost = era.BoostPrepare }, in: []rules.Edition{rules.Edition26}}
 
 // specBoost is how a step is saved.
 var specBoost = []specRule{
@@ -107,7 +108,7 @@ var specBoost = []specRule{
 		rule: "8.5", says: "a copy that a jump can follow isn't stepped",
 		mutants: []specMutant{
 			boosts26,
-			{name: "boosts-never", do: func(s *Settings) { s.Boost = BoostNever }, in: since(Edition415)},
+			{name: "boosts-never", do: func(s *Settings) { s.Boost = era.BoostNever }, in: since(rules.Edition415)},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -118,8 +119,8 @@ var specBoost = []specRule{
 	{
 		rule: "8.5", says: "it is where the copy and the jump don't fit the slot, and where the copy can't be left alone",
 		mutants: []specMutant{
-			{name: "boost-any", row: "boost-any", in: since(Edition415)},
-			{name: "boost-any", row: "boost-any", do: func(s *Settings) { s.Boost = BoostPrepare }, in: []Edition{Edition26}},
+			{name: "boost-any", row: "boost-any", in: since(rules.Edition415)},
+			{name: "boost-any", row: "boost-any", do: func(s *Settings) { s.Boost = era.BoostPrepare }, in: []rules.Edition{rules.Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -131,8 +132,8 @@ var specBoost = []specRule{
 	{
 		rule: "8.5", says: "never under CONFIG_PREEMPTION",
 		mutants: []specMutant{
-			{name: "boost-preempt", row: "boost-preempt", in: since(Edition415)},
-			{name: "boost-preempt", row: "boost-preempt", do: func(s *Settings) { s.Boost = BoostPrepare }, in: []Edition{Edition26}},
+			{name: "boost-preempt", row: "boost-preempt", in: since(rules.Edition415)},
+			{name: "boost-preempt", row: "boost-preempt", do: func(s *Settings) { s.Boost = era.BoostPrepare }, in: []rules.Edition{rules.Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -144,8 +145,8 @@ var specBoost = []specRule{
 	{
 		rule: "8.5", says: "never with a post_handler, though it come later",
 		mutants: []specMutant{
-			{name: "boost-post", row: "boost-post", in: since(Edition415)},
-			{name: "boost-post", row: "boost-post", do: func(s *Settings) { s.Boost = BoostStepped }, in: []Edition{Edition26}},
+			{name: "boost-post", row: "boost-post", in: since(rules.Edition415)},
+			{name: "boost-post", row: "boost-post", do: func(s *Settings) { s.Boost = era.BoostStepped }, in: []rules.Edition{rules.Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -159,7 +160,7 @@ var specBoost = []specRule{
 // movesGroups is how two hits of a not trap: until 6.5 it isn't among what can be
 // boosted.
 func (t *specT) movesGroups(s trapped) []trapped {
-	if t.Edition == Edition69 {
+	if t.Edition == rules.Edition69 {
 		return []trapped{boostedTraps, boostedTraps}
 	}
 	return []trapped{s, s}
@@ -201,15 +202,15 @@ func (t *specT) joins() {
 
 // TestSteppings: the boost is a setting of its own, for each way to step.
 func TestSteppings(t *testing.T) {
-	for _, step := range []Step{StepInt3, StepDebug} {
-		for _, boost := range []Boost{BoostPrepare, BoostStepped, BoostNever} {
+	for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
+		for _, boost := range []era.Boost{era.BoostPrepare, era.BoostStepped, era.BoostNever} {
 			for _, ed := range rules.AllEditions() {
 				s := settingsOf(ed, false)
 				s.Step, s.Boost, s.Kernel.Optprobes = step, boost, false
 				st := &specT{TB: t, Edition: ed, Settings: s}
 				st.hits(victim.at, false, 3, 10)
 				st.hits(other.at, true, 3, 2)
-				if ed != Edition26 {
+				if ed != rules.Edition26 {
 					st.joins()
 				}
 				require.Empty(t, st.broken)

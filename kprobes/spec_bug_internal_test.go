@@ -4,6 +4,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -65,11 +66,11 @@ var specBug = []specRule{
 			require.Equal(t, smp.Refused, b.run(&firing{when: hit(kprobeReenter)}))
 			require.Equal(t, 2, nmis)
 			switch t.Edition {
-			case Edition26:
+			case rules.Edition26:
 				require.Empty(t, lines)
 				require.Equal(t, []uint64{smpev.VecBP}, oops)
 				return
-			case Edition415:
+			case rules.Edition415:
 				require.Equal(t, printed{"Unrecoverable kprobe detected at ffffffff81000200."}, lines)
 			default:
 				require.Equal(t, printed{"Unrecoverable kprobe detected."}, lines)

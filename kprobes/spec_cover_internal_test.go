@@ -3,6 +3,8 @@ package kprobes
 import (
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -40,10 +42,10 @@ func nothing(kapi.Context, *Kprobe, *arch.Regs) int { return 0 }
 var specCover = []specRule{
 	{
 		rule: "8.1", says: "the build decides whether probes are optimized, and by which wait",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
-			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: since(Edition415)[:4]},
-			{name: "tasks-for-rcu", do: func(s *Settings) { s.Quiesce = kapi.QuiesceTasks }, in: []Edition{EditionDocumented}},
+			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: since(rules.Edition415)[:4]},
+			{name: "tasks-for-rcu", do: func(s *Settings) { s.Quiesce = kapi.QuiesceTasks }, in: []rules.Edition{rules.EditionDocumented}},
 		},
 		holds: func(t *specT) {
 			for i, s := range t.builds() {
@@ -58,13 +60,13 @@ var specCover = []specRule{
 				b.wire = func(_ *kernel.Kernel, d *Deps) { rec.RCU, d.RCU = d.RCU, &rec }
 				t.pass(b)
 				switch want := kapi.QuiesceRCU; {
-				case i == 1 && t.Edition == EditionDocumented:
+				case i == 1 && t.Edition == rules.EditionDocumented:
 					require.Zero(t, flags&FlagOptimized)
 					require.Empty(t, rec.flavours)
 				default:
 					if i == 1 {
 						want = kapi.QuiesceTasks
-					} else if t.Edition == Edition415 {
+					} else if t.Edition == rules.Edition415 {
 						want = kapi.QuiesceSched
 					}
 					require.NotZero(t, flags&FlagOptimized)
@@ -85,7 +87,7 @@ var specCover = []specRule{
 					got = r.Maxactive
 				}))
 				want := 10 // max(10, 2 CPUs)
-				if i == 0 && t.Edition <= Edition514 {
+				if i == 0 && t.Edition <= rules.Edition514 {
 					want = 1 // as many as CPUs
 				}
 				require.Equal(t, want, got)
@@ -94,29 +96,29 @@ var specCover = []specRule{
 	},
 	{
 		rule: "8.2", says: "without CONFIG_OPTPROBES every probe stays a breakpoint",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }}},
 		holds:   func(t *specT) { optprobes(t, t.Settings) },
 	},
 	{
 		rule: "10.1", says: "a hit costs its traps: two if it is stepped, one if it is boosted or queued, none if it is optimized; a return by way of code costs none, one by way of a probe one; a kprobe beside it none",
 		mutants: []specMutant{
-			{name: "code-trampoline", do: func(s *Settings) { s.Return = ReturnHashed }, in: []Edition{Edition26}},
-			{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }, in: since(Edition415)},
+			{name: "code-trampoline", do: func(s *Settings) { s.Return = era.ReturnHashed }, in: []rules.Edition{rules.Edition26}},
+			{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }, in: since(rules.Edition415)},
 		},
 		holds: func(t *specT) {
 			trampoline := 0
-			if t.Edition == Edition26 {
+			if t.Edition == rules.Edition26 {
 				trampoline = 1
 			}
 			require.Equal(t, 2, traps(t, t.Settings, hitCost{post: true}), "stepped")
 			require.Equal(t, 2+trampoline, traps(t, t.Settings, hitCost{post: true, ret: true}), "stepped, and a return")
-			if s := settingsOf(t.Edition, false); s.Boost != BoostNever {
+			if s := settingsOf(t.Edition, false); s.Boost != era.BoostNever {
 				s.Kernel.Optprobes = false
 				require.Equal(t, 1, traps(t, s, hitCost{warm: true}), "boosted")
 				require.Equal(t, 1, traps(t, s, hitCost{warm: true, ret: true}), "boosted, and a return")
 			}
-			if s := t.Settings; t.Edition != Edition26 {
+			if s := t.Settings; t.Edition != rules.Edition26 {
 				require.Equal(t, 1, traps(t, s, hitCost{}), "queued")
 				require.Zero(t, traps(t, s, hitCost{waits: true}), "optimized")
 				require.Zero(t, traps(t, s, hitCost{waits: true, ret: true}), "optimized, and a return")
@@ -129,7 +131,7 @@ var specCover = []specRule{
 var spec26 = []specRule{
 	{
 		rule: "7.2", says: "0 leaves the probe on the trampoline: calls in flight return through it, and none is lost",
-		in:      []Edition{Edition26},
+		in:      []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline"}},
 		holds: func(t *specT) {
 			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
@@ -159,7 +161,7 @@ var spec26 = []specRule{
 var specLocked = []specRule{
 	{
 		rule: "2.3", says: "where calls are followed under a lock, one in an NMI is missed",
-		in:      []Edition{Edition26, Edition415},
+		in:      []rules.Edition{rules.Edition26, rules.Edition415},
 		mutants: []specMutant{{name: "lock-in-nmi", row: "lock-in-nmi"}},
 		holds: func(t *specT) {
 			r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
@@ -201,7 +203,7 @@ var specLocked = []specRule{
 var specGone = []specRule{
 	{
 		rule: "11", says: "jprobes are refused",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "jprobes", do: func(s *Settings) { s.Jprobes = true }}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {

@@ -32,7 +32,7 @@ const (
 // A numbered rule of the specification.
 type numbered struct {
 	rule, words string
-	in          []Edition
+	in          []rules.Edition
 }
 
 // A specHeld is a rule that is held outside TestSpec: by a test of a package of
@@ -41,8 +41,8 @@ type numbered struct {
 type specHeld struct {
 	rule    string
 	says    string
-	in      []Edition // nil: all that have the rule
-	test    string    // package.TestName, the package relative to the module; "": none says why nothing holds it
+	in      []rules.Edition // nil: all that have the rule
+	test    string          // package.TestName, the package relative to the module; "": none says why nothing holds it
 	mutants []string
 	none    string // why there is no mutant
 }
@@ -50,18 +50,18 @@ type specHeld struct {
 // A coverRow is a row of the document.
 type coverRow struct {
 	rule, says, test string
-	in               []Edition
+	in               []rules.Edition
 	mutants          []coverMutant
 	none             string
 }
 
 type coverMutant struct {
 	name string
-	in   []Edition
+	in   []rules.Edition
 }
 
 // shows reports whether the row answers, in an edition, how it could fail.
-func (r *coverRow) shows(ed Edition) bool {
+func (r *coverRow) shows(ed rules.Edition) bool {
 	return r.none != "" || slices.ContainsFunc(r.mutants, func(m coverMutant) bool { return slices.Contains(m.in, ed) })
 }
 
@@ -179,7 +179,7 @@ func coverRows(t testing.TB, rules []numbered) (rows []coverRow) {
 	return rows
 }
 
-func orAll(in, all []Edition) []Edition {
+func orAll(in, all []rules.Edition) []rules.Edition {
 	if in != nil {
 		return in
 	}
@@ -246,9 +246,9 @@ func parsed(t testing.TB, pkg string, tests bool) (files []*ast.File) {
 
 // coverHoles are the rules that no test holds in some editions, or none that has
 // been seen to fail there.
-func coverHoles(rules []numbered, rows []coverRow) (holes []string) {
-	for _, r := range rules {
-		var bare, unshown []Edition
+func coverHoles(list []numbered, rows []coverRow) (holes []string) {
+	for _, r := range list {
+		var bare, unshown []rules.Edition
 		for _, ed := range r.in {
 			switch held, shown := covered(rows, r.rule, ed); {
 			case !held:
@@ -269,7 +269,7 @@ func coverHoles(rules []numbered, rows []coverRow) (holes []string) {
 
 // covered reports whether a row holds the rule in an edition, and whether one of
 // them says how it fails.
-func covered(rows []coverRow, rule string, ed Edition) (held, shown bool) {
+func covered(rows []coverRow, rule string, ed rules.Edition) (held, shown bool) {
 	for i := range rows {
 		if r := &rows[i]; r.rule == rule && slices.Contains(r.in, ed) {
 			held = true
@@ -350,7 +350,7 @@ func (r *coverRow) fails() string {
 }
 
 // editionsText names editions, "all" and "4.15+" where that is shorter.
-func editionsText(in, all []Edition) string {
+func editionsText(in, all []rules.Edition) string {
 	if slices.Equal(in, all) {
 		return "all"
 	}

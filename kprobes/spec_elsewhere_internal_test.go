@@ -1,18 +1,22 @@
 package kprobes
 
+import (
+	"kpsim/kprobes/rules"
+)
+
 // specElsewhere are the rules that are held outside TestSpec, mostly by a monitor
 // that watches every schedule of a search.
 var specElsewhere = []specHeld{
 	{
-		rule: "4.6", says: "no CPU or task stands in the region when the jump is written", in: []Edition{Edition69},
+		rule: "4.6", says: "no CPU or task stands in the region when the jump is written", in: []rules.Edition{rules.Edition69},
 		test: "kprobes/mutants.TestMutants", mutants: []string{"no-quiesce"},
 	},
 	{
-		rule: "4.7", says: "the hazard is found where nobody waits", in: []Edition{Edition69},
+		rule: "4.7", says: "the hazard is found where nobody waits", in: []rules.Edition{rules.Edition69},
 		test: "internal/search.TestCorpus", mutants: []string{"no-quiesce"},
 	},
 	{
-		rule: "6.7", says: "after unregister no handler runs", in: []Edition{Edition69},
+		rule: "6.7", says: "after unregister no handler runs", in: []rules.Edition{rules.Edition69},
 		test: "kprobes/mutants.TestMutants", mutants: []string{"no-grace"},
 	},
 	{
@@ -20,7 +24,7 @@ var specElsewhere = []specHeld{
 		test: "smp/kernel.TestPreemption", none: "every mode is in its table, and each differs from another",
 	},
 	{
-		rule: "8.1", says: "lazy: who wants the CPU waits for the next tick", in: []Edition{Edition69},
+		rule: "8.1", says: "lazy: who wants the CPU waits for the next tick", in: []rules.Edition{rules.Edition69},
 		test: "smp/kernel.TestLazy", none: "full, in the same test, does otherwise",
 	},
 	{

@@ -6,6 +6,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -57,7 +58,7 @@ func (unreserved) Sites(to []kapi.Site, _ arch.Addr, _ int) []kapi.Site { return
 var specFtrace = []specRule{
 	{
 		rule: "8.4", says: "no breakpoint and no jump, but a call; handlers see what they would of a breakpoint, and of a nop that was stepped",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "without KPROBES_ON_FTRACE", do: func(s *Settings) { s.Kernel.Ftrace = false }},
 			{name: "pre-ip", row: "pre-ip"},
@@ -96,7 +97,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a pre_handler's change of the path holds, and no post_handler runs then",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "keeps-path", row: "ftrace-keeps-path"},
 			{name: "ignore-pre", row: "path-ignored"},
@@ -118,7 +119,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a site hit inside a handler is missed; disabled it is a nop again",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-missed", row: "missed-uncounted"},
 			{name: "run-disabled", row: "arm-disabled"},
@@ -162,9 +163,9 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "several at a site, the post_handler first or last: all gone, the site is a nop",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
-			{name: "by-post", row: "ftrace-by-post", in: since(Edition514)}, // before, there is one client
+			{name: "by-post", row: "ftrace-by-post", in: since(rules.Edition514)}, // before, there is one client
 		},
 		none: "until 5.3 all probes are of one client, which the mutant can't confuse with another",
 		holds: func(t *specT) {
@@ -192,7 +193,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "who may change the path claims the site: until 5.3 every probe, later one with a post_handler",
-		in: since(Edition415),
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "the other", do: func(s *Settings) { s.FtraceClaims = !s.FtraceClaims }},
 		},
@@ -206,7 +207,7 @@ var specFtrace = []specRule{
 				post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				require.Equal(t, EBUSY, b.e.Register(x, post))
 				require.Zero(t, b.e.table.Len())
-				if t.Edition == Edition415 {
+				if t.Edition == rules.Edition415 {
 					require.Equal(t, EBUSY, b.e.Register(x, pre))
 				} else {
 					require.NoError(t, b.e.Register(x, pre))
@@ -224,7 +225,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a return probe's entry goes through ftrace, too",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-hook", row: "return-not-hooked"}},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
@@ -245,7 +246,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "a module's site goes with it, and comes again as a nop",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "kill-keeps-ftrace", row: "kill-keeps-ftrace"}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -272,7 +273,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "8.4", says: "beside CPUs that call: each call is right, and after unregister no handler runs",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-grace", row: "no-grace"}},
 		holds: func(t *specT) {
 			gone, late, wrong, hits := true, 0, 0, 0
@@ -313,7 +314,7 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "7.1", says: "[FTRACE], and [GONE] without [DISABLED]",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "bare", row: "list-bare"}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -339,18 +340,18 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "4.2", says: "text that others rewrite refuses probes, and no jump goes over it",
-		in:      since(Edition415),
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "unreserved", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unreserved{d.Symbols} }}},
 		holds: func(t *specT) {
 			// f: xor %eax,%eax; a 5-byte nop; ret: what stands there is the nop's kind.
 			f := code{name: "f", at: smp.TextBase + 0x300, bytes: []byte{0x31, 0xc0, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0x90, 0x90, 0xc3}}
 			for _, c := range []struct {
 				name  string
-				since Edition
+				since rules.Edition
 				make  func(k *kernel.Kernel)
 			}{
-				{"jump label", Edition415, func(k *kernel.Kernel) { jumplabel.New(k, &k.Text).Add(f.at+2, f.at+8) }},
-				{"static call", Edition514, func(k *kernel.Kernel) {
+				{"jump label", rules.Edition415, func(k *kernel.Kernel) { jumplabel.New(k, &k.Text).Add(f.at+2, f.at+8) }},
+				{"static call", rules.Edition514, func(k *kernel.Kernel) {
 					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text, Patch: &k.Poke}).Add(0, 0, staticcall.CallSite{At: f.at + 2})
 				}}, // 5.10 and later
 			} {

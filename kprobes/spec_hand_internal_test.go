@@ -9,6 +9,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -21,11 +22,11 @@ import (
 // held by nothing else.
 var specHand = []specRule{
 	{
-		rule: "4.6", says: "a run of the optimizer writes and takes away so many jumps at most, and comes again for the rest", in: since(Edition415),
+		rule: "4.6", says: "a run of the optimizer writes and takes away so many jumps at most, and comes again for the rest", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "one more", do: func(s *Settings) { s.Batch = 3 }}, {name: "one less", do: func(s *Settings) { s.Batch = 1 }}},
 		holds: func(t *specT) {
-			require.Equal(t, map[Edition]int{EditionDocumented: 256}[t.Edition], settingsOf(t.Edition, t.Preemption).Batch)
-			if t.Settings.Batch == 0 || t.Settings.Batch == MostOptimized {
+			require.Equal(t, map[rules.Edition]int{rules.EditionDocumented: 256}[t.Edition], settingsOf(t.Edition, t.Preemption).Batch)
+			if t.Settings.Batch == 0 || t.Settings.Batch == era.MostOptimized {
 				t.Settings.Batch = 2
 			}
 			five := manyFunctions(5)
@@ -45,14 +46,14 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era", in: since(Edition415),
-		mutants: []specMutant{{name: "another order", do: func(s *Settings) { s.Order = (s.Order + 1) % (OrderStep + 1) }}},
+		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era", in: since(rules.Edition415),
+		mutants: []specMutant{{name: "another order", do: func(s *Settings) { s.Order = (s.Order + 1) % (era.OrderStep + 1) }}},
 		holds: func(t *specT) {
 			own := settingsOf(t.Edition, t.Preemption).Order
 			for o, want := range map[era.Order]string{
-				OrderText:   "+cpus +text unopt wait opt -text -cpus",
-				OrderModule: "+cpus +modules +text unopt -text wait +text opt -text -modules -cpus",
-				OrderStep:   "+modules +cpus +text unopt -text -cpus wait +cpus +text opt -text -cpus -modules",
+				era.OrderText:   "+cpus +text unopt wait opt -text -cpus",
+				era.OrderModule: "+cpus +modules +text unopt -text wait +text opt -text -modules -cpus",
+				era.OrderStep:   "+modules +cpus +text unopt -text -cpus wait +cpus +text opt -text -cpus -modules",
 			} {
 				s := t.Settings
 				if o != own {
@@ -86,12 +87,12 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises", in: []Edition{Edition415, Edition514, Edition65, Edition69},
+		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises", in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69},
 		mutants: []specMutant{
-			without(smpev.SyncPoke1, Edition415, Edition514, Edition65, Edition69),
-			without(smpev.SyncPoke2, Edition415, Edition514, Edition65, Edition69),
-			without(kpev.SyncUnopt1, Edition514, Edition65, Edition69),
-			without(kpev.SyncUnopt2, Edition514, Edition65, Edition69),
+			without(smpev.SyncPoke1, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69),
+			without(smpev.SyncPoke2, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69),
+			without(kpev.SyncUnopt1, rules.Edition514, rules.Edition65, rules.Edition69),
+			without(kpev.SyncUnopt2, rules.Edition514, rules.Edition65, rules.Edition69),
 		},
 		holds: func(t *specT) {
 			c := serialised{site: uint64(victim.at), all: 7}
@@ -112,7 +113,7 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out", in: since(Edition415),
+		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "disarm-lost", row: "disarm-lost"}},
 		holds: func(t *specT) {
 			for name, on := range map[string]func(b *bench, x *smp.Ctx, k *Kprobe){
@@ -149,7 +150,7 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "8.3", says: "a point on its way out when its text goes is given back; one that is revived is optimized again", in: since(Edition415),
+		rule: "8.3", says: "a point on its way out when its text goes is given back; one that is revived is optimized again", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
@@ -179,7 +180,7 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another", in: since(Edition514),
+		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another", in: since(rules.Edition514),
 		mutants: []specMutant{{name: "the other", do: func(s *Settings) { s.FtraceClaims = true }}},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
@@ -214,7 +215,7 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "8.3", says: "refusing a probe in init text that is about to be freed holds its module no longer, nor is one in it gone twice", in: since(Edition415),
+		rule: "8.3", says: "refusing a probe in init text that is about to be freed holds its module no longer, nor is one in it gone twice", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "no-kill", row: "module-kept"}},
 		holds: func(t *specT) {
 			first, last := &Kprobe{Addr: modInit + 2}, &Kprobe{Addr: modInit + 2}
@@ -242,7 +243,7 @@ var specHand = []specRule{
 }
 
 // without is a mutant that leaves a sync out.
-func without(why kapi.Why, in ...Edition) specMutant {
+func without(why kapi.Why, in ...rules.Edition) specMutant {
 	return specMutant{name: fmt.Sprintf("without sync %d", why), in: in, wire: func(k *kernel.Kernel, d *Deps) {
 		d.Sync = skips{d.Sync, why}
 		k.Poke.Sync = d.Sync

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -19,7 +21,7 @@ import (
 // address was found taken left it without a holder. When it is unregistered there is
 // nothing to stop then, which must not be our own fault.
 func TestReRegistered(t *testing.T) {
-	for _, g := range []Return{ReturnGlobal, ReturnHashed, ReturnFreelist, ReturnRethook, ReturnObjpool} {
+	for _, g := range []era.Return{era.ReturnGlobal, era.ReturnHashed, era.ReturnFreelist, era.ReturnRethook, era.ReturnObjpool} {
 		s := repaired
 		s.Return = g
 		breakSteps(&s, "re-register-late")
@@ -38,7 +40,7 @@ func TestReRegistered(t *testing.T) {
 // lost, whatever several CPUs do at once. The pools stand alone: an operation is a
 // few points, so that random schedules come into each window.
 func TestPools(t *testing.T) {
-	for _, g := range []Return{ReturnFreelist, ReturnObjpool} {
+	for _, g := range []era.Return{era.ReturnFreelist, era.ReturnObjpool} {
 		for _, maxactive := range []int{1, 2, 3} {
 			t.Run(fmt.Sprintf("%d/%d", g, maxactive), func(t *testing.T) {
 				s := repaired
@@ -50,7 +52,7 @@ func TestPools(t *testing.T) {
 					x.PreemptDisable()
 					for i := range 3 {
 						var ri *Instance
-						if g == ReturnFreelist {
+						if g == era.ReturnFreelist {
 							ri = freelistGet(x, h)
 						} else {
 							ri = objpoolPop(x, h)
@@ -65,7 +67,7 @@ func TestPools(t *testing.T) {
 						held[ri] = true
 						x.Step("holds", i)
 						delete(held, ri)
-						if g == ReturnFreelist {
+						if g == era.ReturnFreelist {
 							freelistAdd(x, h, ri)
 						} else {
 							objpoolPush(x, h, ri)
@@ -117,8 +119,8 @@ var specHandRet = []specRule{
 	{
 		rule: "2.6", says: "each handler is told where the call returns to; where its registers say that it is, by era",
 		mutants: []specMutant{
-			{name: "rethook", in: []Edition{Edition26, Edition415, Edition514}, do: func(s *Settings) { s.Return, s.Unwind = ReturnRethook, true }},
-			{name: "other-unwinder", in: since(Edition65), do: func(s *Settings) { s.Unwind = false }},
+			{name: "rethook", in: []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514}, do: func(s *Settings) { s.Return, s.Unwind = era.ReturnRethook, true }},
+			{name: "other-unwinder", in: since(rules.Edition65), do: func(s *Settings) { s.Unwind = false }},
 			{name: "ret-addr-kept", row: "ret-addr-kept"},
 		},
 		holds: func(t *specT) {
@@ -136,9 +138,9 @@ var specHandRet = []specRule{
 				tramp := b.e.ret.trampoline
 				require.Equal(t, []arch.Addr{first, first, second, second}, tos)
 				switch {
-				case t.Edition == Edition26:
+				case t.Edition == rules.Edition26:
 					require.Equal(t, []arch.Addr{tramp + 1, tramp + 1, tramp + 1, tramp + 1}, ips)
-				case t.Edition < Edition65:
+				case t.Edition < rules.Edition65:
 					require.Equal(t, []arch.Addr{tramp, tramp, tramp, tramp}, ips)
 				default:
 					require.Equal(t, tos, ips)
@@ -147,7 +149,7 @@ var specHandRet = []specRule{
 		},
 	},
 	{
-		rule: "2.5", says: "it is as long as was asked for, and zero at first, also in an engine that has run before", in: since(Edition415),
+		rule: "2.5", says: "it is as long as was asked for, and zero at first, also in an engine that has run before", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "one-data", row: "one-data"}},
 		holds: func(t *specT) {
 			size := 0
@@ -179,7 +181,7 @@ var specHandRet = []specRule{
 		},
 	},
 	{
-		rule: "6.1", says: "a return probe that is refused leaves nothing behind", in: since(Edition415),
+		rule: "6.1", says: "a return probe that is refused leaves nothing behind", in: since(rules.Edition415),
 		mutants: []specMutant{{name: "no-bans", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unbanned{d.Symbols} }}},
 		holds: func(t *specT) {
 			b := t.boot([]code{victim}, func(b *bench) {
@@ -193,8 +195,8 @@ var specHandRet = []specRule{
 		},
 	},
 	{
-		rule: "6.7", says: "nobody comes to what is handed to call_rcu: a return probe has no handler then, and an instance is in no list", in: []Edition{Edition65, Edition69},
-		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) { s.Return = ReturnFreelist }}},
+		rule: "6.7", says: "nobody comes to what is handed to call_rcu: a return probe has no handler then, and an instance is in no list", in: []rules.Edition{rules.Edition65, rules.Edition69},
+		mutants: []specMutant{{name: "another-generation", do: func(s *Settings) { s.Return = era.ReturnFreelist }}},
 		holds: func(t *specT) {
 			var seen []string
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -209,7 +211,7 @@ var specHandRet = []specRule{
 		},
 	},
 	{
-		rule: "3.1", says: "64 bytes of the stack come back, all of them and no more", in: []Edition{Edition26},
+		rule: "3.1", says: "64 bytes of the stack come back, all of them and no more", in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-stack-copy", row: "no-stack-copy"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {

@@ -16,9 +16,9 @@ import (
 // edition that has the rule, and once more with each mutant, which must make it
 // fail there.
 type specRule struct {
-	rule    string    // its number
-	says    string    // what is looked at, in a few words
-	in      []Edition // nil: all
+	rule    string          // its number
+	says    string          // what is looked at, in a few words
+	in      []rules.Edition // nil: all
 	mutants []specMutant
 	none    string // why there is no mutant
 	holds   func(t *specT)
@@ -31,7 +31,7 @@ type specMutant struct {
 	row  string // of kprobes/mutants; "": none
 	do   func(s *Settings)
 	wire func(k *kernel.Kernel, d *Deps)
-	in   []Edition // where it can be seen; nil: wherever the rule is
+	in   []rules.Edition // where it can be seen; nil: wherever the rule is
 }
 
 // spec is all of them.
@@ -54,7 +54,7 @@ var spec = [][]specRule{
 // doesn't end, so that a mutant can be seen to make it fail.
 type specT struct {
 	testing.TB
-	Edition    Edition
+	Edition    rules.Edition
 	Preemption bool
 	Settings   Settings // those of the edition and of the mutant
 	wire       func(k *kernel.Kernel, d *Deps)
@@ -103,8 +103,8 @@ func (t *specT) pass(b *bench) {
 
 // try runs a rule, and says how it fails, "" if it holds. A machine or an engine
 // that a mutant makes panic has noticed it, too.
-func (r *specRule) try(tb testing.TB, ed Edition, m *specMutant) (broken string) {
-	full := ed != EditionDocumented // of which there is no other
+func (r *specRule) try(tb testing.TB, ed rules.Edition, m *specMutant) (broken string) {
+	full := ed != rules.EditionDocumented // of which there is no other
 	t := &specT{TB: tb, Edition: ed, Preemption: full, Settings: settingsOf(ed, full)}
 	if m != nil {
 		if t.wire, t.row = m.wire, m.row; m.do != nil {
@@ -127,7 +127,7 @@ func (r *specRule) try(tb testing.TB, ed Edition, m *specMutant) (broken string)
 }
 
 // editions are those that have the rule.
-func (r *specRule) editions() []Edition {
+func (r *specRule) editions() []rules.Edition {
 	if r.in != nil {
 		return r.in
 	}
@@ -137,7 +137,7 @@ func (r *specRule) editions() []Edition {
 var every = rules.AllEditions()
 
 // since are the editions from one on.
-func since(e Edition) []Edition { return every[e-Edition26:] }
+func since(e rules.Edition) []rules.Edition { return every[e-rules.Edition26:] }
 
 func TestSpec(t *testing.T) {
 	for _, part := range spec {

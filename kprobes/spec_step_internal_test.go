@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -158,8 +160,8 @@ var specStep = []specRule{
 	{
 		rule: "1.3", says: "what a copy leaves relative to itself is put right",
 		mutants: []specMutant{
-			{name: "pushed-tf", row: "pushed-tf", in: []Edition{Edition26, Edition415}},
-			{name: "copy-returns", row: "copy-returns", in: []Edition{Edition26, Edition415}},
+			{name: "pushed-tf", row: "pushed-tf", in: []rules.Edition{rules.Edition26, rules.Edition415}},
+			{name: "copy-returns", row: "copy-returns", in: []rules.Edition{rules.Edition26, rules.Edition415}},
 			{name: "leak-if", row: "if-leak"},
 		},
 		holds: func(t *specT) {
@@ -196,7 +198,7 @@ var specStep = []specRule{
 		rule: "1.3", says: "a copy that faults is the original that faults, and hits again",
 		mutants: []specMutant{
 			{name: "fault-in-copy", row: "fault-in-copy"},
-			{name: "leave-tf", row: "leave-tf", in: []Edition{Edition26, Edition415}},
+			{name: "leave-tf", row: "leave-tf", in: []rules.Edition{rules.Edition26, rules.Edition415}},
 		},
 		holds: func(t *specT) {
 			t.Settings.Kernel.Preemption = true // what is boosted faults where it is
@@ -357,7 +359,7 @@ var specStep = []specRule{
 		},
 	},
 	{
-		rule: "1.12", says: "the fault handler of who faults: pre_handler, post_handler, step; 1 means handled", in: []Edition{Edition26, Edition415},
+		rule: "1.12", says: "the fault handler of who faults: pre_handler, post_handler, step; 1 means handled", in: []rules.Edition{rules.Edition26, rules.Edition415},
 		mutants: []specMutant{
 			{name: "no-fault", row: "no-fault"},
 			{name: "no-fault-handlers", do: func(s *Settings) { s.FaultHandlers = false }},
@@ -366,10 +368,10 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.15", says: "a rep string instruction hits once an iteration by #DB, else once",
-		mutants: []specMutant{{name: "other-step", do: func(s *Settings) { s.Step = StepInt3 + StepDebug - s.Step }}},
+		mutants: []specMutant{{name: "other-step", do: func(s *Settings) { s.Step = era.StepInt3 + era.StepDebug - s.Step }}},
 		holds: func(t *specT) {
 			want := 1
-			if t.Edition <= Edition415 {
+			if t.Edition <= rules.Edition415 {
 				want = 5
 			}
 			b := t.bench(stepTexts, func(b *bench, x *smp.Ctx) {
@@ -466,7 +468,7 @@ func (s *statuses) Event(e *traces.Event) *traces.Finding {
 // TestStatus: the statuses of a hit and of those inside its handlers, at the
 // trap of each hit and at that which ends its step (study of kernels, 1.0).
 func TestStatus(t *testing.T) {
-	for _, step := range []Step{StepInt3, StepDebug} {
+	for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
 		set := repaired
 		set.Kernel.Optprobes, set.Step = false, step
 		w := new(statuses)

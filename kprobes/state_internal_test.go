@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -266,7 +267,7 @@ type stateSetting struct {
 func stateSettings() []stateSetting {
 	stopped := func(k *kernel.Kernel, d *Deps) { d.Patch = kernel.PokeStopped{K: k} }
 	list := []stateSetting{{name: "default", s: repaired, runs: 200}}
-	for o, name := range map[era.Order]string{OrderText: "text", OrderModule: "module", OrderStep: "step"} {
+	for o, name := range map[era.Order]string{era.OrderText: "text", era.OrderModule: "module", era.OrderStep: "step"} {
 		s := repaired
 		s.Order = o
 		list = append(list, stateSetting{name: name, s: s, runs: 60})
@@ -276,9 +277,9 @@ func stateSettings() []stateSetting {
 		s.Quiesce, s.SaveSS, s.DetourIRQsOff = kapi.QuiesceStackCheck, true, true
 		list = append(list, stateSetting{name: name + " stack-check", s: s, runs: 60})
 	}
-	for _, ed := range since(Edition415) {
-		v := stateSetting{name: ed.String(), s: settingsOf(ed, ed != EditionDocumented), runs: 60}
-		if ed == EditionDocumented {
+	for _, ed := range since(rules.Edition415) {
+		v := stateSetting{name: ed.String(), s: settingsOf(ed, ed != rules.EditionDocumented), runs: 60}
+		if ed == rules.EditionDocumented {
 			v.wire = stopped
 		}
 		list = append(list, v)

@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -235,7 +236,7 @@ var linux = Steps{
 		return true
 	},
 	StepsBoosted:     (*Engine).stepsAll,
-	BoostEnabled:     func(e *Engine) bool { return e.s.Boost != BoostNever && !e.s.Kernel.Preemption },
+	BoostEnabled:     func(e *Engine) bool { return e.s.Boost != era.BoostNever && !e.s.Kernel.Preemption },
 	CanBoost:         func(e *Engine, p *Aggr) bool { return e.looked.judge.JumpsBack(&p.verdict) },
 	Unboost:          (*Engine).unboost,
 	RunsAt:           func(_ *Aggr, at arch.Addr) arch.Addr { return at },

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
@@ -72,7 +73,7 @@ func TestDebugger(t *testing.T) {
 				require.EqualValues(t, 6, x.Call(broken.at))
 				require.EqualValues(t, 99, callWith(x, mended.at, nowhere)) // nor a fault
 				// Who is stepped on top of a step by #DB can't be told from that, here as there.
-				if _, nmi := x.Interrupts(); !nmi || s.Step == StepInt3 {
+				if _, nmi := x.Interrupts(); !nmi || s.Step == era.StepInt3 {
 					traced++
 					x.Call(watched.at)
 				}
@@ -119,7 +120,7 @@ func TestDebugger(t *testing.T) {
 // TestTracedStep: where the step is by #DB, who steps through probed code sees each
 // instruction end where it would, and the same flags.
 func TestTracedStep(t *testing.T) {
-	for _, ed := range []Edition{Edition26, Edition415} {
+	for _, ed := range []rules.Edition{rules.Edition26, rules.Edition415} {
 		s := settingsOf(ed, true)
 		s.Kernel.Optprobes = false
 		newBench(t, s, []code{watched}, func(b *bench, x *smp.Ctx) {
@@ -147,7 +148,7 @@ func TestTracedStep(t *testing.T) {
 // TestOwnBreakpoint: 2.6 takes a probe on somebody else's breakpoint, which stays
 // his: at each hit both see it, in a handler too.
 func TestOwnBreakpoint(t *testing.T) {
-	s := settingsOf(Edition26, true)
+	s := settingsOf(rules.Edition26, true)
 	newBench(t, s, append([]code{broken}, stepTexts...), func(b *bench, x *smp.Ctx) {
 		var d debugger
 		d.hook(b)
@@ -260,7 +261,7 @@ func TestTwins(t *testing.T) {
 
 // TestWhereRefused: addresses that are nobody's to probe, in each edition.
 func TestWhereRefused(t *testing.T) {
-	for _, ed := range since(Edition415) { // 2.6 has a probe of its own on the trampoline
+	for _, ed := range since(rules.Edition415) { // 2.6 has a probe of its own on the trampoline
 		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, x *smp.Ctx) {
 			require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
 			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 1, Addr: b.e.ret.trampoline}), "%v", ed)
@@ -296,7 +297,7 @@ func TestBoundaryAlone(t *testing.T) {
 // by whichever address it is asked for.
 func TestFuncEntry(t *testing.T) {
 	marked := code{name: "marked", at: smp.TextBase + 0x600, bytes: append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, victim.bytes...)}
-	for _, ed := range since(Edition415) {
+	for _, ed := range since(rules.Edition415) {
 		for _, ibt := range []bool{false, true} {
 			s := settingsOf(ed, true)
 			s.Kernel.IBT = ibt
@@ -328,8 +329,8 @@ func TestFuncEntry(t *testing.T) {
 // TestGonePost: a post_handler that went with its module's text keeps nobody from
 // being a jump where there is text again (spec 4.4).
 func TestGonePost(t *testing.T) {
-	for _, ed := range since(Edition415) {
-		b := newBench(t, settingsOf(ed, ed != EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
+	for _, ed := range since(rules.Edition415) {
+		b := newBench(t, settingsOf(ed, ed != rules.EditionDocumented), []code{victim}, func(b *bench, x *smp.Ctx) {
 			m := b.k.Modules.Named("mod")
 			posts, hits := 0, 0
 			old := &Kprobe{Addr: modCore, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
