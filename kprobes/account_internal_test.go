@@ -253,7 +253,7 @@ func (a *account) module() {
 		a.loaded = true
 		return
 	}
-	a.since = -1 // nobody runs what goes
+	a.since = -1 // no task runs text that goes
 	var there []*told
 	for _, p := range a.probes {
 		if p.registered && !p.gone && inModule(p.at) {
@@ -300,7 +300,7 @@ func (a *account) step() {
 	}
 }
 
-// armed writes enabled: what is refused then is nobody's error.
+// armed writes enabled: a refusal then is no error of the test's.
 func (a *account) armed(on bool) {
 	was := a.refuse
 	a.refuse = nil

@@ -9,7 +9,7 @@ import (
 )
 
 // status is what a CPU is doing about the probe it has hit (the kernel's
-// kprobe_status, study of kernels 1.0).
+// kprobe_status).
 type status uint8
 
 const (
@@ -34,7 +34,7 @@ type busy struct {
 	current *Aggr      // owned by its CPU
 	status  status     `state:"during current: says nothing while no probe is hit"` // owned by its CPU
 	old     uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: TF and IF of the code that was hit
-	saved   uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: what of them is put back behind the step
+	saved   uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: those of them that are restored after the step
 	copy    arch.Addr  `state:"during current: says nothing while no probe is hit"` // owned by its CPU: where the copy is that is stepped
 	probes  *probeList `state:"during current: says nothing while no probe is hit"` // owned by its CPU: whose pre_handlers were asked
 }
@@ -83,8 +83,8 @@ func (e *Engine) removed(x kapi.Context, at arch.Addr) bool {
 }
 
 // kprobeDebugHandler is asked whether a #DB is ours: the end of a step by the trap flag
-// (until 5.12). If the code that was probed is stepped by somebody else, it is
-// theirs as well. Context: interrupts off.
+// (until 5.12). If a debugger steps the probed code too, the trap
+// is also passed on to it. Context: interrupts off.
 func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 	b := e.kcb.This(x)
 	if e.s.Step != era.StepDebug || !b.stepping() {
@@ -112,8 +112,9 @@ func (e *Engine) kprobeHit(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.
 }
 
 // reenterKprobe is a hit from inside a handler, or from an NMI on top of one: no
-// handler runs, and the instruction executes all the same (spec 1.11). false:
-// nobody's, since the breakpoint is what it steps.
+// handler runs, and the instruction executes all the same (spec 1.11). It
+// returns false if the probed instruction is itself an int3 (2.6): the trap belongs to
+// the owner of that.
 func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) bool {
 	if b.stepping() && b.current == p && e.ownInt3(p) { // this was the step: whose breakpoint it is sees the rest
 		regs.Flags = regs.Flags&^x86.TF | b.saved
@@ -130,8 +131,8 @@ func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *a
 
 // bugReenterKprobe is a hit while the CPU steps the copy of a nested one, by an NMI:
 // there is room to remember one probe beside the current one, so that the kernel
-// dies (KPROBE_REENTER, study of kernels 1.7). Kernels of 2.6 take the breakpoint
-// for nobody's, and die of that.
+// dies (KPROBE_REENTER). Kernels of 2.6 find no
+// owner for the breakpoint, and die of that.
 func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
 	switch e.s.Files {
 	case era.FilesFirst:
@@ -146,8 +147,8 @@ func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
 }
 
 // setupSinglestep has the instruction of a hit done: by the detour's copy, by the slot's
-// with a jump behind it, by emulation, or step by step. again: the CPU is busy
-// with another probe, and is so behind the instruction.
+// with a jump after it, by emulation, or step by step. again: the CPU is busy
+// with another probe, and still is after the instruction.
 func (e *Engine) setupSinglestep(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, again bool) {
 	owes := !again && e.do.OwesPost(b.probes) // it may have been queued since
 	if e.do.SetupDetourExecution(e, x, p, regs, owes) {
@@ -177,7 +178,7 @@ func (e *Engine) setupSinglestep(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs 
 	}
 }
 
-// leave ends what a CPU has to do with a hit, unless it was busy with another
+// resetCurrentKprobe ends what a CPU has to do with a hit, unless it was busy with another
 // one before.
 func (b *kprobeCtlblk) resetCurrentKprobe(again bool) {
 	if !again {
@@ -213,7 +214,7 @@ func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *a
 
 // kprobePostProcess is the end of the copy: what it left relative to itself is made
 // relative to the original, and the post_handlers run. regs.IP is where the copy
-// went, which an int3 behind it has taken back.
+// went, which an int3 after it has taken back.
 func (e *Engine) kprobePostProcess(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs) {
 	p := b.current
 	x.Work(WorkResume, 1)
@@ -240,7 +241,7 @@ func (b *kprobeCtlblk) restorePreviousKprobe() {
 
 // aggrPreHandler runs the pre_handlers of an aggr, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
-// preHandlers reports it; an optimized probe's ignores it (4.10).
+// aggrPreHandler reports it; an optimized probe's ignores it (4.10).
 func (e *Engine) aggrPreHandler(x kapi.Context, p *Aggr, regs *arch.Regs, stop bool) bool {
 	b := e.kcb.This(x)
 	b.probes = p.probes.Load(x)
@@ -283,7 +284,7 @@ func (e *Engine) callPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) (mov
 //
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
 // on it, and if the aggr is queued for a jump since, nothing is asked at all (mutant
-// PostByList). The last one stays on the list until nobody can come any more.
+// post-by-list). The last one stays on the list until no CPU can reach it.
 func (e *Engine) aggrPostHandler(x kapi.Context, p *Aggr, regs *arch.Regs) {
 	b := e.kcb.This(x)
 	b.status = kprobeHitSSDone

@@ -78,8 +78,8 @@ func (e *Engine) copiesAll() bool {
 // before514 reports whether the rules are those of kernels that step by #DB.
 func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514 }
 
-// ownInt3 reports whether what is probed is a breakpoint of somebody else's,
-// which only 2.6 takes: it is executed where it is.
+// ownInt3 reports whether the probed instruction is an int3 of another owner.
+// Only 2.6 allows that; the int3 is executed where it is.
 func (e *Engine) ownInt3(p *Aggr) bool { return e.s.Step == era.StepDebug && p.orig[0] == x86.Int3 }
 
 // prepareEmulation reports whether an aggr's instruction is emulated where the step is
@@ -105,7 +105,7 @@ func (e *Engine) prepareEmulation(p *Aggr) (bool, error) {
 }
 
 // freeInsnSlot gives a slot back that no CPU is sent to any more, and that none steps
-// in. In a boosted one somebody may have been interrupted (the kernel's dirty
+// in. A task may have been interrupted in a boosted one (the kernel's dirty
 // slots). Context: kprobe_mutex held; may sleep.
 func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
 	switch {
@@ -116,13 +116,13 @@ func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
 	}
 }
 
-// A boosted slot ends with a jump back behind the probed instruction, so that a
-// hit needs no step (spec 8.5): nobody comes back to the engine from it, the CPU
-// runs there with interrupts as they were, and it is let go like any kernel code.
+// A boosted slot ends with a jump to the instruction after the probed one, so that a
+// hit needs no step (spec 8.5): the CPU does not return to the engine. It runs the slot
+// with interrupts as they were, and can be preempted there like in any kernel code.
 // So a boosted slot is free only when a grace period has passed since it could
 // last be reached; and a grace period of a preemptible build would not be enough.
 
-// boostable reports whether an aggr's slot may have a jump behind the copy: by
+// boostable reports whether an aggr's slot may have a jump after the copy: by
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the aggr's function loaded last.
 func (e *Engine) boostable(p *Aggr) bool {
@@ -148,12 +148,12 @@ func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
 }
 
 // boostStepped boosts a slot that was stepped for the first time (BoostStepped).
-// behind: control goes on behind the copy, so that a jump must be there; else the
+// behind: control goes on after the copy, so that a jump must be there; else the
 // copy goes where it should by itself. Other CPUs may be in the slot: they are
-// stepping, and see nothing of what is behind the copy. Who is sent there once the
-// slot is boosted comes by an IRET, and fetches anew.
+// stepping, and don't see what is after the copy. A CPU that is sent there once the
+// slot is boosted arrives by an IRET, which makes it fetch anew.
 //
-//	step 1: the jump behind the copy
+//	step 1: the jump after the copy
 //	step 2: from now on hits are not stepped
 //
 // A step that didn't end there, as an iteration of a string instruction, settles
@@ -174,8 +174,8 @@ func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, 
 }
 
 // unboost gives an aggr whose slot is boosted for good one that is stepped: a
-// post_handler is about to join, and from the boosted one nobody comes back to
-// run it. Context: kprobe_mutex held; may sleep.
+// post_handler is about to join, and a CPU does not come back from the boosted
+// one to run it. Context: kprobe_mutex held; may sleep.
 //
 //	step 1: make the other slot
 //	step 2: from now on hits go there; wait for those that are in the old one

@@ -66,7 +66,7 @@ func (e *Engine) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Re
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
-	x.Work(kapi.WorkMispredict, 3) // the entry never returns: what was called before it isn't where the CPU expects it (study of cycles 1)
+	x.Work(kapi.WorkMispredict, 3) // the entry never returns: the returns of earlier calls aren't where the CPU predicts them
 	x.Emit(kpev.JprobeLeave, s.k.ID, regs.R[x86.RSP], 0)
 	s.k = nil
 	x.PreemptEnable()

@@ -20,7 +20,7 @@ const jumpOpcode = 0xe9
 //	call optimized_callback(aggr, registers)
 //	restore the registers
 //	the instructions of the region, relocated     <- copyAt
-//	jmp back behind the region
+//	jmp to the end of the region
 type detour struct {
 	addr   arch.Addr // set at registration
 	size   int       // set at registration; 0: there is none
@@ -87,13 +87,13 @@ const (
 // prepareOptimizedKprobe makes the aggr's detour if its region passes the safety check
 // (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
 // answered that when the aggr was prepared. Context: kprobe_mutex and
-// text_mutex held, as for prepare, and kprobe_mutex since then.
+// text_mutex held, as for prepareKprobe, and kprobe_mutex since then.
 func (e *Engine) prepareOptimizedKprobe(x kapi.Context, p *Aggr) {
 	if !e.s.Kernel.Optprobes {
 		return
 	}
 	f, ok := e.d.Symbols.Lookup(p.addr)
-	if !ok { // it has just gone (CheckUnlocked)
+	if !ok { // it has just gone (mutant check-unlocked)
 		return
 	}
 	code := e.recoverProbedInstruction(x, f)

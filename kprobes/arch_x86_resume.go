@@ -83,7 +83,7 @@ func fixReturnAddress(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) 
 	}
 }
 
-// kprobeFaultHandler is asked about each fault, before anybody else is (kprobe_fault_handler).
+// kprobeFaultHandler is the first to be asked about a fault (kprobe_fault_handler).
 //
 // A copy that is stepped has faulted: the fault is the original's. The CPU goes
 // back to it, as if it hadn't been hit, and hits the probe once more when the
@@ -92,7 +92,7 @@ func fixReturnAddress(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) 
 //
 // A handler has faulted: its own fault handler is asked.
 //
-// What nobody has handled is an ordinary fault. Context: interrupts off.
+// A fault that is not handled here is an ordinary one. Context: interrupts off.
 func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	b := e.kcb.This(x)
 	p := b.current

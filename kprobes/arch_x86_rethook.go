@@ -19,7 +19,7 @@ import (
 //
 // Since 5.15 it first pushes its own address, so that a backtrace from a handler
 // meets that where the return address was; the real one is put there. In 2.6 on
-// x86_64 it is a nop with a probe on it. Behind it lies a ud2: BUG().
+// x86_64 it is a nop with a probe on it. After it lies a ud2: BUG().
 const trampoline = "kretprobe_trampoline"
 
 var (
@@ -127,8 +127,8 @@ func (e *Engine) readyReturns(x kapi.Context) {
 	}
 }
 
-// archInitKprobes makes the probe on the trampoline, which nobody unregisters and
-// which kprobes/enabled leaves alone (arch_trampoline_kprobe), since calls in
+// archInitKprobes makes the probe on the trampoline. It is never unregistered, and
+// kprobes/enabled leaves it alone (arch_trampoline_kprobe), since calls in
 // flight return through it: it is none of the engine's aggrs. Its breakpoint is in
 // the text already, and its nop is never executed.
 func (e *Engine) archInitKprobes(x kapi.Context) {

@@ -122,7 +122,7 @@ func (e *Engine) ReadOptimization() string { return digit(e.allowed) }
 
 // WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in
 // decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
-// What follows behind a blank isn't looked at. Context: as SetOptimization.
+// What follows a blank is ignored. Context: as SetOptimization.
 func (e *Engine) WriteOptimization(x kapi.Context, s string) error {
 	on, ok := e.ParseOptimization(s)
 	if !ok {

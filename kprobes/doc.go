@@ -7,8 +7,9 @@
 // others to judge.
 //
 // Its rule: what two CPUs share is a cell; a step of a protocol is a line.
-// What is broken on purpose wraps a step of steps.go, in kprobes/mutants; the bodies
-// have no switch.
+// e.do.ArmKprobe(e, x, p) calls armKprobe by way of steps.go, so that kprobes/mutants
+// can replace it; the bodies have no switch. To follow a call, look it up in `linux`
+// (steps.go).
 //
 // An Aggr is one address with a breakpoint on it, and carries the probes that were
 // registered there (aggr_kprobe), one or more. Its states:
@@ -20,17 +21,17 @@
 //	unoptimizing  jump               yes        unoptimizing
 //	freeing       int3 + tail, orig. no         freeing
 //
-// A probe that is found, armed, disarmed or taken away looks at its own address
-// and at those a region away, never at all there are: 100,000 are no slower than ten.
+// Lookup, arm, disarm and unregister touch only addresses within one region. They never
+// scan all probes: 100,000 are no slower than ten.
 //
 // Lock order: kprobe_sysctl_mutex, kprobe_mutex, cpu_hotplug_lock, module_mutex,
-// text_mutex. Which of the last three a run of the optimizer holds while it waits is
-// an era's (locks.go).
+// text_mutex. The era decides which of the last three the optimizer holds while it
+// waits (locks.go).
 //
 // The optimizer may wait for grace periods, or look at all stacks while the machine
 // is stopped (spec 4.11). It then looks for more than the documents say: a task in
-// the detour of an aggr that has lost its jump comes out of it behind that aggr's
-// region, which may be inside the region of another (spansOf).
+// the detour of an aggr that has lost its jump returns to the address after that
+// aggr's region, which may be inside the region of another (spansOf).
 //
 // Which instructions can be probed, and which regions optimized, is what
 // kprobes/rules says of the kernel in Settings; its answers are those of real
@@ -67,8 +68,8 @@
 //
 // A call is known by where its return address lies, too: what was left without a
 // return is skipped (5.1; later kernels look at the newest alone). The trampoline
-// is text of the kernel's that the engine fills in (arch_x86_rethook.go); in 2.6 it has a
-// probe from boot, which kprobes/list doesn't show here. Locks of return probes are
+// is text of the kernel's that the engine fills in (arch_x86_rethook.go); in 2.6 a
+// probe sits on it from boot, and kprobes/list shows it. Locks of return probes are
 // taken inside all others. The array of free instances isn't the kernel's, which
 // loses one when an NMI interrupts a push (objpool.go, mutant objpool-last).
 //
@@ -76,7 +77,7 @@
 //
 // Probes in modules (module.go): a module is held while a probe is registered in it,
 // in 2.6 as long as it is. When its text goes they are gone: silent, without slot
-// and detour, and nobody writes to the text. A probe that is registered where a
+// and detour, and the engine no longer writes to the text. A probe that is registered where a
 // module has come again revives the aggr; the gone ones there stay so.
 //
 // A probe at a site of ftrace (ftrace.go) is a filter entry of one of two clients,
@@ -84,16 +85,16 @@
 // never a breakpoint and never a jump. It is disarmed with the client that it was
 // armed with, where kernels take the one that it would be armed with now.
 //
-// Its limits: return probes don't look whether they are in an NMI, where kernels
-// from 4.0 to 5.9 count a miss. A CPU can be in two hits, one inside the other, as in the
-// kernel; a third one (an NMI while the second is stepped) nobody handles, in
-// 2.6 either, which forgets the first. A copy that was boosted and faults does so
+// Its limits: of return probes only the generations with locks (global, hashed) count
+// a call in an NMI as missed. A CPU can be in two hits, one inside the other, as in the
+// kernel; a third one (an NMI while the second is stepped) is not handled. 2.6
+// does not handle it either: it forgets the first. A copy that was boosted and faults does so
 // where it is. The #DB of code that steps itself is seen by the engine only if it
 // comes at the end of a copy.
 //
 // # Names
 //
-// Functions have the kernel's names in Go's spelling: the kernel's function may be of
+// Functions have the kernel's names in Go's spelling: the kernel's function may have
 // another name in other releases; the last column is the first release that has it, as
 // far as it was studied. What isn't here is the engine's own.
 //
@@ -102,7 +103,7 @@
 //	checkKprobeAddressSafe     check_kprobe_address_safe, its module part           3.6
 //	checkKprobeAddress         check_kprobe_address_safe, the rest                  3.6
 //	registerKprobe             register_kprobe                                      2.6.9
-//	doRegisterKprobe           __register_kprobe                                    6.14
+//	doRegisterKprobe           __register_kprobe, the one under kprobe_mutex        6.14
 //	registerAggrKprobe         register_aggr_kprobe                                 2.6.12
 //	replaceProbes              add_new_kprobe, list_del_rcu of the same list        2.6.13
 //	prepareKprobe              prepare_kprobe                                       3.6

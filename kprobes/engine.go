@@ -41,7 +41,7 @@ type Engine struct {
 	work              kapi.DelayedWork `state:"boot"` // set at New
 	callback          arch.Addr        // set at New: what detours call
 	sysctl            kapi.Mutex       `state:"boot"` // set at New: one writer of the sysctl at a time
-	allowed           bool             // owned by kprobe_mutex: the sysctl, true until somebody writes it
+	allowed           bool             // owned by kprobe_mutex: the sysctl, true until it is written
 	disarmed          bool             // owned by kprobe_mutex: the file enabled says 0
 	held              bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
 	kprobeFtraceOps   client           // owned by kprobe_mutex: of ftrace, for aggrs without a post_handler
@@ -77,7 +77,7 @@ type looked struct {
 	judge   rules.Judge                 // owned by kprobe_mutex
 	kernel  rules.Kernel                // owned by kprobe_mutex
 	of      kapi.Function               // owned by kprobe_mutex
-	code    []byte                      // owned by kprobe_mutex: its bytes, and some behind it
+	code    []byte                      // owned by kprobe_mutex: its bytes, and some after it
 	plain   bool                        // owned by kprobe_mutex: there are no sites and no exception table
 	found   []kapi.Site                 // owned by kprobe_mutex
 	sites   []rules.Site                // owned by kprobe_mutex

@@ -33,7 +33,7 @@ func (e *Engine) clientFor(p *Aggr) *client {
 
 // armKprobeFtrace has ftrace call us from an aggr's site (spec 8.4). A client without
 // a site in its filter would be called from all, so that the filter comes first,
-// and goes last. It returns EBUSY if somebody else changes the path there.
+// and goes last. It returns EBUSY if another client of ftrace changes the path there.
 // Context: kprobe_mutex held.
 func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
 	c := e.clientFor(p)
@@ -56,7 +56,7 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
 //
 // Kernels take the one that it would be armed with now: where a probe with a
 // post_handler has joined meanwhile the site isn't disarmed, and the probe that is
-// unregistered stays in the table (mutant FtraceByPost). Context: kprobe_mutex
+// unregistered stays in the table (mutant ftrace-by-post). Context: kprobe_mutex
 // held.
 func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
 	c := &e.kprobeFtraceOps
@@ -74,7 +74,7 @@ func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
 
 // kprobeFtraceHandler is called by ftrace from an aggr's site: the handlers see what they
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
-// preemption off, interrupts as they were; off through 4.14, as behind a detour
+// preemption off, interrupts as they were; off through 4.14, as after a detour
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
 func (e *Engine) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	if !e.s.DetourIRQsOff {

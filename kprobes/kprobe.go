@@ -43,14 +43,14 @@ type Kprobe struct {
 	ID     uint64
 	Symbol string       // "": Addr says where
 	Offset int          // in bytes
-	Addr   arch.Addr    // set at registration: with the offset, and behind an endbr64; 0 when it was unregistered without being registered
+	Addr   arch.Addr    // set at registration: with the offset, and after an endbr64; 0 when it was unregistered without being registered
 	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
 	Pre    PreHandler   `state:"skip: set when ret or jp is, or doesn't change in a run"` // of a return probe's, set at registration
 	Post   PostHandler  `state:"skip: as Pre"`                                            // of a return probe's, set at registration
 	Fault  FaultHandler `state:"boot"`                                                    // editions 2.6 and 4.15
 
-	ret      *Kretprobe // set at registration: whose it is, nil: nobody's
-	jp       *Jprobe    // set at registration: whose it is, nil: nobody's
+	ret      *Kretprobe // set at registration: whose it is, nil: a plain kprobe
+	jp       *Jprobe    // set at registration: whose it is, nil: a plain kprobe
 	missed   kapi.Var[int]
 	disabled kapi.Var[bool]
 	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
@@ -196,10 +196,10 @@ const (
 	ENOENT     Errno = 2  // the address lies in no function
 	E2BIG      Errno = 7  // more private data than a return probe may have
 	ENOMEM     Errno = 12 // no executable memory within reach
-	EBUSY      Errno = 16 // somebody else changes the path at a ftrace site
+	EBUSY      Errno = 16 // another client of ftrace changes the path at the site
 	EEXIST     Errno = 17 // a jprobe where there is one
 	EINVAL     Errno = 22 // registered already, or not registered; refused text
-	ENOSPC     Errno = 28 // an instruction so long that no breakpoint fits behind its copy
+	ENOSPC     Errno = 28 // an instruction so long that no breakpoint fits after its copy
 	EILSEQ     Errno = 84 // not an instruction boundary, or a breakpoint or trap by itself (spec 6.2)
 	EOPNOTSUPP Errno = 95 // an instruction that can be neither stepped nor emulated
 )

@@ -58,8 +58,8 @@ func (e *Engine) rethookTryGet(x kapi.Context, h *holder) (ri *Instance) {
 	return ri
 }
 
-// rethookRecycle makes an instance free again. If its return probe is unregistered it is
-// nobody's: its memory goes when no one can look at it any more. Context:
+// rethookRecycle makes an instance free again. If its return probe is unregistered
+// its memory is freed when no CPU can look at it any more. Context:
 // preemption off.
 func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 	h := ri.holder
@@ -157,8 +157,8 @@ func (h *holder) drain(by kapi.Emitter, n int) {
 	h.drop(by, n)
 }
 
-// cleanupRpInst is the part that comes behind it. What is free is freed; what is in
-// flight is nobody's from now on. Context: may sleep; nothing held.
+// cleanupRpInst is the part after it. It frees the free instances. Those in flight
+// belong to no return probe from now on. Context: may sleep; nothing held.
 func (e *Engine) cleanupRpInst(x kapi.Context, h *holder) {
 	switch e.s.Return {
 	case era.ReturnObjpool, era.ReturnRethook: // the rethook's own callback does it
@@ -196,11 +196,10 @@ func (e *Engine) freeList(x kapi.Context, h *holder) {
 }
 
 // The lock-free list of free instances (5.11 to 6.6): a stack whose elements are
-// counted while somebody looks at them, so that one isn't put back, and its link
+// counted while a CPU looks at them, so that one isn't put back, and its link
 // rewritten, while another CPU is about to take its neighbour by that link. An
 // element's count is 1 for being on the list and 1 for each CPU that looks; the
-// highest bit says that it is to be put on the list by whoever is the last to
-// look. (The algorithm is Cameron Desrochers', public since 2014.)
+// highest bit says that the last CPU to look puts it on the list. (The algorithm is Cameron Desrochers', public since 2014.)
 
 // toList is that bit.
 const toList = 1 << 31
@@ -212,7 +211,7 @@ func freelistAdd(x kapi.Context, h *holder, ri *Instance) {
 	}
 }
 
-// freelistPut puts an instance on the list at which nobody looks. Each time round
+// freelistPut puts an instance on the list that no CPU looks at. It tries again when
 // another CPU has changed the list in between.
 func freelistPut(x kapi.Context, h *holder, ri *Instance) {
 	for {

@@ -37,7 +37,7 @@ type kunit struct {
 type kcase struct {
 	e     *Engine
 	ed    rules.Edition
-	alone bool        // nobody else registers probes
+	alone bool        // no other task registers probes
 	task  kapi.TaskID // that runs it
 	wrong string
 

@@ -48,14 +48,14 @@ func (l *ledger) waited() (n int) {
 type piece struct {
 	size  int
 	what  uint64
-	jumps bool // a jump leads out of it: who is in it comes back to nobody
+	jumps bool // a jump leads out of it: a CPU in it doesn't come back to the engine
 }
 
 // A noted lock knows who holds it.
 type noted struct {
 	kapi.Mutex
 	readers kapi.CPUs
-	by      int // 1 + the task, 0: nobody
+	by      int // 1 + the task, 0: none
 }
 
 func (n *noted) Lock(x kapi.Context) {

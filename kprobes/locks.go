@@ -5,7 +5,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Which locks are held while, by era (study of kernels, 1.6). Under kprobe_mutex
+// Which locks are held while, by era. Under kprobe_mutex
 // an order has
 //
 //	OrderText    cpu_hotplug_lock, text_mutex        for a whole run of the optimizer

@@ -12,7 +12,7 @@ import (
 // about to go. Context: kprobe_mutex held.
 //
 // Kernels ask before they take kprobe_mutex, so that init text may be freed in
-// between (mutant CheckUnlocked).
+// between (mutant check-unlocked).
 func (e *Engine) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
 	if e.d.Modules == nil {
 		return nil, nil
@@ -46,7 +46,7 @@ func (e *Engine) modulePut(x kapi.Context, m *kapi.Module) {
 	}
 }
 
-// kprobesModuleCallback is told that a module has come to a state: probes in its init
+// kprobesModuleCallback is told of a change of a module's state: probes in its init
 // section are gone when it is live, all of them when it is going. Context: may
 // sleep; takes kprobe_mutex.
 func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
@@ -65,7 +65,7 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 	e.mutex.Unlock(x)
 }
 
-// killKprobe makes the probes of an aggr gone: nobody runs its text any more, which is
+// killKprobe makes the probes of an aggr gone: no CPU runs its text any more, which is
 // about to be freed and isn't written to. They stay in the table and the list
 // until they are unregistered, and are silent. An aggr without probes that waits
 // for the optimizer is left to it. Context: kprobe_mutex held.

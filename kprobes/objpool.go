@@ -8,9 +8,9 @@ import "kpsim/smp/kapi"
 //	push  1  tail goes on by one: the place is reserved
 //	      2  the instance is put there, with the turn it is there for
 //	pop   1  the place at head, if it has been filled for this turn
-//	      2  head goes on by one, unless somebody else has made it: taken
+//	      2  head goes on by one, unless another CPU has advanced it: taken
 //
-// The kernel has no turns (mutant ObjpoolLast). It publishes how far places are
+// The kernel has no turns (mutant objpool-last). It publishes how far places are
 // filled, in last, by a plain store at the end of each push:
 //
 //	push  1  tail goes on by one: the place is reserved
@@ -22,7 +22,7 @@ import "kpsim/smp/kapi"
 //
 // An NMI between 1 and 3 that calls the return-probed function n times pops and
 // pushes n times on this ring, and publishes the reserved place with its own; then
-// 3 sets last back. With r instances on the ring, k of them free behind the call
+// 3 sets last back. With r instances on the ring, k of them free after the call
 // that was interrupted (k = r-1):
 //
 //	n <= k      nothing is lost: the next push publishes what last hides

@@ -122,8 +122,8 @@ func (e *Engine) kickAgain(x kapi.Context) {
 	}
 }
 
-// quiesce is step 2. Whoever is to be waited for came to a region before it was
-// armed, and to a slot or a detour before that was hidden.
+// quiesce is step 2. Only tasks that entered a region before its int3 was written, or a
+// slot or detour before it was hidden, need be waited for.
 func (e *Engine) quiesce(x kapi.Context) {
 	if e.s.Quiesce == kapi.QuiesceStackCheck {
 		e.d.Stacks.Quiesce(x, e.spansOf(x))
@@ -132,7 +132,7 @@ func (e *Engine) quiesce(x kapi.Context) {
 	e.d.RCU.Synchronize(x, e.s.Quiesce)
 }
 
-// spansOf returns where nobody may stand: behind the first instruction of what is
+// spansOf returns where no task may stand: after the first instruction of what is
 // to become a jump, in code of any aggr that leads there, and in what is to be
 // freed. The documents speak of the first alone; but who was in a neighbour's
 // detour when that lost its jump comes out of it inside a region of today.
@@ -167,7 +167,7 @@ func (e *Engine) span(at arch.Addr, size int) {
 	}
 }
 
-// leadsInside reports whether addr lies in what is to become a jump, behind its
+// leadsInside reports whether addr lies in what is to become a jump, after its
 // first instruction.
 func (e *Engine) leadsInside(addr arch.Addr) bool {
 	for _, p := range e.optimizing.Peek() {
@@ -178,7 +178,8 @@ func (e *Engine) leadsInside(addr arch.Addr) bool {
 	return false
 }
 
-// doUnoptimizeKprobes is step 1. Context: text_mutex held.
+// doUnoptimizeKprobes is step 1. Context: kprobe_mutex held, and what lockRun takes;
+// lockStep takes text_mutex if lockRun has not.
 func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 	e.lockStep(x)
 	x.Step("kprobe_optimizer", 1)
@@ -206,7 +207,8 @@ func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 	e.unlockStep(x)
 }
 
-// doOptimizeKprobes is step 3. Context: text_mutex held.
+// doOptimizeKprobes is step 3. Context: kprobe_mutex held, and what lockRun takes;
+// lockStep takes text_mutex if lockRun has not.
 func (e *Engine) doOptimizeKprobes(x kapi.Context) {
 	e.lockStep(x)
 	e.d.Text.Mutex().AssertHeld(x)

@@ -55,7 +55,7 @@ func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr
 }
 
 // checkKprobeAddress asks the rules whether addr can be probed, and returns the bytes from
-// there on. Context: as prepare.
+// there on. Context: as prepareKprobe.
 func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
 	e.d.Symbols.Look(x)
 	f, known := e.d.Symbols.Lookup(addr)
@@ -78,7 +78,7 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 }
 
 // archPrepareKprobe makes an aggr what the rules have said of its text, with an out-of-line
-// copy of its instruction unless ftrace calls it. Context: as prepare.
+// copy of its instruction unless ftrace calls it. Context: as prepareKprobe.
 func (e *Engine) archPrepareKprobe(x kapi.Context, p *Aggr, v rules.Verdict, code []byte, post bool) error {
 	p.verdict = v
 	copy(p.orig[:], code)
@@ -105,7 +105,7 @@ func (e *Engine) canProbe(offset int) rules.Verdict {
 }
 
 // archAdjustKprobeAddr returns where a probe at addr goes: a function's first instruction
-// is the one behind its endbr64 (5.18 and later, with IBT). entry is whether it
+// is the one after its endbr64 (5.18 and later, with IBT). entry is whether it
 // is that.
 func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
 	if e.s.Kernel.Edition < rules.Edition514 {
@@ -200,7 +200,7 @@ func (e *Engine) loadFacts(f kapi.Function) {
 }
 
 // recoverProbedInstruction returns the bytes of a function as the image had them, and those
-// behind it which its last instruction may have: what is in memory, less what
+// after it which its last instruction may have: what is in memory, less what
 // probes have written there. Context: kprobe_mutex held.
 func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
 	size := f.Size + x86.MaxLen - 1
@@ -208,7 +208,7 @@ func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byt
 		e.code = make([]byte, size)
 	}
 	code := e.code[:size]
-	clear(code[f.Size:]) // there may be no memory behind it
+	clear(code[f.Size:]) // there may be no memory after it
 	e.d.Text.Read(x, f.Addr, code)
 	if e.d.Ftrace != nil {
 		e.recoverSites(f.Addr, code)

@@ -184,7 +184,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 		if k.ret != nil && k.ret.holder != nil {
 			holders = append(holders, k.ret.holder)
 		}
-		if k.module != nil { // now, for somebody may register it again while this waits
+		if k.module != nil { // now: another task may register it again while this waits
 			modules = append(modules, k.module)
 			k.module = nil
 		}
@@ -206,7 +206,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 		e.do.UnregisterKprobeBottom(e, x, gone)
 	}
 	for _, h := range holders {
-		if h.rp.holder == h { // else somebody has registered it again meanwhile
+		if h.rp.holder == h { // else another task has registered it again meanwhile
 			x.Touch(h.rp.missed.ID(), kapi.Write)
 			h.rp.holder = nil
 		}
@@ -229,7 +229,7 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone b
 		e.do.OptimizeBlocked(e, x, p)
 	}
 	k.aggr = nil
-	if k.ret != nil && k.ret.holder != nil { // with ReRegister somebody may have dropped it: a kernel would follow a null pointer
+	if k.ret != nil && k.ret.holder != nil { // with mutant re-register another task may have dropped it: a kernel would follow a null pointer
 		e.rethookFree(x, k.ret.holder)
 	}
 	return gone
@@ -239,7 +239,7 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone b
 // a detour if a breakpoint sent it there while the aggr was queued: code that
 // can be preempted, for which an RCU grace period is not enough where there is
 // preemption. kprobe_mutex isn't needed, which the optimizer holds while it waits for
-// all tasks: what such a CPU stands in can go while nobody can register a probe and
+// all tasks: what such a CPU stands in can go while no task can register a probe and
 // be handed it. 2.6 takes it (arch_remove_kprobe, until 2.6.29).
 func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 	for p := gone; p != nil; p = p.next {
@@ -385,7 +385,7 @@ func (e *Engine) archDisarmKprobe(x kapi.Context, p *Aggr) {
 	p.armed.Store(x, false)
 }
 
-// getOptimizedKprobe returns the aggr whose region holds addr behind its first byte,
+// getOptimizedKprobe returns the aggr whose region holds addr after its first byte,
 // and that is optimized or to be. Context: kprobe_mutex held.
 func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 	for q := range e.aggrsBefore(addr) {
@@ -403,7 +403,7 @@ func (e *Engine) optimizeBlocked(x kapi.Context, p *Aggr) {
 	}
 }
 
-// aggrsBefore are the aggrs whose regions hold addr behind their first byte, the
+// aggrsBefore are the aggrs whose regions hold addr after their first byte, the
 // nearest first. They are looked up by address, as kernels do; without
 // CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
 func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
@@ -420,8 +420,8 @@ func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 	}
 }
 
-// freeAggrKprobe gives back the aggr's memory. Context: may sleep; nobody can find the aggr
-// but who looks at all of them, with kprobe_mutex held (spansOf).
+// freeAggrKprobe gives back the aggr's memory. Context: may sleep; the aggr can only be found
+// by looking at all of them with kprobe_mutex held (spansOf).
 func (e *Engine) freeAggrKprobe(x kapi.Context, p *Aggr) {
 	e.archRemoveKprobe(x, p)
 	x.Touch(p.slot.ID(), kapi.Write)

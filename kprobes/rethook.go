@@ -11,9 +11,9 @@ import (
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
 func (e *Engine) preHandlerKretprobe(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
 	r := k.ret
-	x.Touch(r.missed.ID(), kapi.Read) // its holder goes with the end of its unregister: see unregister
+	x.Touch(r.missed.ID(), kapi.Read) // the end of unregisterKprobes drops the holder
 	switch {
-	case r.holder == nil: // with NoGrace, which doesn't wait for who has found it
+	case r.holder == nil: // with a mutant that leaves the grace period out
 	case e.listed():
 		e.rethookEnter(x, r, regs)
 	case e.s.Return == era.ReturnHashed:
@@ -165,7 +165,7 @@ func (e *Engine) knows(ri *Instance, frame arch.Addr) bool {
 const mostCalls = 1 << 16
 
 // rethookReturn is that of 5.11 and later. Until 5.14 the calls are taken from the
-// list before the handlers run, later behind them, so that a backtrace in a
+// list before the handlers run, since then after them, so that a backtrace in a
 // handler finds them.
 func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	first := &e.ret.calls[x.Task()]
@@ -284,7 +284,7 @@ func freeAll(x kapi.Context, ri *Instance) {
 
 // kretprobeRethookHandler runs the handler of a call, and tells it where the call returns to: an
 // instance that isn't the first of its frame has kept the trampoline's address, and
-// until 2.6.37 its handler was told that (mutant RetAddrKept). A probe that is hit
+// until 2.6.37 its handler was told that (mutant ret-addr-kept). A probe that is hit
 // meanwhile is nested.
 func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
 	r := ri.Rp
@@ -314,8 +314,8 @@ func (e *Engine) kprobeBusyBegin(x kapi.Context, p *Aggr) (was busy) {
 
 func (e *Engine) kprobeBusyEnd(x kapi.Context, was busy) { e.kcb.This(x).busy = was }
 
-// lost says that a return comes to the trampoline of which nothing is known, and
-// whose call was expected.
+// lost prints the kernel's line for a return to the trampoline that no call in flight
+// matches.
 func (e *Engine) lost(x kapi.Context) {
 	if e.s.Return == era.ReturnFreelist {
 		x.Emit(kpev.Printk, uint64(kpev.LineRetLost), 0, 0)
@@ -335,9 +335,9 @@ func (e *Engine) lost(x kapi.Context) {
 	x.Emit(kpev.Printk, uint64(kpev.LineRetBug), probe, addr)
 }
 
-// kprobeFlushTask recycles what calls a task leaves behind at its end: of functions that it
-// never returned from (spec 2.8). What the kernel does for it runs as if in a
-// probe, lest a return probe on what it calls wants the same lock (K2).
+// kprobeFlushTask recycles the instances of an ending task: of calls that never returned
+// (spec 2.8). The CPU is marked busy with a probe meanwhile, so that a return probe on
+// a function called here does not take the same lock (K2).
 func (e *Engine) kprobeFlushTask(x kapi.Context) {
 	if e.ret.ready.Look(x) {
 		e.do.FlushTask(e, x)

@@ -118,7 +118,7 @@ func (o *order) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// noWait is an optimizer that waits for nobody. Where it stops the machine to write,
+// noWait is an optimizer that waits for no task. Where it stops the machine to write,
 // without preemption, that is a wait by itself (4.6): there it doesn't stop it either.
 var noWait = []specMutant{
 	{name: "no-quiesce", row: "no-quiesce", in: every[1:5]},
@@ -487,7 +487,7 @@ var spec4 = []specRule{
 		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped", in: since(rules.Edition415),
 		mutants: append(slices.Clone(noWait), specMutant{
 			name: "stack-regions", row: "stack-regions",
-			in: every[1:5], // without preemption nobody is stopped in a detour
+			in: every[1:5], // without preemption no task is stopped in a detour
 		}),
 		holds: func(t *specT) {
 			t.Settings.Quiesce = kapi.QuiesceStackCheck

@@ -343,7 +343,7 @@ func (r *moduleRace) await(x kapi.Context, flag *bool) {
 
 // raceModule registers in a module that goes, or in its init section while it
 // comes, and unregisters when that has ended. What was registered is gone then,
-// and nobody writes there.
+// and the engine no longer writes there.
 func raceModule(t *specT, goes bool, at arch.Addr) {
 	refused, gone, n := 0, 0, 0
 	var r *moduleRace

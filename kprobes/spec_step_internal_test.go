@@ -219,7 +219,7 @@ var specStep = []specRule{
 				require.Equal(t, []int{2, 1}, []int{hits, faults})
 				b.idle(t, x)
 				require.NoError(t, b.e.Unregister(x, k))
-				k = &Kprobe{Addr: mended.at} // what is nobody's goes to the exception table
+				k = &Kprobe{Addr: mended.at} // a fault that no handler takes goes to the exception table
 				b.k.Traps.PageIn = nil
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, uint64(99), callWith(x, mended.at, nowhere))

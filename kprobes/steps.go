@@ -55,7 +55,7 @@ type Steps struct {
 	PrepareOptimizedKprobe   func(e *Engine, x kapi.Context, p *Aggr)
 	CancelUnoptimize         func(e *Engine, x kapi.Context, p *Aggr) // it is wanted again before its jump is gone
 	OptimizeBlocked          func(e *Engine, x kapi.Context, p *Aggr) // those that p has blocked
-	OptimizeBlockedLate      func(e *Engine, x kapi.Context, p *Aggr) // the same, by the optimizer (6.20 and later)
+	OptimizeBlockedLate      func(e *Engine, x kapi.Context, p *Aggr) // the same, by the optimizer (after 6.19)
 	KprobeOptimizer          func(e *Engine, x kapi.Context)
 	DoUnoptimizeKprobes      func(e *Engine, x kapi.Context)
 	FreedDisarmed            func(e *Engine, p *Aggr) bool // does what has lost its jump lose its breakpoint?
@@ -64,7 +64,7 @@ type Steps struct {
 	DoFreeCleanedKprobes     func(e *Engine, x kapi.Context)
 	KickAgain                func(e *Engine, x kapi.Context)
 	ArchUnoptimizeKprobe     func(e *Engine, x kapi.Context, p *Aggr)
-	CopiedInsn               func(p *Aggr) []byte // what stood under the jump, behind its first byte
+	CopiedInsn               func(p *Aggr) []byte // what stood under the jump, after its first byte
 	ClearOptimized           func(x kapi.Context, p *Aggr)
 	OptimizerQueued          func(e *Engine, x kapi.Context) int // how many are on its lists
 	FlushOptimizer           func(e *Engine, x kapi.Context)
@@ -120,7 +120,7 @@ type Steps struct {
 	FreeFlushed             func(x kapi.Context, ri *Instance)
 	ObjpoolPop              func(x kapi.Context, r *ObjpoolSlot) *Instance
 	ObjpoolPublish          func(x kapi.Context, r *ObjpoolSlot, tail uint32) // an instance is at tail
-	ObjpoolFilled           func(r *ObjpoolSlot) uint32                       // up to where, when nobody pushes
+	ObjpoolFilled           func(r *ObjpoolSlot) uint32                       // up to where, when no CPU pushes
 	TrampolineAggr          func(e *Engine) *Aggr
 
 	// Jprobes.

@@ -14,8 +14,8 @@ import (
 )
 
 // A stub is the least kernel that an engine can stand on: one CPU, one task, flat
-// memory, nothing ever interrupts, and whoever waits finds that what he waits for
-// has come, or works it off. It knows of the simulator's machine no more than kapi
+// memory, nothing ever interrupts, and a waiter finds what it waits for done
+// already, or does it itself. It knows of the simulator's machine no more than kapi
 // says: that the engine's tests pass on it shows that the waist is all they need.
 //
 // It embeds the waist's interfaces, so that what it doesn't have is a nil

@@ -90,7 +90,7 @@ func (e *Engine) armAllKprobes(x kapi.Context) {
 			continue
 		}
 		if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-			_ = e.do.ArmKprobe(e, x, p) // a site of ftrace that somebody else has taken meanwhile stays as it is
+			_ = e.do.ArmKprobe(e, x, p) // a site of ftrace that another client has taken meanwhile stays as it is
 		}
 		e.optimizeKprobe(x, p)
 	}

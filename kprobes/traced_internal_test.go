@@ -259,7 +259,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestWhereRefused: addresses that are nobody's to probe, in each edition.
+// TestWhereRefused: addresses that no probe may have, in each edition.
 func TestWhereRefused(t *testing.T) {
 	for _, ed := range since(rules.Edition415) { // 2.6 has a probe of its own on the trampoline
 		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, x *smp.Ctx) {
@@ -326,7 +326,7 @@ func TestFuncEntry(t *testing.T) {
 	}
 }
 
-// TestGonePost: a post_handler that went with its module's text keeps nobody from
+// TestGonePost: a post_handler that went with its module's text keeps no probe from
 // being a jump where there is text again (spec 4.4).
 func TestGonePost(t *testing.T) {
 	for _, ed := range since(rules.Edition415) {

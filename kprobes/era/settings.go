@@ -48,7 +48,7 @@ const (
 )
 
 // An Order is the optimizer's: which locks it holds while it waits, and whether
-// it wakes itself again before it lets kprobe_mutex go (study of kernels, 1.6).
+// it wakes itself again before it lets kprobe_mutex go.
 type Order uint8
 
 // The orders.

@@ -34,7 +34,7 @@ const (
 	HolderDrop                                // [holder, n, left] n references to what instances belong to are dropped
 	HolderFree                                // [holder, probe, 0] its memory is given back
 	Hooked                                    // [instance, slot, addr] the return address at a place of the stack is kept, and the trampoline's put there
-	Trampoline                                // [slot, addr, 0] a return has come to the trampoline, and goes on to addr; 0: nobody knows where to
+	Trampoline                                // [slot, addr, 0] a return has come to the trampoline, and goes on to addr; 0: no instance knows the address
 	RetMissed                                 // [probe, 0, 0] nmissed of a return probe is incremented: no instance is free
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were

@@ -90,7 +90,7 @@ func labelsLast(w *Wiring) {
 	}
 }
 
-// unkicked are works that nobody queues.
+// unkicked are works that are never queued.
 type unkicked struct{ kapi.Workqueue }
 
 // NewDelayedWork implements kapi.Workqueue.

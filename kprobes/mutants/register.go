@@ -31,7 +31,7 @@ func checkUnlocked(s *steps) {
 	}
 }
 
-// unheld are modules that aren't held; deaf ones tell nobody what becomes of them.
+// unheld are modules that aren't held; deaf ones don't notify of their state.
 type (
 	unheld struct{ kapi.Modules }
 	deaf   struct{ kapi.Modules }

@@ -35,7 +35,7 @@ type Mutant struct {
 
 	NeedsJump bool // it shows only where a breakpoint becomes a jump
 
-	// Equivalent says why nobody can notice: then Property is the one that would.
+	// Equivalent says why no property can notice: then Property is the one that would.
 	// Nil for all but a few.
 	Equivalent *Equivalent
 	_          struct{}
@@ -58,7 +58,7 @@ var All = []Mutant{
 		Apply: on(func(s *steps) { skip2(&s.Quiesce) })},
 	// On a kprobe point the first and the last of text_poke_bp's syncs change
 	// nothing: the breakpoint has stood there since it was armed, and synced, and
-	// the probe owns whoever traps on it late (TestEquivalentOnKprobes). A raw
+	// the probe owns every late trap on it (TestEquivalentOnKprobes). A raw
 	// site shows them.
 	{Name: "no-sync-1", Source: "M16", Scenario: "jump-label-flip", Property: "whole-instructions",
 		Says:  "text_poke_bp doesn't sync after the breakpoint",
@@ -242,7 +242,7 @@ var All = []Mutant{
 	{Name: "unsorted-batch", Source: "R29, M21", Scenario: "batch-poke", Property: "owned-breakpoint",
 		Says:  "a batch of text_poke_bp isn't cut where its addresses aren't in order, by which its breakpoints are looked up",
 		Apply: func(w *Wiring) { w.Kernel.Poke.Mutants.Unsorted, w.Kernel.Poke.Mutants.Backwards = true, true }},
-	// Without a sync after the disarm: with one, nobody looks so late.
+	// Without a sync after the disarm: with one, no CPU looks so late.
 	{Name: "byte-first", Source: "R32, M22; until 2.6.33", Releases: "until 2.6.33", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Says:  "whether a breakpoint is still there is looked at before it is looked up whose it is",
 		Apply: byteFirst},
@@ -280,7 +280,7 @@ var All = []Mutant{
 		Says:  "a hit inside a handler is counted for the address, and not for its probes, where there are several",
 		Apply: on(missedByPoint)},
 	{Name: "path-ignored", Source: "M42", Scenario: "handlers-at-work", Property: "right-result",
-		Also:  []string{"accounted"}, // the handler behind it runs
+		Also:  []string{"accounted"}, // the handler after it runs
 		Says:  "a pre_handler that has changed the path is ignored",
 		Apply: on(ignorePre)},
 	{Name: "detour-disabled", NeedsJump: true, Source: "M43", Scenario: "stack-check-detour", Property: "accounted",

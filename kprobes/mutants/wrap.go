@@ -8,7 +8,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// lateDesc is text_poke_bp with its first step behind the second.
+// lateDesc is text_poke_bp with its first step after the second.
 type lateDesc struct{ k *kernel.Kernel }
 
 // Patch implements kapi.Patcher.
@@ -73,7 +73,7 @@ func (p tailFirst) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arc
 	p.k.Poke.Retire(x)
 }
 
-// heldRCU waits for grace periods where nobody may: with preemption off, or in a
+// heldRCU waits for grace periods where that is forbidden: with preemption off, or in a
 // section that they wait for.
 type heldRCU struct {
 	kapi.RCU
@@ -101,7 +101,7 @@ func (l openLocks) NewSpinlock(name string, _ bool) kapi.Spinlock {
 	return l.Locks.NewSpinlock(name, false)
 }
 
-// lockless is text whose mutex nobody takes.
+// lockless is text whose mutex is never taken.
 type lockless struct{ kapi.Text }
 
 // Mutex implements kapi.Text.
