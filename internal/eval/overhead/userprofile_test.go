@@ -71,7 +71,7 @@ func FuzzReadProfile(f *testing.F) {
 func TestProfileKeepsCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := &UserProfile{Name: "m", Arch: "a", Era: "2.6", MHz: rapid.Float64Range(leastMHz, mostMHz).Draw(t, "mhz")}
-		for e := range u.Costs {
+		for _, e := range cycles.All() {
 			u.Costs[e] = cycles.Cost(rapid.Uint64Range(0, mostCycles*cycles.Unit).Draw(t, "cost"))
 		}
 		again, err := ReadProfile("x", u.Text(noted))
