@@ -70,8 +70,8 @@ func Seed(seed uint64) Option {
 	return func(c *config) error { c.seed = seed; return nil }
 }
 
-// Strategy names who decides the schedules, as "pct". Without it the portfolio does,
-// which shares the runs out to all.
+// Strategy names the strategy that decides the schedules, as "pct". Without it
+// the portfolio does, which shares the runs out to all.
 func Strategy(name string) Option {
 	return func(c *config) error { c.strategy = name; return nil }
 }

@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Whoever asks for help or the version in the words of other programs is answered.
+// Requests for help or the version in the words of other programs are answered.
 func TestMeant(t *testing.T) {
 	for _, c := range []struct{ typed, as string }{
 		{"", ""},
@@ -124,7 +124,8 @@ func TestDocNamesCommands(t *testing.T) {
 	})
 }
 
-// The exit statuses are those of main.go wherever they are told, and of each command's help.
+// The exit statuses are those of main.go wherever they are listed, and of each
+// command's help.
 func TestExitStatuses(t *testing.T) {
 	table := []struct {
 		status int

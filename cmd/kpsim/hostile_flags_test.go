@@ -21,8 +21,8 @@ import (
 // corpusTrace is a trace to explain, view and so on.
 const corpusTrace = "../../traces/corpus/T2-second-instruction.kps"
 
-// short are the words of each command that takes a number, with which it ends soon; what
-// is tried stands behind them.
+// short are the words of each command that takes a number, with which it ends
+// soon; the flag under test comes after them.
 var short = map[string]string{
 	"explore":            "explore safe-none --runs 20",
 	"storm":              "storm --edition 6.9 --preempt none --runs 20",
@@ -118,7 +118,7 @@ func walkFlags(at *kong.Node, each func(*kong.Node, *kong.Flag)) {
 	}
 }
 
-// Each range is told by --help.
+// Each range is shown by --help.
 func TestRangesAreTold(t *testing.T) {
 	var c commands
 	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {

@@ -40,7 +40,7 @@ func (c panicking) Run(p *cli.Program) (int, error) {
 	panic(c.v)
 }
 
-// A bug is told with all that is needed to report it, and is exit status 3.
+// A bug is printed with all that is needed to report it, and is exit status 3.
 func TestBug(t *testing.T) {
 	for _, v := range []any{&sim.BugError{Message: "cpu 1: frame stack empty", Stack: []byte("panicking.Run\n")}, "index out of range"} {
 		var out, errs bytes.Buffer

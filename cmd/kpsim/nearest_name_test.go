@@ -8,8 +8,8 @@ import (
 	"kpsim/internal/cli"
 )
 
-// Whoever misspells a name is told of what is near, or where to look, in a line that isn't
-// much longer than a terminal is wide.
+// A misspelt name is answered with names that are near, or where to look, in a
+// line that isn't much longer than a terminal is wide.
 func TestMisspelt(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"expolre", `unexpected argument expolre; did you mean "explore", "export"?`},

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A deviation that nobody comes to makes replay look for others, too. Those that are taken
-// where the file says aren't told of, and no place is near itself.
+// A deviation that is never reached makes replay look for others, too. Those
+// that are taken where the file says aren't reported, and no place is near
+// itself.
 func TestReplayTellsOfWhatMoved(t *testing.T) {
 	ordinal := regexp.MustCompile(`\d+(st|nd|rd|th) time`)
 	taken := regexp.MustCompile(`was taken at (.*), instead of (.*)`)

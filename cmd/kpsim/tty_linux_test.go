@@ -42,7 +42,7 @@ func onTerminal(t *testing.T, program string, columns uint16, args ...string) st
 	var shown bytes.Buffer
 	over := make(chan bool)
 	go func() {
-		io.Copy(&shown, master) // ends with an error when nobody has the terminal any more
+		io.Copy(&shown, master) // ends with an error when no process has the terminal any more
 		close(over)
 	}()
 	cmd := exec.Command(program, args...)
@@ -55,7 +55,7 @@ func onTerminal(t *testing.T, program string, columns uint16, args ...string) st
 	return strings.ReplaceAll(shown.String(), "\r\n", "\n")
 }
 
-// Colours are for terminals, and for those who want them.
+// Colours are for terminals, and for users who ask for them.
 func TestColours(t *testing.T) {
 	kpsim := thisProgram(t)
 	t.Chdir(t.TempDir())

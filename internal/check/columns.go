@@ -34,7 +34,7 @@ type columns struct {
 }
 
 // cell adds a cell of a width, 0 for the last one; below 0 it is aligned to the
-// right. What is wider pushes those behind.
+// right. A wider text pushes the cells after it.
 func (t *columns) cell(text string, width int) *columns {
 	n := len(text)
 	blanks := t.pad

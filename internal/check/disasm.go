@@ -74,8 +74,8 @@ type drawing struct {
 	from []int // the offsets of the jumps into it
 }
 
-// mark finds the region and what leads there. That the byte behind the jump
-// counts too is the kernels' own rule (oracle, "Optimized or not").
+// mark finds the region and what leads there. Counting the byte after the jump
+// is the kernels' own rule (oracle, "Optimized or not").
 func (d *drawing) mark() {
 	d.end = d.at
 	for i := range d.rows {

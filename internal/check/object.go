@@ -30,7 +30,7 @@ type underKernel struct {
 	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
 	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
 
-	by string // whose answers they are, when an object was surveyed
+	by string // the kernel whose answers they are, when an object was surveyed
 }
 
 // Where an object's text is put: a module where x86-64 Linux has modules, any

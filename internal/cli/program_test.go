@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file is whole or isn't there, and nothing else is left behind.
+// A file is whole or isn't there, and no other file is left.
 func TestWriteWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.kps")

@@ -14,9 +14,10 @@ import (
 	"kpsim/traces"
 )
 
-// A trace stays when its scenario is cured, for it may be wanted: somebody has committed it,
-// or compares. So it says which program it was found in, and whoever explores, or looks at
-// the trace, is told if that isn't today's.
+// A trace stays when its scenario is cured, because it may still be wanted: it
+// may be committed, or be used for comparison. So it says which program it was
+// found in, and explore and the commands that show a trace say so if that isn't
+// today's.
 
 // An older is a trace that lies where explore would have written one, had it found what that
 // breaks.

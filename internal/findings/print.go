@@ -38,7 +38,7 @@ func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
 }
 
 func (r *printer) print(w *row) error {
-	var old []older // told of once, below the first row
+	var old []older // printed once, below the first row
 	if w.Scenario != r.seen {
 		r.runs += w.Runs
 		r.seen = w.Scenario

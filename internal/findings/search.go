@@ -151,7 +151,7 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 	return x
 }
 
-// results makes a result file of what the jobs have come to.
+// results makes a result file of what the jobs have found.
 func (c *Explore) results(jobs []*job) ([]byte, error) {
 	r := &results.File{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,

@@ -100,7 +100,7 @@ func (c *Storm) Run(p *cli.Program) (int, error) {
 	return status, nil
 }
 
-// check checks the flags that kong doesn't, and returns what is to be run.
+// check checks the flags that kong doesn't, and returns the programs to run.
 func (c *Storm) check() (machines []scenario.Machine, err error) {
 	if err := cli.Known("strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return nil, fmt.Errorf("--strategy: %w", err)

@@ -46,7 +46,7 @@ func soonLine(f *explore.First, median, low, high uint64) string {
 	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", cli.Number(median, "schedule"), low, to, f.Seeds)
 }
 
-// thorough says in two lines how much a search has seen of what there is.
+// thorough says in two lines how much of all behaviours a search has seen.
 func thorough(res *explore.Result) []string {
 	st := &res.Stats
 	if st.Sampled == 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // idle says, a line each, what of a scenario no run of an exploration has used.
-// Who wrote those that are built in has made some so on purpose.
+// Some built-in scenarios have such things on purpose.
 func idle(j *job, res *explore.Result) []string {
 	if j.Builtin() || res.Census.Registered == 0 && j.Expect.Canary == "" {
 		return nil

@@ -32,7 +32,7 @@ type Verify struct {
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
 
-	base Explore // whose checks and preparations are the same
+	base Explore // schedules with the same checks and preparations
 }
 
 // DeviationsDefault is how many deviations are tried without --deviations.
@@ -109,7 +109,7 @@ type proved struct {
 	Points      uint64            `json:"points"`
 	By          string            `json:"by"`
 	States      int               `json:"states,omitempty"`             // that were told apart
-	Circles     uint64            `json:"circles,omitempty"`            // schedules that come to a state again: they have no end
+	Circles     uint64            `json:"circles,omitempty"`            // schedules that reach a state again: they never end
 	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
 	Filled      bool              `json:"memory_full,omitempty"`        // so it isn't complete
 	Without     string            `json:"schedules_unmerged,omitempty"` // how many there are
@@ -260,7 +260,7 @@ func (r *proved) take(v *proof.Verified) {
 		return
 	}
 	if v.Cut > 0 || v.Points == 0 {
-		return // what comes after the budget, nobody saw; and of nothing nothing is shown
+		return // nothing after the budget was seen; and without a run nothing is shown
 	}
 	switch {
 	case v.Complete && r.Full:
@@ -307,7 +307,7 @@ func (c *Verify) judge(j *job, r *proved, bound int) {
 	}
 }
 
-// print prints one line, and what is to be known of it.
+// print prints one line, and notes about it.
 func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 	r.Shipped = c.ShippedAs(j.Machine.Edition)
 	if c.JSON {

@@ -40,8 +40,8 @@ func Quoted(words []string) string {
 	return b.String()
 }
 
-// OrAll ends a message about a name that isn't there with the names that are
-// like it, or else with what there is.
+// OrAll ends a message about an unknown name with the names that are like it,
+// or else with all names.
 func OrAll(name string, names []string) string {
 	const most = 5
 	switch hint := DidYouMean(name, names); {

@@ -5,15 +5,14 @@
 // verdict) and figures, which are plots of gonum.org/v1/plot; the template that it is
 // written with; and the one stylesheet of all pages, light and dark.
 //
-// What it is not: it knows no machine, no probe, no trace; who calls says what is in a page.
-// It writes no file.
+// What it is not: it knows no machine, no probe, no trace; the caller says what
+// is in a page. It writes no file.
 //
 // Its rules. A page is whole by itself: it loads nothing, and its Content-Security-Policy
 // keeps it from doing so. The same document gives the same bytes. What a colour says a
-// dash, a hatching, a sign or a word says too. A link leads to a place of the page that
-// there is. Every figure has a title and a description, every table a caption and
-// headings. Colours and fonts are the stylesheet's alone: a plot names series by their
-// number.
+// dash, a hatching, a sign or a word says too. A link leads to a place that exists on the
+// page. Every figure has a title and a description, every table a caption and headings.
+// Colours and fonts are the stylesheet's alone: a plot names series by their number.
 //
 // Its limits: no script, so nothing on a page can be turned or zoomed. A plot is laid out
 // by the widths of Liberation Sans, which are those of Arial; in another font its texts

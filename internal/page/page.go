@@ -78,7 +78,7 @@ type Cell struct {
 	Text string
 	Mark string // what is remarkable of it, in a word or two, which is read out; to the eye it is a sign. "": nothing
 	Is   Verdict
-	Code bool   // what one types, or a name of it; a line may end behind its slashes and hyphens
+	Code bool   // what one types, or a name of it; a line may end after its slashes and hyphens
 	ID   string // as of a Section: links end in it. "": none does
 	To   string // the ID of what it links to. "": nothing
 }

@@ -284,7 +284,7 @@ func TestInChromium(t *testing.T) {
 	require.Equal(t, 2, strings.Count(o.DOM, "<section "))
 	require.Equal(t, image.Rect(0, 0, 400, 800), o.Picture.Bounds())
 
-	// That it would have: a script isn't run, and told of.
+	// The opposite case: a script isn't run, and is reported.
 	bad := strings.Replace(render(t, testDocument(t)), "</main>", "<script>document.title = 'run'</script></main>", 1)
 	require.NoError(t, os.WriteFile(file, []byte(bad), 0o644))
 	o = pagetest.Open(t, file, 400, 800)
@@ -324,8 +324,8 @@ func TestNines(t *testing.T) {
 	})
 }
 
-// Texts stand out from what is behind them by 4.5 to 1, lines and bars by 3 to 1 (WCAG
-// 2.2, 1.4.3 and 1.4.11), by light and in the dark.
+// Texts stand out from their background by 4.5 to 1, lines and bars by 3 to 1
+// (WCAG 2.2, 1.4.3 and 1.4.11), by light and in the dark.
 func TestContrast(t *testing.T) {
 	schemes := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(Stylesheet), -1)
 	require.Len(t, schemes, 2)

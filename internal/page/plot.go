@@ -28,7 +28,7 @@ const (
 // phone about as large as those around it, and larger elsewhere.
 type Plot struct {
 	Title  string // above it
-	Says   string // what it shows, for those who don't see it
+	Says   string // what it shows, for readers who can't see it
 	Plot   *plot.Plot
 	Height vg.Length // 0: PlotHeight
 }

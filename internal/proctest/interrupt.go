@@ -64,7 +64,7 @@ func InterruptedAfter(t *testing.T, program string, wait time.Duration, args ...
 }
 
 // Shrink gives back what the tests before have left, and forgets the peak. Linux begins
-// to count the memory of a process with the peak of the one that has started it.
+// to count the memory of a process with the peak of its parent.
 func Shrink() {
 	debug.FreeOSMemory()
 	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)

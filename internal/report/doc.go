@@ -11,5 +11,6 @@
 // Its rules. A trace is replayed before anything is said of it, and what differs from the
 // file is said. A trace is rewritten whole or left as it was.
 //
-// Its limits: a trace whose run doesn't end within its budget is told as far as it goes.
+// Its limits: a trace whose run doesn't end within its budget is explained as
+// far as it goes.
 package report

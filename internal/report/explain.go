@@ -41,7 +41,7 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 			now.Schedule = e.schedule
 			e.needs, err = replay.Necessity(&now)
 		}
-		if errors.Is(err, replay.ErrLong) { // what is known is told
+		if errors.Is(err, replay.ErrLong) { // what is known is printed
 			fmt.Fprintf(p.Err, "kpsim: %s: %v\n", c.Trace, err)
 		} else if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)

@@ -43,8 +43,8 @@ func exported(t *testing.T, format string, f func(name, text string, s *view.Sce
 // The fields of a line as trace-cmd report -t has them.
 var ftraceLine = regexp.MustCompile(`^ *(\S.*)-(\d+) +\[(\d{3})\] +(\d+)\.(\d{9}): ([a-z_]+): +(\S.*)$`)
 
-// TestExportFtrace: each line can be taken apart, times go up, and who is switched out is
-// who was switched in before.
+// TestExportFtrace: each line can be taken apart, times go up, and the task
+// that is switched out is the one that was switched in before.
 func TestExportFtrace(t *testing.T) {
 	tracepoints := make(map[string]int)
 	exported(t, "ftrace", func(name, text string, s *view.Scene) {

@@ -52,8 +52,8 @@ func odds(p *cli.Program, row, then string) {
 	p.Indented(cli.Indent+cli.Indent, then)
 }
 
-// deviationAt returns the number of the deviation that comes right behind the
-// prefix i of the curve, or 0.
+// deviationAt returns the number of the deviation right after the prefix i of
+// the curve, or 0.
 func deviationAt(n *blame.Point, i int) int {
 	if i+1 < len(n.Curve) && n.Curve[i+1].Questions == n.Curve[i].Questions+1 && n.Curve[i+1].Deviations > n.Curve[i].Deviations {
 		return n.Curve[i+1].Deviations
@@ -61,7 +61,7 @@ func deviationAt(n *blame.Point, i int) int {
 	return 0
 }
 
-// blamed says in sentences what the odds come to.
+// blamed says in sentences what the odds show.
 func blamed(e *explained) []string {
 	n := e.lost
 	if n.FromStart {

@@ -49,7 +49,7 @@ func endOf(trace string, file *traces.File, r *replay.Replay) ended {
 	return e
 }
 
-// A divergence is a deviation that wasn't come to, as --json prints it.
+// A divergence is a deviation that was never reached, as --json prints it.
 type divergence struct {
 	Deviation int    `json:"deviation"` // its number, from 1
 	Wanted    string `json:"wanted"`
@@ -77,7 +77,7 @@ func (c *Replay) Run(p *cli.Program) (int, error) {
 	return status, nil
 }
 
-// play reads a trace and runs it, for who only looks at it.
+// play reads a trace and runs it, for commands that only look at it.
 func play(p *cli.Program, path string) (*traces.File, *replay.Replay, error) {
 	file, err := inputs.ReadTrace(path)
 	if err != nil {

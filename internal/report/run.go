@@ -25,8 +25,8 @@ type Once struct {
 	inputs.Broken
 }
 
-// Schedule reads the scenario, and makes what says who goes next: the strategy usual
-// with a seed, unless another is named.
+// Schedule reads the scenario, and makes the chooser: the strategy that is
+// usual with a seed, unless another is named.
 func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs.Input, sched.Strategy, error) {
 	if err := c.Broken.Check(); err != nil {
 		return nil, nil, err

@@ -80,7 +80,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
 	status, unsaved := cli.OK, ""
-	if err := cli.WriteWhole(out, s.File.Marshal()); err != nil { // it is told all the same
+	if err := cli.WriteWhole(out, s.File.Marshal()); err != nil { // it is printed all the same
 		status, unsaved = cli.BadInput, cli.Cause(err, out)
 	}
 	if c.JSON {

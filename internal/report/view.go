@@ -176,9 +176,9 @@ func (c *View) serve(p *cli.Program, page []byte) error {
 	}
 }
 
-// served answers with the page whoever asks this computer by one of its own names. Another
-// one may have been made to lead here by a page from elsewhere (DNS rebinding), which would
-// then read what isn't its to read.
+// served answers with the page only if the request names this computer by one
+// of its own names. Another name may have been pointed here by a page from
+// elsewhere (DNS rebinding), which could then read data that it must not read.
 func served(page []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever has found another name for this computer gets nothing.
+// A request under another name for this computer gets nothing.
 func TestServed(t *testing.T) {
 	h := served([]byte("<p>"))
 	for _, test := range []struct {

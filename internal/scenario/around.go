@@ -21,8 +21,8 @@ type Module struct {
 	Loaded bool     // a run begins with it loaded, its init done
 }
 
-// Site is where a function calls ftrace: a 5-byte nop at its beginning, or behind
-// an endbr64.
+// Site is where a function calls ftrace: a 5-byte nop at its beginning, or
+// after an endbr64.
 type Site struct {
 	Func   string
 	Offset int

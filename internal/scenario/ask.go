@@ -41,8 +41,9 @@ func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 	return "", false
 }
 
-// Entry returns how far behind the place that a probe is asked for it goes: behind the
-// endbr64 of a function, on a machine that is built with IBT; else 0.
+// Entry returns the distance from the place that a probe asks for to where it
+// goes: the length of a function's endbr64 on a machine that is built with IBT,
+// else 0.
 func (s *Scenario) Entry(k *Probe) int {
 	f, ok := s.Place(k)
 	if !ok || k.Offset != 0 || !s.Machine.Kernel.IBT {

@@ -87,7 +87,7 @@ func (c checker) layout() error {
 			continue
 		}
 		if b.name == "" || a.name != "" && later(a.part, b.part) {
-			a, b = b, a // say it of the one that came later
+			a, b = b, a // report it for the later one
 		}
 		other := a.what
 		if a.name != "" {

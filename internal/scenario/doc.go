@@ -2,7 +2,7 @@
 // is expected of all schedules. It is plain data with its checks.
 //
 //	sc, err := lang.Load("mine.star", src, open) // from a program
-//	sc, err := library.Load("safe-full")         // one that comes along
+//	sc, err := library.Load("safe-full")         // a built-in one
 //	err := scenario.Check(sc)                    // of one that was built in Go
 //
 // What it is not: it runs nothing, and knows no file and no language. lang reads

@@ -5,8 +5,8 @@ import (
 	"kpsim/smp/kernel"
 )
 
-// Where things are put if nobody says where. Traces are written with the
-// addresses in them, so these may change; KernelBase may not.
+// Where things are put by default. Traces are written with the addresses in
+// them, so these may change; KernelBase may not.
 const (
 	TextBase   arch.Addr = 0xffffffff81000000 // functions, upward
 	KernelBase arch.Addr = 0xffffffff82000000 // the kernel's own functions: reserved up to DataBase

@@ -49,7 +49,7 @@ const (
 	PreemptVoluntary                // built n, might_sleep() schedules
 	PreemptDynamic                  // built y, run as voluntary: what distributions ship
 	PreemptFull                     // built y
-	PreemptLazy                     // built y: who wants the CPU waits for the next tick
+	PreemptLazy                     // built y: a task that wants the CPU waits for the next tick
 )
 
 // Loading is what the kernel is built to do with modules (spec 8.3).
@@ -92,11 +92,11 @@ type Data struct {
 	At     arch.Addr
 	Bytes  []byte
 	PerCPU bool // each CPU has a copy, by its base of gs, and nothing is at At itself
-	Away   bool // its pages are away when a run begins: who accesses them sleeps until they are there
+	Away   bool // its pages are away when a run begins: a task that accesses them sleeps until they are there
 }
 
-// Missing is a symbol that code refers to and nobody defines. Nothing is in
-// memory there: a run that calls or reads it is refused, and named.
+// Missing is an undefined symbol that code refers to. Nothing is in memory
+// there: a run that calls or reads it is refused, and named.
 type Missing struct {
 	Name string
 	At   arch.Addr
@@ -120,7 +120,7 @@ type Probe struct {
 	Kind      ProbeKind
 	Func      string // "": Symbol alone says where
 	Offset    int
-	Symbol    string // by this name the engine is told where, which need not exist; "": by the address
+	Symbol    string // the engine gets the place by this name, which doesn't have to exist; "": by the address
 	Pre       []Step
 	Post      []Step
 	Fault     []Step // of a kprobe
@@ -190,14 +190,14 @@ const (
 	OpUnregisterAll               // unregister_all([…])
 	OpEnabled                     // enabled(on): write debugfs kprobes/enabled
 	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
-	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until somebody has called release()
+	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until a task has called release()
 	OpRelease                     // release()
 	OpLoad                        // insmod(m, errno = None)
 	OpUnload                      // rmmod(m, errno = None)
 	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
 	OpSetCall                     // set_call(s, f): retarget a static call
 	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
-	OpWaitSignal                  // wait_signal(): sleeps until somebody has called signal()
+	OpWaitSignal                  // wait_signal(): sleeps until a task has called signal()
 	OpSignal                      // signal()
 )
 

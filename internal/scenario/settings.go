@@ -68,8 +68,8 @@ func (m *Machine) DetourSlot() int {
 	return 119
 }
 
-// has reports whether the machine has what a setting stands for, and if it hasn't
-// says so, and who has.
+// has reports whether the machine has what a setting stands for. If not, the
+// error names the editions that have it.
 func (c checker) has(p Part, who, what, word string, m *Machine) error {
 	for i := range era.Table {
 		r := &era.Table[i]

@@ -14,8 +14,8 @@ import (
 type StaticCall struct {
 	Name  string
 	Sites []CallSite
-	// Trampoline is a function that is nothing but the call, as a tail: who isn't
-	// patched calls by it. "": there is none.
+	// Trampoline is a function that is nothing but the call, as a tail:
+	// unpatched callers go through it. "": there is none.
 	Trampoline string
 	// Target is what they call when a run begins, "" for nothing. Their text says
 	// the same.

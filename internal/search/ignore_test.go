@@ -17,9 +17,9 @@ import (
 	"kpsim/traces"
 )
 
-// Whatever is broken on purpose, runs that go on after it come to an end, as do those of the
-// right engine: no bug of the simulator, no refusal. Each witness replays, and says after what
-// it goes on.
+// Whatever is broken on purpose, runs that go on after it end, as do those of the right
+// engine: no bug of the simulator, no refusal. Each witness replays, and says after what it
+// goes on.
 func TestEvery(t *testing.T) {
 	require.NoError(t, parallel.Each(len(mutants.All), func(i int) error {
 		mu := &mutants.All[i]
@@ -74,8 +74,9 @@ func playWithout(f *traces.File) (*rig.Run, error) {
 	return &run, nil
 }
 
-// What is found first doesn't depend on whether runs go on behind it: the same runs break
-// something, and the properties that they break first are among those that all break.
+// What is found first doesn't depend on whether runs go on after it: the same runs
+// break something, and the properties that they break first are among those that all
+// break.
 func TestEveryHoldsTheFirst(t *testing.T) {
 	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
@@ -90,7 +91,8 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	}
 	require.Greater(t, len(all.Broken), len(first.Broken), "nothing follows")
 
-	// What is ignored is none, and the others are found behind it as often.
+	// An ignored property is never reported, and the others are found after it
+	// as often.
 	ignored := properties.SetOf(&properties.NoStartInside)
 	rest, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Ignore: ignored})
 	require.NoError(t, err)

@@ -57,7 +57,7 @@ var changes = map[string]func(*scenario.Scenario){
 }
 
 // insertNop puts a nop before the instruction at an offset; what jumps is not
-// mended, so it must be a function without jumps, or behind them.
+// mended, so it must be a function without jumps, or a place after them.
 func insertNop(s *scenario.Scenario, off int) {
 	x := &s.Texts[0]
 	x.Code = slices.Insert(slices.Clone(x.Code), off, 0x90)
@@ -158,7 +158,8 @@ func TestReplayPlaceMoves(t *testing.T) {
 	require.Equal(t, "victim+0x2", now.Place)
 }
 
-// TestFirstDivergence: what is told of a trace that can't be taken at its word.
+// TestFirstDivergence: what is reported about a trace that can't be taken at
+// its word.
 func TestFirstDivergence(t *testing.T) {
 	f, _ := readCorpus(t, "T1-torn-jump")
 	last := len(f.Schedule) - 1
@@ -231,7 +232,7 @@ func TestReplayRoutineGrew(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d found", found, tried)
-	// Steps of one routine that look alike; and who stops one step early is noticed
-	// by whoever is inside just then.
+	// Steps of one routine that look alike; and a run that stops one step early
+	// is noticed by a task that is inside just then.
 	require.GreaterOrEqual(t, found, tried-tried/12)
 }

@@ -212,8 +212,8 @@ func (h *sh) jprobe(args []string) error {
 	})
 }
 
-// probe makes a probe of NAME at PLACE and the words behind: words has what they
-// do, that of "" what REG=VALUE does.
+// probe makes a probe of NAME at PLACE and the words after it: words has what
+// they do, that of "" what REG=VALUE does.
 func (h *sh) probe(args []string, p *scenario.Probe, words map[string]func(value string) error) (err error) {
 	if len(args) < 3 || args[1] != "at" {
 		return errUsage
@@ -418,7 +418,7 @@ func (h *sh) step(args []string) error {
 	return h.where(nil)
 }
 
-// tasks are those named, or all of the scenario's that have not begun.
+// tasks are those named, or all of the scenario's that haven't started.
 func (h *sh) tasks(names []string) ([]*smp.Task, error) {
 	var all []string
 	var chosen []*smp.Task

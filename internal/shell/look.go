@@ -85,7 +85,7 @@ func (h *sh) stuck() string {
 	return ""
 }
 
-// held are the tasks that have not begun.
+// held are the tasks that haven't started.
 func (h *sh) held() (names []string) {
 	for _, t := range h.s.Tasks() {
 		if t.Held() {
@@ -105,7 +105,7 @@ func (h *sh) task(name string) *smp.Task {
 	return nil
 }
 
-// movers lists who can move.
+// movers lists what can move.
 func (h *sh) movers() string {
 	m := h.s.Rig.Machine
 	var names []string

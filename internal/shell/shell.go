@@ -91,7 +91,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 
 const prompt = "kpsim> "
 
-// talk is a session at a terminal: a mistake is told, and that is all.
+// talk is a session at a terminal: a mistake is reported, and that is all.
 func (h *sh) talk(in io.Reader, what string) {
 	goes := "step and run go along the schedule of " + what + "."
 	if held := h.held(); len(held) > 0 {

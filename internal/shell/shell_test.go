@@ -8,7 +8,7 @@ import (
 	"kpsim/internal/cli"
 )
 
-// At a prompt a mistake is told, and the session goes on.
+// At a prompt a mistake is reported, and the session goes on.
 func TestShellPrompt(t *testing.T) {
 	var out, errs bytes.Buffer
 	c := &Shell{What: "safe-full"}

@@ -112,7 +112,7 @@ func open(t testing.TB, file string, w window) *tab {
 	return p
 }
 
-// told is told of what happens in the page.
+// told gets what happens in the page.
 func (p *tab) told(e any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

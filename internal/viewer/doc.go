@@ -6,14 +6,14 @@
 // that shows it. Two scenes are shown side by side.
 //
 // What it is not: it runs nothing and knows no machine. What is on the page is in the
-// scene; the script computes nothing but who wrote a byte last.
+// scene; the script computes nothing but the last writer of each byte.
 //
 // Its rules. The page loads nothing, and its Content-Security-Policy, which names the
 // script by its hash, keeps it from doing so. Whatever a drawing shows is also said in
 // text, and whatever is done with the mouse is done with a key as well. An event has the
 // number that replay prints, and an address (#event=91); steps, of which there is one for
-// each event that is shown, count from 0 and are seen by nobody, though #step=72 is taken.
-// The same scene gives the same bytes.
+// each event that is shown, count from 0 and are never shown, though #step=72 is
+// accepted. The same scene gives the same bytes.
 //
 // Its limits: drawn are about as many spans as there are pixels; of more, those of a pixel
 // are one. At 100,000 events a page has some 5 MB.

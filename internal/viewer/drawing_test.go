@@ -61,8 +61,8 @@ func TestDrawing(t *testing.T) {
 	require.Equal(t, "by event", p.text("[data-go=axis]"))
 }
 
-// A lane is of a CPU: a click in it is for a step of that one, if one is near. Who drags goes
-// through the steps; the wheel draws fewer of them, or others.
+// A lane is of a CPU: a click in it is for a step of that one, if one is near.
+// Dragging goes through the steps; the wheel draws fewer of them, or others.
 func TestMouse(t *testing.T) {
 	r := witness(t, "T2-second-instruction")
 	file, _ := page(t, r)

@@ -16,8 +16,9 @@ import (
 	"kpsim/traces/view"
 )
 
-// The bytes of each run and who is in them, the events around this one, the deviations and how
-// it came about begin above the fold, with one run and with two.
+// The bytes of each run and the CPUs that are in them, the events around this
+// one, the deviations and how it came about begin above the fold, with one run
+// and with two.
 func TestFold(t *testing.T) {
 	for _, name := range []string{"T2-second-instruction", "S1-cancel-rcu-pages", "P1-one-worker"} {
 		one, two := []viewer.Run{witness(t, name)}, pair(t, name)

@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 		p.shows(0, &r, k.step(now))
 	}
 	for by, key := range map[int]string{-1: kb.ArrowLeft, 1: kb.ArrowRight} {
-		from := 40 // the first behind it that has another CPU's step beside it
+		from := 40 // the first after it that has another CPU's step beside it
 		for s.Steps[from+by].Event.CPU == s.Steps[from].Event.CPU {
 			from++
 		}
@@ -137,8 +137,9 @@ func stepOf(s *view.Scene, event uint32) int {
 	return slices.IndexFunc(s.Steps, func(p view.Step) bool { return p.Event.Seq == event })
 }
 
-// Who has the number of an event, from replay or explain, types it behind g, and goes on with
-// the arrow keys. One that isn't there is the next that is.
+// A reader who has the number of an event, from replay or explain, types it
+// after g, and goes on with the arrow keys. A number that isn't there stands
+// for the next one that is.
 func TestGoToEvent(t *testing.T) {
 	r := witness(t, "T2-second-instruction")
 	file, _ := page(t, r)
@@ -299,7 +300,8 @@ func TestPair(t *testing.T) {
 	require.Equal(t, a.Violation, p.step(1))
 }
 
-// Everything can be reached and done without a mouse, and is told to who doesn't see it.
+// Everything can be reached and done without a mouse, and is announced to
+// screen readers.
 func TestKeyboardAlone(t *testing.T) {
 	r := witness(t, "T2-second-instruction")
 	file, _ := page(t, r)
@@ -362,9 +364,9 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// Texts stand out from what is behind them by 4.5:1 (WCAG 2.2, 1.4.3), also those that are
-// drawn; edges of what is drawn, of buttons and of what has the focus by 3:1 (1.4.11). The page
-// follows who goes over to darkness.
+// Texts stand out from their background by 4.5:1 (WCAG 2.2, 1.4.3), also those that are drawn;
+// edges of what is drawn, of buttons and of what has the focus by 3:1 (1.4.11). The page
+// follows a reader who switches to dark mode.
 func TestContrast(t *testing.T) {
 	file, _ := page(t, witness(t, "T2-second-instruction"))
 	const ratio = `(() => {

@@ -12,7 +12,7 @@ import (
 	"kpsim/internal/proctest"
 )
 
-// repeating is a scenario whose run takes long.
+// repeating is a scenario with a long run.
 const repeating = `machine(cpus = 4, steps = 50000000)
 v = text("v", "90 90 90 90 90 90 c3")
 k = kprobe("k", at = v)

@@ -188,7 +188,8 @@ func cmdTruncate(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// interrupt kpsim ARGS: runs it, interrupts it when it has begun, and wants 130.
+// interrupt kpsim ARGS: runs it, interrupts it when it has started, and wants
+// 130.
 func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	path, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], args[0]))
 	ts.Check(err)
@@ -204,7 +205,7 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	wait := 100 * time.Millisecond
-	if proctest.Race { // until it has come to its first runs
+	if proctest.Race { // until it has reached its first runs
 		wait *= 20
 	}
 	time.Sleep(wait)

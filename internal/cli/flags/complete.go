@@ -117,7 +117,7 @@ func StartingWith(with string, words []string) (list []string) {
 	return list
 }
 
-// A Names has the names that there are of something. begun is what is typed already: only
+// A Names returns all names of one kind. begun is what is typed already: only
 // files need it.
 type Names func(begun string) []string
 

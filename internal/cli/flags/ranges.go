@@ -11,7 +11,7 @@ import (
 )
 
 // Each flag that is a number or a time has its range in its tag, range:"1..64".
-// It is checked here, for all commands, and told by --help. Ends are whole
+// It is checked here, for all commands, and shown by --help. Ends are whole
 // numbers, or times with a unit.
 const rangeTag = "range"
 
@@ -40,8 +40,8 @@ func HelpWithRange(v *kong.Value) string {
 	return strings.TrimSuffix(v.Help, ".") + fmt.Sprintf("; %s to %s.", least, most)
 }
 
-// OutOfRange says of the first flag of a command line whose value is out of its
-// range what that is.
+// OutOfRange returns a message about the first flag of a command line whose
+// value is out of its range, with that range.
 func OutOfRange(ctx *kong.Context) error {
 	for _, f := range ctx.Flags() {
 		least, most, ok := RangeOf(f.Value)

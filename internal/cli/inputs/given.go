@@ -49,8 +49,8 @@ func giveTrace() string {
 	return fmt.Sprintf("give a trace, which %s explore writes to traces/", cli.Typed())
 }
 
-// givenTrace reads a file that is to be a trace. If it is something else the error says
-// what, and the line that was meant, as far as can be told.
+// givenTrace reads a file that should be a trace. If it is something else the
+// error says what it is and, as far as can be guessed, the line that was meant.
 func givenTrace(arg string) ([]byte, error) {
 	data, err := cli.ReadFile(arg, cli.MostTrace)
 	if err == nil && isTrace(data) {
@@ -77,7 +77,8 @@ func givenTrace(arg string) ([]byte, error) {
 	return data, nil // traces.Parse says what it lacks
 }
 
-// Lines of a scenario by which it is told without running it: it may have come by mail.
+// Lines by which a scenario is recognised without running it: it may have come
+// by mail.
 var (
 	scenarioLine = regexp.MustCompile(`(?m)^(?:\w+ *= *)?(?:scenario|machine|text|elf|kprobe|kretprobe|task|never|sometimes)\(`)
 	nameLine     = regexp.MustCompile(`(?m)^scenario\((?:name *= *)?"([^"\\]+)"`)
@@ -126,7 +127,8 @@ func elsewhere(arg string) string {
 	return giveTrace()
 }
 
-// givenScenario reads a file that is to be a scenario; arg names no built-in one.
+// givenScenario reads a file that should be a scenario; arg names no built-in
+// one.
 func givenScenario(arg string) ([]byte, error) {
 	data, err := cli.ReadFile(arg, cli.MostTrace)
 	const give = "give the path of a scenario file, or a name that %s list prints"
@@ -191,7 +193,7 @@ func isNothing(arg string, data []byte, end, give string) error {
 // instead is the line that was typed, with another word for the one that was wrong.
 func instead(word, by string) string {
 	words := append([]string{cli.Typed()}, os.Args[1:]...)
-	for i := len(words) - 1; i > 1; i-- { // behind the command
+	for i := len(words) - 1; i > 1; i-- { // after the command
 		if words[i] == word {
 			words[i] = cli.AsFile(by)
 			break

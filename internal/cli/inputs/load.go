@@ -17,7 +17,7 @@ import (
 	"kpsim/traces"
 )
 
-// ReadTrace reads a trace file whose property there is.
+// ReadTrace reads a trace file. Its property must be one of the catalogue's.
 func ReadTrace(path string) (*traces.File, error) {
 	data, err := givenTrace(path)
 	if err != nil {
@@ -51,7 +51,8 @@ type Input struct {
 // A ScenarioReader makes a scenario of a program.
 type ScenarioReader = func(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error)
 
-// ByHand reads a scenario whose probes somebody may register who steps it.
+// ByHand reads a scenario that is stepped by hand, so its user may register
+// unused probes.
 var ByHand ScenarioReader = lang.Load
 
 // Load loads the scenarios that the arguments name, or all built-in ones, to search them.

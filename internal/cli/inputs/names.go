@@ -55,8 +55,8 @@ func OptionalEdition(name string) error {
 	return nil
 }
 
-// KnownEdition is known for an edition. Who gives the version of his kernel is told of which
-// documents it lies between.
+// KnownEdition is known for an edition. For the version of a kernel it says
+// between which documents that version lies.
 func KnownEdition(name string, names []string) error {
 	err := cli.Known("edition", name, names)
 	if around := between(name, names); err != nil && around != "" {

@@ -23,7 +23,8 @@ const (
 // checksum is that of a scenario's program and of the object files that it opens, in order.
 type checksum []byte
 
-// see adds a file. Who has checked it out with other line ends has the same.
+// see adds a file. A file that was checked out with other line ends counts as
+// the same.
 func (c *checksum) see(data []byte) {
 	h := fnv.New128a()
 	h.Write(*c)
@@ -72,7 +73,8 @@ func Edited(path string, file *traces.File) string {
 	return s.Name
 }
 
-// TellEdited says, behind what was printed of a trace, that its scenario is another one now.
+// TellEdited prints, after what was printed of a trace, that its scenario has
+// changed since.
 func TellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := Edited(path, file); name != "" {
 		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(cli.Typed(), "explore", name))

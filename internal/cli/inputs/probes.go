@@ -23,9 +23,9 @@ func (j *Input) Builtin() bool { return slices.Contains(library.Names(), j.Arg) 
 // lasting are the errnos that a registration is answered with whatever has come before.
 var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTSUPP"}
 
-// RefusedAlways says that no schedule probes anything: each registration was refused, for
-// what doesn't depend on the schedule, nobody says that it is to be, and nothing else is
-// patched.
+// RefusedAlways says that no schedule probes anything: each registration was
+// refused for a reason that doesn't depend on the schedule, the scenario
+// doesn't expect that, and nothing else is patched.
 func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	s := j.Scenario
 	if j.WantsErrno() || len(s.Modules) > 0 || slices.ContainsFunc([]scenario.OpKind{scenario.OpEnableLabel, scenario.OpDisableLabel,
@@ -95,8 +95,8 @@ func (j *Input) NeverJumps(mutated string) (lines []string, blind string) {
 	return lines, blind
 }
 
-// NothingProbed reports whether every call of register was refused, and nobody says that it
-// is to be.
+// NothingProbed reports whether every call of register was refused although the
+// scenario doesn't expect it.
 func (j *Input) NothingProbed(n *rig.Census) bool {
 	return n.Refused > 0 && n.Registered == 0 && !j.WantsErrno()
 }
@@ -120,7 +120,7 @@ func (j *Input) WantsErrno() bool {
 }
 
 // NeverHit says of each probe with a handler, a line each, why none of its handlers has
-// run: it was refused, or nobody came to it, and then what to try.
+// run: it was refused, or no CPU reached it, and then what to try.
 func (j *Input) NeverHit(probed []rig.Probed, try string) (lines []string) {
 	s, more := j.Scenario, 0
 	for i := range min(len(probed), len(s.Probes)) {

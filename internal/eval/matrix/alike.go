@@ -15,9 +15,9 @@ const alikeDrawn = 300
 // alikeMeans: a schedule at random deviates once in 4, 8, 16, … questions.
 const alikeMeans = 5
 
-// A trail is what the runs of a program show of where its site is: each question,
-// with what can move and where who is next stands, which bytes of the site each store
-// to it writes, and how the runs end. Of a site that is shifted by some bytes it is the
+// A trail is what the runs of a program show of where its site is: each question, with
+// what can move and where the next mover stands, which bytes of the site each store to
+// it writes, and how the runs end. Of a site that is shifted by some bytes it is the
 // same unless a store is made in other pieces, or a fetch or a wait is another one.
 type trail struct {
 	rig  *rig.Rig
@@ -100,7 +100,7 @@ func (t *trail) Choose(p *sim.Point) (pick, hold int) {
 	t.word(name)
 	t.hash.Add(uint64(off))
 	if t.list != nil {
-		for uint64(len(t.list)) < p.Seq { // asked of nobody
+		for uint64(len(t.list)) < p.Seq { // not asked
 			t.list = append(t.list, 1)
 		}
 		t.list = append(t.list, p.N)

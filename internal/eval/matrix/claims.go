@@ -75,11 +75,13 @@ func (c *Claim) Judge(t Table) string {
 	return fmt.Sprintf("refines: %s in %d of %d cells, but %s in %s", c.Verdict, as, all, other, strings.Join(differ, "; "))
 }
 
-// preemptsAlike are models of preemption that are one by two names, for whoever patches.
+// preemptsAlike are pairs of preemption models that are the same model to a
+// patcher.
 var preemptsAlike = [][2]string{{"none", "voluntary"}, {"full", "lazy"}}
 
-// tooFew reports whether a cell can't be Never, by the others of its row: one that is
-// it by another name is Sometimes, or one whose fetch model allows less.
+// tooFew reports whether a cell can't be Never, by the others of its row: the
+// same model under another name is Sometimes, or a cell whose fetch model
+// allows less.
 func (t Table) tooFew(row string, c Column) bool {
 	for _, f := range Fetches { // each allows what those before it allow
 		for _, p := range preemptsAlike {

@@ -26,8 +26,9 @@
 // ends at those after which a CPU may execute garbage (lost), and goes on after the others.
 //
 // What a cell says depends on the rows that are searched with it, since those may teach it, and
-// not on the workers: each round of teaching ends before the next begins. Cells that were printed
-// needn't be searched again (Cell.Search), and a page can be written in several sittings (Into).
+// not on the workers: each round of teaching ends before the next begins. Cells that were
+// printed don't have to be searched again (Cell.Search), and a page can be written in several
+// sittings (Into).
 //
 // Its limits are those of the adversary, which Adversary states.
 package matrix

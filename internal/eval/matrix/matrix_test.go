@@ -219,8 +219,9 @@ func TestUndecided(t *testing.T) {
 	require.NoError(t, Full.Check())
 }
 
-// What breaks one cell is tried on its neighbours: T1 with more deviations than a quick search of
-// the cell by itself comes to, by the witness of the cell beside.
+// What breaks one cell is tried on its neighbours: T1 with more deviations than
+// a quick search of the cell by itself tries, by the witness of the cell
+// beside.
 func TestNeighbours(t *testing.T) {
 	const name = "testdata/sync-unopt-full-mixing.kps"
 	data, err := os.ReadFile(name)
@@ -251,7 +252,7 @@ func TestDeeper(t *testing.T) {
 	require.Equal(t, m.Cells[1].Broken[0].Offset, m.Cells[0].Deeper.Offset)
 }
 
-// A cell names all that is broken: what stands behind another property, too.
+// A cell names all broken properties, also those broken after another one.
 func TestAllProperties(t *testing.T) {
 	for _, x := range []struct {
 		row string

@@ -58,9 +58,9 @@ func TestIdentities(t *testing.T) {
 		c    Column
 		want int
 	}{
-		{"raw/poke-1", Column{"voluntary", "stale"}, 2}, // a Sometimes: mixing is to be one, too
+		{"raw/poke-1", Column{"voluntary", "stale"}, 2}, // a Sometimes: mixing must be one, too
 		{"sync/arm", Column{"lazy", "mixing"}, 2},
-		{"life/rcu/naive", Column{"none", "coherent"}, 3}, // and isn't as voluntary, nor as sched, and stale is to be Sometimes, too
+		{"life/rcu/naive", Column{"none", "coherent"}, 3}, // and isn't as voluntary, nor as sched, and stale must be Sometimes, too
 		{"jump/tasks/breakpoint", Column{"voluntary", "mixing"}, 2},
 		{"jump/tasks/breakpoint", Column{"dynamic", "mixing"}, 0},
 		{"jump/tasks/breakpoint", Column{"dynamic", "stale"}, 1},
@@ -193,7 +193,8 @@ func readPage(t *testing.T) (string, Table) {
 	return string(page), table
 }
 
-// What was wrong on the page of 8d5c936: Nevers that are T1, and properties behind others.
+// What was wrong on the page of 8d5c936: Nevers that are T1, and properties
+// broken after others.
 func TestPageSaysAll(t *testing.T) {
 	_, table := readPage(t)
 	for _, row := range []string{"sync/unopt", "sync/unopt-2"} {

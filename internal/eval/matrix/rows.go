@@ -13,7 +13,7 @@ import (
 	"kpsim/internal/scenario/lang"
 )
 
-// Adversary says against whom a Never holds.
+// Adversary says against which adversary a Never holds.
 const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which schedules and then runs the text (that of a jump label or a static call before that, too), and a task that it can be preempted for. " +
 	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
 	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions of 1, 3 and 1 bytes."
@@ -229,7 +229,7 @@ const chunk = 8
 // siteBase is where the site is at offset 0: a chunk begins there.
 const siteBase uint64 = 0xffffffff81000100
 
-// Scenario returns a cell's program with the site at so many bytes behind the
+// Scenario returns a cell's program with the site so many bytes after the
 // beginning of a chunk.
 func (r *Row) Scenario(c Column, offset int) (*scenario.Scenario, error) {
 	name, src := r.source(c, offset)

@@ -31,7 +31,7 @@ type Job struct {
 	Cancelled *atomic.Bool               // ends it early when it is set
 	Done      func(n, of int)            // if not nil, is called after each cell of a step, by several goroutines
 	Save      func(*Cell, *Broken) error // if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
-	Known     []*Cell                    // cells that needn't be searched, if their Search is the same: ReadCells
+	Known     []*Cell                    // cells that aren't searched again if their Search is the same: ReadCells
 }
 
 // Run searches the cells, and those of the canaries that they need. Errors are about

@@ -58,7 +58,7 @@ type Cell struct {
 
 	// Never.
 	Deviations int     `json:"complete_deviations,omitempty"` // all schedules of at most so many were run, at each offset
-	All        uint64  `json:"schedules_complete,omitempty"`  // which took so many runs: of those that come to the same one goes on
+	All        uint64  `json:"schedules_complete,omitempty"`  // which took so many runs: of those that reach the same state one goes on
 	Offsets    []int   `json:"complete_offsets,omitempty"`    // the offsets themselves; each other one is like one of these (alike)
 	Complete   bool    `json:"complete,omitempty"`            // or every schedule there is was run, at each offset
 	By         string  `json:"complete_by,omitempty"`         // of this model of fetch, which allows all that the cell's does
@@ -122,7 +122,7 @@ type searcher struct {
 
 	all    [chunk]*scenario.Scenario
 	trails []sim.Hash // of each offset; nil: not known yet
-	fresh  []*Broken  // what its neighbours haven't been told of
+	fresh  []*Broken  // what its neighbours haven't learnt yet
 	deep   []int      // offsets at which Deeper was tried
 }
 
@@ -138,7 +138,8 @@ func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher,
 	return s, nil
 }
 
-// spec is on one worker: a search comes to the same whatever else is searched.
+// spec is on one worker: a search has the same result whatever else is
+// searched.
 func (s *searcher) spec(offset int) explore.Spec {
 	return explore.Spec{
 		Scenario: s.all[offset], Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset), Cancelled: s.cancelled, Blind: true,

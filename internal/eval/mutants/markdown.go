@@ -28,7 +28,8 @@ Each mutant leaves out, doubles or swaps one step of a protocol. It is searched 
 	fmt.Fprint(p.Out, columns)
 }
 
-// pageEnd ends it: what each mutant does, who notices how many, and what isn't there.
+// pageEnd ends it: what each mutant does, how many each property notices, and
+// what isn't there.
 func (c *Mutants) pageEnd(p *cli.Program, rows []mutantRow) {
 	if len(c.Mutants) > 0 {
 		return

@@ -26,7 +26,8 @@ type Mutants struct {
 	stop atomic.Bool
 }
 
-// killedSoon is within how many schedules nine in ten mutants are to be killed.
+// killedSoon is the number of schedules within which nine in ten mutants must
+// be killed.
 const killedSoon = 5000
 
 // A mutantRow is what is printed of a mutant.
@@ -182,8 +183,8 @@ func (r *mutantRow) cells() []string {
 	return []string{r.Mutant, r.Scenario, r.noticed(), r.within(r.Median), between, r.within(r.Slowest), r.witness()}
 }
 
-// noticed names who noticed first, most often first, and how often if it wasn't
-// always the same.
+// noticed names the properties that noticed first, the most frequent first,
+// with counts if it wasn't always the same one.
 func (r *mutantRow) noticed() string {
 	var names []string
 	for _, q := range properties.All {

@@ -21,7 +21,7 @@ type held struct {
 	since  sim.Time // its last taking
 }
 
-// spins takes down who holds which spinlock for how long.
+// spins records which CPU holds which spinlock for how long.
 type spins struct {
 	clock func(cpu int) sim.Time
 	locks [16]held // by number
@@ -42,9 +42,11 @@ func (s *spins) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// lockCosts are the nominal ones, but lines of cache cost nothing: what a lock is held must be
-// the same however many want it, which is what MVA takes it for. By them release is what letting a lock go takes behind the
-// event that says so; grab is what it takes who has waited for that until the lock is his.
+// lockCosts are the nominal ones, but lines of cache cost nothing: the time a
+// lock is held must be the same however many CPUs want it, as MVA assumes. By
+// them release is the time that releasing a lock takes after the event that
+// says so; grab is the time that a waiting CPU takes from then until it has the
+// lock.
 var (
 	lockCosts = func() cycles.Profile { p := *cycles.Nominal(); p[cycles.Line] = 0; return p }()
 	grab      = float64(lockCosts[cycles.Point]) / cycles.Unit
@@ -106,9 +108,9 @@ func TestMVA(t *testing.T) {
 // CPUs make no more calls than they would if they never waited, and no more than a lock
 // lets pass, one after the other: the asymptotic bounds. Where they wait for locks only
 // they make no fewer than by exact mean value analysis. That is of times that are
-// exponential: now and then somebody has a lock for long, and others wait although it
-// would have been enough for all. Ours are the same each time, so it is a lower bound, and
-// both are the same at one CPU and when the lock is always busy. Of a list without a lock,
+// exponential: now and then a CPU has a lock for long, and others wait although it would
+// have been enough for all. Ours are the same each time, so it is a lower bound, and both
+// are the same at one CPU and when the lock is always busy. Of a list without a lock,
 // which is tried again, it says nothing.
 func TestContention(t *testing.T) {
 	p := Probes(false)[2]
@@ -119,7 +121,7 @@ func TestContention(t *testing.T) {
 		tries bool
 	}{
 		old:                          {locks: 1}, // kretprobe_lock
-		`edition = "4.15"` + stepped: {locks: 1}, // the return probe's; those of tasks are nobody else's
+		`edition = "4.15"` + stepped: {locks: 1}, // the return probe's; those of tasks aren't shared
 		`edition = "5.14"` + stepped: {tries: true},
 		`edition = "6.5"` + stepped:  {tries: true},
 		`edition = "6.9"` + stepped:  {}, // free instances are each CPU's own

@@ -27,8 +27,8 @@ type Scaled struct {
 const settle, counted = 16, 32
 
 // Scale runs a probe with each number of CPUs, 1 to 64, all of which call the function
-// all the time: whoever's clock shows least goes next. edition is what machine() says of
-// the engine, "" the probe's own.
+// all the time: the CPU whose clock shows least goes next. edition is what machine()
+// says of the engine, "" the probe's own.
 func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list []Scaled, err error) {
 	for _, n := range cpus {
 		if n < 1 || n > sim.MaxCPUs {
@@ -38,7 +38,7 @@ func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list [
 		if err != nil {
 			return nil, err
 		}
-		bare, err := p.callCycles(1, false, edition, costs) // nobody waits for anybody
+		bare, err := p.callCycles(1, false, edition, costs) // no CPU waits for another
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 // MostProbes is how many functions a crowd has at most: they fill the text.
 const MostProbes = 100_000
 
-// Where the functions of a crowd are: some way behind those of scenarios, the first not
+// Where the functions of a crowd are: some way after those of scenarios, the first not
 // at the beginning of a page (see probed), each at a multiple of 16 bytes, as compilers
 // align them.
 const (

@@ -21,6 +21,6 @@
 // figures of 2005 are of a kernel with one lock for all probes, held across a hit; the
 // engine's oldest edition is younger, and that lock is in the price of a step and of a
 // trampoline's hit. On many CPUs a cell that they share costs what its line of cache
-// does, which each cell has to itself: which share one isn't known. Nobody has measured
-// that on these machines, and all CPUs are equally far from each other.
+// does, which each cell has to itself: which share one isn't known. That wasn't
+// measured on these machines, and all CPUs are equally far from each other.
 package overhead

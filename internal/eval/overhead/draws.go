@@ -20,8 +20,8 @@ const (
 	// begins.
 	Timed = "timed"
 
-	// Sticky: sched.Sticky draws who goes on, so CPUs stand still for long, as those of a
-	// virtual machine do.
+	// Sticky: sched.Sticky draws which CPU goes on, so CPUs stand still for
+	// long, as those of a virtual machine do.
 	Sticky = "sticky"
 )
 
@@ -29,8 +29,9 @@ const (
 // than what they do between two places where they give the CPU up.
 const apart = 1 << 12
 
-// elsewhere is what tasks do besides that nobody probes, other how much a CPU's does of
-// it: if all did the same they would go in step as soon as an IPI has made them.
+// elsewhere is what tasks do besides, without a probe. other is how much of it
+// a CPU's task does: if all did the same they would run in step from the first
+// IPI on.
 var elsewhere = fmt.Sprintf("w = text(\"w\", hex = %q)\n", strings.Repeat("90 ", 61)+"c3")
 
 func other(cpu int) string { return strings.Repeat("call(w), ", 1+cpu%7) }

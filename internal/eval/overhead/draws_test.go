@@ -13,10 +13,11 @@ import (
 	"kpsim/traces"
 )
 
-// In any schedule time goes on on each CPU, an IPI isn't taken before it was sent, no
-// CPU switches to a task before that was woken, who waits for other CPUs to serialise
-// goes on when they have, text isn't stored to before the old one was fetched, nor
-// fetched before it was stored, and nobody has spent more than there was time for.
+// In any schedule time goes on on each CPU, an IPI isn't taken before it was
+// sent, no CPU switches to a task before that was woken, a task that waits for
+// other CPUs to serialise goes on when they have, text isn't stored to before
+// the old one was fetched, nor fetched before it was stored, and no CPU has
+// spent more than there was time for.
 func TestClocksAgree(t *testing.T) {
 	var at, sent, woken [sim.MaxCPUs]sim.Time
 	var calling [sim.MaxCPUs]bool

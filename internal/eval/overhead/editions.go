@@ -16,8 +16,8 @@ func (p Probe) In(edition string) Probe {
 }
 
 // ProbesIn returns the probes that there are with an edition's engine and whose events have
-// a cost on the machine, none if it has none. What nobody has counted in the kernel code
-// that its profile is of: detours in that of era 2.6, jprobes in that of 4.15.
+// a cost on the machine, none if it has none. Not counted are detours in the kernel code of
+// the profile of era 2.6, and jprobes in that of 4.15.
 func (u *UserProfile) ProbesIn(edition string) (list []Probe) {
 	before := edition == eras[0]
 	if u.Era == eras[0] && !before {

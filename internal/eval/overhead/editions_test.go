@@ -70,7 +70,7 @@ func TestLaterIsCheaper(t *testing.T) {
 		t.Fatalf("%s has no %s", edition, probe)
 		return 0
 	}
-	require.Less(t, cost("k", "5.14"), cost("k", "4.15")) // a breakpoint behind the copy, no debug exception
+	require.Less(t, cost("k", "5.14"), cost("k", "4.15")) // a breakpoint after the copy, no debug exception
 	require.Equal(t, cost("b", "4.15"), cost("b", "6.9"))
 	require.Greater(t, cost("r", "2.6"), cost("r", "4.15")) // its trampoline is a probe
 	require.Greater(t, cost("ro", "4.15"), cost("ro", "5.14"))

@@ -33,8 +33,8 @@ func (m *Machine) ID() string {
 	return strings.ReplaceAll(strings.ToLower(m.Name), " ", "-") + "/" + m.Arch
 }
 
-// typical are cycles that the literature has for processors of a kind. They were not
-// fitted, and nobody has measured them on these machines: of each two in three may be
+// typical are cycles that the literature has for processors of a kind. They
+// were neither fitted nor measured on these machines, and two in three may be
 // off by 40 % (study of cycles 2).
 type typical struct {
 	lock       float64 // a locked read-modify-write
@@ -61,7 +61,7 @@ type code struct {
 	ret     float64
 	detour  float64
 	locking float64 // a lock or an unlock
-	one     bool    // one lock is held from the breakpoint to the end of the step, and again behind the trampoline's (2.6.13); the engine's own stand for no others
+	one     bool    // one lock is held from the breakpoint to the end of the step, and again after the trampoline's (2.6.13); the engine's own stand for no others
 }
 
 // instructions returns how many an event is.

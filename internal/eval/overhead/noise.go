@@ -12,9 +12,10 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Noise is what a machine at work adds to the cycles of a warm hit. Nobody has
-// measured any of it on the documents' machines: all magnitudes are assumed. Durations
-// are means of lognormal ones, each with the sd of its natural logarithm.
+// A Noise is what a machine at work adds to the cycles of a warm hit. None of
+// it was measured on the documents' machines: all magnitudes are assumed.
+// Durations are means of lognormal ones, each with the sd of its natural
+// logarithm.
 type Noise struct {
 	RunCV    float64 `json:"run_cv"`    // of a whole run, by where things lie in memory: sd by mean
 	JitterCV float64 `json:"jitter_cv"` // of one hit, by what the pipeline is at: sd by mean
@@ -70,8 +71,8 @@ func (n *Noise) Check() error {
 	return nil
 }
 
-// accesses returns how many lines of memory an event goes to that needn't be in a cache
-// (assumed).
+// accesses returns how many lines of memory an event accesses that may be in no
+// cache (assumed).
 func accesses(e cycles.Event) float64 {
 	switch e {
 	case cycles.Point, // a cell that others write, too
@@ -88,7 +89,8 @@ func accesses(e cycles.Event) float64 {
 	return 0
 }
 
-// Accesses returns how many lines of memory a hit goes to that needn't be in a cache.
+// Accesses returns how many lines of memory a hit accesses that may be in no
+// cache.
 func (h *Hit) Accesses() (n float64) {
 	for e, times := range h.Events {
 		n += times * accesses(cycles.Event(e))
@@ -97,7 +99,7 @@ func (h *Hit) Accesses() (n float64) {
 }
 
 // Expected returns the cycles that each sort of noise adds to a hit in the mean, in
-// closed form; jitter adds none. Who fits to noisy figures subtracts them.
+// closed form; jitter adds none. A fit to noisy figures subtracts them.
 func (n *Noise) Expected(h *Hit, mhz float64) (misses, ticks, smis float64) {
 	sec := h.Cycles / (mhz * 1e6) // of the warm hit: a tick in a tick isn't counted
 	misses = h.Accesses() * n.MissesPerAccess * n.MissNsec * mhz / 1e3

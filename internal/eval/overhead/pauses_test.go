@@ -67,7 +67,7 @@ func TestStopPauses(t *testing.T) {
 		// Where a caller gives its CPU up ten times as rarely, it comes later.
 		c.Calls = 20
 		require.Greater(t, pauses(t, c).StopArrives.Max, p.StopArrives.Max)
-		c.Preempt = "full" // and there it needn't
+		c.Preempt = "full" // and there it doesn't have to be
 		require.Less(t, pauses(t, c).StopArrives.Max, 2000.0)
 	}
 }
@@ -83,7 +83,7 @@ func TestPausesAreSeeded(t *testing.T) {
 	}
 }
 
-// The largest machine comes to its end, too.
+// The largest machine finishes, too.
 func TestPausesOfMany(t *testing.T) {
 	p := pauses(t, PauseConfig{CPUs: sim.MaxCPUs, Patch: "breakpoint", Preempt: "none", Calls: 1, Schedule: Timed, Runs: 1, Seed: 1})
 	require.Equal(t, 7*(sim.MaxCPUs-1), p.SyncAnswer.N)

@@ -16,7 +16,7 @@ type Source uint8
 // The sources.
 const (
 	Fitted  Source = iota // to the figures
-	Typical               // of such processors, by the literature; nobody has measured it on this one
+	Typical               // of such processors, by the literature; not measured on this one
 	Counted               // in the code, or in the runs
 	Assumed
 )
@@ -45,7 +45,7 @@ const (
 	ofBlock       = "block copied"
 )
 
-// Cycles is what it comes to.
+// Cycles is the sum.
 func (t *Term) Cycles() float64 { return t.Count * t.Each }
 
 // Typical returns the cycles that are taken from the literature.
@@ -105,7 +105,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	case cycles.Instruction:
 		shared = Counted
 	case cycles.Breakpoint, cycles.Debug:
-		if m.code != &codePower { // whose code nobody has counted: it is the x86_64 one
+		if m.code != &codePower { // whose code wasn't counted: it is the x86_64 one
 			shared = Counted
 		}
 	}

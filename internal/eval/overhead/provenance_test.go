@@ -12,7 +12,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A cost is what its terms come to: none is left out, and none is of something else.
+// A cost is the sum of its terms: none is left out, and none belongs to
+// something else.
 func TestTermsAreTheCosts(t *testing.T) {
 	o := fitted(t)
 	for _, m := range o.Machines() {

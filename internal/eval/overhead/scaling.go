@@ -238,7 +238,8 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 	return o, nil
 }
 
-// inside counts who is in the function: a call from its first instruction to its end.
+// inside counts the calls that are in the function: from its first instruction
+// to its end.
 type inside struct {
 	at     uint64 // the function
 	depths []Depth

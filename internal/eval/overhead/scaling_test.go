@@ -228,7 +228,7 @@ func TestOverlapGrows(t *testing.T) {
 	}
 }
 
-// The largest machine comes to its end, too.
+// The largest machine finishes, too.
 func TestOverlapOfMany(t *testing.T) {
 	o := overlap(t, OverlapConfig{Tasks: sim.MaxCPUs, Maxactive: sim.MaxCPUs, Calls: 1, Edition: "6.9", Schedule: Timed, Runs: 1, Seed: 1})
 	require.Greater(t, o.Called, sim.MaxCPUs)

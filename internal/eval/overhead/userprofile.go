@@ -10,7 +10,7 @@ import (
 	"kpsim/smp/cycles"
 )
 
-// A UserProfile is a machine that somebody has described in a file.
+// A UserProfile is a machine that the user has described in a file.
 //
 // The file is lines of a word and its value, and comments, which reach from # to the end
 // of the line. It isn't JSON or TOML because each cost has a comment that says where it is
@@ -146,7 +146,7 @@ func printable(name string) bool {
 	})
 }
 
-// Text returns what ReadProfile reads, with a note behind each cost.
+// Text returns what ReadProfile reads, with a note after each cost.
 func (u *UserProfile) Text(note func(cycles.Event) string) string {
 	var b strings.Builder
 	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"era", u.Era}, {"mhz", strconv.FormatFloat(u.MHz, 'g', -1, 64)}} {
@@ -184,9 +184,10 @@ func (m *Machine) Like() *Machine {
 	return m
 }
 
-// owner returns the machine of a row of figures: one of the documents', or, for somebody's
-// own, a new one. Of that the arch and the era say whose kernel code it runs and what is
-// typical of it: the documents' machine of the same. known are those of the rows before.
+// owner returns the machine of a row of figures: one of the documents', or, for the
+// user's own, a new one. Of that the arch and the era say whose kernel code it runs and
+// what is typical of it: the documents' machine of the same. known are those of the rows
+// before.
 func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 	clock, err := readMHz(mhz)
 	if err != nil {

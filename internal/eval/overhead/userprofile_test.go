@@ -105,7 +105,7 @@ func TestReadFigures(t *testing.T) {
 	}
 }
 
-// Somebody's own machine with the documents' figures costs what theirs does.
+// A user's own machine with the documents' figures costs what theirs does.
 func TestOwnMachine(t *testing.T) {
 	text := strings.NewReplacer("Pentium M", "Mine", "Xeon E5410", "Ours").Replace(figuresCSV)
 	list, err := ReadFigures("m.csv", text)

@@ -31,8 +31,8 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	}
 }
 
-// fewerAround leaves modules, whose functions stay as the kernel's own, sites and
-// static calls out, with the operations on them.
+// fewerAround leaves out modules (their functions stay, as the kernel's own),
+// sites and static calls, with the operations on them.
 func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	for i := len(s.Modules) - 1; i >= 0; i-- {
 		name := s.Modules[i].Name

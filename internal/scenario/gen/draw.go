@@ -43,7 +43,7 @@ func Draw(t *rapid.T) *scenario.Scenario {
 		})
 	}
 	s.Sources = drawSources(t, s)
-	if s.Machine.Preempt >= scenario.PreemptFull { // somebody to run instead
+	if s.Machine.Preempt >= scenario.PreemptFull { // another task to run instead
 		s.Tasks = append(s.Tasks, scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
 	}
 	return s

@@ -32,8 +32,8 @@ func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 // each CPU.
 //
 // What comes out is sound, as a storm is: the optimizer's wait is enough for the
-// preemption model, the patcher is one that works, and nobody hits a probe three
-// deep. So no schedule may break a property.
+// preemption model, the patcher is one that works, and no task hits a probe
+// three deep. So no schedule may break a property.
 func Generate(c Choices) *scenario.Scenario {
 	g := &storm{rand: c, labelled: true, wide: true, moves: c.One(5)}
 	if g.sc = base(""); g.moves {
@@ -157,8 +157,8 @@ func (g *storm) breath() []scenario.Op {
 	return ops
 }
 
-// others adds tasks of which few scenarios have one: one that exits in a function that
-// is probed, one that brings a CPU, one that traces.
+// others adds rare tasks: one that exits in a probed function, one that brings
+// a CPU, one that traces.
 func (g *storm) others() {
 	add := func(name string, ops ...scenario.Op) {
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})

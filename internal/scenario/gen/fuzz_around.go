@@ -14,7 +14,7 @@ import (
 // Where the functions lie that do what few do, and the data that they use.
 const (
 	fuzzRareAt   arch.Addr = 0xffffffff81042000
-	fuzzLocksAt  arch.Addr = 0xffffffff83042000 // counted up with a lock prefix, and read by nobody
+	fuzzLocksAt  arch.Addr = 0xffffffff83042000 // counted up with a lock prefix, and never read
 	fuzzFarAt    arch.Addr = 0xffffffff83043000 // two pages that are away
 	fuzzOwnAt    arch.Addr = 0xffffffff83045000 // each CPU's own
 	fuzzBufsAt   arch.Addr = 0xffffffff83046000 // one for each call that is given one
@@ -97,8 +97,8 @@ func (f *fuzzText) end(end []byte) {
 	f.put(0xc3)
 }
 
-// static adds a static call: what it calls now is in its text, so its result is nobody's
-// to compare.
+// static adds a static call: what it calls now is in its text, so its result
+// isn't compared.
 func (g *storm) static(add func(name string, make func(f *fuzzText))) {
 	s := scenario.StaticCall{Name: "static"}
 	for i, name := range []string{"one", "two"} {

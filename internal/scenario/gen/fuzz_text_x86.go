@@ -13,8 +13,8 @@ import (
 // Where the functions that are drawn are, and what they read and write.
 const (
 	fuzzTextAt arch.Addr = 0xffffffff81040000
-	fuzzPoolAt arch.Addr = 0xffffffff83040000 // which nobody writes
-	fuzzNoteAt arch.Addr = 0xffffffff83041000 // which nobody reads
+	fuzzPoolAt arch.Addr = 0xffffffff83040000 // which is never written
+	fuzzNoteAt arch.Addr = 0xffffffff83041000 // which is never read
 	fuzzPool             = "pool"
 	fuzzNote             = "note"
 	fuzzZero             = "zero" // returns 0, and is shorter than a jump
@@ -170,8 +170,8 @@ func (f *fuzzText) nested() {
 	f.depth--
 }
 
-// branch puts a test of the first argument and a jump over what follows, so that
-// something jumps into what comes behind it.
+// branch puts a test of the first argument and a jump over what follows, so
+// that something jumps into the code after it.
 func (f *fuzzText) branch() {
 	if f.depth == 2 {
 		f.plain()
@@ -264,9 +264,10 @@ func (f *fuzzText) begin() (end []byte) {
 	return nil
 }
 
-// focused puts the function that the scenario is about. One that sleeps gives its CPU up
-// now and then, where somebody waits for that: on a kernel without preemption it is only
-// there that a task is in a call of it while the machine is stopped.
+// focused puts the function that the scenario is about. One that sleeps gives
+// its CPU up now and then, where another task waits for the CPU: on a kernel
+// without preemption only there can a task be in a call of it while the machine
+// is stopped.
 func (f *fuzzText) focused() {
 	f.calm = true
 	end := f.begin()
@@ -316,7 +317,7 @@ func (f *fuzzText) straight() {
 // textAt is where a function begins.
 func (g *storm) textAt(name string) arch.Addr { return g.sc.Text(name).At }
 
-// texts draws functions, one behind the other, some with no byte between.
+// texts draws functions, one after the other, some with no byte between.
 func (g *storm) texts() {
 	pool := make([]byte, fuzzSize)
 	for i := range pool {

@@ -23,7 +23,8 @@ import (
 // and what it doesn't have isn't called.
 //
 // What comes out is sound: the optimizer's wait is enough for the preemption
-// model, and nobody hits a probe three deep. So no schedule may break a property.
+// model, and no task hits a probe three deep. So no schedule may break a
+// property.
 func Storm(seed uint64, m scenario.Machine) *scenario.Scenario {
 	g := &storm{rand: newSeeded(seed), sc: base(""), labelled: true}
 	g.sc.Name, g.sc.Machine = fmt.Sprintf("api-storm-%v-%v-%d", m.Edition, m.Preempt, seed), m
@@ -348,7 +349,7 @@ func (g *storm) callOf(f string) scenario.Op {
 }
 
 // callers draws tasks that run the functions for as long as the API is called,
-// and where they can be preempted somebody to run instead.
+// and where they can be preempted another task to run instead.
 func (g *storm) callers() {
 	m := &g.sc.Machine
 	n, more := 2, 4
@@ -374,8 +375,8 @@ func (g *storm) callers() {
 }
 
 // round is what a caller calls before it gives way. Of a drawn scenario's callers one calls
-// little else than what mostly gets a jump, so that somebody is in a call of it when it does;
-// rounds are mostly short, or else all there is waits for the callers.
+// little else than what mostly gets a jump, so that a task is in a call of it when it does;
+// rounds are mostly short, or else everything waits for the callers.
 func (g *storm) round(caller int) (ops []scenario.Op) {
 	if !g.wide {
 		for range 2 + g.rand.N(3) {
@@ -384,7 +385,7 @@ func (g *storm) round(caller int) (ops []scenario.Op) {
 		return ops
 	}
 	n := 1 + g.rand.N(2)
-	if g.sleeps { // while the machine is stopped, who isn't in the call has just made one
+	if g.sleeps { // while the machine is stopped, a task that isn't in the call has just made one
 		n += 2
 	}
 	for range n {

@@ -8,7 +8,7 @@ import (
 )
 
 // All that Starlark has is priced. What a later Starlark adds has no price, and
-// can't be called before somebody has thought about it.
+// can't be called before it is given one.
 func TestEverythingIsPriced(t *testing.T) {
 	ranked := map[string]bool{"sorted": true, "min": true, "max": true}
 	for name, v := range starlark.Universe {

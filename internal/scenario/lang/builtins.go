@@ -368,7 +368,7 @@ func function(what string, v starlark.Value) (location, error) {
 	return location{}, fmt.Errorf("%s is %s; give a function, as text() or elf() returns it", what, describe(v))
 }
 
-// whole reads a function that is to be called, so at its start.
+// whole reads a function to call, so a place at its start.
 func whole(what string, v starlark.Value) (location, error) {
 	p, err := function(what, v)
 	if err == nil && p.off != 0 {

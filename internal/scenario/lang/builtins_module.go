@@ -16,7 +16,7 @@ import (
 )
 
 // missingSize is the room that a missing symbol has by default: a page, so that
-// what reads behind its start is named as well.
+// a read after its start is named as well.
 const missingSize = int(scenario.Page)
 
 // A module is a placed .ko of which only what is used becomes part of the

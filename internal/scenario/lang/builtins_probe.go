@@ -72,7 +72,7 @@ func (l *loader) doJprobe(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if entry == nil { // behind an argument that may be left out UnpackArgs takes it for one, too
+	if entry == nil { // after an argument that may be left out UnpackArgs takes it for one, too
 		return nil, fmt.Errorf("jprobe: missing argument for entry; write %s", c.sig)
 	}
 	to := &l.s.Probes[len(l.s.Probes)-1]

@@ -40,8 +40,8 @@ func (l *loader) doReserved(c *call) (starlark.Value, error) {
 
 // addSites makes what an object's tables say of its functions part of the scenario, as
 // far as those functions are: the call of __fentry__ is a site of ftrace, on a machine
-// where anybody goes through ftrace; a place is reserved that the program doesn't say
-// itself is somebody's.
+// where probes or traces use ftrace; a place is reserved unless the program itself
+// names its owner.
 func (l *loader) addSites() {
 	s := &l.s
 	traced := s.Machine.Kernel.Ftrace || s.Does(scenario.OpTracer)
@@ -79,7 +79,7 @@ func (l *loader) reserve(r scenario.Reserved, text int) {
 	l.s.Reserved = append(l.s.Reserved, r)
 }
 
-// taken reports whether the program says whose a place in a function is.
+// taken reports whether the program names the owner of a place in a function.
 func taken(s *scenario.Scenario, function string, off int) bool {
 	here := func(x scenario.Site) bool { return x.Func == function && x.Offset == off }
 	return slices.ContainsFunc(s.Sites, here) ||

@@ -34,8 +34,8 @@ func (l *loader) symbol(what, name string, at arch.Addr) location {
 	return location{what: what, name: name, at: at}
 }
 
-// taken moves the places of what comes next behind [at, at+n), to an address
-// that is a multiple of boundary. Text keeps off the pages of an object's data.
+// taken moves the places of what comes next past [at, at+n), to an address that
+// is a multiple of boundary. Text keeps off the pages of an object's data.
 func (l *loader) taken(at arch.Addr, n int, boundary arch.Addr) {
 	end := at + arch.Addr(n)
 	switch {

@@ -204,8 +204,9 @@ func (l *loader) explain(err error) error {
 	return l.failf(at, "%s", strings.TrimPrefix(eval.Msg, "Starlark computation cancelled: "))
 }
 
-// LoadUsed is Load for who searches: a probe that nobody does anything with is an error,
-// too, for nothing would be about it. Who steps a scenario by hand may register it.
+// LoadUsed is Load for searches: a probe that no operation uses is an error,
+// too, because no run would test it. In a scenario that is stepped by hand the
+// user may register it.
 func LoadUsed(name string, src []byte, open func(file string) ([]byte, error)) (*scenario.Scenario, error) {
 	l, err := load(name, src, open)
 	if err != nil {

@@ -138,7 +138,7 @@ func (p *printer) text(s *scenario.Scenario) {
 	}
 }
 
-// missing prints the symbols that nobody defines; no operation names them.
+// missing prints the undefined symbols; no operation names them.
 func (p *printer) missing(s *scenario.Scenario) {
 	for i := range s.Missing {
 		m := &s.Missing[i]

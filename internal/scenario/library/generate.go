@@ -1,8 +1,8 @@
 package library
 
 // The objects of library are real code, built by a real compiler and committed,
-// so that nobody needs a compiler to run a scenario. Those in the repository
-// were built by gcc 12.2 (Debian 12); another gcc may order the instructions
+// so that running a scenario needs no compiler. Those in the repository were
+// built by gcc 12.2 (Debian 12); another gcc may order the instructions
 // differently, and then the offsets that scenarios and traces name move with
 // them. smp/image's TestVictimStart says so; read objdump -d as well.
 //

@@ -69,7 +69,8 @@ func Survey(s *scenario.Scenario) *survey.Survey {
 }
 
 // Refusal says what the rules have against a probe at an address: the errno, above 0,
-// and why. 0: nothing, so that who is refused all the same was so for another reason.
+// and why. 0: nothing; a probe that is refused all the same was refused for another
+// reason.
 func Refusal(s *scenario.Scenario, at arch.Addr) (errno uint64, why string) {
 	v := Survey(s)
 	f, ok := v.Module.SymbolAt(at)

@@ -66,7 +66,8 @@ func (j *Jumps) None() (lines []string) {
 	return lines
 }
 
-// disabledThroughout reports whether a probe is registered disabled, and nobody enables it.
+// disabledThroughout reports whether a probe is registered disabled and never
+// enabled.
 func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
 	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, scenario.OpEnable) && !s.HandlerDoes(scenario.StepEnable, k.Name)
 }

@@ -7,8 +7,9 @@ import (
 	"kpsim/internal/scenario"
 )
 
-// used says which probe nobody does anything with, nil if there is none. Who only
-// unregisters or enables one asks what the kernel says of that.
+// Unused returns an error that names a probe that no operation uses, nil if
+// there is none. An unregister or an enable alone counts as a use: it asks for
+// the kernel's answer.
 func Unused(s *scenario.Scenario) error {
 	for i := range s.Probes {
 		name := s.Probes[i].Name

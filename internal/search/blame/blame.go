@@ -12,8 +12,8 @@ import (
 	"kpsim/traces"
 )
 
-// Odds are how often a run breaks its property whose first questions are
-// answered as in the trace, and whose others at random.
+// Odds are how often a run breaks its property if its first questions are
+// answered as in the trace, and the others at random.
 type Odds struct {
 	Questions  int    `json:"questions"`  // of the prefix
 	Deviations int    `json:"deviations"` // of the prefix, those among them that deviate

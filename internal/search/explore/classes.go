@@ -8,7 +8,7 @@ import (
 
 // Classes is how often each behaviour was met in a sample of runs: runs that
 // differ only in the order of steps that don't touch each other are one
-// behaviour. It is told hashes, and counts to three: met once, twice, and more
+// behaviour. It gets hashes, and counts to three: met once, twice, and more
 // often is all that an estimate of what is still unseen is made of.
 type Classes struct {
 	met map[uint64]uint8 // by hash, 1 to manyTimes

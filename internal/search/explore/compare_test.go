@@ -46,8 +46,8 @@ func TestCompare(t *testing.T) {
 }
 
 // TestRace: how long the seeds take doesn't depend on the number of workers, each
-// is the first violating run of its search, and who isn't there after the most
-// runs has taken one more than that.
+// is the first violating run of its search, and a search that hasn't found it
+// after the most runs counts as one run more.
 func TestRace(t *testing.T) {
 	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestRace(t *testing.T) {
 func TestMeasureSpeed(t *testing.T) {
 	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
-	for _, strategy := range []string{"portfolio", "default"} { // one that ends begins anew
+	for _, strategy := range []string{"portfolio", "default"} { // a strategy that ends begins anew
 		s, err := MeasureSpeed(sc, strategy, 2, 20*time.Millisecond, nil)
 		require.NoError(t, err)
 		require.Greater(t, s.Runs, uint64(2))

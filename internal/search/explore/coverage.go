@@ -9,10 +9,10 @@ import (
 	"kpsim/sim"
 )
 
-// A Sample is what the runs of a part showed of how much there is to be seen. It
-// is plain data, and adds up. Behaviours and the places that were visited are
-// those of some of the runs, which are chosen by their numbers; kinds of event
-// and the places where sources fired are those of all.
+// A Sample is what the runs of a part showed about coverage. It is plain data,
+// and adds up. Behaviours and the places that were visited are those of some of
+// the runs, which are chosen by their numbers; kinds of event and the places
+// where sources fired are those of all.
 type Sample struct {
 	Runs    uint64       `json:"runs"` // how many were sampled
 	Classes Classes      `json:"classes"`
@@ -41,7 +41,7 @@ func union(a, b []string) []string {
 	return slices.Compact(list)
 }
 
-// Stats say how much of what there is to be seen an exploration has seen.
+// Stats estimate how much of all behaviours an exploration has seen.
 type Stats struct {
 	Sampled    uint64          `json:"sampled"`    // how many runs were compared as behaviours
 	Behaviours uint64          `json:"behaviours"` // and how many different ones they were
@@ -144,7 +144,7 @@ func (w *watcher) done() {
 	if !w.sampled {
 		return
 	}
-	if w.rig.Machine.Footprint().SharedGrew() { // the steps so far haven't told of all that they touched
+	if w.rig.Machine.Footprint().SharedGrew() { // the steps so far haven't reported all that they touched
 		w.grew = true
 		w.runs, w.classes = 0, Classes{}
 		return

@@ -139,7 +139,7 @@ task(cpu = 0, ops = [call(f, d, changed = True), call(f, d, changed = True)])
 task(cpu = 1, ops = [call(f, d, changed = True), call(f, d, changed = True)])
 `
 
-// probed: whether the probe is hit depends on who comes first.
+// probed: whether the probe is hit depends on which task comes first.
 const probed = `
 machine(cpus = 2)
 f = text("f", "90 90 90 c3")

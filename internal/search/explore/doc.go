@@ -4,8 +4,8 @@
 //
 // An exploration is 16 shards. Each has a strategy of its own, makes its runs in order,
 // and records what they show in a Part, which is plain data. Merge adds Parts up, in one
-// process or, by way of result files, from many computers. Stats estimate how much of what
-// there is to be seen was seen. FirstWitness and Tournament measure how soon a search finds
+// process or, by way of result files, from many computers. Stats estimate how much of
+// all behaviours was seen. FirstWitness and Tournament measure how soon a search finds
 // what it finds; SelfCheck compares replays of its runs.
 //
 // What it is not: it judges nothing. Monitors do, from events. It proves nothing; package

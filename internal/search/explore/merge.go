@@ -10,8 +10,8 @@ import (
 )
 
 // Merge adds the parts of an exploration up. They are those of the spec's share,
-// or of shares 1 to n if the spec says 0 of 0: the result is then the one that
-// Explore comes to without shares.
+// or of shares 1 to n if the spec says 0 of 0: the result is then that of
+// Explore without shares.
 func Merge(spec Spec, parts []Part) (*Result, error) {
 	spec.fill()
 	r := &Result{Broken: make(map[string]uint64), After: make(map[string]uint64), Complete: spec.Most}

@@ -36,8 +36,8 @@ func TestSelfCheck(t *testing.T) {
 	require.Equal(t, uint64(100), sum)
 }
 
-// TestSelfCheckNotices: what differs is a bug, and told with all it takes to see
-// it again.
+// TestSelfCheckNotices: a difference is a bug, and is reported with all that is
+// needed to see it again.
 func TestSelfCheckNotices(t *testing.T) {
 	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)

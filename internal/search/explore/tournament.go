@@ -25,8 +25,8 @@ type Tournament struct {
 	// Cancelled, if not nil, ends the race early when it is set.
 	Cancelled *atomic.Bool
 
-	// Progress, if not nil, is told from time to time, by any worker, how many
-	// runs and how many violations there were.
+	// Progress, if not nil, is called from time to time, by any worker, with
+	// the numbers of runs and violations so far.
 	Progress func(runs, violations uint64)
 	_        struct{}
 }
@@ -74,7 +74,7 @@ func (r *Tournament) Run() (*Standings, error) {
 	return lap, nil
 }
 
-// entrant is what one seed came to.
+// entrant is the result of one seed.
 type entrant struct {
 	runs, points uint64
 	by           string // the property broken

@@ -28,8 +28,8 @@ type Search struct {
 	// Cancelled, if not nil, ends the hunt early when it is set.
 	Cancelled *atomic.Bool
 
-	// Progress, if not nil, is told now and then, by any worker, how many
-	// schedules of the mutant and how many violations there were.
+	// Progress, if not nil, is called now and then, by any worker, with the
+	// numbers of the mutant's schedules and violations so far.
 	Progress func(runs, violations uint64)
 	_        struct{}
 }
@@ -37,12 +37,12 @@ type Search struct {
 // A Kill is how one mutant has fared.
 type Kill struct {
 	Mutant  *mutants.Mutant
-	First   explore.First   // by which schedule it was killed, over the seeds, whoever noticed
+	First   explore.First   // by which schedule it was killed, over the seeds, whichever property noticed
 	By      map[string]int  // which property noticed, by its name, in how many searches
 	Witness *shrink.Witness // the shortest of the named property's; nil: none was found, or Blind
 
-	// Of what is marked equivalent, and has a certificate: what came of it.
-	// Nobody searches then.
+	// Of a mutant that is marked equivalent and has a certificate: the
+	// certificate's result. It isn't searched then.
 	Proof *proof.Verified
 }
 
@@ -106,7 +106,7 @@ func (h *Search) Kill(mu *mutants.Mutant) (*Kill, error) {
 		return nil, fmt.Errorf("mutant %s: no property is called %q", mu.Name, mu.Property)
 	}
 	k := &Kill{Mutant: mu}
-	if q := mu.Equivalent; q != nil && q.Certificate { // what is proved needn't be searched for
+	if q := mu.Equivalent; q != nil && q.Certificate { // what is proved isn't searched for
 		k.Proof, err = proof.Verify(proof.Proof{
 			Spec: explore.Spec{Scenario: sc, Mutant: mu.Name, Blind: true, Cancelled: h.Cancelled}, Full: true,
 			Watch: func(runs, violations, _ uint64) {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each does everything once; its error is that of the least number, whoever was first.
+// Each does everything once; its error is that of the job with the least
+// number, whichever job failed first.
 func TestEach(t *testing.T) {
 	for n := range 70 {
 		times := make([]int, n)

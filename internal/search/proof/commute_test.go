@@ -24,12 +24,12 @@ import (
 
 var swaps = flag.Int("swaps", 0, "how many pairs of steps to swap in each setting of each scenario; 0: few")
 
-// A stepped is a step of an observed run: who made it, what it touched, who
-// could have, and what was asked meanwhile.
+// A stepped is a step of an observed run: which mover made it, what it touched,
+// which movers could have moved, and what was asked meanwhile.
 type stepped struct {
 	mv      sim.Mover
 	touched []sim.Touch
-	moves   [3]uint64 // zero: nobody else could
+	moves   [3]uint64 // zero: no other mover could
 	answers []answer
 	events  int // in the log when it ended
 }
@@ -60,7 +60,7 @@ func conflict(a, b []sim.Touch) bool {
 type tracer struct {
 	rig    *rig.Rig
 	rand   sim.Rand
-	stay   int // of 8: how often whoever moved last goes on
+	stay   int // of 8: how often the last mover goes on
 	last   sim.Mover
 	follow []stepped
 	astray string // how it has left its list
@@ -83,7 +83,7 @@ func (r *tracer) lost(format string, args ...any) {
 func (r *tracer) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		// A question between two turns belongs to the step under way, which
-		// Stepped hasn't told of yet.
+		// Stepped hasn't reported yet.
 		a := answer{p.Kind, p.N, 0}
 		if r.follow != nil {
 			if k := len(r.steps); k < len(r.follow) && len(r.now.answers) < len(r.follow[k].answers) {
@@ -214,9 +214,9 @@ func (r *tracer) behind(steps []stepped, k int) (list []stepped, ok bool) {
 	return nil, false
 }
 
-// disables checks who can't move any more after a step, before the next one:
-// another CPU always can, and what could have been delivered to a CPU conflicts
-// with the step.
+// disables checks which movers can't move any more after a step, before the
+// next one: another CPU always can, and what could have been delivered to a CPU
+// conflicts with the step.
 func (r *tracer) disables(a, b *stepped) error {
 	m := r.rig.Machine
 	for mv := range sim.MoverSource + sim.MaxCPUs {

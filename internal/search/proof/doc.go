@@ -1,11 +1,11 @@
-// Package proof runs every schedule of a kind instead of drawing some: all there are, or
-// all of at most so many deviations.
+// Package proof runs every schedule of a kind instead of drawing some: all
+// schedules, or all of at most so many deviations.
 //
-// By states (states.go): a schedule ends where another one came to the same state. A state
-// is the machine, the kernel, the engine, the probes and the monitors, found by reflection
-// (state.go, layout.go) less what the tags `state:"…"` of fields leave out; of a kernel routine's local
-// variables it has what the routine has read. By classes (verify.go): of all schedules that
-// differ only in the order of steps that commute one is run.
+// By states (states.go): a schedule ends where another one reached the same state. A state is the
+// machine, the kernel, the engine, the probes and the monitors, found by reflection (state.go,
+// layout.go) less what the tags `state:"…"` of fields leave out; of a kernel routine's local
+// variables it has what the routine has read. By classes (verify.go): of all schedules that differ
+// only in the order of steps that commute one is run.
 //
 // What it is not: a proof of Linux. It is about one scenario in one model.
 //

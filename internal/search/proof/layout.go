@@ -93,7 +93,7 @@ type layouts struct {
 	notFollowed []reflect.Type
 	used        map[string]rule // of fields, by "package.Type.field"
 	at          string          // the field whose layout is being made
-	unruled     []string        // fields of whose values nothing can be told, and there is no rule
+	unruled     []string        // fields whose values can't be read, and that have no rule
 }
 
 func newLayouts(forgotten string, notFollowed []reflect.Type) *layouts {

@@ -65,8 +65,8 @@ type numbered struct {
 	step bool // it is a Step
 }
 
-// A rest answers as a beginning does, and then as another chooser does. What
-// observes that is told of the steps from there on.
+// A rest answers as a beginning does, and then as another chooser does. Its
+// observer gets the steps from there on.
 type rest struct {
 	beginning
 	then sim.Chooser
@@ -101,7 +101,7 @@ func (b *rest) Stepped(mv sim.Mover, touched []sim.Touch) {
 type noting struct {
 	rig.Deaf
 	rand  sim.Rand
-	stay  int // of 8: how often whoever goes on by default does
+	stay  int // of 8: how often the default mover goes on
 	picks []numbered
 }
 
@@ -125,10 +125,11 @@ type thread struct {
 	open []uint64 // of the interrupts on top of it
 }
 
-// seen is where a run has come to, and what each thread of control has seen on the
-// way: a task, less what interrupts it; and each interrupt by itself, wherever it
-// came. The order of steps that commute changes nothing of it. An interrupt during
-// which a run is ended counts for nothing: the end could have come before it.
+// seen is the state that a run has reached, and what each thread of control has
+// seen on the way: a task, less what interrupts it; and each interrupt by itself,
+// wherever it came. The order of steps that commute changes nothing of it. An
+// interrupt during which a run is ended counts for nothing: the end could have
+// come before it.
 func seenOf(r *rig.Rig, run rig.Run) end {
 	e := whereItEnded(r, run)
 	threads := make([]thread, 256) // by the number of the task
@@ -138,7 +139,7 @@ func seenOf(r *rig.Rig, run rig.Run) end {
 		h := sim.Mix(uint64(x.Kind)^sim.Mix(x.A)) ^ sim.Mix(sim.Mix(x.B)+x.C)
 		outside := x.A >= 32 || x.A == smpev.VecNMI
 		switch n := len(t.open); {
-		case x.Kind == smpev.Fire: // told by the trap
+		case x.Kind == smpev.Fire: // reported by the trap
 		case x.Kind == smpev.Trap && outside:
 			t.open = append(t.open, sim.Mix(x.A))
 		case x.Kind == smpev.Return && outside:
@@ -165,8 +166,8 @@ var noOnes = map[traces.Kind]bool{
 	smpev.Switch: true, smpev.Wake: true, smpev.Exit: true, smpev.Load: true, smpev.Expect: true, smpev.Want: true, smpev.Done: true, kpev.NoPre: true,
 }
 
-// endsOfPlain are those of all runs there are behind a beginning; ok: there were
-// no more than most.
+// endsOfPlain are those of all runs after a beginning; ok: there were no more
+// than most.
 func endsOfPlain(rig *rig.Rig, from beginning, most int) (ends map[end]int, n int, ok bool) {
 	rig.Observe(nil)
 	ends = make(map[end]int)
@@ -181,7 +182,7 @@ func endsOfPlain(rig *rig.Rig, from beginning, most int) (ends map[end]int, n in
 	return ends, n, true
 }
 
-// endsOfFull are those of all runs that Full makes behind a beginning, and what
+// endsOfFull are those of all runs that Full makes after a beginning, and what
 // class each is of, if nothing has ended it.
 func endsOfFull(t require.TestingT, rig *rig.Rig, from beginning, most int) (ends map[end]int, classes map[class]bool, stats sched.FullStats) {
 	f := sched.NewFull()
@@ -217,7 +218,8 @@ func endsOfFull(t require.TestingT, rig *rig.Rig, from beginning, most int) (end
 
 type class struct{ hi, lo uint64 }
 
-// classed finds out the class of a run, where nothing is asked but who steps.
+// classed finds out the class of a run in which the only questions are which
+// mover steps.
 type classed struct {
 	sched.Happens
 	seen sim.Observer
@@ -328,8 +330,8 @@ func TestFullIsPlain(t *testing.T) {
 	}
 }
 
-// TestFullIsPlainBehind: so it is behind beginnings of larger scenarios, drawn, that
-// leave few enough schedules.
+// TestFullIsPlainBehind: so it is after beginnings of larger scenarios, drawn,
+// that leave few enough schedules.
 func TestFullIsPlainBehind(t *testing.T) {
 	t.Parallel()
 	var total behindCount
@@ -354,8 +356,8 @@ func TestFullIsPlainBehind(t *testing.T) {
 	require.Greater(t, total.several, 15/searchtest.Slow)
 }
 
-// behindCount is how many beginnings there were, of which so many left more than one
-// end to come to; all ends; and the runs.
+// behindCount is how many beginnings there were, of which so many left more
+// than one possible end; all ends; and the runs.
 type behindCount struct {
 	beginnings, several, ends, plain int
 	full                             uint64

@@ -17,17 +17,16 @@ import (
 )
 
 // A states tells the states of a rig's runs apart: sched.Stateful, and an
-// observer that hands on what it is told of.
+// observer that passes on what it observes.
 //
-// A state is the machine, its memory, the kernel, the engine, the monitors and
-// the tasks' programs, all of it but what the tags of their fields leave out. The local
-// variables of a routine under way can't be looked at. They are what they are by
-// what the routine has read since it began, so in their place stands a hash of
-// that: of each step, what it has touched, of each object that it may have kept
-// something of, who has written that last, and what the writer had read; and the
-// words of its CPU, once it has asked which that is. So routines with equal
-// hashes have equal variables. It isn't so the other way round, which costs
-// states, and nothing else.
+// A state is the machine, its memory, the kernel, the engine, the monitors and the
+// tasks' programs, all of it but what the tags of their fields leave out. The local
+// variables of a routine under way can't be looked at. They are what they are by what
+// the routine has read since it began, so in their place stands a hash of that: of each
+// step, what it has touched, of each object that it may have kept something of, the
+// last writer, and what that writer had read; and the words of its CPU, once it has
+// asked which that is. So routines with equal hashes have equal variables. It isn't so
+// the other way round, which costs states, and nothing else.
 type states struct {
 	r       *rig.Rig
 	next    sim.Observer
@@ -36,7 +35,7 @@ type states struct {
 	mine    [sim.MaxCPUs][]root // words of each CPU's own
 
 	number map[sim.Object]int // of objects, from 0
-	wrote  []sim.Hash         // of each object: who wrote it last, knowing what
+	wrote  []sim.Hash         // of each object: its last writer, and what that had read
 	own    [sim.MaxCPUs]sim.Hash
 	on     bool // steps are told of
 
@@ -271,7 +270,7 @@ func (s *states) walk() (h sim.Hash) {
 	for _, r := range s.roots {
 		s.hash(&h, r.at, r.l)
 	}
-	var others sim.Hash // in whatever order they were come to
+	var others sim.Hash // in whatever order they were reached
 	for len(s.work) > 0 {
 		w := s.work[len(s.work)-1]
 		s.work = s.work[:len(s.work)-1]
@@ -297,7 +296,7 @@ func (s *states) walk() (h sim.Hash) {
 	return h
 }
 
-// hash adds a value to a hash, and what it points to to what is to be done.
+// hash adds a value to a hash, and what the value points to to the work list.
 func (s *states) hash(h *sim.Hash, at unsafe.Pointer, l *layout) {
 	for i := range l.pieces {
 		p := &l.pieces[i]
@@ -402,7 +401,7 @@ func (s *states) slice(h *sim.Hash, x *sliceHeader, p *piece) {
 	}
 }
 
-// addEntries adds a map's. What they point to is to be found elsewhere, too.
+// addEntries adds a map's. What they point to can be reached elsewhere, too.
 func addEntries(h *sim.Hash, m reflect.Value) {
 	var all sim.Hash
 	for i := m.MapRange(); i.Next(); {

@@ -84,8 +84,8 @@ task("a", cpu = 0, ops = [register(k), disable(k)])
 	}
 }
 
-// TestStatesForget: what a task's operation has read is no part of the states behind
-// it, so that there are fewer.
+// TestStatesForget: what a task's operation has read is no part of the states
+// after it, so that there are fewer.
 func TestStatesForget(t *testing.T) {
 	ops := "[label_on(l), call(w), label_off(l)])\n"
 	w := newWalk(t, searchtest.LoadTinier(t, `patch = "breakpoint"`, aLabel+`task("a", cpu = 0, ops = `+ops+`task("b", cpu = 1, ops = `+ops), "", "")
@@ -105,8 +105,8 @@ task("x", cpu = 0, ops = [call(f, changed = True)])
 task("y", cpu = 1, ops = [call(g, changed = True)])
 `
 
-// TestStatesCircle: two CPUs that wait for each other for ever come to a state again
-// and again. That is no end, and isn't taken for one.
+// TestStatesCircle: two CPUs that wait for each other for ever reach a state
+// again and again. That is no end, and isn't taken for one.
 func TestStatesCircle(t *testing.T) {
 	sc := searchtest.LoadTinier(t, `patch = "breakpoint", steps = 500`, waitForEachOther)
 	v, err := Verify(Proof{Spec: explore.Spec{Scenario: sc}, Full: true, All: true})

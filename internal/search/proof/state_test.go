@@ -205,8 +205,8 @@ func endsOfClasses(t *testing.T, sc *scenario.Scenario, mutant string) (ends map
 // goes round in circles has 200,000, if a count is another each time.
 const mergesStates = 1_000_000
 
-// merges goes on from states that are come to again, after both ways, and returns
-// how many it has compared, and what of the first that differ.
+// merges continues from states that are reached again, after both histories,
+// and returns how many it has compared, and what differs in the first that do.
 func (w *walk) merges(t *testing.T, mutant string, most uint64, every int) (n int, differ string) {
 	other, err := rig.New(w.rig.Scenario, mutant)
 	require.NoError(t, err)

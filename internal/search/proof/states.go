@@ -15,8 +15,8 @@ const surveyedStates = 2048
 // surveyedMost is how many boundaries they may have.
 const surveyedMost = 4_000_000
 
-// checkedMerges: of one in so many states that are come to again it is checked
-// that they are what they were.
+// checkedMerges: of the states that are reached again, one in so many is
+// checked to be the same state.
 const checkedMerges = 256
 
 // fullByStates runs one schedule from each state there is to each answer.
@@ -31,8 +31,9 @@ func (v *verifier) fullByStates() error {
 	})
 }
 
-// boundedByStates runs all schedules of at most so many deviations, but of those that
-// come to the same state with as many left one only goes on from there.
+// boundedByStates runs all schedules of at most so many deviations, but of
+// those that reach the same state with as many left only one goes on from
+// there.
 func (v *verifier) boundedByStates() error {
 	return v.byStates(func(search stateSearch) error {
 		return v.bounded(func(k int) (complete bool, err error) {
@@ -121,7 +122,7 @@ type observedBy struct {
 	*states
 }
 
-// End implements sched.Strategy: the search is told of it elsewhere.
+// End implements sched.Strategy: the search learns it elsewhere.
 func (observedBy) End(uint64) {}
 
 // Begin implements sched.Strategy.
@@ -141,8 +142,8 @@ type mergeCheck struct {
 	end   [2]string
 }
 
-// newMergeCheck returns a mergeCheck that runs on a rig of its own, which is to be
-// observed as the search's is.
+// newMergeCheck returns a mergeCheck that runs on a rig of its own, which must
+// be observed as the search's is.
 func newMergeCheck(rig *rig.Rig) *mergeCheck {
 	rig.Machine.State().ScrubStacks(true)
 	return &mergeCheck{rig: rig}

@@ -21,21 +21,22 @@ type Proof struct {
 	explore.Spec       // Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
 	Deviations   int   // every schedule of at most so many deviations
 	Full         bool  // every schedule there is, on one core
-	Classes      bool  // those apart that differ in the order of steps that don't commute, whatever state they come to
+	Classes      bool  // those apart that differ in the order of steps that don't commute, whatever state they reach
 	Uncounted    bool  // Full, not Classes: Without isn't told, for fewer runs
 	All          bool  // go on after something was broken
 	Memory       int   // bytes that what is known of states may take, counted and not measured; 0: as many as it wants
 	Watch        Watch // if not nil, is called now and then, by several goroutines
 }
 
-// A Watch is told how far a verification is: schedules run, violations among
-// them, and how much of what is known so far was run, in millionths.
+// A Watch is called with the progress of a verification: schedules run,
+// violations among them, and how much of what is known so far was run, in
+// millionths.
 type Watch func(runs, violations, done uint64)
 
-// Verified is what a verification has come to.
+// Verified is the result of a verification.
 type Verified struct {
 	Runs       uint64            // schedules, of the last go
-	Pruned     uint64            // of Runs, those that showed nothing new: they came to where another was
+	Pruned     uint64            // of Runs, those that showed nothing new: they reached a state where another was
 	Cut        uint64            // of Runs, those whose budget was out: what comes after wasn't seen
 	Filled     bool              // Memory was full, and so it isn't complete
 	Restarts   uint64            // how often a run showed more to be shared than was known, and all began anew
@@ -52,7 +53,7 @@ type Verified struct {
 
 	// Not Classes.
 	States  int        // that were told apart
-	Circles uint64     // of Pruned, those that came to a state again on the way from it: they have no end, and went on until the budget was out
+	Circles uint64     // of Pruned, those that reached a state again on the way from it: they have no end, and went on until the budget was out
 	Checked uint64     // of Pruned, those of which it was checked that the state is the same
 	Without sched.Ways // Full: how many schedules there are; 0 unless Complete
 }
@@ -136,9 +137,9 @@ type weigher interface{ Bytes() int }
 // A grower is a search that may find out itself that it is to begin anew.
 type grower interface{ grew() bool }
 
-// observe makes o be told of a rig's steps. An interrupt is one step where deviations
-// aren't counted only: whom the machine lets go on within it may not be who does by
-// default, and goes on by default from then on.
+// observe makes o be told of a rig's steps. An interrupt is one step only where
+// deviations aren't counted: the mover that the machine lets go on within it
+// may not be the default one, and is the default from then on.
 func (v *verifier) observe(rig *rig.Rig, o sim.Observer) {
 	if v.Full {
 		rig.ObserveAtomicIRQs(o)
@@ -274,7 +275,7 @@ type learner struct{ f *sched.Full }
 // Stepped implements sim.Observer.
 func (l learner) Stepped(mv sim.Mover, touched []sim.Touch) { l.f.Learn(mv, touched) }
 
-// racingMost is how many objects are told of.
+// racingMost is how many objects are reported.
 const racingMost = 12
 
 // racing notes at what the most races were.
@@ -348,7 +349,7 @@ func (v *verifier) level(k int) (complete bool, err error) {
 		if s.err != nil {
 			return false, s.err
 		}
-		if s.b == nil { // not begun
+		if s.b == nil { // not started
 			complete = false
 			continue
 		}

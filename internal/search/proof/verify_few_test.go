@@ -124,9 +124,9 @@ func loadNamed(t *testing.T, name string) *scenario.Scenario {
 	return sc
 }
 
-// TestBoundIsClasses: the schedules of at most so many deviations come to the same
-// states, whether they are told apart by states or by classes, and whether that is done
-// at all.
+// TestBoundIsClasses: the schedules of at most so many deviations reach the
+// same states, whether they are told apart by states or by classes, and whether
+// that is done at all.
 func TestBoundIsClasses(t *testing.T) {
 	t.Parallel()
 	if searchtest.Slow > 1 {
@@ -138,7 +138,7 @@ func TestBoundIsClasses(t *testing.T) {
 		k             int
 		plainly       bool
 	}{
-		{"register-race", " asked-unlocked", 1, true}, // an IPI that nobody waits for, by default
+		{"register-race", " asked-unlocked", 1, true}, // an IPI that no CPU waits for, by default
 		{"safe-full", " no-quiesce", 1, true},
 		{"flag-early", "", 1, true},
 		{"stop-machine-alone", " no-stop", 1, true},
@@ -209,8 +209,8 @@ func TestVerifyFew(t *testing.T) {
 
 func keys(m map[string]uint64) []string { return slices.Sorted(maps.Keys(m)) }
 
-// TestVerifySleep: where movers sleep, runs end where they do if nobody sleeps, and break
-// the same.
+// TestVerifySleep: where movers sleep, runs end in the same states as without
+// sleeping, and break the same properties.
 func TestVerifySleep(t *testing.T) {
 	t.Parallel()
 	if searchtest.Slow > 1 {
@@ -248,8 +248,8 @@ func TestVerifySleep(t *testing.T) {
 	require.NotZero(t, broken)
 }
 
-// TestVerifyFewCircles: a run that goes round in circles is told of, with many deviations
-// left or none; and where nobody is asked.
+// TestVerifyFewCircles: a run that goes round in circles is reported, with many
+// deviations left or none, and where no question is asked.
 func TestVerifyFewCircles(t *testing.T) {
 	for _, c := range []struct {
 		name, machine, rest, mutant string

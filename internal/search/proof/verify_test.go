@@ -24,7 +24,7 @@ func tiny(t *testing.T) *scenario.Scenario {
 	return sc
 }
 
-// An end is where a run has come to.
+// An end is the state in which a run has ended.
 type end struct {
 	final uint64
 	name  string

@@ -21,14 +21,14 @@ type Need struct {
 	Message   string               // of the finding
 	Same      bool                 // the file's property breaks all the same: it isn't needed
 	Slow      bool                 // but only because a CPU stands still, as it doesn't in the file's run (traces.Finding)
-	Unmet     []int                // deviations, from 0, that are not come to then
+	Unmet     []int                // deviations, from 0, that are never reached then
 	Says      string               // all that in words: "without it …"
 }
 
 // Necessity runs a trace file once without each of its deviations, the others
 // as they are in the file and, if that breaks nothing, with each of the others
-// counted from the one before it. A deviation that is asked of elsewhere then
-// isn't met; that too is told. Errors are about the file.
+// counted from the one before it. A deviation whose question is another one
+// then isn't met; that is reported, too. Errors are about the file.
 func Necessity(f *traces.File) ([]Need, error) {
 	rig, err := Open("trace", f)
 	if err != nil {
@@ -67,8 +67,8 @@ func Necessity(f *traces.File) ([]Need, error) {
 	return needs, nil
 }
 
-// unmetOf lists the anchors that a replay without number gone didn't come to,
-// by their numbers in the whole list.
+// unmetOf lists the anchors that a replay without number gone didn't reach, by
+// their numbers in the whole list.
 func unmetOf(a *sched.Anchored, gone int) (list []int) {
 	for _, d := range a.Drifts() {
 		if d.Kind == sched.Unmet {

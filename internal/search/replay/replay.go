@@ -116,7 +116,7 @@ func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 	return true
 }
 
-// compare holds what the replay came to against what the file says.
+// compare holds the replay's result against what the file says.
 func (r *Replay) compare(f *traces.File) {
 	r.Place, r.Message = "", r.Rig.Message(&r.Run)
 	if r.Finding.Place != 0 {

@@ -11,8 +11,8 @@ import (
 
 // A seeker looks for the run of a trace file in a program that has changed
 // since: a function got an instruction more, a routine a step, a task another
-// name. First it takes the file at its word, then it moves one deviation that
-// wasn't come to after the other.
+// name. First it takes the file at its word, then it moves the deviations that
+// weren't reached, one after the other.
 type seeker struct {
 	r      *Replay
 	f      *traces.File
@@ -130,8 +130,8 @@ func Near(rig *rig.Rig, schedule []traces.Deviation, runs int, found func(r *Rep
 const optionsMost = 24
 
 // near tries other places for the first deviation from number from on that
-// isn't come to, then for those before it, which may have led elsewhere; if all
-// are come to, for each of them. It goes on until found says so. Where a
+// isn't reached, then for those before it, which may have led elsewhere; if all
+// are reached, for each of them. It goes on until found says so. Where a
 // deviation is met that wasn't before, it goes on with the next one that isn't.
 func (s *seeker) near(anchors []traces.Deviation, from int, found func() bool) bool {
 	a := sched.NewAnchored(anchors, s.r.Rig.Machine.Names())

@@ -38,9 +38,9 @@ func (r *Replay) View(file *traces.File) view.Input {
 	return in
 }
 
-// Timeline makes the run of a replay once more, and looks at the machine behind each of its
-// events: what the clocks show, and what a fetch of each CPU may see of the sites. The
-// events stay those of the replay's log.
+// Timeline makes the run of a replay once more, and looks at the machine after
+// each of its events: what the clocks show, and what a fetch of each CPU may
+// see of the sites. The events stay those of the replay's log.
 func (r *Replay) Timeline(sites []view.Site) *view.Look {
 	rig := r.Rig
 	f := &timeline{m: rig.Machine, log: &rig.Log, strategy: sched.NewAnchored(r.Taken, rig.Machine.Names())}
@@ -98,7 +98,7 @@ func (f *timeline) Choose(p *sim.Point) (pick, hold int) {
 // Event implements traces.Sink.
 func (f *timeline) Event(e *traces.Event) *traces.Finding {
 	if e.Seq == f.log.Next() {
-		return nil // told to monitors alone
+		return nil // for monitors alone
 	}
 	clock := uint64(0)
 	if int(e.CPU) < f.m.CPUs() {

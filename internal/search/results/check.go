@@ -13,7 +13,7 @@ import (
 
 // Check makes sure that the parts of a file are ones that this program makes of the
 // spec's scenario: what they count adds up, and each run that they say breaks a property
-// does so when it is made again. Somebody may have edited them, and their checksum. An
+// does so when it is repeated. The file may have been edited, its checksum included. An
 // error is one line that names the file, the scenario and the part.
 func (r *File) Check(spec explore.Spec, e *Explored) error {
 	for i := range e.Parts {

@@ -47,8 +47,9 @@ func benchSchedules(b *testing.B, name, strategy string) {
 	b.ReportMetric(n/b.Elapsed().Seconds(), "schedules/s")
 }
 
-// BenchmarkSchedules is also where the prices of a portfolio's members are from (but
-// that of deviations, which come to an end): what a run takes, in quarters of sticky's.
+// BenchmarkSchedules is also where the prices of a portfolio's members are from
+// (but that of deviations, whose runs are finite in number): what a run takes,
+// in quarters of sticky's.
 func BenchmarkSchedules(b *testing.B) {
 	for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "random"} {
 		b.Run(strategy, func(b *testing.B) { benchSchedules(b, "safe-none", strategy) })

@@ -8,16 +8,16 @@ import (
 	"kpsim/smp/arch/target"
 )
 
-// Who is to blame for what the machine won't execute, and for what nobody handles.
+// What is to blame for an instruction that the machine doesn't execute, and for
+// a fault that no handler resolves.
 //
 // Without probes it is the scenario: the twin's run shows it, and is an error of the
 // input. With them it is the patching code, and the kernel dies (O1), with one
-// exception. What the scenario has linked, and nobody has changed, is its own, where
-// an instruction of it begins: such a run is refused, although the twin has not come
-// there. It may take a branch that the twin doesn't, for a handler or an interrupt
-// has sent it there, and that the simulator doesn't know the instruction is no fault
-// of the engine. A faithful copy of it, in a slot or a detour, is the same
-// instruction.
+// exception. An unchanged instruction that the scenario has linked is the scenario's
+// own, where it begins: such a run is refused, although the twin has not reached it.
+// It may take a branch that the twin doesn't, for a handler or an interrupt has sent
+// it there, and that the simulator doesn't know the instruction is no fault of the
+// engine. A faithful copy of it, in a slot or a detour, is the same instruction.
 
 // blames reports whether patching code is to blame for what can't be executed at
 // an address. code are the bytes there, nil if there is nothing.
@@ -61,7 +61,7 @@ func (r *Rig) linkedAs(ip arch.Addr, code []byte) bool {
 }
 
 // begins reports whether a linked instruction begins at an address of a function:
-// behind the one before, or where one of the function jumps to, as over a prefix.
+// after the one before, or where one of the function jumps to, as over a prefix.
 func begins(t *scenario.Text, ip arch.Addr) (yes bool) {
 	for off := 0; off < len(t.Code); {
 		at := t.At + arch.Addr(off)

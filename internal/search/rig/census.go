@@ -50,7 +50,7 @@ type census struct {
 	was    []uint8     // by probe: what happened to it in this run
 	at     []arch.Addr // where the probes are, in this run
 	in     []called    // by task: the function that it is in a call of
-	stood  []called    // likewise, when the machine was stopped last: nobody moves while text is written then
+	stood  []called    // likewise, when the machine was stopped last: no CPU moves while text is written then
 	during bool        // in this run a jump was written in a function while a task was in a call of it
 
 	// stopped says that jumps are written while the machine is stopped: set by the rig.

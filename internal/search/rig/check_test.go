@@ -94,7 +94,7 @@ task(ops = [schedule()])
 	}
 }
 
-// TestMissing: a module's functions run; what nobody defines ends the run, with
+// TestMissing: a module's functions run; an undefined symbol ends the run, with
 // its name, when it is called or read, and not before.
 func TestMissing(t *testing.T) {
 	for _, c := range []struct{ above, op, want string }{

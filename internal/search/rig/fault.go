@@ -14,10 +14,10 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// catchFaults says what comes of a fault that nobody handles. A run that comes to a
-// symbol that nobody defines is refused: nothing is mapped there, so that it is a page
-// fault. So is a run without probes, in which nobody but the scenario is to blame. In
-// any other the kernel dies.
+// catchFaults decides what happens at a fault that no handler resolves. A run
+// that reaches an undefined symbol is refused: nothing is mapped there, so it
+// takes a page fault. So is a run without probes, in which only the scenario
+// can be to blame. In any other run the kernel dies.
 func (r *Rig) catchFaults() {
 	r.Kernel.Traps.Unhandled = func(x *smp.Ctx, regs *arch.Regs, vec uint8) {
 		if vec == smpev.VecPF && r.catchMissing(x, regs) {
@@ -33,7 +33,7 @@ func (r *Rig) catchFaults() {
 	}
 }
 
-// catchMissing refuses a run whose page fault is due to a symbol that nobody defines.
+// catchMissing refuses a run whose page fault is due to an undefined symbol.
 func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 	fault, offset, place := x.Fault(), kernel.PerCPUOffset(x.CPU()), r.Machine.Names().Symbol(regs.IP)
 	if kernel.IsCurrent(x.CPU(), fault) {
@@ -63,8 +63,8 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 	return true
 }
 
-// calledFrom returns the address on the stack, if it is one in text: where who has
-// just called is to return to.
+// calledFrom returns the address on the stack, if it is one in text: where the
+// call just made returns to.
 func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
 	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), 8)
 	t := r.textAt(arch.Addr(back))
@@ -97,19 +97,19 @@ func (r *Rig) textAt(a arch.Addr) (before *scenario.Text) {
 	return before
 }
 
-// A fault is one of the scenario's own text, which nobody handles.
+// A fault is one of the scenario's own text that no handler resolves.
 type fault struct {
 	r     *Rig
 	x     *smp.Ctx
 	regs  *arch.Regs
 	vec   uint8
-	at    arch.Addr // what it is told of
+	at    arch.Addr // the events that it gets
 	place string    // the same in words
 }
 
 // what says what is wrong, and what to do.
 func (f *fault) what() string {
-	if f.vec == smpev.VecBP { // the address behind it is saved
+	if f.vec == smpev.VecBP { // the address after it is saved
 		f.at--
 	}
 	t := f.r.textAt(f.at)
@@ -269,7 +269,7 @@ func (f *fault) pointers(in arch.Inst) []arch.Reg {
 	return nil
 }
 
-// noEndAlone says why the scenario's programs don't come to their end by themselves.
+// noEndAlone says why the scenario's programs don't end by themselves.
 func (r *Rig) noEndAlone(run Run) error {
 	if run.Outcome != smp.Exhausted {
 		return errors.New(r.noEnd(run))

@@ -8,13 +8,13 @@ import (
 	"kpsim/internal/search/searchtest"
 )
 
-// What the scenario's own text does wrong is said of the run without probes: who, where,
-// what, and what to do.
+// A fault of the scenario's own text is reported for the run without probes:
+// which task, where, what, and what to do.
 func TestFaults(t *testing.T) {
 	const memory = `; memory is data("d", size = 64), and a pointer to it an argument, call(f, d)`
 	for _, c := range []struct{ text, op, want string }{
 		{"89 f8 01 f0", "call(f, 1, 2)", "f+0x4: runs past the end of f; is a ret missing?"},
-		{"48 89 f8 90", "call(f, d)", "f+0x4: runs past the end of f; is a ret missing?"}, // zeros behind it would be stores to d
+		{"48 89 f8 90", "call(f, d)", "f+0x4: runs past the end of f; is a ret missing?"}, // zeros after it would be stores to d
 		{"90 48 8b", "call(f)", "f+0x1: 48 8b: runs past the end of f: that is no whole instruction; are bytes missing?"},
 		{"90 66", "call(f)", "f+0x1: 66: runs past the end of f: that is no whole instruction; are bytes missing?"},
 		{"e9 00 01 00 00 c3", "call(f)", "f+0x105: somebody has come here, behind the end of f, which has 6 bytes; does a jump or call lead too far?"},
@@ -71,7 +71,7 @@ task(ops = [call(f)])
 	rig.Close()
 }
 
-// Where two functions touch, the second is told of.
+// Where two functions touch, the second is reported.
 func TestFaultBehindAnother(t *testing.T) {
 	_, err := New(searchtest.Load(t, `
 f = text("f", "0f1f440000 0f1f440000 0f1f440000 90")

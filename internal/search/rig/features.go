@@ -13,7 +13,7 @@ import (
 // or piece of text, which event came right after which, and whether on the same
 // CPU; where the other CPUs stood then; and which property was broken where.
 type features struct {
-	on   bool // somebody learns
+	on   bool // a strategy learns
 	cpus int
 	last [64]uint64
 	at   [sim.MaxCPUs]uint64 // what each CPU has done last, 0 if nothing
@@ -72,7 +72,7 @@ func (f *features) broken(run *Run) {
 	f.list = append(f.list, h)
 }
 
-// learn says whether the features of the runs to come are of use to anybody.
+// learn sets whether a strategy uses the features of the runs to come.
 func (r *Rig) learn(on bool) {
 	if r.features.on == on {
 		return

@@ -16,7 +16,7 @@ const TraceSteps = 5 * smp.DefaultBudget
 // OfTrace says that the rig's runs are a trace's.
 func (r *Rig) OfTrace() { r.ofTrace = true }
 
-// noEnd says why a run didn't come to its end.
+// noEnd says why a run didn't end.
 func (r *Rig) noEnd(run Run) string {
 	why := r.Kernel.Standstill(r.Machine.Names().Cell)
 	if run.Outcome == smp.Exhausted {
@@ -31,9 +31,9 @@ func (r *Rig) noEnd(run Run) string {
 	return "the run ended stuck; " + why
 }
 
-// longer says what is to be done about a run that is only long; wants stands before a
-// bound that the scenario may have. ofTrace: it is a trace's,
-// for which TraceSteps is the bound, whatever its machine() says.
+// longer says what to do about a run that is only long; wants stands before a
+// bound that the scenario may have. ofTrace: it is a trace's run, for which
+// TraceSteps is the bound, whatever its machine() says.
 func (r *Rig) longer(wants string, ofTrace bool) string {
 	switch budget := r.Machine.Interactive().Budget(); {
 	case ofTrace && budget >= TraceSteps:

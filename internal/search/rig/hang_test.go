@@ -11,8 +11,8 @@ import (
 	"kpsim/smp"
 )
 
-// TestNoEnd: which waits never end while a caller never schedules, who waits for
-// whom then, and which waits do end.
+// TestNoEnd: which waits never end while a caller never schedules, which task
+// waits for which then, and which waits do end.
 func TestNoEnd(t *testing.T) {
 	const (
 		v = `

@@ -10,12 +10,12 @@ import (
 
 // goOn says after what a rig's runs go on.
 //
-// To go on means: the machine runs as if nobody had seen anything, the monitor that found
-// something is told of nothing more in this run, and all others are told of everything. The
-// machine is right for any bytes, so what the others find did happen; but it may be a
-// consequence. After T1, T2, B1, S1 or O1 a CPU may execute garbage, and a run that comes to
-// bytes that nothing can execute, to a fault that has no handler, or into the kernel with
-// arguments of garbage, ends there.
+// To go on means: the machine runs as if nothing had been found, the monitor that found
+// something gets no more events in this run, and all others get every event. The machine is
+// right for any bytes, so what the others find did happen; but it may be a consequence.
+// After T1, T2, B1, S1 or O1 a CPU may execute garbage, and a run that reaches bytes that
+// can't be executed, to a fault that has no handler, or into the kernel with arguments of
+// garbage, ends there.
 type goOn struct {
 	ignored properties.Set // by the user
 	past    properties.Set // and after these, which are counted

@@ -30,7 +30,7 @@ func NewInteractive(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 }
 
 // withoutTwin leaves out the property that compares calls with those of a run
-// without probes: nobody knows which calls there will be.
+// without probes: it isn't known which calls there will be.
 func (r *Rig) withoutTwin() {
 	var list []*properties.Property
 	for _, p := range properties.All {
@@ -41,8 +41,8 @@ func (r *Rig) withoutTwin() {
 	r.watchFor(list)
 }
 
-// watchAll watches all text, and has the monitors told of it: a probe may come to
-// be anywhere.
+// watchAll watches all text, and has the monitors told of it: a probe may be
+// put anywhere.
 func (r *Rig) watchAll() error {
 	for i := range r.Scenario.Texts {
 		if t := &r.Scenario.Texts[i]; !r.Machine.Memory().Watched(t.At, len(t.Code)) {

@@ -29,7 +29,7 @@ func TestDull(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		r.Log.Store = true // so that the text is told in each run
+		r.Log.Store = true // so that the text is reported in each run
 		a := &alert{awake: awake}
 		r.Log.Subscribe(a, awake.Kinds()...)
 		s := sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points, Mean: 8})
@@ -54,7 +54,8 @@ func TestDull(t *testing.T) {
 	}
 }
 
-// An alert is told of a run beside the monitors that judge it, and finds by itself.
+// An alert gets a run's events beside the monitors that judge it, and finds by
+// itself.
 type alert struct {
 	awake *properties.Monitors
 	found *traces.Finding

@@ -18,7 +18,7 @@ import (
 // switches, against a model in which each happens at one moment, between its beginning
 // and its return: there is an order of all of them in which each answers what it has
 // answered, and that ends in what is there at the end. Where tasks share probes no
-// property can say that, for the order of overlapping calls is nobody's to know.
+// property can say that, because the order of overlapping calls isn't known.
 //
 // A probe is registered or not, and disabled or not; registering what is there, and
 // anything else of what isn't, answers an errno and changes nothing. A switch is on or
@@ -194,7 +194,8 @@ func (c *linearCall) step(s linearState, a *linearAbout) (bool, linearState) {
 	return true, s
 }
 
-// check returns what can't be told as calls one after another, "" if all can.
+// check returns what can't be explained as calls one after another, "" if all
+// can.
 func (l *Linear) check(about func(probe uint64) linearAbout) string {
 	type input struct {
 		call *linearCall

@@ -23,7 +23,7 @@ m = module("m", funcs = [inc], data = [e, d], loaded = %s)
 `
 
 // TestModuleData: a module's data are what they are at boot each time it is loaded,
-// and nobody accesses them when it is gone.
+// and aren't accessed when it is gone.
 func TestModuleData(t *testing.T) {
 	for _, c := range []struct{ name, rest, property, says string }{
 		{"each time anew", `task("a", cpu = 0, ops = [insmod(m), call(inc, returns = 42), call(inc, returns = 43), rmmod(m), insmod(m), call(inc, returns = 42), call(read, returns = 42), rmmod(m)])`, "", ""},

@@ -31,7 +31,7 @@ func (c *movesChecked) Choose(p *sim.Point) (pick, hold int) {
 }
 
 // The machine keeps up to date what can move, CPU by CPU: at each question of
-// runs of all scenarios, right and wrong, it is what there is.
+// runs of all scenarios, right and wrong, it is what can move.
 func TestMovesKept(t *testing.T) {
 	try := func(name, mutant string, runs uint64) (asked int) {
 		sc, err := library.Load(name)

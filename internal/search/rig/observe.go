@@ -13,13 +13,13 @@ import (
 
 // Observe makes o be told of the steps of each run from the next one on, and of
 // what they touch: of the machine, and of what the properties' monitors
-// remember. nil is nobody. It changes nothing else of a run.
+// remember. nil: no observer. It changes nothing else of a run.
 func (r *Rig) Observe(o sim.Observer) {
 	r.Machine.Footprint().Observe(o)
 	r.tap(o)
 }
 
-// ObserveAfresh is Observe for a strategy: what it is told of a run depends on
+// ObserveAfresh is Observe for a strategy: what it observes of a run depends on
 // nothing that ran before (smp.Footprint.ObserveAfresh).
 func (r *Rig) ObserveAfresh(o sim.Observer) {
 	r.Machine.Footprint().ObserveAfresh(o, false)
@@ -74,7 +74,7 @@ type relate struct {
 	r     *Rig
 	on    bool
 	kinds []traces.Kind
-	heed  [][]int // of each kind: the places in properties.All of those that are told
+	heed  [][]int // of each kind: the places in properties.All of the monitors that get it
 	taken properties.Touched
 }
 
@@ -139,10 +139,10 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// Final is a digest of where the last run has come to: how it ended, the text
-// and the data, what each task's calls returned, how often each probe was
-// missed. Two orders of the same steps that commute have the same one, which
-// is not so of the log's digest.
+// Final is a digest of the state in which the last run has ended: how it ended,
+// the text and the data, what each task's calls returned, how often each probe
+// was missed. Two orders of the same steps that commute have the same one,
+// which is not so of the log's digest.
 func (r *Rig) Final() uint64 {
 	h := sim.Mix(uint64(r.last.Outcome)) ^ r.Machine.State().MemoryDigest()
 	if p := r.last.Property; p != nil {

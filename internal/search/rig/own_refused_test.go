@@ -11,9 +11,9 @@ import (
 )
 
 // TestOwnRefused: an instruction that the simulator doesn't execute, and that the
-// scenario has linked, is bad input wherever a CPU comes to it: behind a branch that
-// the run without probes doesn't take, in an interrupt's function, and in the copy of
-// it that a probe has made.
+// scenario has linked, is bad input wherever a CPU reaches it: after a branch
+// that the run without probes doesn't take, in an interrupt's function, and in
+// the copy of it that a probe has made.
 func TestOwnRefused(t *testing.T) {
 	for _, text := range []string{
 		// a handler sends the call to it

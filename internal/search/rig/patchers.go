@@ -77,8 +77,8 @@ func (r *Rig) mapTexts() {
 	}
 }
 
-// fence puts a breakpoint behind each function that no other follows at once: what is
-// there else, zeros, is instructions, too.
+// fence puts a breakpoint after each function that no other follows at once:
+// the zeros that are there otherwise are instructions, too.
 func (r *Rig) fence(owned map[string]bool) {
 	begin := make(map[arch.Addr]bool)
 	for i := range r.Scenario.Texts {
@@ -149,8 +149,8 @@ func (r *Rig) addClients() error {
 	return nil
 }
 
-// addReserved tells the kernel what its tables say of text that nobody rewrites, and where
-// thunks are that nobody defines.
+// addReserved tells the kernel what its tables say of text that is never
+// rewritten, and where undefined thunks are.
 func (r *Rig) addReserved() {
 	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site, scenario.ReservedStaticCall: staticcall.Site}
 	for _, s := range r.Scenario.Reserved {
@@ -244,7 +244,7 @@ func (p *program) patch(x *smp.Ctx, i int) {
 			}
 			errno := uint64(do(x, r.modules[k]))
 			p.came, p.errno = sim.Mix(p.came^errno), errno
-			if op.Checked && !r.twin { // without probes nobody holds it
+			if op.Checked && !r.twin { // without probes it is never held
 				p.got(x, i, 0, smpev.CheckErrno, errno, 0)
 			}
 		}

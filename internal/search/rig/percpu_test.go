@@ -13,8 +13,8 @@ import (
 	"kpsim/sched"
 )
 
-// TestPerCPU: code of a module with a stack protector finds what is behind gs,
-// each CPU its own, and finds it as at boot in every run.
+// TestPerCPU: code of a module with a stack protector finds its memory through
+// gs, each CPU its own, and finds it as at boot in every run.
 func TestPerCPU(t *testing.T) {
 	sc := searchtest.Load(t, `
 machine(cpus = 3, quiesce = "sched")
@@ -40,7 +40,7 @@ task(cpu = 1, ops = [register(k, errno = 0), schedule(), unregister(k)])
 }
 
 // TestPerCPUDigest: what a caller leaves in its CPU's copy is compared as any
-// memory is, if nobody else can have written there.
+// memory is, if no other task can have written there.
 func TestPerCPUDigest(t *testing.T) {
 	for pre, want := range map[string]bool{`[count()]`: true, `[set_ip(f + 9)]`: false} {
 		res, err := explore.Run(explore.Spec{Runs: 20, Scenario: searchtest.Load(t, fmt.Sprintf(`
@@ -55,8 +55,8 @@ task(cpu = 1, ops = [register(k), call(f), unregister(k)])
 	}
 }
 
-// TestPerCPUAllocatesNothing: what is behind gs is written, and put back by the
-// next run's reset, without an allocation.
+// TestPerCPUAllocatesNothing: memory addressed through gs is written, and put
+// back by the next run's reset, without an allocation.
 func TestPerCPUAllocatesNothing(t *testing.T) {
 	rig, err := rig.New(searchtest.Load(t, `
 machine(cpus = 2)

@@ -120,8 +120,8 @@ func (r *Rig) tellProbe(i int) {
 	}
 }
 
-// tells reports whether the contexts of handlers are told: where there is an
-// edition to hold them against, or a probe that only editions have.
+// tells reports whether the contexts of handlers are reported: where an edition
+// can be compared with them, or a probe exists only in editions.
 func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != rules.EditionNone }
 
 // tell tells that a handler begins.
@@ -212,7 +212,7 @@ func (r *Rig) index(name string) int {
 // begins tells that a call of the API begins.
 func (r *Rig) begins(x kapi.Context, call uint64, i int) {
 	at := r.placed[i]
-	if now, moved := r.engine.Prepare(call, i); moved { // else it is placed, behind an endbr64 if there is one
+	if now, moved := r.engine.Prepare(call, i); moved { // else it is placed, after an endbr64 if there is one
 		at = now
 	}
 	x.Emit(kpev.ApiEnter, call, uint64(i), uint64(at))

@@ -24,7 +24,7 @@ type program struct {
 	calls  uint64   // made so far in the run
 	called []called // by each operation: the function
 	checks []int    // of each operation: the number of its first check
-	came   uint64   // a digest of what its operations came to in the run
+	came   uint64   // a digest of its operations' results in the run
 	errno  uint64   // what the API answered last
 }
 
@@ -146,8 +146,8 @@ func (p *program) call(x *smp.Ctx, i int) {
 	x.Emit(smpev.CallEnd, e.task, e.call, e.digest)
 }
 
-// anyRegs gives the registers values that are nobody's, so that each call starts
-// alike, whatever ran before.
+// anyRegs gives the registers values that no task has left there, so that each
+// call starts alike, whatever ran before.
 func anyRegs(regs *arch.Regs) {
 	for i := range regs.R {
 		if arch.Reg(i) != target.Arch.SP {

@@ -49,7 +49,7 @@ func TestResched(t *testing.T) {
 			rel, _ := x86.CallRel32(0xffffffff81000101, noted)
 			s = strings.Replace(s, call, fmt.Sprintf("%x", rel), 1)
 		}
-		s = strings.Replace(s, "register(other)", "wait_optimized()", 1) // the wait itself, not who waits for the mutex
+		s = strings.Replace(s, "register(other)", "wait_optimized()", 1) // the wait itself, not a wait for the mutex
 		s = strings.Replace(s, "sometimes(", "timer(cpu = 1, at_most = 8)\nsometimes(", 1)
 		sc, err := lang.Load("never-schedules-resched.star", []byte(s), os.ReadFile)
 		require.NoError(t, err)

@@ -39,7 +39,7 @@ type Rig struct {
 	config   engine.Config                       // what the engine is made from
 	onClaim  func(k traces.Kind, a, b, c uint64) // claim, as a value
 	added    int                                 // probes that a run by hand has added
-	saw      func(h engine.Hit)                  // is told of each handler's call; nil: none
+	saw      func(h engine.Hit)                  // called at each handler's call; nil: none
 	patch    kapi.Patcher
 	plain    kapi.Patcher         // the same, nil if it is text_poke_bp
 	monitors *properties.Monitors // nil in a twin
@@ -52,7 +52,7 @@ type Rig struct {
 	behind   bool          // a task is in the background, and this is no twin
 	front    kapi.Var[int] // if so: how many of the others haven't ended
 	loads    []insn
-	linked   traces.Mark // behind them in a log, if they were told
+	linked   traces.Mark // after them in a log, if they were reported
 	told     bool
 	linear   *Linear // nil: no calls can overlap that are about one thing
 	wants    []want
@@ -322,7 +322,7 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 	for off := 0; off < len(t.Code); {
 		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
 		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
-			break // half an instruction of the zeros behind a section
+			break // half an instruction of the zeros after a section
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
@@ -421,7 +421,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 }
 
 // tellText tells the monitors the text that is linked. It is the same in each run:
-// who only watches is spared it but for the first.
+// a caller that only watches gets it in the first run alone.
 func (r *Rig) tellText() {
 	if observed := r.relate != nil && r.relate.on; r.told && !r.Log.Store && !observed {
 		r.Log.Resume(r.linked)

@@ -10,8 +10,8 @@ import (
 	"kpsim/smp"
 )
 
-// TestDefaultRuns: the default run of every built-in scenario comes to its end
-// and breaks nothing. A race takes a deviation.
+// TestDefaultRuns: the default run of every built-in scenario ends and breaks
+// nothing. A race takes a deviation.
 func TestDefaultRuns(t *testing.T) {
 	for _, sc := range library.All() {
 		r, err := New(sc, "")
@@ -24,7 +24,7 @@ func TestDefaultRuns(t *testing.T) {
 	}
 }
 
-// TestNotComingToTheEnd: a run that comes to no end says why, and who waits.
+// TestNotComingToTheEnd: a run that doesn't end says why, and what waits.
 func TestNotComingToTheEnd(t *testing.T) {
 	sc, err := library.Load("safe-none")
 	require.NoError(t, err)

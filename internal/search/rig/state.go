@@ -19,7 +19,8 @@ func (r *Rig) StateRoots() []any {
 	return list
 }
 
-// AddState adds what the tasks' programs have come to, which the machine doesn't know of.
+// AddState adds the state of the tasks' programs, which the machine doesn't
+// know.
 func (r *Rig) AddState(h *sim.Hash) {
 	for _, p := range r.programs {
 		h.Add(p.calls)

@@ -2,14 +2,14 @@ package rig
 
 import "kpsim/sched"
 
-// surveyed is how many runs a survey makes besides the default one. In that
-// one a CPU that is last has no boundaries: there is nobody else to go on.
+// surveyed is how many runs a survey makes besides the default one. In that one
+// a CPU that is last has no boundaries: there is no other CPU to go on.
 const surveyed = 8
 
-// Survey runs the default schedule and a few others, always the same, and
-// returns what strategies are to know of runs, and what came of the default one. In the
-// others work is delayed by no more than delay questions (sched.Params.Delay), 0 for any:
-// whoever waits for it waits less, and so CPUs come to fewer boundaries.
+// Survey runs the default schedule and a few others, always the same, and returns what
+// strategies must know of runs, and the result of the default one. In the others work is
+// delayed by no more than delay questions (sched.Params.Delay), 0 for any: waits for it
+// are shorter, and so CPUs reach fewer boundaries.
 func (r *Rig) Survey(delay uint64) (*sched.Shape, Run) {
 	run := r.Play(new(sched.Default))
 	shape := &sched.Shape{Questions: run.Counts.Points}

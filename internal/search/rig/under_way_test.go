@@ -60,7 +60,7 @@ task("a", cpu = 0, ops = [register(k) for k in ks] + [call(v)] + [unregister(k) 
 }
 
 // TestFrameLeft: a call that is never returned from leaves its frame to the next
-// call of the function, which returns elsewhere: its handler is told so.
+// call of the function, which returns elsewhere: its handler gets that address.
 func TestFrameLeft(t *testing.T) {
 	sc := searchtest.LoadTinier(t, `returns = "rethook"`, `
 f = text("f", "85ff 7501 c3 4883c408 c3", at = 0xffffffff81000100)       # test %edi,%edi; jnz 1f; ret; 1: add $8,%rsp; ret

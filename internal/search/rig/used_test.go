@@ -12,9 +12,10 @@ import (
 	"kpsim/sched"
 )
 
-// TestUsedEqualsFresh: what a machine has run before leaves nothing behind, however
-// that ended: over everything that scenarios can have, a run on a used machine is
-// the run on a new one. Each is also cut short, with calls and patches under way.
+// TestUsedEqualsFresh: what a machine has run before leaves no trace in it,
+// however that ended: over everything that scenarios can have, a run on a used
+// machine is the run on a new one. Each is also cut short, with calls and patches
+// under way.
 func TestUsedEqualsFresh(t *testing.T) {
 	all := library.All()
 	for seed := range uint64(60 / searchtest.Slow) {

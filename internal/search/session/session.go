@@ -21,7 +21,7 @@ import (
 	"kpsim/traces"
 )
 
-// A Session is one run of a scenario's machine that somebody steps by hand. The
+// A Session is one run of a scenario's machine that is stepped by hand. The
 // machine stands still between two calls of it, and may be looked at. Beside the
 // scenario's tasks, which don't begin by themselves, it has a thread on each CPU
 // that does what is asked of it.
@@ -53,8 +53,8 @@ type errand struct {
 	await bool // the session waits for it
 }
 
-// New makes a session of a scenario: nothing runs until it is asked to.
-// Who moves when is the strategy's to say, of which it is run number 0.
+// New makes a session of a scenario: nothing runs until it is asked to. The
+// strategy decides which mover is next. The session is its run number 0.
 func New(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, error) {
 	se := newSession()
 	r, err := rig.NewInteractive(sc, mutantName)
@@ -154,8 +154,8 @@ func (s *Session) run(n uint64) {
 	s.wait()
 }
 
-// along is run of what goes along a trace, to the run's end if it comes to it: what
-// goes round in circles would never.
+// along is run for a session that follows a trace, to the run's end if it gets
+// there: a run in circles never would.
 func (s *Session) along(n uint64) {
 	if s.whole {
 		n = min(n, s.most-min(s.most, s.Rig.Machine.Interactive().Steps()))
@@ -169,9 +169,9 @@ func (s *Session) along(n uint64) {
 func (s *Session) spent() bool { return s.whole && s.Rig.Machine.Interactive().Steps() >= s.most }
 
 // End ends the run, if nothing can move and nothing that was asked is under way: what
-// properties say of the end of a run they say now. It reports whether it has. While a
-// task waits it may be for one that has not begun, and so that is no end. What goes
-// along a trace ends where the trace's budget is out, too.
+// properties say of the end of a run they say now. It reports whether it has. A task
+// that waits may wait for one that hasn't started, and so that is no end. A session
+// that follows a trace also ends where the trace's budget is out.
 func (s *Session) End() bool {
 	m := s.Rig.Machine
 	if s.ending = s.Run == nil && s.spent(); s.ending {
@@ -351,7 +351,7 @@ func (s *Session) check(op *scenario.Op) error {
 }
 
 // Op has a CPU's thread do an operation of a scenario's task, or in the background
-// begin it. ended is told, when it is done, what the API answered, or what a call
+// begin it. ended gets, when it is done, what the API answered, or what a call
 // left in rax.
 func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
 	if err := s.check(&op); err != nil {

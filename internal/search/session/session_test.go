@@ -126,7 +126,7 @@ func TestSessionTrace(t *testing.T) {
 	}
 }
 
-// What doesn't come to its end is left under way, and said.
+// An operation that doesn't end is left under way, and reported.
 func TestSessionEndless(t *testing.T) {
 	s := session(t, "safe-full")
 	s.patient = 1000

@@ -198,8 +198,8 @@ func TestCauseIsKept(t *testing.T) {
 	}
 }
 
-// TestNecessity: each deviation of a shrunk trace is needed, and one that was
-// put in isn't.
+// TestNecessity: each deviation of a shrunk trace is needed, and an added one
+// isn't.
 func TestNecessity(t *testing.T) {
 	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestNecessity(t *testing.T) {
 }
 
 // TestShrinkRenames: of a machine whose first CPU has nothing to do the shrunk
-// one is the rest, and the schedule goes by its names.
+// one is the rest, and the schedule uses its names.
 func TestShrinkRenames(t *testing.T) {
 	sc, err := library.Load("torn-jump")
 	require.NoError(t, err)

@@ -25,8 +25,8 @@ type cause struct {
 	site     string // what state the probe or label concerned is in, by what is claimed and by its text; "" if none is
 }
 
-// An ear listens to a rig's runs for their cause. It is the last to be told of
-// an event, so that a finding it sees is that of this event.
+// An ear listens to a rig's runs for their cause. It is the last to get an
+// event, so a finding that it sees is that of this event.
 type ear struct {
 	rig    *rig.Rig
 	sites  []earSite

@@ -18,10 +18,9 @@ type Shrunk struct {
 	Slow      bool   // it needs a CPU that stands still (traces.Finding)
 }
 
-// File makes a trace file smaller, whoever wrote it. Its replay must break
+// File makes a trace file smaller, whatever its origin. Its replay must break
 // its property, wherever: if it doesn't, the result is nil, and the replay says
-// what came of it. The caller closes the replay's rig. Errors are about the
-// file.
+// how it ended. The caller closes the replay's rig. Errors are about the file.
 func File(name string, f *traces.File) (*Shrunk, *replay.Replay, error) {
 	r, err := replay.PlayAnyPlace(name, f)
 	if err != nil || !r.BreaksProperty(f) {

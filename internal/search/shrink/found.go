@@ -60,7 +60,7 @@ func Better(after, slow bool, deviations int, g *Found) bool {
 	return deviations < len(g.Choices)
 }
 
-// before reports whether f is to be preferred to g, a run of another shard.
+// before reports whether f is preferred to g, a run of another shard.
 func (f *Found) before(g *Found) bool {
 	return f.Better(g) || !g.Better(f) && f.Number < g.Number
 }

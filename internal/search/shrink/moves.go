@@ -18,7 +18,7 @@ type cost struct {
 	slow       int // 1: it needs a CPU that stands still
 	deviations int
 	inside     int // deviations that are neither at a function's first instruction nor in a routine
-	times      int // what is to be counted: the Occ of all, 1 being nothing
+	times      int // what is counted: the Occ of all, 1 being nothing
 	others     int // ranks of the alternatives
 }
 
@@ -138,7 +138,7 @@ func linkAt(v *sched.Visit, alt string) traces.Deviation {
 	return l
 }
 
-// likeliest returns the question of a run, behind its first placed deviations,
+// likeliest returns the question of a run, after its first placed deviations,
 // that is most likely question i of another: of the same name, with its
 // alternative, and with the longest past that is the same. -1: there is none.
 func likeliest(was []sched.Visit, i int, now []sched.Visit, placed int) int {
@@ -187,7 +187,7 @@ func (s *shrinker) edit() (changed bool) {
 			continue
 		}
 		changed = true
-		list = edit.Smaller(s.rig.Scenario) // i is now what came behind
+		list = edit.Smaller(s.rig.Scenario) // i is now what came after
 	}
 	return changed
 }
@@ -212,7 +212,7 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	}
 	rig, err := rig.NewIgnoring(sc, s.mutant, s.ignored, 0)
 	if err != nil {
-		return false // its programs don't come to their end, or it is refused
+		return false // its programs don't end, or it is refused
 	}
 	h := listen(rig)
 	ok := func(a *attempt) bool {
@@ -384,9 +384,9 @@ func (s *shrinker) gatherOne(from, end int) bool {
 	return end-from > 2 && s.ahead(from, end)
 }
 
-// ahead has the CPU that links from to end-1 have go on do so already before it
-// is made to wait; when it is where they end, whoever went on before has its turn
-// again. That is two deviations, and one each time that the CPU would lose its turn.
+// ahead lets the CPU of links from to end-1 go on before it is made to wait;
+// when it is where they end, the mover that went on before has its turn again.
+// That is two deviations, and one each time that the CPU would lose its turn.
 func (s *shrinker) ahead(from, end int) bool {
 	if s.effort.none() {
 		return false
@@ -417,7 +417,7 @@ func (s *shrinker) ahead(from, end int) bool {
 	return false
 }
 
-// A lead is a chain behind which one CPU goes on until it is somewhere for the
+// A lead is a chain after which one CPU goes on until it is somewhere for the
 // left-th time, then gives its turn back; then comes another chain.
 type lead struct {
 	*sched.Chain

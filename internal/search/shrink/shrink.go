@@ -52,7 +52,7 @@ func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 	}
 	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, ignored: after, effort: e, from: f}
 	exact := sched.NewExact(rec)
-	if o.Past { // it went on behind the finding
+	if o.Past { // it went on after the finding
 		s.start(sched.Shorter{Exact: exact})
 	} else {
 		s.start(exact)
@@ -189,7 +189,7 @@ func (s *shrinker) reduce() bool {
 }
 
 // drop drops single deviations, and pairs (to another CPU and back), while the
-// others follow: each is looked for behind the one before it or, which takes a
+// others follow: each is looked for after the one before it or, which takes a
 // run for each of them, where what led to it looks most like before.
 func (s *shrinker) drop(align bool) (changed bool) {
 	for size := 1; size <= 2; size++ {

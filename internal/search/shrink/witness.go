@@ -139,11 +139,11 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 	return best.witness(o, best.from), nil
 }
 
-// enough says whether another cause needn't be tried: who reads it has three
-// lines, and no CPU that stands still in them.
+// enough reports whether trying another cause is unnecessary: the reader has
+// three lines, and no CPU stands still in them.
 func (s *shrinker) enough() bool { return s.cur.cost.slow == 0 && s.cur.cost.deviations <= 3 }
 
-// witness writes down what the shrinker has come to.
+// witness writes the shrinker's result.
 func (s *shrinker) witness(o Origin, f *Found) *Witness {
 	run := s.cur.run
 	after := s.goesOnAfter()

@@ -65,7 +65,7 @@ type Result struct {
 // little that a strategy could choose.
 const Points = 50
 
-// add adds what other programs showed, with seeds behind these.
+// add adds what other programs showed, with seeds after these.
 func (r *Result) add(o *Result) {
 	r.Programs, r.Runs, r.Violations = r.Programs+o.Programs, r.Runs+o.Runs, r.Violations+o.Violations
 	r.During, r.Optimizing, r.Under, r.Chosen = r.During+o.During, r.Optimizing+o.Optimizing, r.Under+o.Under, r.Chosen+o.Chosen
@@ -141,8 +141,8 @@ func (s *Storm) strategy(seed uint64) string {
 	return fuzzStrategies[r.N(len(fuzzStrategies))]
 }
 
-// stormDelay is how many questions work may be delayed in most programs: else callers
-// make many rounds while whoever calls the API waits for it.
+// stormDelay is how many questions work may be delayed in most programs: else
+// callers make many rounds while the task that calls the API waits for it.
 const stormDelay = 200
 
 // delay is Params.Delay of the program of a seed.
@@ -185,7 +185,7 @@ func Run(s Storm) (*Result, error) {
 		stop  atomic.Bool
 		runs  uint64
 		found uint64
-		sum   = New() // in whatever order they end: it comes to the same
+		sum   = New() // in whatever order they end: the result is the same
 		first error
 	)
 	parallel.Run(s.Workers, s.Programs, &stop, func() (do func(job int), close func()) {

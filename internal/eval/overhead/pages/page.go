@@ -25,7 +25,7 @@ type paged struct {
 	name  string
 	mhz   float64
 	costs *cycles.Profile
-	by    string // whose costs
+	by    string // the machine whose costs are used
 }
 
 // usec writes cycles as microseconds.
@@ -81,8 +81,8 @@ func (o *htmlPage) measure() (err error) {
 	return nil
 }
 
-// command is the line that makes the page. It has no folders: whoever gets the page may
-// not have them.
+// command is the line that makes the page. It has no folders: a reader of the
+// page may not have them.
 func (o *htmlPage) command() string {
 	words := []string{"kpsim", "overhead"}
 	for _, m := range o.c.Machines {

@@ -9,7 +9,8 @@ import (
 	"kpsim/internal/eval/overhead"
 )
 
-// Each pause is in its row, in µs of the machine, and one that there wasn't in none.
+// Each pause is in its row, in µs of the machine, and one that didn't occur is
+// in none.
 func TestPausesTable(t *testing.T) {
 	of := func(n float64) overhead.Spread {
 		return overhead.Spread{N: 3, Mean: 1000 * n, SD: 10 * n, P50: 1100 * n, P90: 1200 * n, P99: 1300 * n, Max: 1400 * n}

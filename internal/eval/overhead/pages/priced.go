@@ -23,8 +23,8 @@ type pricedMachine struct {
 	model   *overhead.Model
 }
 
-// priceMachines returns the documents' machines of these names, all if there are none, or
-// the one that a profile describes.
+// priceMachines returns the documents' machines of these names, all if no name
+// is given, or the one that a profile describes.
 func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (list []pricedMachine, err error) {
 	if profile != "" {
 		u, err := readProfile(string(profile))
