@@ -44,7 +44,7 @@ func (c *Disasm) Run(p *cli.Program) (int, error) {
 	return cli.OK, w.Flush()
 }
 
-// probe is where the probe is to be.
+// probe is the place of the probe.
 func (c *Disasm) probe(sym *image.Symbol, rows []survey.Row) (int, error) {
 	if c.At != "" {
 		at, err := strconv.ParseInt(strings.TrimPrefix(c.At, "+"), 0, 32)

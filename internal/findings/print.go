@@ -147,7 +147,7 @@ func (r *printer) saveResults(jobs []*job) error {
 	return nil
 }
 
-// status tells of what could not be saved, and returns the exit status: what is
+// status reports what could not be saved, and returns the exit status: what is
 // against expectation is more than a file that isn't there.
 func (r *printer) status() int {
 	for _, why := range r.unsaved {

@@ -136,7 +136,7 @@ func (c *Storm) storm(m scenario.Machine, programs int) storm.Storm {
 	return storm.Storm{Machine: m, Seed: c.Seed, Programs: programs, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.stop}
 }
 
-// one runs the storms of one machine and prints what came of it.
+// one runs the storms of one machine and prints their results.
 func (c *Storm) one(p *cli.Program, s storm.Storm) (*stormRow, error) {
 	what := fmt.Sprintf("%v, preempt %v", s.Machine.Edition, s.Machine.Preempt)
 	p.Doing = "api-storms, " + what

@@ -30,7 +30,7 @@ func TestClocksAgree(t *testing.T) {
 		}
 	}
 	told := func(e *traces.Event, now sim.Time) {
-		if e.Kind != smpev.Wake { // it is told of the CPU that is to be given
+		if e.Kind != smpev.Wake { // a Wake is reported for the CPU that the task will get
 			check("clock", e, now, at[e.CPU])
 			at[e.CPU] = now
 		}

@@ -142,7 +142,7 @@ func (l *loader) callee(at syntax.Position, name string) syntax.Position {
 	return at
 }
 
-// maxMessage is how many bytes of what is wrong are said: names may be long.
+// maxMessage bounds the length of a message in bytes: names may be long.
 const maxMessage = 2000
 
 func (l *loader) failf(at syntax.Position, format string, args ...any) error {
@@ -153,7 +153,7 @@ func (l *loader) failf(at syntax.Position, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", at, msg)
 }
 
-// locate puts the place in front of what Check found.
+// locate puts the place in front of an error of Check.
 func (l *loader) locate(err error) error {
 	var f *scenario.Fault
 	if !errors.As(err, &f) {

@@ -31,7 +31,7 @@ type Tournament struct {
 	_        struct{}
 }
 
-// A Standings is what came of a race.
+// A Standings is the result of a race.
 type Standings struct {
 	Each   []uint64       // runs to the first violation, by seed; Most+1: not found
 	Runs   []uint64       // the same, ascending

@@ -9,7 +9,7 @@ import (
 // Rerecord runs a trace file again and writes down anew what it did: labels,
 // message, digest and schedule format; the rest of the file stays. The run must
 // break the file's property at its place or, if anyPlace is set, anywhere: if
-// it doesn't, the file returned is nil, and the replay says what came of it. The
+// it doesn't, the file returned is nil, and the replay says how it ended. The
 // caller closes the replay's rig. Errors are about the file.
 func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay, error) {
 	r, err := playFile(name, f, false, anyPlace)

@@ -93,7 +93,7 @@ func (r *Replay) BreaksProperty(f *traces.File) bool {
 	return r.Property != nil && r.Property.ID == f.Property
 }
 
-// run makes one run and says what came of it.
+// run makes one run and returns its result.
 func (s *seeker) run(a *sched.Anchored, i uint64) bool {
 	if !s.r.play(a, i) {
 		return false

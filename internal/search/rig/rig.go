@@ -74,7 +74,7 @@ type insn struct{ addr, lo, hi uint64 }
 // callEnd is what a call left: a digest, 0 if it isn't compared.
 type callEnd struct{ task, call, digest uint64 }
 
-// A Run is what came of one run.
+// A Run is the result of one run.
 type Run struct {
 	Outcome  smp.Outcome
 	Property *properties.Property // that was broken, nil if none

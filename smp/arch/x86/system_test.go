@@ -303,7 +303,7 @@ func TestCmpxchgPair(t *testing.T) {
 	require.EqualValues(t, 4, v)
 	y.R[x86.RDI] += 8
 	require.Equal(t, arch.Protection, y.step(t, "480fc70f"))
-	y.GSBase = 8 // it is the sum that is to be aligned
+	y.GSBase = 8 // the sum must be aligned
 	y.next(t, "65480fc70f")
 	y.R[x86.RDI] += 8
 	require.Equal(t, arch.Protection, y.step(t, "65480fc70f"))

@@ -43,7 +43,7 @@ func (f *form) variant() bool {
 	return false
 }
 
-// A tally is what came of trying a form.
+// A tally is the result of trying a form.
 type tally struct {
 	ran      int
 	alwaysUD bool // the first encoding's trials all raise #UD, and more would say nothing
