@@ -10,7 +10,8 @@
 //
 // # Rooms
 //
-// A package imports only packages below it. Each package's doc.go says what it is,
+// A package imports what its row in layers_test.go says, in the main what stands
+// below it. Each package's doc.go says what it is,
 // what it is not, its rule and its limits.
 //
 //	cmd/kpsim           the command: one file a verb
@@ -45,15 +46,16 @@
 //	smp/arch            instructions: arch is what any processor has, x86 decodes and executes,
 //	                    target selects the processor, x86/native compares with the real one
 //	traces              events, digests, schedules, trace files
-//	                    view (columns, story, page), export (other tools), tracetest (logs by hand)
+//	                    view (columns, story, scene), export (other tools), tracetest (logs by hand)
 //	sched               strategies, replays, search state
 //	sim                 choice, clock, fibre, random numbers
 //
 // scripts has programs for developers: remove-lines removes lines and runs the
-// tests; compare-builds compares the output of two builds; others boot kernels.
+// tests; compare-builds compares the output of two builds; oracle and
+// on-a-kernel boot real kernels; hostile, fetch-modules and at-work serve tests.
 //
-// Two walls carry the house. An engine sees kapi and nothing below it, so a second
-// engine needs no change under the waist. A property sees events and nothing else,
+// Two walls carry the house. An engine sees kapi, arch and the words for events, never
+// smp or smp/kernel, so a second engine needs no change under the waist. A property sees events and nothing else,
 // so it can't be wrong in the same way as the engine.
 //
 // # One source of nondeterminism
@@ -68,22 +70,23 @@
 // # The main loop
 //
 // smp.Machine.Run: while something can move, ask which (sim.Point: CPUs that can
-// step, interrupt sources that can fire), let it take one step, count the step.
+// step, CPUs that can take a pending IPI, interrupt sources that can fire), let it take one step, count the step.
 // Guest code moves by instructions. Kernel routines are Go functions on fibres;
 // they can lose the CPU only where they touch something shared: a cell, a byte of
 // text, a lock, a wait. A run ends Passed, Violated (the engine is wrong), Stuck,
-// Exhausted (the budget is spent; that is no pass) or Bug (the simulator is wrong).
+// Exhausted (the budget is spent; that is no pass) or Refused (the text holds an
+// instruction that isn't executed). A bug of the simulator panics.
 //
 //	scenario ─► rig ─► machine ── asks ──► strategy
 //	                      │ emits
 //	                      ▼
 //	                   traces ──► monitors ─► verdict ─► shrink ─► NAME.kps
 //
-// # Where building changed the plan
+//	NAME.kps ─► replay.Play (runs it again, events kept) ─► view.Story (explain), view.Lay ─► viewer
 //
-// A Point has three sets of moves, not two: a CPU with a pending IPI may go on or
-// take it, and 64 CPUs and 64 sources leave no bits for that. It names the mover of
-// alternative 0, which strategies and labels need.
+// docs/events.md lists the events.
+//
+// # Decisions that surprise
 //
 // A routine that loses the CPU doesn't park. It drives the machine itself, on its
 // own fibre, and parks only when the turn goes to a routine below it, one that is
@@ -93,7 +96,7 @@
 // A routine must not defer code that reaches a point: fibres are unwound by a panic.
 //
 // A store to text is split as memcpy splits it: pieces of 8, 4, 2 or 1 bytes, none
-// across an aligned quadword. So five bytes are two stores, and an NMI can come
+// across an aligned quadword. So five bytes are two or three stores, and an NMI can come
 // between them although stop_machine has stopped everything else.
 //
 // The disassembler of golang.org/x/arch doesn't decide whether an instruction

@@ -7,7 +7,9 @@
 // # To add an engine
 //
 // Write a package that exports a Row, and add the row to engine/all. A scenario asks
-// for it with machine(engine = NAME). Nothing else changes.
+// for it with machine(engine = NAME). The package also needs a row in layers_test.go,
+// its name in the root's doc.go and, if its doc.go has limits, a link in docs/limits.md:
+// tests ask for each. docs/new-engine.md shows a small one.
 //
 // A Row says which probes, verbs, handlers and switches the engine has; a scenario
 // that asks for others is refused with a line that says so. New makes the engine
@@ -23,7 +25,7 @@
 //     traces and pages show the names
 //   - kinds of work and what they cost, by kapi.DefineWork
 //   - stubs, by kapi.DefineStub
-//   - events of its own, by traces.Define, in a block of its own
+//   - events of its own, by traces.Define, from traces.EngineBlock on
 //
 // Kinds of executable memory are given by Row.Memory to the kernel when it boots.
 //
@@ -31,8 +33,9 @@
 //
 // State that CPUs share is in cells (kapi.Var, List, Table): each access is a point
 // at which the CPU may be lost. State adds all of it to a proof's state; a field of a
-// struct counts unless a rule says otherwise (internal/search/state_rules.go), and a
-// proof refuses a field that it can't read: an interface, a function.
+// struct counts unless its tag `state:"…"` says otherwise (the words are in
+// internal/search/proof/layout.go), and a proof refuses a field that it can't read:
+// an interface, a function.
 //
 // A hit allocates nothing. No routine defers what reaches a point. Nothing depends on
 // a clock, a map's order or a goroutine.

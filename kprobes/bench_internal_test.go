@@ -21,7 +21,7 @@ import (
 )
 
 // A bench is a machine with a kernel and an engine, for tests that look inside
-// the engine. What needs the monitors runs in harness instead (kprobes_test).
+// the engine. What needs the monitors runs under the rig instead (kprobes_test).
 type bench struct {
 	m        *smp.Machine
 	k        *kernel.Kernel

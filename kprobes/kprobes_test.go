@@ -99,7 +99,7 @@ func with(t testing.TB, probes []scenario.Probe, tasks ...scenario.Task) *scenar
 	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: sc.Texts, Datas: sc.Datas, Probes: probes, Tasks: tasks}
 }
 
-// A witness keeps the engine's events and the harness's of the API.
+// A witness keeps the engine's events and the rig's of the API.
 type witness struct{ events []traces.Event }
 
 func (w *witness) Event(e *traces.Event) *traces.Finding {

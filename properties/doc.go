@@ -20,7 +20,7 @@
 //	T1  whole-instructions  the same, and TextStore since Alloc for slots and detours
 //	T3  no-sail-past        Load and the API calls
 //	B1  owned-breakpoint    Trap, Claim, Return, Oops
-//	X2  right-result        Want, which the scenario states, against Got, which the harness found
+//	X2  right-result        Want, which the scenario states, against Got, which the rig found
 //	X1  transparent         Expect, from the twin run without probes, against CallEnd
 //	A1  accounted           Trap and Exec (a jump, ftrace's call) against Handler, Missed, Skipped, at each CallEnd
 //	A2  post-called         Handler against Handler, at each CallEnd
@@ -28,7 +28,7 @@
 //	R2  instances           the engine's events about its instances, against each other
 //	C1  handler-context     Context, against Contexts and the open traps
 //	E1  answers             the API calls against each other
-//	E2  linearizable        nothing: the harness judges it by the API calls and the switches, after the run
+//	E2  linearizable        nothing: the rig judges it by the API calls and the switches, after the run
 //	L1  after-unregister    the API calls against Handler, Missed, Skipped
 //	L2  text-restored       Load and Image against what TextStore left; Retire and Free, for the text of a module that goes
 //	L3  optimization-off    Sysctl and the API calls against TextStore; Retire and Free, as L2
@@ -36,7 +36,7 @@
 //	S1  no-use-after-free   Alloc, Free against Exec, Return, the addresses of page faults, and the saved ip of open interrupts
 //	O1  no-oops             Oops
 //	K1  locks               Lock, Unlock, MightSleep
-//	P1  progress            nothing: the harness judges it by how the run ended
+//	P1  progress            nothing: the rig judges it by how the run ended
 //	P2  optimized-again     Image, the API calls and the switches against what TextStore left
 //	P3  returns             the API calls and the switches against Wake, Gives and Due: which tasks have had a CPU meanwhile
 //	P4  unoptimized         Image, the API calls and NoJump (probes that rule out a jump) against what TextStore left

@@ -1,7 +1,7 @@
 package properties
 
 // Linearizable is property E2: what the engine's one lock promises where calls overlap,
-// so that Answers can't judge. The harness judges it after a run with a checker for
+// so that Answers can't judge. The rig judges it after a run with a checker for
 // linearizability (Linear); its monitor gets no event. It is judged where two tasks
 // call the API for one probe, or write one switch. Proofs claim nothing about it.
 var Linearizable = Property{

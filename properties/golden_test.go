@@ -141,7 +141,7 @@ func TestGoldenAlone(t *testing.T) {
 }
 
 // Each property accepts a log that looks wrong and rejects one that looks right. P1
-// gets no events: the harness judges it.
+// gets no events: the rig judges it.
 func TestBothWays(t *testing.T) {
 	for _, p := range properties.All {
 		var accepts, rejects int

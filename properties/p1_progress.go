@@ -2,7 +2,7 @@ package properties
 
 import "kpsim/traces"
 
-// Progress is property P1: a run comes to its end. The harness judges it by how the run
+// Progress is property P1: a run comes to its end. The rig judges it by how the run
 // ended; its monitor gets no event.
 var Progress = Property{
 	ID:      "P1",

@@ -40,7 +40,7 @@ type call struct {
 	others     uint32
 }
 
-// probes follows the API calls of a run, from the harness's own events. Calls of
+// probes follows the API calls of a run, from the rig's own events. Calls of
 // several tasks may overlap. Facts that can't be known then are left open, so that no
 // monitor claims more than the callers could.
 type probes struct {

@@ -35,7 +35,7 @@ func spOf(r *arch.Regs) arch.Addr { return x86.SP(r) }
 // A layout is where things lie.
 type layout struct{ gate, stack arch.Addr }
 
-// layout returns where things lie on a machine of the processor.
+// layoutOf returns where things lie on a machine of the processor.
 func layoutOf(a *arch.Arch) layout {
 	if a.Word == bits32 {
 		return layout{gateBase32, stackBase32}

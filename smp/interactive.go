@@ -75,7 +75,7 @@ func (in *Inspector) Current(cpu int) *Task { return in.m.cpus[cpu].task }
 // Queue returns the tasks that want a CPU, but for the one that it is at.
 func (in *Inspector) Queue(cpu int) []*Task { return in.m.cpus[cpu].runq }
 
-// RegsOf returns the registers of a CPU: those of guest text, or as a kernel
+// Regs returns the registers of a CPU: those of guest text, or as a kernel
 // routine found them. kernel: it isn't at guest text.
 func (in *Inspector) Regs(cpu int) (regs arch.Regs, kernel bool) {
 	c := &in.m.cpus[cpu]

@@ -122,7 +122,7 @@ func (n *Names) SpotName(s Spot) (name string, off int, text bool) {
 	return s.routine, s.step, false
 }
 
-// MoverName names a mover as traces do.
+// Mover names a mover as traces do.
 func (n *Names) Mover(mv sim.Mover) string {
 	switch {
 	case mv < sim.MoverIPI:

@@ -9,7 +9,8 @@ type Kind uint16
 const (
 	MachineBlock Kind = 0
 	KprobesBlock Kind = 64
-	kindCount         = 128
+	EngineBlock  Kind = 128 // of all other engines: each uses kinds that no other has
+	kindCount         = 192
 )
 
 // An Event is one thing that happened. It is small and flat, so that it can be hashed,

@@ -78,8 +78,6 @@ func (s *Scenario) PlaceName(k *Probe) string {
 	return fmt.Sprintf("%s+%#x", f, k.Offset)
 }
 
-// Check says what is wrong with a scenario, or nil. Load has checked what it
-// returns; call Check for one that was built in Go.
 // Does reports whether a task does an operation.
 func (s *Scenario) Does(kind OpKind) bool {
 	for i := range s.Tasks {
@@ -92,7 +90,7 @@ func (s *Scenario) Does(kind OpKind) bool {
 	return false
 }
 
-// doesTo reports whether a task does one of these operations to what has that name.
+// DoesTo reports whether a task does one of these operations to what has that name.
 func (s *Scenario) DoesTo(name string, kinds ...OpKind) bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op Op) bool {

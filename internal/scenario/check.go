@@ -64,10 +64,10 @@ type Part struct {
 	I, j int
 }
 
-// partOf returns element i of a list.
+// PartOf returns element i of a list.
 func PartOf(of List, i int) Part { return Part{of, i, -1} }
 
-// partIn returns element j of element i of a list.
+// PartIn returns element j of element i of a list.
 func PartIn(of List, i, j int) Part { return Part{of, i, j} }
 
 // A fault is one thing that is wrong, and where: Load knows the line of each part.

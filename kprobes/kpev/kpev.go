@@ -1,5 +1,5 @@
 // Package kpev is the event vocabulary of kprobes: what a monitor may know of
-// the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the harness, which
+// the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the rig, which
 // calls the engine and runs its handlers, and so are State and Listed, which it has asked the
 // engine for, NoJump and Returner; the others are the engine's own
 // claims, which monitors check and never believe.
@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	ApiEnter     = traces.KprobesBlock + iota // [api, probe, addr] a call of the API begins (harness)
-	ApiReturn                                 // [api, probe, errno] and returns; errno 0 or the positive number (harness)
-	Handler                                   // [probe, which, addr] a probe's handler runs (harness); addr: of the probe
+	ApiEnter     = traces.KprobesBlock + iota // [api, probe, addr] a call of the API begins (rig)
+	ApiReturn                                 // [api, probe, errno] and returns; errno 0 or the positive number (rig)
+	Handler                                   // [probe, which, addr] a probe's handler runs (rig); addr: of the probe
 	Missed                                    // [probe, 0, 0] nmissed of a probe is incremented
 	Skipped                                   // [probe, by, 0] a sibling's non-zero return skips the probe's handler
 	Arm                                       // [addr, 0, 0] the breakpoint is written
@@ -24,8 +24,8 @@ const (
 	Optimized                                 // [addr, detour, 0] the jump is in place
 	Unoptimizing                              // [addr, 0, 0] queued on the unoptimizing list
 	Unoptimized                               // [addr, 0, 0] the breakpoint is back in place of the jump
-	NoPre                                     // [probe, 0, 0] the probe has no pre_handler; heads the log (harness)
-	Sysctl                                    // [on, done, 0] the sysctl debug.kprobes-optimization is written: the write begins, done 0, and returns, done 1 (harness)
+	NoPre                                     // [probe, 0, 0] the probe has no pre_handler; heads the log (rig)
+	Sysctl                                    // [on, done, 0] the sysctl debug.kprobes-optimization is written: the write begins, done 0, and returns, done 1 (rig)
 	Printk                                    // [line, a, b] the kernel prints a line, see Text
 	InstanceNew                               // [instance, probe, holder] an instance of a return probe is allocated
 	InstanceGet                               // [instance, probe, freed] a call takes it; freed 1: somebody looks at it whose memory is given back already
@@ -38,17 +38,17 @@ const (
 	RetMissed                                 // [probe, 0, 0] nmissed of a return probe is incremented: no instance is free
 	JprobeEnter                               // [probe, sp, 0] registers and stack are kept, and the entry of a jprobe runs
 	JprobeLeave                               // [probe, sp, 0] they are as they were
-	Kind                                      // [probe, kind, about] what it is, if that isn't a plain kprobe or there is an edition; about: see IsDisabled; heads the log (harness)
-	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many slots the kernel keeps for probes of its own; heads the log (harness)
-	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (harness)
-	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (harness)
-	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (harness)
-	RetReturn                                 // [probe, sp, addr] its handler runs, for the call whose return address was at sp, and is told that it was addr (harness)
-	Enabled                                   // [on, done, 0] kprobes/enabled is written: the write begins, done 0, and returns, done 1 (harness)
-	State                                     // [addr, bits, detour] what the engine holds of a point, when kprobe_mutex is about to be free: see StateArmed; monitors alone are told (harness)
-	Listed                                    // [addr, letter, tags] a line of kprobes/list, at the end of the run: see TagGone; letter 0: the file is opened; monitors alone are told (harness)
-	NoJump                                    // [probe, 0, 0] no jump may be at its address while it is registered: it has a post_handler, or is a jprobe; monitors alone are told (harness)
-	Returner                                  // [addr, 0, 0] where the trampoline of return probes is; monitors alone are told (harness)
+	Kind                                      // [probe, kind, about] what it is, if that isn't a plain kprobe or there is an edition; about: see IsDisabled; heads the log (rig)
+	Contexts                                  // [detour, returns, own] whether the handlers behind a detour, and those of return probes, run with interrupts off, and how many slots the kernel keeps for probes of its own; heads the log (rig)
+	Context                                   // [probe, which, bits] of the handler that has begun: see PreemptOff (rig)
+	RetEntry                                  // [probe, sp, addr] a return probe's entry_handler runs: addr is on the stack at sp (rig)
+	RetLeft                                   // [probe, sp, 0] and wants nothing more of the call (rig)
+	RetReturn                                 // [probe, sp, addr] its handler runs, for the call whose return address was at sp, and is told that it was addr (rig)
+	Enabled                                   // [on, done, 0] kprobes/enabled is written: the write begins, done 0, and returns, done 1 (rig)
+	State                                     // [addr, bits, detour] what the engine holds of a point, when kprobe_mutex is about to be free: see StateArmed; monitors alone are told (rig)
+	Listed                                    // [addr, letter, tags] a line of kprobes/list, at the end of the run: see TagGone; letter 0: the file is opened; monitors alone are told (rig)
+	NoJump                                    // [probe, 0, 0] no jump may be at its address while it is registered: it has a post_handler, or is a jprobe; monitors alone are told (rig)
+	Returner                                  // [addr, 0, 0] where the trampoline of return probes is; monitors alone are told (rig)
 )
 
 // The bits of State.

@@ -28,10 +28,10 @@ var every = flag.Bool("every", false, "search for every mutant, not for five dra
 
 // TestMutants: five mutants, other ones each day, are killed in each of 20
 // searches, by the property that must notice. All of them are replayed from
-// traces/corpus by TestCorpus, in harness, and searched for by kpsim mutants, whose
+// traces/corpus by TestCorpus, in internal/search, and searched for by kpsim mutants, whose
 // page says of the five what is found here.
 // Whether the right engine passes in the same scenario is TestBuiltin's business,
-// in harness.
+// in internal/search.
 func TestMutants(t *testing.T) {
 	var list []*mutants.Mutant
 	for i := range mutants.All {

@@ -1,5 +1,5 @@
 // Package smpev is the event vocabulary of the machine, its kernel and the
-// harness: all that a monitor may know of them.
+// rig: all that a monitor may know of them.
 //
 // If you add an event, add it to the table below in the same order.
 package smpev
@@ -32,7 +32,7 @@ const (
 	StopStart                               // [0, 0, 0] every CPU is in its stopper with interrupts off
 	StopEnd                                 // [0, 0, 0]
 
-	// Events of the harness.
+	// Events of the rig.
 	Expect  // [task, call, digest] what the twin run, without probes, found at the end of a call; heads the log. MayMiss is or-ed to a call that may be missing
 	CallEnd // [task, call, digest] a task's call has returned with this digest of what it left
 	Done    // [drained, 0, 0] the run is over; drained: 1 if all work is done and no list holds anything

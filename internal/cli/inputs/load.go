@@ -33,7 +33,7 @@ func ReadTrace(path string) (*traces.File, error) {
 	return file, nil
 }
 
-// FileFirst makes an error of the harness begin with the file's name.
+// FileFirst makes a rig's error begin with the file's name.
 func (j *Input) FileFirst(err error) error {
 	if j.Arg == j.Name {
 		return err
@@ -111,7 +111,7 @@ func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// loadSource is loadOne, with the checksum of the program.
+// loadSource loads one scenario, and returns the checksum of its program.
 func loadSource(read ScenarioReader, arg string) (*scenario.Scenario, string, error) {
 	name, open := arg, Beside(arg)
 	src, err := library.Source(arg)

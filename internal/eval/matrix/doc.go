@@ -7,7 +7,7 @@
 // of the cells; a Page of it all.
 //
 // What it is not: it has no engine, no property and no search of its own. A cell is
-// a small scenario, harness explores it, and the properties decide.
+// a small scenario, internal/search/explore searches it, and the properties decide.
 //
 // Its rule: a cell says Never only if
 //

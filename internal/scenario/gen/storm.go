@@ -480,7 +480,7 @@ func (g *storm) interrupted() bool {
 	return false
 }
 
-// StormMachines are the machines that storms are of: each edition under each model
+// Machines are the machines that storms are of: each edition under each model
 // of preemption that it can be built with.
 func Machines() (list []scenario.Machine) {
 	for _, e := range rules.AllEditions() {

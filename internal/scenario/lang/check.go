@@ -2,7 +2,7 @@ package lang
 
 import "kpsim/internal/scenario"
 
-// CheckAll says what is wrong with a scenario, or nil. Load has checked what it
+// Check says what is wrong with a scenario, or nil. Load has checked what it
 // returns; call it for a scenario that was built in Go.
 func Check(s *scenario.Scenario) error {
 	if err := scenario.Check(s); err != nil {

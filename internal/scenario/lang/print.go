@@ -20,7 +20,7 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// String prints the Starlark program that Load reads back as an equal
+// Print prints the Starlark program that Load reads back as an equal
 // scenario. It needs no file: functions are given by their bytes. Settings
 // that have their default are left out.
 func Print(s *scenario.Scenario) string {

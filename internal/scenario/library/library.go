@@ -17,7 +17,7 @@ import (
 //go:embed *.star *.o
 var files embed.FS
 
-// BuiltinNames lists the built-in scenarios in alphabetical order.
+// Names lists the built-in scenarios in alphabetical order.
 func Names() []string {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -33,7 +33,7 @@ func Names() []string {
 	return names
 }
 
-// BuiltinSource returns the program of a built-in scenario as it was written.
+// Source returns the program of a built-in scenario as it was written.
 func Source(name string) ([]byte, error) {
 	src, err := files.ReadFile(name + ".star")
 	if err != nil {
@@ -42,7 +42,7 @@ func Source(name string) ([]byte, error) {
 	return src, nil
 }
 
-// LoadBuiltin loads a built-in scenario.
+// Load loads a built-in scenario.
 func Load(name string) (*scenario.Scenario, error) {
 	src, err := Source(name)
 	if err != nil {
@@ -51,10 +51,10 @@ func Load(name string) (*scenario.Scenario, error) {
 	return lang.Load(name+".star", src, Open)
 }
 
-// OpenBuiltin reads an object file of the library: victim.o and its like.
+// Open reads an object file of the library: victim.o and its like.
 func Open(file string) ([]byte, error) { return files.ReadFile(file) }
 
-// Builtin loads them all.
+// All loads them all.
 func All() []*scenario.Scenario {
 	var all []*scenario.Scenario
 	for _, name := range Names() {

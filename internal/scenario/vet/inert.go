@@ -16,7 +16,7 @@ type Jumps struct {
 	v *survey.Survey
 }
 
-// Jumps asks for it, by the rules of the scenario's machine.
+// NewJumps asks for it, by the rules of the scenario's machine.
 func NewJumps(s *scenario.Scenario) *Jumps { return &Jumps{s, Survey(s)} }
 
 // Why says why no schedule makes a jump of a probe, in the words of kpsim check; "" if
