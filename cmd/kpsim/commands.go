@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/findings"
 	"kpsim/internal/search/blame"
 	"kpsim/sim"
+	"kpsim/smp/fetch"
 )
 
 // commands is the command line.
@@ -70,7 +71,7 @@ If several hold it is the first of 3, 130, 1, 2. NO_COLOR, or TERM=dumb, turns c
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(inputs.FetchNames()), "editions": cli.List(inputs.EditionNames()), "storms": cli.List(inputs.StormEditions()), "preempts": cli.List(inputs.StormPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "storms": cli.List(inputs.StormEditions()), "preempts": cli.List(inputs.StormPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/report"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
+	"kpsim/smp/fetch"
 )
 
 type completionCmd struct {
@@ -68,7 +69,7 @@ var namings = map[string]flags.Names{
 	"--strategy":  flags.Fixed(inputs.StrategyNames),
 	"--edition":   flags.Fixed(inputs.StormEditions),
 	"--preempt":   flags.Fixed(inputs.StormPreempts),
-	"--fetch":     flags.Fixed(inputs.FetchNames),
+	"--fetch":     flags.Fixed(fetch.Names),
 	"--machine":   flags.Fixed(pages.MachineIDs),
 	"--probe":     flags.Fixed(pages.ProbeIDs),
 	"--profile":   flags.Fixed(func() []string { return []string{"k61", "k612"} }),

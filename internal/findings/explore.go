@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/fetch"
 )
 
 type Explore struct {
@@ -114,7 +115,7 @@ func (c *Explore) check() (err error) {
 	if err := cli.Known("strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return fmt.Errorf("--strategy: %w", err)
 	}
-	if err := cli.Optional("--fetch", "fetch model", c.Fetch, inputs.FetchNames()); err != nil {
+	if err := cli.Optional("--fetch", "fetch model", c.Fetch, fetch.Names()); err != nil {
 		return err
 	}
 	if err := inputs.OptionalEdition(c.Edition); err != nil {

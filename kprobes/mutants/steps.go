@@ -27,7 +27,8 @@ func (w *Wiring) Steps() *steps {
 // on is a mutant that changes steps alone.
 func on(change func(s *steps)) func(w *Wiring) { return func(w *Wiring) { change(w.Steps()) } }
 
-// The skips leave a step out.
+// skipN leaves out a step that has N arguments and returns nothing. For another step
+// write a function that returns what the mutant answers.
 func skip1[A any](f *func(A))                   { *f = func(A) {} }
 func skip2[A, B any](f *func(A, B))             { *f = func(A, B) {} }
 func skip3[A, B, C any](f *func(A, B, C))       { *f = func(A, B, C) {} }

@@ -26,21 +26,21 @@ func (p lateDesc) Patch(x kapi.Context, addr arch.Addr, insn []byte, resume arch
 	p.k.Poke.Retire(x)
 }
 
-// skip is a kapi.Sync that leaves the syncs of one place out.
-type skip struct {
+// skipSync is a kapi.Sync that leaves the syncs of one place out.
+type skipSync struct {
 	kapi.Sync
 	why kapi.Why
 }
 
 // Core implements kapi.Sync.
-func (s *skip) Core(x kapi.Context, why kapi.Why) {
+func (s *skipSync) Core(x kapi.Context, why kapi.Why) {
 	if why != s.why {
 		s.Sync.Core(x, why)
 	}
 }
 
 // Self implements kapi.Sync.
-func (s *skip) Self(x kapi.Context, why kapi.Why) {
+func (s *skipSync) Self(x kapi.Context, why kapi.Why) {
 	if why != s.why {
 		s.Sync.Self(x, why)
 	}
@@ -49,7 +49,7 @@ func (s *skip) Self(x kapi.Context, why kapi.Why) {
 // SkipSync leaves the syncs of one place out.
 func SkipSync(why kapi.Why) func(w *Wiring) {
 	return func(w *Wiring) {
-		s := &skip{w.Deps.Sync, why}
+		s := &skipSync{w.Deps.Sync, why}
 		w.Kernel.Poke.Sync, w.Kernel.Stop.Sync, w.Deps.Sync = s, s, s
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
-	"kpsim/smp/fetch"
 )
 
 // The observations, in the words of litmus tests.
@@ -32,14 +31,6 @@ func StrategyNames() []string {
 	var names []string
 	for _, s := range sched.All {
 		names = append(names, s.Name)
-	}
-	return names
-}
-
-func FetchNames() []string {
-	var names []string
-	for m := fetch.Coherent; m <= fetch.Mixing; m++ {
-		names = append(names, m.String())
 	}
 	return names
 }

@@ -1,0 +1,30 @@
+package kpsim
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+const folderFilesMax = 25
+
+// largeFolders may have more files than others, and why.
+var largeFolders = map[string]string{
+	"cmd/kpsim":  "one small file a verb",
+	"properties": "one file a property",
+	"sched":      "one file a strategy, and what proofs stand on",
+}
+
+// A folder has at most 25 Go files that aren't tests: more are two jobs.
+func TestFolders(t *testing.T) {
+	h := &house{t: t, root: "."}
+	dirs := h.dirs()
+	if len(dirs) < 20 {
+		t.Fatal("the tree wasn't read:", dirs)
+	}
+	for _, dir := range dirs {
+		n := len(goFiles(t, filepath.FromSlash(dir)))
+		if _, large := largeFolders[dir]; large != (n > folderFilesMax) {
+			t.Errorf("%s has %d files; at most %d, but for those in largeFolders", dir, n, folderFilesMax)
+		}
+	}
+}
