@@ -280,7 +280,7 @@ func TestEnabledRecorded(t *testing.T) {
 // TestChainOf: the old hash was written as shifts and sums (until 4.6); of the new one
 // the recorded order says enough.
 func TestChainOf(t *testing.T) {
-	e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: era.FilesFirst}}}
+	e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Kernel: rules.Kernel{Edition: rules.Edition26}}}}
 	for i := range uint64(1000) {
 		at := 0xffffffff81000000 + i*i*37
 		sum := at
