@@ -27,9 +27,7 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	defer r.Rig.Close()
 
 	e := &explained{file: file, replay: r, input: viewInput(p, file, r)}
-	for _, a := range r.Taken {
-		e.schedule = append(e.schedule, a)
-	}
+	e.schedule = append(e.schedule, r.Taken...)
 	e.input.Schedule = e.schedule
 	e.story = view.Story(e.input)
 	if r.Property != nil {

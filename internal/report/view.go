@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,10 +142,7 @@ func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
 // laidOut lays a run out that has kept its events.
 func laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
 	in := r.View(file)
-	in.Schedule = nil
-	for _, a := range r.Taken {
-		in.Schedule = append(in.Schedule, a)
-	}
+	in.Schedule = slices.Clone(r.Taken)
 	var tasks []string // for when the rig is closed
 	for _, t := range r.Rig.Machine.Tasks() {
 		tasks = append(tasks, t.Name)

@@ -12,9 +12,6 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// nop5 is the instruction that a jump label starts as.
-var nop5 = target.Arch.BranchNop.Bytes()
-
 func (c checker) probes() error {
 	for i := range c.s.Probes {
 		k, p := &c.s.Probes[i], PartOf(TheProbes, i)

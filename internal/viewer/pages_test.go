@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,10 +48,7 @@ func filmed(t testing.TB, name string, f *traces.File) viewer.Run {
 
 func laidOut(name string, f *traces.File, r *replay.Replay) viewer.Run {
 	in := r.View(f)
-	in.Schedule = nil
-	for _, a := range r.Taken {
-		in.Schedule = append(in.Schedule, a)
-	}
+	in.Schedule = slices.Clone(r.Taken)
 	var tasks []string
 	for _, t := range r.Rig.Machine.Tasks() {
 		tasks = append(tasks, t.Name)

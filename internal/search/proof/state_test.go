@@ -321,9 +321,13 @@ func TestStateRules(t *testing.T) {
 	s := newStates(rig)
 	tags := 0
 	for _, dir := range []string{"smp/kernel", "kprobes", "properties", "engine/ftrace", "engine/jumplabel", "engine/staticcall"} {
-		packages, err := parser.ParseDir(token.NewFileSet(), filepath.Join(searchtest.Root(t), dir), nil, 0)
+		files, err := filepath.Glob(filepath.Join(searchtest.Root(t), dir, "*.go"))
 		require.NoError(t, err)
-		for name, p := range packages {
+		require.NotEmpty(t, files, dir)
+		for _, file := range files {
+			p, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			require.NoError(t, err)
+			name := p.Name.Name
 			ast.Inspect(p, func(n ast.Node) bool {
 				ts, ok := n.(*ast.TypeSpec)
 				if !ok {

@@ -13,9 +13,7 @@ func (r *Rig) StateRoots() []any {
 	if r.behind {
 		list = append(list, &r.front)
 	}
-	for _, m := range r.monitors.State() {
-		list = append(list, m)
-	}
+	list = append(list, r.monitors.State()...)
 	return list
 }
 
