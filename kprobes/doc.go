@@ -96,7 +96,10 @@
 //
 // Functions have the kernel's names in Go's spelling: the kernel's function may have
 // another name in other releases; the last column is the first release that has it, as
-// far as it was studied. What isn't here is the engine's own.
+// far as it was studied. What isn't here is the engine's own, or a step: steps.go.
+// get_kprobe is a look-up in the table, kprobe_queued asks whether an aggr is on a list,
+// optprobe_queued_unopt whether that list is unoptimizing. Each address has an aggr, so
+// kprobe_aggrprobe has no counterpart; can_optimize is in kprobes/rules.
 //
 //	kprobeAddr                 kprobe_addr, _kprobe_addr                            2.6.27
 //	archAdjustKprobeAddr       arch_adjust_kprobe_addr                              5.18
@@ -104,23 +107,23 @@
 //	checkKprobeAddress         check_kprobe_address_safe, the rest                  3.6
 //	registerKprobe             register_kprobe                                      2.6.9
 //	doRegisterKprobe           __register_kprobe, the one under kprobe_mutex        6.14
-//	registerAggrKprobe         register_aggr_kprobe                                 2.6.12
+//	registerAggrKprobe         register_aggr_kprobe; reuse_unused_kprobe by rearm   2.6.12
 //	replaceProbes              add_new_kprobe, list_del_rcu of the same list        2.6.13
 //	prepareKprobe              prepare_kprobe                                       3.6
 //	archPrepareKprobe          arch_prepare_kprobe                                  2.6.9
 //	canProbe                   can_probe                                            2.6.33
-//	recoverProbedInstruction   recover_probed_instruction                           2.6.33
+//	recoverProbedInstruction   __recover_probed_insn, __recover_optprobed_insn      2.6.33
 //	unregisterKprobes          unregister_kprobes                                   2.6.26
 //	unregisterKprobeTop        __unregister_kprobe_top                              2.6.26
 //	unregisterKprobeBottom     __unregister_kprobe_bottom                           2.6.26
 //	disableKprobe              disable_kprobe                                       2.6.30
 //	disarmDisabled             __disable_kprobe, its end                            2.6.38
 //	enableKprobe               enable_kprobe                                        2.6.30
-//	armKprobe                  arm_kprobe                                           2.6.34
-//	armKprobeNow               __arm_kprobe                                         2.6.34
+//	armKprobe                  if (!kprobes_all_disarmed) arm_kprobe                2.6.34
+//	armKprobeNow               arm_kprobe with __arm_kprobe inside                  2.6.34
 //	archArmKprobe              arch_arm_kprobe                                      2.6.13
-//	disarmKprobe               disarm_kprobe, jump by the optimizer                 2.6.34
-//	DisarmKprobeNow            disarm_kprobe, jump at once                          2.6.34
+//	disarmKprobe               disarm_kprobe, __disarm_kprobe                       2.6.34
+//	DisarmKprobeNow            __disarm_kprobe while kprobes_all_disarmed           2.6.34
 //	archDisarmKprobe           arch_disarm_kprobe                                   2.6.13
 //	getOptimizedKprobe         get_optimized_kprobe                                 2.6.34
 //	freeAggrKprobe             free_aggr_kprobe                                     2.6.38
@@ -133,8 +136,8 @@
 //	kickKprobeOptimizer        kick_kprobe_optimizer                                2.6.38
 //	kprobeOptimizer            kprobe_optimizer                                     2.6.34
 //	quiesce                    the wait in kprobe_optimizer                         2.6.34
-//	doUnoptimizeKprobes        do_unoptimize_kprobes                                2.6.38
-//	doOptimizeKprobes          do_optimize_kprobes                                  2.6.38
+//	doUnoptimizeKprobes        do_unoptimize_kprobes, arch_unoptimize_kprobes       2.6.38
+//	doOptimizeKprobes          do_optimize_kprobes, arch_optimize_kprobes           2.6.38
 //	doFreeCleanedKprobes       do_free_cleaned_kprobes                              2.6.38
 //	WaitOptimizer              wait_for_kprobe_optimizer                            2.6.38
 //	prepareOptimizedKprobe     prepare_optimized_kprobe                             2.6.34
@@ -143,18 +146,19 @@
 //	archCopyKprobe             arch_copy_kprobe                                     2.6.12
 //	getInsnSlot                get_insn_slot, and what is copied there              2.6.10
 //	freeInsnSlot               free_insn_slot                                       2.6.10
-//	boostable                  can_boost                                            2.6.17
+//	boostable                  can_boost; its opcodes are in kprobes/rules          2.6.17
 //	prepareEmulation           prepare_emulation                                    5.13
 //	kprobeInt3Handler          kprobe_int3_handler                                  3.16
 //	kprobeDebugHandler         kprobe_debug_handler, post_kprobe_handler            3.16
 //	kprobeHit                  kprobe_int3_handler, a hit of its own                3.16
 //	reenterKprobe              reenter_kprobe                                       2.6.25
-//	setupSinglestep            setup_singlestep                                     2.6.25
+//	setupSinglestep            setup_singlestep, save_previous_kprobe               2.6.25
 //	prepareSinglestep          prepare_singlestep                                   2.6.9
-//	kprobePostProcess          kprobe_post_process                                  5.13
+//	kprobePostProcess          kprobe_post_process, resume_singlestep               5.13
 //	resumeExecution            resume_execution                                     2.6.9
 //	kprobeFaultHandler         kprobe_fault_handler                                 2.6.9
-//	restorePreviousKprobe      restore_previous_kprobe, reset_current_kprobe        2.6.13
+//	restorePreviousKprobe      restore_previous_kprobe                              2.6.13
+//	resetCurrentKprobe         reset_current_kprobe                                 2.6.13
 //	aggrPreHandler             aggr_pre_handler                                     2.6.12
 //	aggrPostHandler            aggr_post_handler                                    2.6.12
 //	kprobesIncNmissedCount     kprobes_inc_nmissed_count                            2.6.16
@@ -168,8 +172,8 @@
 //	kretprobeReturnHashed      trampoline_handler                                   2.6.25
 //	trampolineProbeHandler     trampoline_probe_handler                             2.6.13
 //	kretprobeRethookHandler    kretprobe_rethook_handler                            5.18
-//	rethookRecycle             rethook_recycle                                      5.18
-//	recycleRpInst              recycle_rp_inst                                      2.6.13
+//	rethookRecycle             rethook_recycle, recycle_rp_inst of 5.11 to 5.17     5.18
+//	recycleRpInst              recycle_rp_inst until 5.10                           2.6.13
 //	cleanupRpInst              cleanup_rp_inst, free_rp_inst                        2.6.27
 //	rethookFree                rethook_free                                         5.18
 //	rethookFindRetAddr         rethook_find_ret_addr                                5.18
@@ -186,7 +190,7 @@
 //	disarmKprobeFtrace         disarm_kprobe_ftrace                                 3.6
 //	kprobeFtraceHandler        kprobe_ftrace_handler                                3.6
 //	kprobesModuleCallback      kprobes_module_callback                              2.6.29
-//	killKprobe                 kill_kprobe                                          2.6.29
+//	killKprobe                 kill_kprobe, kill_optimized_kprobe                   2.6.29
 //	armAllKprobes              arm_all_kprobes                                      2.6.30
 //	disarmAllKprobes           disarm_all_kprobes                                   2.6.30
 //	SetOptimization            optimize_all_kprobes, unoptimize_all_kprobes         2.6.34

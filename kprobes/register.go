@@ -343,7 +343,7 @@ func (e *Engine) armKprobe(x kapi.Context, p *Aggr) error {
 	return e.armKprobeNow(x, p)
 }
 
-// armKprobeNow is armKprobe whatever the file enabled says (__arm_kprobe).
+// armKprobeNow is armKprobe whatever the file enabled says (arm_kprobe).
 func (e *Engine) armKprobeNow(x kapi.Context, p *Aggr) error {
 	if p.verdict.Ftrace {
 		return e.armKprobeFtrace(x, p)
