@@ -66,10 +66,11 @@ func (c *Clocks) Spent(cpu int) sim.Time { return c.now[cpu] - c.waited[cpu] }
 
 // spend advances a CPU's clock by n events.
 func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
-	m.time.spender = cpu % sim.MaxCPUs
-	m.time.now[m.time.spender] += sim.Time(m.time.costs[e]) * sim.Time(n)
-	if m.time.tally != nil {
-		m.time.tally[m.time.spender][e] += uint64(n)
+	t, cpu := &m.time, cpu%sim.MaxCPUs
+	t.spender = cpu
+	t.now[cpu] += sim.Time(t.costs[e]) * sim.Time(n)
+	if t.tally != nil {
+		t.tally[cpu][e] += uint64(n)
 	}
 }
 

@@ -77,7 +77,7 @@ func (n *Names) Object(o sim.Object) string {
 // touch notes what the step under way has touched, if the machine is observed.
 func (m *Machine) touch(sort, number uint64, write bool) {
 	if m.foot != nil {
-		m.foot.take(sort, number, write)
+		m.foot.add(object(sort, number), write)
 	}
 }
 

@@ -25,8 +25,7 @@ type Footprint struct {
 	plans    bool // the observer is a sim.Planner
 	asked    bool // the instruction asked for more than registers and memory
 	touched  []sim.Touch
-	places   map[sim.Object]int // where the first indexed of touched are, if there are many
-	indexed  int
+	places   map[sim.Object]int // where touched has an object after the first few
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
 	grew     bool
@@ -257,6 +256,9 @@ func (f *Footprint) end() {
 	f.mover = sim.NoMover
 	f.observer.Stepped(mv, f.touched)
 	f.touched = f.touched[:0]
+	if len(f.places) > 0 {
+		clear(f.places)
+	}
 }
 
 // closes notes that a step has made its CPU deaf to what others send it. The
@@ -277,42 +279,33 @@ func (f *Footprint) add(o sim.Object, write bool) {
 	if f.mover == sim.NoMover {
 		return
 	}
-	if i := f.placeOf(o); i >= 0 {
-		t := &f.touched[i]
-		t.Write = t.Write || write
-		return
+	for i := range min(len(f.touched), fewTouched) {
+		if t := &f.touched[i]; t.Object == o {
+			t.Write = t.Write || write
+			return
+		}
 	}
-	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
+	f.append(o, write)
 }
 
 // fewTouched is up to how many touches of a step are looked through one by one. A
-// step that loads a module has thousands.
+// step that loads a module has thousands: where the rest are is kept in places.
 const fewTouched = 32
 
-// placeOf returns where in touched an object is, -1 if it isn't there.
-func (f *Footprint) placeOf(o sim.Object) int {
-	if len(f.touched) <= fewTouched {
-		if f.indexed > 0 { // by a step before
-			clear(f.places)
-			f.indexed = 0
+// append takes a touch of an object that isn't among the first few.
+func (f *Footprint) append(o sim.Object, write bool) {
+	i := len(f.touched)
+	if i >= fewTouched {
+		if at, ok := f.places[o]; ok {
+			f.touched[at].Write = f.touched[at].Write || write
+			return
 		}
-		for i := range f.touched {
-			if f.touched[i].Object == o {
-				return i
-			}
+		if f.places == nil {
+			f.places = make(map[sim.Object]int)
 		}
-		return -1
+		f.places[o] = i
 	}
-	if f.places == nil {
-		f.places = make(map[sim.Object]int)
-	}
-	for ; f.indexed < len(f.touched); f.indexed++ {
-		f.places[f.touched[f.indexed].Object] = f.indexed
-	}
-	if i, ok := f.places[o]; ok {
-		return i
-	}
-	return -1
+	f.touched = append(f.touched, sim.Touch{Object: o, Write: write})
 }
 
 // read notes that the routine under way may know what o was.

@@ -29,5 +29,6 @@ func TestFootprintTouches(t *testing.T) {
 			t.Fatalf("step %d: %v, want %v", step, f.touched, want)
 		}
 		f.touched = f.touched[:0]
+		clear(f.places)
 	}
 }

@@ -18,7 +18,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 	if x.m.foot != nil {
 		x.yieldBefore(objCell, uint64(id), mode == kapi.Write)
 		x.bring(id, mode)
-	} else if x.held() {
+	} else if !x.prompt && x.held() {
 		x.bring(id, mode)
 	} else {
 		x.yield()
@@ -33,12 +33,12 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 // held passes a yield point at which the routine goes on and no question is put. It
 // returns false if that isn't known. A routine stands before no text.
 func (x *Ctx) held() bool {
-	m := x.m
-	if m.steps >= m.limit || m.p.First != sim.Mover(x.cpu.id) || x.prompt {
+	m, id := x.m, x.cpu.id
+	if m.steps >= m.limit || m.p.First != sim.Mover(id) {
 		return false
 	}
 	m.steps++
-	m.spend(x.cpu.id, cycles.Point, 1)
+	m.spend(id, cycles.Point, 1)
 	return true
 }
 

@@ -74,8 +74,14 @@ type relate struct {
 	r     *Rig
 	on    bool
 	kinds []traces.Kind
-	heed  [][]int // of each kind: the places in properties.All of the monitors that get it
+	heed  [][]monitor // of each kind: those that get it
 	taken properties.Touched
+}
+
+// monitor is one of properties.All: its place there, and what its events touch.
+type monitor struct {
+	place   int
+	touches func(t *properties.Touched, e *traces.Event)
 }
 
 func newRelate(r *Rig) *relate {
@@ -97,7 +103,7 @@ func newRelate(r *Rig) *relate {
 			if len(q.heed[k]) == 0 {
 				q.kinds = append(q.kinds, k)
 			}
-			q.heed[k] = append(q.heed[k], i)
+			q.heed[k] = append(q.heed[k], monitor{i, p.Touches})
 		}
 	}
 	return q
@@ -113,26 +119,25 @@ func (q *relate) begin() {
 
 // Event implements traces.Sink.
 func (q *relate) Event(e *traces.Event) *traces.Finding {
-	m := q.r.Machine
-	if !m.Footprint().Observing() {
+	foot := q.r.Machine.Footprint()
+	if !foot.Observing() {
 		return nil
 	}
-	for _, i := range q.heed[e.Kind] {
-		p := properties.All[i]
-		if p.Touches == nil {
-			m.Footprint().TouchEvent(i, 0, true)
+	for _, m := range q.heed[e.Kind] {
+		if m.touches == nil {
+			foot.TouchEvent(m.place, 0, true)
 			continue
 		}
 		q.taken.Begin()
-		p.Touches(&q.taken, e)
+		m.touches(&q.taken, e)
 		for _, t := range q.taken.List() {
 			switch {
 			case t.Apart:
-				m.Footprint().TouchEventApart(i, t.Object, t.Write)
+				foot.TouchEventApart(m.place, t.Object, t.Write)
 			case t.Size == 0:
-				m.Footprint().TouchEvent(i, t.Object, t.Write)
+				foot.TouchEvent(m.place, t.Object, t.Write)
 			default:
-				m.Footprint().TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
+				foot.TouchText(arch.Addr(t.Object), int(t.Size), t.Write)
 			}
 		}
 	}
