@@ -9,6 +9,9 @@ import (
 )
 
 // Accounted is property A1: every hit is handled or counted as missed.
+//
+// Based on: Trap and Exec (a jump, ftrace's call) against Handler, Missed, Skipped,
+// at each CallEnd.
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",

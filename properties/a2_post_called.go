@@ -9,6 +9,8 @@ import (
 )
 
 // PostCalled is property A2: the half of rule 1.4 that a pre_handler relies on.
+//
+// Based on: Handler against Handler, at each CallEnd.
 var PostCalled = Property{
 	ID:   "A2",
 	Name: "post-called",

@@ -7,6 +7,8 @@ import (
 
 // OwnedBreakpoint is property B1: the notifier chain finds an owner for every
 // breakpoint.
+//
+// Based on: Trap, Claim, Return, Oops.
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",

@@ -7,6 +7,8 @@ import (
 )
 
 // HandlerContext is property C1: the context that a handler may rely on.
+//
+// Based on: Context, against Contexts and the open traps.
 var HandlerContext = Property{
 	ID:   "C1",
 	Name: "handler-context",

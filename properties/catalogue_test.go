@@ -10,15 +10,15 @@ import (
 	"kpsim/traces/tracetest"
 )
 
+// TestCatalogue: names are unique, and a sentence is one. Which property gets a finding that
+// several have is in the traces of the corpus: replayed in another order some of them differ.
 func TestCatalogue(t *testing.T) {
 	seen := map[string]bool{}
-	var order []string
 	for _, p := range properties.All {
 		if seen[p.ID] || seen[p.Name] {
 			t.Errorf("%s %s: used twice", p.ID, p.Name)
 		}
 		seen[p.ID], seen[p.Name] = true, true
-		order = append(order, p.ID)
 		if !strings.HasSuffix(p.Says, ".") || strings.Contains(p.Says, "\n") {
 			t.Errorf("%s: Says is one sentence: %q", p.ID, p.Says)
 		}
@@ -28,9 +28,6 @@ func TestCatalogue(t *testing.T) {
 	}
 	if _, ok := properties.ByName("no-such-name"); ok {
 		t.Error("ByName finds what isn't there")
-	}
-	if got, want := strings.Join(order, " "), "T2 T1 T3 B1 X2 X1 A1 A2 R1 R2 C1 E1 E2 L1 L2 L3 L4 S1 O1 K1 P1 P2 P3 P4 T4 F1"; got != want {
-		t.Errorf("order %s, want %s", got, want)
 	}
 }
 

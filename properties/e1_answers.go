@@ -6,6 +6,8 @@ import (
 )
 
 // Answers is property E1: the API's answers agree with what it has done.
+//
+// Based on: the API calls against each other.
 var Answers = Property{
 	ID:    "E1",
 	Name:  "answers",

@@ -4,6 +4,9 @@ package properties
 // so that Answers can't judge. The rig judges it after a run with a checker for
 // linearizability (Linear); its monitor gets no event. It is judged where two tasks
 // call the API for one probe, or write one switch. Proofs claim nothing about it.
+//
+// Based on: nothing: the rig judges it by the API calls and the switches, after the
+// run.
 var Linearizable = Property{
 	ID:      "E2",
 	Name:    "linearizable",

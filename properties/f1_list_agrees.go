@@ -7,6 +7,9 @@ import (
 )
 
 // ListAgrees is property F1: kprobes/list tells its readers the truth (spec 7.1).
+//
+// Based on: Listed, the lines of kprobes/list, against the text, the API calls and
+// Kind.
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",

@@ -6,6 +6,8 @@ import (
 )
 
 // Locks is property K1: what lockdep checks.
+//
+// Based on: Lock, Unlock, MightSleep.
 var Locks = Property{
 	ID:   "K1",
 	Name: "locks",

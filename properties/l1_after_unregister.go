@@ -7,6 +7,8 @@ import (
 
 // AfterUnregister is property L1: the half of rule 6.7 that lets a caller free its
 // probe.
+//
+// Based on: the API calls against Handler, Missed, Skipped.
 var AfterUnregister = Property{
 	ID:   "L1",
 	Name: "after-unregister",

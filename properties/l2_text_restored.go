@@ -7,6 +7,9 @@ import (
 )
 
 // TextRestored is property L2: the other half of rule 6.7.
+//
+// Based on: Load and Image against what TextStore left; Retire and Free, for the
+// text of a module that goes.
 var TextRestored = Property{
 	ID:   "L2",
 	Name: "text-restored",

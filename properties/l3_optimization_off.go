@@ -8,6 +8,9 @@ import (
 
 // OptimizationOff is property L3: what the sysctl debug.kprobes-optimization promises
 // (spec 7.3).
+//
+// Based on: Sysctl and the API calls against TextStore; Retire and Free, for the
+// text of a module that goes.
 var OptimizationOff = Property{
 	ID:   "L3",
 	Name: "optimization-off",

@@ -7,6 +7,9 @@ import (
 )
 
 // AllOff is property L4: what the file enabled promises (spec 7.2).
+//
+// Based on: Enabled and the API calls against TextStore; Retire and Free, for the
+// text of a module that goes.
 var AllOff = Property{
 	ID:   "L4",
 	Name: "all-off",

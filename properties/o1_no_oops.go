@@ -6,6 +6,8 @@ import (
 )
 
 // NoOops is property O1, the least that is required of a kernel.
+//
+// Based on: Oops.
 var NoOops = Property{
 	ID:      "O1",
 	Name:    "no-oops",

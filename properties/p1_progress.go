@@ -4,6 +4,8 @@ import "kpsim/traces"
 
 // Progress is property P1: a run comes to its end. The rig judges it by how the run
 // ended; its monitor gets no event.
+//
+// Based on: nothing: the rig judges it by how the run ended.
 var Progress = Property{
 	ID:      "P1",
 	Name:    "progress",

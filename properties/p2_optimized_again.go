@@ -8,6 +8,8 @@ import (
 
 // OptimizedAgain is property P2: when the reason why a jump was removed ends, the jump
 // comes back (spec 4.4, 4.7).
+//
+// Based on: Image, the API calls and the switches against what TextStore left.
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",

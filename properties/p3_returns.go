@@ -15,6 +15,9 @@ import (
 //
 // A call that gives up nothing, and keeps its CPU from others, lasts one round;
 // Progress reports a run that doesn't end.
+//
+// Based on: the API calls and the switches against Wake, Gives and Due: which tasks
+// have had a CPU meanwhile.
 var Returns = Property{
 	ID:      "P3",
 	Name:    "returns",

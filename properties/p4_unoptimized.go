@@ -11,6 +11,9 @@ import (
 // Unoptimized is property P4, the other half of OptimizedAgain: a jump is removed when
 // its conditions end (spec 4.4, 4.7 to 4.9). Other properties seldom notice a jump that
 // stays: a detour may skip the probes that it must not call.
+//
+// Based on: Image, the API calls and NoJump (probes that rule out a jump) against
+// what TextStore left.
 var Unoptimized = Property{
 	ID:   "P4",
 	Name: "unoptimized",

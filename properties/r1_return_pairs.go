@@ -10,6 +10,9 @@ import (
 
 // ReturnPairs is property R1: what the author of an entry_handler and a handler relies
 // on.
+//
+// Based on: RetEntry, RetLeft and RetReturn, Hooked without an entry_handler,
+// Trampoline for where a call goes.
 var ReturnPairs = Property{
 	ID:   "R1",
 	Name: "return-pairs",

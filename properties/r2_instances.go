@@ -6,6 +6,8 @@ import (
 )
 
 // Instances is property R2: the memory of return probes is neither lost nor used twice.
+//
+// Based on: the engine's events about its instances, against each other.
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",

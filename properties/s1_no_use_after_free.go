@@ -8,6 +8,9 @@ import (
 
 // NoUseAfterFree is property S1: slots and detours wait for a grace period before they
 // are freed.
+//
+// Based on: Alloc, Free against Exec, Return, the addresses of page faults, and the
+// saved ip of open interrupts.
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",

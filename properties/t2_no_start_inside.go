@@ -8,6 +8,9 @@ import (
 // NoStartInside is property T2, the hazard of jump optimization (spec 4.7): a CPU is
 // interrupted before the second instruction of the region, the jump is written, and the
 // interrupt returns into the middle of it.
+//
+// Based on: Load, Image, TextStore: has a byte after the head of a patched site
+// changed?
 var NoStartInside = Property{
 	ID:   "T2",
 	Name: "no-start-inside",

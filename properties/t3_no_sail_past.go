@@ -7,6 +7,8 @@ import (
 )
 
 // NoSailPast is property T3, rule 1.3: a CPU can't run past an armed breakpoint.
+//
+// Based on: Load and the API calls.
 var NoSailPast = Property{
 	ID:   "T3",
 	Name: "no-sail-past",

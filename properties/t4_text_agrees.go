@@ -11,6 +11,8 @@ import (
 // TextAgrees is property T4: the text agrees with the engine's own table of states
 // (doc.go of kprobes), because code that acts on the state of a probe's address acts on
 // the text. It judges as soon as the mutex is released, before a consequence can show.
+//
+// Based on: State, the engine's view of each address, against what TextStore left.
 var TextAgrees = Property{
 	ID:    "T4",
 	Name:  "text-agrees",

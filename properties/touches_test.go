@@ -320,6 +320,9 @@ func TestTouches(t *testing.T) {
 		if p == &Progress || p == &Returns || p == &Linearizable {
 			continue // has no events; claims nothing where orders are left out
 		}
+		if p.Touches == nil {
+			continue // ordered with all its events
+		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}}} // modules and slots

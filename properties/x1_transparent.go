@@ -7,6 +7,8 @@ import (
 
 // Transparent is property X1, the reason why live kernels can be probed: the code's
 // results don't change.
+//
+// Based on: Expect, from the twin run without probes, against CallEnd.
 var Transparent = Property{
 	ID:   "X1",
 	Name: "transparent",

@@ -8,6 +8,8 @@ import (
 
 // RightResult is property X2: Transparent, but compared with the author's statement
 // instead of a run without probes, which may also be wrong.
+//
+// Based on: Want, which the scenario states, against Got, which the rig found.
 var RightResult = Property{
 	ID:   "X2",
 	Name: "right-result",

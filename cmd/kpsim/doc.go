@@ -1,32 +1,9 @@
 // Kpsim explores scenarios of live code patching and replays what it has found.
 //
-//	kpsim explore [FILE|NAME…]   run scenarios under many schedules
-//	kpsim storm                  run programs that are drawn, which call the probes' API
-//	kpsim fuzz                   run scenarios of which everything is drawn
-//	kpsim verify FILE|NAME…      run every schedule of a kind: what holds then is proved
-//	kpsim matrix [ROW…]          which waits and syncs patching needs
-//	kpsim merge FILE…            put the result files of a divided exploration together
-//	kpsim run FILE|NAME          one run: the probes in the end, hits, what the kernel printed
-//	kpsim shell FILE|NAME|TRACE  one run that is stepped by hand, or by a script
-//	kpsim replay TRACE           run one recorded schedule again, and show it
-//	kpsim explain TRACE          how it came about in sentences, and the choice that lost it
-//	kpsim view TRACE             the same as a page to go through
-//	kpsim export TRACE           the same for other tools
-//	kpsim shrink TRACE           make it smaller, by hand
-//	kpsim rerecord TRACE…        bring traces up to date with the program
-//	kpsim check OBJECT           what a kernel says of a probe on each instruction
-//	kpsim disasm OBJECT FUNC     a function, and what a probe's jump would replace
-//	kpsim bench search           how fast and how well this build searches
-//	kpsim mutants [NAME…]        which property notices each fault, and how soon
-//	kpsim overhead               what a probe's hit costs, beside the documents' figures
-//	kpsim editions               what each edition presets
-//	kpsim list                   what there is: scenarios, properties, mutants, strategies
-//	kpsim version                which kpsim this is
-//	kpsim completion SHELL       a script by which a shell completes all these
-//
 // What it is: one file per verb, which has the verb's help and embeds a type of a package
 // below internal/. That type has the flags and does the work. main.go parses the command
-// line and runs it, commands.go is the table of verbs, completion.go completes names.
+// line and runs it, commands.go is the table of verbs (kpsim --help prints it),
+// completion.go completes names.
 //
 // What it is not: it decides nothing about a run and prints no result.
 //

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"regexp"
@@ -109,19 +108,6 @@ func TestMeant(t *testing.T) {
 			t.Errorf("kpsim %s is taken for %s, want %s", c.typed, got, c.as)
 		}
 	}
-}
-
-// doc.go names each command.
-func TestDocNamesCommands(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	everyCommand(func(words []string, _ *kong.Node) {
-		if len(words) == 1 && !bytes.Contains(doc, []byte("//\tkpsim "+words[0]+" ")) {
-			t.Errorf("doc.go doesn't name kpsim %s", words[0])
-		}
-	})
 }
 
 // The exit statuses are those of main.go wherever they are listed, and of each
