@@ -11,7 +11,7 @@ import (
 // TestOldest: what a CPU may still see is what it had when it serialised last; what
 // was never stored to is as in memory.
 func TestOldest(t *testing.T) {
-	for _, model := range []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing} {
+	for _, model := range models {
 		text := fetch.NewText(model, 2)
 		const at = 0x1006 // across two chunks
 		was, is := []byte{0x55, 0x48, 0x89, 0xe5}, []byte{0xcc, 0x1b, 0x00, 0x00}

@@ -39,7 +39,16 @@ func TestPage(t *testing.T) {
 	require.Len(t, enumerated.FindAllString(want, -1), 6)
 }
 
-var models = []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}
+var models = func() (all []fetch.Model) {
+	for _, name := range fetch.Names() {
+		m, err := fetch.Parse(name)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, m)
+	}
+	return all
+}()
 
 // protocol enumerates what a CPU may run that comes by when so much of a patch is done,
 // in one chunk and across two.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	for _, m := range []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing} {
+	for _, m := range models {
 		got, err := fetch.Parse(m.String())
 		require.NoError(t, err)
 		require.Equal(t, m, got)
@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 func oldest(n int) int { return n - 1 }
 
 func TestOneCompareSaysWhenThereIsNoChoice(t *testing.T) {
-	for _, model := range []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing} {
+	for _, model := range models {
 		text := fetch.NewText(model, 2)
 		weak := model != fetch.Coherent
 		m := newMemory(t, nil, x86Length)
@@ -102,7 +102,7 @@ func TestOnlyWhatIsUsedIsChosen(t *testing.T) {
 // Where text ends, an instruction is cut off there, and stale bytes don't
 // reach further than fresh ones.
 func TestUnmapped(t *testing.T) {
-	for _, model := range []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing} {
+	for _, model := range models {
 		text := fetch.NewText(model, 1)
 		m := newMemory(t, nil, x86Length)
 		m.pick = oldest
@@ -236,7 +236,7 @@ var (
 )
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, model := range []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing} {
+	for _, model := range models {
 		text := fetch.NewText(model, 4)
 		m := newMemory(t, nil, x86Length)
 		m.pick = oldest
@@ -269,7 +269,7 @@ func BenchmarkMayBeStale(b *testing.B) {
 
 // The CPU may be stale, but not about this instruction.
 func BenchmarkFetchWithoutChoice(b *testing.B) {
-	for _, model := range []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing} {
+	for _, model := range models {
 		b.Run(model.String(), func(b *testing.B) {
 			text, m := patched(model)
 			for b.Loop() {
