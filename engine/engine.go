@@ -44,9 +44,9 @@ type Engine interface {
 	Switched(s Switch) bool
 	// Status returns what has become of a probe.
 	Status(probe int) Status
-	// Own returns text of the kernel's own that the engine has a probe of its own on;
-	// nil: none.
-	Own() (at arch.Addr, code []byte)
+	// Own returns text of the kernel's own that the engine has a probe of its own on,
+	// and its symbol; nil code: none.
+	Own() (name string, at arch.Addr, code []byte)
 	// Files returns the engine's interface files, in the order in which they are
 	// listed.
 	Files() []File

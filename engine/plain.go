@@ -33,7 +33,7 @@ func (Plain) Settled() bool { return true }
 func (Plain) Switched(Switch) bool { return true }
 
 // Own implements Engine.
-func (Plain) Own() (at arch.Addr, code []byte) { return 0, nil }
+func (Plain) Own() (name string, at arch.Addr, code []byte) { return "", 0, nil }
 
 // Files implements Engine.
 func (Plain) Files() []File { return nil }

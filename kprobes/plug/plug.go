@@ -71,7 +71,7 @@ func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
 	d, s := c.Deps, c.Settings.(*Settings)
 	p.files, p.own = s.Files, 0
 	if s.Return == era.ReturnGlobal {
-		p.own = d.Bind.Stub("kretprobe_trampoline")
+		p.own = d.Bind.Stub(trampoline)
 	}
 	if c.Audit {
 		p.audit.watch(p, &d)
@@ -272,13 +272,16 @@ func (p *plug) State(add func(root any)) {
 	}
 }
 
+// trampoline is where calls return to that a return probe has hooked.
+const trampoline = "kretprobe_trampoline"
+
 // Own implements engine.Engine: the nop that is the trampoline of 2.6, and the ud2
 // after it.
-func (p *plug) Own() (at arch.Addr, code []byte) {
+func (p *plug) Own() (name string, at arch.Addr, code []byte) {
 	if p.own == 0 {
-		return 0, nil
+		return "", 0, nil
 	}
-	return p.own, make([]byte, 3)
+	return trampoline, p.own, make([]byte, 3)
 }
 
 // Files implements engine.Engine.

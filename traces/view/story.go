@@ -339,7 +339,7 @@ func (p *past) tellTrap(v int) {
 	if i := p.last(v, func(o *traces.Event) bool {
 		return o.Kind == kpev.ApiReturn && o.A == kpev.Unregister && o.C == 0 && p.probeAt(o.B, v) == ran.at
 	}); i >= 0 {
-		p.say(i, 0, "unregister(%s) returned on %s: kprobes doesn't know %s any more.", p.in.probe(p.ev[i].B), p.who(i), p.x.place(ran.at))
+		p.say(i, 0, "unregister(%s) returned on %s: nothing is registered at %s any more.", p.in.probe(p.ev[i].B), p.who(i), p.x.place(ran.at))
 	}
 	if len(b) == 1 && target.Arch.IsBreakpoint(b[0]) {
 		old := ""

@@ -156,10 +156,12 @@ func (t *teller) take() row {
 // importance returns the colour and the weight of an event.
 func (t *teller) importance(e *traces.Event) (class, weight) {
 	switch e.Kind {
-	case smpev.TextStore, smpev.Image:
+	case smpev.TextStore:
 		return stores, t.about(e.A)
 	case smpev.Trap, smpev.Claim, smpev.Return:
 		return traps, t.aboutTrap(e)
+	case smpev.Image:
+		return claims, t.about(e.A)
 	case smpev.GPStart, smpev.GPEnd:
 		return claims, some
 	case smpev.Oops, smpev.Free, smpev.StopStart, smpev.StopEnd:

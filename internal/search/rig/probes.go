@@ -54,11 +54,11 @@ var handlerWords = [...][2]uint64{
 
 // loadOwn lists the kernel's own text that the engine has a probe of its own on.
 func (r *Rig) loadOwn() error {
-	at, code := r.engine.Own()
+	name, at, code := r.engine.Own()
 	if code == nil {
 		return nil
 	}
-	t := scenario.Text{Name: "kretprobe_trampoline", At: at, Code: code}
+	t := scenario.Text{Name: name, At: at, Code: code}
 	r.Machine.Memory().BootText(t.At, t.Code)
 	r.own = t.At
 	return r.loadInsns(&t)
