@@ -1,7 +1,9 @@
 package kpsim
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,6 +25,9 @@ func TestFolders(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		n := len(goFiles(t, filepath.FromSlash(dir)))
+		if _, err := os.Stat(filepath.Join(filepath.FromSlash(dir), "doc.go")); n > 0 && err != nil && !strings.HasPrefix(dir, "scripts/") {
+			t.Errorf("%s has no doc.go, which says what it is, what it isn't, its rule and its limits", dir)
+		}
 		if _, large := largeFolders[dir]; large != (n > folderFilesMax) {
 			t.Errorf("%s has %d files; at most %d, but for those in largeFolders", dir, n, folderFilesMax)
 		}

@@ -1,4 +1,3 @@
-// Package all is the list of engines: a row each.
 package all
 
 import (

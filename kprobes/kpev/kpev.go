@@ -1,10 +1,3 @@
-// Package kpev is the event vocabulary of kprobes: what a monitor may know of
-// the engine. NoPre, ApiEnter, ApiReturn, Handler and Sysctl are emitted by the rig, which
-// calls the engine and runs its handlers, and so are State and Listed, which it has asked the
-// engine for, NoJump and Returner; the others are the engine's own
-// claims, which monitors check and never believe.
-//
-// If you add an event, add it to the table below in the same order.
 package kpev
 
 import (

@@ -1,7 +1,3 @@
-// Package smpev is the event vocabulary of the machine, its kernel and the
-// rig: all that a monitor may know of them.
-//
-// If you add an event, add it to the table below in the same order.
 package smpev
 
 import "kpsim/traces"

@@ -1,8 +1,3 @@
-// Package target names the processor that the simulated kernel is built for: the row
-// of smp/arch that the kernel, its engines, scenarios and pages stand on.
-//
-// It is no choice made at run time. A second kernel, for another processor, would make
-// it a field of the scenario's machine.
 package target
 
 import (
