@@ -27,6 +27,11 @@
 //   - stubs, by kapi.DefineStub
 //   - events of its own, by traces.Define, from traces.EngineBlock on
 //
+// Numbers of one sort are all engines' together, and one that is taken twice panics at
+// the start. Free are places of sync from 11 on, owners from 5, memory from 4 (all to 63),
+// work from 16 to 31, stubs from offset 0xa0 on. Deps.Text.Arch says what
+// a breakpoint, a nop and a jump are.
+//
 // Kinds of executable memory are given by Row.Memory to the kernel when it boots.
 //
 // # Rules
