@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -32,23 +33,38 @@ func Compare(a, b *Standings) Ratio {
 	var r sim.Rand
 	r.Seed(1, 0)
 	n := min(len(a.Each), len(b.Each))
-	list := make([]float64, resamples)
-	as, bs := make([]uint64, n), make([]uint64, n)
+	as, bs := bySize(a.Each[:n]), bySize(b.Each[:n])
+	list, drawn := make([]float64, resamples), make([]int, n)
 	for i := range list {
-		for k := range n {
-			seed := r.N(n)
-			as[k], bs[k] = a.Each[seed], b.Each[seed]
+		clear(drawn)
+		for range n {
+			drawn[r.N(n)]++
 		}
-		list[i] = median(as) / median(bs)
+		list[i] = median(a.Each, as, drawn) / median(b.Each, bs, drawn)
 	}
 	slices.Sort(list)
 	return Ratio{float64(a.Median()) / float64(b.Median()), list[resamples/20], list[resamples-resamples/20]}
 }
 
-// median returns the lower median, and sorts the list.
-func median(list []uint64) float64 {
-	slices.Sort(list)
-	return float64(list[(len(list)-1)/2])
+// bySize returns the indices of a list in the order of its values.
+func bySize(list []uint64) []int {
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, k int) int { return cmp.Compare(list[i], list[k]) })
+	return order
+}
+
+// median returns the lower median of a list in which each value stands as often as it was drawn.
+func median(list []uint64, order, drawn []int) float64 {
+	half := (len(order) - 1) / 2
+	for _, i := range order {
+		if half -= drawn[i]; half < 0 {
+			return float64(list[i])
+		}
+	}
+	return 0
 }
 
 // A Speed is how fast a strategy's runs are made.

@@ -17,26 +17,6 @@ import (
 	"kpsim/traces"
 )
 
-// TestReachableKinds: every kind of event that a built-in scenario shows is among
-// those that it is said it can.
-func TestReachableKinds(t *testing.T) {
-	for i, sc := range library.All() {
-		if searchtest.Slow > 1 && i%4 > 0 {
-			continue // what they find is shrunk, which takes longest
-		}
-		res, err := Run(Spec{Scenario: sc, Runs: searchtest.Quick(sc, 400)})
-		require.NoError(t, err)
-		var can []string
-		for _, k := range reachable(sc) {
-			can = append(can, k.String())
-		}
-		require.NotEmpty(t, res.Stats.Seen)
-		for _, k := range res.Stats.Seen {
-			require.Contains(t, can, k, sc.Name)
-		}
-	}
-}
-
 // TestEveryKindCounts: a new kind of event is one that can be missed, or is said
 // here to be none.
 func TestEveryKindCounts(t *testing.T) {
