@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,12 +25,15 @@ import (
 // actionTimeout is for a computer that has much else to do.
 const actionTimeout = time.Minute
 
-// A browser is the one of all tests: it is started by the first that wants it.
+// A browser is the one of all tests, with one tab: it is started by the first that wants it.
+// A new tab costs more than most tests do.
 type browser struct {
-	once sync.Once
-	ctx  context.Context
-	stop []func()
-	why  string // there is none
+	once  sync.Once
+	ctx   context.Context // of the tab
+	stop  []func()
+	why   string // there is none
+	opens int
+	shown atomic.Pointer[tab] // gets what happens
 }
 
 var chromium browser
@@ -56,12 +60,20 @@ func (b *browser) start() {
 	ctx, stopBrowser := chromedp.NewContext(ctx)
 	b.stop = []func(){stopProcess, stopBrowser}
 	b.ctx = ctx
-	if err := chromedp.Do(ctx); err != nil {
+	err = chromedp.Listen(ctx, func(e any) {
+		if p := b.shown.Load(); p != nil {
+			p.told(e)
+		}
+	})
+	if err == nil {
+		err = chromedp.Do(ctx)
+	}
+	if err != nil {
 		b.why = fmt.Sprintf("Chromium (%s) doesn't start: %v", path, err)
 	}
 }
 
-// A tab is a page that is open.
+// A tab is a page that is open: the one that was opened last.
 type tab struct {
 	testing.TB
 	ctx     context.Context
@@ -86,15 +98,15 @@ func open(t testing.TB, file string, w window) *tab {
 	if chromium.why != "" {
 		t.Skip(chromium.why)
 	}
-	ctx, closeTab := chromedp.NewContext(chromium.ctx)
-	t.Cleanup(closeTab)
-	p := &tab{TB: t, ctx: ctx, url: "file://" + filepath.ToSlash(file)}
-	require.NoError(t, chromedp.Listen(ctx, p.told))
+	chromium.opens++
+	// The number has a page be loaded, if it is the one that is there, too.
+	p := &tab{TB: t, ctx: chromium.ctx, url: fmt.Sprintf("file://%s?%d", filepath.ToSlash(file), chromium.opens)}
+	chromium.shown.Store(p)
 	scheme := "light"
 	if w.dark {
 		scheme = "dark"
 	}
-	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
 	require.NoError(t, err)

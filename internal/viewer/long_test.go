@@ -12,7 +12,7 @@ import (
 // Figures are of a page, in milliseconds, by the browser's own clock.
 type figures struct {
 	Load      float64 // from the navigation until the script has shown the first step
-	Step      float64 // the median of 100 steps: texts, lists, layout and drawing
+	Step      float64 // the median of some steps: texts, lists, layout and drawing
 	StepWorst float64
 	Draw      float64 // the median of drawings of the whole run and of parts of it, by step and by time
 	DrawWorst float64
@@ -23,7 +23,8 @@ func (f figures) String() string {
 	return fmt.Sprintf("load %.0f ms, step %.1f ms (at worst %.1f), redraw %.1f ms (at worst %.1f), a frame %.1f ms", f.Load, f.Step, f.StepWorst, f.Draw, f.DrawWorst, f.Frame)
 }
 
-const measure = `(async () => {
+// measure goes to so many steps, and then on by so many frames.
+const measure = `(async (goes, moves) => {
 	const v = kpsim.viewers[0], n = v.run.n, steps = [], draws = [], frames = [];
 	const median = list => list.toSorted((a, b) => a - b)[list.length >> 1];
 	const timed = (list, f) => {
@@ -31,7 +32,7 @@ const measure = `(async () => {
 		f();
 		list.push(performance.now() - began);
 	};
-	for (let i = 0; i < 100; i++) {
+	for (let i = 0; i < goes; i++) {
 		timed(steps, () => {
 			v.go(Math.floor(i * 7919 %% n));
 			document.body.offsetHeight;
@@ -46,7 +47,7 @@ const measure = `(async () => {
 		v.axis();
 	}
 	let was = 0;
-	for (let i = 0; i < 60; i++) {
+	for (let i = 0; i < moves; i++) {
 		const now = await new Promise(requestAnimationFrame);
 		if (was) frames.push(now - was);
 		was = now;
@@ -56,13 +57,13 @@ const measure = `(async () => {
 		Load: performance.getEntriesByName("ready")[0].startTime,
 		Step: median(steps), StepWorst: Math.max(...steps), Draw: median(draws), DrawWorst: Math.max(...draws), Frame: median(frames),
 	};
-})()`
+})(%d, %d)`
 
 // sizeMax is how many bytes a page of 10,000 events has at most.
 const sizeMax = 2_000_000
 
 // Pages of long runs are opened and gone through. How fast that is is said, and no more: it
-// is the computer's.
+// is the computer's. BenchmarkPage takes more of each.
 func TestLong(t *testing.T) {
 	for _, events := range []int{10_000, 100_000} {
 		if events > 10_000 && testing.Short() {
@@ -76,7 +77,7 @@ func TestLong(t *testing.T) {
 		}
 		p := open(t, file, desk)
 		p.shows(0, &r, 0)
-		f := js[figures](p, measure)
+		f := js[figures](p, measure, 10, 5)
 		t.Logf("%d events, %d KB: %v", n, size/1000, f)
 		p.press("t", "0", "w")
 		require.Equal(t, "store", r.Scene.Steps[p.step(0)].Class)
@@ -92,7 +93,7 @@ func BenchmarkPage(b *testing.B) {
 				r = long(b, events)
 			}
 			file, size := page(b, r)
-			f := js[figures](open(b, file, desk), measure)
+			f := js[figures](open(b, file, desk), measure, 100, 60)
 			b.ReportMetric(float64(size)/1e3, "page-KB")
 			b.ReportMetric(f.Load, "load-ms")
 			b.ReportMetric(f.Step, "step-ms")

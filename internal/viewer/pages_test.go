@@ -108,7 +108,7 @@ never()
 func long(t testing.TB, events int) viewer.Run {
 	t.Helper()
 	last := 0
-	for repeat := events / 500; ; repeat += repeat/2 + 1 {
+	for repeat := max(1, events/280); ; repeat += repeat/2 + 1 {
 		sc, err := lang.Load("loops", fmt.Appendf(nil, loops, repeat), nil)
 		require.NoError(t, err)
 		run := filmed(t, "loops", &traces.File{Scenario: lang.Print(sc)}) // a trace has no loops
