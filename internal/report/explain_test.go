@@ -130,7 +130,7 @@ func TestExplainNamesRows(t *testing.T) {
 		var out bytes.Buffer
 		p := cli.New(&out, io.Discard)
 		p.Width = []int{0, 70}[i%2] // then there is one column for all CPUs
-		_, err := (&Explain{Trace: path, Runs: 40, Seed: 1}).Run(p)
+		_, err := (&Explain{Trace: path, Runs: 20, Seed: 1}).Run(p)
 		require.NoError(t, err)
 		parts := strings.SplitN(out.String(), "\n\n", 4)
 		require.Len(t, parts, 4, path)

@@ -24,20 +24,45 @@ var updateScripts = flag.Bool("update-scripts", false, "write the table of docs 
 
 // exported calls f with each trace of the corpus in a format.
 func exported(t *testing.T, format string, f func(name, text string, s *view.Scene)) {
+	list := exports(t)
+	require.NotEmpty(t, list)
+	for i := range list {
+		f(list[i].name, list[i].text[format], list[i].scene)
+	}
+}
+
+// An inAll is a trace in all formats that tests look into.
+type inAll struct {
+	name  string
+	text  map[string]string
+	scene *view.Scene
+}
+
+var allExports []inAll
+
+// exports replays the traces of the corpus, once for all tests.
+func exports(t *testing.T) []inAll {
+	if allExports != nil {
+		return allExports
+	}
 	names, err := filepath.Glob("../../traces/corpus/*.kps")
 	require.NoError(t, err)
-	require.NotEmpty(t, names)
 	for _, name := range names {
 		file, err := inputs.ReadTrace(name)
 		require.NoError(t, err)
 		r, err := replay.Play(name, file, true)
 		require.NoError(t, err)
-		var b bytes.Buffer
-		require.NoError(t, (&Export{Trace: name, To: format}).export(&b, file, r))
 		in := r.View(file)
-		f(filepath.Base(name), b.String(), view.Lay(in, r.Timeline(view.Sites(in))))
+		x := inAll{filepath.Base(name), make(map[string]string), view.Lay(in, r.Timeline(view.Sites(in)))}
+		for _, format := range []string{"chrome", "ftrace", "json", "litmus"} {
+			var b bytes.Buffer
+			require.NoError(t, (&Export{Trace: name, To: format}).export(&b, file, r))
+			x.text[format] = b.String()
+		}
 		r.Rig.Close()
+		allExports = append(allExports, x)
 	}
+	return allExports
 }
 
 // The fields of a line as trace-cmd report -t has them.

@@ -30,15 +30,15 @@ const settle, counted = 16, 32
 // all the time: the CPU whose clock shows least goes next. edition is what machine()
 // says of the engine, "" the probe's own.
 func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list []Scaled, err error) {
+	bare, err := p.callCycles(1, false, edition, costs) // no CPU waits for another
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range cpus {
 		if n < 1 || n > sim.MaxCPUs {
 			return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", n, sim.MaxCPUs)
 		}
 		call, err := p.callCycles(n, true, edition, costs)
-		if err != nil {
-			return nil, err
-		}
-		bare, err := p.callCycles(1, false, edition, costs) // no CPU waits for another
 		if err != nil {
 			return nil, err
 		}

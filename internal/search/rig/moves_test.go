@@ -52,10 +52,10 @@ func TestMovesKept(t *testing.T) {
 	}
 	asked := 0
 	for _, name := range library.Names() {
-		asked += try(name, "", 40/searchtest.Slow+1)
+		asked += try(name, "", 12/min(searchtest.Slow, 4)+1)
 	}
 	for _, mu := range mutants.All {
-		asked += try(mu.Scenario, mu.Name, 20/searchtest.Slow+1)
+		asked += try(mu.Scenario, mu.Name, 8/min(searchtest.Slow, 4)+1)
 	}
 	if asked < 10_000 {
 		t.Errorf("%d questions: no test", asked)

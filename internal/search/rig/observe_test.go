@@ -31,7 +31,7 @@ func TestObserveChangesNothing(t *testing.T) {
 		s, err := sched.New("portfolio", sched.Params{Seed: 3, Length: 200})
 		require.NoError(t, err)
 		rec := &sched.Recorder{Strategy: s}
-		for i := range searchtest.Quick(sc, 80) {
+		for i := range searchtest.Quick(sc, 24) {
 			require.True(t, rec.Begin(i))
 			rig.Observe(nil)
 			plain := rig.Run(rec)
