@@ -85,16 +85,16 @@ func TestOverheadPage(t *testing.T) {
 // The same command gives the same bytes, on however many processors.
 func TestOverheadPageIsSeeded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	_, one := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "rb", "--tier", "mechanistic")
+	_, one := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "b", "--tier", "mechanistic")
 	runtime.GOMAXPROCS(4)
-	_, four := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "rb", "--tier", "mechanistic")
+	_, four := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "b", "--tier", "mechanistic")
 	require.True(t, one == four)
 	pagetest.Check(t, one)
-	require.Contains(t, one, "<code>kpsim overhead --machine xeon-e5410/x86_64 --probe rb --tier mechanistic --html page.html</code>")
+	require.Contains(t, one, "<code>kpsim overhead --machine xeon-e5410/x86_64 --probe b --tier mechanistic --html page.html</code>")
 	require.NotContains(t, one, "Pentium M, i386")
 	require.NotContains(t, one, "cali\u00adbrated")
-	require.NotContains(t, one, `<p class="title" aria-hidden="true">a kprobe</p>`)
-	require.Contains(t, one, `<p class="title" aria-hidden="true">a return probe</p>`)
+	require.Contains(t, one, `<p class="title" aria-hidden="true">a kprobe</p>`)
+	require.NotContains(t, one, `<p class="title" aria-hidden="true">a return probe</p>`)
 	require.Contains(t, one, "What each event costs on xeon-e5410/x86_64, mechanistic: cycles of 2330 MHz.")
 	require.NotContains(t, one, "What each event costs on power5/ppc64")
 }
