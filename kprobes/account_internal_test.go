@@ -102,7 +102,7 @@ func (a *account) register(p *told) {
 	}
 	a.asks(p)
 	asked := p.k.Flags & FlagDisabled
-	refused, graces, was := a.refused, a.graces, a.b.e.table.Len()
+	refused, graces, was := a.refused, a.graces, a.b.e.kprobeTable.Len()
 	err := a.b.e.Register(a.x, p.k)
 	if !a.s.Batches {
 		asked = 0
@@ -122,7 +122,7 @@ func (a *account) register(p *told) {
 		require.Greater(a.t, a.graces[kapi.QuiesceRCU], graces[kapi.QuiesceRCU], "a CPU may have found it")
 	}
 	require.Nil(a.t, p.k.aggr)
-	require.Equal(a.t, was, a.b.e.table.Len())
+	require.Equal(a.t, was, a.b.e.kprobeTable.Len())
 }
 
 // some picks probes.
@@ -179,7 +179,7 @@ func (a *account) unregister(ps []*told, array bool) {
 	var err error
 	before, detours := a.graces, []*Aggr(nil)
 	for _, p := range a.b.e.aggrs {
-		if p.list == &a.b.e.optimizing { // a breakpoint leads there already
+		if p.list == &a.b.e.optimizingList { // a breakpoint leads there already
 			detours = append(detours, p)
 		}
 	}
@@ -372,7 +372,7 @@ func (a *account) ends(texts []code) {
 		require.Equal(a.t, f.bytes, a.b.textOf(a.x, f), f.name)
 	}
 	require.Empty(a.t, a.out, "memory that is nobody's")
-	require.Zero(a.t, a.b.e.table.Len())
+	require.Zero(a.t, a.b.e.kprobeTable.Len())
 	require.True(a.t, a.b.e.Settled())
 	for _, p := range a.b.e.aggrs {
 		require.True(a.t, p.freed, "%#x", p.addr)

@@ -24,52 +24,52 @@ const (
 //
 // owned by its CPU, between breakpoint and step with interrupts off
 type kprobeCtlblk struct {
-	busy            // owned by its CPU
-	outer busy      // owned by its CPU
-	child *Kprobe   // owned by its CPU: whose handler is running
-	regs  arch.Regs `state:"during busy: says nothing while no probe is hit"` // owned by its CPU: what the handlers of an optimized probe work on
+	busy                 // owned by its CPU
+	prevKprobe busy      // owned by its CPU
+	child      *Kprobe   // owned by its CPU: whose handler is running
+	regs       arch.Regs `state:"during busy: says nothing while no probe is hit"` // owned by its CPU: what the handlers of an optimized probe work on
 }
 
 type busy struct {
-	current *Aggr      // owned by its CPU
-	status  status     `state:"during current: says nothing while no probe is hit"` // owned by its CPU
-	old     uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: TF and IF of the code that was hit
-	saved   uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: those of them that are restored after the step
-	copy    arch.Addr  `state:"during current: says nothing while no probe is hit"` // owned by its CPU: where the copy is that is stepped
-	probes  *probeList `state:"during current: says nothing while no probe is hit"` // owned by its CPU: whose pre_handlers were asked
+	current    *Aggr      // owned by its CPU
+	status     status     `state:"during current: says nothing while no probe is hit"` // owned by its CPU
+	oldFlags   uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: TF and IF of the code that was hit
+	savedFlags uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: those of them that are restored after the step
+	copy       arch.Addr  `state:"during current: says nothing while no probe is hit"` // owned by its CPU: where the copy is that is stepped
+	probes     *probeList `state:"during current: says nothing while no probe is hit"` // owned by its CPU: whose pre_handlers were asked
 }
 
 // stepping reports whether the CPU has been sent to a copy to come back from it.
-func (b *kprobeCtlblk) stepping() bool {
-	return b.current != nil && b.status&(kprobeHitSS|kprobeReenter) != 0
+func (kcb *kprobeCtlblk) stepping() bool {
+	return kcb.current != nil && kcb.status&(kprobeHitSS|kprobeReenter) != 0
 }
 
 // kprobeInt3Handler is asked whether a #BP is ours. Context: interrupts off.
 func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
-	at := regs.IP - 1
-	b := e.kcb.This(x)
+	addr := regs.IP - 1
+	kcb := e.kcb.This(x)
 	x.Work(WorkLookup, 1)
-	if p, ok := e.table.Get(x, at); ok {
-		if b.current == nil {
-			e.kprobeHit(x, b, p, regs)
+	if ap, ok := e.kprobeTable.Get(x, addr); ok {
+		if kcb.current == nil {
+			e.kprobeHit(x, kcb, ap, regs)
 			return kpev.OwnerKprobe
 		}
-		if e.reenterKprobe(x, b, p, regs) {
+		if e.reenterKprobe(x, kcb, ap, regs) {
 			return kpev.OwnerKprobe
 		}
 		return 0
 	}
-	if e.s.Step == era.StepInt3 && b.stepping() && at == b.copy+arch.Addr(b.current.verdict.Len) {
-		regs.IP = at
-		e.kprobePostProcess(x, b, regs)
+	if e.s.Step == era.StepInt3 && kcb.stepping() && addr == kcb.copy+arch.Addr(kcb.current.verdict.Len) {
+		regs.IP = addr
+		e.kprobePostProcess(x, kcb, regs)
 		return kpev.OwnerKprobe
 	}
-	if b.current != nil && e.do.LongjmpBreakHandler(e, x, at, regs) {
-		e.setupSinglestep(x, b, b.current, regs, false)
+	if kcb.current != nil && e.do.LongjmpBreakHandler(e, x, addr, regs) {
+		e.setupSinglestep(x, kcb, kcb.current, regs, false)
 		return kpev.OwnerKprobe
 	}
-	if e.s.RemovedInt3 && e.removed(x, at) {
-		regs.IP = at
+	if e.s.RemovedInt3 && e.removed(x, addr) {
+		regs.IP = addr
 		return kpev.OwnerRemoved
 	}
 	return 0
@@ -86,12 +86,12 @@ func (e *Engine) removed(x kapi.Context, at arch.Addr) bool {
 // (until 5.12). If a debugger steps the probed code too, the trap
 // is also passed on to it. Context: interrupts off.
 func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
-	b := e.kcb.This(x)
-	if e.s.Step != era.StepDebug || !b.stepping() {
+	kcb := e.kcb.This(x)
+	if e.s.Step != era.StepDebug || !kcb.stepping() {
 		return 0
 	}
-	traced := b.old&x86.TF != 0
-	e.kprobePostProcess(x, b, regs)
+	traced := kcb.oldFlags&x86.TF != 0
+	e.kprobePostProcess(x, kcb, regs)
 	if traced {
 		return 0
 	}
@@ -100,32 +100,32 @@ func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 
 // kprobeHit runs the handlers of a probe and sets up what comes after them (spec
 // 1.2, 1.3, 1.6).
-func (e *Engine) kprobeHit(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
-	b.current, b.status = p, kprobeHitActive
-	if e.do.AggrPreHandler(e, x, p, regs, true) {
+func (e *Engine) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
+	kcb.current, kcb.status = ap, kprobeHitActive
+	if e.do.AggrPreHandler(e, x, ap, regs, true) {
 		if !e.jumped(x) {
-			b.current = nil // it has set regs.IP: nothing is stepped
+			kcb.current = nil // it has set regs.IP: nothing is stepped
 		}
 		return
 	}
-	e.setupSinglestep(x, b, p, regs, false)
+	e.setupSinglestep(x, kcb, ap, regs, false)
 }
 
 // reenterKprobe is a hit from inside a handler, or from an NMI on top of one: no
 // handler runs, and the instruction executes all the same (spec 1.11). It
 // returns false if the probed instruction is itself an int3 (2.6): the trap belongs to
 // the owner of that.
-func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) bool {
-	if b.stepping() && b.current == p && e.ownInt3(p) { // this was the step: whose breakpoint it is sees the rest
-		regs.Flags = regs.Flags&^x86.TF | b.saved
-		b.restorePreviousKprobe()
+func (e *Engine) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
+	if kcb.stepping() && kcb.current == ap && e.ownInt3(ap) { // this was the step: whose breakpoint it is sees the rest
+		regs.Flags = regs.Flags&^x86.TF | kcb.savedFlags
+		kcb.restorePreviousKprobe()
 		return false
 	}
 	if e.do.Reentered(e, x) {
-		return e.bugReenterKprobe(x, p)
+		return e.bugReenterKprobe(x, ap)
 	}
-	e.kprobesIncNmissedCount(x, p)
-	e.setupSinglestep(x, b, p, regs, true)
+	e.kprobesIncNmissedCount(x, ap)
+	e.setupSinglestep(x, kcb, ap, regs, true)
 	return true
 }
 
@@ -133,12 +133,12 @@ func (e *Engine) reenterKprobe(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *a
 // there is room to remember one probe beside the current one, so that the kernel
 // dies (KPROBE_REENTER). Kernels of 2.6 find no
 // owner for the breakpoint, and die of that.
-func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
+func (e *Engine) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
 	switch e.s.Files {
 	case era.FilesFirst:
 		return false
 	case era.FilesPlain:
-		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverable), uint64(p.addr), 0)
+		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverable), uint64(ap.addr), 0)
 	default:
 		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverableBare), 0, 0)
 	}
@@ -147,67 +147,67 @@ func (e *Engine) bugReenterKprobe(x kapi.Context, p *Aggr) bool {
 }
 
 // setupSinglestep has the instruction of a hit done: by the detour's copy, by the slot's
-// with a jump after it, by emulation, or step by step. again: the CPU is busy
+// with a jump after it, by emulation, or step by step. reenter: the CPU is busy
 // with another probe, and still is after the instruction.
-func (e *Engine) setupSinglestep(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, again bool) {
-	owes := !again && e.do.OwesPost(b.probes) // it may have been queued since
-	if e.do.SetupDetourExecution(e, x, p, regs, owes) {
-		b.resetCurrentKprobe(again)
+func (e *Engine) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, reenter bool) {
+	owes := !reenter && e.do.OwesPost(kcb.probes) // it may have been queued since
+	if e.do.SetupDetourExecution(e, x, ap, regs, owes) {
+		kcb.resetCurrentKprobe(reenter)
 		return
 	}
-	s := p.slot.Look(x)
+	s := ap.slot.Look(x)
 	switch {
-	case s.boosted && !e.do.StepsBoosted(e, x, p, owes):
+	case s.boosted && !e.do.StepsBoosted(e, x, ap, owes):
 		regs.IP = s.at
-		b.resetCurrentKprobe(again)
+		kcb.resetCurrentKprobe(reenter)
 	case s.at == 0:
-		e.do.Emulate(e, x, p, regs)
-		if !again {
-			e.do.AggrPostHandler(e, x, p, regs)
+		e.do.Emulate(e, x, ap, regs)
+		if !reenter {
+			e.do.AggrPostHandler(e, x, ap, regs)
 		}
-		b.resetCurrentKprobe(again)
+		kcb.resetCurrentKprobe(reenter)
 	default:
-		if again {
-			b.outer = b.busy
-			b.status = kprobeReenter
+		if reenter {
+			kcb.prevKprobe = kcb.busy
+			kcb.status = kprobeReenter
 		} else {
-			b.status = kprobeHitSS
+			kcb.status = kprobeHitSS
 		}
 		x.Work(WorkStep, 1)
-		e.prepareSinglestep(b, p, s, regs)
+		e.prepareSinglestep(kcb, ap, s, regs)
 	}
 }
 
 // resetCurrentKprobe ends what a CPU has to do with a hit, unless it was busy with another
 // one before.
-func (b *kprobeCtlblk) resetCurrentKprobe(again bool) {
-	if !again {
-		b.current = nil
+func (kcb *kprobeCtlblk) resetCurrentKprobe(reenter bool) {
+	if !reenter {
+		kcb.current = nil
 	}
 }
 
 // prepareSinglestep sends the CPU to the copy, interrupts off so that it comes back here
 // before anything else happens.
-func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *arch.Regs) {
+func (e *Engine) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *arch.Regs) {
 	keep := x86.IF
 	if e.s.Step == era.StepDebug {
 		keep |= x86.TF
 	}
-	b.current, b.copy = p, s.at
-	b.old = regs.Flags & keep
-	b.saved = b.old
-	if p.insn != nil && p.insn.WritesIF() { // what it leaves is right
-		b.saved &^= x86.IF
-		if p.loadsFlags() {
-			b.saved = 0
+	kcb.current, kcb.copy = ap, s.at
+	kcb.oldFlags = regs.Flags & keep
+	kcb.savedFlags = kcb.oldFlags
+	if ap.insn != nil && ap.insn.WritesIF() { // what it leaves is right
+		kcb.savedFlags &^= x86.IF
+		if ap.loadsFlags() {
+			kcb.savedFlags = 0
 		}
 	}
 	regs.Flags &^= x86.IF
 	regs.IP = s.at
 	if e.s.Step == era.StepDebug {
 		regs.Flags |= x86.TF
-		if e.ownInt3(p) {
-			regs.IP = p.addr
+		if e.ownInt3(ap) {
+			regs.IP = ap.addr
 		}
 	}
 }
@@ -215,49 +215,49 @@ func (e *Engine) prepareSinglestep(b *kprobeCtlblk, p *Aggr, s insnSlot, regs *a
 // kprobePostProcess is the end of the copy: what it left relative to itself is made
 // relative to the original, and the post_handlers run. regs.IP is where the copy
 // went, which an int3 after it has taken back.
-func (e *Engine) kprobePostProcess(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs) {
-	p := b.current
+func (e *Engine) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs) {
+	ap := kcb.current
 	x.Work(WorkResume, 1)
 	if e.s.Step == era.StepDebug {
-		e.resumeExecution(x, b, p, regs)
+		e.resumeExecution(x, kcb, ap, regs)
 	} else {
-		regs.IP = p.addr + (regs.IP - b.copy)
+		regs.IP = ap.addr + (regs.IP - kcb.copy)
 	}
-	e.do.RestoreFlags(b, regs)
-	if b.status != kprobeReenter {
-		e.do.AggrPostHandler(e, x, p, regs)
+	e.do.RestoreFlags(kcb, regs)
+	if kcb.status != kprobeReenter {
+		e.do.AggrPostHandler(e, x, ap, regs)
 	}
-	b.restorePreviousKprobe()
+	kcb.restorePreviousKprobe()
 }
 
 // restorePreviousKprobe ends a step: the CPU is with the hit that it was busy with before, if any.
-func (b *kprobeCtlblk) restorePreviousKprobe() {
-	if b.status == kprobeReenter {
-		b.busy, b.outer = b.outer, busy{}
+func (kcb *kprobeCtlblk) restorePreviousKprobe() {
+	if kcb.status == kprobeReenter {
+		kcb.busy, kcb.prevKprobe = kcb.prevKprobe, busy{}
 	} else {
-		b.current = nil
+		kcb.current = nil
 	}
 }
 
 // aggrPreHandler runs the pre_handlers of an aggr, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // aggrPreHandler reports it; an optimized probe's ignores it (4.10).
-func (e *Engine) aggrPreHandler(x kapi.Context, p *Aggr, regs *arch.Regs, stop bool) bool {
-	b := e.kcb.This(x)
-	b.probes = p.probes.Load(x)
-	probes := b.probes.probes
+func (e *Engine) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
+	kcb := e.kcb.This(x)
+	kcb.probes = ap.probes.Load(x)
+	probes := kcb.probes.probes
 	e.walks(x, probes)
-	for i, k := range probes {
-		if e.do.KprobeDisabled(x, k, stop) {
+	for i, p := range probes {
+		if e.do.KprobeDisabled(x, p, stop) {
 			continue
 		}
-		if !stop && e.do.DetourSkips(k) {
+		if !stop && e.do.DetourSkips(p) {
 			continue // it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
 		}
-		if moved := e.do.CallPreHandler(e, x, k, regs) != 0; moved && stop {
+		if moved := e.do.CallPreHandler(e, x, p, regs) != 0; moved && stop {
 			for _, s := range probes[i+1:] {
 				if s.Pre != nil && !s.disabled.Look(x) {
-					x.Emit(kpev.Skipped, s.ID, k.ID, 0)
+					x.Emit(kpev.Skipped, s.ID, p.ID, 0)
 				}
 			}
 			return true
@@ -267,15 +267,15 @@ func (e *Engine) aggrPreHandler(x kapi.Context, p *Aggr, regs *arch.Regs, stop b
 }
 
 // callPreHandler runs a pre_handler, if there is one.
-func (e *Engine) callPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) (moved int) {
-	if k.Pre == nil {
+func (e *Engine) callPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) (moved int) {
+	if p.Pre == nil {
 		return 0
 	}
-	b := e.kcb.This(x)
+	kcb := e.kcb.This(x)
 	x.Work(kapi.WorkHandler, 1)
-	b.child = k
-	moved = k.Pre(x, k, regs)
-	b.child = nil
+	kcb.child = p
+	moved = p.Pre(x, p, regs)
+	kcb.child = nil
 	return moved
 }
 
@@ -285,17 +285,17 @@ func (e *Engine) callPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) (mov
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
 // on it, and if the aggr is queued for a jump since, nothing is asked at all (mutant
 // post-by-list). The last one stays on the list until no CPU can reach it.
-func (e *Engine) aggrPostHandler(x kapi.Context, p *Aggr, regs *arch.Regs) {
-	b := e.kcb.This(x)
-	b.status = kprobeHitSSDone
-	probes := e.do.PostProbes(x, p, b.probes.probes)
+func (e *Engine) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
+	kcb := e.kcb.This(x)
+	kcb.status = kprobeHitSSDone
+	probes := e.do.PostProbes(x, ap, kcb.probes.probes)
 	e.walks(x, probes)
-	for _, k := range probes {
-		if k.Post != nil && !k.disabled.Load(x) {
+	for _, p := range probes {
+		if p.Post != nil && !p.disabled.Load(x) {
 			x.Work(kapi.WorkHandler, 1)
-			b.child = k
-			k.Post(x, k, regs, 0)
-			b.child = nil
+			kcb.child = p
+			p.Post(x, p, regs, 0)
+			kcb.child = nil
 		}
 	}
 }
@@ -310,14 +310,14 @@ func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 // kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the aggr: the
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
-func (e *Engine) kprobesIncNmissedCount(x kapi.Context, p *Aggr) {
-	e.do.IncNmissed(x, p.probes.Load(x).probes)
+func (e *Engine) kprobesIncNmissedCount(x kapi.Context, ap *Aggr) {
+	e.do.IncNmissed(x, ap.probes.Load(x).probes)
 }
 
 // incNmissed adds one to the nmissed of each.
 func incNmissed(x kapi.Context, probes []*Kprobe) {
-	for _, k := range probes {
-		kapi.Add(&k.missed, x, 1)
-		x.Emit(kpev.Missed, k.ID, 0, 0)
+	for _, p := range probes {
+		kapi.Add(&p.nmissed, x, 1)
+		x.Emit(kpev.Missed, p.ID, 0, 0)
 	}
 }

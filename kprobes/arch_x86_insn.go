@@ -1,6 +1,7 @@
 package kprobes
 
 import (
+	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
@@ -22,10 +23,10 @@ const maxCopy = 16
 
 // archCopyKprobe copies the instruction, relocated, if it isn't emulated. post: the
 // aggr begins with a post_handler. Context: kprobe_mutex and text_mutex held.
-func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
-	p.boostable = e.boostable(p)
-	s, err := e.getInsnSlot(x, p, e.s.Boost == era.BoostPrepare && p.boostable && !post)
-	p.slot.Init(e.d.Cells, s)
+func (e *Engine) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
+	ap.boostable = e.boostable(ap)
+	s, err := e.getInsnSlot(x, ap, e.s.Boost == era.BoostPrepare && ap.boostable && !post)
+	ap.slot.Init(e.d.Cells, s)
 	return err
 }
 
@@ -33,15 +34,15 @@ func (e *Engine) archCopyKprobe(x kapi.Context, p *Aggr, post bool) error {
 // is boosted; an int3, or nothing, where it is stepped. Where the step is by int3
 // what changes the instruction pointer or the interrupt flag is emulated instead,
 // if it is that to the processor, too: for the kernel vpsubb is a call.
-func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, error) {
+func (e *Engine) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, error) {
 	if e.s.Step == era.StepInt3 && !boosted {
-		if emulates, errno := e.prepareEmulation(p); errno != nil || emulates {
+		if emulates, errno := e.prepareEmulation(ap); errno != nil || emulates {
 			return insnSlot{}, errno
 		}
 	}
-	s := insnSlot{size: p.verdict.Len, boosted: boosted}
+	s := insnSlot{size: ap.verdict.Len, boosted: boosted}
 	switch {
-	case boosted || e.s.Boost == era.BoostStepped && p.boostable:
+	case boosted || e.s.Boost == era.BoostStepped && ap.boostable:
 		s.size += jumpSize
 	case e.s.Step == era.StepInt3:
 		s.size++
@@ -53,8 +54,8 @@ func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, e
 	if s.at, ok = e.d.Exec.Alloc(x, s.size, kpev.SlotMem); !ok {
 		return insnSlot{}, ENOMEM
 	}
-	buf, ok := e.looked.judge.Copy(e.insn[:0], &p.verdict, e.do.RunsAt(p, s.at))
-	back, near := x86.JumpRel32(s.at+arch.Addr(p.verdict.Len), p.addr+arch.Addr(p.verdict.Len))
+	buf, ok := e.looked.judge.Copy(e.insn[:0], &ap.verdict, e.do.RunsAt(ap, s.at))
+	back, near := x86.JumpRel32(s.at+arch.Addr(ap.verdict.Len), ap.addr+arch.Addr(ap.verdict.Len))
 	switch {
 	case !ok || e.do.BoostEnabled(e) && !near:
 		e.freeInsnSlot(x, s)
@@ -64,7 +65,7 @@ func (e *Engine) getInsnSlot(x kapi.Context, p *Aggr, boosted bool) (insnSlot, e
 	case e.s.Step == era.StepInt3:
 		buf = append(buf, x86.Int3)
 	case e.copiesAll(): // what follows mov ss is stepped with it
-		buf = append(buf, p.orig[len(buf):maxCopy]...)
+		buf = append(buf, ap.orig[len(buf):maxCopy]...)
 	}
 	e.d.Text.Fill(x, s.at, buf)
 	return s, nil
@@ -80,24 +81,24 @@ func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514
 
 // ownInt3 reports whether the probed instruction is an int3 of another owner.
 // Only 2.6 allows that; the int3 is executed where it is.
-func (e *Engine) ownInt3(p *Aggr) bool { return e.s.Step == era.StepDebug && p.orig[0] == x86.Int3 }
+func (e *Engine) ownInt3(ap *Aggr) bool { return e.s.Step == era.StepDebug && ap.orig[0] == x86.Int3 }
 
 // prepareEmulation reports whether an aggr's instruction is emulated where the step is
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
 // refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
-func (e *Engine) prepareEmulation(p *Aggr) (bool, error) {
+func (e *Engine) prepareEmulation(ap *Aggr) (bool, error) {
 	told := !e.before514() && !e.s.AnyByte // the rules have said whether it is
 	switch {
-	case p.insn == nil:
+	case ap.insn == nil:
 		return false, nil
-	case p.insn.Emulated() && (p.verdict.Emulated || !told):
+	case ap.insn.Emulated() && (ap.verdict.Emulated || !told):
 		return true, nil
 	case told:
 		return false, nil // the rules have refused it
-	case p.verdict.Len == x86.MaxLen:
+	case ap.verdict.Len == x86.MaxLen:
 		return false, ENOSPC
 	}
-	switch p.insn.Flow() {
+	switch ap.insn.Flow() {
 	case arch.FlowIndirectJump, arch.FlowIndirectCall, arch.FlowTrapReturn, arch.FlowOther:
 		return false, EOPNOTSUPP
 	}
@@ -125,22 +126,22 @@ func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
 // boostable reports whether an aggr's slot may have a jump after the copy: by
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the aggr's function loaded last.
-func (e *Engine) boostable(p *Aggr) bool {
-	return e.do.BoostEnabled(e) && e.do.CanBoost(e, p)
+func (e *Engine) boostable(ap *Aggr) bool {
+	return e.do.BoostEnabled(e) && e.do.CanBoost(e, ap)
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
 // post_handler is there (with BoostPrepare one that joins takes the boost away), or
 // was when the pre_handlers ran.
-func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
+func (e *Engine) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 	if e.s.Boost != era.BoostStepped {
 		return false
 	}
 	if owes {
 		return true
 	}
-	for _, k := range p.probes.Look(x).probes {
-		if k.Post != nil {
+	for _, p := range ap.probes.Look(x).probes {
+		if p.Post != nil {
 			return true
 		}
 	}
@@ -158,19 +159,19 @@ func (e *Engine) stepsAll(x kapi.Context, p *Aggr, owes bool) bool {
 //
 // A step that didn't end there, as an iteration of a string instruction, settles
 // it, too: the slot is never boosted. Context: #DB, interrupts off.
-func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, behind bool) {
-	p := b.current
-	s := p.slot.Look(x)
-	if e.s.Boost != era.BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || behind && !p.boostable {
+func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, behind bool) {
+	ap := kcb.current
+	s := ap.slot.Look(x)
+	if e.s.Boost != era.BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || behind && !ap.boostable {
 		return
 	}
-	from := s.at + arch.Addr(p.verdict.Len)
+	from := s.at + arch.Addr(ap.verdict.Len)
 	settled := behind && regs.IP != from
 	if behind && !settled {
-		back, _ := x86.JumpRel32(from, p.addr+arch.Addr(p.verdict.Len)) // in reach: getInsnSlot has checked
+		back, _ := x86.JumpRel32(from, ap.addr+arch.Addr(ap.verdict.Len)) // in reach: getInsnSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}
-	p.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
+	ap.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
 // unboost gives an aggr whose slot is boosted for good one that is stepped: a
@@ -180,21 +181,141 @@ func (e *Engine) boostStepped(x kapi.Context, b *kprobeCtlblk, regs *arch.Regs, 
 //	step 1: make the other slot
 //	step 2: from now on hits go there; wait for those that are in the old one
 //	step 3: free that
-func (e *Engine) unboost(x kapi.Context, p *Aggr) error {
-	old := p.slot.Peek()
+func (e *Engine) unboost(x kapi.Context, ap *Aggr) error {
+	old := ap.slot.Peek()
 	if e.s.Boost != era.BoostPrepare || !old.boosted {
 		return nil
 	}
 	e.d.Text.Mutex().Lock(x)
-	f, _ := e.d.Symbols.Lookup(p.addr)
-	e.loadFunction(f, e.d.Symbols.Kind(p.addr), e.recoverProbedInstruction(x, f))
-	next, err := e.getInsnSlot(x, p, false)
+	f, _ := e.d.Symbols.Lookup(ap.addr)
+	e.loadFunction(f, e.d.Symbols.Kind(ap.addr), e.recoverProbedInstruction(x, f))
+	next, err := e.getInsnSlot(x, ap, false)
 	e.d.Text.Mutex().Unlock(x)
 	if err != nil {
 		return err
 	}
-	p.slot.Store(x, next)
+	ap.slot.Store(x, next)
 	e.do.Synchronize(e, x)
 	e.freeInsnSlot(x, old)
 	return nil
+}
+
+// canProbe asks the rules about a byte of the function that was loaded. Whether
+// boundaries are looked at is a setting of its own.
+func (e *Engine) canProbe(offset int) rules.Verdict {
+	j := &e.looked.judge
+	if e.s.AnyByte {
+		return j.AtAny(offset)
+	}
+	v := j.At(offset)
+	if v.Errno == 0 && e.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
+		v.Errno = -int(EILSEQ)
+	}
+	return v
+}
+
+// recoverProbedInstruction returns the bytes of a function as the image had them, and those
+// after it which its last instruction may have: what is in memory, less what
+// probes have written there. Context: kprobe_mutex held.
+func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
+	size := f.Size + x86.MaxLen - 1
+	if cap(e.code) < size {
+		e.code = make([]byte, size)
+	}
+	code := e.code[:size]
+	clear(code[f.Size:]) // there may be no memory after it
+	e.d.Text.Read(x, f.Addr, code)
+	if e.d.Ftrace != nil {
+		e.recoverSites(f.Addr, code)
+	}
+	for off, c := range code {
+		if c != x86.Int3 && c != jumpOpcode {
+			continue
+		}
+		q, ok := e.kprobeTable.Peek(f.Addr + arch.Addr(off))
+		switch {
+		case !ok:
+		case q.jumped:
+			copy(code[off:], q.orig[:jumpSize])
+		case q.armed.Peek():
+			code[off] = q.orig[0]
+		}
+	}
+	return code
+}
+
+// recoverSites puts nops where ftrace may have written calls.
+func (e *Engine) recoverSites(at arch.Addr, code []byte) {
+	l := &e.looked
+	l.found = e.d.Symbols.Sites(l.found[:0], at, len(code))
+	for _, s := range l.found {
+		if s.Kind != ftrace.Site {
+			continue
+		}
+		for i, c := range x86.Nop5 {
+			if off := int(s.Addr-at) + i; off >= 0 && off < len(code) {
+				code[off] = c
+			}
+		}
+	}
+}
+
+// archAdjustKprobeAddr returns where a probe at addr goes: a function's first instruction
+// is the one after its endbr64 (5.18 and later, with IBT). entry is whether it
+// is that.
+func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
+	if e.s.Kernel.Edition < rules.Edition514 {
+		return addr, false
+	}
+	f, ok := e.d.Symbols.Lookup(addr)
+	if !ok {
+		return addr, false
+	}
+	first := f.Addr
+	if e.s.Kernel.IBT && addr-first <= 4 {
+		first += arch.Addr(rules.Entry(&e.s.Kernel, e.recoverProbedInstruction(x, f)))
+	}
+	if addr == f.Addr {
+		return first, true
+	}
+	return addr, addr == first
+}
+
+// archPrepareKprobe makes an aggr what the rules have said of its text, with an out-of-line
+// copy of its instruction unless ftrace calls it. Context: as prepareKprobe.
+func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, code []byte, post bool) error {
+	ap.verdict = v
+	copy(ap.orig[:], code)
+	if v.Ftrace {
+		return nil
+	}
+	in, _ := e.d.Text.Decode(code, ap.addr)
+	ap.insn, _ = in.(*x86.Inst) // nil: the kernel takes it for an instruction, and it is none
+	return e.archCopyKprobe(x, ap, post)
+}
+
+var int3 = [...]byte{x86.Int3}
+
+// archArmKprobe writes the breakpoint.
+func (e *Engine) archArmKprobe(x kapi.Context, ap *Aggr) {
+	e.d.Text.Poke(x, ap.addr, int3[:])
+	e.d.Sync.Core(x, kpev.SyncArm)
+}
+
+// archDisarmKprobe writes the original first byte. Context: text_mutex held.
+func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
+	x.Emit(kpev.Disarm, uint64(ap.addr), 0, 0)
+	e.do.RestoreOpcode(e, x, ap)
+	e.d.Sync.Core(x, kpev.SyncDisarm)
+	ap.armed.Store(x, false)
+}
+
+// archRemoveKprobe gives back the aggr's slot and detour.
+func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
+	if ap.detour.size != 0 {
+		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)
+		ap.detour = detour{}
+	}
+	e.freeInsnSlot(x, ap.slot.Peek())
+	ap.slot.Set(insnSlot{})
 }

@@ -33,9 +33,9 @@ func (e *Engine) renewJprobes() {
 // setjmpPreHandler is the pre_handler of a jprobe's kprobe: it keeps registers and stack
 // and goes to the entry. The CPU stays busy with the probe, and preemption off.
 // Context: a pre_handler's, the last one of its aggr.
-func (e *Engine) setjmpPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
+func (e *Engine) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
 	s := &e.jp.saved[x.CPU()]
-	s.k, s.regs = k, *regs
+	s.k, s.regs = p, *regs
 	s.n = e.do.JprobeStack(e, x, regs)
 	for i := range s.n {
 		v, _ := x.Memory().Load(x86.SP(regs)+arch.Addr(i), 1)
@@ -43,10 +43,10 @@ func (e *Engine) setjmpPreHandler(x kapi.Context, k *Kprobe, regs *arch.Regs) in
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
-	x.Emit(kpev.JprobeEnter, k.ID, regs.R[x86.RSP], 0)
+	x.Emit(kpev.JprobeEnter, p.ID, regs.R[x86.RSP], 0)
 	x.PreemptDisable()
 	regs.Flags &^= x86.IF
-	if regs.IP = k.jp.Entry; k.jp.Handler != nil {
+	if regs.IP = p.jp.Entry; p.jp.Handler != nil {
 		regs.IP = e.jp.entry
 	}
 	return 1

@@ -88,41 +88,41 @@ const (
 // (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
 // answered that when the aggr was prepared. Context: kprobe_mutex and
 // text_mutex held, as for prepareKprobe, and kprobe_mutex since then.
-func (e *Engine) prepareOptimizedKprobe(x kapi.Context, p *Aggr) {
+func (e *Engine) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 	if !e.s.Kernel.Optprobes {
 		return
 	}
-	f, ok := e.d.Symbols.Lookup(p.addr)
+	f, ok := e.d.Symbols.Lookup(ap.addr)
 	if !ok { // it has just gone (mutant check-unlocked)
 		return
 	}
 	code := e.recoverProbedInstruction(x, f)
-	if !p.verdict.Optimizable() {
+	if !ap.verdict.Optimizable() {
 		return
 	}
 	save, restore := e.optprobeTemplate()
-	d := detour{region: p.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
+	d := detour{region: ap.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok = false
 	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
 		return
 	}
 	buf := e.insn[:d.size]
-	if !e.archPrepareOptimizedKprobe(buf, &d, p) {
+	if !e.archPrepareOptimizedKprobe(buf, &d, ap) {
 		e.d.Exec.Free(x, d.addr, d.size, kpev.DetourMem)
 		return
 	}
 	e.d.Text.Fill(x, d.addr, buf)
-	copy(p.orig[:], code[p.addr-f.Addr:])
-	p.detour = d
+	copy(ap.orig[:], code[ap.addr-f.Addr:])
+	ap.detour = d
 }
 
 // archPrepareOptimizedKprobe fills buf. false: something is out of reach.
-func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, p *Aggr) bool {
+func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
 	save, restore := e.optprobeTemplate()
 	n := copy(buf, save)
 	n += copy(buf[n:], []byte{0x48, 0xbf})
-	binary.LittleEndian.PutUint64(buf[n:], p.id)
+	binary.LittleEndian.PutUint64(buf[n:], ap.id)
 	n += 8
 	call, ok := x86.CallRel32(d.addr+arch.Addr(n), e.callback)
 	if !ok {
@@ -130,17 +130,55 @@ func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, p *Aggr) bool
 	}
 	n += copy(buf[n:], call[:])
 	n += copy(buf[n:], restore)
-	if _, ok = e.looked.judge.Detour(buf[:n], &p.verdict, d.addr+arch.Addr(n)); !ok {
+	if _, ok = e.looked.judge.Detour(buf[:n], &ap.verdict, d.addr+arch.Addr(n)); !ok {
 		return false
 	}
 	n += d.region
-	back, ok := x86.JumpRel32(d.addr+arch.Addr(n), p.addr+arch.Addr(d.region))
+	back, ok := x86.JumpRel32(d.addr+arch.Addr(n), ap.addr+arch.Addr(d.region))
 	if !ok {
 		return false
 	}
-	_, ok = x86.JumpRel32(p.addr, d.addr)
+	_, ok = x86.JumpRel32(ap.addr, d.addr)
 	copy(buf[n:], back[:])
 	return ok
+}
+
+// archCheckOptimizedKprobe reports whether no other instruction of the region is
+// probed (spec 4.4). Context: kprobe_mutex held.
+func (e *Engine) archCheckOptimizedKprobe(ap *Aggr) bool {
+	for d := 1; d < ap.detour.region; d++ {
+		if q, ok := e.kprobeTable.Peek(ap.addr + arch.Addr(d)); ok && q.armed.Peek() {
+			return false
+		}
+	}
+	return true
+}
+
+// archUnoptimizeKprobe puts the breakpoint and the original tail back over the
+// jump. A CPU that meets the breakpoint meanwhile is ours: the aggr is still
+// marked optimized, so it goes to the detour's copy.
+//
+//	step 1: a breakpoint over the jump's first byte; sync
+//	step 2: the original tail;                       sync
+//
+// Context: text_mutex held.
+func (e *Engine) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
+	e.d.Text.Mutex().AssertHeld(x)
+	image := e.insn[:jumpSize]
+	copy(image, ap.orig[:])
+	copy(image[1:], e.do.CopiedInsn(ap))
+	image[0] = x86.Int3
+	if e.s.UnoptimizesByInt3() {
+		e.d.Text.Poke(x, ap.addr, image[:1])
+		e.d.Sync.Core(x, kpev.SyncUnopt1)
+
+		e.d.Text.Poke(x, ap.addr+1, image[1:])
+		e.d.Sync.Core(x, kpev.SyncUnopt2)
+	} else {
+		e.d.Patch.Patch(x, ap.addr, image, ap.detour.addr)
+	}
+	ap.jumped = false
+	x.Emit(kpev.Unoptimized, uint64(ap.addr), 0, 0)
 }
 
 // optimizedCallback is what a detour calls: rdi says which aggr, rsi points to
@@ -151,7 +189,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		e.d.Traps.Bug(x, "a detour calls for a point that there isn't")
 		return
 	}
-	p := e.aggrs[n]
+	ap := e.aggrs[n]
 	image := arch.Addr(cpu.R[x86.RSI])
 	x.Work(WorkDetour, 1)
 	on := false
@@ -160,20 +198,20 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		on = x.IRQ(false)
 	}
 	e.do.PreemptDisable(x)
-	switch b := e.kcb.This(x); {
-	case e.do.OptimizedDisabled(x, p):
+	switch kcb := e.kcb.This(x); {
+	case e.do.OptimizedDisabled(x, ap):
 	case e.do.KprobeRunning(e, x):
-		e.kprobesIncNmissedCount(x, p)
+		e.kprobesIncNmissedCount(x, ap)
 	default:
-		x86.LoadPtRegs(x.Memory(), image, &b.regs)
+		x86.LoadPtRegs(x.Memory(), image, &kcb.regs)
 		if e.s.SaveSS {
-			e.do.AdjustSP(&b.regs)
+			e.do.AdjustSP(&kcb.regs)
 		}
-		b.regs.IP = p.addr + 1
-		b.current, b.status = p, kprobeHitActive
-		e.do.AggrPreHandler(e, x, p, &b.regs, false)
-		b.current = nil
-		e.do.StoreRegs(x, p, cpu, &b.regs)
+		kcb.regs.IP = ap.addr + 1
+		kcb.current, kcb.status = ap, kprobeHitActive
+		e.do.AggrPreHandler(e, x, ap, &kcb.regs, false)
+		kcb.current = nil
+		e.do.StoreRegs(x, ap, cpu, &kcb.regs)
 	}
 	e.do.PreemptEnable(x)
 	if on {
@@ -188,4 +226,16 @@ func adjustSP(regs *arch.Regs) { regs.R[x86.RSP] += 8 }
 // ignored (4.10).
 func storeRegs(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
 	x86.StorePtGeneral(x.Memory(), arch.Addr(cpu.R[x86.RSI]), regs)
+}
+
+// setupDetourExecution sends a CPU that has met the breakpoint of an optimized aggr to the
+// detour's copy, after its call (spec 4.5). An aggr is optimized from when it is queued, so
+// that the CPU never comes back to the tail of a region that is being written. owes: a
+// post_handler is to run, which a detour doesn't do.
+func (e *Engine) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
+	if !ap.optimized.Load(x) || owes {
+		return false
+	}
+	regs.IP = ap.detour.copyAt()
+	return true
 }

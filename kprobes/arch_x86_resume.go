@@ -14,10 +14,10 @@ import (
 // emulate does what the instruction does, on the saved registers. A push goes
 // into the gap above the trap frame. One that faults, or that isa doesn't
 // execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
-func (e *Engine) emulate(x kapi.Context, p *Aggr, regs *arch.Regs) {
+func (e *Engine) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) {
 	x.Work(WorkEmulate, 1)
-	regs.IP = p.addr
-	p.insn.Exec(regs, x.Memory())
+	regs.IP = ap.addr
+	ap.insn.Exec(regs, x.Memory())
 }
 
 // Opcodes.
@@ -30,56 +30,56 @@ const (
 
 // resumeExecution puts right what a step by #DB has left (the kernel's resume_execution):
 // the trap flag, the flags that were pushed, a return address, and where to go on.
-func (e *Engine) resumeExecution(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs) {
-	if !p.loadsFlags() {
+func (e *Engine) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
+	if !ap.loadsFlags() {
 		regs.Flags &^= x86.TF
 	}
 	op, group := -1, 0
-	if p.insn != nil {
-		op = p.insn.Opcode()
-		group, _ = p.insn.Group()
+	if ap.insn != nil {
+		op = ap.insn.Opcode()
+		group, _ = ap.insn.Group()
 	}
 	switch {
 	case op == pushf:
-		e.do.FixPushedFlags(b, p, regs, x.Memory())
+		e.do.FixPushedFlags(kcb, ap, regs, x.Memory())
 	case op == call:
-		e.do.FixReturnAddress(b, p, regs, x.Memory())
+		e.do.FixReturnAddress(kcb, ap, regs, x.Memory())
 	case op == group5 && (group == 2 || group == 3):
-		e.do.FixReturnAddress(b, p, regs, x.Memory())
+		e.do.FixReturnAddress(kcb, ap, regs, x.Memory())
 		return // regs.IP is right
 	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb, op == 0xcf, op == group5 && (group == 4 || group == 5):
-		e.boostStepped(x, b, regs, false)
+		e.boostStepped(x, kcb, regs, false)
 		return // ret, lret, iret, jmp: it is, too
 	default:
-		e.boostStepped(x, b, regs, true)
+		e.boostStepped(x, kcb, regs, true)
 	}
-	regs.IP = p.addr + (regs.IP - b.copy)
+	regs.IP = ap.addr + (regs.IP - kcb.copy)
 }
 
 // loadsFlags reports whether the instruction loads TF with the other flags.
-func (p *Aggr) loadsFlags() bool {
-	return p.insn != nil && p.insn.WritesIF() && (p.insn.Flow() == arch.FlowTrapReturn || p.insn.Opcode() == popf)
+func (ap *Aggr) loadsFlags() bool {
+	return ap.insn != nil && ap.insn.WritesIF() && (ap.insn.Flow() == arch.FlowTrapReturn || ap.insn.Opcode() == popf)
 }
 
 // fixPushedFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func fixPushedFlags(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
+func fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	size := 8
-	if p.insn.Prefixes()&x86.PrefixOpSize != 0 {
+	if ap.insn.Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
 	}
 	sp := x86.SP(regs)
 	if v, ok := m.Load(sp, size); ok {
-		m.Store(sp, size, v&^(x86.TF|x86.IF)|b.old)
+		m.Store(sp, size, v&^(x86.TF|x86.IF)|kcb.oldFlags)
 	}
 }
 
 // fixReturnAddress makes the return address that a copied call has pushed that of the
 // original.
-func fixReturnAddress(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) {
+func fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	sp := x86.SP(regs)
 	if v, ok := m.Load(sp, 8); ok {
-		m.Store(sp, 8, uint64(p.addr)+(v-uint64(b.copy)))
+		m.Store(sp, 8, uint64(ap.addr)+(v-uint64(kcb.copy)))
 	}
 }
 
@@ -94,21 +94,21 @@ func fixReturnAddress(b *kprobeCtlblk, p *Aggr, regs *arch.Regs, m arch.Memory) 
 //
 // A fault that is not handled here is an ordinary one. Context: interrupts off.
 func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
-	b := e.kcb.This(x)
-	p := b.current
+	kcb := e.kcb.This(x)
+	ap := kcb.current
 	switch {
-	case p == nil:
+	case ap == nil:
 		return 0
-	case !b.stepping():
-		return e.handlerFault(x, b, p, regs, trapnr)
-	case regs.IP != b.copy: // of an NMI's handler, on top of the step
+	case !kcb.stepping():
+		return e.handlerFault(x, kcb, ap, regs, trapnr)
+	case regs.IP != kcb.copy: // of an NMI's handler, on top of the step
 		return 0
 	}
-	e.do.RewindIP(p, regs)
+	e.do.RewindIP(ap, regs)
 	e.do.ClearTF(regs)
-	regs.Flags |= b.old
-	handled := e.s.FaultHandlers && b.status == kprobeHitSS && e.stepFault(x, b, p, regs, trapnr)
-	b.restorePreviousKprobe()
+	regs.Flags |= kcb.oldFlags
+	handled := e.s.FaultHandlers && kcb.status == kprobeHitSS && e.stepFault(x, kcb, ap, regs, trapnr)
+	kcb.restorePreviousKprobe()
 	if handled {
 		return kpev.OwnerKprobe
 	}
@@ -117,15 +117,15 @@ func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int)
 
 // handlerFault is a fault in what a pre_handler or a post_handler does, or under
 // an NMI on top of it. The kernel counts it in nmissed, of all probes of the aggr.
-func (e *Engine) handlerFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, trapnr int) uint64 {
-	k := b.child
-	if !e.s.FaultHandlers || k == nil {
+func (e *Engine) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) uint64 {
+	p := kcb.child
+	if !e.s.FaultHandlers || p == nil {
 		return 0
 	}
-	for _, one := range p.probes.Load(x).probes {
-		kapi.Add(&one.missed, x, 1)
+	for _, one := range ap.probes.Load(x).probes {
+		kapi.Add(&one.nmissed, x, 1)
 	}
-	if e.asksFault(k) && k.Fault(x, k, regs, trapnr) != 0 {
+	if e.asksFault(p) && p.Fault(x, p, regs, trapnr) != 0 {
 		return kpev.OwnerKprobe
 	}
 	return 0
@@ -133,21 +133,21 @@ func (e *Engine) handlerFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *ar
 
 // stepFault asks the probes of an aggr about a fault of the copy, until one has
 // handled it.
-func (e *Engine) stepFault(x kapi.Context, b *kprobeCtlblk, p *Aggr, regs *arch.Regs, trapnr int) bool {
-	b.status = kprobeHitActive // what they hit is missed
+func (e *Engine) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
+	kcb.status = kprobeHitActive // what they hit is missed
 	handled := false
-	for _, k := range p.probes.Load(x).probes {
-		if handled || !e.asksFault(k) || k.disabled.Load(x) {
+	for _, p := range ap.probes.Load(x).probes {
+		if handled || !e.asksFault(p) || p.disabled.Load(x) {
 			continue
 		}
 		x.Work(kapi.WorkHandler, 1)
-		b.child = k
-		handled = k.Fault(x, k, regs, trapnr) != 0
-		b.child = nil
+		kcb.child = p
+		handled = p.Fault(x, p, regs, trapnr) != 0
+		kcb.child = nil
 	}
-	b.status = kprobeHitSS
+	kcb.status = kprobeHitSS
 	return handled
 }
 
 // asksFault reports whether a probe has a fault handler to ask.
-func (e *Engine) asksFault(k *Kprobe) bool { return k.Fault != nil }
+func (e *Engine) asksFault(p *Kprobe) bool { return p.Fault != nil }

@@ -31,7 +31,7 @@ var (
 // newReturns makes what Renew keeps.
 func (e *Engine) newReturns() {
 	t := &e.ret
-	t.onTramp, t.onEntry, t.onNop = e.rethookTrampolineCallback, func(x kapi.Context, k *Kprobe, regs *arch.Regs) int { return e.do.PreHandlerKretprobe(e, x, k, regs) }, e.trampolineProbeHandler
+	t.onTramp, t.onEntry, t.onNop = e.rethookTrampolineCallback, func(x kapi.Context, p *Kprobe, regs *arch.Regs) int { return e.do.PreHandlerKretprobe(e, x, p, regs) }, e.trampolineProbeHandler
 	t.onExit, t.onUnwind = e.kprobeFlushTask, e.rethookFindRetAddr
 	e.newJprobes()
 }
@@ -133,17 +133,17 @@ func (e *Engine) readyReturns(x kapi.Context) {
 // the text already, and its nop is never executed.
 func (e *Engine) archInitKprobes(x kapi.Context) {
 	t := &e.ret
-	k, p, c := &t.nop, e.do.TrampolineAggr(e), e.newList()
-	*k = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: p}
-	k.missed.Init(e.d.Cells, 0)
-	k.disabled.Init(e.d.Cells, false)
-	p.verdict.Len, p.orig[0] = 1, 0x90
-	p.slot.Init(e.d.Cells, insnSlot{})
-	p.armed.Init(e.d.Cells, true)
-	p.optimized.Init(e.d.Cells, false)
-	c.probes = append(c.probes, k)
-	p.probes.Init(e.d.Cells, c)
-	e.table.Put(x, p.addr, p)
+	p, ap, c := &t.nop, e.do.TrampolineAggr(e), e.newList()
+	*p = Kprobe{Addr: t.trampoline, Pre: t.onNop, aggr: ap}
+	p.nmissed.Init(e.d.Cells, 0)
+	p.disabled.Init(e.d.Cells, false)
+	ap.verdict.Len, ap.orig[0] = 1, 0x90
+	ap.slot.Init(e.d.Cells, insnSlot{})
+	ap.armed.Init(e.d.Cells, true)
+	ap.optimized.Init(e.d.Cells, false)
+	c.probes = append(c.probes, p)
+	ap.probes.Init(e.d.Cells, c)
+	e.kprobeTable.Put(x, ap.addr, ap)
 }
 
 // trampolineAggr is the place of the trampoline's probe, beside those of the engine.

@@ -249,7 +249,7 @@ var behaviours = slices.Concat([]behaviour{
 	{says: "register_kprobes num=0", k61: "-22", asks: func(y *asker) string { return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, nil))) }},
 	{says: "register_kprobes same struct twice, in table", k61: "-22 0", asks: func(y *asker) string {
 		k := y.hot(nil)
-		return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, []*Kprobe{k, k})), y.b.e.table.Len())
+		return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, []*Kprobe{k, k})), y.b.e.kprobeTable.Len())
 	}},
 	{says: "reg with flags=0xff", k61: "0 flags now=12", asks: func(y *asker) string {
 		k := y.hot(nil)
@@ -442,7 +442,7 @@ func TestBehaviour(t *testing.T) {
 					}
 					require.Equal(t, want, q.asks(y))
 					b.e.WaitOptimizer(x)
-					require.Zero(t, b.e.table.Len())
+					require.Zero(t, b.e.kprobeTable.Len())
 				}).pass(t)
 			})
 		}

@@ -10,39 +10,39 @@ import (
 // CellName says what a cell of the engine's is, for people; "" if it isn't one.
 func (e *Engine) CellName(id kapi.CellID) string {
 	switch id {
-	case e.table.ID():
+	case e.kprobeTable.ID():
 		return "the table of probes"
-	case e.optimizing.ID():
+	case e.optimizingList.ID():
 		return "the optimizing list"
-	case e.unoptimizing.ID():
+	case e.unoptimizingList.ID():
 		return "the unoptimizing list"
-	case e.freeing.ID():
+	case e.freeingList.ID():
 		return "the freeing list"
 	}
 	if name := e.retCellName(id); name != "" {
 		return name
 	}
-	for _, p := range e.aggrs {
+	for _, ap := range e.aggrs {
 		what := ""
 		switch id {
-		case p.probes.ID():
+		case ap.probes.ID():
 			what = "the probes at %#x"
-		case p.armed.ID():
+		case ap.armed.ID():
 			what = "whether %#x is armed"
-		case p.optimized.ID():
+		case ap.optimized.ID():
 			what = "whether %#x is optimized"
-		case p.slot.ID():
+		case ap.slot.ID():
 			what = "the copy of %#x"
 		}
 		if what != "" {
-			return fmt.Sprintf(what, uint64(p.addr))
+			return fmt.Sprintf(what, uint64(ap.addr))
 		}
-		c := p.probes.Peek()
+		c := ap.probes.Peek()
 		if c == nil { // it is being registered
 			continue
 		}
-		for _, k := range c.probes {
-			if name := k.cellName(id); name != "" {
+		for _, p := range c.probes {
+			if name := p.cellName(id); name != "" {
 				return name
 			}
 		}
@@ -51,12 +51,12 @@ func (e *Engine) CellName(id kapi.CellID) string {
 }
 
 // cellName is CellName of one probe, while it is registered.
-func (k *Kprobe) cellName(id kapi.CellID) string {
+func (p *Kprobe) cellName(id kapi.CellID) string {
 	switch id {
-	case k.missed.ID():
-		return fmt.Sprintf("the misses of probe %d", k.ID)
-	case k.disabled.ID():
-		return fmt.Sprintf("whether probe %d is disabled", k.ID)
+	case p.nmissed.ID():
+		return fmt.Sprintf("the misses of probe %d", p.ID)
+	case p.disabled.ID():
+		return fmt.Sprintf("whether probe %d is disabled", p.ID)
 	}
 	return ""
 }
@@ -72,10 +72,10 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 	if t.ready.ID() == id {
 		return "whether there were return probes"
 	}
-	if p := &t.nopAggr; t.ready.Peek() && e.s.Return == era.ReturnGlobal {
+	if ap := &t.nopAggr; t.ready.Peek() && e.s.Return == era.ReturnGlobal {
 		switch id {
-		case p.probes.ID(), p.armed.ID(), p.optimized.ID(), p.slot.ID(), t.nop.missed.ID(), t.nop.disabled.ID():
-			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.missed.ID())
+		case ap.probes.ID(), ap.armed.ID(), ap.optimized.ID(), ap.slot.ID(), t.nop.nmissed.ID(), t.nop.disabled.ID():
+			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.nmissed.ID())
 		}
 	}
 	for i := range t.calls {
@@ -83,11 +83,11 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 			return fmt.Sprintf("the calls in flight of task %d", i)
 		}
 	}
-	for _, h := range t.holders[:t.nHolders] {
-		if what := h.cellName(id); what != "" {
-			return fmt.Sprintf(what+" (memory %d)", h.probe, h.id)
+	for _, rph := range t.holders[:t.nHolders] {
+		if what := rph.cellName(id); what != "" {
+			return fmt.Sprintf(what+" (memory %d)", rph.probe, rph.id)
 		}
-		for _, ri := range h.all {
+		for _, ri := range rph.all {
 			switch id {
 			case ri.next.ID():
 				return fmt.Sprintf("what follows instance %d", ri.ID)
@@ -100,18 +100,18 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 }
 
 // cellName is CellName of one holder: a format of its return probe.
-func (h *holder) cellName(id kapi.CellID) string {
-	for i := range h.rings {
-		r := &h.rings[i]
+func (rph *holder) cellName(id kapi.CellID) string {
+	for i := range rph.rings {
+		slot := &rph.rings[i]
 		what := ""
 		switch id {
-		case r.Head.ID():
+		case slot.Head.ID():
 			what = "head"
-		case r.tail.ID():
+		case slot.tail.ID():
 			what = "tail"
-		case r.Last.ID():
+		case slot.Last.ID():
 			what = "last"
-		case r.cell.ID():
+		case slot.cell.ID():
 			what = "places"
 		}
 		if what != "" {
@@ -119,15 +119,15 @@ func (h *holder) cellName(id kapi.CellID) string {
 		}
 	}
 	switch id {
-	case h.live.ID():
+	case rph.live.ID():
 		return "whether return probe %d is live"
-	case h.refs.ID():
+	case rph.refs.ID():
 		return "the references to what instances of return probe %d belong to"
-	case h.head.ID(), h.free.ID():
+	case rph.head.ID(), rph.free.ID():
 		return "the free instances of return probe %d"
-	case h.used.ID():
+	case rph.used.ID():
 		return "the instances of return probe %d that are in use"
-	case h.rp.missed.ID():
+	case rph.rp.nmissed.ID():
 		return "the misses of return probe %d"
 	}
 	return ""

@@ -17,11 +17,11 @@ import (
 // written is what the shell's echo writes, its newline included.
 
 // probeType is the type of a probe: k, r of a return probe, j of a jprobe.
-func probeType(k *Kprobe) byte {
+func probeType(p *Kprobe) byte {
 	switch {
-	case k.ret != nil:
+	case p.ret != nil:
 		return 'r'
-	case k.jp != nil:
+	case p.jp != nil:
 		return 'j'
 	}
 	return 'k'
@@ -39,8 +39,8 @@ func (e *Engine) chainOf(addr arch.Addr) uint64 {
 func (e *Engine) List(buf []byte) []byte {
 	var listed []*Aggr
 	for i := len(e.aggrs) - 1; i >= 0; i-- {
-		if p := e.aggrs[i]; !p.freed && !p.Unused() {
-			listed = append(listed, p)
+		if ap := e.aggrs[i]; !ap.freed && !ap.Unused() {
+			listed = append(listed, ap)
 		}
 	}
 	if e.s.Return == era.ReturnGlobal { // the probe on the trampoline is there from boot
@@ -48,39 +48,39 @@ func (e *Engine) List(buf []byte) []byte {
 		boot.probes.Set(&probeList{probes: []*Kprobe{{}}})
 		listed = append(listed, boot)
 	}
-	slices.SortStableFunc(listed, func(p, q *Aggr) int { return cmp.Compare(e.chainOf(p.addr), e.chainOf(q.addr)) })
-	for _, p := range listed {
-		buf = e.do.ShowKprobes(e, buf, p)
+	slices.SortStableFunc(listed, func(ap, q *Aggr) int { return cmp.Compare(e.chainOf(ap.addr), e.chainOf(q.addr)) })
+	for _, ap := range listed {
+		buf = e.do.ShowKprobes(e, buf, ap)
 	}
 	return buf
 }
 
 // showKprobes appends the lines of the probes of an address.
-func (e *Engine) showKprobes(buf []byte, p *Aggr) []byte {
-	for _, k := range p.List() {
-		buf = e.ReportProbe(buf, p, k)
+func (e *Engine) showKprobes(buf []byte, ap *Aggr) []byte {
+	for _, p := range ap.List() {
+		buf = e.ReportProbe(buf, ap, p)
 	}
 	return buf
 }
 
 // ReportProbe appends the line of one probe.
-func (e *Engine) ReportProbe(buf []byte, p *Aggr, k *Kprobe) []byte {
-	buf = fmt.Appendf(buf, "%016x  %c  ", p.addr, e.do.ProbeType(k))
-	f, known := e.d.Symbols.Lookup(p.addr)
+func (e *Engine) ReportProbe(buf []byte, ap *Aggr, p *Kprobe) []byte {
+	buf = fmt.Appendf(buf, "%016x  %c  ", ap.addr, e.do.ProbeType(p))
+	f, known := e.d.Symbols.Lookup(ap.addr)
 	switch {
 	case known:
 		module := cmp.Or(e.do.ListedModule(f.Module), " ")
-		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, p.addr-f.Addr, module)
+		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, ap.addr-f.Addr, module)
 	case e.s.Files == era.FilesFirst || e.s.Files == era.FilesPlain:
-		buf = fmt.Appendf(buf, "%016x", p.addr)
+		buf = fmt.Appendf(buf, "%016x", ap.addr)
 	default:
-		buf = fmt.Appendf(buf, "%#x", p.addr)
+		buf = fmt.Appendf(buf, "%#x", ap.addr)
 	}
 	if e.s.Files == era.FilesFirst {
 		return append(buf, '\n')
 	}
 	buf = append(buf, ' ')
-	flags := e.do.ListedFlags(e, p, k)
+	flags := e.do.ListedFlags(e, ap, p)
 	for _, t := range [...]struct {
 		shown bool
 		tag   string
@@ -118,7 +118,7 @@ func (e *Engine) Blacklist(buf []byte) []byte {
 func (e *Engine) HasOptimization() bool { return e.s.Kernel.Optprobes }
 
 // ReadOptimization returns what the sysctl reads as.
-func (e *Engine) ReadOptimization() string { return digit(e.allowed) }
+func (e *Engine) ReadOptimization() string { return digit(e.kprobesAllowOptimization) }
 
 // WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in
 // decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
@@ -175,7 +175,7 @@ func nibble(c byte) uint64 {
 func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
 
 // ReadEnabled returns what kprobes/enabled reads as.
-func (e *Engine) ReadEnabled() string { return digit(!e.disarmed) }
+func (e *Engine) ReadEnabled() string { return digit(!e.kprobesAllDisarmed) }
 
 // WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
 // or ignored (2.6), and changes nothing. Context: as SetArmed.

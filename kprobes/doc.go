@@ -7,7 +7,7 @@
 // others to judge.
 //
 // Its rule: what two CPUs share is a cell; a step of a protocol is a line.
-// e.do.ArmKprobe(e, x, p) calls armKprobe by way of steps.go, so that kprobes/mutants
+// e.do.ArmKprobe(e, x, ap) calls armKprobe by way of steps.go, so that kprobes/mutants
 // can replace it; the bodies have no switch. To follow a call, look it up in `linux`
 // (steps.go).
 //
@@ -24,12 +24,12 @@
 // Lookup, arm, disarm and unregister touch only addresses within one region. They never
 // scan all probes: 100,000 are no slower than ten.
 //
-// Lock order: kprobe_sysctl_mutex, kprobe_mutex, cpu_hotplug_lock, module_mutex,
-// text_mutex. The era decides which of the last three the optimizer holds while it
+// Lock order: kprobe_sysctl_mutex, kprobe_mutex, jump_label_mutex, cpu_hotplug_lock,
+// module_mutex, text_mutex. The era decides which of the last three the optimizer holds while it
 // waits (locks.go).
 //
 // The optimizer may wait for grace periods, or look at all stacks while the machine
-// is stopped (spec 4.11). It then looks for more than the documents say: a task in
+// is stopped (spec 4.11). It then also looks for a task in
 // the detour of an aggr that has lost its jump returns to the address after that
 // aggr's region, which may be inside the region of another (spansOf).
 //
@@ -96,10 +96,12 @@
 //
 // Functions have the kernel's names in Go's spelling: the kernel's function may have
 // another name in other releases; the last column is the first release that has it, as
-// far as it was studied. What isn't here is the engine's own, or a step: steps.go.
+// far as its sources were read. What isn't here is the engine's own, or a step: steps.go.
 // get_kprobe is a look-up in the table, kprobe_queued asks whether an aggr is on a list,
 // optprobe_queued_unopt whether that list is unoptimizing. Each address has an aggr, so
-// kprobe_aggrprobe has no counterpart; can_optimize is in kprobes/rules.
+// kprobe_aggrprobe has no counterpart; can_optimize is in kprobes/rules. The kernel's op, and
+// what get_kprobe returns, is an Aggr, ap; each probe on its list is a Kprobe, p. text_poke_bp
+// is the patcher's (kapi), which the kernel below gives the engine.
 //
 //	kprobeAddr                 kprobe_addr, _kprobe_addr                            2.6.27
 //	archAdjustKprobeAddr       arch_adjust_kprobe_addr                              5.18
@@ -131,7 +133,7 @@
 //	optimizeKprobe             optimize_kprobe                                      2.6.34
 //	archCheckOptimizedKprobe   arch_check_optimized_kprobe                          2.6.34
 //	unoptimizeKprobe           unoptimize_kprobe                                    2.6.34
-//	doUnoptimizeKprobe         force_unoptimize_kprobe, for both its callers        2.6.38
+//	forceUnoptimizeKprobe      force_unoptimize_kprobe; also for the optimizer      2.6.38
 //	archUnoptimizeKprobe       arch_unoptimize_kprobe                               2.6.34
 //	kickKprobeOptimizer        kick_kprobe_optimizer                                2.6.38
 //	kprobeOptimizer            kprobe_optimizer                                     2.6.34
@@ -153,6 +155,7 @@
 //	kprobeHit                  kprobe_int3_handler, a hit of its own                3.16
 //	reenterKprobe              reenter_kprobe                                       2.6.25
 //	setupSinglestep            setup_singlestep, save_previous_kprobe               2.6.25
+//	setupDetourExecution       setup_detour_execution                               2.6.34
 //	prepareSinglestep          prepare_singlestep                                   2.6.9
 //	kprobePostProcess          kprobe_post_process, resume_singlestep               5.13
 //	resumeExecution            resume_execution                                     2.6.9
@@ -183,7 +186,7 @@
 //	objpoolPush                objpool_push                                         6.7
 //	objpoolPop                 objpool_pop                                          6.7
 //	freelistAdd                freelist_add                                         5.11
-//	freelistGet                freelist_try_get                                     5.11
+//	freelistTryGet             freelist_try_get                                     5.11
 //	setjmpPreHandler           setjmp_pre_handler                                   2.6.9 to 4.18
 //	longjmpBreakHandler        longjmp_break_handler                                2.6.9 to 4.18
 //	armKprobeFtrace            arm_kprobe_ftrace                                    3.6

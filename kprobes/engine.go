@@ -25,27 +25,27 @@ type Settings struct {
 
 // An Engine is the kprobes of one machine, for one run.
 type Engine struct {
-	d     Deps              `state:"boot"` // set at New
-	do    *Steps            `state:"boot"` // set at New
-	s     Settings          `state:"boot"` // set at New
-	mutex kapi.Mutex        `state:"boot"` // set at New
-	table kapi.Table[*Aggr] // read by the trap handlers under RCU
-	kcb   kapi.PerCPU[kprobeCtlblk]
+	d           Deps              `state:"boot"` // set at New
+	do          *Steps            `state:"boot"` // set at New
+	s           Settings          `state:"boot"` // set at New
+	kprobeMutex kapi.Mutex        `state:"boot"` // set at New
+	kprobeTable kapi.Table[*Aggr] // read by the trap handlers under RCU
+	kcb         kapi.PerCPU[kprobeCtlblk]
 
-	code              []byte          `state:"skip: the routine that has recovered it has read the text"` // owned by kprobe_mutex: what recoverProbedInstruction returns
-	insn              [maxDetour]byte // owned by text_mutex: what is about to be written
-	aggrs             []*Aggr         // owned by kprobe_mutex: every aggr of the run, by id-1
-	optimizing        kapi.List[*Aggr]
-	unoptimizing      kapi.List[*Aggr]
-	freeing           kapi.List[*Aggr]
-	work              kapi.DelayedWork `state:"boot"` // set at New
-	callback          arch.Addr        // set at New: what detours call
-	sysctl            kapi.Mutex       `state:"boot"` // set at New: one writer of the sysctl at a time
-	allowed           bool             // owned by kprobe_mutex: the sysctl, true until it is written
-	disarmed          bool             // owned by kprobe_mutex: the file enabled says 0
-	held              bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
-	kprobeFtraceOps   client           // owned by kprobe_mutex: of ftrace, for aggrs without a post_handler
-	kprobeIpmodifyOps client           // owned by kprobe_mutex: and for those with one
+	code                     []byte          `state:"skip: the routine that has recovered it has read the text"` // owned by kprobe_mutex: what recoverProbedInstruction returns
+	insn                     [maxDetour]byte // owned by text_mutex: what is about to be written
+	aggrs                    []*Aggr         // owned by kprobe_mutex: every aggr of the run, by id-1
+	optimizingList           kapi.List[*Aggr]
+	unoptimizingList         kapi.List[*Aggr]
+	freeingList              kapi.List[*Aggr]
+	optimizingWork           kapi.DelayedWork `state:"boot"` // set at New
+	callback                 arch.Addr        // set at New: what detours call
+	kprobeSysctlMutex        kapi.Mutex       `state:"boot"` // set at New: one writer of the sysctl at a time
+	kprobesAllowOptimization bool             // owned by kprobe_mutex: the sysctl, true until it is written
+	kprobesAllDisarmed       bool             // owned by kprobe_mutex: the file enabled says 0
+	held                     bool             // owned by kprobe_mutex: the module of what is being registered is held, or was found
+	kprobeFtraceOps          client           // owned by kprobe_mutex: of ftrace, for aggrs without a post_handler
+	kprobeIpmodifyOps        client           // owned by kprobe_mutex: and for those with one
 
 	ret retState
 	jp  jprobeState
@@ -103,19 +103,19 @@ func New(d Deps, s Settings) *Engine {
 func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
 		d: d, do: cmp.Or(s.Steps, &linux), s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
-		table: e.table, kcb: e.kcb, optimizing: e.optimizing, unoptimizing: e.unoptimizing, freeing: e.freeing, // Init empties them
+		kprobeTable: e.kprobeTable, kcb: e.kcb, optimizingList: e.optimizingList, unoptimizingList: e.unoptimizingList, freeingList: e.freeingList, // Init empties them
 	}
 	e.lists = 0
-	e.mutex = d.Locks.NewMutex("kprobe_mutex")
+	e.kprobeMutex = d.Locks.NewMutex("kprobe_mutex")
 	e.kcb.Init(d.CPUs)
-	e.table.Init(d.Cells, golden(s.Kernel.Edition))
-	e.optimizing.Init(d.Cells)
-	e.unoptimizing.Init(d.Cells)
-	e.freeing.Init(d.Cells)
-	e.work = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
+	e.kprobeTable.Init(d.Cells, golden(s.Kernel.Edition))
+	e.optimizingList.Init(d.Cells)
+	e.unoptimizingList.Init(d.Cells)
+	e.freeingList.Init(d.Cells)
+	e.optimizingWork = d.Work.NewDelayedWork("kprobe_optimizer", e.onWork)
 	e.callback = d.Bind.Bind("optimized_callback", e.onCall)
 	e.renewReturns()
-	e.sysctl = d.Locks.NewMutex("kprobe_sysctl_mutex")
+	e.kprobeSysctlMutex = d.Locks.NewMutex("kprobe_sysctl_mutex")
 	e.do.InitKprobes(e)
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)
@@ -143,16 +143,16 @@ func (e *Engine) newAggr(addr arch.Addr) *Aggr {
 	if n == len(e.aggrPlaces) {
 		e.aggrPlaces = append(e.aggrPlaces, new(Aggr))
 	}
-	p := e.aggrPlaces[n]
-	*p = Aggr{id: uint64(n + 1), addr: addr}
-	return p
+	ap := e.aggrPlaces[n]
+	*ap = Aggr{id: uint64(n + 1), addr: addr}
+	return ap
 }
 
 // AddAggr makes an aggr of an address that is none. Context: kprobe_mutex held.
 func (e *Engine) AddAggr(addr arch.Addr) *Aggr {
-	p := e.newAggr(addr)
-	e.aggrs = append(e.aggrs, p)
-	return p
+	ap := e.newAggr(addr)
+	e.aggrs = append(e.aggrs, ap)
+	return ap
 }
 
 // newList returns an empty list. Context: kprobe_mutex held.
@@ -168,18 +168,18 @@ func (e *Engine) newList() *probeList {
 
 // Settled reports whether the optimizer has nothing left to do.
 func (e *Engine) Settled() bool {
-	return len(e.optimizing.Peek())+len(e.unoptimizing.Peek())+len(e.freeing.Peek()) == 0
+	return len(e.optimizingList.Peek())+len(e.unoptimizingList.Peek())+len(e.freeingList.Peek()) == 0
 }
 
 // Unoptimizing reports whether an aggr is queued to lose its jump. Context:
 // kprobe_mutex held.
-func (e *Engine) Unoptimizing(p *Aggr) bool { return p.list == &e.unoptimizing }
+func (e *Engine) Unoptimizing(ap *Aggr) bool { return ap.list == &e.unoptimizingList }
 
 // Mutex is kprobe_mutex.
-func (e *Engine) Mutex() kapi.Mutex { return e.mutex }
+func (e *Engine) Mutex() kapi.Mutex { return e.kprobeMutex }
 
 // Disarmed reports whether the file enabled says 0. Context: kprobe_mutex held.
-func (e *Engine) Disarmed() bool { return e.disarmed }
+func (e *Engine) Disarmed() bool { return e.kprobesAllDisarmed }
 
 // Trampoline is where the text begins that return addresses are replaced with.
 func (e *Engine) Trampoline() arch.Addr { return e.ret.trampoline }
@@ -192,8 +192,8 @@ func (e *Engine) Points() int { return len(e.aggrs) }
 // be, so that what stands there is another's. Context: kprobe_mutex held, or nothing
 // running.
 func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
-	p := e.aggrs[i]
-	if p.freed || p.list == nil && p.Unused() && !p.armed.Peek() {
+	ap := e.aggrs[i]
+	if ap.freed || ap.list == nil && ap.Unused() && !ap.armed.Peek() {
 		return 0, 0, 0, false
 	}
 	flag := func(bit uint64, on bool) {
@@ -201,16 +201,16 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 			bits |= bit
 		}
 	}
-	flag(kpev.StateArmed, p.armed.Peek())
-	flag(kpev.StateJumped, p.jumped)
-	flag(kpev.StateOptimized, p.optimized.Peek())
-	flag(kpev.StateOptimizing, p.list == &e.optimizing)
-	flag(kpev.StateUnoptimizing, p.list == &e.unoptimizing)
-	flag(kpev.StateFreeing, p.list == &e.freeing)
-	flag(kpev.StateGone, p.gone)
-	flag(kpev.StateFtrace, p.verdict.Ftrace)
-	return uint64(p.addr), bits, uint64(p.detour.addr), true
+	flag(kpev.StateArmed, ap.armed.Peek())
+	flag(kpev.StateJumped, ap.jumped)
+	flag(kpev.StateOptimized, ap.optimized.Peek())
+	flag(kpev.StateOptimizing, ap.list == &e.optimizingList)
+	flag(kpev.StateUnoptimizing, ap.list == &e.unoptimizingList)
+	flag(kpev.StateFreeing, ap.list == &e.freeingList)
+	flag(kpev.StateGone, ap.gone)
+	flag(kpev.StateFtrace, ap.verdict.Ftrace)
+	return uint64(ap.addr), bits, uint64(ap.detour.addr), true
 }
 
 // Registered reports whether a probe is registered. Context: as StateOf.
-func (k *Kprobe) Registered() bool { return k.aggr != nil }
+func (p *Kprobe) Registered() bool { return p.aggr != nil }

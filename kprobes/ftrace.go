@@ -24,8 +24,8 @@ func (e *Engine) initFtraceOps() {
 }
 
 // clientFor returns the client that an aggr is armed with.
-func (e *Engine) clientFor(p *Aggr) *client {
-	if p.post() || e.s.FtraceClaims {
+func (e *Engine) clientFor(ap *Aggr) *client {
+	if ap.post() || e.s.FtraceClaims {
 		return &e.kprobeIpmodifyOps
 	}
 	return &e.kprobeFtraceOps
@@ -35,20 +35,20 @@ func (e *Engine) clientFor(p *Aggr) *client {
 // a site in its filter would be called from all, so that the filter comes first,
 // and goes last. It returns EBUSY if another client of ftrace changes the path there.
 // Context: kprobe_mutex held.
-func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
-	c := e.clientFor(p)
-	if errno := c.ops.Filter(x, p.addr, true); errno != 0 {
+func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
+	c := e.clientFor(ap)
+	if errno := c.ops.Filter(x, ap.addr, true); errno != 0 {
 		return Errno(errno)
 	}
 	if c.armed == 0 {
 		if errno := c.ops.Register(x); errno != 0 {
-			c.ops.Filter(x, p.addr, false)
+			c.ops.Filter(x, ap.addr, false)
 			return Errno(errno)
 		}
 	}
 	c.armed++
-	p.client = c
-	p.armed.Store(x, true)
+	ap.client = c
+	ap.armed.Store(x, true)
 	return nil
 }
 
@@ -58,18 +58,18 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, p *Aggr) error {
 // post_handler has joined meanwhile the site isn't disarmed, and the probe that is
 // unregistered stays in the table (mutant ftrace-by-post). Context: kprobe_mutex
 // held.
-func (e *Engine) disarmKprobeFtrace(x kapi.Context, p *Aggr) {
+func (e *Engine) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 	c := &e.kprobeFtraceOps
-	if e.do.ArmedIPModify(e, p) {
+	if e.do.ArmedIPModify(e, ap) {
 		c = &e.kprobeIpmodifyOps
 	}
 	if c.armed == 1 {
 		c.ops.Unregister(x)
 	}
 	c.armed--
-	c.ops.Filter(x, p.addr, false)
-	p.client = nil
-	p.armed.Store(x, false)
+	c.ops.Filter(x, ap.addr, false)
+	ap.client = nil
+	ap.armed.Store(x, false)
 }
 
 // kprobeFtraceHandler is called by ftrace from an aggr's site: the handlers see what they
@@ -91,22 +91,22 @@ func (e *Engine) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Re
 // callFtraceHandlers runs the handlers of an aggr's site.
 func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	x.Work(WorkLookup, 1)
-	p, ok := e.table.Get(x, ip)
-	if !ok || !p.runs(x) {
+	ap, ok := e.kprobeTable.Get(x, ip)
+	if !ok || !ap.runs(x) {
 		return
 	}
-	b := e.kcb.This(x)
-	if b.current != nil {
-		e.kprobesIncNmissedCount(x, p)
+	kcb := e.kcb.This(x)
+	if kcb.current != nil {
+		e.kprobesIncNmissedCount(x, ap)
 		return
 	}
 	behind := regs.IP
-	b.current, b.status = p, kprobeHitActive
+	kcb.current, kcb.status = ap, kprobeHitActive
 	regs.IP = ip + 1
-	if !e.do.AggrPreHandler(e, x, p, regs, true) {
+	if !e.do.AggrPreHandler(e, x, ap, regs, true) {
 		regs.IP = behind
-		e.do.AggrPostHandler(e, x, p, regs)
+		e.do.AggrPostHandler(e, x, ap, regs)
 		regs.IP = behind
 	}
-	b.current = nil
+	kcb.current = nil
 }

@@ -187,7 +187,7 @@ func TestMissed(t *testing.T) {
 				require.Equal(t, uint64(10), x.Call(victim.at))
 				require.Equal(t, []int{i + 1, i + 1, 0}, []int{inner.Missed(), deep.Missed(), outer.Missed()})
 				require.Nil(t, b.e.kcb.This(x).current)
-				require.Equal(t, busy{}, b.e.kcb.This(x).outer)
+				require.Equal(t, busy{}, b.e.kcb.This(x).prevKprobe)
 				b.e.WaitOptimizer(x) // the second time around outer is optimized
 			}
 			for _, k := range []*Kprobe{outer, inner, deep} {

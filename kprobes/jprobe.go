@@ -52,9 +52,9 @@ func (e *Engine) RegisterJ(x kapi.Context, j *Jprobe) error {
 	if !e.s.Jprobes {
 		return EOPNOTSUPP
 	}
-	e.mutex.Lock(x)
+	e.kprobeMutex.Lock(x)
 	err := e.registerJ(x, j)
-	e.mutex.Unlock(x)
+	e.kprobeMutex.Unlock(x)
 	return err
 }
 
@@ -65,9 +65,9 @@ func (e *Engine) registerJ(x kapi.Context, j *Jprobe) error {
 	if err := e.kprobeOnFuncEntry(x, &j.Kprobe); err != nil {
 		return err
 	}
-	k := &j.Kprobe
-	k.Pre, k.Post, k.jp = e.jp.onPre, nil, j
-	return e.registerKprobe(x, k)
+	p := &j.Kprobe
+	p.Pre, p.Post, p.jp = e.jp.onPre, nil, j
+	return e.registerKprobe(x, p)
 }
 
 // UnregisterJ takes a jprobe away: when it returns its entry isn't running and
@@ -75,9 +75,9 @@ func (e *Engine) registerJ(x kapi.Context, j *Jprobe) error {
 func (e *Engine) UnregisterJ(x kapi.Context, j *Jprobe) error { return e.Unregister(x, &j.Kprobe) }
 
 // hasJprobe reports whether one of the aggr's probes is a jprobe's.
-func (p *Aggr) hasJprobe() bool {
-	for _, k := range p.probes.Peek().probes {
-		if k.jp != nil {
+func (ap *Aggr) hasJprobe() bool {
+	for _, p := range ap.probes.Peek().probes {
+		if p.jp != nil {
 			return true
 		}
 	}

@@ -13,15 +13,15 @@ import (
 // A PreHandler runs before the probed instruction, with regs.IP the probe's
 // address + 1 (spec 1.2). If it has set regs.IP for good it returns non-zero
 // (1.6). Context: preemption off; it may not sleep (1.10).
-type PreHandler func(x kapi.Context, k *Kprobe, regs *arch.Regs) int
+type PreHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs) int
 
 // A PostHandler runs after the probed instruction (1.4). Context: as PreHandler.
-type PostHandler func(x kapi.Context, k *Kprobe, regs *arch.Regs, flags uint64)
+type PostHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs, flags uint64)
 
 // A FaultHandler runs when a pre_handler, a post_handler or the copy has
 // faulted, with trap number trapnr (13, 14); 1 means that it has handled it
 // (spec 1.12; until 5.13). Context: as PreHandler.
-type FaultHandler func(x kapi.Context, k *Kprobe, regs *arch.Regs, trapnr int) int
+type FaultHandler func(x kapi.Context, p *Kprobe, regs *arch.Regs, trapnr int) int
 
 // Flags are a probe's, with the kernel's numbers (include/linux/kprobes.h).
 type Flags uint8
@@ -51,7 +51,7 @@ type Kprobe struct {
 
 	ret      *Kretprobe // set at registration: whose it is, nil: a plain kprobe
 	jp       *Jprobe    // set at registration: whose it is, nil: a plain kprobe
-	missed   kapi.Var[int]
+	nmissed  kapi.Var[int]
 	disabled kapi.Var[bool]
 	entry    bool         // owned by kprobe_mutex: FlagOnFuncEntry
 	gone     bool         // owned by kprobe_mutex: FlagGone; disabled is set then
@@ -62,21 +62,21 @@ type Kprobe struct {
 }
 
 // Missed returns how many hits ran no handler because they came from inside one (1.11).
-func (k *Kprobe) Missed() int { return k.missed.Peek() }
+func (p *Kprobe) Missed() int { return p.nmissed.Peek() }
 
 // Disabled reports whether a probe is silent. Context: kprobe_mutex held, or a handler's.
-func (k *Kprobe) Disabled() bool { return k.disabled.Peek() }
+func (p *Kprobe) Disabled() bool { return p.disabled.Peek() }
 
 // FlagsOf returns a probe's flags as the file list shows them: GONE and DISABLED
 // are its own, OPTIMIZED and FTRACE are those of all at its address. Of one that
 // isn't registered it returns what its caller has set. Context: kprobe_mutex
 // held, or nothing running.
-func (e *Engine) FlagsOf(k *Kprobe) Flags {
-	p := k.aggr
-	if p == nil {
-		return k.Flags
+func (e *Engine) FlagsOf(p *Kprobe) Flags {
+	ap := p.aggr
+	if ap == nil {
+		return p.Flags
 	}
-	return p.flags() | when(FlagGone, k.gone) | when(FlagDisabled, k.disabled.Peek() && (!k.gone || k.off)) | when(FlagOnFuncEntry, k.entry)
+	return ap.flags() | when(FlagGone, p.gone) | when(FlagDisabled, p.disabled.Peek() && (!p.gone || p.off)) | when(FlagOnFuncEntry, p.entry)
 }
 
 func when(f Flags, on bool) Flags {
@@ -110,8 +110,8 @@ type Aggr struct {
 }
 
 // flags are those that all probes of the aggr have in common.
-func (p *Aggr) flags() Flags {
-	return when(FlagOptimized, p.optimized.Peek()) | when(FlagFtrace, p.verdict.Ftrace)
+func (ap *Aggr) flags() Flags {
+	return when(FlagOptimized, ap.optimized.Peek()) | when(FlagFtrace, ap.verdict.Ftrace)
 }
 
 // A probeList is the probes of an aggr, last registered first. It is never changed
@@ -122,8 +122,8 @@ type probeList struct {
 
 // posts reports whether a probe of a list has a post_handler.
 func (c *probeList) posts() bool {
-	for _, k := range c.probes {
-		if k.Post != nil {
+	for _, p := range c.probes {
+		if p.Post != nil {
 			return true
 		}
 	}
@@ -131,13 +131,13 @@ func (c *probeList) posts() bool {
 }
 
 // Unused reports whether an aggr has no probe any more (kprobe_unused).
-func (p *Aggr) Unused() bool { return len(p.List()) == 0 }
+func (ap *Aggr) Unused() bool { return len(ap.List()) == 0 }
 
 // enabled reports whether a probe of the aggr is not disabled. Context:
 // kprobe_mutex held.
-func (p *Aggr) enabled() bool {
-	for _, k := range p.probes.Peek().probes {
-		if !k.disabled.Peek() {
+func (ap *Aggr) enabled() bool {
+	for _, p := range ap.probes.Peek().probes {
+		if !p.disabled.Peek() {
 			return true
 		}
 	}
@@ -145,9 +145,9 @@ func (p *Aggr) enabled() bool {
 }
 
 // runs is enabled where nothing is held: others may be writing what it reads.
-func (p *Aggr) runs(x kapi.Context) bool {
-	for _, k := range p.probes.Look(x).probes {
-		if !k.disabled.Look(x) {
+func (ap *Aggr) runs(x kapi.Context) bool {
+	for _, p := range ap.probes.Look(x).probes {
+		if !p.disabled.Look(x) {
 			return true
 		}
 	}
@@ -155,9 +155,9 @@ func (p *Aggr) runs(x kapi.Context) bool {
 }
 
 // post reports whether a probe of the aggr has a post_handler, and isn't gone.
-func (p *Aggr) post() bool {
-	for _, k := range p.probes.Peek().probes {
-		if k.Post != nil && !k.gone {
+func (ap *Aggr) post() bool {
+	for _, p := range ap.probes.Peek().probes {
+		if p.Post != nil && !p.gone {
 			return true
 		}
 	}
@@ -165,28 +165,28 @@ func (p *Aggr) post() bool {
 }
 
 // Addr is where an aggr is.
-func (p *Aggr) Addr() arch.Addr { return p.addr }
+func (ap *Aggr) Addr() arch.Addr { return ap.addr }
 
 // Orig are the bytes at an aggr as the image had them; the slice is the aggr's own.
-func (p *Aggr) Orig() []byte { return p.orig[:] }
+func (ap *Aggr) Orig() []byte { return ap.orig[:] }
 
 // Insn is the probed instruction; nil: it is none.
-func (p *Aggr) Insn() *x86.Inst { return p.insn }
+func (ap *Aggr) Insn() *x86.Inst { return ap.insn }
 
 // List are the probes of an aggr. Context: kprobe_mutex held, or nothing running.
-func (p *Aggr) List() []*Kprobe { return p.probes.Peek().probes }
+func (ap *Aggr) List() []*Kprobe { return ap.probes.Peek().probes }
 
 // Probes are the probes of a point where nothing is held (point).
-func (p *Aggr) Probes(x kapi.Context) []*Kprobe { return p.probes.Load(x).probes }
+func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.Load(x).probes }
 
 // Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
-func (p *Aggr) Jumped() bool { return p.jumped }
+func (ap *Aggr) Jumped() bool { return ap.jumped }
 
 // HasDetour reports whether an aggr can be optimized. Context: kprobe_mutex held.
-func (p *Aggr) HasDetour() bool { return p.detour.size != 0 }
+func (ap *Aggr) HasDetour() bool { return ap.detour.size != 0 }
 
 // Freed reports whether the memory of an aggr is given back. Context: kprobe_mutex held.
-func (p *Aggr) Freed() bool { return p.freed }
+func (ap *Aggr) Freed() bool { return ap.freed }
 
 // Errno is the answer of an API call that can't be met: a kernel errno.
 type Errno int

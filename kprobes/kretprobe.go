@@ -23,13 +23,13 @@ type Kretprobe struct {
 	Maxactive int        // calls in flight that can be followed; set at registration if it is 0 or less
 	DataSize  int        // bytes of Instance.Data (4.15 and later)
 
-	missed kapi.Var[int]
-	holder *holder // owned by kprobe_mutex: nil while it isn't registered
-	_      struct{}
+	nmissed kapi.Var[int]
+	holder  *holder // owned by kprobe_mutex: nil while it isn't registered
+	_       struct{}
 }
 
 // Missed returns how many calls found no free instance (spec 2.3).
-func (r *Kretprobe) Missed() int { return r.missed.Peek() }
+func (rp *Kretprobe) Missed() int { return rp.nmissed.Peek() }
 
 // An Instance is one call of a function with a return probe. Its user may look at
 // it in a handler of that call.
@@ -104,26 +104,26 @@ type retRegs struct {
 }
 
 // RegisterRet registers a return probe (spec 2.1, 2.2). Context: may sleep.
-func (e *Engine) RegisterRet(x kapi.Context, r *Kretprobe) error {
-	e.mutex.Lock(x)
-	err := e.registerKretprobe(x, r)
-	e.mutex.Unlock(x)
+func (e *Engine) RegisterRet(x kapi.Context, rp *Kretprobe) error {
+	e.kprobeMutex.Lock(x)
+	err := e.registerKretprobe(x, rp)
+	e.kprobeMutex.Unlock(x)
 	return err
 }
 
 // RegisterRets registers return probes; if one can't be, none is, and its error
 // is returned (spec 6.4). Context: may sleep.
-func (e *Engine) RegisterRets(x kapi.Context, rs []*Kretprobe) error {
+func (e *Engine) RegisterRets(x kapi.Context, rps []*Kretprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if len(rs) == 0 {
+	if len(rps) == 0 {
 		return EINVAL
 	}
-	for i, r := range rs {
-		if err := e.RegisterRet(x, r); err != nil {
+	for i, rp := range rps {
+		if err := e.RegisterRet(x, rp); err != nil {
 			if i > 0 {
-				e.UnregisterRets(x, rs[:i])
+				e.UnregisterRets(x, rps[:i])
 			}
 			return err
 		}
@@ -131,34 +131,34 @@ func (e *Engine) RegisterRets(x kapi.Context, rs []*Kretprobe) error {
 	return nil
 }
 
-// registerKretprobe is RegisterRet with kprobe_mutex held. That r is registered already
-// is found out before anything of it is touched (R54).
-func (e *Engine) registerKretprobe(x kapi.Context, r *Kretprobe) error {
-	if e.s.Return == era.ReturnGlobal && (r.Entry != nil || r.DataSize != 0) {
+// registerKretprobe is RegisterRet with kprobe_mutex held. It refuses a return probe that is
+// registered already before it changes anything of it (R54).
+func (e *Engine) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
+	if e.s.Return == era.ReturnGlobal && (rp.Entry != nil || rp.DataSize != 0) {
 		return EOPNOTSUPP
 	}
-	if err := e.kprobeOnFuncEntry(x, &r.Kprobe); err != nil {
+	if err := e.kprobeOnFuncEntry(x, &rp.Kprobe); err != nil {
 		return err
 	}
-	if err := e.do.CheckKretprobeRereg(r); err != nil {
+	if err := e.do.CheckKretprobeRereg(rp); err != nil {
 		return err
 	}
-	if e.s.DataMax > 0 && r.DataSize > e.s.DataMax {
+	if e.s.DataMax > 0 && rp.DataSize > e.s.DataMax {
 		return E2BIG
 	}
 	e.readyReturns(x)
-	if r.Maxactive <= 0 {
-		r.Maxactive = e.defaultMaxactive()
+	if rp.Maxactive <= 0 {
+		rp.Maxactive = e.defaultMaxactive()
 	}
-	r.missed.Init(e.d.Cells, 0)
-	k := &r.Kprobe
-	k.Pre, k.Post, k.ret = e.ret.onEntry, nil, r
-	e.do.AllocRethook(e, x, r)
-	if err := e.registerKprobe(x, k); err != nil {
-		h := r.holder
-		e.rethookFree(x, h)
-		e.cleanupRpInst(x, h)
-		r.holder = nil
+	rp.nmissed.Init(e.d.Cells, 0)
+	p := &rp.Kprobe
+	p.Pre, p.Post, p.ret = e.ret.onEntry, nil, rp
+	e.do.AllocRethook(e, x, rp)
+	if err := e.registerKprobe(x, p); err != nil {
+		rph := rp.holder
+		e.rethookFree(x, rph)
+		e.cleanupRpInst(x, rph)
+		rp.holder = nil
 		return err
 	}
 	return nil
@@ -172,10 +172,10 @@ func (e *Engine) defaultMaxactive() int {
 	return e.d.CPUs
 }
 
-// kprobeOnFuncEntry reports why a return probe can't be where k says: it goes to the
+// kprobeOnFuncEntry reports why a return probe can't be where p says: it goes to the
 // beginning of a function that ends on the stack it began on (spec 2.9).
-func (e *Engine) kprobeOnFuncEntry(x kapi.Context, k *Kprobe) error {
-	at, err := e.kprobeAddr(k)
+func (e *Engine) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
+	at, err := e.kprobeAddr(p)
 	if err != nil {
 		return err
 	}
@@ -202,60 +202,60 @@ func (e *Engine) kretprobeBlacklisted(f *kapi.Function) bool {
 // UnregisterRet takes a return probe away: when it returns none of its handlers
 // runs again, whatever calls are in flight; their instances are freed as they
 // return (spec 6.7). Context: may sleep.
-func (e *Engine) UnregisterRet(x kapi.Context, r *Kretprobe) error {
-	one := [1]*Kretprobe{r}
+func (e *Engine) UnregisterRet(x kapi.Context, rp *Kretprobe) error {
+	one := [1]*Kretprobe{rp}
 	return e.unregisterKretprobes(x, one[:])
 }
 
 // UnregisterRets is UnregisterRet of several, with one grace period for all.
 // Context: may sleep.
-func (e *Engine) UnregisterRets(x kapi.Context, rs []*Kretprobe) error {
+func (e *Engine) UnregisterRets(x kapi.Context, rps []*Kretprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	return e.unregisterKretprobes(x, rs)
+	return e.unregisterKretprobes(x, rps)
 }
 
-func (e *Engine) unregisterKretprobes(x kapi.Context, rs []*Kretprobe) error {
+func (e *Engine) unregisterKretprobes(x kapi.Context, rps []*Kretprobe) error {
 	var some [4]*Kprobe
-	ks := some[:0]
-	for _, r := range rs {
-		ks = append(ks, &r.Kprobe)
+	kps := some[:0]
+	for _, rp := range rps {
+		kps = append(kps, &rp.Kprobe)
 	}
-	return e.unregisterKprobes(x, ks) // rethookFree before it waits, cleanupRpInst after
+	return e.unregisterKprobes(x, kps) // rethookFree before it waits, cleanupRpInst after
 }
 
 // EnableRet and DisableRet are Enable and Disable (spec 6.6). A call that is in
 // flight when its return probe is disabled has its handler run all the same.
 // Context: may sleep.
-func (e *Engine) EnableRet(x kapi.Context, r *Kretprobe) error { return e.Enable(x, &r.Kprobe) }
+func (e *Engine) EnableRet(x kapi.Context, rp *Kretprobe) error { return e.Enable(x, &rp.Kprobe) }
 
 // DisableRet is Disable.
-func (e *Engine) DisableRet(x kapi.Context, r *Kretprobe) error { return e.Disable(x, &r.Kprobe) }
+func (e *Engine) DisableRet(x kapi.Context, rp *Kretprobe) error { return e.Disable(x, &rp.Kprobe) }
 
 // newHolder makes a return probe's instances, all of them free. Context:
 // kprobe_mutex held.
-func (e *Engine) newHolder(x kapi.Context, r *Kretprobe) {
+func (e *Engine) newHolder(x kapi.Context, rp *Kretprobe) {
 	t := &e.ret
 	if t.nHolders == len(t.holders) {
 		t.holders = append(t.holders, new(holder))
 	}
-	h := t.holders[t.nHolders]
+	rph := t.holders[t.nHolders]
 	t.nHolders++
 	t.memories++
-	*h = holder{id: t.memories, probe: r.Kprobe.ID, rp: r, all: h.all[:0], rings: h.rings[:0], free: h.free, used: h.used, do: e.do}
-	h.live.Init(e.d.Cells, true)
-	for range r.Maxactive {
-		ri := e.newInstance(h, r.DataSize)
-		e.do.InitInstance(r, ri)
-		h.all = append(h.all, ri)
-		x.Emit(kpev.InstanceNew, ri.ID, h.probe, h.id)
+	*rph = holder{id: t.memories, probe: rp.Kprobe.ID, rp: rp, all: rph.all[:0], rings: rph.rings[:0], free: rph.free, used: rph.used, do: e.do}
+	rph.live.Init(e.d.Cells, true)
+	for range rp.Maxactive {
+		ri := e.newInstance(rph, rp.DataSize)
+		e.do.InitInstance(rp, ri)
+		rph.all = append(rph.all, ri)
+		x.Emit(kpev.InstanceNew, ri.ID, rph.probe, rph.id)
 	}
-	e.fillPool(h)
-	r.holder = h
+	e.fillPool(rph)
+	rp.holder = rph
 }
 
-func (e *Engine) newInstance(h *holder, size int) *Instance {
+func (e *Engine) newInstance(rph *holder, size int) *Instance {
 	t := &e.ret
 	if t.nInstances == len(t.instances) {
 		t.instances = append(t.instances, new(Instance))
@@ -269,6 +269,6 @@ func (e *Engine) newInstance(h *holder, size int) *Instance {
 	}
 	data = data[:size]
 	clear(data)
-	*ri = Instance{ID: t.memories, Data: data, holder: h}
+	*ri = Instance{ID: t.memories, Data: data, holder: rph}
 	return ri
 }

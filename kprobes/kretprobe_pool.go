@@ -11,49 +11,49 @@ import (
 func (e *Engine) listed() bool { return e.s.Return <= era.ReturnFreelist }
 
 // fillPool makes all instances of a new holder free.
-func (e *Engine) fillPool(h *holder) {
+func (e *Engine) fillPool(rph *holder) {
 	cells := e.d.Cells
 	// One more than there are instances: the return probe's own. Without it (5.11
 	// to 5.17) the last of the calls in flight gives the holder back, and
 	// unregister, which finds no free instance to count, looks at it after that (K7).
-	h.refs.Init(cells, len(h.all)+e.do.HolderOwnRefs())
+	rph.refs.Init(cells, len(rph.all)+e.do.HolderOwnRefs())
 	switch e.s.Return {
 	case era.ReturnObjpool:
-		e.objpoolInit(h)
+		e.objpoolInit(rph)
 	case era.ReturnRethook, era.ReturnFreelist:
-		h.head.Init(cells, nil)
-		for _, ri := range h.all {
-			ri.next.Init(cells, h.head.Peek())
+		rph.head.Init(cells, nil)
+		for _, ri := range rph.all {
+			ri.next.Init(cells, rph.head.Peek())
 			ri.refs.Init(cells, 1)
-			h.head.Set(ri)
+			rph.head.Set(ri)
 		}
 	default:
-		h.free.Init(cells)
-		h.used.Init(cells)
-		for _, ri := range h.all {
-			h.free.Fill(ri)
+		rph.free.Init(cells)
+		rph.used.Init(cells)
+		for _, ri := range rph.all {
+			rph.free.Fill(ri)
 		}
 		if e.s.Return == era.ReturnHashed {
-			h.lock = e.d.Locks.NewSpinlock("kretprobe.lock", true)
+			rph.lock = e.d.Locks.NewSpinlock("kretprobe.lock", true)
 		}
 	}
 }
 
 // rethookTryGet takes a free instance of a lock-free pool; nil: there is none, or the
 // return probe is about to be gone. Context: preemption off.
-func (e *Engine) rethookTryGet(x kapi.Context, h *holder) (ri *Instance) {
+func (e *Engine) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	switch {
 	case e.s.Return == era.ReturnFreelist:
-		ri = freelistGet(x, h)
-	case !h.live.Load(x):
+		ri = freelistTryGet(x, rph)
+	case !rph.live.Load(x):
 	case e.s.Return == era.ReturnRethook:
-		ri = freelistGet(x, h)
+		ri = freelistTryGet(x, rph)
 	default:
-		ri = objpoolPop(x, h)
+		ri = objpoolPop(x, rph)
 	}
-	h.look(x)
+	rph.look(x)
 	if ri != nil {
-		x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
+		x.Emit(kpev.InstanceGet, ri.ID, rph.probe, 0)
 	}
 	return ri
 }
@@ -62,32 +62,32 @@ func (e *Engine) rethookTryGet(x kapi.Context, h *holder) (ri *Instance) {
 // its memory is freed when no CPU can look at it any more. Context:
 // preemption off.
 func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
-	h := ri.holder
-	h.look(x)
-	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
+	rph := ri.holder
+	rph.look(x)
+	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
 	switch {
-	case !h.live.Load(x):
+	case !rph.live.Load(x):
 		e.d.RCU.Call(x, (*instanceHead)(ri))
 	case e.s.Return == era.ReturnObjpool:
-		objpoolPush(x, h, ri)
+		objpoolPush(x, rph, ri)
 	default:
-		freelistAdd(x, h, ri)
+		freelistAdd(x, rph, ri)
 	}
-	h.look(x)
+	rph.look(x)
 }
 
 // look says that memory which is freed is looked at: what a kernel's KASAN would.
 // It is no point.
-func (i *Instance) look(x kapi.Context) {
-	if i.freed {
-		x.Emit(kpev.InstanceGet, i.ID, i.holder.probe, 1)
+func (ri *Instance) look(x kapi.Context) {
+	if ri.freed {
+		x.Emit(kpev.InstanceGet, ri.ID, ri.holder.probe, 1)
 	}
 }
 
 // look is that of an instance.
-func (h *holder) look(x kapi.Context) {
-	if h.freed {
-		x.Emit(kpev.HolderDrop, h.id, 0, 0)
+func (rph *holder) look(x kapi.Context) {
+	if rph.freed {
+		x.Emit(kpev.HolderDrop, rph.id, 0, 0)
 	}
 }
 
@@ -102,33 +102,33 @@ func (i *instanceHead) Reclaim(by kapi.Emitter) {
 }
 
 // free gives an instance's memory back.
-func (i *Instance) free(by kapi.Emitter) {
-	i.freed = true
-	by.Emit(kpev.InstanceFree, i.ID, i.holder.probe, i.holder.id)
+func (ri *Instance) free(by kapi.Emitter) {
+	ri.freed = true
+	by.Emit(kpev.InstanceFree, ri.ID, ri.holder.probe, ri.holder.id)
 }
 
 // drop takes n references from a holder; the last one gives its memory back.
-func (h *holder) drop(by kapi.Emitter, n int) {
-	by.Touch(h.refs.ID(), kapi.Write)
-	left := h.refs.Peek() - n
-	h.refs.Set(left)
-	by.Emit(kpev.HolderDrop, h.id, uint64(n), uint64(left))
+func (rph *holder) drop(by kapi.Emitter, n int) {
+	by.Touch(rph.refs.ID(), kapi.Write)
+	left := rph.refs.Peek() - n
+	rph.refs.Set(left)
+	by.Emit(kpev.HolderDrop, rph.id, uint64(n), uint64(left))
 	if left == 0 {
-		h.freed = true
-		by.Emit(kpev.HolderFree, h.id, h.probe, 0)
+		rph.freed = true
+		by.Emit(kpev.HolderFree, rph.id, rph.probe, 0)
 	}
 }
 
 // rethookFree is the part of unregistering that comes before its grace period: no
 // handler of the return probe begins any more when that is over. Context:
 // kprobe_mutex held.
-func (e *Engine) rethookFree(x kapi.Context, h *holder) {
+func (e *Engine) rethookFree(x kapi.Context, rph *holder) {
 	if !e.listed() {
 		return // theirs comes after it: cleanupRpInst
 	}
-	h.live.Store(x, false)
+	rph.live.Store(x, false)
 	if e.s.Return != era.ReturnFreelist { // rethook_free
-		e.d.RCU.Call(x, (*holderHead)(h))
+		e.d.RCU.Call(x, (*holderHead)(rph))
 	}
 }
 
@@ -140,57 +140,57 @@ type holderHead holder
 func (i *holderHead) Reclaim(by kapi.Emitter) { (*holder)(i).drain(by, 1) }
 
 // drain gives back what is free of a holder's, and n more references.
-func (h *holder) drain(by kapi.Emitter, n int) {
-	for ri := h.head.Peek(); ri != nil && n <= len(h.all); ri = ri.next.Peek() {
+func (rph *holder) drain(by kapi.Emitter, n int) {
+	for ri := rph.head.Peek(); ri != nil && n <= len(rph.all); ri = ri.next.Peek() {
 		ri.free(by)
 		n++
 	}
-	for i := range h.rings {
-		r := &h.rings[i]
-		for at := r.Head.Peek(); at != h.do.ObjpoolFilled(r); at++ {
-			if ri := r.place(at).ri; ri != nil {
+	for i := range rph.rings {
+		slot := &rph.rings[i]
+		for at := slot.Head.Peek(); at != rph.do.ObjpoolFilled(slot); at++ {
+			if ri := slot.place(at).ri; ri != nil {
 				ri.free(by)
 				n++
 			}
 		}
 	}
-	h.drop(by, n)
+	rph.drop(by, n)
 }
 
 // cleanupRpInst is the part after it. It frees the free instances. Those in flight
 // belong to no return probe from now on. Context: may sleep; nothing held.
-func (e *Engine) cleanupRpInst(x kapi.Context, h *holder) {
+func (e *Engine) cleanupRpInst(x kapi.Context, rph *holder) {
 	switch e.s.Return {
 	case era.ReturnObjpool, era.ReturnRethook: // the rethook's own callback does it
 	case era.ReturnFreelist:
-		h.drain(x, e.do.HolderOwnRefs())
+		rph.drain(x, e.do.HolderOwnRefs())
 	case era.ReturnHashed:
 		for i := range e.ret.buckets {
 			b := &e.ret.buckets[i]
 			b.lock.Lock(x)
 			for j := range len(b.calls.Peek()) {
-				if ri := b.calls.At(x, j); ri.holder == h {
+				if ri := b.calls.At(x, j); ri.holder == rph {
 					ri.gone = true
 				}
 			}
 			b.lock.Unlock(x)
 		}
-		e.freeList(x, h)
+		e.freeList(x, rph)
 	case era.ReturnGlobal:
 		e.ret.global.Lock(x)
-		for range len(h.used.Peek()) {
-			ri := h.used.At(x, 0)
+		for range len(rph.used.Peek()) {
+			ri := rph.used.At(x, 0)
 			ri.gone = true
-			h.used.Del(x, ri)
+			rph.used.Del(x, ri)
 		}
 		e.ret.global.Unlock(x)
-		e.freeList(x, h)
+		e.freeList(x, rph)
 	}
 }
 
 // freeList frees what is in the list of free instances.
-func (e *Engine) freeList(x kapi.Context, h *holder) {
-	for _, ri := range h.free.Peek() {
+func (e *Engine) freeList(x kapi.Context, rph *holder) {
+	for _, ri := range rph.free.Peek() {
 		ri.free(x)
 	}
 }
@@ -205,20 +205,20 @@ func (e *Engine) freeList(x kapi.Context, h *holder) {
 const toList = 1 << 31
 
 // freelistAdd puts an instance on the list, or leaves that to who looks at it.
-func freelistAdd(x kapi.Context, h *holder, ri *Instance) {
+func freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
 	if addRefs(x, ri, toList) == toList {
-		freelistPut(x, h, ri)
+		freelistPut(x, rph, ri)
 	}
 }
 
 // freelistPut puts an instance on the list that no CPU looks at. It tries again when
 // another CPU has changed the list in between.
-func freelistPut(x kapi.Context, h *holder, ri *Instance) {
+func freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	for {
-		first := h.head.Load(x)
+		first := rph.head.Load(x)
 		ri.next.Store(x, first)
 		ri.refs.Store(x, 1)
-		if h.head.Swap(x, first, ri) || addRefs(x, ri, toList-1) != toList {
+		if rph.head.Swap(x, first, ri) || addRefs(x, ri, toList-1) != toList {
 			return
 		}
 	}
@@ -226,9 +226,9 @@ func freelistPut(x kapi.Context, h *holder, ri *Instance) {
 
 // freelistGet takes the first instance of the list; nil: it is empty. Each time
 // round another CPU has changed the list in between.
-func freelistGet(x kapi.Context, h *holder) *Instance {
+func freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {
-		ri := h.head.Load(x)
+		ri := rph.head.Load(x)
 		if ri == nil {
 			return nil
 		}
@@ -237,13 +237,13 @@ func freelistGet(x kapi.Context, h *holder) *Instance {
 		if refs&^toList == 0 || !ri.refs.Swap(x, refs, refs+1) {
 			continue
 		}
-		if h.head.Swap(x, ri, ri.next.Load(x)) {
+		if rph.head.Swap(x, ri, ri.next.Load(x)) {
 			ri.look(x)
 			addRefs(x, ri, ^uint32(1)) // ours and the list's
 			return ri
 		}
 		if addRefs(x, ri, ^uint32(0)) == toList {
-			freelistPut(x, h, ri)
+			freelistPut(x, rph, ri)
 		}
 	}
 }

@@ -5,15 +5,13 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// Which locks are held while, by era. Under kprobe_mutex
-// an order has
+// The order in which locks are taken. kprobe_mutex comes first. Registration, which examines
+// text, takes jump_label_mutex under it, and then, as all do that write text outside the
+// optimizer, cpu_hotplug_lock and text_mutex. The optimizer takes, by era:
 //
-//	OrderText    cpu_hotplug_lock, text_mutex        for a whole run of the optimizer
+//	OrderText    cpu_hotplug_lock, text_mutex        for a whole run
 //	OrderModule  cpu_hotplug_lock, module_mutex      for a whole run; text_mutex a step
 //	OrderStep    module_mutex                        for a whole run; cpu_hotplug_lock, text_mutex a step
-//
-// and outside the optimizer text is written under cpu_hotplug_lock and text_mutex
-// in each.
 
 // lockRun takes what a whole run of the optimizer holds. Context: kprobe_mutex held.
 func (e *Engine) lockRun(x kapi.Context) {
@@ -61,9 +59,9 @@ func (e *Engine) unlockStep(x kapi.Context) {
 	}
 }
 
-// lockText takes what text is written under. Kernels until 4.12 took the two the
-// other way round where they armed and forced, with a writer of the one that
-// wants the other (R16).
+// lockText takes what text is written under: cpu_hotplug_lock, then text_mutex. Kernels until
+// 4.12 took text_mutex first where they armed a probe and where they forced a jump away. A
+// CPU that goes on- or offline holds the first and waits for the second: a deadlock (R16).
 func (e *Engine) lockText(x kapi.Context) {
 	e.d.Hotplug.ReadLock(x)
 	e.d.Text.Mutex().Lock(x)
@@ -74,9 +72,10 @@ func (e *Engine) unlockText(x kapi.Context) {
 	e.d.Hotplug.ReadUnlock(x)
 }
 
-// lockSites takes what text is examined under: no label changes meanwhile, nor any
-// other text. Who turns a label takes text_mutex under the labels' own; kernels of
-// 2.6.37-rc took the two the other way round here (R17).
+// lockSites takes what text is examined under: jump_label_mutex, so that no jump label
+// changes meanwhile, then the locks of lockText. A switch of a label takes jump_label_mutex
+// before text_mutex, too; kernels of 2.6.37-rc took the two in the other order here, and
+// deadlocked with it (R17).
 func (e *Engine) lockSites(x kapi.Context) {
 	e.lockLabels(x)
 	e.do.LockText(e, x)

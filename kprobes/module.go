@@ -53,16 +53,16 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 	if s != kapi.ModuleLive && s != kapi.ModuleGoing {
 		return
 	}
-	e.mutex.Lock(x)
-	for _, p := range e.aggrs {
-		if !m.Init.Has(p.addr) && (s != kapi.ModuleGoing || !m.Core.Has(p.addr)) {
+	e.kprobeMutex.Lock(x)
+	for _, ap := range e.aggrs {
+		if !m.Init.Has(ap.addr) && (s != kapi.ModuleGoing || !m.Core.Has(ap.addr)) {
 			continue
 		}
-		if e.do.InTable(e, p) { // others belong to who waits to free them
-			e.do.KillKprobe(e, x, p)
+		if e.do.InTable(e, ap) { // others belong to who waits to free them
+			e.do.KillKprobe(e, x, ap)
 		}
 	}
-	e.mutex.Unlock(x)
+	e.kprobeMutex.Unlock(x)
 }
 
 // killKprobe makes the probes of an aggr gone: no CPU runs its text any more, which is
@@ -73,52 +73,52 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 //	step 1: ftrace forgets the site, as long as it has it
 //	step 2: the flags; off the optimizer's lists
 //	step 3: free the slot and the detour
-func (e *Engine) killKprobe(x kapi.Context, p *Aggr) {
-	e.mutex.AssertHeld(x)
-	if p.gone { // its init section went, now the rest does
+func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
+	e.kprobeMutex.AssertHeld(x)
+	if ap.gone { // its init section went, now the rest does
 		return
 	}
-	if p.client != nil {
-		e.do.DisarmKprobeFtrace(e, x, p)
+	if ap.client != nil {
+		e.do.DisarmKprobeFtrace(e, x, ap)
 	}
 
-	p.gone = true
-	for _, k := range p.probes.Peek().probes {
-		if k.gone { // with the text that was here before
+	ap.gone = true
+	for _, p := range ap.probes.Peek().probes {
+		if p.gone { // with the text that was here before
 			continue
 		}
-		k.gone, k.off = true, k.disabled.Peek()
-		k.disabled.Store(x, true)
+		p.gone, p.off = true, p.disabled.Peek()
+		p.disabled.Store(x, true)
 	}
-	p.armed.Store(x, false)
-	p.jumped = false
-	p.optimized.Store(x, false)
-	if p.Unused() {
-		e.enlist(x, p, &e.freeing)
+	ap.armed.Store(x, false)
+	ap.jumped = false
+	ap.optimized.Store(x, false)
+	if ap.Unused() {
+		e.enlist(x, ap, &e.freeingList)
 		e.kickKprobeOptimizer(x)
 	} else {
-		e.enlist(x, p, nil)
+		e.enlist(x, ap, nil)
 	}
-	e.archRemoveKprobe(x, p)
+	e.archRemoveKprobe(x, ap)
 }
 
 // reviveAggr makes an aggr whose text went anew, for a probe that is registered where
 // there is text again. The probes that went with the old text stay gone. It
 // returns an Errno, and leaves the aggr as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
-func (e *Engine) reviveAggr(x kapi.Context, p *Aggr, post bool) error {
+func (e *Engine) reviveAggr(x kapi.Context, ap *Aggr, post bool) error {
 	e.do.LockSites(e, x)
-	v, code, err := e.checkKprobeAddress(x, p.addr)
+	v, code, err := e.checkKprobeAddress(x, ap.addr)
 	if err == nil {
-		err = e.archPrepareKprobe(x, p, v, code, post)
+		err = e.archPrepareKprobe(x, ap, v, code, post)
 	}
 	e.unlockSites(x)
 	if err != nil {
 		return err
 	}
-	p.gone = false
+	ap.gone = false
 	e.do.LockText(e, x)
-	e.do.PrepareOptimizedKprobe(e, x, p)
+	e.do.PrepareOptimizedKprobe(e, x, ap)
 	e.unlockText(x)
 	return nil
 }

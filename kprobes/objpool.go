@@ -49,75 +49,75 @@ type place struct {
 }
 
 // At returns the instance at a place (point).
-func (r *ObjpoolSlot) At(x kapi.Context, at uint32) *Instance {
-	x.Access(r.cell.ID(), kapi.Read)
-	return r.place(at).ri
+func (slot *ObjpoolSlot) At(x kapi.Context, at uint32) *Instance {
+	x.Access(slot.cell.ID(), kapi.Read)
+	return slot.place(at).ri
 }
 
-func (r *ObjpoolSlot) place(at uint32) *place { return &r.places[at&uint32(len(r.places)-1)] }
+func (slot *ObjpoolSlot) place(at uint32) *place { return &slot.places[at&uint32(len(slot.places)-1)] }
 
 // objpoolInit deals the instances of a new holder out to the CPUs.
-func (e *Engine) objpoolInit(h *holder) {
+func (e *Engine) objpoolInit(rph *holder) {
 	size := 1
-	for size < len(h.all) {
+	for size < len(rph.all) {
 		size *= 2
 	}
-	n, rest := len(h.all)/e.d.CPUs, len(h.all)%e.d.CPUs
+	n, rest := len(rph.all)/e.d.CPUs, len(rph.all)%e.d.CPUs
 	next := 0
 	for c := range e.d.CPUs {
-		if c == len(h.rings) {
-			if c < cap(h.rings) {
-				h.rings = h.rings[:c+1]
+		if c == len(rph.rings) {
+			if c < cap(rph.rings) {
+				rph.rings = rph.rings[:c+1]
 			} else {
-				h.rings = append(h.rings, ObjpoolSlot{})
+				rph.rings = append(rph.rings, ObjpoolSlot{})
 			}
 		}
-		r := &h.rings[c]
-		if cap(r.places) < size {
-			r.places = make([]place, size)
+		slot := &rph.rings[c]
+		if cap(slot.places) < size {
+			slot.places = make([]place, size)
 		}
-		r.places = r.places[:size]
-		clear(r.places)
+		slot.places = slot.places[:size]
+		clear(slot.places)
 		mine := uint32(n)
 		if c < rest {
 			mine++
 		}
 		for i := range mine {
-			r.places[i] = place{h.all[next], i}
+			slot.places[i] = place{rph.all[next], i}
 			next++
 		}
 		cells := e.d.Cells
-		r.Head.Init(cells, 0)
-		r.tail.Init(cells, mine)
-		r.Last.Init(cells, mine)
-		r.cell.Init(cells, 0)
-		r.Most = uint32(len(h.all))
+		slot.Head.Init(cells, 0)
+		slot.tail.Init(cells, mine)
+		slot.Last.Init(cells, mine)
+		slot.cell.Init(cells, 0)
+		slot.Most = uint32(len(rph.all))
 	}
 }
 
 // objpoolPush gives an instance back to the ring of the CPU. Interrupts are off
 // meanwhile, but for NMIs.
-func objpoolPush(x kapi.Context, h *holder, ri *Instance) {
+func objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	on := x.IRQ(false)
-	r := &h.rings[x.CPU()]
-	tail := r.tail.Load(x)
-	for !r.tail.Swap(x, tail, tail+1) { // an NMI came between
-		tail = r.tail.Peek()
+	slot := &rph.rings[x.CPU()]
+	tail := slot.tail.Load(x)
+	for !slot.tail.Swap(x, tail, tail+1) { // an NMI came between
+		tail = slot.tail.Peek()
 	}
-	x.Access(r.cell.ID(), kapi.Write)
-	*r.place(tail) = place{ri, tail}
-	h.do.ObjpoolPublish(x, r, tail)
+	x.Access(slot.cell.ID(), kapi.Write)
+	*slot.place(tail) = place{ri, tail}
+	rph.do.ObjpoolPublish(x, slot, tail)
 	x.IRQ(on)
 }
 
 // objpoolPop takes a free instance; nil: no ring has one. Interrupts are off
 // meanwhile, but for NMIs.
-func objpoolPop(x kapi.Context, h *holder) (ri *Instance) {
+func objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 	on := x.IRQ(false)
 	cpu := x.CPU()
-	for i := range h.rings {
-		r := &h.rings[(cpu+i)%len(h.rings)]
-		if ri = h.do.ObjpoolPop(x, r); ri != nil {
+	for i := range rph.rings {
+		slot := &rph.rings[(cpu+i)%len(rph.rings)]
+		if ri = rph.do.ObjpoolPop(x, slot); ri != nil {
 			break
 		}
 	}
@@ -126,15 +126,15 @@ func objpoolPop(x kapi.Context, h *holder) (ri *Instance) {
 }
 
 // pop takes from one ring. Each time round another CPU has taken in between.
-func (r *ObjpoolSlot) pop(x kapi.Context) *Instance {
+func (slot *ObjpoolSlot) pop(x kapi.Context) *Instance {
 	for {
-		head := r.Head.Load(x)
-		x.Access(r.cell.ID(), kapi.Read)
-		p := *r.place(head)
+		head := slot.Head.Load(x)
+		x.Access(slot.cell.ID(), kapi.Read)
+		p := *slot.place(head)
 		if p.ri == nil || p.turn != head {
 			return nil
 		}
-		if r.Head.Swap(x, head, head+1) {
+		if slot.Head.Swap(x, head, head+1) {
 			return p.ri
 		}
 	}

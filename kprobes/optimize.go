@@ -9,84 +9,73 @@ import (
 
 // optimizeKprobe queues an aggr that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
-func (e *Engine) optimizeKprobe(x kapi.Context, p *Aggr) {
-	e.mutex.AssertHeld(x)
-	if !e.mayOptimize(p) {
+func (e *Engine) optimizeKprobe(x kapi.Context, ap *Aggr) {
+	e.kprobeMutex.AssertHeld(x)
+	if !e.mayOptimize(ap) {
 		return
 	}
-	if p.optimized.Load(x) {
-		if p.list == &e.unoptimizing {
-			e.do.CancelUnoptimize(e, x, p)
+	if ap.optimized.Load(x) {
+		if ap.list == &e.unoptimizingList {
+			e.do.CancelUnoptimize(e, x, ap)
 		}
 		return
 	}
-	p.optimized.Store(x, true)
-	e.enlist(x, p, &e.optimizing)
-	x.Emit(kpev.Optimizing, uint64(p.addr), 0, 0)
+	ap.optimized.Store(x, true)
+	e.enlist(x, ap, &e.optimizingList)
+	x.Emit(kpev.Optimizing, uint64(ap.addr), 0, 0)
 	e.kickKprobeOptimizer(x)
 }
 
 // mayOptimize reports whether nothing keeps an aggr from being a jump (spec 4.4,
 // 7.2, 7.3). Context: kprobe_mutex held.
-func (e *Engine) mayOptimize(p *Aggr) bool {
+func (e *Engine) mayOptimize(ap *Aggr) bool {
 	return e.do.AllowOptimization(e) && !e.do.AllDisarmed(e) &&
-		p.detour.size != 0 && e.do.AggrEnabled(p) && !e.do.HasPostHandler(p) && !p.hasJprobe() && e.do.ArchCheckOptimizedKprobe(e, p)
-}
-
-// archCheckOptimizedKprobe reports whether no other instruction of the region is
-// probed (spec 4.4). Context: kprobe_mutex held.
-func (e *Engine) archCheckOptimizedKprobe(p *Aggr) bool {
-	for d := 1; d < p.detour.region; d++ {
-		if q, ok := e.table.Peek(p.addr + arch.Addr(d)); ok && q.armed.Peek() {
-			return false
-		}
-	}
-	return true
+		ap.detour.size != 0 && e.do.AggrEnabled(ap) && !e.do.HasPostHandler(ap) && !ap.hasJprobe() && e.do.ArchCheckOptimizedKprobe(e, ap)
 }
 
 // unoptimizeKprobeNow takes an aggr's jump away at once. Context: kprobe_mutex held.
-func (e *Engine) unoptimizeKprobeNow(x kapi.Context, p *Aggr) {
+func (e *Engine) unoptimizeKprobeNow(x kapi.Context, ap *Aggr) {
 	e.do.LockText(e, x)
-	e.unoptimizeKprobe(x, p, true)
+	e.unoptimizeKprobe(x, ap, true)
 	e.unlockText(x)
 }
 
 // unoptimizeKprobe takes an aggr's jump away: at once if forced, else by way of
 // the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
-func (e *Engine) unoptimizeKprobe(x kapi.Context, p *Aggr, force bool) {
-	e.mutex.AssertHeld(x)
-	if !p.optimized.Load(x) {
+func (e *Engine) unoptimizeKprobe(x kapi.Context, ap *Aggr, force bool) {
+	e.kprobeMutex.AssertHeld(x)
+	if !ap.optimized.Load(x) {
 		return
 	}
 	switch {
-	case p.list == &e.optimizing: // not yet written: taken back
-		e.enlist(x, p, nil)
-		p.optimized.Store(x, false)
+	case ap.list == &e.optimizingList: // not yet written: taken back
+		e.enlist(x, ap, nil)
+		ap.optimized.Store(x, false)
 	case force:
-		e.doUnoptimizeKprobe(x, p)
-		if p.list == &e.unoptimizing {
-			e.enlist(x, p, &e.freeing)
+		e.forceUnoptimizeKprobe(x, ap)
+		if ap.list == &e.unoptimizingList {
+			e.enlist(x, ap, &e.freeingList)
 			e.kickKprobeOptimizer(x)
 		}
-	case p.list == nil:
-		e.enlist(x, p, &e.unoptimizing)
-		x.Emit(kpev.Unoptimizing, uint64(p.addr), 0, 0)
+	case ap.list == nil:
+		e.enlist(x, ap, &e.unoptimizingList)
+		x.Emit(kpev.Unoptimizing, uint64(ap.addr), 0, 0)
 		e.kickKprobeOptimizer(x)
 	}
 }
 
 // enlist moves an aggr to a list, or off all of them. Context: kprobe_mutex held.
-func (e *Engine) enlist(x kapi.Context, p *Aggr, to *kapi.List[*Aggr]) {
-	e.mutex.AssertHeld(x)
-	if p.list != nil {
-		p.list.Del(x, p)
+func (e *Engine) enlist(x kapi.Context, ap *Aggr, to *kapi.List[*Aggr]) {
+	e.kprobeMutex.AssertHeld(x)
+	if ap.list != nil {
+		ap.list.Del(x, ap)
 	}
-	if p.list = to; to != nil {
-		to.Add(x, p)
+	if ap.list = to; to != nil {
+		to.Add(x, ap)
 	}
 }
 
-func (e *Engine) kickKprobeOptimizer(x kapi.Context) { e.work.Queue(x) }
+func (e *Engine) kickKprobeOptimizer(x kapi.Context) { e.optimizingWork.Queue(x) }
 
 // kprobeOptimizer is the delayed work that writes and takes away jumps.
 //
@@ -98,7 +87,7 @@ func (e *Engine) kickKprobeOptimizer(x kapi.Context) { e.work.Queue(x) }
 //
 // Context: may sleep. Takes kprobe_mutex, then what lockRun and lockStep say.
 func (e *Engine) kprobeOptimizer(x kapi.Context) {
-	e.mutex.Lock(x)
+	e.kprobeMutex.Lock(x)
 	e.lockRun(x)
 
 	e.do.DoUnoptimizeKprobes(e, x)
@@ -112,12 +101,12 @@ func (e *Engine) kprobeOptimizer(x kapi.Context) {
 
 	e.unlockRun(x)
 	e.do.KickAgain(e, x)
-	e.mutex.Unlock(x)
+	e.kprobeMutex.Unlock(x)
 }
 
 // kickAgain is step 5. Context: kprobe_mutex held, until 5.7 it wasn't.
 func (e *Engine) kickAgain(x kapi.Context) {
-	if e.optimizing.Len(x)+e.unoptimizing.Len(x) > 0 {
+	if e.optimizingList.Len(x)+e.unoptimizingList.Len(x) > 0 {
 		e.kickKprobeOptimizer(x)
 	}
 }
@@ -134,13 +123,13 @@ func (e *Engine) quiesce(x kapi.Context) {
 
 // spansOf returns where no task may stand: after the first instruction of what is
 // to become a jump, in code of any aggr that leads there, and in what is to be
-// freed. The documents speak of the first alone; but who was in a neighbour's
-// detour when that lost its jump comes out of it inside a region of today.
+// freed. A task that was in a neighbour's detour when the neighbour lost its jump leaves the
+// detour inside a region that is to become a jump now: the first alone is not enough.
 // Context: kprobe_mutex held.
 func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 	e.spans = e.spans[:0]
-	for _, p := range e.optimizing.Peek() {
-		e.span(p.addr+1, p.detour.region-1)
+	for _, ap := range e.optimizingList.Peek() {
+		e.span(ap.addr+1, ap.detour.region-1)
 	}
 	e.do.DetourSpans(e, x)
 	return e.spans
@@ -148,14 +137,14 @@ func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 
 // detourSpans adds the detours and slots to the spans.
 func (e *Engine) detourSpans(x kapi.Context) {
-	for _, p := range e.aggrs {
-		if x.Touch(p.slot.ID(), kapi.Read); p.freed {
+	for _, ap := range e.aggrs {
+		if x.Touch(ap.slot.ID(), kapi.Read); ap.freed {
 			continue
 		}
-		if p.list == &e.freeing || e.leadsInside(p.addr+arch.Addr(p.detour.region)) {
-			e.span(p.detour.addr, p.detour.size)
+		if ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {
+			e.span(ap.detour.addr, ap.detour.size)
 		}
-		if s := p.slot.Peek(); s.at != 0 && (p.list == &e.freeing || e.leadsInside(p.addr+arch.Addr(p.verdict.Len))) {
+		if s := ap.slot.Peek(); s.at != 0 && (ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
 			e.span(s.at, s.size)
 		}
 	}
@@ -170,8 +159,8 @@ func (e *Engine) span(at arch.Addr, size int) {
 // leadsInside reports whether addr lies in what is to become a jump, after its
 // first instruction.
 func (e *Engine) leadsInside(addr arch.Addr) bool {
-	for _, p := range e.optimizing.Peek() {
-		if addr > p.addr && addr < p.addr+arch.Addr(p.detour.region) {
+	for _, ap := range e.optimizingList.Peek() {
+		if addr > ap.addr && addr < ap.addr+arch.Addr(ap.detour.region) {
 			return true
 		}
 	}
@@ -183,25 +172,25 @@ func (e *Engine) leadsInside(addr arch.Addr) bool {
 func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 	e.lockStep(x)
 	x.Step("kprobe_optimizer", 1)
-	for n := 0; e.unoptimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
-		p := e.unoptimizing.At(x, 0)
-		e.doUnoptimizeKprobe(x, p)
-		e.enlist(x, p, &e.freeing)
+	for n := 0; e.unoptimizingList.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
+		ap := e.unoptimizingList.At(x, 0)
+		e.forceUnoptimizeKprobe(x, ap)
+		e.enlist(x, ap, &e.freeingList)
 	}
-	for _, p := range e.freeing.Peek() {
-		if e.do.FreedDisarmed(e, p) && p.armed.Load(x) {
-			e.archDisarmKprobe(x, p)
+	for _, ap := range e.freeingList.Peek() {
+		if e.do.FreedDisarmed(e, ap) && ap.armed.Load(x) {
+			e.archDisarmKprobe(x, ap)
 		}
-		if p.Unused() {
-			e.table.Del(x, p.addr)
+		if ap.Unused() {
+			e.kprobeTable.Del(x, ap.addr)
 		}
 	}
-	for i := 0; i < len(e.freeing.Peek()); { // those still in use only lose their jump
-		if p := e.freeing.Peek()[i]; p.Unused() {
+	for i := 0; i < len(e.freeingList.Peek()); { // those still in use only lose their jump
+		if ap := e.freeingList.Peek()[i]; ap.Unused() {
 			i++
 		} else {
-			e.enlist(x, p, nil)
-			e.do.OptimizeBlockedLate(e, x, p)
+			e.enlist(x, ap, nil)
+			e.do.OptimizeBlockedLate(e, x, ap)
 		}
 	}
 	e.unlockStep(x)
@@ -213,14 +202,14 @@ func (e *Engine) doOptimizeKprobes(x kapi.Context) {
 	e.lockStep(x)
 	e.d.Text.Mutex().AssertHeld(x)
 	x.Step("kprobe_optimizer", 3)
-	for n := 0; e.optimizing.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
-		p := e.optimizing.At(x, 0)
-		jump, _ := x86.JumpRel32(p.addr, p.detour.addr) // in reach: archPrepareOptimizedKprobe has checked
+	for n := 0; e.optimizingList.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
+		ap := e.optimizingList.At(x, 0)
+		jump, _ := x86.JumpRel32(ap.addr, ap.detour.addr) // in reach: archPrepareOptimizedKprobe has checked
 		n := copy(e.insn[:], jump[:])
-		e.d.Patch.Patch(x, p.addr, e.insn[:n], p.detour.addr)
-		p.jumped = true
-		e.enlist(x, p, nil)
-		x.Emit(kpev.Optimized, uint64(p.addr), uint64(p.detour.addr), 0)
+		e.d.Patch.Patch(x, ap.addr, e.insn[:n], ap.detour.addr)
+		ap.jumped = true
+		e.enlist(x, ap, nil)
+		x.Emit(kpev.Optimized, uint64(ap.addr), uint64(ap.detour.addr), 0)
 	}
 	e.unlockStep(x)
 }
@@ -228,56 +217,29 @@ func (e *Engine) doOptimizeKprobes(x kapi.Context) {
 // doFreeCleanedKprobes is step 4. Context: kprobe_mutex held.
 func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
 	x.Step("kprobe_optimizer", 4)
-	for e.freeing.Len(x) > 0 {
-		p := e.freeing.At(x, 0)
-		e.enlist(x, p, nil)
-		e.freeAggrKprobe(x, p)
-		e.do.OptimizeBlockedLate(e, x, p)
+	for e.freeingList.Len(x) > 0 {
+		ap := e.freeingList.At(x, 0)
+		e.enlist(x, ap, nil)
+		e.freeAggrKprobe(x, ap)
+		e.do.OptimizeBlockedLate(e, x, ap)
 	}
 }
 
-// doUnoptimizeKprobe makes a jump a breakpoint. The aggr stays marked until that is done:
+// forceUnoptimizeKprobe makes a jump a breakpoint. The aggr stays marked until that is done:
 // a CPU that meets the breakpoint before the tail is there goes by the detour
 // (R5; 2.6.38 to 5.5 cleared the mark when the aggr was queued). Context:
 // text_mutex held.
-func (e *Engine) doUnoptimizeKprobe(x kapi.Context, p *Aggr) {
-	e.do.ArchUnoptimizeKprobe(e, x, p)
-	e.do.ClearOptimized(x, p)
-}
-
-// archUnoptimizeKprobe puts the breakpoint and the original tail back over the
-// jump. A CPU that meets the breakpoint meanwhile is ours: the aggr is still
-// marked optimized, so it goes to the detour's copy.
-//
-//	step 1: a breakpoint over the jump's first byte; sync
-//	step 2: the original tail;                       sync
-//
-// Context: text_mutex held.
-func (e *Engine) archUnoptimizeKprobe(x kapi.Context, p *Aggr) {
-	e.d.Text.Mutex().AssertHeld(x)
-	image := e.insn[:jumpSize]
-	copy(image, p.orig[:])
-	copy(image[1:], e.do.CopiedInsn(p))
-	image[0] = x86.Int3
-	if e.s.Breakpoint() {
-		e.d.Text.Poke(x, p.addr, image[:1])
-		e.d.Sync.Core(x, kpev.SyncUnopt1)
-
-		e.d.Text.Poke(x, p.addr+1, image[1:])
-		e.d.Sync.Core(x, kpev.SyncUnopt2)
-	} else {
-		e.d.Patch.Patch(x, p.addr, image, p.detour.addr)
-	}
-	p.jumped = false
-	x.Emit(kpev.Unoptimized, uint64(p.addr), 0, 0)
+func (e *Engine) forceUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
+	e.do.ArchUnoptimizeKprobe(e, x, ap)
+	e.do.ClearOptimized(x, ap)
 }
 
 // WaitOptimizer returns when nothing is queued any more. Context: may sleep.
 func (e *Engine) WaitOptimizer(x kapi.Context) {
 	for {
-		e.mutex.Lock(x)
+		e.kprobeMutex.Lock(x)
 		left := e.do.OptimizerQueued(e, x)
-		e.mutex.Unlock(x)
+		e.kprobeMutex.Unlock(x)
 		if left == 0 {
 			return
 		}

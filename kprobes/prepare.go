@@ -4,22 +4,20 @@ import (
 	"bytes"
 	"strings"
 
-	"kpsim/engine/ftrace"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // kprobeAddr returns where a probe is to go (spec 6.1).
-func (e *Engine) kprobeAddr(k *Kprobe) (arch.Addr, error) {
-	both := k.Symbol != "" && k.Addr != 0
-	if both || k.Symbol == "" && k.Addr == 0 {
+func (e *Engine) kprobeAddr(p *Kprobe) (arch.Addr, error) {
+	both := p.Symbol != "" && p.Addr != 0
+	if both || p.Symbol == "" && p.Addr == 0 {
 		return 0, EINVAL
 	}
-	at := k.Addr
-	if k.Symbol != "" {
-		f, ok := e.d.Symbols.Named(k.Symbol)
+	at := p.Addr
+	if p.Symbol != "" {
+		f, ok := e.d.Symbols.Named(p.Symbol)
 		switch {
 		case ok:
 			at = f.Addr
@@ -29,7 +27,7 @@ func (e *Engine) kprobeAddr(k *Kprobe) (arch.Addr, error) {
 			return 0, ENOENT
 		}
 	}
-	if at += arch.Addr(k.Offset); at == 0 {
+	if at += arch.Addr(p.Offset); at == 0 {
 		return 0, EINVAL
 	}
 	return at, nil
@@ -43,15 +41,15 @@ func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr
 	if err != nil {
 		return nil, err
 	}
-	p := e.newAggr(addr)
-	p.armed.Init(e.d.Cells, false)
-	p.optimized.Init(e.d.Cells, false)
-	p.probes.Init(e.d.Cells, nil)
-	if err := e.archPrepareKprobe(x, p, v, code, post); err != nil {
+	ap := e.newAggr(addr)
+	ap.armed.Init(e.d.Cells, false)
+	ap.optimized.Init(e.d.Cells, false)
+	ap.probes.Init(e.d.Cells, nil)
+	if err := e.archPrepareKprobe(x, ap, v, code, post); err != nil {
 		return nil, err
 	}
-	e.aggrs = append(e.aggrs, p)
-	return p, nil
+	e.aggrs = append(e.aggrs, ap)
+	return ap, nil
 }
 
 // checkKprobeAddress asks the rules whether addr can be probed, and returns the bytes from
@@ -75,54 +73,6 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 		return v, nil, Errno(-v.Errno)
 	}
 	return v, code[addr-f.Addr:], nil
-}
-
-// archPrepareKprobe makes an aggr what the rules have said of its text, with an out-of-line
-// copy of its instruction unless ftrace calls it. Context: as prepareKprobe.
-func (e *Engine) archPrepareKprobe(x kapi.Context, p *Aggr, v rules.Verdict, code []byte, post bool) error {
-	p.verdict = v
-	copy(p.orig[:], code)
-	if v.Ftrace {
-		return nil
-	}
-	in, _ := e.d.Text.Decode(code, p.addr)
-	p.insn, _ = in.(*x86.Inst) // nil: the kernel takes it for an instruction, and it is none
-	return e.archCopyKprobe(x, p, post)
-}
-
-// canProbe asks the rules about a byte of the function that was loaded. Whether
-// boundaries are looked at is a setting of its own.
-func (e *Engine) canProbe(offset int) rules.Verdict {
-	j := &e.looked.judge
-	if e.s.AnyByte {
-		return j.AtAny(offset)
-	}
-	v := j.At(offset)
-	if v.Errno == 0 && e.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
-		v.Errno = -int(EILSEQ)
-	}
-	return v
-}
-
-// archAdjustKprobeAddr returns where a probe at addr goes: a function's first instruction
-// is the one after its endbr64 (5.18 and later, with IBT). entry is whether it
-// is that.
-func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
-	if e.s.Kernel.Edition < rules.Edition514 {
-		return addr, false
-	}
-	f, ok := e.d.Symbols.Lookup(addr)
-	if !ok {
-		return addr, false
-	}
-	first := f.Addr
-	if e.s.Kernel.IBT && addr-first <= 4 {
-		first += arch.Addr(rules.Entry(&e.s.Kernel, e.recoverProbedInstruction(x, f)))
-	}
-	if addr == f.Addr {
-		return first, true
-	}
-	return addr, addr == first
 }
 
 // loadFunction has the rules look at a function, if it isn't the one that they looked at
@@ -195,52 +145,6 @@ func (e *Engine) loadFacts(f kapi.Function) {
 	for i := range f.Size {
 		if e.d.Symbols.Extable(f.Addr+arch.Addr(i), 1) {
 			l.extable = append(l.extable, i)
-		}
-	}
-}
-
-// recoverProbedInstruction returns the bytes of a function as the image had them, and those
-// after it which its last instruction may have: what is in memory, less what
-// probes have written there. Context: kprobe_mutex held.
-func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
-	size := f.Size + x86.MaxLen - 1
-	if cap(e.code) < size {
-		e.code = make([]byte, size)
-	}
-	code := e.code[:size]
-	clear(code[f.Size:]) // there may be no memory after it
-	e.d.Text.Read(x, f.Addr, code)
-	if e.d.Ftrace != nil {
-		e.recoverSites(f.Addr, code)
-	}
-	for off, c := range code {
-		if c != x86.Int3 && c != jumpOpcode {
-			continue
-		}
-		q, ok := e.table.Peek(f.Addr + arch.Addr(off))
-		switch {
-		case !ok:
-		case q.jumped:
-			copy(code[off:], q.orig[:jumpSize])
-		case q.armed.Peek():
-			code[off] = q.orig[0]
-		}
-	}
-	return code
-}
-
-// recoverSites puts nops where ftrace may have written calls.
-func (e *Engine) recoverSites(at arch.Addr, code []byte) {
-	l := &e.looked
-	l.found = e.d.Symbols.Sites(l.found[:0], at, len(code))
-	for _, s := range l.found {
-		if s.Kind != ftrace.Site {
-			continue
-		}
-		for i, c := range x86.Nop5 {
-			if off := int(s.Addr-at) + i; off >= 0 && off < len(code) {
-				code[off] = c
-			}
 		}
 	}
 }

@@ -4,43 +4,42 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // Register puts a probe where it says and arms it, unless it says that it is
 // disabled or nothing is armed now (spec 6.1, 6.3, 7.2). It returns nil or an
 // Errno. Context: may sleep.
-func (e *Engine) Register(x kapi.Context, k *Kprobe) error {
-	e.mutex.Lock(x)
-	err := e.registerKprobe(x, k)
-	e.mutex.Unlock(x)
+func (e *Engine) Register(x kapi.Context, p *Kprobe) error {
+	e.kprobeMutex.Lock(x)
+	err := e.registerKprobe(x, p)
+	e.kprobeMutex.Unlock(x)
 	return err
 }
 
 // registerKprobe is Register with kprobe_mutex held.
-func (e *Engine) registerKprobe(x kapi.Context, k *Kprobe) error {
-	if err := e.do.CheckKprobeRereg(e, x, k); err != nil {
+func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
+	if err := e.do.CheckKprobeRereg(e, x, p); err != nil {
 		return err
 	}
 	e.d.Symbols.Look(x)
-	at, err := e.do.KprobeAddr(e, k)
+	at, err := e.do.KprobeAddr(e, p)
 	if err != nil {
 		return err
 	}
-	k.Addr, k.entry = e.archAdjustKprobeAddr(x, at)
-	k.Flags = e.do.InitFlags(e, k)
-	k.missed.Init(e.d.Cells, e.do.InitNmissed(k))
-	k.disabled.Init(e.d.Cells, k.Flags&FlagDisabled != 0)
-	k.gone, k.off = false, false
+	p.Addr, p.entry = e.archAdjustKprobeAddr(x, at)
+	p.Flags = e.do.InitFlags(e, p)
+	p.nmissed.Init(e.d.Cells, e.do.InitNmissed(p))
+	p.disabled.Init(e.d.Cells, p.Flags&FlagDisabled != 0)
+	p.gone, p.off = false, false
 
-	m, err := e.checkKprobeAddressSafe(x, k.Addr)
+	m, err := e.checkKprobeAddressSafe(x, p.Addr)
 	if err != nil {
 		return err
 	}
-	err = e.doRegisterKprobe(x, k)
+	err = e.doRegisterKprobe(x, p)
 	if err == nil && e.s.ModuleRefs {
-		k.module = m // until it is unregistered
+		p.module = m // until it is unregistered
 	} else {
 		e.modulePut(x, m)
 	}
@@ -48,113 +47,113 @@ func (e *Engine) registerKprobe(x kapi.Context, k *Kprobe) error {
 }
 
 // doRegisterKprobe is register of a probe whose address is known, and whose text stays.
-func (e *Engine) doRegisterKprobe(x kapi.Context, k *Kprobe) error {
-	p, there := e.table.Get(x, k.Addr)
+func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
+	ap, there := e.kprobeTable.Get(x, p.Addr)
 	if there {
-		return e.registerAggrKprobe(x, p, k)
+		return e.registerAggrKprobe(x, ap, p)
 	}
 	e.do.LockSites(e, x)
-	p, err := e.prepareKprobe(x, k.Addr, k.Post != nil)
+	ap, err := e.prepareKprobe(x, p.Addr, p.Post != nil)
 	e.unlockSites(x)
 	if err != nil {
 		return err
 	}
-	k.aggr = p
+	p.aggr = ap
 	first := e.newList()
-	first.probes = append(first.probes, k)
-	p.probes.Set(first)
-	e.table.Put(x, p.addr, p)
-	if err := e.armEnabled(x, p); err != nil {
-		e.table.Del(x, p.addr)
+	first.probes = append(first.probes, p)
+	ap.probes.Set(first)
+	e.kprobeTable.Put(x, ap.addr, ap)
+	if err := e.armEnabled(x, ap); err != nil {
+		e.kprobeTable.Del(x, ap.addr)
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
-		e.freeAggrKprobe(x, p)
-		k.aggr = nil
+		e.freeAggrKprobe(x, ap)
+		p.aggr = nil
 		return err
 	}
 	e.do.LockText(e, x)
-	e.do.PrepareOptimizedKprobe(e, x, p)
+	e.do.PrepareOptimizedKprobe(e, x, ap)
 	e.unlockText(x)
-	e.optimizeKprobe(x, p)
+	e.optimizeKprobe(x, ap)
 	return nil
 }
 
 // registerAggrKprobe adds a probe to an aggr that is there: in use, or unused and waiting to
 // be unoptimized, whose removal it cancels. A jump runs no post_handler and no
 // jprobe's entry, so it is taken away before one joins (spec 4.9).
-func (e *Engine) registerAggrKprobe(x kapi.Context, p *Aggr, k *Kprobe) error {
-	if err := e.do.CheckJprobe(p, k); err != nil {
+func (e *Engine) registerAggrKprobe(x kapi.Context, ap *Aggr, p *Kprobe) error {
+	if err := e.do.CheckJprobe(ap, p); err != nil {
 		return err
 	}
-	if p.gone {
-		if err := e.reviveAggr(x, p, k.Post != nil); err != nil {
+	if ap.gone {
+		if err := e.reviveAggr(x, ap, p.Post != nil); err != nil {
 			return err
 		}
 	}
-	if k.Post != nil || k.jp != nil {
-		e.unoptimizeKprobeNow(x, p)
+	if p.Post != nil || p.jp != nil {
+		e.unoptimizeKprobeNow(x, ap)
 	}
-	if k.Post != nil {
-		if err := e.do.Unboost(e, x, p); err != nil {
+	if p.Post != nil {
+		if err := e.do.Unboost(e, x, ap); err != nil {
 			return err
 		}
 	}
-	k.aggr = p
-	e.do.AddNewKprobe(e, x, p, k)
-	err := e.rearm(x, p)
+	p.aggr = ap
+	e.do.AddNewKprobe(e, x, ap, p)
+	err := e.rearm(x, ap)
 	if err != nil {
-		e.replaceProbes(x, p, nil, k)
+		e.replaceProbes(x, ap, nil, p)
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
-		k.aggr = nil
+		p.aggr = nil
 	}
 	return err
 }
 
 // rearm arms an aggr that was joined or of which a probe was enabled, if a probe
 // of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
-func (e *Engine) rearm(x kapi.Context, p *Aggr) error {
-	if !p.armed.Load(x) {
-		if err := e.armEnabled(x, p); err != nil {
+func (e *Engine) rearm(x kapi.Context, ap *Aggr) error {
+	if !ap.armed.Load(x) {
+		if err := e.armEnabled(x, ap); err != nil {
 			return err
 		}
 	}
-	e.optimizeKprobe(x, p)
+	e.optimizeKprobe(x, ap)
 	return nil
 }
 
 // armEnabled arms an aggr unless all its probes are disabled (spec 6.3). Context:
 // kprobe_mutex held.
-func (e *Engine) armEnabled(x kapi.Context, p *Aggr) error {
-	if !e.do.AggrEnabled(p) {
+func (e *Engine) armEnabled(x kapi.Context, ap *Aggr) error {
+	if !e.do.AggrEnabled(ap) {
 		return nil
 	}
-	return e.do.ArmKprobe(e, x, p)
+	return e.do.ArmKprobe(e, x, ap)
 }
 
 // replaceProbes gives the aggr a new list: with add first, or last if it is a
 // jprobe's, without drop.
-func (e *Engine) replaceProbes(x kapi.Context, p *Aggr, add, drop *Kprobe) {
-	e.mutex.AssertHeld(x)
+func (e *Engine) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
+	e.kprobeMutex.AssertHeld(x)
 	next := e.newList()
 	last := add != nil && e.do.AddTail(add)
 	if add != nil && !last {
 		next.probes = append(next.probes, add)
 	}
-	for _, k := range p.probes.Peek().probes {
-		if k != drop {
-			next.probes = append(next.probes, k)
+	for _, p := range ap.probes.Peek().probes {
+		if p != drop {
+			next.probes = append(next.probes, p)
 		}
 	}
 	if last {
 		next.probes = append(next.probes, add)
 	}
-	e.do.PublishProbes(x, p, next)
+	e.do.PublishProbes(x, ap, next)
 }
 
 // Unregister takes a probe away: when it returns none of its handlers runs
 // again (spec 6.5, 6.7). One that isn't registered has its address cleared, and
 // EINVAL is returned, which the kernel doesn't tell. Context: may sleep.
-func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
-	one := [1]*Kprobe{k}
+func (e *Engine) Unregister(x kapi.Context, p *Kprobe) error {
+	one := [1]*Kprobe{p}
 	return e.unregisterKprobes(x, one[:])
 }
 
@@ -163,36 +162,36 @@ func (e *Engine) Unregister(x kapi.Context, k *Kprobe) error {
 //	top:    disable the probes; take them, or their aggrs, out of what readers find
 //	wait:   a grace period: no CPU is in a handler that has found one
 //	bottom: free what only those could use
-func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
+func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 	var gone *Aggr
 	var few [4]*holder
 	holders := few[:0]
 	var mods [4]*kapi.Module
 	modules := mods[:0]
 	left := 0
-	e.mutex.Lock(x)
-	for _, k := range ks {
-		p := k.aggr
-		if p == nil {
+	e.kprobeMutex.Lock(x)
+	for _, p := range kps {
+		ap := p.aggr
+		if ap == nil {
 			err = EINVAL
 			if e.s.Batches {
-				e.do.ClearAddr(k)
+				e.do.ClearAddr(p)
 			}
 			continue
 		}
 		left++
-		if k.ret != nil && k.ret.holder != nil {
-			holders = append(holders, k.ret.holder)
+		if p.ret != nil && p.ret.holder != nil {
+			holders = append(holders, p.ret.holder)
 		}
-		if k.module != nil { // now: another task may register it again while this waits
-			modules = append(modules, k.module)
-			k.module = nil
+		if p.module != nil { // now: another task may register it again while this waits
+			modules = append(modules, p.module)
+			p.module = nil
 		}
-		if e.unregisterKprobeTop(x, p, k) {
-			p.next, gone = gone, p
+		if e.unregisterKprobeTop(x, ap, p) {
+			ap.next, gone = gone, ap
 		}
 	}
-	e.mutex.Unlock(x)
+	e.kprobeMutex.Unlock(x)
 	if left == 0 {
 		return err
 	}
@@ -205,12 +204,12 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 	if gone != nil {
 		e.do.UnregisterKprobeBottom(e, x, gone)
 	}
-	for _, h := range holders {
-		if h.rp.holder == h { // else another task has registered it again meanwhile
-			x.Touch(h.rp.missed.ID(), kapi.Write)
-			h.rp.holder = nil
+	for _, rph := range holders {
+		if rph.rp.holder == rph { // else another task has registered it again meanwhile
+			x.Touch(rph.rp.nmissed.ID(), kapi.Write)
+			rph.rp.holder = nil
 		}
-		e.cleanupRpInst(x, h)
+		e.cleanupRpInst(x, rph)
 	}
 	return err
 }
@@ -218,19 +217,19 @@ func (e *Engine) unregisterKprobes(x kapi.Context, ks []*Kprobe) (err error) {
 // unregisterKprobeTop takes a probe from its aggr, and the aggr from the table if it was
 // the last one: it reports whether the aggr is the caller's to free. Context:
 // kprobe_mutex held.
-func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone bool) {
-	e.replaceProbes(x, p, nil, k)
-	if e.do.AggrEnabled(p) {
-		e.optimizeKprobe(x, p) // k may have been what kept it from that
-	} else if e.do.DisarmKprobe(e, x, p) {
-		if gone = p.Unused(); gone {
-			e.do.HideKprobe(e, x, p)
+func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone bool) {
+	e.replaceProbes(x, ap, nil, p)
+	if e.do.AggrEnabled(ap) {
+		e.optimizeKprobe(x, ap) // p may have been what kept it from that
+	} else if e.do.DisarmKprobe(e, x, ap) {
+		if gone = ap.Unused(); gone {
+			e.do.HideKprobe(e, x, ap)
 		}
-		e.do.OptimizeBlocked(e, x, p)
+		e.do.OptimizeBlocked(e, x, ap)
 	}
-	k.aggr = nil
-	if k.ret != nil && k.ret.holder != nil { // with mutant re-register another task may have dropped it: a kernel would follow a null pointer
-		e.rethookFree(x, k.ret.holder)
+	p.aggr = nil
+	if p.ret != nil && p.ret.holder != nil { // nil if another task has unregistered it meanwhile: a kernel would follow the null pointer
+		e.rethookFree(x, p.ret.holder)
 	}
 	return gone
 }
@@ -242,119 +241,117 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, p *Aggr, k *Kprobe) (gone b
 // all tasks: what such a CPU stands in can go while no task can register a probe and
 // be handed it. 2.6 takes it (arch_remove_kprobe, until 2.6.29).
 func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
-	for p := gone; p != nil; p = p.next {
-		if p.detour.size != 0 {
+	for ap := gone; ap != nil; ap = ap.next {
+		if ap.detour.size != 0 {
 			e.do.SynchronizeTasks(e, x)
 			break // one wait for all
 		}
 	}
 	locked := e.s.Kernel.Edition == rules.Edition26
 	if locked {
-		e.mutex.Lock(x)
+		e.kprobeMutex.Lock(x)
 	}
-	for p := gone; p != nil; p = p.next {
-		e.freeAggrKprobe(x, p)
+	for ap := gone; ap != nil; ap = ap.next {
+		e.freeAggrKprobe(x, ap)
 	}
 	if locked {
-		e.mutex.Unlock(x)
+		e.kprobeMutex.Unlock(x)
 	}
 }
 
 // Disable silences a probe (spec 6.6); if none of its aggr is left the aggr
 // is disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
-func (e *Engine) Disable(x kapi.Context, k *Kprobe) error {
-	e.mutex.Lock(x)
-	err := e.do.DisableKprobe(e, x, k)
-	e.mutex.Unlock(x)
+func (e *Engine) Disable(x kapi.Context, p *Kprobe) error {
+	e.kprobeMutex.Lock(x)
+	err := e.do.DisableKprobe(e, x, p)
+	e.kprobeMutex.Unlock(x)
 	return err
 }
 
 // disableKprobe is Disable with kprobe_mutex held.
-func (e *Engine) disableKprobe(x kapi.Context, k *Kprobe) error {
+func (e *Engine) disableKprobe(x kapi.Context, p *Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if k.aggr == nil {
+	if p.aggr == nil {
 		return EINVAL
 	}
-	if k.disabled.Load(x) {
+	if p.disabled.Load(x) {
 		return nil // spec 6.6
 	}
-	k.disabled.Store(x, true)
-	if !e.do.AggrEnabled(k.aggr) {
-		e.do.DisarmDisabled(e, x, k.aggr)
+	p.disabled.Store(x, true)
+	if !e.do.AggrEnabled(p.aggr) {
+		e.do.DisarmDisabled(e, x, p.aggr)
 	}
 	return nil
 }
 
 // disarmDisabled disarms what has no enabled probe any more. Context: kprobe_mutex held.
-func (e *Engine) disarmDisabled(x kapi.Context, p *Aggr) {
-	if e.do.DisarmKprobe(e, x, p) {
-		e.do.OptimizeBlocked(e, x, p)
+func (e *Engine) disarmDisabled(x kapi.Context, ap *Aggr) {
+	if e.do.DisarmKprobe(e, x, ap) {
+		e.do.OptimizeBlocked(e, x, ap)
 	}
 }
 
 // Enable undoes Disable. It returns EINVAL if the probe isn't registered, or its
 // text is gone. Context: may sleep.
-func (e *Engine) Enable(x kapi.Context, k *Kprobe) error {
-	e.mutex.Lock(x)
-	err := e.do.EnableKprobe(e, x, k)
-	e.mutex.Unlock(x)
+func (e *Engine) Enable(x kapi.Context, p *Kprobe) error {
+	e.kprobeMutex.Lock(x)
+	err := e.do.EnableKprobe(e, x, p)
+	e.kprobeMutex.Unlock(x)
 	return err
 }
 
 // enableKprobe is Enable with kprobe_mutex held.
-func (e *Engine) enableKprobe(x kapi.Context, k *Kprobe) error {
+func (e *Engine) enableKprobe(x kapi.Context, p *Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if k.aggr == nil {
+	if p.aggr == nil {
 		return EINVAL
 	}
-	if k.gone {
+	if p.gone {
 		return EINVAL
 	}
-	if !k.disabled.Load(x) {
+	if !p.disabled.Load(x) {
 		return nil // spec 6.6
 	}
-	return e.do.EnableAggr(e, x, k.aggr, k)
+	return e.do.EnableAggr(e, x, p.aggr, p)
 }
 
 // enableAggr enables a probe that is disabled, and arms where it is. Context:
 // kprobe_mutex held.
-func (e *Engine) enableAggr(x kapi.Context, p *Aggr, k *Kprobe) error {
-	e.do.SetDisabled(x, k, false)
-	err := e.rearm(x, p)
+func (e *Engine) enableAggr(x kapi.Context, ap *Aggr, p *Kprobe) error {
+	e.do.SetDisabled(x, p, false)
+	err := e.rearm(x, ap)
 	if err != nil {
-		k.disabled.Store(x, true)
+		p.disabled.Store(x, true)
 	}
 	return err
 }
 
-var int3 = [...]byte{x86.Int3}
-
 // armKprobe writes the breakpoint. A probe whose jump covers the address gives way
 // first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
 // Context: kprobe_mutex held.
-func (e *Engine) armKprobe(x kapi.Context, p *Aggr) error {
-	if e.disarmed {
+func (e *Engine) armKprobe(x kapi.Context, ap *Aggr) error {
+	if e.kprobesAllDisarmed {
 		return nil // the file enabled says 0 (spec 7.2)
 	}
-	return e.armKprobeNow(x, p)
+	return e.armKprobeNow(x, ap)
 }
 
 // armKprobeNow is armKprobe whatever the file enabled says (arm_kprobe).
-func (e *Engine) armKprobeNow(x kapi.Context, p *Aggr) error {
-	if p.verdict.Ftrace {
-		return e.armKprobeFtrace(x, p)
+func (e *Engine) armKprobeNow(x kapi.Context, ap *Aggr) error {
+	if ap.verdict.Ftrace {
+		return e.armKprobeFtrace(x, ap)
 	}
 	e.do.LockText(e, x)
-	if q := e.do.GetOptimizedKprobe(e, p.addr); q != nil {
+	if q := e.do.GetOptimizedKprobe(e, ap.addr); q != nil {
 		e.unoptimizeKprobe(x, q, true)
 	}
-	x.Emit(kpev.Arm, uint64(p.addr), 0, 0)
-	e.do.ArchArmKprobe(e, x, p)
-	p.armed.Store(x, true)
+	x.Emit(kpev.Arm, uint64(ap.addr), 0, 0)
+	e.do.ArchArmKprobe(e, x, ap)
+	ap.armed.Store(x, true)
 	e.unlockText(x)
 	return nil
 }
@@ -362,27 +359,19 @@ func (e *Engine) armKprobeNow(x kapi.Context, p *Aggr) error {
 // disarmKprobe puts the original byte back, or queues that for the optimizer, which
 // has to take a jump away first. It reports whether it is done. Context:
 // kprobe_mutex held.
-func (e *Engine) disarmKprobe(x kapi.Context, p *Aggr) bool {
-	if p.client != nil {
-		e.do.DisarmKprobeFtrace(e, x, p)
+func (e *Engine) disarmKprobe(x kapi.Context, ap *Aggr) bool {
+	if ap.client != nil {
+		e.do.DisarmKprobeFtrace(e, x, ap)
 		return true
 	}
 	e.do.LockText(e, x)
-	e.unoptimizeKprobe(x, p, false)
-	done := p.list == nil
-	if done && p.armed.Load(x) {
-		e.archDisarmKprobe(x, p)
+	e.unoptimizeKprobe(x, ap, false)
+	done := ap.list == nil
+	if done && ap.armed.Load(x) {
+		e.archDisarmKprobe(x, ap)
 	}
 	e.unlockText(x)
 	return done
-}
-
-// archDisarmKprobe writes the original first byte. Context: text_mutex held.
-func (e *Engine) archDisarmKprobe(x kapi.Context, p *Aggr) {
-	x.Emit(kpev.Disarm, uint64(p.addr), 0, 0)
-	e.do.RestoreOpcode(e, x, p)
-	e.d.Sync.Core(x, kpev.SyncDisarm)
-	p.armed.Store(x, false)
 }
 
 // getOptimizedKprobe returns the aggr whose region holds addr after its first byte,
@@ -396,9 +385,9 @@ func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 	return nil
 }
 
-// optimizeBlocked optimizes the aggrs that p has blocked. Context: kprobe_mutex held.
-func (e *Engine) optimizeBlocked(x kapi.Context, p *Aggr) {
-	for q := range e.aggrsBefore(p.addr) {
+// optimizeBlocked optimizes the aggrs that ap has blocked. Context: kprobe_mutex held.
+func (e *Engine) optimizeBlocked(x kapi.Context, ap *Aggr) {
+	for q := range e.aggrsBefore(ap.addr) {
 		e.optimizeKprobe(x, q)
 	}
 }
@@ -412,7 +401,7 @@ func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 			return
 		}
 		for d := 1; d < maxRegion; d++ {
-			q, ok := e.table.Peek(addr - arch.Addr(d))
+			q, ok := e.kprobeTable.Peek(addr - arch.Addr(d))
 			if ok && d < q.detour.region && !yield(q) {
 				return
 			}
@@ -422,37 +411,27 @@ func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 
 // freeAggrKprobe gives back the aggr's memory. Context: may sleep; the aggr can only be found
 // by looking at all of them with kprobe_mutex held (spansOf).
-func (e *Engine) freeAggrKprobe(x kapi.Context, p *Aggr) {
-	e.archRemoveKprobe(x, p)
-	x.Touch(p.slot.ID(), kapi.Write)
-	p.freed = true
-}
-
-// archRemoveKprobe gives back the aggr's slot and detour.
-func (e *Engine) archRemoveKprobe(x kapi.Context, p *Aggr) {
-	if p.detour.size != 0 {
-		e.d.Exec.Retire(x, p.detour.addr, p.detour.size, kpev.DetourMem)
-		p.detour = detour{}
-	}
-	e.freeInsnSlot(x, p.slot.Peek())
-	p.slot.Set(insnSlot{})
+func (e *Engine) freeAggrKprobe(x kapi.Context, ap *Aggr) {
+	e.archRemoveKprobe(x, ap)
+	x.Touch(ap.slot.ID(), kapi.Write)
+	ap.freed = true
 }
 
 // RegisterAll registers probes in order (spec 6.4). The first that can't be
 // registered ends it: those before it are unregistered, and its errno is
 // returned. None at all is EINVAL. An edition without arrays returns EOPNOTSUPP.
 // Context: may sleep.
-func (e *Engine) RegisterAll(x kapi.Context, ks []*Kprobe) error {
+func (e *Engine) RegisterAll(x kapi.Context, kps []*Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	if len(ks) == 0 {
+	if len(kps) == 0 {
 		return EINVAL
 	}
-	for i, k := range ks {
-		if err := e.Register(x, k); err != nil {
+	for i, p := range kps {
+		if err := e.Register(x, p); err != nil {
 			if i > 0 {
-				e.do.Rollback(e, x, ks[:i])
+				e.do.Rollback(e, x, kps[:i])
 			}
 			return err
 		}
@@ -463,9 +442,9 @@ func (e *Engine) RegisterAll(x kapi.Context, ks []*Kprobe) error {
 // UnregisterAll takes probes away and waits for all of them at once (spec 6.4).
 // One that isn't registered has its address cleared, the others go all the same,
 // and EINVAL is returned (6.5), which the kernel doesn't tell. Context: may sleep.
-func (e *Engine) UnregisterAll(x kapi.Context, ks []*Kprobe) error {
+func (e *Engine) UnregisterAll(x kapi.Context, kps []*Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	return e.do.UnregisterKprobes(e, x, ks)
+	return e.do.UnregisterKprobes(e, x, kps)
 }

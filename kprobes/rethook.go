@@ -9,29 +9,29 @@ import (
 
 // preHandlerKretprobe is the pre_handler of a return probe's kprobe: it follows the call if
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
-func (e *Engine) preHandlerKretprobe(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
-	r := k.ret
-	x.Touch(r.missed.ID(), kapi.Read) // the end of unregisterKprobes drops the holder
+func (e *Engine) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
+	rp := p.ret
+	x.Touch(rp.nmissed.ID(), kapi.Read) // the end of unregisterKprobes drops the holder
 	switch {
-	case r.holder == nil: // with a mutant that leaves the grace period out
+	case rp.holder == nil: // nil only without the grace period of unregister
 	case e.listed():
-		e.rethookEnter(x, r, regs)
+		e.rethookEnter(x, rp, regs)
 	case e.s.Return == era.ReturnHashed:
-		e.kretprobeEnterHashed(x, r, regs)
+		e.kretprobeEnterHashed(x, rp, regs)
 	default:
-		e.kretprobeEnterGlobal(x, r, regs)
+		e.kretprobeEnterGlobal(x, rp, regs)
 	}
 	return 0
 }
 
 // rethookEnter is that of 5.11 and later.
-func (e *Engine) rethookEnter(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
-	ri := e.rethookTryGet(x, r.holder)
+func (e *Engine) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	ri := e.rethookTryGet(x, rp.holder)
 	if ri == nil {
-		e.noInstance(x, r)
+		e.noInstance(x, rp)
 		return
 	}
-	if !e.begins(x, r, ri, regs) {
+	if !e.begins(x, rp, ri, regs) {
 		e.rethookRecycle(x, ri)
 		return
 	}
@@ -43,34 +43,34 @@ func (e *Engine) rethookEnter(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
 
 // locked reports whether what the CPU was doing may hold a lock that a call needs
 // to be followed: in an NMI the call is missed (pre_handler_kretprobe, 3.8 to 5.9).
-func (e *Engine) locked(x kapi.Context, r *Kretprobe) bool {
+func (e *Engine) locked(x kapi.Context, rp *Kretprobe) bool {
 	if !e.do.InNMI(x) {
 		return false
 	}
-	e.noInstance(x, r)
+	e.noInstance(x, rp)
 	return true
 }
 
 // kretprobeEnterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
 // for the bucket of the task. The entry_handler runs between the two.
-func (e *Engine) kretprobeEnterHashed(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
-	if e.locked(x, r) {
+func (e *Engine) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	if e.locked(x, rp) {
 		return
 	}
-	h := r.holder
-	h.lock.Lock(x)
-	ri := firstOf(x, h.lock, &h.free)
-	h.lock.Unlock(x)
+	rph := rp.holder
+	rph.lock.Lock(x)
+	ri := firstOf(x, rph.lock, &rph.free)
+	rph.lock.Unlock(x)
 	if ri == nil {
-		e.noInstance(x, r)
+		e.noInstance(x, rp)
 		return
 	}
-	x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
-	if !e.begins(x, r, ri, regs) {
-		x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
-		h.lock.Lock(x)
-		h.free.Push(x, ri)
-		h.lock.Unlock(x)
+	x.Emit(kpev.InstanceGet, ri.ID, rph.probe, 0)
+	if !e.begins(x, rp, ri, regs) {
+		x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
+		rph.lock.Lock(x)
+		rph.free.Push(x, ri)
+		rph.lock.Unlock(x)
 		return
 	}
 	e.archPrepareKretprobe(x, ri, regs)
@@ -81,20 +81,20 @@ func (e *Engine) kretprobeEnterHashed(x kapi.Context, r *Kretprobe, regs *arch.R
 }
 
 // kretprobeEnterGlobal is that of kernels until 2.6.27: one lock over all of it.
-func (e *Engine) kretprobeEnterGlobal(x kapi.Context, r *Kretprobe, regs *arch.Regs) {
-	if e.locked(x, r) {
+func (e *Engine) kretprobeEnterGlobal(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	if e.locked(x, rp) {
 		return
 	}
-	h := r.holder
+	rph := rp.holder
 	e.ret.global.Lock(x)
-	ri := firstOf(x, e.ret.global, &h.free)
+	ri := firstOf(x, e.ret.global, &rph.free)
 	if ri == nil {
-		e.noInstance(x, r)
+		e.noInstance(x, rp)
 	} else {
-		x.Emit(kpev.InstanceGet, ri.ID, h.probe, 0)
-		e.begins(x, r, ri, regs)
+		x.Emit(kpev.InstanceGet, ri.ID, rph.probe, 0)
+		e.begins(x, rp, ri, regs)
 		e.archPrepareKretprobe(x, ri, regs)
-		h.used.Push(x, ri)
+		rph.used.Push(x, ri)
 		e.bucket(x).calls.Push(x, ri)
 	}
 	e.ret.global.Unlock(x)
@@ -112,21 +112,21 @@ func firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Instance]) *Insta
 }
 
 // noInstance counts a call that can't be followed (spec 2.3).
-func (e *Engine) noInstance(x kapi.Context, r *Kretprobe) {
-	kapi.Add(&r.missed, x, 1)
-	x.Emit(kpev.RetMissed, r.Kprobe.ID, 0, 0)
+func (e *Engine) noInstance(x kapi.Context, rp *Kretprobe) {
+	kapi.Add(&rp.nmissed, x, 1)
+	x.Emit(kpev.RetMissed, rp.Kprobe.ID, 0, 0)
 }
 
 // begins gives an instance its call, and asks the entry_handler whether it is to
 // be followed (spec 2.4).
-func (e *Engine) begins(x kapi.Context, r *Kretprobe, ri *Instance, regs *arch.Regs) bool {
+func (e *Engine) begins(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) bool {
 	x.Work(WorkCall, 1)
-	ri.Rp, ri.Task, ri.RetAddr = r, x.Task(), 0
-	if r.Entry == nil {
+	ri.Rp, ri.Task, ri.RetAddr = rp, x.Task(), 0
+	if rp.Entry == nil {
 		return true
 	}
 	x.Work(kapi.WorkHandler, 1)
-	return e.do.CallEntryHandler(x, r, ri, regs) == 0
+	return e.do.CallEntryHandler(x, rp, ri, regs) == 0
 }
 
 // rethookTrampolineHandler runs the handlers of the call that returns from a frame, and
@@ -257,20 +257,20 @@ func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame ar
 // bucket's lock held.
 func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
 	b.lock.AssertHeld(x)
-	h := ri.holder
+	rph := ri.holder
 	b.calls.Del(x, ri)
-	x.Emit(kpev.InstancePut, ri.ID, h.probe, 0)
+	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
 	switch {
 	case ri.gone:
 		ri.below = empty
 		return ri
 	case e.s.Return == era.ReturnHashed:
-		h.lock.Lock(x)
-		h.free.Push(x, ri)
-		h.lock.Unlock(x)
+		rph.lock.Lock(x)
+		rph.free.Push(x, ri)
+		rph.lock.Unlock(x)
 	default:
-		h.used.Del(x, ri)
-		h.free.Push(x, ri)
+		rph.used.Del(x, ri)
+		rph.free.Push(x, ri)
 	}
 	return empty
 }
@@ -287,28 +287,28 @@ func freeAll(x kapi.Context, ri *Instance) {
 // until 2.6.37 its handler was told that (mutant ret-addr-kept). A probe that is hit
 // meanwhile is nested.
 func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
-	r := ri.Rp
+	rp := ri.Rp
 	e.do.SetRetAddr(e, ri, to)
 	x.Work(WorkReturn, 1)
-	if r.Handler == nil {
+	if rp.Handler == nil {
 		return
 	}
-	p := r.Kprobe.aggr
-	if p == nil { // unregister has come as far as that
-		p = &e.ret.busyAggr
+	ap := rp.Kprobe.aggr
+	if ap == nil { // unregister has come as far as that
+		ap = &e.ret.busyAggr
 	}
-	was := e.kprobeBusyBegin(x, p)
+	was := e.kprobeBusyBegin(x, ap)
 	x.Work(kapi.WorkHandler, 1)
-	r.Handler(x, ri, regs)
+	rp.Handler(x, ri, regs)
 	e.kprobeBusyEnd(x, was)
 }
 
 // kprobeBusyBegin makes the CPU busy with an aggr, so that a probe that it hits is
 // nested; kprobeBusyEnd takes that back. Context: preemption off.
-func (e *Engine) kprobeBusyBegin(x kapi.Context, p *Aggr) (was busy) {
-	b := e.kcb.This(x)
-	was = b.busy
-	b.busy = busy{current: p, status: kprobeHitActive}
+func (e *Engine) kprobeBusyBegin(x kapi.Context, ap *Aggr) (was busy) {
+	kcb := e.kcb.This(x)
+	was = kcb.busy
+	kcb.busy = busy{current: ap, status: kprobeHitActive}
 	return was
 }
 

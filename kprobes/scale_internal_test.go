@@ -99,7 +99,7 @@ func TestManyProbes(t *testing.T) {
 				require.NoError(t, b.e.UnregisterAll(x, all))
 				b.e.WaitOptimizer(x)
 				t.Logf("%v a probe to unregister", time.Since(start)/time.Duration(n))
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				require.True(t, b.e.Settled())
 				var now [8]byte
 				for i := 0; i < n; i += 997 {
@@ -139,7 +139,7 @@ func amongMany(b *testing.B, f func(b *testing.B, bb *bench, x *smp.Ctx, at arch
 func benchHit(_ *testing.B, _ *bench, x *smp.Ctx, at arch.Addr) { x.Call(at) }
 
 func benchLookup(b *testing.B, bb *bench, _ *smp.Ctx, at arch.Addr) {
-	if _, ok := bb.e.table.Peek(at); !ok {
+	if _, ok := bb.e.kprobeTable.Peek(at); !ok {
 		b.Fatal("not found")
 	}
 }

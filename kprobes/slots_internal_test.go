@@ -124,7 +124,7 @@ func TestOutOfReach(t *testing.T) {
 					require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: victim.at}), "%v", ed)
 				}
 				require.Zero(t, out, "%v", ed)
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 			})
 			b.wire = func(_ *kernel.Kernel, d *Deps) { d.Exec = farExec{d.Exec, &out} }
 			b.pass(t)
@@ -168,7 +168,7 @@ func TestArrayWaits(t *testing.T) {
 				slices.Reverse(ks)
 			}
 			require.NoError(t, b.e.RegisterAll(x, ks))
-			require.Len(t, b.e.optimizing.Peek(), 1)
+			require.Len(t, b.e.optimizingList.Peek(), 1)
 			require.NoError(t, b.e.UnregisterAll(x, ks))
 			require.Equal(t, 1, g.n[kapi.QuiesceTasks])
 			require.True(t, b.e.aggrs[0].freed && b.e.aggrs[1].freed)
@@ -340,7 +340,7 @@ func TestUnsettled(t *testing.T) {
 		b.settle(x)
 		require.NoError(t, b.e.Unregister(x, k))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
-		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.optimizing.Peek()), len(b.e.unoptimizing.Peek()), len(b.e.freeing.Peek())})
+		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.optimizingList.Peek()), len(b.e.unoptimizingList.Peek()), len(b.e.freeingList.Peek())})
 		require.False(t, b.e.Settled())
 		b.settle(x)
 		require.True(t, b.e.Settled())

@@ -195,7 +195,7 @@ var spec2 = []specRule{
 				r := retAt(victim, nil)
 				require.NoError(t, b.e.RegisterRet(x, r))
 				at := b.k.Stub("kretprobe_trampoline")
-				_, probed := b.e.table.Get(x, at)
+				_, probed := b.e.kprobeTable.Get(x, at)
 				require.Equal(t, t.Edition == rules.Edition26, probed)
 				var now [1]byte
 				b.k.Text.Read(x, at, now[:])

@@ -315,7 +315,7 @@ var spec4 = []specRule{
 				twice(t, x)
 				b.log.Store = false
 				require.Equal(t, 1, hits)
-				require.Len(t, b.e.optimizing.Peek(), 1)
+				require.Len(t, b.e.optimizingList.Peek(), 1)
 			})
 			t.pass(b)
 			traps := 0
@@ -394,9 +394,9 @@ var spec4 = []specRule{
 				require.NoError(t, b.e.Register(x, inside))
 				require.NoError(t, b.e.Register(x, k)) // its region holds a breakpoint now
 				require.NoError(t, b.e.Unregister(x, inside))
-				require.Len(t, b.e.optimizing.Peek(), 1)
+				require.Len(t, b.e.optimizingList.Peek(), 1)
 				require.NoError(t, b.e.Disable(x, k))
-				require.Empty(t, b.e.optimizing.Peek())
+				require.Empty(t, b.e.optimizingList.Peek())
 				require.Equal(t, "text", b.standing(t, x, crowded, 0))
 
 				require.NoError(t, b.e.Enable(x, k))

@@ -28,8 +28,8 @@ func (b *bench) textOf(x *smp.Ctx, f code) []byte {
 
 // settle lets the optimizer do what it was woken for, and no more.
 func (b *bench) settle(x *smp.Ctx) {
-	b.e.work.Flush(x)
-	b.e.work.Flush(x)
+	b.e.optimizingWork.Flush(x)
+	b.e.optimizingWork.Flush(x)
 }
 
 // graces counts the waits for grace periods, by flavour.
@@ -172,7 +172,7 @@ var spec6 = []specRule{
 				ks := append(three(), &Kprobe{ID: 4, Symbol: "nobody"}, &Kprobe{ID: 5, Addr: other.at})
 				require.Equal(t, ENOENT, b.e.RegisterAll(x, ks))
 				b.e.WaitOptimizer(x)
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 				require.Nil(t, ks[4].aggr)
 				require.NoError(t, b.e.RegisterAll(x, ks[:3]), "it is all as before")
@@ -194,7 +194,7 @@ var spec6 = []specRule{
 				for _, p := range b.e.aggrs {
 					require.True(t, p.freed)
 				}
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 			})
 			b.wire = func(_ *kernel.Kernel, d *Deps) {
 				g.RCU = d.RCU
@@ -213,7 +213,7 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.Register(x, ks[2]))
 				_ = b.e.UnregisterAll(x, ks)
 				require.Equal(t, []arch.Addr{victim.at, 0, victim.at}, []arch.Addr{ks[0].Addr, ks[1].Addr, ks[2].Addr})
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
 		},
@@ -332,7 +332,7 @@ var spec6 = []specRule{
 				require.Zero(t, hits)
 				b.settle(x)
 				require.True(t, b.e.Settled())
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
 		},
@@ -352,7 +352,7 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.Unregister(x, late))
 				b.settle(x)
 				require.True(t, b.e.Settled())
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
 		},

@@ -185,7 +185,7 @@ var specFtrace = []specRule{
 					require.NoError(t, b.e.Unregister(x, ks[i>>1]))
 					require.NoError(t, b.e.Unregister(x, ks[1-i>>1]))
 					require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
-					require.Zero(t, b.e.table.Len())
+					require.Zero(t, b.e.kprobeTable.Len())
 				}
 			})
 			t.pass(b)
@@ -206,7 +206,7 @@ var specFtrace = []specRule{
 				pre, post := counting(traced.at, &n), counting(traced.at, &n)
 				post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				require.Equal(t, EBUSY, b.e.Register(x, post))
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				if t.Edition == rules.Edition415 {
 					require.Equal(t, EBUSY, b.e.Register(x, pre))
 				} else {

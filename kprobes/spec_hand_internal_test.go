@@ -139,10 +139,10 @@ var specHand = []specRule{
 			b := t.jumping([]code{victim}, func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.Register(x, b.at(victim.at, new(int))))
 				b.e.WaitOptimizer(x)
-				b.e.mutex.Lock(x)
-				b.e.allowed = false
+				b.e.kprobeMutex.Lock(x)
+				b.e.kprobesAllowOptimization = false
 				b.e.unoptimizeKprobe(x, b.e.aggrs[0], false)
-				b.e.mutex.Unlock(x)
+				b.e.kprobeMutex.Unlock(x)
 				b.e.SetArmed(x, false)
 				require.Equal(t, "text", b.standing(t, x, victim, 0))
 			}, func(*bench, *smp.Ctx) {})
@@ -165,7 +165,7 @@ var specHand = []specRule{
 				require.NoError(t, b.e.Unregister(x, k)) // its jump waits for the optimizer
 				require.Zero(t, b.k.Modules.Unload(x, m))
 				b.e.WaitOptimizer(x)
-				require.Zero(t, b.e.table.Len())
+				require.Zero(t, b.e.kprobeTable.Len())
 				require.Zero(t, b.k.Modules.Load(x, m))
 				jumps(k)
 				require.Zero(t, b.k.Modules.Unload(x, m))

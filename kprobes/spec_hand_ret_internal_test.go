@@ -53,7 +53,7 @@ func TestPools(t *testing.T) {
 					for i := range 3 {
 						var ri *Instance
 						if g == era.ReturnFreelist {
-							ri = freelistGet(x, h)
+							ri = freelistTryGet(x, h)
 						} else {
 							ri = objpoolPop(x, h)
 						}

@@ -93,7 +93,7 @@ func (b *bench) idle(t require.TestingT, x *smp.Ctx) {
 	c := b.e.kcb.This(x)
 	require.Nil(t, c.current)
 	require.Nil(t, c.child)
-	require.Equal(t, busy{}, c.outer)
+	require.Equal(t, busy{}, c.prevKprobe)
 	require.NotZero(t, x.Regs().Flags&x86.IF, "interrupts are off")
 }
 

@@ -79,7 +79,7 @@ func (c *stateChecker) check(p *Aggr) error {
 	lists := []struct {
 		list *kapi.List[*Aggr]
 		name string
-	}{{&e.optimizing, "optimizing"}, {&e.unoptimizing, "unoptimizing"}, {&e.freeing, "freeing"}}
+	}{{&e.optimizingList, "optimizing"}, {&e.unoptimizingList, "unoptimizing"}, {&e.freeingList, "freeing"}}
 	on := ""
 	for _, l := range lists {
 		n := 0
@@ -137,7 +137,7 @@ func (c *stateChecker) check(p *Aggr) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && p.enabled() && !p.post() && e.archCheckOptimizedKprobe(p) && e.allowed && !e.disarmed
+	may := p.detour.size != 0 && p.enabled() && !p.post() && e.archCheckOptimizedKprobe(p) && e.kprobesAllowOptimization && !e.kprobesAllDisarmed
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
@@ -147,14 +147,14 @@ func (c *stateChecker) check(p *Aggr) error {
 		if may {
 			return fmt.Errorf("unoptimizing, and could stay (spec 4.8)")
 		}
-		if p.enabled() && e.disarmed {
+		if p.enabled() && e.kprobesAllDisarmed {
 			return fmt.Errorf("unoptimizing, though all is disarmed: not forced (spec 7.2)")
 		}
 	case "plain":
 		if !p.enabled() {
 			return fmt.Errorf("armed, but disabled")
 		}
-		if e.disarmed {
+		if e.kprobesAllDisarmed {
 			return fmt.Errorf("armed, though all is disarmed (spec 7.2)")
 		}
 		if may {
@@ -165,7 +165,7 @@ func (c *stateChecker) check(p *Aggr) error {
 			return fmt.Errorf("freeing, and could be optimized (spec 4.4)")
 		}
 	case "disarmed":
-		if p.enabled() && !e.disarmed {
+		if p.enabled() && !e.kprobesAllDisarmed {
 			return fmt.Errorf("enabled, but not armed")
 		}
 	}
@@ -360,7 +360,7 @@ func breakStates(t *testing.T, v stateSetting) (broken string, states map[string
 			}
 			require.Equal(t, smp.Passed, outcome, "%s, run %d: %v", name, i, b.m.Refusal())
 			require.True(t, b.e.Settled())
-			require.Zero(t, b.e.table.Len())
+			require.Zero(t, b.e.kprobeTable.Len())
 			for off, want := range crowded.bytes {
 				if now, stored := c.text[crowded.at+arch.Addr(off)]; stored {
 					require.Equal(t, want, now, "%s, run %d: crowded+%#x", name, i, off)

@@ -12,28 +12,28 @@ import (
 // already does nothing. Context: may sleep. Takes kprobe_sysctl_mutex, then
 // kprobe_mutex.
 func (e *Engine) SetOptimization(x kapi.Context, on bool) {
-	e.sysctl.Lock(x)
-	e.mutex.Lock(x)
-	changed := e.allowed != on
-	e.allowed = on
+	e.kprobeSysctlMutex.Lock(x)
+	e.kprobeMutex.Lock(x)
+	changed := e.kprobesAllowOptimization != on
+	e.kprobesAllowOptimization = on
 	for i := 0; changed && i < len(e.aggrs); i++ {
-		if p := e.aggrs[i]; p.freed || !e.do.AggrEnabled(p) {
+		if ap := e.aggrs[i]; ap.freed || !e.do.AggrEnabled(ap) {
 			continue // a disabled aggr's jump is on its way out already
 		} else if on {
-			e.optimizeKprobe(x, p)
+			e.optimizeKprobe(x, ap)
 		} else {
-			e.unoptimizeKprobe(x, p, false)
+			e.unoptimizeKprobe(x, ap, false)
 		}
 	}
 	if changed && on {
 		e.printk(x, e.line(kpev.LineOptimized, kpev.LineAllowed), 0, 0)
 	}
-	e.mutex.Unlock(x)
+	e.kprobeMutex.Unlock(x)
 	if changed && !on {
 		e.WaitOptimizer(x)
 		e.printk(x, e.line(kpev.LineUnoptimized, kpev.LineForbidden), 0, 0)
 	}
-	e.sysctl.Unlock(x)
+	e.kprobeSysctlMutex.Unlock(x)
 }
 
 // SetArmed writes the file enabled (spec 7.2). Off: every aggr is disarmed, a
@@ -42,9 +42,9 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 // with a probe that isn't disabled is armed. A write of what is there already does
 // nothing. Context: may sleep. Takes kprobe_mutex.
 func (e *Engine) SetArmed(x kapi.Context, on bool) {
-	e.mutex.Lock(x)
-	if e.disarmed != on {
-		e.mutex.Unlock(x)
+	e.kprobeMutex.Lock(x)
+	if e.kprobesAllDisarmed != on {
+		e.kprobeMutex.Unlock(x)
 		return
 	}
 	if on {
@@ -59,7 +59,7 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 	} else {
 		e.printk(x, kpev.LineDisarmed, 0, 0)
 	}
-	e.mutex.Unlock(x)
+	e.kprobeMutex.Unlock(x)
 	if !on {
 		e.WaitOptimizer(x)
 	}
@@ -68,15 +68,15 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 // DisarmKprobeNow disarms an aggr whose jump, if it has one, isn't left to the
 // optimizer, but for the breakpoint of one that was queued for it already. Context:
 // kprobe_mutex held.
-func (e *Engine) DisarmKprobeNow(x kapi.Context, p *Aggr) {
-	if p.client != nil {
-		e.do.DisarmKprobeFtrace(e, x, p)
+func (e *Engine) DisarmKprobeNow(x kapi.Context, ap *Aggr) {
+	if ap.client != nil {
+		e.do.DisarmKprobeFtrace(e, x, ap)
 		return
 	}
 	e.do.LockText(e, x)
-	e.unoptimizeKprobe(x, p, true)
-	if p.list == nil && p.armed.Load(x) {
-		e.archDisarmKprobe(x, p)
+	e.unoptimizeKprobe(x, ap, true)
+	if ap.list == nil && ap.armed.Load(x) {
+		e.archDisarmKprobe(x, ap)
 	}
 	e.unlockText(x)
 }
@@ -85,14 +85,14 @@ func (e *Engine) DisarmKprobeNow(x kapi.Context, p *Aggr) {
 // kprobe_mutex held.
 func (e *Engine) armAllKprobes(x kapi.Context) {
 	for i := 0; i < len(e.aggrs); i++ {
-		p := e.aggrs[i]
-		if p.freed || !e.do.AggrEnabled(p) {
+		ap := e.aggrs[i]
+		if ap.freed || !e.do.AggrEnabled(ap) {
 			continue
 		}
-		if !p.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-			_ = e.do.ArmKprobe(e, x, p) // a site of ftrace that another client has taken meanwhile stays as it is
+		if !ap.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
+			_ = e.do.ArmKprobe(e, x, ap) // a site of ftrace that another client has taken meanwhile stays as it is
 		}
-		e.optimizeKprobe(x, p)
+		e.optimizeKprobe(x, ap)
 	}
 }
 
@@ -100,8 +100,8 @@ func (e *Engine) armAllKprobes(x kapi.Context) {
 // again before it is there. Context: kprobe_mutex held.
 func (e *Engine) disarmAllKprobes(x kapi.Context) {
 	for i := 0; i < len(e.aggrs); i++ {
-		if p := e.aggrs[i]; !p.freed {
-			e.DisarmKprobeNow(x, p)
+		if ap := e.aggrs[i]; !ap.freed {
+			e.DisarmKprobeNow(x, ap)
 		}
 	}
 }

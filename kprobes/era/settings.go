@@ -116,7 +116,7 @@ type Settings struct {
 
 // Breakpoint reports whether a jump is taken away by a breakpoint and syncs, else
 // by the patcher that wrote it.
-func (s *Settings) Breakpoint() bool {
+func (s *Settings) UnoptimizesByInt3() bool {
 	return s.Unoptimize == UnoptimizeBreakpoint || s.Unoptimize == UnoptimizeLikePatch && s.Patch == PatchBreakpoint
 }
 

@@ -39,7 +39,7 @@ func TestNoEdition(t *testing.T) {
 				Kernel:  rules.Kernel{Edition: rules.Edition69, Optprobes: true, Preemption: p >= scenario.PreemptDynamic},
 				Batches: true, MaxactiveAll: true, Boost: era.BoostNever,
 			}, e)
-			require.Equal(t, patch == era.PatchBreakpoint, e.Breakpoint())
+			require.Equal(t, patch == era.PatchBreakpoint, e.UnoptimizesByInt3())
 		}
 	}
 }
