@@ -149,7 +149,7 @@ func (e *Engine) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 }
 
 // boostStepped boosts a slot that was stepped for the first time (BoostStepped).
-// behind: control goes on after the copy, so that a jump must be there; else the
+// after: control goes on after the copy, so that a jump must be there; else the
 // copy goes where it should by itself. Other CPUs may be in the slot: they are
 // stepping, and don't see what is after the copy. A CPU that is sent there once the
 // slot is boosted arrives by an IRET, which makes it fetch anew.
@@ -159,15 +159,15 @@ func (e *Engine) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 //
 // A step that didn't end there, as an iteration of a string instruction, settles
 // it, too: the slot is never boosted. Context: #DB, interrupts off.
-func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, behind bool) {
+func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, after bool) {
 	ap := kcb.current
 	s := ap.slot.Look(x)
-	if e.s.Boost != era.BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || behind && !ap.boostable {
+	if e.s.Boost != era.BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || after && !ap.boostable {
 		return
 	}
 	from := s.at + arch.Addr(ap.verdict.Len)
-	settled := behind && regs.IP != from
-	if behind && !settled {
+	settled := after && regs.IP != from
+	if after && !settled {
 		back, _ := x86.JumpRel32(from, ap.addr+arch.Addr(ap.verdict.Len)) // in reach: getInsnSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}

@@ -100,13 +100,13 @@ func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Reg
 		e.kprobesIncNmissedCount(x, ap)
 		return
 	}
-	behind := regs.IP
+	origIP := regs.IP
 	kcb.current, kcb.status = ap, kprobeHitActive
 	regs.IP = ip + 1
 	if !e.do.AggrPreHandler(e, x, ap, regs, true) {
-		regs.IP = behind
+		regs.IP = origIP
 		e.do.AggrPostHandler(e, x, ap, regs)
-		regs.IP = behind
+		regs.IP = origIP
 	}
 	kcb.current = nil
 }

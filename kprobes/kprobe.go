@@ -105,7 +105,7 @@ type Aggr struct {
 	freed     bool              // owned by who discards it; goes with slot
 	gone      bool              // owned by kprobe_mutex: its text was freed
 	client    *client           // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
-	Note      uint64            // owned by kprobe_mutex: of who wraps steps; the engine has no use for it
+	Note      uint64            // owned by kprobe_mutex: for a wrapper of steps (kprobes/mutants); the engine has no use for it
 	next      *Aggr             // owned by who unregisters: the next one to free
 }
 

@@ -164,7 +164,7 @@ func (e *Engine) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
 	return nil
 }
 
-// defaultMaxactive is the maxactive of who asks for none (spec 2.2).
+// defaultMaxactive is the maxactive of a return probe that asks for none (spec 2.2).
 func (e *Engine) defaultMaxactive() int {
 	if e.s.MaxactiveAll || e.s.Kernel.Preemption {
 		return max(10, 2*e.d.CPUs)

@@ -224,7 +224,7 @@ func freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	}
 }
 
-// freelistGet takes the first instance of the list; nil: it is empty. Each time
+// freelistTryGet takes the first instance of the list; nil: it is empty. Each time
 // round another CPU has changed the list in between.
 func freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {

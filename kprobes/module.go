@@ -58,7 +58,7 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 		if !m.Init.Has(ap.addr) && (s != kapi.ModuleGoing || !m.Core.Has(ap.addr)) {
 			continue
 		}
-		if e.do.InTable(e, ap) { // others belong to who waits to free them
+		if e.do.InTable(e, ap) { // others belong to the task that waits to free them
 			e.do.KillKprobe(e, x, ap)
 		}
 	}

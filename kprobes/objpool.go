@@ -28,8 +28,8 @@ import "kpsim/smp/kapi"
 //	n <= k      nothing is lost: the next push publishes what last hides
 //	n == k+1    the last pop takes the reserved place: what was put there a lap ago.
 //	            If that isn't the interrupted push's own instance it is free, and
-//	            there twice from then on; the own one is behind head, lost
-//	n >  k+1    last is behind head: the next pop looks again for ever, with
+//	            there twice from then on; its own is before head, lost
+//	n >  k+1    last is before head: the next pop looks again for ever, with
 //	            interrupts off; an NMI that calls the function does, too
 //
 // On 2 CPUs with the default maxactive, 10, r is 5; with 16 on 8 CPUs it is 2.

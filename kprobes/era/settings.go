@@ -114,7 +114,7 @@ type Settings struct {
 	Files         Files        // the interface files
 }
 
-// Breakpoint reports whether a jump is taken away by a breakpoint and syncs, else
+// UnoptimizesByInt3 reports whether a jump is taken away by a breakpoint and syncs, else
 // by the patcher that wrote it.
 func (s *Settings) UnoptimizesByInt3() bool {
 	return s.Unoptimize == UnoptimizeBreakpoint || s.Unoptimize == UnoptimizeLikePatch && s.Patch == PatchBreakpoint

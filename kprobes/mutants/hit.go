@@ -11,9 +11,9 @@ var int3 = []byte{x86.Int3}
 
 func jngAnd(s *steps) {
 	emulate := s.Emulate
-	s.Emulate = func(e *engine, x context, p *aggr, r *regs) {
-		emulate(e, x, p, r)
-		jng(p.Insn(), r)
+	s.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+		emulate(e, x, ap, r)
+		jng(ap.Insn(), r)
 	}
 }
 
@@ -34,8 +34,8 @@ func byteFirst(w *Wiring) {
 
 func postByList(s *steps) {
 	s.OwesPost = never(s.OwesPost)
-	s.PostProbes = func(x context, p *aggr, asked []*kprobe) []*kprobe {
-		if now := p.Probes(x); len(now) > 0 {
+	s.PostProbes = func(x context, ap *aggr, asked []*kprobe) []*kprobe {
+		if now := ap.Probes(x); len(now) > 0 {
 			return now
 		}
 		return asked
@@ -49,61 +49,61 @@ func always(_, _ arch.Addr) bool { return true }
 
 func copyRegs(s *steps) {
 	pre, post := s.AggrPreHandler, s.AggrPostHandler
-	s.AggrPreHandler = func(e *engine, x context, p *aggr, r *regs, stop bool) bool {
+	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
 		own := *r
-		return pre(e, x, p, &own, stop)
+		return pre(e, x, ap, &own, stop)
 	}
-	s.AggrPostHandler = func(e *engine, x context, p *aggr, r *regs) {
+	s.AggrPostHandler = func(e *engine, x context, ap *aggr, r *regs) {
 		own := *r
-		post(e, x, p, &own)
+		post(e, x, ap, &own)
 	}
 }
 
 func ignorePre(s *steps) {
 	call := s.CallPreHandler
-	s.CallPreHandler = func(e *engine, x context, k *kprobe, r *regs) int { call(e, x, k, r); return 0 }
+	s.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int { call(e, x, p, r); return 0 }
 }
 
 func nilStops(s *steps) {
 	call := s.CallPreHandler
-	s.CallPreHandler = func(e *engine, x context, k *kprobe, r *regs) int {
-		if k.Pre == nil {
+	s.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int {
+		if p.Pre == nil {
 			return 1
 		}
-		return call(e, x, k, r)
+		return call(e, x, p, r)
 	}
 }
 
 func preIP(s *steps) {
 	pre := s.AggrPreHandler
-	s.AggrPreHandler = func(e *engine, x context, p *aggr, r *regs, stop bool) bool {
+	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
 		if stop {
-			r.IP = p.Addr()
+			r.IP = ap.Addr()
 		}
-		return pre(e, x, p, r, stop)
+		return pre(e, x, ap, r, stop)
 	}
 }
 
 func detourStops(s *steps) {
 	pre := s.AggrPreHandler
-	s.AggrPreHandler = func(e *engine, x context, p *aggr, r *regs, _ bool) bool { return pre(e, x, p, r, true) }
+	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, _ bool) bool { return pre(e, x, ap, r, true) }
 }
 
 func runDisabled(s *steps) {
 	disabled := s.KprobeDisabled
-	s.KprobeDisabled = func(x context, k *kprobe, stop bool) bool { disabled(x, k, stop); return false }
+	s.KprobeDisabled = func(x context, p *kprobe, stop bool) bool { disabled(x, p, stop); return false }
 }
 
 func detourDisabled(s *steps) {
 	disabled, all := s.KprobeDisabled, s.OptimizedDisabled
-	s.KprobeDisabled = func(x context, k *kprobe, stop bool) bool { return disabled(x, k, stop) && stop }
-	s.OptimizedDisabled = func(x context, p *aggr) bool { all(x, p); return false }
+	s.KprobeDisabled = func(x context, p *kprobe, stop bool) bool { return disabled(x, p, stop) && stop }
+	s.OptimizedDisabled = func(x context, ap *aggr) bool { all(x, ap); return false }
 }
 
 func detourPath(s *steps) {
 	store := s.StoreRegs
-	s.StoreRegs = func(x context, p *aggr, cpu, r *regs) {
-		if store(x, p, cpu, r); r.IP != p.Addr()+1 {
+	s.StoreRegs = func(x context, ap *aggr, cpu, r *regs) {
+		if store(x, ap, cpu, r); r.IP != ap.Addr()+1 {
 			x.Memory().Store(x86.SP(cpu), 8, uint64(r.IP))
 		}
 	}
@@ -121,8 +121,8 @@ func missedByPoint(s *steps) {
 func missedEnabled(s *steps) {
 	count := s.IncNmissed
 	s.IncNmissed = func(x context, probes []*kprobe) {
-		for i, k := range probes {
-			if !k.Disabled() {
+		for i, p := range probes {
+			if !p.Disabled() {
 				count(x, probes[i:i+1])
 			}
 		}
@@ -140,21 +140,21 @@ func ftraceKeepsPath(s *steps) {
 
 func killKeepsFtrace(s *steps) {
 	kill, disarm, killing := s.KillKprobe, s.DisarmKprobeFtrace, false
-	s.KillKprobe = func(e *engine, x context, p *aggr) {
+	s.KillKprobe = func(e *engine, x context, ap *aggr) {
 		killing = true
-		kill(e, x, p)
+		kill(e, x, ap)
 		killing = false
 	}
-	s.DisarmKprobeFtrace = func(e *engine, x context, p *aggr) {
+	s.DisarmKprobeFtrace = func(e *engine, x context, ap *aggr) {
 		if !killing {
-			disarm(e, x, p)
+			disarm(e, x, ap)
 		}
 	}
 }
 
 func enabledAll(s *steps) {
 	enabled, arm, all := s.AggrEnabled, s.ArmAllKprobes, false
-	s.AggrEnabled = func(p *aggr) bool { return all || enabled(p) }
+	s.AggrEnabled = func(ap *aggr) bool { return all || enabled(ap) }
 	s.ArmAllKprobes = func(e *engine, x context) {
 		all = true
 		arm(e, x)
@@ -163,10 +163,10 @@ func enabledAll(s *steps) {
 }
 
 func listOldest(s *steps) {
-	s.ShowKprobes = func(e *engine, buf []byte, p *aggr) []byte {
-		probes := p.List()
+	s.ShowKprobes = func(e *engine, buf []byte, ap *aggr) []byte {
+		probes := ap.List()
 		for i := len(probes) - 1; i >= 0; i-- {
-			buf = e.ReportProbe(buf, p, probes[i])
+			buf = e.ReportProbe(buf, ap, probes[i])
 		}
 		return buf
 	}
@@ -174,19 +174,19 @@ func listOldest(s *steps) {
 
 func listJumps(s *steps) {
 	flags := s.ListedFlags
-	s.ListedFlags = func(e *engine, p *aggr, k *kprobe) kprobes.Flags {
-		if !p.Jumped() {
+	s.ListedFlags = func(e *engine, ap *aggr, p *kprobe) kprobes.Flags {
+		if !ap.Jumped() {
 			return 0
 		}
-		return flags(e, p, k)
+		return flags(e, ap, p)
 	}
 }
 
 func graceEach(s *steps) {
 	unregister := s.UnregisterKprobes
-	s.UnregisterKprobes = func(e *engine, x context, ks []*kprobe) error {
-		for i := range ks {
-			_ = unregister(e, x, ks[i:i+1])
+	s.UnregisterKprobes = func(e *engine, x context, kps []*kprobe) error {
+		for i := range kps {
+			_ = unregister(e, x, kps[i:i+1])
 		}
 		return nil
 	}

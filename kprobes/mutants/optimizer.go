@@ -13,7 +13,7 @@ func freeEarly(s *steps) {
 
 func flagEarly(s *steps) {
 	unoptimize, mark := s.ArchUnoptimizeKprobe, s.ClearOptimized
-	s.ArchUnoptimizeKprobe = func(e *engine, x context, p *aggr) { mark(x, p); unoptimize(e, x, p) }
+	s.ArchUnoptimizeKprobe = func(e *engine, x context, ap *aggr) { mark(x, ap); unoptimize(e, x, ap) }
 	skip2(&s.ClearOptimized)
 }
 
@@ -31,29 +31,29 @@ func flushLocked(s *steps) {
 func savedAtPrepare(w *Wiring) {
 	s := w.Steps()
 	prepare := s.PrepareOptimizedKprobe
-	s.PrepareOptimizedKprobe = func(e *engine, x context, p *aggr) {
-		if prepare(e, x, p); p.HasDetour() {
+	s.PrepareOptimizedKprobe = func(e *engine, x context, ap *aggr) {
+		if prepare(e, x, ap); ap.HasDetour() {
 			var tail [8]byte
-			w.Deps.Text.Read(x, p.Addr()+1, tail[:4])
-			p.Note = p.Note&^0xffffffff | binary.LittleEndian.Uint64(tail[:])
+			w.Deps.Text.Read(x, ap.Addr()+1, tail[:4])
+			ap.Note = ap.Note&^0xffffffff | binary.LittleEndian.Uint64(tail[:])
 		}
 	}
-	s.CopiedInsn = func(p *aggr) []byte {
-		return binary.LittleEndian.AppendUint32(nil, uint32(p.Note))
+	s.CopiedInsn = func(ap *aggr) []byte {
+		return binary.LittleEndian.AppendUint32(nil, uint32(ap.Note))
 	}
 }
 
 func optimizedLate(s *steps) {
 	setup := s.SetupDetourExecution
-	s.SetupDetourExecution = func(e *engine, x context, p *aggr, r *regs, owes bool) bool {
+	s.SetupDetourExecution = func(e *engine, x context, ap *aggr, r *regs, owes bool) bool {
 		ip := r.IP
-		if !setup(e, x, p, r, owes) {
+		if !setup(e, x, ap, r, owes) {
 			return false
 		}
-		if !p.Jumped() {
+		if !ap.Jumped() {
 			r.IP = ip
 		}
-		return p.Jumped()
+		return ap.Jumped()
 	}
 }
 

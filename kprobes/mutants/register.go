@@ -9,8 +9,8 @@ import (
 
 func reregUnlocked(s *steps) {
 	check := s.CheckKprobeRereg
-	s.CheckKprobeRereg = func(e *engine, x context, k *kprobe) error {
-		if err := check(e, x, k); err != nil {
+	s.CheckKprobeRereg = func(e *engine, x context, p *kprobe) error {
+		if err := check(e, x, p); err != nil {
 			return err
 		}
 		e.Mutex().Unlock(x)
@@ -60,24 +60,24 @@ func moduleKept(w *Wiring) {
 
 func enableLost(s *steps) {
 	enabled, add, enable := s.AggrEnabled, s.AddNewKprobe, s.EnableAggr
-	s.AggrEnabled = func(p *aggr) bool { return p.Note&noteSilent == 0 && enabled(p) }
-	s.AddNewKprobe = func(e *engine, x context, p *aggr, k *kprobe) {
-		add(e, x, p, k)
-		p.Note |= noteShared
-		if e.FlagsOf(k)&kprobes.FlagDisabled == 0 {
-			p.Note &^= noteSilent
+	s.AggrEnabled = func(ap *aggr) bool { return ap.Note&noteSilent == 0 && enabled(ap) }
+	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+		add(e, x, ap, p)
+		ap.Note |= noteShared
+		if e.FlagsOf(p)&kprobes.FlagDisabled == 0 {
+			ap.Note &^= noteSilent
 		}
 	}
-	s.EnableAggr = func(e *engine, x context, p *aggr, k *kprobe) error {
+	s.EnableAggr = func(e *engine, x context, ap *aggr, p *kprobe) error {
 		if !e.Disarmed() {
-			p.Note &^= noteSilent
-			return enable(e, x, p, k)
+			ap.Note &^= noteSilent
+			return enable(e, x, ap, p)
 		}
-		if p.Note&noteShared != 0 || p.HasDetour() {
-			if !s.AggrEnabled(p) {
-				p.Note |= noteSilent
+		if ap.Note&noteShared != 0 || ap.HasDetour() {
+			if !s.AggrEnabled(ap) {
+				ap.Note |= noteSilent
 			}
-			s.SetDisabled(x, k, false)
+			s.SetDisabled(x, p, false)
 		}
 		return nil
 	}
@@ -85,38 +85,38 @@ func enableLost(s *steps) {
 
 func reuseDisabled(s *steps) {
 	enabled, add, reuse := s.AggrEnabled, s.AddNewKprobe, s.CancelUnoptimize
-	s.AggrEnabled = func(p *aggr) bool { return enabled(p) || p.Note&(noteReused|noteSilent) == noteReused }
-	s.AddNewKprobe = func(e *engine, x context, p *aggr, k *kprobe) {
-		if e.Unoptimizing(p) && p.Unused() {
-			reuse(e, x, p)
-			p.Note |= noteReused
+	s.AggrEnabled = func(ap *aggr) bool { return enabled(ap) || ap.Note&(noteReused|noteSilent) == noteReused }
+	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+		if e.Unoptimizing(ap) && ap.Unused() {
+			reuse(e, x, ap)
+			ap.Note |= noteReused
 		}
-		add(e, x, p, k)
+		add(e, x, ap, p)
 	}
 }
 
 func saveArmed(w *Wiring) {
-	w.Steps().ArchArmKprobe = func(_ *engine, x context, p *aggr) {
-		w.Deps.Text.Poke(x, p.Addr(), int3)
-		w.Deps.Text.Read(x, p.Addr(), p.Orig()[:1])
+	w.Steps().ArchArmKprobe = func(_ *engine, x context, ap *aggr) {
+		w.Deps.Text.Poke(x, ap.Addr(), int3)
+		w.Deps.Text.Read(x, ap.Addr(), ap.Orig()[:1])
 		w.Deps.Sync.Core(x, kpev.SyncArm)
 	}
 }
 
 func hideFirst(s *steps) {
 	disarm := s.DisarmKprobe
-	s.DisarmKprobe = func(e *engine, x context, p *aggr) bool {
-		if p.Unused() {
-			s.HideKprobe(e, x, p)
+	s.DisarmKprobe = func(e *engine, x context, ap *aggr) bool {
+		if ap.Unused() {
+			s.HideKprobe(e, x, ap)
 		}
-		return disarm(e, x, p)
+		return disarm(e, x, ap)
 	}
 }
 
 // swapInTwo shows an empty list first: list_del and list_add in two.
 func swapInTwo[L any](publish *func(context, *aggr, *L)) {
 	was := *publish
-	*publish = func(x context, p *aggr, list *L) { was(x, p, new(L)); was(x, p, list) }
+	*publish = func(x context, ap *aggr, list *L) { was(x, ap, new(L)); was(x, ap, list) }
 }
 
 func sharedNoGrace(s *steps) {
@@ -141,9 +141,9 @@ func freeFirst(s *steps) {
 
 func jumpKept(s *steps) {
 	disarm := s.DisarmDisabled
-	s.DisarmDisabled = func(e *engine, x context, p *aggr) {
-		if !p.Jumped() {
-			disarm(e, x, p)
+	s.DisarmDisabled = func(e *engine, x context, ap *aggr) {
+		if !ap.Jumped() {
+			disarm(e, x, ap)
 		}
 	}
 }
@@ -151,8 +151,8 @@ func jumpKept(s *steps) {
 func toggleAny(s *steps) {
 	for _, toggle := range []*func(*engine, context, *kprobe) error{&s.EnableKprobe, &s.DisableKprobe} {
 		was := *toggle
-		*toggle = func(e *engine, x context, k *kprobe) error {
-			if err := was(e, x, k); err != kprobes.EINVAL || k.Registered() {
+		*toggle = func(e *engine, x context, p *kprobe) error {
+			if err := was(e, x, p); err != kprobes.EINVAL || p.Registered() {
 				return err
 			}
 			return nil
@@ -166,9 +166,9 @@ func toggleOnce(s *steps) {
 		is     kprobes.Flags
 	}{{&s.EnableKprobe, 0}, {&s.DisableKprobe, kprobes.FlagDisabled}} {
 		was := *t.toggle
-		*t.toggle = func(e *engine, x context, k *kprobe) error {
-			already := k.Registered() && e.FlagsOf(k)&kprobes.FlagDisabled == t.is
-			if err := was(e, x, k); err != nil || !already {
+		*t.toggle = func(e *engine, x context, p *kprobe) error {
+			already := p.Registered() && e.FlagsOf(p)&kprobes.FlagDisabled == t.is
+			if err := was(e, x, p); err != nil || !already {
 				return err
 			}
 			return kprobes.EINVAL
@@ -188,23 +188,23 @@ func armBeforeClear(s *steps) {
 
 func ftraceByPost(s *steps) {
 	add, modifies := s.AddNewKprobe, s.ArmedIPModify
-	s.AddNewKprobe = func(e *engine, x context, p *aggr, k *kprobe) {
-		if add(e, x, p, k); k.Post != nil {
-			p.Note |= notePosted
+	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+		if add(e, x, ap, p); p.Post != nil {
+			ap.Note |= notePosted
 		}
 	}
-	s.ArmedIPModify = func(e *engine, p *aggr) bool { return modifies(e, p) || p.Note&notePosted != 0 }
+	s.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) || ap.Note&notePosted != 0 }
 }
 
 func symbolFirst(s *steps) {
 	addr := s.KprobeAddr
-	s.KprobeAddr = func(e *engine, k *kprobe) (arch.Addr, error) {
-		at := k.Addr
-		if k.Symbol != "" {
-			k.Addr = 0
+	s.KprobeAddr = func(e *engine, p *kprobe) (arch.Addr, error) {
+		at := p.Addr
+		if p.Symbol != "" {
+			p.Addr = 0
 		}
-		to, err := addr(e, k)
-		k.Addr = at
+		to, err := addr(e, p)
+		p.Addr = at
 		return to, err
 	}
 }

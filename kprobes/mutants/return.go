@@ -15,12 +15,12 @@ type (
 
 func hookFirst(s *steps) {
 	handle, hook := s.PreHandlerKretprobe, s.ReplaceReturn
-	s.PreHandlerKretprobe = func(e *engine, x context, k *kprobe, r *regs) int { hook(e, x, r); return handle(e, x, k, r) }
+	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int { hook(e, x, r); return handle(e, x, p, r) }
 }
 
 func entryReturns(s *steps) {
 	handle := s.PreHandlerKretprobe
-	s.PreHandlerKretprobe = func(e *engine, x context, k *kprobe, r *regs) int { handle(e, x, k, r); return 1 }
+	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int { handle(e, x, p, r); return 1 }
 }
 
 func entryIgnored(s *steps) {
@@ -72,9 +72,9 @@ func retRegsLost(s *steps) {
 func oneData(s *steps) {
 	var of *kretprobe
 	var data []byte
-	s.InitInstance = func(r *kretprobe, ri *instance) {
-		if r != of {
-			of, data = r, ri.Data
+	s.InitInstance = func(rp *kretprobe, ri *instance) {
+		if rp != of {
+			of, data = rp, ri.Data
 		}
 		ri.Data = data
 	}
@@ -82,10 +82,10 @@ func oneData(s *steps) {
 
 func oneLess(s *steps) {
 	alloc := s.AllocRethook
-	s.AllocRethook = func(e *engine, x context, r *kretprobe) {
-		r.Maxactive--
-		alloc(e, x, r)
-		r.Maxactive++
+	s.AllocRethook = func(e *engine, x context, rp *kretprobe) {
+		rp.Maxactive--
+		alloc(e, x, rp)
+		rp.Maxactive++
 	}
 }
 
