@@ -84,8 +84,9 @@ type Machine struct {
 	text    *fetch.Text
 	fenv    fetchEnv
 	memo    *memo
-	decoded uint64       // how often the memo didn't know
-	fbuf    [maxLen]byte // what a fetch reads into
+	windows map[window]*decoded // what the memo had
+	decoded uint64              // how often the memo didn't know
+	fbuf    [maxLen]byte        // what a fetch reads into
 	log     *traces.Log
 	hooks   Hooks
 	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
@@ -168,7 +169,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		cfg.Arch = x86.AMD64
 	}
 	m := &Machine{
-		cfg: cfg, arch: cfg.Arch, at: layoutOf(cfg.Arch), log: log, memo: new(memo),
+		cfg: cfg, arch: cfg.Arch, at: layoutOf(cfg.Arch), log: log, memo: new(memo), windows: make(map[window]*decoded),
 		cpus: make([]CPU, cfg.CPUs),
 		text: fetch.NewText(cfg.Fetch, cfg.CPUs),
 		lead: nil, next: sim.NoMover,

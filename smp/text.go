@@ -29,9 +29,18 @@ func (e *decoded) is(a arch.Addr, lo, hi uint64) bool {
 
 const memoBits = 10
 
-// memo has two ways: of three entries that clash one is decoded again, and
-// nothing else.
+// memo has two ways. Of three entries that clash one is looked up by all of its bytes:
+// a slot holds one instruction after another at the same address.
 type memo [1 << memoBits][2]*decoded
+
+// A window is up to 15 bytes of text, packed, and where they stand.
+type window struct {
+	at     arch.Addr
+	lo, hi uint64
+}
+
+// mostWindows are remembered; then all are forgotten, and decoded again.
+const mostWindows = 1 << 14
 
 // at goes by what is part of every instruction: its address and first byte.
 func (d *memo) at(a arch.Addr, lo uint64) *[2]*decoded {
@@ -47,8 +56,21 @@ func (m *Machine) decode(a arch.Addr, lo, hi uint64) *decoded {
 			return e
 		}
 	}
-	e := &decoded{at: a, lo: lo, hi: hi, mlo: ^uint64(0), mhi: ^uint64(0)}
+	w := window{a, lo, hi}
+	e := m.windows[w]
+	if e == nil {
+		e = m.decodeAnew(a, lo, hi)
+		if len(m.windows) == mostWindows {
+			clear(m.windows)
+		}
+		m.windows[w] = e
+	}
 	way[0], way[1] = e, way[0]
+	return e
+}
+
+func (m *Machine) decodeAnew(a arch.Addr, lo, hi uint64) *decoded {
+	e := &decoded{at: a, lo: lo, hi: hi, mlo: ^uint64(0), mhi: ^uint64(0)}
 	m.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
 	if d, err := m.arch.Decode(b[:n], a); err == nil {

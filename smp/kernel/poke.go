@@ -45,7 +45,7 @@ type poked struct {
 	at     arch.Addr // owned by text_mutex
 	insn   []byte    // owned by text_mutex: what is written
 	resume arch.Addr // owned by text_mutex: where a CPU goes; 0: it does what as says
-	as     arch.Inst `state:"address: an instruction is shared and never changed"` // owned by text_mutex: nil with resume; or the breakpoint stays, and has another owner
+	as     arch.Inst // owned by text_mutex: nil with resume; or the breakpoint stays, and has another owner
 }
 
 // maxBatch is how many rewrites share their syncs: what the kernel's page of

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // sort is what a piece of a value is, and what of it counts in a state.
@@ -26,6 +28,7 @@ const (
 	aMark                  // an ordinal that others are compared with
 	aWhile                 // what elem says, while the word at guard isn't zero
 	anAddress              // the words of an interface: what it holds is found elsewhere
+	anInst                 // a pointer to an instruction, or an interface that holds one: its address and bytes
 )
 
 // A piece is one of those that a value consists of.
@@ -36,7 +39,7 @@ type piece struct {
 	n     int     // of anArray
 	guard uintptr // aWhile: where that word is; aSeq: where the vector is
 	elem  *layout
-	typ   reflect.Type // of aMap
+	typ   reflect.Type // of aMap, anInst
 }
 
 // A layout says where in a value of a type is what counts.
@@ -124,6 +127,10 @@ func (l *layout) words(off, size uintptr) {
 
 // add adds a value of type t as its type says.
 func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
+	if t == reflect.TypeFor[*x86.Inst]() || t == reflect.TypeFor[arch.Inst]() {
+		l.pieces = append(l.pieces, piece{sort: anInst, off: off, typ: t})
+		return
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		for _, n := range ls.notFollowed {
@@ -217,6 +224,10 @@ func (l *layout) empty(at unsafe.Pointer) bool {
 					return false
 				}
 			}
+		case anInst:
+			if p.inst(f) != nil {
+				return false
+			}
 		case aSlice, aTrimmed:
 			x := (*sliceHeader)(f)
 			for k := range x.n {
@@ -229,6 +240,15 @@ func (l *layout) empty(at unsafe.Pointer) bool {
 		}
 	}
 	return true
+}
+
+// inst returns the instruction that the piece at f, an anInst, points to.
+func (p *piece) inst(f unsafe.Pointer) *x86.Inst {
+	if p.typ.Kind() == reflect.Pointer {
+		return *(**x86.Inst)(f)
+	}
+	in, _ := (*(*arch.Inst)(f)).(*x86.Inst)
+	return in
 }
 
 // A sliceHeader is what a slice is in memory.

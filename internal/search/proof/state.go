@@ -14,6 +14,7 @@ import (
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // A states tells the states of a rig's runs apart: sched.Stateful, and an
@@ -79,7 +80,7 @@ type write struct {
 // don't change, or count where they lie.
 var elsewhere = []reflect.Type{
 	reflect.TypeFor[smp.Machine](), reflect.TypeFor[smp.Task](), reflect.TypeFor[smp.Source](), reflect.TypeFor[smp.Ctx](),
-	reflect.TypeFor[kernel.Kernel](), reflect.TypeFor[kernel.Sync](), reflect.TypeFor[x86.Inst](), reflect.TypeFor[properties.Scene](),
+	reflect.TypeFor[kernel.Kernel](), reflect.TypeFor[kernel.Sync](), reflect.TypeFor[properties.Scene](),
 	reflect.TypeFor[kprobes.Kprobe](), // the rig's own, each a root
 }
 
@@ -318,6 +319,8 @@ func (s *states) hash(h *sim.Hash, at unsafe.Pointer, l *layout) {
 			for k := range p.n {
 				s.hash(h, unsafe.Add(f, uintptr(k)*p.size), p.elem)
 			}
+		case anInst:
+			addInst(h, p.inst(f))
 		case aSeq:
 			if *(*uint64)(unsafe.Add(at, p.guard)) == smpev.VecBP {
 				s.seqs = append(s.seqs, *(*uint32)(f))
@@ -330,6 +333,20 @@ func (s *states) hash(h *sim.Hash, at unsafe.Pointer, l *layout) {
 			}
 		}
 	}
+}
+
+// addInst adds an instruction by its address and bytes. The same one may have been decoded
+// anew in another run, so where it lies says nothing.
+func addInst(h *sim.Hash, in *x86.Inst) {
+	if in == nil {
+		h.Add(0)
+		return
+	}
+	h.Add(uint64(in.Addr))
+	raw := in.Raw()
+	lo, hi := traces.PackBytes(raw[:in.Len])
+	h.Add(lo)
+	h.Add(hi)
 }
 
 // pointer adds an address. Objects don't move, and a run has its own in places
