@@ -127,7 +127,7 @@ func (l *layout) words(off, size uintptr) {
 
 // add adds a value of type t as its type says.
 func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
-	if t == reflect.TypeFor[*x86.Inst]() || t == reflect.TypeFor[arch.Inst]() {
+	if isInst(t) {
 		l.pieces = append(l.pieces, piece{sort: anInst, off: off, typ: t})
 		return
 	}
@@ -163,6 +163,11 @@ func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
 	default:
 		l.words(off, t.Size())
 	}
+}
+
+// isInst reports whether a value of the type holds an instruction.
+func isInst(t reflect.Type) bool {
+	return t == reflect.TypeFor[*x86.Inst]() || t == reflect.TypeFor[arch.Inst]()
 }
 
 // field adds a field of type t's, by its rule if it has one.

@@ -16,6 +16,7 @@ import (
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp/arch/x86"
 )
 
 // A fields goes through all that the roots of a states lead to, field by field, by
@@ -45,6 +46,10 @@ func (ls *layouts) typeOf(l *layout) reflect.Type {
 }
 
 func (f *fields) value(v reflect.Value) {
+	if isInst(v.Type()) { // counts by its bytes: wholly or not at all
+		f.leaf(f.at, v)
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		name := v.Type().String()
@@ -227,6 +232,12 @@ func another(v reflect.Value) {
 	case reflect.Pointer:
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
+		} else {
+			v.SetZero()
+		}
+	case reflect.Interface: // arch.Inst
+		if v.IsNil() {
+			v.Set(reflect.ValueOf(new(x86.Inst)))
 		} else {
 			v.SetZero()
 		}
