@@ -4,6 +4,14 @@
 // What it is not: it holds no copy of an engine. A mutant wraps an interface of
 // the waist, or a step of kprobes.Steps.
 //
-// Its rule: a mutant is a row of All and at most one function beside the table. A mutant that no property kills, or that
-// the wrong one does, fails the table test.
+// Where a row goes: All (table.go) has the mutants that a property notices in a scenario.
+// ofRules (rules.go) has those that only the tests of the specification's rules notice.
+// Shipped (shipped.go) says which of All an edition's kernels had; Absent (absent.go) are
+// faults of history that can't be made here, with the reason.
+//
+// Its rule: a mutant is a row of All and at most one function beside the table. A mutant
+// that no property kills, or that the wrong one does, fails the table test.
+//
+// Its limits: a step that hands over a value of the engine's own type can be left out or
+// called twice, but not changed in part.
 package mutants

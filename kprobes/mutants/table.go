@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"kpsim/engine/ftrace"
 	"kpsim/kprobes"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
@@ -12,45 +11,7 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// Wiring is what a mutant may rewire, before the engine is built for a run.
-type Wiring struct {
-	Kernel *kernel.Kernel
-	Ftrace *ftrace.Ftrace
-	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
-	Engine *kprobes.Settings
-
-	Edition rules.Edition // of the scenario, if it has one: for AsShipped
-}
-
-// A Mutant is one fault put in on purpose.
-type Mutant struct {
-	Name     string
-	Says     string
-	Source   string   // the row of history it brings back, or the step it breaks
-	Scenario string   // where it shows
-	Property string   // and which property must notice
-	Also     []string // properties that may notice first, since the step serves them too
-	Releases string   // of a fault of Shipped: from the commit that brought it to the last before the one that mended it, as studied
-	Apply    func(w *Wiring)
-
-	NeedsJump bool // it shows only where a breakpoint becomes a jump
-
-	// Equivalent says why no property can notice: then Property is the one that would.
-	// Nil for all but a few.
-	Equivalent *Equivalent
-	_          struct{}
-}
-
-// Equivalent is why a mutant changes nothing that can be seen in its scenario.
-type Equivalent struct {
-	Proof       string // in words
-	Certificate bool   // every schedule of the scenario can be run, too (verify --full), and shows nothing
-}
-
-// MostEquivalent is how many mutants may be marked equivalent.
-const MostEquivalent = 5
-
-// All are the mutants, in the order of the protocol they break.
+// All are the mutants. A new one goes beside those that break the same function.
 var All = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
 		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
@@ -449,46 +410,4 @@ var All = []Mutant{
 		Says:       "text_poke_bp doesn't sync after the head of a probe's jump",
 		Apply:      SkipSync(smpev.SyncPoke3),
 		Equivalent: &Equivalent{Certificate: true, Proof: "Who still sees the breakpoint traps, and the probe owns that: it sends the CPU by the detour as the jump would. The tail was synced before."}},
-}
-
-// NeedsJump reports whether a mutant shows only where a breakpoint becomes a jump: it
-// breaks the optimizer, a detour, or how a jump is taken away. Those that change which
-// probes are optimized aren't among them.
-func NeedsJump(name string) bool {
-	m, ok := find(name)
-	return ok && m.NeedsJump
-}
-
-// Releases says in which releases the kernel had a fault of Shipped, "" of another.
-func Releases(name string) string {
-	if m, ok := find(name); ok {
-		return m.Releases
-	}
-	return ""
-}
-
-// ByName returns the mutant of that name, AsShipped included.
-func ByName(name string) (*Mutant, bool) {
-	if name == AsShipped {
-		return &Mutant{Name: name, Says: "the faults that the kernels of the scenario's edition had", Apply: applyShipped}, true
-	}
-	return find(name)
-}
-
-func find(name string) (*Mutant, bool) {
-	for i := range All {
-		if All[i].Name == name {
-			return &All[i], true
-		}
-	}
-	return nil, false
-}
-
-// Names returns the names of all mutants.
-func Names() []string {
-	var names []string
-	for i := range All {
-		names = append(names, All[i].Name)
-	}
-	return names
 }
