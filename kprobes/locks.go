@@ -6,8 +6,8 @@ import (
 )
 
 // The order in which locks are taken. kprobe_mutex comes first. Registration, which examines
-// text, takes jump_label_mutex under it, and then, as all do that write text outside the
-// optimizer, cpu_hotplug_lock and text_mutex. The optimizer takes, by era:
+// text, takes jump_label_mutex under it, and then cpu_hotplug_lock and text_mutex, which
+// arming and disarming take, too. The optimizer takes, by era:
 //
 //	OrderText    cpu_hotplug_lock, text_mutex        for a whole run
 //	OrderModule  cpu_hotplug_lock, module_mutex      for a whole run; text_mutex a step
