@@ -111,7 +111,7 @@ func open(t testing.TB, file string, w window) *tab {
 	})
 	require.NoError(t, err)
 	p.do(chromedp.EmulateViewport(w.wide, w.high), chromedp.Navigate(p.url+w.hash))
-	p.until("document.documentElement.dataset.ready === 'yes'")
+	p.until("location.href.startsWith(%q) && document.documentElement.dataset.ready === 'yes'", p.url)
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -168,11 +168,21 @@ func js[T any](p *tab, expression string, args ...any) T {
 	return run(p, expression, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// until waits until an expression holds.
+// until waits until an expression holds. A page that has just been navigated to may
+// still take the place of the one before: then the expression is lost, and is asked again.
 func (p *tab) until(expression string, args ...any) {
 	p.Helper()
 	expression = fmt.Sprintf(expression, args...)
-	run(p, expression, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(10*time.Millisecond)))
+	ctx, cancel := context.WithTimeout(p.ctx, actionTimeout)
+	defer cancel()
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(10*time.Millisecond)))
+		if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "Cannot find context") {
+			continue
+		}
+		require.NoError(p, err, expression)
+		return
+	}
 }
 
 // press presses keys, one after the other.
