@@ -37,6 +37,9 @@
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
 //	                    era declares its settings and the editions that preset them;
 //	                    rules says what a kernel lets be probed, survey asks that for a whole object
+//	linux               the kernel's own compiled code
+//	                    vmlinux opens kernels (sections, symbols, types, tables),
+//	                    vmlinux/kerneltest finds them for tests
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist
 //	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp

@@ -1,0 +1,100 @@
+package vmlinux
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// A Bug is a row of __bug_table: what the ud2 of a BUG or WARN stands for.
+type Bug struct {
+	File  string // as the compiler was called with it; empty without CONFIG_DEBUG_BUGVERBOSE
+	Line  int
+	Warn  bool // WARN: execution goes on
+	Flags uint16
+}
+
+// bugWarning is BUGFLAG_WARNING of include/linux/bug.h.
+const bugWarning = 1
+
+// A bugLayout is where struct bug_entry has its fields, in bytes.
+type bugLayout struct {
+	size, file, line, flags int
+	fromEntry               bool // file_disp counts from the entry, as until 5.19, not from itself
+}
+
+// Bug returns the row for the ud2 at addr.
+func (im *Image) Bug(addr uint64) (Bug, bool) {
+	s := im.Section("__bug_table")
+	if s == nil {
+		return Bug{}, false
+	}
+	if im.bugs == nil {
+		im.bugs = im.bugLayout(s)
+	}
+	l := im.bugs
+	for off := 0; off+l.size <= len(s.Data); off += l.size {
+		if s.ref(off) == addr {
+			return im.bug(s, off), true
+		}
+	}
+	return Bug{}, false
+}
+
+func (im *Image) bug(s *Section, off int) Bug {
+	le, l := binary.LittleEndian, im.bugs
+	b := Bug{Flags: le.Uint16(s.Data[off+l.flags:])}
+	b.Warn = b.Flags&bugWarning != 0
+	if l.line >= 0 {
+		b.Line = int(le.Uint16(s.Data[off+l.line:]))
+		b.File, _ = im.cString(l.fileOf(s, off))
+	}
+	return b
+}
+
+func (l *bugLayout) fileOf(s *Section, off int) uint64 {
+	at := s.ref(off + l.file)
+	if l.fromEntry {
+		at -= uint64(l.file)
+	}
+	return at
+}
+
+// bugLayout returns the layout of the rows: that of the types, else that of
+// CONFIG_DEBUG_BUGVERBOSE.
+func (im *Image) bugLayout(s *Section) *bugLayout {
+	l := &bugLayout{size: 12, file: 4, line: 8, flags: 10}
+	if size, ok := im.types.Size("bug_entry"); ok && size >= 6 && size <= 64 {
+		flags, n, ok := im.types.Off("bug_entry", "flags")
+		if ok && n == 2 && flags+2 <= size {
+			l = &bugLayout{size: size, file: -1, line: -1, flags: flags}
+			file, n, ok1 := im.types.Off("bug_entry", "file_disp")
+			line, m, ok2 := im.types.Off("bug_entry", "line")
+			if ok1 && ok2 && n == 4 && m == 2 && file+4 <= size && line+2 <= size {
+				l.file, l.line = file, line
+			}
+		}
+	}
+	if l.file < 0 {
+		return l
+	}
+	// What file_disp counts from changed; most rows have a file's name one way only.
+	names := 0
+	for off := 0; off+l.size <= len(s.Data); off += l.size {
+		at := s.ref(off + l.file)
+		if im.isSource(at) {
+			names++
+		}
+		if im.isSource(at - uint64(l.file)) {
+			names--
+		}
+	}
+	l.fromEntry = names < 0
+	return l
+}
+
+// isSource says whether a whole string that is a source file's name begins at addr.
+func (im *Image) isSource(addr uint64) bool {
+	name, ok := im.cString(addr)
+	before := im.Bytes(addr-1, 1)
+	return ok && before != nil && before[0] == 0 && (strings.HasSuffix(name, ".c") || strings.HasSuffix(name, ".h"))
+}

@@ -1,0 +1,37 @@
+// Package vmlinux opens a kernel's image: a vmlinux (ELF) or a vmlinuz as
+// distributions ship it.
+//
+// What it is: a reader. It says which bytes lie at which address, which symbols
+// and types the kernel has, and what the kernel's own tables name: returns, calls
+// of __fentry__, exceptions, BUG and WARN. Move shifts the kernel as KASLR does.
+//
+// What it is not: it runs nothing, rewrites no text but by Move, and keeps
+// nothing on disk.
+//
+// Its rule: an image comes from strangers. A size is checked before memory is
+// taken for it, an offset before it is followed. What can't be read is one error
+// that names the file, the place and the remedy.
+//
+// # Where things come from
+//
+//	bzimage, unpack  a vmlinuz is a boot stub and a compressed ELF
+//	elf              its sections; it has no symbol table
+//	kallsyms         symbols, from the tables by which the kernel prints addresses.
+//	                 No symbol says where they are: they are found by their form
+//	symbols          those, and the symbol table if the file has one
+//	types, btf       layouts of structs, from BTF
+//	sites, bug       what the kernel's tables name
+//	move, reloc      the relocations that follow the ELF in a vmlinuz
+//
+// Addresses are the link's until Move is called. Per-CPU data lies at its link
+// address, from 0 before 6.15, and is not moved.
+//
+// # Limits
+//
+// x86-64 only, with CONFIG_KALLSYMS, 5.0 or later, and SMP. Payloads may be gzip,
+// bzip2, xz, zstd or lz4, and 512 MiB unpacked; lzma and lzo are refused. Types
+// need CONFIG_DEBUG_INFO_BTF.
+//
+// A vmlinuz's symbols have no sizes and no object's size: a symbol ends where the
+// next one begins.
+package vmlinux

@@ -1,0 +1,173 @@
+package vmlinux
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Most of a kernel that is taken, in bytes: of one section, and of all that are
+// loaded. allyesconfig has some 200 MiB.
+const loadedMax = 512 << 20
+
+// A Section is a part of the kernel that is in memory when it runs.
+type Section struct {
+	Name  string
+	Addr  uint64 // of its first byte
+	Size  uint64 // in bytes
+	Data  []byte // nil: zeros
+	Exec  bool
+	Write bool
+}
+
+// contains says whether n bytes at addr lie inside.
+func (s *Section) contains(addr, n uint64) bool {
+	return addr >= s.Addr && addr-s.Addr <= s.Size && s.Size-(addr-s.Addr) >= n
+}
+
+// A header is a section header of the file.
+type header struct {
+	name            string
+	kind            elf.SectionType
+	flags           elf.SectionFlag
+	addr, off, size uint64
+	link, info      uint32
+	entry           uint64
+}
+
+// An object is the ELF inside a file, or the file itself. Its headers were
+// checked: what they name lies within size bytes of r, but for NOBITS.
+type object struct {
+	r       io.ReaderAt
+	size    uint64
+	end     uint64 // of what the headers name: relocations may follow
+	headers []header
+}
+
+// Sizes of the ELF-64 structures, and the longest section name taken.
+const (
+	ehdrBytes = 64
+	shdrBytes = 64
+	nameMax   = 256
+)
+
+// readObject reads the headers of the x86-64 executable in r, of size bytes.
+func readObject(r io.ReaderAt, size uint64) (*object, error) {
+	le := binary.LittleEndian
+	h := make([]byte, ehdrBytes)
+	if _, err := r.ReadAt(h, 0); err != nil {
+		return nil, fmt.Errorf("ends inside its ELF header: give the file whole")
+	}
+	switch {
+	case string(h[:4]) != elf.ELFMAG:
+		return nil, fmt.Errorf("is no ELF file: give a vmlinux, or a vmlinuz of x86-64")
+	case elf.Class(h[4]) != elf.ELFCLASS64 || elf.Data(h[5]) != elf.ELFDATA2LSB || elf.Machine(le.Uint16(h[18:])) != elf.EM_X86_64:
+		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of x86-64")
+	case elf.Type(le.Uint16(h[16:])) != elf.ET_EXEC:
+		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", elf.Type(le.Uint16(h[16:])))
+	}
+	at, n, names := le.Uint64(h[40:]), uint64(le.Uint16(h[60:])), int(le.Uint16(h[62:]))
+	if le.Uint16(h[58:]) != shdrBytes || n == 0 || at > size || size-at < n*shdrBytes {
+		return nil, fmt.Errorf("has no section headers, or they end after the end of the file: give the file whole, and not stripped of its sections")
+	}
+	raw := make([]byte, n*shdrBytes)
+	if _, err := r.ReadAt(raw, int64(at)); err != nil {
+		return nil, fmt.Errorf("section headers: %w", err)
+	}
+	o := &object{r: r, size: size, end: at + n*shdrBytes, headers: make([]header, n)}
+	nameAt := make([]uint32, n)
+	for i := range o.headers {
+		h := raw[i*shdrBytes:]
+		nameAt[i] = le.Uint32(h)
+		o.headers[i] = header{
+			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(le.Uint64(h[8:])), addr: le.Uint64(h[16:]),
+			off: le.Uint64(h[24:]), size: le.Uint64(h[32:]), link: le.Uint32(h[40:]), info: le.Uint32(h[44:]), entry: le.Uint64(h[56:]),
+		}
+		s := &o.headers[i]
+		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {
+			continue
+		}
+		if s.off > size || size-s.off < s.size {
+			return nil, fmt.Errorf("section %d of %d ends after the end of the file: give the file whole", i, n)
+		}
+		o.end = max(o.end, s.off+s.size)
+	}
+	if names >= len(o.headers) {
+		return nil, fmt.Errorf("has no section names: give a vmlinux that isn't stripped of them")
+	}
+	return o, o.readNames(nameAt, &o.headers[names])
+}
+
+// readNames fills in the names, at these offsets of the table.
+func (o *object) readNames(at []uint32, table *header) error {
+	if table.kind != elf.SHT_STRTAB || table.size > 1<<20 {
+		return fmt.Errorf("section names: there is no table of them, or it has more than 1 MiB: give a vmlinux as it was linked")
+	}
+	b := make([]byte, table.size)
+	if _, err := o.r.ReadAt(b, int64(table.off)); err != nil {
+		return fmt.Errorf("section names: %w", err)
+	}
+	for i, off := range at {
+		if uint64(off) < table.size {
+			name := b[off:]
+			if end := bytes.IndexByte(name[:min(len(name), nameMax)], 0); end > 0 {
+				o.headers[i].name = string(name[:end])
+			}
+		}
+	}
+	return nil
+}
+
+// read returns a section's bytes, at most limit of them.
+func (o *object) read(s *header, limit uint64) ([]byte, error) {
+	if s.kind == elf.SHT_NOBITS || s.flags&elf.SHF_COMPRESSED != 0 {
+		return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: link the kernel without compressed sections", s.name)
+	}
+	if s.size > limit {
+		return nil, fmt.Errorf("section %s: has %d MiB, more than the %d MiB that are read: this is no kernel", s.name, s.size>>20, limit>>20)
+	}
+	b := make([]byte, s.size)
+	if _, err := o.r.ReadAt(b, int64(s.off)); err != nil {
+		return nil, fmt.Errorf("section %s: %w", s.name, err)
+	}
+	return b, nil
+}
+
+// load reads the sections that are in memory when the kernel runs, by address.
+func (o *object) load() ([]Section, error) {
+	var all []Section
+	left := uint64(loadedMax)
+	for i := range o.headers {
+		h := &o.headers[i]
+		if h.flags&elf.SHF_ALLOC == 0 || h.size == 0 {
+			continue
+		}
+		if h.addr+h.size < h.addr {
+			return nil, fmt.Errorf("section %s: wraps around the address space: this is no kernel", h.name)
+		}
+		if h.size > left {
+			return nil, fmt.Errorf("section %s: the kernel has more than %d MiB: that isn't supported", h.name, loadedMax>>20)
+		}
+		left -= h.size
+		s := Section{Name: h.name, Addr: h.addr, Size: h.size, Exec: h.flags&elf.SHF_EXECINSTR != 0, Write: h.flags&elf.SHF_WRITE != 0}
+		if h.kind != elf.SHT_NOBITS {
+			b, err := o.read(h, loadedMax)
+			if err != nil {
+				return nil, err
+			}
+			s.Data = b
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b Section) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i := 1; i < len(all); i++ {
+		if p := &all[i-1]; all[i].Addr-p.Addr < p.Size {
+			return nil, fmt.Errorf("sections %s and %s overlap: this is no linked kernel", p.Name, all[i].Name)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,243 @@
+package vmlinux
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The tables that scripts/kallsyms.c makes and kernel/kallsyms.c reads. No symbol
+// of a vmlinuz says where they are, and their order differs by release:
+//
+//	to 6.3    offsets, relative_base, num_syms, names, markers, [6.2: seqs_of_names,] token_table, token_index
+//	from 6.4  num_syms, names, markers, token_table, token_index, offsets, relative_base, seqs_of_names
+//
+// So token_index is found by its form, the token_table before it by that, the
+// markers and the names before them by each other.
+type kallsyms struct {
+	b      []byte // the section
+	tokens [256]string
+	index  int // where token_index begins
+	names  int // where names begins
+	num    int // symbols
+}
+
+// A name has at most 512 characters (KSYM_NAME_LEN), a token of its compression
+// fewer; 2 is the shortest entry of a name, 257 bytes were the longest until 6.1.
+const (
+	tokenMax     = 128
+	nameEntryMax = 520
+	markerEvery  = 256
+	symsMin      = 256
+	symsMax      = 4 << 20
+)
+
+// readKallsyms finds the tables in a section and returns the symbols in their
+// order, which is by address.
+func readKallsyms(s *Section) ([]Symbol, error) {
+	k := &kallsyms{b: s.Data}
+	for at := 0; at+512 <= len(k.b); at += 8 {
+		if !k.findTokens(at) {
+			continue
+		}
+		if !k.findNames() {
+			continue
+		}
+		addrs, moves, err := k.addresses()
+		if err != nil {
+			return nil, err
+		}
+		return k.symbols(addrs, moves), nil
+	}
+	return nil, fmt.Errorf("%s: holds no kallsyms tables: build the kernel with CONFIG_KALLSYMS, or give the vmlinux with its symbol table", s.Name)
+}
+
+// findTokens says whether token_index is at that offset, and reads the tokens.
+func (k *kallsyms) findTokens(at int) bool {
+	le := binary.LittleEndian
+	b := k.b[at : at+512]
+	if le.Uint16(b) != 0 {
+		return false
+	}
+	for i := 2; i < 512; i += 2 {
+		if d := int(le.Uint16(b[i:])) - int(le.Uint16(b[i-2:])); d < 1 || d > tokenMax {
+			return false
+		}
+	}
+	// The table ends before the index, after at most 7 bytes that align it.
+	last := int(le.Uint16(b[510:]))
+	for table := (at - last - 2) &^ 7; table >= 0 && table >= at-last-tokenMax-8; table -= 8 {
+		if k.readTokens(table, at) {
+			k.index = at
+			return true
+		}
+	}
+	return false
+}
+
+func (k *kallsyms) readTokens(table, index int) bool {
+	for i := range k.tokens {
+		t := k.b[table+int(binary.LittleEndian.Uint16(k.b[index+2*i:])) : index]
+		end := 0
+		for end < len(t) && t[end] != 0 {
+			if t[end] <= ' ' || t[end] > '~' {
+				return false
+			}
+			end++
+		}
+		if end == len(t) || i < 255 && end+1 != int(binary.LittleEndian.Uint16(k.b[index+2*i+2:]))-int(binary.LittleEndian.Uint16(k.b[index+2*i:])) {
+			return false
+		}
+		k.tokens[i] = string(t[:end])
+	}
+	return true
+}
+
+// findNames finds the markers, the offset in names of each 256th name, and the
+// names before them.
+func (k *kallsyms) findNames() bool {
+	le := binary.LittleEndian
+	for m := k.index &^ 7; m >= 16; m -= 8 {
+		if le.Uint32(k.b[m:]) != 0 {
+			continue
+		}
+		ends := m + 4
+		for ends+4 <= k.index {
+			if d := int64(le.Uint32(k.b[ends:])) - int64(le.Uint32(k.b[ends-4:])); d < 2*markerEvery || d > nameEntryMax*markerEvery {
+				break
+			}
+			ends += 4
+		}
+		if n := (ends - m) / 4; n >= 2 && k.namesBefore(m, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// namesBefore looks for the names whose n markers or fewer begin at m.
+func (k *kallsyms) namesBefore(m, n int) bool {
+	le := binary.LittleEndian
+	for used := n; used >= 2 && used > n-4; used-- { // what follows the markers may look like more of them
+		last := int(le.Uint32(k.b[m+4*(used-1):]))
+		for at := (m - last) &^ 7; at >= 8 && at >= m-last-nameEntryMax*markerEvery; at -= 8 {
+			num := le.Uint32(k.b[at-8:])
+			if le.Uint32(k.b[at-4:]) != 0 || num < symsMin || num > symsMax || (int(num)+markerEvery-1)/markerEvery != used {
+				continue
+			}
+			if k.checkNames(at, m, int(num)) {
+				k.names, k.num = at, int(num)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkNames says whether num names begin at that offset, as the markers at m
+// have it, and end before them.
+func (k *kallsyms) checkNames(at, m, num int) bool {
+	p := at
+	for i := range num {
+		if i%markerEvery == 0 && int(binary.LittleEndian.Uint32(k.b[m+i/markerEvery*4:])) != p-at {
+			return false
+		}
+		n, skip := k.entry(p, m)
+		if n == 0 {
+			return false
+		}
+		p += skip + n
+	}
+	return m-p < 8
+}
+
+// entry returns the length of the name at p, in tokens, and of the length itself:
+// one byte, or since 6.1 two, of seven bits each.
+func (k *kallsyms) entry(p, end int) (n, skip int) {
+	if p+2 > end {
+		return 0, 0
+	}
+	n, skip = int(k.b[p]), 1
+	if n&0x80 != 0 {
+		n, skip = n&0x7f|int(k.b[p+1])<<7, 2
+	}
+	if n > nameEntryMax || p+skip+n > end {
+		return 0, 0
+	}
+	return n, skip
+}
+
+// addresses reads offsets and relative_base. With CONFIG_KALLSYMS_ABSOLUTE_PERCPU,
+// which x86 had until 6.15, an offset that isn't negative is an address that
+// doesn't move, a negative one counts down from the base, and one below it.
+func (k *kallsyms) addresses() (addrs []uint64, moves []bool, err error) {
+	le := binary.LittleEndian
+	offsets, base := k.index+512, k.index+512+(4*k.num+7)&^7
+	if !k.plausible(offsets, base) {
+		base = k.names - 16
+		offsets = base - (4*k.num+7)&^7
+	}
+	if !k.plausible(offsets, base) {
+		return nil, nil, fmt.Errorf("kallsyms: %d names, but their addresses aren't where they are known to be: the kernel has CONFIG_KALLSYMS_BASE_RELATIVE off, or is newer than this program; give the vmlinux with its symbol table", k.num)
+	}
+	from := le.Uint64(k.b[base:])
+	addrs, moves = make([]uint64, k.num), make([]bool, k.num)
+	perCPU := false
+	for i := range addrs {
+		perCPU = perCPU || int32(le.Uint32(k.b[offsets+4*i:])) < 0
+	}
+	for i := range addrs {
+		off := le.Uint32(k.b[offsets+4*i:])
+		switch {
+		case !perCPU:
+			addrs[i], moves[i] = from+uint64(off), true
+		case int32(off) >= 0:
+			addrs[i] = uint64(off)
+		default:
+			addrs[i], moves[i] = from-1-uint64(int64(int32(off))), true
+		}
+	}
+	return addrs, moves, nil
+}
+
+// plausible says whether these can be the offsets and the base: the base is an
+// address of the kernel, and the symbols are sorted.
+func (k *kallsyms) plausible(offsets, base int) bool {
+	le := binary.LittleEndian
+	if offsets < 0 || base+8 > len(k.b) || le.Uint64(k.b[base:]) < 0xffffffff80000000 {
+		return false
+	}
+	rank := func(i int) uint32 { // grows with the address, for either kind of offset
+		off := le.Uint32(k.b[offsets+4*i:])
+		if int32(off) < 0 {
+			return ^off | 1<<31
+		}
+		return off
+	}
+	for i := 1; i < k.num; i++ {
+		if rank(i) < rank(i-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// symbols decompresses the names. The first character is the type that nm prints.
+func (k *kallsyms) symbols(addrs []uint64, moves []bool) []Symbol {
+	all := make([]Symbol, 0, k.num)
+	p := k.names
+	var name []byte
+	for i := range k.num {
+		n, skip := k.entry(p, len(k.b))
+		name = name[:0]
+		for _, t := range k.b[p+skip : p+skip+n] {
+			if len(name) < 2*nameEntryMax {
+				name = append(name, k.tokens[t]...)
+			}
+		}
+		p += skip + n
+		if len(name) > 1 {
+			all = append(all, Symbol{Name: string(name[1:]), Addr: addrs[i], moves: moves[i], listed: true})
+		}
+	}
+	return all
+}

@@ -1,0 +1,109 @@
+package kerneltest
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"kpsim/linux/vmlinux"
+)
+
+// Open returns the newest kernel of a series: "6.1", or of a flavour of it,
+// "6.1-rt", "6.12-cloud". All tests of a process share it, so none may move it.
+func Open(t testing.TB, series string) *vmlinux.Image {
+	t.Helper()
+	path := Path(t, series)
+	opened.Lock()
+	defer opened.Unlock()
+	if im := opened.images[path]; im != nil {
+		return im
+	}
+	im, err := vmlinux.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.images[path] = im
+	return im
+}
+
+var opened = struct {
+	sync.Mutex
+	images map[string]*vmlinux.Image
+}{images: map[string]*vmlinux.Image{}}
+
+// Path returns the file of the newest vmlinuz of a series.
+func Path(t testing.TB, series string) string {
+	t.Helper()
+	return newest(t, series, "vmlinuz", "scripts/fetch-kernel")
+}
+
+// Debug returns the file of the newest vmlinux with debug information of a series.
+func Debug(t testing.TB, series string) string {
+	t.Helper()
+	return newest(t, series, "vmlinux", "scripts/fetch-kernel --dbg")
+}
+
+func newest(t testing.TB, series, file, run string) string {
+	t.Helper()
+	version, flavour, _ := strings.Cut(series, "-")
+	var found []string
+	for _, path := range paths(file) {
+		release := filepath.Base(filepath.Dir(path))
+		if m := release61.FindStringSubmatch(release); m != nil && m[1] == version && m[3] == flavour {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
+		t.Skipf("no %s of %s at hand: run %s; KPSIM_KERNELS names another folder than %s", file, series, run, folder())
+	}
+	slices.SortFunc(found, func(a, b string) int { return compareNumbers(filepath.Dir(a), filepath.Dir(b)) })
+	return found[len(found)-1]
+}
+
+// "6.1.0-56-rt-amd64", "6.12.111+deb12-amd64": the series, the rest, the flavour.
+var release61 = regexp.MustCompile(`^(\d+\.\d+)([.+~\w]*(?:-\d+)?)(?:-([a-z]+))?-amd64$`)
+
+// All returns the files of every vmlinuz that is at hand, sorted by name.
+func All(t testing.TB) []string {
+	t.Helper()
+	all := paths("vmlinuz")
+	if len(all) == 0 {
+		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s", folder())
+	}
+	return all
+}
+
+func paths(file string) []string {
+	all, _ := filepath.Glob(filepath.Join(folder(), "*", file)) // the pattern is well-formed
+	return all
+}
+
+// folder is where scripts/fetch-kernel puts kernels unless it is told otherwise.
+func folder() string {
+	if dir := os.Getenv("KPSIM_KERNELS"); dir != "" {
+		return dir
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "kernels"
+	}
+	return filepath.Join(cache, "kpsim", "kernels")
+}
+
+var number = regexp.MustCompile(`\d+`)
+
+// compareNumbers compares the numbers in two names, one after the other.
+func compareNumbers(a, b string) int {
+	x, y := number.FindAllString(filepath.Base(a), -1), number.FindAllString(filepath.Base(b), -1)
+	return slices.CompareFunc(x, y, func(a, b string) int {
+		m, _ := strconv.Atoi(a)
+		n, _ := strconv.Atoi(b)
+		return cmp.Compare(m, n)
+	})
+}

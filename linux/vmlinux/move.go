@@ -1,0 +1,91 @@
+package vmlinux
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The kernel is mapped in pages of 2 MiB, so KASLR moves it by a multiple of that.
+const moveStep = 2 << 20
+
+// Move shifts the kernel by delta bytes, a multiple of 2 MiB, as KASLR does at
+// boot: sections, symbols and the addresses in text and data, all but per-CPU
+// data and absolute symbols. It is called once at most, before anything else is
+// asked; after an error the image is of no use.
+func (im *Image) Move(delta int64) error {
+	switch {
+	case delta%moveStep != 0:
+		return fmt.Errorf("%s: move by %#x: that is no multiple of 2 MiB", im.Path, delta)
+	case im.moved:
+		return fmt.Errorf("%s: move by %#x: the kernel was moved already", im.Path, delta)
+	case im.relocs.empty():
+		return fmt.Errorf("%s: has no relocations, so it can't be moved: build it with CONFIG_RELOCATABLE, and give the vmlinuz (arch/x86/boot/bzImage)", im.Path)
+	}
+	im.moved = true
+	for i := range im.sections {
+		s := &im.sections[i]
+		if to := s.Addr + uint64(delta); im.moves(s) && (int64(to) >= 0 || to+s.Size < to || int64(to) < -1<<31) {
+			return fmt.Errorf("%s: move by %#x: section %s would leave the kernel's 2 GiB", im.Path, delta, s.Name)
+		}
+	}
+	if err := im.relocate(delta); err != nil {
+		return fmt.Errorf("%s: %w", im.Path, err)
+	}
+	for i := range im.sections {
+		if s := &im.sections[i]; im.moves(s) {
+			s.Addr += uint64(delta)
+		}
+	}
+	for i := range im.symbols {
+		if s := &im.symbols[i]; s.moves {
+			s.Addr += uint64(delta)
+		}
+	}
+	return nil
+}
+
+// moves says whether a section moves with the kernel: it isn't linked at 0, as
+// per-CPU data is.
+func (im *Image) moves(s *Section) bool { return int64(s.Addr) < 0 }
+
+// relocate adds delta to what the relocations name.
+func (im *Image) relocate(delta int64) error {
+	le := binary.LittleEndian
+	for _, list := range []struct {
+		what  string
+		at    []uint64
+		bytes uint64
+		add   int64
+	}{
+		{"of 32 bits", im.relocs.add32, 4, delta},
+		{"of 32 bits, inverse", im.relocs.minus32, 4, -delta},
+		{"of 64 bits", im.relocs.add64, 8, delta},
+	} {
+		for _, at := range list.at {
+			b, err := im.relocated(at, list.bytes)
+			if err != nil {
+				return fmt.Errorf("relocations %s: %w", list.what, err)
+			}
+			if list.bytes == 8 {
+				le.PutUint64(b, le.Uint64(b)+uint64(list.add))
+			} else {
+				le.PutUint32(b, le.Uint32(b)+uint32(list.add))
+			}
+		}
+	}
+	return nil
+}
+
+// relocated returns the n bytes at a link address that a relocation names. Per-CPU
+// data is named where its initial copy is loaded, at __per_cpu_load.
+func (im *Image) relocated(at, n uint64) ([]byte, error) {
+	if b := im.Bytes(at, n); b != nil {
+		return b, nil
+	}
+	if p, load := im.Section(".data..percpu"), im.byName["__per_cpu_load"]; p != nil {
+		if from := im.symbols[load].Addr; at >= from && p.contains(p.Addr+at-from, n) && p.Data != nil {
+			return p.Data[at-from : at-from+n], nil
+		}
+	}
+	return nil, fmt.Errorf("%#x lies in no section with data: the file is damaged", at)
+}

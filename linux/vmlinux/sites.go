@@ -1,0 +1,75 @@
+package vmlinux
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// Returns are the addresses of the jumps to __x86_return_thunk, or of what the
+// compiler left in their place, as .return_sites names them.
+func (im *Image) Returns() []uint64 { return im.relative(".return_sites") }
+
+// Retpolines are the addresses of the calls and jumps to __x86_indirect_thunk_*,
+// as .retpoline_sites names them.
+func (im *Image) Retpolines() []uint64 { return im.relative(".retpoline_sites") }
+
+// relative reads a table of words of 32 bits, each relative to itself.
+func (im *Image) relative(section string) []uint64 {
+	s := im.Section(section)
+	if s == nil {
+		return nil
+	}
+	all := make([]uint64, 0, len(s.Data)/4)
+	for off := 0; off+4 <= len(s.Data); off += 4 {
+		all = append(all, s.ref(off))
+	}
+	return all
+}
+
+// ref reads a word of 32 bits that is relative to itself.
+func (s *Section) ref(off int) uint64 {
+	return s.Addr + uint64(off) + uint64(int64(int32(binary.LittleEndian.Uint32(s.Data[off:]))))
+}
+
+// Fentries are the addresses of the calls of __fentry__ at functions' entries,
+// five bytes each, sorted. They come from __mcount_loc; without that table, from
+// the functions that begin with [endbr64] call __fentry__.
+func (im *Image) Fentries() []uint64 {
+	from, ok1 := im.Symbol("__start_mcount_loc")
+	to, ok2 := im.Symbol("__stop_mcount_loc")
+	var all []uint64
+	if ok1 && ok2 && to.Addr > from.Addr {
+		b := im.Bytes(from.Addr, (to.Addr-from.Addr)&^7)
+		for ; len(b) >= 8; b = b[8:] {
+			if at := binary.LittleEndian.Uint64(b); im.sectionAt(at, 5) != nil { // 0: a weak function that was overridden
+				all = append(all, at)
+			}
+		}
+	} else {
+		all = im.callsOfFentry()
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// An ExEntry is a row of __ex_table: an instruction that may fault.
+type ExEntry struct {
+	Addr  uint64 // of the instruction
+	Fixup uint64 // where to go on
+	Data  int32  // the handler and its register (EX_TYPE_*)
+}
+
+// Extable returns the exception table, by address.
+func (im *Image) Extable() []ExEntry {
+	s := im.Section("__ex_table")
+	if s == nil {
+		return nil
+	}
+	all := make([]ExEntry, 0, len(s.Data)/12)
+	for off := 0; off+12 <= len(s.Data); off += 12 {
+		all = append(all, ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4), Data: int32(binary.LittleEndian.Uint32(s.Data[off+8:]))})
+	}
+	slices.SortStableFunc(all, func(a, b ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all
+}

@@ -1,0 +1,74 @@
+package vmlinux
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// A Symbol is a name of the kernel.
+type Symbol struct {
+	Name string
+	Addr uint64
+	Size uint64 // in bytes: as ELF says, else up to the next address with a symbol
+	Func bool   // lies in code
+
+	moves  bool // with the kernel: neither absolute nor per-CPU
+	listed bool // in kallsyms, so the kernel finds it
+}
+
+// Symbols returns all symbols by address; those of one address as in the file.
+func (im *Image) Symbols() []Symbol { return im.symbols }
+
+// Symbol returns the symbol of that name. Static symbols of several files can
+// have one name: then it is that of the lowest address, as kallsyms_lookup_name
+// has it.
+func (im *Image) Symbol(name string) (Symbol, bool) {
+	i, ok := im.byName[name]
+	if !ok {
+		return Symbol{}, false
+	}
+	return im.symbols[i], true
+}
+
+// Lookup returns the symbol that addr lies in. As kallsyms_lookup does, it takes
+// the first of several at one address, and a symbol reaches to the next one.
+// It knows no symbol outside of the sections.
+func (im *Image) Lookup(addr uint64) (Symbol, bool) {
+	i := sort.Search(len(im.lookup), func(i int) bool { return im.symbols[im.lookup[i]].Addr > addr }) - 1
+	if i < 0 || im.sectionAt(addr, 1) == nil {
+		return Symbol{}, false
+	}
+	return im.symbols[im.lookup[i]], true
+}
+
+// indexSymbols sorts the symbols, says how far each reaches, and makes the indices.
+func (im *Image) indexSymbols() {
+	slices.SortStableFunc(im.symbols, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	next := ^uint64(0)
+	for i := len(im.symbols) - 1; i >= 0; i-- {
+		s := &im.symbols[i]
+		if i+1 < len(im.symbols) && im.symbols[i+1].Addr != s.Addr {
+			next = im.symbols[i+1].Addr
+		}
+		sec := im.sectionAt(s.Addr, 1)
+		if sec == nil {
+			continue
+		}
+		s.Func = sec.Exec
+		if s.Size == 0 {
+			s.Size = min(next, sec.Addr+sec.Size) - s.Addr
+		}
+	}
+	im.byName = make(map[string]int32, len(im.symbols))
+	im.lookup = make([]int32, 0, len(im.symbols))
+	for i := range im.symbols {
+		s := &im.symbols[i]
+		if _, ok := im.byName[s.Name]; !ok {
+			im.byName[s.Name] = int32(i)
+		}
+		if n := len(im.lookup); s.listed && (n == 0 || im.symbols[im.lookup[n-1]].Addr != s.Addr) {
+			im.lookup = append(im.lookup, int32(i))
+		}
+	}
+}
