@@ -18,10 +18,12 @@
 //	elf              its sections; it has no symbol table
 //	kallsyms         symbols, from the tables by which the kernel prints addresses.
 //	                 No symbol says where they are: they are found by their form
-//	symbols          those, and the symbol table if the file has one
+//	symbols, symtab  those, and the symbol table if the file has one
 //	types, btf       layouts of structs, from BTF
-//	sites, bug       what the kernel's tables name
-//	move, reloc      the relocations that follow the ELF in a vmlinuz
+//	sites, bug, fentry
+//	                 what the kernel's tables name
+//	move, reloc      the relocations: a vmlinuz has them after its ELF, a vmlinux
+//	                 in the sections that --emit-relocs keeps
 //
 // Addresses are the link's until Move is called. Per-CPU data lies at its link
 // address, from 0 before 6.15, and is not moved.
@@ -32,6 +34,5 @@
 // bzip2, xz, zstd or lz4, and 512 MiB unpacked; lzma and lzo are refused. Types
 // need CONFIG_DEBUG_INFO_BTF.
 //
-// A vmlinuz's symbols have no sizes and no object's size: a symbol ends where the
-// next one begins.
+// A vmlinuz's symbols have no sizes: each ends where the next one begins.
 package vmlinux

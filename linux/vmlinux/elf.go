@@ -171,3 +171,14 @@ func (o *object) load() ([]Section, error) {
 	}
 	return all, nil
 }
+
+// span returns where the kernel begins and ends, without per-CPU data at 0.
+func (o *object) span() (lo, hi uint64) {
+	lo = ^uint64(0)
+	for i := range o.headers {
+		if h := &o.headers[i]; h.flags&elf.SHF_ALLOC != 0 && int64(h.addr) < 0 {
+			lo, hi = min(lo, h.addr), max(hi, h.addr+h.size)
+		}
+	}
+	return lo, hi
+}

@@ -84,7 +84,8 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if im.sections, err = o.load(); err != nil {
 		return err
 	}
-	if err := im.readSymbols(o); err != nil {
+	table, err := im.readSymbols(o)
+	if err != nil {
 		return err
 	}
 	if err := im.readNames(); err != nil {
@@ -93,7 +94,9 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if im.types, err = im.readTypes(); err != nil {
 		return err
 	}
-	im.relocs, err = o.relocations()
+	if im.relocs, err = o.appended(); err == nil && im.relocs.empty() {
+		im.relocs, err = o.emitted(table)
+	}
 	return err
 }
 
@@ -116,18 +119,23 @@ func unwrap(r io.ReaderAt, size uint64) ([]byte, error) {
 	return unpack(packed)
 }
 
-// readSymbols reads the tables of kallsyms. They lie in .rodata.
-func (im *Image) readSymbols(o *object) error {
+// readSymbols reads the tables of kallsyms, which lie in .rodata, and the symbol
+// table. One of them must be there.
+func (im *Image) readSymbols(o *object) ([]tabled, error) {
 	s := im.Section(".rodata")
 	if s == nil || s.Data == nil {
-		return fmt.Errorf("has no section .rodata: this is no kernel")
+		return nil, fmt.Errorf("has no section .rodata: this is no kernel")
 	}
-	var err error
-	if im.symbols, err = readKallsyms(s); err != nil {
-		return err
+	table, err := o.symtab()
+	if err != nil {
+		return nil, err
 	}
+	if im.symbols, err = readKallsyms(s); err != nil && table == nil {
+		return nil, err
+	}
+	im.merge(table)
 	im.indexSymbols()
-	return nil
+	return table, nil
 }
 
 // readNames reads what the kernel is called.

@@ -76,15 +76,16 @@ func (im *Image) relocate(delta int64) error {
 	return nil
 }
 
-// relocated returns the n bytes at a link address that a relocation names. Per-CPU
-// data is named where its initial copy is loaded, at __per_cpu_load.
+// relocated returns the n bytes at a link address that a relocation names. A vmlinuz
+// names per-CPU data where its initial copy is loaded, at __per_cpu_load.
 func (im *Image) relocated(at, n uint64) ([]byte, error) {
 	if b := im.Bytes(at, n); b != nil {
 		return b, nil
 	}
-	if p, load := im.Section(".data..percpu"), im.byName["__per_cpu_load"]; p != nil {
-		if from := im.symbols[load].Addr; at >= from && p.contains(p.Addr+at-from, n) && p.Data != nil {
-			return p.Data[at-from : at-from+n], nil
+	load, ok := im.Symbol("__per_cpu_load")
+	if p := im.Section(".data..percpu"); ok && p != nil && p.Data != nil {
+		if off := at - load.Addr; off <= p.Size && p.Size-off >= n {
+			return p.Data[off : off+n], nil
 		}
 	}
 	return nil, fmt.Errorf("%#x lies in no section with data: the file is damaged", at)

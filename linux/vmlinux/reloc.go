@@ -1,6 +1,7 @@
 package vmlinux
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 )
@@ -15,11 +16,11 @@ type relocs struct {
 
 func (r *relocs) empty() bool { return len(r.add32)+len(r.minus32)+len(r.add64) == 0 }
 
-// relocations reads what follows the ELF in a vmlinuz (arch/x86/tools/relocs.c):
+// appended reads what follows the ELF in a vmlinuz (arch/x86/tools/relocs.c):
 // addresses of 32 bits, sign-extended, in lists that each begin with a 0. The
 // last list are words of 32 bits, before it are inverse ones, which ended with
 // 6.15, and then words of 64.
-func (o *object) relocations() (relocs, error) {
+func (o *object) appended() (relocs, error) {
 	n := (o.size - o.end) &^ 3
 	if n == 0 || n > loadedMax {
 		return relocs{}, nil
@@ -47,4 +48,68 @@ func (o *object) relocations() (relocs, error) {
 		return relocs{add64: lists[0], minus32: lists[1], add32: lists[2]}, nil
 	}
 	return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 2 or 3: the kernel is newer than this program, or damaged", len(lists))
+}
+
+const relaBytes = 24
+
+// emitted reads the relocations that the linker left in a vmlinux (--emit-relocs,
+// which CONFIG_RANDOMIZE_BASE needs), and takes of them what moves
+// (arch/x86/tools/relocs.c): absolute words, but of per-CPU and absolute symbols,
+// and rip-relative ones of per-CPU symbols.
+func (o *object) emitted(table []tabled) (relocs, error) {
+	lo, hi := o.span()
+	var all relocs
+	for i := range o.headers {
+		h := &o.headers[i]
+		if h.kind != elf.SHT_RELA || int(h.info) >= len(o.headers) || h.size == 0 {
+			continue
+		}
+		// Notes are read before the kernel runs, so they stay.
+		to := &o.headers[h.info]
+		if to.flags&elf.SHF_ALLOC == 0 || to.kind == elf.SHT_NOTE {
+			continue
+		}
+		b, err := o.read(h, loadedMax)
+		if err != nil {
+			return relocs{}, err
+		}
+		for ; len(b) >= relaBytes; b = b[relaBytes:] {
+			if err := all.add(b, table, lo, hi); err != nil {
+				return relocs{}, fmt.Errorf("section %s: %w", h.name, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// add adds what the row b of a section of relocations says. The kernel, without
+// per-CPU data, lies from lo to hi.
+func (r *relocs) add(b []byte, table []tabled, lo, hi uint64) error {
+	le := binary.LittleEndian
+	at, info := le.Uint64(b), le.Uint64(b[8:])
+	sym := info >> 32
+	if sym >= uint64(len(table)) {
+		return fmt.Errorf("relocation at %#x: names symbol %d of %d: link the kernel again", at, sym, len(table))
+	}
+	s := &table[sym]
+	if s.section == elf.SHN_UNDEF {
+		return nil
+	}
+	perCPU := s.section < elf.SHN_LORESERVE && int64(s.addr) >= 0
+	moves := s.addr >= lo && s.addr <= hi // so do addresses that the linker's script calls absolute
+	switch elf.R_X86_64(uint32(info)) {
+	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
+		if perCPU {
+			r.minus32 = append(r.minus32, at)
+		}
+	case elf.R_X86_64_32, elf.R_X86_64_32S:
+		if moves {
+			r.add32 = append(r.add32, at)
+		}
+	case elf.R_X86_64_64:
+		if moves {
+			r.add64 = append(r.add64, at)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,23 @@
+package vmlinux
+
+import "slices"
+
+// Relocs returns the sorted relocations, per-CPU data at its link address.
+func (im *Image) Relocs() map[string][]uint64 {
+	load, _ := im.Symbol("__per_cpu_load")
+	perCPU := im.Section(".data..percpu")
+	out := map[string][]uint64{}
+	for _, l := range []struct {
+		name string
+		at   []uint64
+	}{{"32", im.relocs.add32}, {"-32", im.relocs.minus32}, {"64", im.relocs.add64}} {
+		for _, at := range l.at {
+			if perCPU != nil && at >= load.Addr && at < load.Addr+perCPU.Size {
+				at -= load.Addr
+			}
+			out[l.name] = append(out[l.name], at)
+		}
+		slices.Sort(out[l.name])
+	}
+	return out
+}

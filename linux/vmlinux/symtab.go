@@ -1,0 +1,89 @@
+package vmlinux
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// A tabled symbol is a row of the ELF symbol table, as relocations count them.
+type tabled struct {
+	name    string
+	addr    uint64
+	size    uint64
+	info    byte
+	section elf.SectionIndex
+}
+
+const (
+	symBytes    = 24
+	symtabMax   = 256 << 20 // bytes
+	longestName = 1024      // KSYM_NAME_LEN is 512
+)
+
+// symtab reads the symbol table, nil without one. The names lie in one string.
+func (o *object) symtab() ([]tabled, error) {
+	i := slices.IndexFunc(o.headers, func(h header) bool { return h.kind == elf.SHT_SYMTAB })
+	if i < 0 {
+		return nil, nil
+	}
+	table := &o.headers[i]
+	if int(table.link) >= len(o.headers) || table.entry != symBytes {
+		return nil, fmt.Errorf(".symtab: isn't as ELF has it: link the kernel again")
+	}
+	b, err := o.read(table, symtabMax)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := o.read(&o.headers[table.link], symtabMax)
+	if err != nil {
+		return nil, err
+	}
+	names := string(raw)
+	le := binary.LittleEndian
+	all := make([]tabled, len(b)/symBytes)
+	for i := range all {
+		e := b[i*symBytes:]
+		at := int(le.Uint32(e))
+		all[i] = tabled{info: e[4], section: elf.SectionIndex(le.Uint16(e[6:])), addr: le.Uint64(e[8:]), size: le.Uint64(e[16:])}
+		if at < len(names) {
+			if end := bytes.IndexByte(raw[at:min(len(raw), at+longestName)], 0); end > 0 {
+				all[i].name = names[at : at+end]
+			}
+		}
+	}
+	return all, nil
+}
+
+// merge adds the symbols of the symbol table that kallsyms doesn't have, and the
+// sizes of those that it has.
+func (im *Image) merge(table []tabled) {
+	alone := len(im.symbols) == 0
+	rows := slices.Clone(table)
+	rows = slices.DeleteFunc(rows, func(r tabled) bool {
+		t := elf.ST_TYPE(r.info)
+		return r.name == "" || r.section == elf.SHN_UNDEF || t > elf.STT_FUNC && t != elf.STT_GNU_IFUNC || len(r.name) > 1 && r.name[:2] == ".L"
+	})
+	slices.SortStableFunc(rows, func(a, b tabled) int { return cmp.Compare(a.addr, b.addr) })
+	listed := im.symbols
+	from := 0
+	for _, r := range rows {
+		for from < len(listed) && listed[from].Addr < r.addr {
+			from++
+		}
+		i := from
+		for i < len(listed) && listed[i].Addr == r.addr && listed[i].Name != r.name {
+			i++
+		}
+		if i < len(listed) && listed[i].Addr == r.addr {
+			listed[i].Size = r.size
+			continue
+		}
+		s := Symbol{Name: r.name, Addr: r.addr, Size: r.size, listed: alone}
+		s.moves = r.section < elf.SHN_LORESERVE && int64(r.addr) < 0
+		im.symbols = append(im.symbols, s)
+	}
+}
