@@ -27,6 +27,7 @@ type Deps struct {
 	Stacks      kapi.Stacks   // for QuiesceStackCheck
 	Modules     kapi.Modules  // nil: there are none
 	Ftrace      ftrace.Tracer // nil: no function has a site
+	Guest       kapi.Guest    // for an engine that is guest code
 
 	// Tell tells monitors alone: it is no part of a run, and no digest has it.
 	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)
@@ -47,6 +48,9 @@ type Row struct {
 	// Memory returns the kinds of executable memory that it wants of the kernel;
 	// settings is what Config.Settings will be. nil: none.
 	Memory func(settings any) []kapi.Memory
+	// Boot is called before anything runs, for an engine that is guest code: what it
+	// returns is Config.Booted. nil: there is nothing to be done.
+	Boot func(settings any, g kapi.Guest, cpus int) any
 	// New makes the engine, and hooks it to the kernel.
 	New func(c *Config) Engine
 	_   struct{}

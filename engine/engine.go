@@ -63,6 +63,7 @@ type Engine interface {
 type Config struct {
 	Deps     Deps
 	Settings any     // of the engine's own type, nil if it has none
+	Booted   any     // what the Row's Boot has returned
 	Probes   []Probe // not registered yet
 	Handle   Handler
 	Audit    bool // monitors listen: Deps.Tell may be called

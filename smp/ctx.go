@@ -69,7 +69,12 @@ func (x *Ctx) Memory() arch.Memory {
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
 // with preemption or interrupts off.
 func (x *Ctx) Atomic() bool {
-	return x.task.preempt > 0 || x.cpu.regs.Flags&irqFlag == 0 || x.task.interrupted()
+	return x.PreemptOff() || x.cpu.regs.Flags&irqFlag == 0 || x.task.interrupted()
+}
+
+// PreemptOff reports whether preemption is off by a count: of routines, or of text.
+func (x *Ctx) PreemptOff() bool {
+	return x.task.preempt > 0 || x.m.hooks.Busy != nil && x.m.hooks.Busy(x)
 }
 
 // PreemptDisable implements kapi.Context.

@@ -38,6 +38,9 @@ type Hooks struct {
 	// of the task below.
 	Nested bool
 
+	// Busy reports whether text has preemption off by a count of its own.
+	Busy func(x *Ctx) bool
+
 	// Switched is called when c gives the CPU from prev to next (which are the
 	// same if there is no other task to run).
 	Switched func(prev, next *Task, voluntary bool)
@@ -117,6 +120,7 @@ type Machine struct {
 	sources []*Source
 	gates   []gate
 	lates   []gate // from the end of the gate page down
+	guests  []gate // see BindGuest
 	waiters []*Ctx
 	waitOn  [256]uint8 // how many wait on a cell, by the low bits of its number
 	recheck bool
@@ -346,7 +350,7 @@ func (m *Machine) Close() {
 // Refusal says what the machine wouldn't execute, after Refused.
 func (m *Machine) Refusal() error { return m.refusal }
 
-// Died says what the machine wouldn't execute, if the kernel has died of it; else "".
+// Died says what the kernel has died of, in words; "": nothing, or the finding says it.
 func (m *Machine) Died() string { return m.died }
 
 // Log returns the machine's log.

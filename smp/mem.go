@@ -64,6 +64,7 @@ type decodedPage [pageSize]*inst
 // Freeze pages are mapped; in a run some come and go.
 type Memory struct {
 	pages map[uint64]*page
+	lazy  []region // by address; see regions.go
 	tlb   [64]struct {
 		pn uint64
 		p  *page
@@ -128,6 +129,9 @@ func (m *Memory) page(a arch.Addr) *page {
 	}
 	pn := uint64(a) >> pageShift
 	p := m.pages[pn]
+	if p == nil && m.lazy != nil {
+		p = m.firstTouch(a)
+	}
 	if p != nil {
 		e := &m.tlb[slot(pn)]
 		e.pn, e.p = pn, p

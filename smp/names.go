@@ -14,6 +14,9 @@ type Names struct {
 	m       *Machine
 	symbols []symbol
 
+	// Further is asked about addresses that AddSymbol has named nothing at; nil: nobody is.
+	Further func(a arch.Addr) (name string, off int, ok bool)
+
 	Cell    func(id kapi.CellID) string // of a cell, "" if it has no name
 	Monitor func(monitor int) string    // of a monitor that Footprint.TouchEvent was given
 	Service func(number uint64) string  // of an object that Footprint.TouchService was given
@@ -44,13 +47,16 @@ func (n *Names) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
 	if a == n.m.idleIP() {
 		return "kernel", 0, true
 	}
-	if a >= n.m.at.gate && a < n.m.at.gate+pageSize {
+	if a >= n.m.at.gate && a < n.m.at.gate+pageSize || a >= kapi.GuestGates && a < kapi.GuestGates+arch.Addr(len(n.m.guests))*gateSize {
 		if a == n.m.returnGate() {
 			return "return", 0, true
 		}
 		if g := n.m.gate(a &^ (gateSize - 1)); g != nil {
 			return g.name, int(a % gateSize), true
 		}
+	}
+	if n.Further != nil {
+		return n.Further(a)
 	}
 	return "", 0, false
 }

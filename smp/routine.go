@@ -220,7 +220,7 @@ type gate struct {
 }
 
 const (
-	gateSize = 16
+	gateSize = kapi.GateSize
 	maxGates = pageSize/gateSize - 1
 )
 
@@ -240,6 +240,17 @@ func (m *Machine) Bind(name string, f kapi.Routine) arch.Addr {
 	return m.at.gate + arch.Addr(len(m.gates)-1)*gateSize
 }
 
+// BindGuest gives f the next address from kapi.GuestGates on: pages of their own, so that
+// it is the same whatever else is bound. It is called before Freeze.
+func (m *Machine) BindGuest(name string, f kapi.Routine) arch.Addr {
+	at := kapi.GuestGates + arch.Addr(len(m.guests))*gateSize
+	if at%pageSize == 0 {
+		m.mem.mapCode(at, PermRead|PermExec).gate = true
+	}
+	m.guests = append(m.guests, gate{name, f})
+	return at
+}
+
 // LateGate returns the i-th address from the end of the gate page down.
 func LateGate(i int) arch.Addr { return GateBase + arch.Addr(maxGates-1-i)*gateSize }
 
@@ -249,6 +260,12 @@ func (m *Machine) BindLate(name string, f kapi.Routine) { m.lates = append(m.lat
 // gate returns the routine at a, nil if none begins there.
 func (m *Machine) gate(a arch.Addr) *gate {
 	i := int(a-m.at.gate) / gateSize
+	if n := int(a-kapi.GuestGates) / gateSize; a >= kapi.GuestGates && n < len(m.guests) {
+		if a%gateSize != 0 {
+			return nil
+		}
+		return &m.guests[n]
+	}
 	switch late := maxGates - 1 - i; {
 	case a%gateSize != 0:
 	case i < len(m.gates):

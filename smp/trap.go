@@ -228,3 +228,10 @@ func (x *Ctx) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
 // Refuse ends the run: what happened at a place is the input's fault, and what
 // says which. The routine is to return.
 func (x *Ctx) Refuse(place, what string) { x.m.refuseIn(x.cpu, place, what) }
+
+// Why says what the next finding of the run is about, in words (Machine.Died).
+func (x *Ctx) Why(why string) {
+	if x.m.log.Found == nil {
+		x.m.died = why
+	}
+}

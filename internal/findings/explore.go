@@ -25,6 +25,7 @@ type Explore struct {
 	Workers   int      `range:"0..64" placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -149,6 +150,15 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	if c.Fetch != "" {
 		if err := j.SetFetch(c.Fetch); err != nil {
 			return err
+		}
+	}
+	k, err := c.Kernel.Open()
+	if err != nil {
+		return err
+	}
+	if k != nil {
+		if err := j.SetLinux(k); err != nil {
+			return fmt.Errorf("--kernel: %s: %w", j.Arg, err)
 		}
 	}
 	if c.Edition != "" {

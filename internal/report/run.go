@@ -22,7 +22,13 @@ type Once struct {
 	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
+	inputs.Kernel
 	inputs.Broken
+}
+
+// Given reports whether anything is said of how the run is made, but for the kernel.
+func (c *Once) Given() bool {
+	return c.Seed != nil || c.Strategy != "" || c.Edition != "" || c.Broken != (inputs.Broken{})
 }
 
 // Schedule reads the scenario, and makes the chooser: the strategy that is
@@ -48,6 +54,15 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs), jobs[0].Name)
 	}
 	j := jobs[0]
+	k, err := c.Kernel.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if k != nil {
+		if err := j.SetLinux(k); err != nil {
+			return nil, nil, fmt.Errorf("--kernel: %s: %w", j.Arg, err)
+		}
+	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
 			return nil, nil, fmt.Errorf("--edition: %s: %w", j.Arg, err)

@@ -72,6 +72,10 @@ type Machine struct {
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 
+	// Image says which kernel engine linux runs (linux.Kernel.ID), as a trace must; "":
+	// the one that was given.
+	Image string
+
 	// Edition is the one that Settle has taken the settings from. Each can be
 	// changed by itself, but for Kernel.Preemption, which Preempt says.
 	Edition rules.Edition

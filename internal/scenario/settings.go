@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"fmt"
+
+	"kpsim/linux"
 	"strings"
 
 	"kpsim/internal/nearest"
@@ -23,6 +26,22 @@ func (s *Scenario) SetEdition(name string) error {
 			r.Set(&s.Machine.Settings, r.Get(&built.Settings))
 		}
 	}
+	return Check(s)
+}
+
+// SetLinux makes the machine that of a kernel's own engine, in the place of whatever
+// engine the scenario is for. The build is the kernel's; of the settings patch is left,
+// which says how the other patchers work.
+func (s *Scenario) SetLinux(k *linux.Kernel) error {
+	m := &s.Machine
+	if id := k.ID(); m.Image != "" && m.Image != id {
+		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path, id)
+	}
+	m.Engine, m.Edition, m.Image = linux.Row.Name, rules.EditionNone, k.ID()
+	if k.Preemptible() && m.Preempt < PreemptDynamic {
+		m.Preempt = PreemptDynamic
+	}
+	m.Settle()
 	return Check(s)
 }
 

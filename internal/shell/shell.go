@@ -69,7 +69,7 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
 	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
-		if c.Once != (report.Once{}) {
+		if c.Once.Given() {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
 		file, err := inputs.ReadTrace(c.What)

@@ -303,6 +303,22 @@ func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
 	return 0, false
 }
 
+// run maps adjacent pages, and returns where. Pages that are passed over, because
+// something lies after them, stay mapped until the run ends.
+func (e *ExecMem) run(x kapi.Context, pages int) (first arch.Addr, ok bool) {
+	for got, next := 0, arch.Addr(0); got < pages; got++ {
+		at, ok := e.page(x)
+		if !ok {
+			return 0, false
+		}
+		if at != next {
+			first, got = at, 0
+		}
+		next = at + pageSize
+	}
+	return first, true
+}
+
 // collect takes back all dirty slots of a cache.
 //
 //	step 1: wait: a CPU may have been interrupted in one

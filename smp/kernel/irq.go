@@ -54,9 +54,14 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 // go to another task here, if what was interrupted can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
-	if k.M.FullPreempt() && x.MustResched() && k.preemptible(x, regs) {
-		x.Preempt()
+	if !k.M.FullPreempt() || !x.MustResched() {
+		return
 	}
+	if k.preemptible(x, regs) {
+		x.Preempt()
+		return
+	}
+	k.Guest.wants(x)
 }
 
 // preemptible reports whether what a trap interrupted could be preempted: a

@@ -45,6 +45,7 @@ type Kernel struct {
 	Signal  Latch // wait_signal, signal
 	Modules Modules
 	Prefix  LockPrefixes
+	Guest   Guest
 	cfg     Config                          `state:"boot"` // set at boot
 	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
 	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
@@ -64,7 +65,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
 	}
 	k := &Kernel{M: m, cfg: cfg}
-	k.Symbols.k = k
+	k.Symbols.k, k.Guest.k = k, k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
@@ -109,6 +110,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 	k.RCU.switched(prev, next, voluntary)
 	k.Stacks.switched(prev, next)
+	k.Guest.switched(next)
 }
 
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the

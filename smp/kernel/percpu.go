@@ -118,5 +118,5 @@ func (k *Kernel) bootPerCPU() {
 // of preempt_disable as of a task that can be preempted.
 func (k *Kernel) textPreemptible(x *smp.Ctx) bool {
 	v, _ := x.Memory().Load(PerCPUOffset(x.CPU())+preemptCount, 4)
-	return v&^preemptEnabled == 0
+	return v&^preemptEnabled == 0 && (k.Guest.preempt == 0 || !k.Guest.busy(x))
 }

@@ -1,17 +1,21 @@
 package rig
 
 import (
+	"fmt"
+
 	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes"
 	"kpsim/kprobes/plug"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
+	"kpsim/linux/boot"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
 // kernelOf is how a scenario's kernel is built and booted.
-func kernelOf(sc *scenario.Scenario, row *engine.Row) kernel.Config {
+func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Config {
 	c := kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
@@ -24,17 +28,25 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row) kernel.Config {
 		PageGrace:   sc.Machine.Edition != rules.Edition26,
 	}
 	if row.Memory != nil {
-		c.Exec = row.Memory(settingsOf(sc))
+		c.Exec = row.Memory(settings)
 	}
 	return c
 }
 
 // settingsOf are the settings of a scenario's engine (engine.Config): those of
-// machine() are of kprobes.
-func settingsOf(sc *scenario.Scenario) any {
+// machine() are of kprobes. A kernel's own engine has been booted.
+func settingsOf(sc *scenario.Scenario) (any, error) {
 	m := &sc.Machine
-	if m.Engine != "" {
-		return nil
+	switch m.Row() {
+	case &plug.Row:
+		return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()}, Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}, nil
+	case &linux.Row:
+		k, err := linux.Given(m.Image)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", sc.Name, err)
+		}
+		b, err := boot.Kernel(k, m.CPUs)
+		return &linux.Settings{Kernel: k, From: b}, err
 	}
-	return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()}, Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}
+	return nil, nil
 }

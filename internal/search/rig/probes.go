@@ -135,7 +135,7 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 	}
 	c := x.(*smp.Ctx)
 	t := c.Thread()
-	bits := kpev.PreemptOff*b2u(t.PreemptCount() > 0 || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
+	bits := kpev.PreemptOff*b2u(c.PreemptOff() || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
 	x.Emit(kpev.Context, uint64(h.Probe), h.Which, bits)
 }
 

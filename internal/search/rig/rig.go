@@ -10,7 +10,9 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/mutants"
+	"kpsim/kprobes/plug"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -36,6 +38,7 @@ type Rig struct {
 	ownData  bool // one task alone runs the functions
 	row      *engine.Row
 	engine   engine.Engine
+	given    any                                 // the settings that it is given
 	config   engine.Config                       // what the engine is made from
 	onClaim  func(k traces.Kind, a, b, c uint64) // claim, as a value
 	added    int                                 // probes that a run by hand has added
@@ -147,18 +150,27 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 			}
 		}
 	}
+	settings, err := settingsOf(sc)
+	if err != nil {
+		return nil, err
+	}
+	r.given = settings
+	budget := uint64(sc.Machine.Steps)
+	if r.row.Boot != nil && budget == 0 {
+		budget = guestBudget
+	}
 	m, err := smp.New(smp.Config{
 		CPUs:   sc.Machine.CPUs,
 		Fetch:  sc.Machine.Fetch,
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
-		Budget: uint64(sc.Machine.Steps),
+		Budget: budget,
 	}, &r.Log)
 	if err != nil {
 		return nil, err
 	}
 	r.Machine, r.arrivals.m = m, m
-	r.Kernel = kernel.Boot(m, kernelOf(sc, r.row))
+	r.Kernel = kernel.Boot(m, kernelOf(sc, r.row, settings))
 	r.bootClients()
 	if err := r.load(); err != nil {
 		m.Close()
@@ -195,6 +207,12 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
 		r.linear = newLinear(r)
 	}
+	if r.row.Boot != nil && !twin {
+		r.config.Booted = r.row.Boot(settings, &r.Kernel.Guest, sc.Machine.CPUs)
+		if k, ok := settings.(*linux.Settings); ok {
+			m.Names().Further = k.Kernel.Symbol
+		}
+	}
 	for _, f := range prepare {
 		if err := f(r); err != nil {
 			m.Close()
@@ -218,6 +236,19 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	m.Names().Monitor = func(i int) string { return properties.All[i].Name }
 	return r, nil
+}
+
+// guestBudget is the budget of boundaries of a run whose engine is guest code itself.
+const guestBudget = 20 * smp.DefaultBudget
+
+// settings are what the engine is given: a mutant may change them, so each time they
+// are a copy.
+func (r *Rig) settings() any {
+	if s, ok := r.given.(*plug.Settings); ok {
+		c := *s
+		return &c
+	}
+	return r.given
 }
 
 // Close ends the rig's fibres. It is not used afterwards.

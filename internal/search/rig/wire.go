@@ -41,7 +41,7 @@ func (r *Rig) wire() {
 	*d = engine.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
 		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug,
-		Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(), Ftrace: r.ftrace.Tracer(),
+		Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(), Ftrace: r.ftrace.Tracer(), Guest: &k.Guest,
 		Tell: func(x kapi.Context, kind traces.Kind, a, b, c uint64) { x.(*smp.Ctx).Tell(kind, a, b, c) },
 	}
 	switch mc.Patch {
@@ -52,7 +52,7 @@ func (r *Rig) wire() {
 	default:
 		d.Patch = kernel.PokeNaive{K: k, TailFirst: mc.Patch == era.PatchTailFirst}
 	}
-	r.config.Settings = settingsOf(r.Scenario)
+	r.config.Settings = r.settings()
 	if s, ok := r.config.Settings.(*plug.Settings); ok {
 		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Deps: d, Engine: &s.Settings})
 	}

@@ -1,0 +1,78 @@
+package boot
+
+import (
+	"fmt"
+	"sync"
+
+	"kpsim/engine"
+	"kpsim/linux"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/traces"
+)
+
+// budget is how many boundaries a boot may take.
+const budget = 50_000_000
+
+var (
+	mutex sync.Mutex
+	known = make(map[key]*linux.Booted)
+)
+
+type key struct {
+	kernel *linux.Kernel
+	cpus   int
+}
+
+// Kernel boots a kernel on so many CPUs: once in a process, whoever asks.
+func Kernel(k *linux.Kernel, cpus int) (*linux.Booted, error) {
+	mutex.Lock()
+	defer mutex.Unlock()
+	if b := known[key{k, cpus}]; b != nil {
+		return b, nil
+	}
+	b, err := boot(k, cpus)
+	if err != nil {
+		return nil, fmt.Errorf("%s: its engine doesn't start: %w", k.Image.Path, err)
+	}
+	known[key{k, cpus}] = b
+	return b, nil
+}
+
+// boot runs the kernel's initialisation on a machine of its own.
+func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
+	var log traces.Log
+	m, err := smp.New(smp.Config{CPUs: cpus, Full: true, Budget: budget}, &log)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	n := kernel.Boot(m, kernel.Config{Preemptible: true})
+	settings := &linux.Settings{Kernel: k}
+	c := engine.Config{Settings: settings, Booted: linux.Row.Boot(settings, &n.Guest, cpus)}
+	var e *linux.Linux
+	var wrong error
+	m.AddProgram("boot", 0, func(x *smp.Ctx) { wrong = e.Boot(x) })
+	m.Names().Further = k.Symbol
+	m.Freeze()
+	m.Reset(new(sched.Default))
+	n.Reset()
+	c.Deps = engine.Deps{
+		CPUs: cpus, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, Sync: &n.Sync, RCU: &n.RCU, Locks: &n.Locks,
+		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks, Hotplug: &n.Hotplug,
+		Stacks: &n.Stacks, Modules: &n.Modules, Guest: &n.Guest,
+		Tell: func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
+	}
+	e = linux.Row.New(&c).(*linux.Linux)
+	e.BootCPUs()
+	o := m.Run()
+	if o != smp.Passed {
+		return nil, fmt.Errorf("%v: %w %s", o, m.Refusal(), m.Died())
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return e.Booted(), nil
+}

@@ -1,0 +1,132 @@
+package linux
+
+import (
+	"kpsim/smp/kapi"
+)
+
+// A served row is one service of the boundary: functions of the kernel that its engine
+// calls and that are done here, in Go.
+type served struct {
+	names    []string // by release: each that the kernel has is led here
+	contract string   // what the kernel promises of it
+	needed   bool     // no kernel is run without it
+	sleeps   bool     // it may sleep: called where that is forbidden it is a finding
+	keeps    bool     // registers are left as they are
+	do       func(e *Linux, x kapi.Context, a *args) uint64
+}
+
+// args are the first arguments of a call, by the calling convention.
+type args [6]uint64
+
+// A service is a function of this kernel that is served.
+type service struct {
+	name string
+	*served
+}
+
+// A watch is a function that runs as it is; before and after each call of it something
+// is noted.
+type watch struct {
+	name          string
+	before, after func(e *Linux, x kapi.Context, a *args) uint64
+}
+
+// A wrap is a watch in a kernel: its calls go to thunk.
+type wrap struct {
+	*watch
+	thunk any
+}
+
+// boundary is the table of all services. What the engine calls besides, and isn't in
+// its closure, is refused by name.
+var boundary []served
+
+func init() { boundary = rows() }
+
+func rows() []served {
+	return []served{
+		// Locks and hotplug.
+		{names: []string{"mutex_lock", "mutex_lock_nested"}, contract: "sleeps until the mutex is free, and takes it", needed: true, sleeps: true, do: mutexLock},
+		{names: []string{"mutex_unlock"}, contract: "lets the mutex go", needed: true, do: mutexUnlock},
+		{names: []string{"mutex_trylock"}, contract: "takes the mutex if it is free; doesn't sleep", do: nil},
+		{names: []string{"cpus_read_lock"}, contract: "no CPU comes or goes until cpus_read_unlock", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadLock(x); return 0 }},
+		{names: []string{"cpus_read_unlock"}, contract: "ends cpus_read_lock", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadUnlock(x); return 0 }},
+		{names: []string{"lockdep_assert_cpus_held"}, contract: "does nothing without lockdep", do: nothing},
+
+		// RCU.
+		{names: []string{"__rcu_read_lock"}, contract: "a grace period that begins from now on waits for the end of the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadLock(x); return 0 }},
+		{names: []string{"__rcu_read_unlock"}, contract: "ends the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadUnlock(x); return 0 }},
+		{names: []string{"synchronize_rcu"}, contract: "returns after all sections that had begun have ended, those with preemption or interrupts off among them", needed: true, sleeps: true, do: synchronizeRCU},
+		{names: []string{"synchronize_rcu_tasks"}, contract: "returns after every task that was preempted or runs has switched voluntarily", sleeps: true, do: synchronizeTasks},
+		{names: []string{"synchronize_rcu_expedited"}, contract: "as synchronize_rcu", sleeps: true, do: synchronizeRCU},
+		{names: []string{"call_rcu"}, contract: "calls back after a grace period, from a thread that may not sleep", do: callRCU},
+		{names: []string{"kvfree_call_rcu"}, contract: "frees memory after a grace period", do: freeRCU},
+
+		// Work, IPIs.
+		{names: []string{"queue_delayed_work_on"}, contract: "runs the work's function some time later, unless it is pending", do: queueWork},
+		{names: []string{"mod_delayed_work_on"}, contract: "as queue_delayed_work_on, with a new time", do: queueWork},
+		{names: []string{"flush_delayed_work"}, contract: "runs pending work at once and returns when none runs", sleeps: true, do: flushWork},
+		{names: []string{"on_each_cpu_cond_mask"}, contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
+
+		// Text.
+		{names: []string{"__text_poke"}, contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU", needed: true, do: textPoke},
+
+		// Memory.
+		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
+		{names: []string{"kmalloc_trace", "__kmalloc_cache_noprof"}, contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[2], a[1]) }},
+		{names: []string{"__kmalloc_node_noprof", "__kmalloc_node"}, contract: "likewise, of a node: (size, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
+		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[2]) }},
+		{names: []string{"kfree", "kvfree", "vfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0]); return 0 }},
+		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke", do: moduleAlloc},
+		{names: []string{"module_memfree", "execmem_free"}, contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
+		{names: []string{"set_memory_ro", "set_memory_rw", "set_memory_x", "set_memory_nx", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
+
+		// Symbols and tables.
+		{names: []string{"kallsyms_lookup_size_offset"}, contract: "the size of the symbol an address lies in, and the distance", needed: true, do: lookupSizeOffset},
+		{names: []string{"kallsyms_lookup_name"}, contract: "the address of a symbol, or 0", needed: true, do: lookupName},
+		{names: []string{"lookup_symbol_name"}, contract: "the name of the symbol that a kernel address lies in", do: lookupSymbolName},
+		{names: []string{"kernel_text_address", "__kernel_text_address"}, contract: "whether an address is text of the kernel, a module, or a slot", do: textAddress},
+		{names: []string{"core_kernel_text"}, contract: "whether an address is text of the kernel itself", do: coreText},
+		{names: []string{"in_gate_area_no_mm"}, contract: "whether an address is in the vsyscall page", do: nothing},
+		{names: []string{"jump_label_text_reserved", "static_call_text_reserved", "ftrace_text_reserved"}, contract: "whether a range has a site of this patcher", do: textReserved},
+		{names: []string{"find_bug"}, contract: "the entry of a BUG or WARN at an address", do: findBug},
+		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address", do: searchExtable},
+		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0", do: nothing},
+		{names: []string{"jump_label_lock"}, contract: "takes jump_label_mutex", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 {
+			if e.d.LabelMutex != nil {
+				e.d.LabelMutex.Lock(x)
+			}
+			return 0
+		}},
+		{names: []string{"jump_label_unlock"}, contract: "lets jump_label_mutex go", do: func(e *Linux, x kapi.Context, a *args) uint64 {
+			if e.d.LabelMutex != nil {
+				e.d.LabelMutex.Unlock(x)
+			}
+			return 0
+		}},
+
+		// Modules.
+		{names: []string{"__module_text_address"}, contract: "the module that an address lies in, or NULL", do: nothing},
+		{names: []string{"try_module_get"}, contract: "whether a module could be held", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
+		{names: []string{"module_put"}, contract: "lets a module go", do: nothing},
+		{names: []string{"register_module_notifier"}, contract: "calls back when modules come and go", do: registerModuleNotifier},
+		{names: []string{"register_die_notifier"}, contract: "calls back at exceptions", do: nothing},
+
+		// Entry, preemption.
+		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
+		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
+		{names: []string{"notify_die"}, contract: "asks the die chain", do: nothing},
+		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule", "preempt_schedule_notrace"}, contract: "gives the CPU to another task", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
+		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched", "dynamic_cond_resched"}, contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
+
+		// Tracing and what the kernel says.
+		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
+		{names: []string{"_printk", "__warn_printk"}, contract: "prints", do: printk},
+		{names: []string{"die"}, contract: "the kernel dies", do: die},
+		{names: []string{"panic"}, contract: "the kernel dies", do: panicked},
+		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten", do: stackSmashed},
+		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},
+	}
+}
+
+func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }

@@ -1,0 +1,327 @@
+package linux
+
+import (
+	"kpsim/engine"
+	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Row is a kernel's own engine in the list of engines.
+var Row = engine.Row{
+	Name: "linux", Says: "a kernel's own compiled engine, run instruction by instruction: give --kernel FILE",
+	Kinds:    []engine.Kind{engine.Kprobe, engine.Kretprobe},
+	Verbs:    []uint64{kpev.Register, kpev.Unregister, kpev.Enable, kpev.Disable},
+	Handlers: []uint64{kpev.Pre, kpev.Post},
+	Arrays:   true,
+	Switches: []engine.Switch{engine.Optimization, engine.Armed},
+	Boot:     boot,
+	New:      func(c *engine.Config) engine.Engine { return renewed(c) },
+}
+
+// Settings are what Config.Settings is: a *Settings.
+type Settings struct {
+	Kernel *Kernel
+	From   *Booted // nil: as it is on disk
+	_      struct{}
+}
+
+// Linux is a kernel's engine on a machine. It implements engine.Engine.
+type Linux struct {
+	k      *Kernel
+	d      engine.Deps
+	handle engine.Handler
+	gates  hooks
+	boot   bootState
+
+	probes []*probe
+	added  int // of probes that a run by hand has added
+
+	locks    []lock
+	works    []work
+	due      []callback // those whose grace period has ended
+	wake     func()
+	code     []span    // handed out by module_alloc
+	retired  []retired // slots that wait to be collected
+	asked    [256]uint64
+	collects [256]uint64
+	owner    [64]uint64
+	syncs    int
+	heap     heap
+	scratch  [page]byte
+	saved    *arch.Regs
+}
+
+// hooks are the addresses of the routines that the kernel calls back.
+type hooks struct {
+	pre, post, entry, returned arch.Addr
+}
+
+// bootState is what the boot of the kernel leaves in Go.
+type bootState struct {
+	moduleNotifier arch.Addr
+	heap           heap
+	locks          int
+}
+
+// boot makes the engine, before anything runs: its memory and its gates.
+func boot(settings any, g kapi.Guest, cpus int) any {
+	s := settings.(*Settings)
+	e := &Linux{k: s.Kernel}
+	for _, row := range e.k.services {
+		g.Gate(row.name, func(x kapi.Context, regs *arch.Regs) { e.serve(x, regs, row) })
+	}
+	e.gates = hooks{
+		pre:      g.Gate("pre_handler", func(x kapi.Context, regs *arch.Regs) { e.onPre(x, regs) }),
+		post:     g.Gate("post_handler", func(x kapi.Context, regs *arch.Regs) { e.onPost(x, regs) }),
+		entry:    g.Gate("entry_handler", func(x kapi.Context, regs *arch.Regs) { e.onReturn(x, regs, kpev.Entry) }),
+		returned: g.Gate("handler", func(x kapi.Context, regs *arch.Regs) { e.onReturn(x, regs, kpev.Return) }),
+	}
+	images := e.k.images
+	if s.From != nil {
+		images, e.boot = s.From.images, s.From.boot
+	}
+	for _, im := range images {
+		g.Map(im)
+	}
+	if s.From == nil {
+		e.mapOwn(g, cpus)
+	}
+	e.wake = g.Thread("rcu callbacks", e.callbacks)
+	g.Preemption(e.k.preemptCount)
+	g.OnSwitch(func(cpu int, next kapi.TaskID) {
+		g.Put(g.PerCPU(cpu)+e.k.currentTask, 8, uint64(e.taskAt(next)))
+	})
+	return e
+}
+
+// renewed is the engine for the first run of a machine.
+func renewed(c *engine.Config) *Linux {
+	e, ok := c.Booted.(*Linux)
+	if !ok {
+		e = new(Linux) // of a run without probes
+	}
+	for i := range c.Probes {
+		e.Add(c.Probes[i])
+	}
+	e.Renew(c)
+	return e
+}
+
+// Renew implements engine.Engine.
+func (e *Linux) Renew(c *engine.Config) {
+	e.d, e.handle = c.Deps, c.Handle
+	e.probes = e.probes[:len(c.Probes)]
+	for _, p := range e.probes {
+		p.registered = false
+	}
+	if e.k == nil {
+		return
+	}
+	e.locks, e.works, e.due, e.code, e.retired, e.syncs = e.locks[:0], e.works[:0], e.due[:0], e.code[:0], e.retired[:0], 0
+	e.heap.next, e.heap.live = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...)
+	for _, name := range mutexes {
+		if at := e.k.at(name); at != 0 {
+			at += e.k.mutexIn(name)
+			e.locks = append(e.locks, lock{at, e.d.Locks.NewMutex(name)})
+		}
+	}
+	e.locks = append(e.locks, lock{e.k.at("text_mutex"), e.d.Text.Mutex()})
+	if at := e.k.at("optimizing_work"); at != 0 {
+		e.work(uint64(at))
+	}
+	e.d.Traps.OnBreakpoint(e.breakpoint)
+	e.d.Traps.OnFault(e.fault)
+	for c := range e.d.CPUs {
+		e.d.Guest.Put(e.d.Guest.PerCPU(c)+e.k.currentTask, 8, uint64(e.taskAt(kapi.TaskID(c))))
+	}
+}
+
+// serve runs a service for text that has called it.
+func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
+	a := args{regs.R[x86.RDI], regs.R[x86.RSI], regs.R[x86.RDX], regs.R[x86.RCX], regs.R[x86.R8], regs.R[x86.R9]}
+	if s.keeps {
+		s.do(e, x, &a)
+		return
+	}
+	e.scribble(x)
+	v := s.do(e, x, &a)
+	r := x.Regs()
+	for _, c := range clobbered {
+		r.R[c] = poison
+	}
+	r.R[x86.RAX] = v
+}
+
+// clobbered are the registers that a callee may leave as it likes.
+var clobbered = [...]arch.Reg{x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.R8, x86.R9, x86.R10, x86.R11}
+
+// poison is what is left where a callee may leave anything: no address.
+const poison = 0x5a5a5a5a5a5a5a5a
+
+// scribbled is how far below the stack pointer a callee is taken to write.
+const scribbled = 384
+
+// scribble leaves what a callee's frames would leave below the stack pointer.
+func (e *Linux) scribble(x kapi.Context) {
+	sp := arch.Addr(x.Regs().R[x86.RSP])
+	for at := sp - scribbled; at < sp; at += 8 {
+		x.Memory().Store(at, 8, poison)
+	}
+}
+
+// returned is what the function that has just returned did.
+func returned(x kapi.Context) uint64 { return x.Regs().R[x86.RAX] }
+
+// call calls a function of the kernel.
+func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
+	r := x.Regs()
+	for i, v := range list {
+		r.R[x86.AMD64.Args[i]] = v
+	}
+	return x.Call(f)
+}
+
+// breakpoint is the routine of #BP: the kernel's own handler, with the frame that is on
+// the stack.
+func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
+	was := e.owner[x.CPU()]
+	e.owner[x.CPU()] = 0
+	frame := arch.Addr(x.Regs().R[x86.RSP])
+	e.call(x, e.k.excInt3, uint64(frame))
+	x86.AMD64.Frame.Load(x.Memory(), frame, regs)
+	owner := e.owner[x.CPU()]
+	e.owner[x.CPU()] = was
+	return owner
+}
+
+// fault is asked about faults. The ud2 of a BUG or WARN is what the kernel itself finds
+// wrong.
+func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+	switch trapnr {
+	case smpev.VecUD:
+		b, ok := e.k.Image.Bug(uint64(regs.IP))
+		if !ok {
+			return 0
+		}
+		if b.Warn {
+			e.warn(x, regs, b)
+			regs.IP += 2
+			return linuxev.OwnerBug
+		}
+		e.bug(x, "BUG at "+place(b))
+		return linuxev.OwnerBug
+	}
+	return 0
+}
+
+// warn tells of a WARN.
+func (e *Linux) warn(x kapi.Context, regs *arch.Regs, b vmlinux.Bug) {
+	e.d.Guest.Why(x, "WARN at "+place(b))
+	x.Emit(linuxev.Warn, uint64(regs.IP), uint64(b.Line), 0)
+}
+
+// bug ends the run: the kernel dies.
+func (e *Linux) bug(x kapi.Context, why string) {
+	e.d.Guest.Why(x, why)
+	e.d.Traps.Bug(x, why)
+}
+
+// refuse ends the run: the kernel calls what nobody serves.
+func (e *Linux) refuse(x kapi.Context, what string) { e.d.Guest.Refuse(x, what) }
+
+// read copies memory into b.
+func (e *Linux) read(x kapi.Context, at arch.Addr, b []byte) {
+	for i := range b {
+		v, _ := x.Memory().Load(at+arch.Addr(i), 1)
+		b[i] = byte(v)
+	}
+}
+
+// write copies b into memory.
+func (e *Linux) write(x kapi.Context, at arch.Addr, b []byte) {
+	for len(b) >= 8 && at%8 == 0 {
+		v := uint64(0)
+		for i := range 8 {
+			v |= uint64(b[i]) << (8 * i)
+		}
+		x.Memory().Store(at, 8, v)
+		at, b = at+8, b[8:]
+	}
+	for i := range b {
+		x.Memory().Store(at+arch.Addr(i), 1, uint64(b[i]))
+	}
+}
+
+// text reads a string of at most 256 bytes.
+func (e *Linux) text(x kapi.Context, at arch.Addr) string {
+	var b []byte
+	for len(b) < 256 {
+		v, ok := x.Memory().Load(at+arch.Addr(len(b)), 1)
+		if !ok || v == 0 {
+			break
+		}
+		b = append(b, byte(v))
+	}
+	return string(b)
+}
+
+// get reads a member of a struct.
+func get(x kapi.Context, at arch.Addr, f field) uint64 {
+	v, _ := x.Memory().Load(at+arch.Addr(f.off), f.size)
+	return v
+}
+
+// set writes one.
+func set(x kapi.Context, at arch.Addr, f field, v uint64) {
+	x.Memory().Store(at+arch.Addr(f.off), f.size, v)
+}
+
+// Settled implements engine.Engine.
+func (e *Linux) Settled() bool {
+	if e.k == nil {
+		return true
+	}
+	for _, l := range e.k.lists {
+		v, _ := e.d.Guest.Get(l, 8)
+		if arch.Addr(v) != l {
+			return false
+		}
+	}
+	return len(e.due) == 0
+}
+
+// Set implements engine.Engine.
+func (e *Linux) Set(x kapi.Context, s engine.Switch, on bool) {}
+
+// Switched implements engine.Engine.
+func (e *Linux) Switched(engine.Switch) bool { return true }
+
+// Wait implements engine.Engine.
+func (e *Linux) Wait(x kapi.Context) {
+	if f := e.k.at("wait_for_kprobe_optimizer"); f != 0 {
+		e.call(x, f)
+		return
+	}
+	e.work(uint64(e.k.at("optimizing_work"))).Flush(x)
+}
+
+// Own implements engine.Engine.
+func (e *Linux) Own() (name string, at arch.Addr, code []byte) { return "", 0, nil }
+
+// Files implements engine.Engine.
+func (e *Linux) Files() []engine.File { return nil }
+
+// Claim implements engine.Engine.
+func (e *Linux) Claim(func(k traces.Kind, a, b, c uint64)) {}
+
+// CellName implements engine.Engine.
+func (e *Linux) CellName(kapi.CellID) string { return "" }
+
+// State implements engine.Engine.
+func (e *Linux) State(add func(root any)) { add(e) }

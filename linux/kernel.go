@@ -1,0 +1,207 @@
+package linux
+
+import (
+	"fmt"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// moved is how far from its link address the kernel lies, as KASLR would have it: the
+// functions of scenarios lie where it was linked to.
+const moved = 0x1000_0000
+
+// A Kernel is an opened kernel, with its text prepared for the machine. It isn't
+// changed, and may be shared.
+type Kernel struct {
+	Image *vmlinux.Image
+
+	images   []*kapi.Image // text and data, without those of the CPUs
+	percpu   []byte        // what each CPU begins with of its own
+	perSpan  int           // bytes of it, in whole pages
+	fields   fields
+	services []*service // bound in this order
+	wraps    []wrap
+	refused  []string // callees that nobody serves, by the order of their gates
+
+	text         span      // .text
+	preemptCount arch.Addr // per-CPU: distances from a CPU's base
+	currentTask  arch.Addr
+	cpuNumber    arch.Addr
+	perAt        arch.Addr // where their section is linked
+	excInt3      arch.Addr
+	memset       arch.Addr    // the function of __text_poke that fills
+	execmem      bool         // module_alloc is execmem_alloc(type, size)
+	insnSlots    arch.Addr    // struct kprobe_insn_cache of slots
+	optSlots     arch.Addr    // and of detours
+	lists        []arch.Addr  // of the optimizer: it has nothing to do when all are empty
+	api          [8]arch.Addr // by verb
+	retAPI       [8]arch.Addr // of return probes
+	arrays       [8]arch.Addr
+	retArrays    [8]arch.Addr
+}
+
+// A Booted is a kernel after its boot on so many CPUs: what a run begins with.
+type Booted struct {
+	Kernel *Kernel
+	CPUs   int
+	images []*kapi.Image
+	boot   bootState
+}
+
+// Open opens a kernel's file.
+func Open(path string) (*Kernel, error) {
+	im, err := vmlinux.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := im.Move(moved); err != nil {
+		return nil, err
+	}
+	k := &Kernel{Image: im}
+	if err := k.resolve(im.Types()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := k.find(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := k.prepare(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return k, nil
+}
+
+// at returns the address of a symbol, 0 if there is none.
+func (k *Kernel) at(name string) arch.Addr {
+	s, _ := k.Image.Symbol(name)
+	return arch.Addr(s.Addr)
+}
+
+// Symbol returns the function or data that an address lies in, and the distance.
+func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
+	s, ok := k.Image.Lookup(uint64(a))
+	if !ok {
+		return "", 0, false
+	}
+	return s.Name, int(uint64(a) - s.Addr), true
+}
+
+// A field is where a member of a struct lies.
+type field struct{ off, size int }
+
+// fields are the members that the engine reads and writes by itself.
+type fields struct {
+	kprobe, kretprobe int // sizes
+
+	kpAddr, kpSymbol, kpOffset, kpPre, kpPost, kpFlags, kpMissed, kpList, kpHash, kpOpcode, kpInsn field
+	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                          field
+	riData, riReturn, riRethook, rhData                                                            field
+	task                                                                                           int
+	workFunc, workPending                                                                          field
+	pokeAddr, pokeLen, pokeText                                                                    field
+	poke                                                                                           int
+	cacheMutex, cacheSize                                                                          field
+}
+
+// resolve finds the members.
+func (k *Kernel) resolve(t *vmlinux.Types) error {
+	var missing string
+	size := func(name string) int {
+		n, ok := t.Size(name)
+		if !ok && missing == "" {
+			missing = "struct " + name
+		}
+		return n
+	}
+	get := func(name, member string) field {
+		off, size, ok := t.Off(name, member)
+		if !ok && missing == "" {
+			missing = "struct " + name + "'s " + member
+		}
+		return field{off, size}
+	}
+	f := &k.fields
+	f.kprobe, f.kretprobe, f.task = size("kprobe"), size("kretprobe"), size("task_struct")
+	f.kpAddr, f.kpSymbol, f.kpOffset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
+	f.kpPre, f.kpPost, f.kpFlags, f.kpMissed = get("kprobe", "pre_handler"), get("kprobe", "post_handler"), get("kprobe", "flags"), get("kprobe", "nmissed")
+	f.kpList, f.kpHash, f.kpOpcode, f.kpInsn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "opcode"), get("kprobe", "ainsn.insn")
+	f.rpHandler, f.rpEntry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
+	f.rpMaxactive, f.rpDataSize, f.rpMissed = get("kretprobe", "maxactive"), get("kretprobe", "data_size"), get("kretprobe", "nmissed")
+	f.riData = get("kretprobe_instance", "data")
+	f.riReturn, f.riRethook = get("kretprobe_instance", "node.ret_addr"), get("kretprobe_instance", "node.rethook")
+	f.rhData = get("rethook", "data")
+	f.workFunc, f.workPending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
+	f.poke = size("text_poke_loc")
+	f.pokeAddr, f.pokeLen, f.pokeText = get("text_poke_loc", "rel_addr"), get("text_poke_loc", "len"), get("text_poke_loc", "text")
+	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
+	if missing != "" {
+		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 6.1 and 6.12", missing)
+	}
+	return nil
+}
+
+// find looks up the symbols that the engine uses by itself.
+func (k *Kernel) find() error {
+	if k.Image.Section(".data..percpu") == nil {
+		return fmt.Errorf("it has no per-CPU data: kpsim runs kernels of SMP")
+	}
+	missing := ""
+	need := func(name string) arch.Addr {
+		at := k.at(name)
+		if at == 0 && missing == "" {
+			missing = name
+		}
+		return at
+	}
+	perCPU := func(name, member string) arch.Addr {
+		if s, ok := k.Image.Symbol(name); ok {
+			return arch.Addr(s.Addr)
+		}
+		off, _, ok := k.Image.Types().Off("pcpu_hot", member)
+		if !ok && missing == "" {
+			missing = name
+		}
+		return need("pcpu_hot") + arch.Addr(off)
+	}
+	k.preemptCount, k.currentTask = perCPU("__preempt_count", "preempt_count"), perCPU("current_task", "current_task")
+	k.cpuNumber, k.perAt = perCPU("cpu_number", "cpu_number"), arch.Addr(k.Image.Section(".data..percpu").Addr)
+	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
+	k.execmem = k.at("execmem_alloc") != 0
+	k.insnSlots, k.optSlots = need("kprobe_insn_slots"), k.at("kprobe_optinsn_slots")
+	for _, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
+		if at := k.at(name); at != 0 {
+			k.lists = append(k.lists, at)
+		}
+	}
+	k.api = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"), kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
+	k.retAPI = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"), kpev.Enable: k.api[kpev.Enable], kpev.Disable: k.api[kpev.Disable]}
+	k.arrays = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
+	k.retArrays = [8]arch.Addr{kpev.Register: need("register_kretprobes"), kpev.Unregister: need("unregister_kretprobes")}
+	if missing != "" {
+		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES, and x86-64 with SMP?", missing)
+	}
+	s := k.Image.Section(".text")
+	if s == nil {
+		return fmt.Errorf("it has no .text")
+	}
+	k.text = span{arch.Addr(s.Addr), int(s.Size)}
+	return nil
+}
+
+// mutexIn is how far from its symbol a mutex lies.
+func (k *Kernel) mutexIn(name string) arch.Addr {
+	if name == "kprobe_insn_slots" || name == "kprobe_optinsn_slots" {
+		return arch.Addr(k.fields.cacheMutex.off)
+	}
+	return 0
+}
+
+// ID says which kernel it is: its release, build ID, and the digest of its file.
+func (k *Kernel) ID() string {
+	return fmt.Sprintf("%s %x %x", k.Image.Release, k.Image.BuildID, k.Image.Digest[:8])
+}
+
+// Preemptible reports whether it is built with CONFIG_PREEMPTION.
+func (k *Kernel) Preemptible() bool { return k.at("preempt_schedule") != 0 }

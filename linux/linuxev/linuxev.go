@@ -1,0 +1,31 @@
+package linuxev
+
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Events of a kernel's own engine.
+const (
+	Warn = traces.EngineBlock + 32 + iota // [ip, line, 0] the kernel's WARN at ip
+	Heap                                  // [what, at, size] memory is misused: see UseAfterFree
+)
+
+// What is wrong with memory.
+const (
+	UseAfterFree = 1 + iota // an access to memory that was given back
+	OutOfBounds             // an access past the end
+	DoubleFree              // memory is given back twice
+	BadFree                 // what wasn't handed out is given back
+	Leak                    // it is never given back
+)
+
+// OwnerBug is the owner of a ud2 that is a BUG or WARN, as in smpev.Claim.
+const OwnerBug = 5
+
+func init() { smpev.Owners.Define(OwnerBug, "WARN or BUG") }
+
+var _ = traces.Define(traces.EngineBlock+32,
+	traces.Spec{Name: "Warn", Args: []string{"ip", "line"}},
+	traces.Spec{Name: "Heap", Args: []string{"what", "at", "size"}},
+)

@@ -1,0 +1,94 @@
+package linux
+
+import (
+	"fmt"
+
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Memory that a kernel's boot would make: the data of each CPU, tasks, a heap.
+
+// Where each task's task_struct lies.
+const (
+	taskBase arch.Addr = 0xffff_8880_0000_0000
+	taskStep           = 0x4000
+	mostTask           = 256
+)
+
+func (e *Linux) taskAt(t kapi.TaskID) arch.Addr { return taskBase + arch.Addr(t)*taskStep }
+
+// enabled is the preemption count of a task that can be preempted.
+const enabled = 1 << 31
+
+// mapOwn maps it, on a machine that boots the kernel.
+func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
+	k := e.k
+	e.boot.heap.next = heapBase
+	g.Map(&kapi.Image{At: heapBase, Size: heapSize, Write: true})
+	g.Map(&kapi.Image{At: userBase, Size: userSize, Write: true})
+	tasks := &kapi.Image{At: taskBase, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
+	init := k.section(k.at("init_task"), k.fields.task)
+	for t := range mostTask {
+		for off := 0; off < len(init); off += page {
+			b := new([page]byte)
+			copy(b[:], init[off:])
+			tasks.Over[t*taskStep/page+off/page] = b
+		}
+	}
+	g.Map(tasks)
+	for c := range cpus {
+		own := append([]byte(nil), k.percpu...)
+		g.Map(&kapi.Image{At: g.PerCPU(c) + k.perAt, Bytes: own, Size: k.perSpan, Write: true})
+	}
+}
+
+// section returns n bytes of data as they are linked, nil if they aren't there.
+func (k *Kernel) section(a arch.Addr, n int) []byte { return k.bytes(a, n) }
+
+// BootCPUs gives the variables their values that say which CPUs there are.
+func (e *Linux) BootCPUs() {
+	g, k, cpus := e.d.Guest, e.k, e.d.CPUs
+	all := uint64(1)<<cpus - 1
+	for c := range cpus {
+		base := g.PerCPU(c)
+		g.Put(k.at("__per_cpu_offset")+arch.Addr(8*c), 8, uint64(base))
+		g.Put(base+k.at("this_cpu_off"), 8, uint64(base))
+		g.Put(base+k.preemptCount, 4, enabled)
+		g.Put(base+k.cpuNumber, 4, uint64(c))
+	}
+	g.Put(k.at("nr_cpu_ids"), 4, uint64(cpus))
+	g.Put(k.at("__num_online_cpus"), 4, uint64(cpus))
+	for _, name := range []string{"__cpu_online_mask", "__cpu_possible_mask", "__cpu_present_mask"} {
+		g.Put(k.at(name), 8, all)
+	}
+	g.Put(k.at("system_state"), 4, systemRunning)
+}
+
+// systemRunning is SYSTEM_RUNNING of 5.x and later.
+const systemRunning = 3
+
+// Boot runs the kernel's own initialisation of its engine, and returns what is wrong.
+func (e *Linux) Boot(x kapi.Context) error {
+	for _, name := range []string{"init_kprobes", "init_optprobes"} {
+		f := e.k.at(name)
+		if f == 0 {
+			continue
+		}
+		if v := int32(e.call(x, f)); v != 0 {
+			return fmt.Errorf("%s answers %d", name, v)
+		}
+	}
+	return nil
+}
+
+// place says where a BUG or WARN is.
+func place(b vmlinux.Bug) string { return fmt.Sprintf("%s:%d", b.File, b.Line) }
+
+// Booted is the kernel as a run has left it, for other machines to begin with.
+func (e *Linux) Booted() *Booted {
+	b := &Booted{Kernel: e.k, CPUs: e.d.CPUs, images: e.d.Guest.Left(), boot: e.boot}
+	b.boot.heap = heap{next: e.heap.next, live: append([]span(nil), e.heap.live...)}
+	return b
+}

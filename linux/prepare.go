@@ -1,0 +1,189 @@
+package linux
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+)
+
+const page = 4096
+
+// prepare makes the images from the sections, and puts in what the boot of a real
+// kernel would patch and where services are called.
+func (k *Kernel) prepare() error {
+	for _, s := range k.Image.Sections() {
+		if s.Name == ".data..percpu" {
+			k.percpu = s.Data
+			k.perSpan = roundUp(int(s.Size)+page, page)
+			continue
+		}
+		k.lay(s)
+	}
+	k.bootText()
+	return k.serve()
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// lay makes a section's pages. Sections that share a page share an image.
+func (k *Kernel) lay(s vmlinux.Section) {
+	at := arch.Addr(s.Addr)
+	first, end := at&^(page-1), arch.Addr(roundUp(int(s.Addr+s.Size), page))
+	if n := len(k.images); n > 0 {
+		if last := k.images[n-1]; last.At+arch.Addr(last.Size) > first {
+			last.Size = max(last.Size, int(end-last.At))
+			last.Write = last.Write || s.Write && !last.Exec
+			k.fill(last, s)
+			return
+		}
+	}
+	im := &kapi.Image{At: first, Size: int(end - first), Exec: s.Exec, Write: !s.Exec}
+	k.images = append(k.images, im)
+	k.fill(im, s)
+}
+
+// fill copies a section's bytes into its image.
+func (k *Kernel) fill(im *kapi.Image, s vmlinux.Section) {
+	if s.Data == nil {
+		return
+	}
+	off := int(arch.Addr(s.Addr) - im.At)
+	if off == 0 && len(im.Bytes) == 0 {
+		im.Bytes = append([]byte(nil), s.Data...)
+		return
+	}
+	if need := off + len(s.Data); need > len(im.Bytes) {
+		im.Bytes = append(im.Bytes, make([]byte, need-len(im.Bytes))...)
+	}
+	copy(im.Bytes[off:], s.Data)
+}
+
+// holding returns the image that an address lies in, nil if there is none.
+func (k *Kernel) holding(a arch.Addr) *kapi.Image {
+	for _, im := range k.images {
+		if a >= im.At && a < im.At+arch.Addr(im.Size) {
+			return im
+		}
+	}
+	return nil
+}
+
+// bytes returns n bytes of an image to be changed, nil if they aren't there.
+func (k *Kernel) bytes(a arch.Addr, n int) []byte {
+	im := k.holding(a)
+	if im == nil {
+		return nil
+	}
+	off := int(a - im.At)
+	if off+n > len(im.Bytes) {
+		return nil
+	}
+	return im.Bytes[off : off+n]
+}
+
+// bootText does what boot does to text: tracing is off, and returns go without a thunk.
+func (k *Kernel) bootText() {
+	for _, a := range k.Image.Fentries() {
+		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe8 {
+			copy(b, x86.AMD64.BranchNop.Bytes())
+		}
+	}
+	for _, a := range k.Image.Returns() {
+		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe9 {
+			copy(b, x86.AMD64.BranchRet.Bytes())
+		}
+	}
+}
+
+// serve puts a jump to its gate at the entry of each function that is served.
+func (k *Kernel) serve() error {
+	for i := range boundary {
+		s := &boundary[i]
+		n := len(k.services)
+		for _, name := range s.names {
+			sym, ok := k.Image.Symbol(name)
+			if !ok {
+				continue
+			}
+			k.services = append(k.services, &service{name, s})
+			if err := k.jump(arch.Addr(sym.Addr), gateAt(len(k.services)-1)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if s.needed && n == len(k.services) {
+			return fmt.Errorf("it has no function %s, which its probes call", s.names[0])
+		}
+	}
+	return k.wrapAll()
+}
+
+// gateAt is where gate i lies.
+func gateAt(i int) arch.Addr { return kapi.GuestGates + arch.Addr(i)*kapi.GateSize }
+
+// jump writes a jump over the entry of a function.
+func (k *Kernel) jump(at, to arch.Addr) error {
+	b := k.bytes(at, 5)
+	code, ok := x86.AMD64.Jump(at, to)
+	if b == nil || !ok {
+		return fmt.Errorf("%#x: there is no room for a jump", uint64(at))
+	}
+	copy(b, code.Bytes())
+	return nil
+}
+
+// wrapAll leads all direct calls of the functions that are watched through a thunk of
+// ours, which calls the function and then a gate.
+func (k *Kernel) wrapAll() error {
+	text := k.Image.Section(".text")
+	thunks := &kapi.Image{At: arch.Addr(roundUp(int(k.end()), page)) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
+	to := make(map[arch.Addr]arch.Addr)
+	for i := range watched {
+		w := &watched[i]
+		at := k.at(w.name)
+		if at == 0 {
+			continue
+		}
+		off := len(k.wraps) * 32
+		thunk := thunks.At + arch.Addr(off)
+		before, after := gateAt(len(k.services)), gateAt(len(k.services)+1)
+		code := thunks.Bytes[off:]
+		n := 0
+		for _, target := range []arch.Addr{before, at, after} {
+			c, ok := x86.AMD64.Call(thunk+arch.Addr(n), target)
+			if !ok {
+				return fmt.Errorf("%s is out of reach", w.name)
+			}
+			n += copy(code[n:], c.Bytes())
+		}
+		code[n] = 0xc3
+		k.services = append(k.services, &service{"before " + w.name, &served{do: w.before, keeps: true}}, &service{"after " + w.name, &served{do: w.after, keeps: true}})
+		k.wraps = append(k.wraps, wrap{w, thunk})
+		to[at] = thunk
+	}
+	k.images = append(k.images, thunks)
+	b := k.bytes(arch.Addr(text.Addr), int(text.Size))
+	for i := 0; i+5 <= len(b); i++ {
+		if b[i] != 0xe8 && b[i] != 0xe9 {
+			continue
+		}
+		next := arch.Addr(text.Addr) + arch.Addr(i) + 5
+		thunk, ok := to[next+arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[i+1:]))))]
+		if !ok {
+			continue
+		}
+		binary.LittleEndian.PutUint32(b[i+1:], uint32(int64(thunk)-int64(next)))
+	}
+	return nil
+}
+
+// end returns where the last image ends.
+func (k *Kernel) end() (end arch.Addr) {
+	for _, im := range k.images {
+		end = max(end, im.At+arch.Addr(im.Size))
+	}
+	return end
+}

@@ -1,0 +1,225 @@
+package linux
+
+import (
+	"kpsim/engine"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+)
+
+// A probe is a struct kprobe or kretprobe of a user's, at a place of its own in memory
+// that the kernel doesn't own.
+type probe struct {
+	engine.Probe
+	at         arch.Addr
+	registered bool
+	ready      bool // its struct was filled in, in this run
+}
+
+// Where users' structs lie.
+const (
+	userBase arch.Addr = 0xffff_8880_0800_0000
+	userStep           = page
+	userSize           = 256 * userStep
+	nameAt             = 1024 // of the symbol's name, from the struct
+)
+
+// Add implements engine.Engine.
+func (e *Linux) Add(p engine.Probe) {
+	e.probes = append(e.probes, &probe{Probe: p, at: userBase + arch.Addr(len(e.probes))*userStep})
+}
+
+// kprobe returns where the struct kprobe is: the first member of a kretprobe.
+func (p *probe) kprobe() arch.Addr { return p.at }
+
+// flagDisabled is KPROBE_FLAG_DISABLED.
+const flagDisabled = 2
+
+// fill writes the struct as its user does before it registers it for the first time.
+func (e *Linux) fill(x kapi.Context, p *probe) {
+	f := &e.k.fields
+	size := f.kprobe
+	if p.Kind == engine.Kretprobe {
+		size = f.kretprobe
+	}
+	for off := 0; off < size; off += 8 {
+		x.Memory().Store(p.at+arch.Addr(off), 8, 0)
+	}
+	set(x, p.at, f.kpAddr, uint64(p.Addr))
+	if p.Symbol != "" {
+		e.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
+		set(x, p.at, f.kpAddr, 0)
+		set(x, p.at, f.kpSymbol, uint64(p.at)+nameAt)
+		set(x, p.at, f.kpOffset, uint64(p.Offset))
+	}
+	if p.Disabled {
+		set(x, p.at, f.kpFlags, flagDisabled)
+	}
+	if p.has(kpev.Pre) {
+		set(x, p.at, f.kpPre, uint64(e.gates.pre))
+	}
+	if p.has(kpev.Post) {
+		set(x, p.at, f.kpPost, uint64(e.gates.post))
+	}
+	if p.Kind != engine.Kretprobe {
+		return
+	}
+	if p.has(kpev.Entry) {
+		set(x, p.at, f.rpEntry, uint64(e.gates.entry))
+	}
+	if p.has(kpev.Return) {
+		set(x, p.at, f.rpHandler, uint64(e.gates.returned))
+	}
+	set(x, p.at, f.rpMaxactive, uint64(uint32(int32(p.Maxactive))))
+	set(x, p.at, f.rpDataSize, uint64(p.DataSize))
+}
+
+func (p *probe) has(which uint64) bool { return p.Handlers>>which&1 != 0 }
+
+// Prepare implements engine.Engine.
+func (e *Linux) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
+	p := e.probes[i]
+	if !p.registered && verb == kpev.Register || e.k == nil {
+		return p.Addr, false
+	}
+	v, _ := e.d.Guest.Get(p.at+arch.Addr(e.k.fields.kpAddr.off), 8)
+	return arch.Addr(v), p.Symbol == "" && arch.Addr(v) != p.Addr && v != 0
+}
+
+// Do implements engine.Engine.
+func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
+	p := e.probes[i]
+	if verb == kpev.Register && !p.registered {
+		e.fill(x, p)
+	}
+	ret := p.Kind == engine.Kretprobe
+	f := e.k.api[verb]
+	if ret {
+		f = e.k.retAPI[verb]
+	}
+	v := e.call(x, f, uint64(p.at))
+	return e.done(x, verb, p, v)
+}
+
+// done takes a call's answer: as an errno, and what has become of the probe.
+func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
+	errno := uint64(0)
+	if verb != kpev.Unregister {
+		errno = uint64(uint32(-int32(v)))
+	}
+	switch {
+	case verb == kpev.Register && errno == 0:
+		p.registered = true
+	case verb == kpev.Unregister:
+		p.registered = false
+	}
+	return errno
+}
+
+// DoAll implements engine.Engine.
+func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
+	at := userBase + userSize - arch.Addr(page)*arch.Addr(1+x.Task())
+	ret := false
+	for i, n := range list {
+		p := e.probes[n]
+		ret = ret || p.Kind == engine.Kretprobe
+		if verb == kpev.Register && !p.registered {
+			e.fill(x, p)
+		}
+		x.Memory().Store(at+arch.Addr(8*i), 8, uint64(p.at))
+	}
+	f := e.k.arrays[verb]
+	if ret {
+		f = e.k.retArrays[verb]
+	}
+	v := e.call(x, f, uint64(at), uint64(len(list)))
+	errno := uint64(0)
+	for _, n := range list {
+		errno = e.done(x, verb, e.probes[n], v)
+	}
+	return errno
+}
+
+// Status implements engine.Engine.
+func (e *Linux) Status(i int) engine.Status {
+	p := e.probes[i]
+	s := engine.Status{Addr: p.Addr, Registered: p.registered}
+	if e.k == nil {
+		return s
+	}
+	f := &e.k.fields
+	get := func(m field) uint64 {
+		v, _ := e.d.Guest.Get(p.at+arch.Addr(m.off), m.size)
+		return v
+	}
+	if at := get(f.kpAddr); at != 0 {
+		s.Addr = arch.Addr(at)
+	}
+	s.Missed, s.Disabled = int(get(f.kpMissed)), get(f.kpFlags)&flagDisabled != 0
+	if p.Kind == engine.Kretprobe {
+		s.NoInstance = int(get(f.rpMissed))
+	}
+	return s
+}
+
+// of returns the number of the probe whose struct is at an address, -1 if there is none.
+func (e *Linux) of(at uint64) int {
+	i := int(arch.Addr(at)-userBase) / userStep
+	if arch.Addr(at) < userBase || i >= len(e.probes) || e.probes[i].at != arch.Addr(at) {
+		return -1
+	}
+	return i
+}
+
+// onPre is pre_handler(p, regs).
+func (e *Linux) onPre(x kapi.Context, r *arch.Regs) {
+	x.Regs().R[x86.RAX] = e.hit(x, r.R[x86.RDI], r.R[x86.RSI], kpev.Pre)
+}
+
+// onPost is post_handler(p, regs, flags).
+func (e *Linux) onPost(x kapi.Context, r *arch.Regs) { e.hit(x, r.R[x86.RDI], r.R[x86.RSI], kpev.Post) }
+
+// hit runs a handler with the registers at an address, and returns what it does.
+func (e *Linux) hit(x kapi.Context, struct_, frame uint64, which uint64) uint64 {
+	i := e.of(struct_)
+	if i < 0 {
+		e.bug(x, "a handler is called for what is no probe")
+		return 0
+	}
+	var regs arch.Regs
+	x86.AMD64.Frame.Load(x.Memory(), arch.Addr(frame), &regs)
+	was := regs
+	left := e.handle(x, engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr)), Regs: &regs})
+	if regs != was {
+		x86.AMD64.Frame.Store(x.Memory(), arch.Addr(frame), &regs)
+	}
+	return uint64(left)
+}
+
+// onReturn is entry_handler(ri, regs), or handler(ri, regs).
+func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
+	f := &e.k.fields
+	ri, frame := arch.Addr(r.R[x86.RDI]), arch.Addr(r.R[x86.RSI])
+	rh := get(x, ri, f.riRethook)
+	i := e.of(get(x, arch.Addr(rh&^1), f.rhData))
+	if i < 0 {
+		e.bug(x, "a handler is called for what is no return probe")
+		return
+	}
+	p := e.probes[i]
+	var regs arch.Regs
+	x86.AMD64.Frame.Load(x.Memory(), frame, &regs)
+	was := regs
+	private := make([]byte, p.DataSize)
+	e.read(x, ri+arch.Addr(f.riData.off), private)
+	left := e.handle(x, engine.Hit{
+		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Regs: &regs,
+		Ret: arch.Addr(get(x, ri, f.riReturn)), Private: private,
+	})
+	e.write(x, ri+arch.Addr(f.riData.off), private)
+	if regs != was {
+		x86.AMD64.Frame.Store(x.Memory(), frame, &regs)
+	}
+	x.Regs().R[x86.RAX] = uint64(left)
+}

@@ -1,0 +1,479 @@
+package linux
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A lock is a mutex of the kernel's, by its address.
+type lock struct {
+	at arch.Addr
+	kapi.Mutex
+}
+
+// mutexes are those that are made at each boot, in this order; another is made when it
+// is first taken.
+var mutexes = []string{"kprobe_mutex", "kprobe_insn_slots", "kprobe_optinsn_slots"}
+
+// mutex returns the lock at an address.
+func (e *Linux) mutex(at uint64) kapi.Mutex {
+	for i := range e.locks {
+		if e.locks[i].at == arch.Addr(at) {
+			return e.locks[i].Mutex
+		}
+	}
+	name, off, ok := e.k.Symbol(arch.Addr(at))
+	if !ok || off >= 64 {
+		name = "mutex"
+	}
+	e.locks = append(e.locks, lock{arch.Addr(at), e.d.Locks.NewMutex(name)})
+	return e.locks[len(e.locks)-1].Mutex
+}
+
+func mutexLock(e *Linux, x kapi.Context, a *args) uint64 { e.mutex(a[0]).Lock(x); return 0 }
+
+func mutexUnlock(e *Linux, x kapi.Context, a *args) uint64 { e.mutex(a[0]).Unlock(x); return 0 }
+
+func synchronizeRCU(e *Linux, x kapi.Context, _ *args) uint64 {
+	e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
+	return 0
+}
+
+func synchronizeTasks(e *Linux, x kapi.Context, _ *args) uint64 {
+	e.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+	return 0
+}
+
+// A callback is one of call_rcu's. It implements kapi.Reclaimer.
+type callback struct {
+	e       *Linux
+	head, f uint64 // f 0: memory to be freed
+}
+
+// Reclaim implements kapi.Reclaimer: the thread of callbacks makes the call.
+func (c *callback) Reclaim(kapi.Emitter) {
+	c.e.due = append(c.e.due, *c)
+	c.e.wake()
+}
+
+func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
+	e.d.RCU.Call(x, &callback{e, a[0], a[1]})
+	return 0
+}
+
+// freeRCU is kvfree_call_rcu(head, ptr) of 6.4 and later; before, the second argument
+// is the head's distance from what is freed.
+func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
+	at := a[1]
+	if at < page {
+		at = a[0] - at
+	}
+	e.d.RCU.Call(x, &callback{e, at, 0})
+	return 0
+}
+
+// callbacks is the body of the thread that calls back.
+func (e *Linux) callbacks(x kapi.Context) {
+	for len(e.due) > 0 {
+		c := e.due[0]
+		e.due = e.due[:copy(e.due, e.due[1:])]
+		if c.f == 0 {
+			e.free(x, c.head)
+			continue
+		}
+		e.count(x, softirq)
+		e.call(x, arch.Addr(c.f), c.head)
+		e.count(x, -softirq)
+	}
+}
+
+// Counts in the preemption count (include/linux/preempt.h).
+const (
+	softirq       = 1 << 8
+	nmiAndHardirq = 1<<20 + 1<<16
+)
+
+// count adds to the CPU's preemption count.
+func (e *Linux) count(x kapi.Context, n int) {
+	at := e.d.Guest.PerCPU(x.CPU()) + e.k.preemptCount
+	v, _ := x.Memory().Load(at, 4)
+	x.Memory().Store(at, 4, uint64(uint32(int64(v)+int64(n))))
+}
+
+// A work is a delayed_work of the kernel's.
+type work struct {
+	at arch.Addr
+	kapi.DelayedWork
+}
+
+// work returns what runs a delayed_work.
+func (e *Linux) work(at uint64) kapi.DelayedWork {
+	for i := range e.works {
+		if e.works[i].at == arch.Addr(at) {
+			return e.works[i].DelayedWork
+		}
+	}
+	name, _, _ := e.k.Symbol(arch.Addr(at))
+	pending, f := arch.Addr(at)+arch.Addr(e.k.fields.workPending.off), arch.Addr(at)+arch.Addr(e.k.fields.workFunc.off)
+	w := e.d.Work.NewDelayedWork(name, func(x kapi.Context) {
+		v, _ := x.Memory().Load(pending, 8)
+		x.Memory().Store(pending, 8, v&^1)
+		to, _ := x.Memory().Load(f, 8)
+		e.call(x, arch.Addr(to), at)
+	})
+	e.works = append(e.works, work{arch.Addr(at), w})
+	return w
+}
+
+// queueWork is queue_delayed_work_on(cpu, wq, work, delay).
+func queueWork(e *Linux, x kapi.Context, a *args) uint64 {
+	pending := arch.Addr(a[2]) + arch.Addr(e.k.fields.workPending.off)
+	v, _ := x.Memory().Load(pending, 8)
+	if v&1 != 0 {
+		return 0
+	}
+	x.Memory().Store(pending, 8, v|1)
+	e.work(a[2]).Queue(x)
+	return 1
+}
+
+func flushWork(e *Linux, x kapi.Context, a *args) uint64 {
+	e.work(a[0]).Flush(x)
+	return 1
+}
+
+// onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask): of functions that
+// are sent only do_sync_core is known.
+func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {
+	if arch.Addr(a[1]) != e.k.at("do_sync_core") {
+		name, _, _ := e.k.Symbol(arch.Addr(a[1]))
+		e.refuse(x, "on_each_cpu of "+name)
+		return 0
+	}
+	e.d.Sync.Core(x, e.why())
+	return 0
+}
+
+// why is what a sync is for: in text_poke_bp_batch, which of the three it is; else that
+// something was armed.
+func (e *Linux) why() kapi.Why {
+	if e.syncs == 0 {
+		return kpev.SyncArm
+	}
+	w := kapi.Why(e.syncs)
+	e.syncs = min(e.syncs+1, smpev.SyncPoke3)
+	return w
+}
+
+// textPoke is __text_poke(func, addr, src, len).
+func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
+	at, n := arch.Addr(a[1]), int(a[3])
+	if n > page {
+		e.refuse(x, "__text_poke of more than a page")
+		return 0
+	}
+	b := e.scratch[:n]
+	if arch.Addr(a[0]) == e.k.memset {
+		v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
+		for i := range b {
+			b[i] = byte(v)
+		}
+	} else {
+		e.read(x, arch.Addr(a[2]), b)
+	}
+	if n == 1 { // of a breakpoint, or of the byte that was there
+		lo, hi := traces.PackBytes(b)
+		x.Emit(smpev.Image, uint64(at), lo, hi)
+	}
+	on := x.IRQ(false)
+	if e.slotAt(at) {
+		e.d.Text.Fill(x, at, b)
+	} else {
+		e.d.Text.Write(x, at, b)
+	}
+	e.d.Sync.Self(x, smpev.SyncSelf)
+	x.IRQ(on)
+	return a[1]
+}
+
+// slotAt reports whether an address is in memory that was handed out for code and that
+// no CPU can be in yet.
+func (e *Linux) slotAt(arch.Addr) bool { return false }
+
+func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {
+	size := a[0]
+	if e.k.execmem { // execmem_alloc(type, size)
+		size = a[1]
+	}
+	if size > page*16 {
+		return 0
+	}
+	at, ok := e.d.Guest.MapExec(x, roundUp(int(size), page)/page)
+	if !ok {
+		return 0
+	}
+	e.code = append(e.code, span{at, roundUp(int(size), page)})
+	return uint64(at)
+}
+
+func moduleFree(e *Linux, x kapi.Context, a *args) uint64 {
+	for i := range e.code {
+		if e.code[i].at == arch.Addr(a[0]) {
+			e.d.Guest.UnmapExec(x, e.code[i].at, e.code[i].size/page)
+			e.code = append(e.code[:i], e.code[i+1:]...)
+			return 0
+		}
+	}
+	if a[0] != 0 {
+		e.bug(x, "memory for code is freed that wasn't handed out")
+	}
+	return 0
+}
+
+// A span is memory that was handed out.
+type span struct {
+	at   arch.Addr
+	size int
+}
+
+// Symbols.
+
+func lookupSizeOffset(e *Linux, x kapi.Context, a *args) uint64 {
+	at, size, ok := e.symbolOf(x, arch.Addr(a[0]))
+	if !ok {
+		return 0
+	}
+	if a[1] != 0 {
+		x.Memory().Store(arch.Addr(a[1]), 8, uint64(size))
+	}
+	if a[2] != 0 {
+		x.Memory().Store(arch.Addr(a[2]), 8, a[0]-uint64(at))
+	}
+	return 1
+}
+
+// symbolOf returns the symbol that an address lies in: of the scenario, else of the kernel.
+func (e *Linux) symbolOf(x kapi.Context, a arch.Addr) (at arch.Addr, size int, ok bool) {
+	e.d.Symbols.Look(x)
+	if f, ok := e.d.Symbols.Lookup(a); ok {
+		return f.Addr, f.Size, true
+	}
+	s, ok := e.k.Image.Lookup(uint64(a))
+	return arch.Addr(s.Addr), int(s.Size), ok
+}
+
+func lookupName(e *Linux, x kapi.Context, a *args) uint64 {
+	name := e.text(x, arch.Addr(a[0]))
+	e.d.Symbols.Look(x)
+	if f, ok := e.d.Symbols.Named(name); ok {
+		return uint64(f.Addr)
+	}
+	return uint64(e.k.at(name))
+}
+
+func lookupSymbolName(e *Linux, x kapi.Context, a *args) uint64 {
+	name := ""
+	if f, ok := e.d.Symbols.Lookup(arch.Addr(a[0])); ok {
+		name = f.Name
+	} else if s, ok := e.k.Image.Lookup(a[0]); ok {
+		name = s.Name
+	} else {
+		return negative(34) // ERANGE
+	}
+	e.write(x, arch.Addr(a[1]), append([]byte(name), 0))
+	return 0
+}
+
+// negative is -errno as an int.
+func negative(errno uint32) uint64 { return uint64(uint32(-int32(errno))) }
+
+func textAddress(e *Linux, x kapi.Context, a *args) uint64 {
+	e.d.Symbols.Look(x)
+	at := arch.Addr(a[0])
+	switch e.d.Symbols.Kind(at) {
+	case kapi.TextCore, kapi.TextInit:
+		return 1
+	}
+	for _, c := range e.code {
+		if at >= c.at && at < c.at+arch.Addr(c.size) {
+			return 1
+		}
+	}
+	return b2u(at >= e.k.text.at && at < e.k.text.at+arch.Addr(e.k.text.size))
+}
+
+func coreText(e *Linux, x kapi.Context, a *args) uint64 {
+	at := arch.Addr(a[0])
+	if f, ok := e.d.Symbols.Lookup(at); ok && f.Module == "" && e.d.Symbols.Kind(at) == kapi.TextCore {
+		return 1
+	}
+	return b2u(at >= e.k.text.at && at < e.k.text.at+arch.Addr(e.k.text.size))
+}
+
+// textReserved is jump_label_text_reserved(start, end): end is the last byte.
+func textReserved(e *Linux, x kapi.Context, a *args) uint64 {
+	return b2u(e.d.Symbols.Reserved(arch.Addr(a[0]), int(a[1]-a[0])+1))
+}
+
+func findBug(e *Linux, x kapi.Context, a *args) uint64 {
+	for _, s := range e.d.Symbols.Sites(nil, arch.Addr(a[0]), 1) {
+		if s.Kind == kapi.SiteBug {
+			return a[0] // any pointer but NULL
+		}
+	}
+	if _, ok := e.k.Image.Bug(a[0]); ok {
+		return a[0]
+	}
+	return 0
+}
+
+func searchExtable(e *Linux, x kapi.Context, a *args) uint64 {
+	if e.d.Symbols.Extable(arch.Addr(a[0]), 1) {
+		return a[0]
+	}
+	return 0
+}
+
+func registerModuleNotifier(e *Linux, x kapi.Context, a *args) uint64 {
+	e.boot.moduleNotifier = arch.Addr(a[0])
+	return 0
+}
+
+// What the kernel says.
+
+func printk(e *Linux, x kapi.Context, a *args) uint64 { return 0 }
+
+func die(e *Linux, x kapi.Context, a *args) uint64 {
+	e.bug(x, "die: "+e.text(x, arch.Addr(a[0])))
+	return 0
+}
+
+func panicked(e *Linux, x kapi.Context, a *args) uint64 {
+	e.bug(x, "panic: "+e.text(x, arch.Addr(a[0])))
+	return 0
+}
+
+func stackSmashed(e *Linux, x kapi.Context, a *args) uint64 {
+	e.bug(x, "the stack's canary was overwritten")
+	return 0
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// watched are functions whose calls monitors are told of. They run all the same.
+var watched = []watch{
+	{"text_poke_bp_batch", pokeBegins, pokeEnds},
+	{"__get_insn_slot", slotAsked, slotGot},
+	{"__free_insn_slot", slotGiven, same},
+	{"collect_garbage_slots", collectBegins, collected},
+	{"poke_int3_handler", same, claimedPoke},
+	{"kprobe_int3_handler", same, claimedKprobe},
+}
+
+// same notes nothing.
+func same(*Linux, kapi.Context, *args) uint64 { return 0 }
+
+// pokeBegins is text_poke_bp_batch(tp, nr_entries): it tells what is about to stand there.
+func pokeBegins(e *Linux, x kapi.Context, a *args) uint64 {
+	f := &e.k.fields
+	n := a[1] & 0xffffffff
+	e.syncs = smpev.SyncPoke1
+	for i := range min(n, 4096) {
+		tp := arch.Addr(a[0]) + arch.Addr(i)*arch.Addr(f.poke)
+		rel, _ := x.Memory().Load(tp+arch.Addr(f.pokeAddr.off), 4)
+		size, _ := x.Memory().Load(tp+arch.Addr(f.pokeLen.off), 1)
+		b := e.scratch[:min(size, 8)]
+		e.read(x, tp+arch.Addr(f.pokeText.off), b)
+		lo, hi := traces.PackBytes(b)
+		x.Emit(smpev.Image, uint64(e.k.text.at)+uint64(int64(int32(rel))), lo, hi)
+	}
+	return 0
+}
+
+func pokeEnds(e *Linux, _ kapi.Context, _ *args) uint64 {
+	e.syncs = 0
+	return 0
+}
+
+// cacheOf says which cache of slots is at an address: what its memory is for, and a
+// slot's size.
+func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
+	what = kpev.SlotMem
+	if arch.Addr(at) == e.k.optSlots {
+		what = kpev.DetourMem
+	}
+	v, _ := x.Memory().Load(arch.Addr(at)+arch.Addr(e.k.fields.cacheSize.off), e.k.fields.cacheSize.size)
+	return what, v
+}
+
+// slotAsked is __get_insn_slot(cache).
+func slotAsked(e *Linux, x kapi.Context, a *args) uint64 {
+	e.asked[x.Task()] = a[0]
+	return 0
+}
+
+func slotGot(e *Linux, x kapi.Context, a *args) uint64 {
+	if got := returned(x); got != 0 {
+		what, size := e.cacheOf(x, e.asked[x.Task()])
+		x.Emit(smpev.Alloc, got, size, what)
+	}
+	return 0
+}
+
+// slotGiven is __free_insn_slot(cache, slot, dirty).
+func slotGiven(e *Linux, x kapi.Context, a *args) uint64 {
+	what, size := e.cacheOf(x, a[0])
+	if a[2]&0xffffffff == 0 {
+		x.Emit(smpev.Free, a[1], size, what)
+		return 0
+	}
+	x.Emit(smpev.Retire, a[1], size, what)
+	e.retired = append(e.retired, retired{a[0], a[1]})
+	return 0
+}
+
+// A retired slot is one that waits to be collected.
+type retired struct{ cache, at uint64 }
+
+// collectBegins is collect_garbage_slots(cache).
+func collectBegins(e *Linux, x kapi.Context, a *args) uint64 {
+	e.collects[x.Task()] = a[0]
+	return 0
+}
+
+func collected(e *Linux, x kapi.Context, a *args) uint64 {
+	cache := e.collects[x.Task()]
+	what, size := e.cacheOf(x, cache)
+	left := e.retired[:0]
+	for _, r := range e.retired {
+		if r.cache != cache {
+			left = append(left, r)
+			continue
+		}
+		x.Emit(smpev.Free, r.at, size, what)
+	}
+	e.retired = left
+	return 0
+}
+
+func claimedPoke(e *Linux, x kapi.Context, _ *args) uint64 {
+	if returned(x)&0xff != 0 {
+		e.owner[x.CPU()] = smpev.OwnerPoke
+	}
+	return 0
+}
+
+func claimedKprobe(e *Linux, x kapi.Context, _ *args) uint64 {
+	if returned(x)&0xffffffff != 0 {
+		e.owner[x.CPU()] = kpev.OwnerKprobe
+	}
+	return 0
+}

@@ -1,0 +1,70 @@
+package kapi
+
+import "kpsim/smp/arch"
+
+// An Image is a large piece of memory, such as a kernel's, of which a run touches
+// little: the bytes of whole pages, from At on. It is never written after it was given
+// to a machine, and machines share it.
+type Image struct {
+	At    arch.Addr // a multiple of the page size
+	Bytes []byte    // may be shorter than Size: the rest is zeros
+	Size  int       // a multiple of the page size
+	Exec  bool      // text: it is read and executed
+	Write bool      // data that is written
+
+	// Over are pages that differ from Bytes, by their distance from At in pages; nil:
+	// none does.
+	Over map[int]*[4096]byte
+	_    struct{}
+}
+
+// Where the gates of a Guest lie, one after the other.
+const (
+	GuestGates arch.Addr = 0xffffffff82200000
+	GateSize             = 16 // bytes
+)
+
+// Guest is what an engine asks of the machine that is guest code itself: room for its
+// text and data, addresses for the services that its text calls, and to be told who
+// runs. The methods without a Context are for the boot, before anything runs.
+type Guest interface {
+	// Map lays an image into memory.
+	Map(im *Image)
+	// Left returns the images as a run has left them: another machine of as many CPUs
+	// can begin from there.
+	Left() []*Image
+	// Gate gives a routine an address that text can call or jump to: the same for the
+	// same number of calls of Gate before it, whatever else the kernel binds.
+	Gate(name string, f Routine) arch.Addr
+	// PerCPU returns the base of a CPU's own data, which gs has.
+	PerCPU(cpu int) arch.Addr
+	// Preemption says where text counts preempt_disable, as a distance from PerCPU. The
+	// highest bit of the 32 is clear where another task wants the CPU.
+	Preemption(at arch.Addr)
+	// Thread makes a thread of the kernel's: wake has it run f, once more if it runs
+	// already.
+	Thread(name string, f func(x Context)) (wake func())
+	// OnSwitch has f called when a CPU goes to another task, within that step.
+	OnSwitch(f func(cpu int, next TaskID))
+
+	// Put stores to memory within a step of the CPU that the memory is of.
+	Put(at arch.Addr, size int, v uint64)
+	// Get reads memory while nothing runs; ok false: it isn't mapped.
+	Get(at arch.Addr, size int) (v uint64, ok bool)
+
+	// MapExec maps pages for code, an int3 in each byte, for the rest of the run; ok
+	// false: there is no room. UnmapExec takes them away.
+	MapExec(x Context, pages int) (at arch.Addr, ok bool)
+	UnmapExec(x Context, at arch.Addr, pages int)
+	// Fault returns the address that the last page fault of the CPU was about.
+	Fault(x Context) arch.Addr
+	// Busy reports whether the context mustn't sleep.
+	Busy(x Context) bool
+	// Refuse ends the run: text has asked for what isn't done here.
+	Refuse(x Context, what string)
+	// Why says in words what the next finding is, if it has none better.
+	Why(x Context, why string)
+	// Resched gives the CPU to another task that wants it, as preempt_enable does, if
+	// the context can be preempted (point).
+	Resched(x Context)
+}

@@ -1,0 +1,105 @@
+package kernel
+
+import (
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Guest serves an engine that is guest code. It implements kapi.Guest.
+type Guest struct {
+	k        *Kernel
+	preempt  arch.Addr                       `state:"boot"` // set at boot: from PerCPUOffset; 0: text doesn't count there
+	onSwitch func(cpu int, next kapi.TaskID) `state:"boot"` // set at boot
+}
+
+// Map implements kapi.Guest.
+func (g *Guest) Map(im *kapi.Image) { g.k.M.Memory().MapImage(im) }
+
+// Left implements kapi.Guest.
+func (g *Guest) Left() []*kapi.Image { return g.k.M.Memory().Left() }
+
+// Gate implements kapi.Guest.
+func (g *Guest) Gate(name string, f kapi.Routine) arch.Addr { return g.k.M.BindGuest(name, f) }
+
+// PerCPU implements kapi.Guest.
+func (g *Guest) PerCPU(cpu int) arch.Addr { return PerCPUOffset(cpu) }
+
+// Preemption implements kapi.Guest.
+func (g *Guest) Preemption(at arch.Addr) {
+	g.preempt = at
+	g.k.M.Hooks().Busy = g.busy
+}
+
+// busy reports whether text has counted preempt_disable on a CPU.
+func (g *Guest) busy(x *smp.Ctx) bool {
+	v, _ := x.Memory().Load(PerCPUOffset(x.CPU())+g.preempt, 4)
+	return v&^preemptEnabled != 0
+}
+
+// Thread implements kapi.Guest.
+func (g *Guest) Thread(name string, f func(x kapi.Context)) (wake func()) {
+	t := g.k.M.AddThread(name, 0, func(x *smp.Ctx) { f(x) })
+	return func() { g.k.M.Wake(t) }
+}
+
+// OnSwitch implements kapi.Guest.
+func (g *Guest) OnSwitch(f func(cpu int, next kapi.TaskID)) { g.onSwitch = f }
+
+// switched is told of each context switch: the task that begins isn't asked to give
+// the CPU up.
+func (g *Guest) switched(next *smp.Task) {
+	if g.preempt != 0 {
+		at := PerCPUOffset(next.CPUID()) + g.preempt
+		v, _ := g.k.M.Memory().Load(at, 4)
+		g.Put(at, 4, v|preemptEnabled)
+	}
+	if g.onSwitch != nil {
+		g.onSwitch(next.CPUID(), next.ID)
+	}
+}
+
+// Put implements kapi.Guest.
+func (g *Guest) Put(at arch.Addr, size int, v uint64) { g.k.M.Memory().Store(at, size, v) }
+
+// MapExec implements kapi.Guest.
+func (g *Guest) MapExec(x kapi.Context, pages int) (arch.Addr, bool) { return g.k.Exec.run(x, pages) }
+
+// UnmapExec implements kapi.Guest.
+func (g *Guest) UnmapExec(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).UnmapPages(at, pages) }
+
+// Fault implements kapi.Guest.
+func (g *Guest) Fault(x kapi.Context) arch.Addr { return ctxOf(x).Fault() }
+
+// Busy implements kapi.Guest.
+func (g *Guest) Busy(x kapi.Context) bool { return ctxOf(x).Atomic() }
+
+// Resched implements kapi.Guest.
+func (g *Guest) Resched(x kapi.Context) {
+	if c := ctxOf(x); c.MustResched() && !c.Atomic() {
+		c.Preempt()
+	}
+}
+
+// wants notes for text that another task wants the CPU: the preempt_enable that ends
+// its section will give it up.
+func (g *Guest) wants(x *smp.Ctx) {
+	if g.preempt == 0 {
+		return
+	}
+	at := PerCPUOffset(x.CPU()) + g.preempt
+	v, _ := x.Memory().Load(at, 4)
+	x.Memory().Store(at, 4, v&^preemptEnabled)
+}
+
+// Get implements kapi.Guest.
+func (g *Guest) Get(at arch.Addr, size int) (uint64, bool) { return g.k.M.Memory().Load(at, size) }
+
+// Refuse implements kapi.Guest.
+func (g *Guest) Refuse(x kapi.Context, what string) {
+	c := ctxOf(x)
+	c.Refuse(g.k.M.Names().Symbol(c.Regs().IP), what)
+}
+
+// Why implements kapi.Guest.
+func (g *Guest) Why(x kapi.Context, why string) { ctxOf(x).Why(why) }
