@@ -37,7 +37,8 @@
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;
 //	                    era declares its settings and the editions that preset them;
 //	                    rules says what a kernel lets be probed, survey asks that for a whole object
-//	linux               the kernel's own compiled code
+//	linux               the kernel's own compiled engine: an engine.Engine whose code is the kernel's
+//	                    boot boots it once for all machines; linuxev has its events,
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
 //	                    vmlinux/kerneltest finds them for tests
 //	engine              the interface to any engine; all lists the engines;

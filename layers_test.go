@@ -50,7 +50,10 @@ var layers = []layer{
 	{pkg: "engine", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
-	{pkg: "engine/all", may: []string{"engine", "kprobes/plug"}}, // and each engine
+	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
+	{pkg: "linux", may: []string{"engine", "kprobes/kpev", "linux/linuxev", "linux/vmlinux", "smp/arch", "smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}}, // never smp, never smp/kernel
+	{pkg: "linux/boot", may: []string{"engine", "linux", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
+	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},

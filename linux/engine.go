@@ -6,7 +6,7 @@ import (
 	"kpsim/linux/linuxev"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -144,7 +144,10 @@ func (e *Linux) Renew(c *engine.Config) {
 
 // serve runs a service for text that has called it.
 func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
-	a := args{regs.R[x86.RDI], regs.R[x86.RSI], regs.R[x86.RDX], regs.R[x86.RCX], regs.R[x86.R8], regs.R[x86.R9]}
+	var a args
+	for i, r := range target.Arch.Args[:len(a)] {
+		a[i] = regs.R[r]
+	}
 	if s.keeps {
 		s.do(e, x, &a)
 		return
@@ -155,11 +158,8 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	for _, c := range clobbered {
 		r.R[c] = poison
 	}
-	r.R[x86.RAX] = v
+	r.R[target.Arch.Result] = v
 }
-
-// clobbered are the registers that a callee may leave as it likes.
-var clobbered = [...]arch.Reg{x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.R8, x86.R9, x86.R10, x86.R11}
 
 // poison is what is left where a callee may leave anything: no address.
 const poison = 0x5a5a5a5a5a5a5a5a
@@ -169,20 +169,20 @@ const scribbled = 384
 
 // scribble leaves what a callee's frames would leave below the stack pointer.
 func (e *Linux) scribble(x kapi.Context) {
-	sp := arch.Addr(x.Regs().R[x86.RSP])
+	sp := target.Arch.StackPointer(x.Regs())
 	for at := sp - scribbled; at < sp; at += 8 {
 		x.Memory().Store(at, 8, poison)
 	}
 }
 
 // returned is what the function that has just returned did.
-func returned(x kapi.Context) uint64 { return x.Regs().R[x86.RAX] }
+func returned(x kapi.Context) uint64 { return x.Regs().R[target.Arch.Result] }
 
 // call calls a function of the kernel.
 func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	r := x.Regs()
 	for i, v := range list {
-		r.R[x86.AMD64.Args[i]] = v
+		r.R[target.Arch.Args[i]] = v
 	}
 	return x.Call(f)
 }
@@ -192,9 +192,9 @@ func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	was := e.owner[x.CPU()]
 	e.owner[x.CPU()] = 0
-	frame := arch.Addr(x.Regs().R[x86.RSP])
+	frame := target.Arch.StackPointer(x.Regs())
 	e.call(x, e.k.excInt3, uint64(frame))
-	x86.AMD64.Frame.Load(x.Memory(), frame, regs)
+	target.Arch.Frame.Load(x.Memory(), frame, regs)
 	owner := e.owner[x.CPU()]
 	e.owner[x.CPU()] = was
 	return owner
@@ -232,7 +232,7 @@ func (e *Linux) bug(x kapi.Context, why string) {
 	e.d.Traps.Bug(x, why)
 }
 
-// refuse ends the run: the kernel calls what nobody serves.
+// refuse ends the run: the kernel calls what isn't served.
 func (e *Linux) refuse(x kapi.Context, what string) { e.d.Guest.Refuse(x, what) }
 
 // read copies memory into b.

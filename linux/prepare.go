@@ -1,12 +1,10 @@
 package linux
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -85,20 +83,6 @@ func (k *Kernel) bytes(a arch.Addr, n int) []byte {
 	return im.Bytes[off : off+n]
 }
 
-// bootText does what boot does to text: tracing is off, and returns go without a thunk.
-func (k *Kernel) bootText() {
-	for _, a := range k.Image.Fentries() {
-		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe8 {
-			copy(b, x86.AMD64.BranchNop.Bytes())
-		}
-	}
-	for _, a := range k.Image.Returns() {
-		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe9 {
-			copy(b, x86.AMD64.BranchRet.Bytes())
-		}
-	}
-}
-
 // serve puts a jump to its gate at the entry of each function that is served.
 func (k *Kernel) serve() error {
 	for i := range boundary {
@@ -123,62 +107,6 @@ func (k *Kernel) serve() error {
 
 // gateAt is where gate i lies.
 func gateAt(i int) arch.Addr { return kapi.GuestGates + arch.Addr(i)*kapi.GateSize }
-
-// jump writes a jump over the entry of a function.
-func (k *Kernel) jump(at, to arch.Addr) error {
-	b := k.bytes(at, 5)
-	code, ok := x86.AMD64.Jump(at, to)
-	if b == nil || !ok {
-		return fmt.Errorf("%#x: there is no room for a jump", uint64(at))
-	}
-	copy(b, code.Bytes())
-	return nil
-}
-
-// wrapAll leads all direct calls of the functions that are watched through a thunk of
-// ours, which calls the function and then a gate.
-func (k *Kernel) wrapAll() error {
-	text := k.Image.Section(".text")
-	thunks := &kapi.Image{At: arch.Addr(roundUp(int(k.end()), page)) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
-	to := make(map[arch.Addr]arch.Addr)
-	for i := range watched {
-		w := &watched[i]
-		at := k.at(w.name)
-		if at == 0 {
-			continue
-		}
-		off := len(k.wraps) * 32
-		thunk := thunks.At + arch.Addr(off)
-		before, after := gateAt(len(k.services)), gateAt(len(k.services)+1)
-		code := thunks.Bytes[off:]
-		n := 0
-		for _, target := range []arch.Addr{before, at, after} {
-			c, ok := x86.AMD64.Call(thunk+arch.Addr(n), target)
-			if !ok {
-				return fmt.Errorf("%s is out of reach", w.name)
-			}
-			n += copy(code[n:], c.Bytes())
-		}
-		code[n] = 0xc3
-		k.services = append(k.services, &service{"before " + w.name, &served{do: w.before, keeps: true}}, &service{"after " + w.name, &served{do: w.after, keeps: true}})
-		k.wraps = append(k.wraps, wrap{w, thunk})
-		to[at] = thunk
-	}
-	k.images = append(k.images, thunks)
-	b := k.bytes(arch.Addr(text.Addr), int(text.Size))
-	for i := 0; i+5 <= len(b); i++ {
-		if b[i] != 0xe8 && b[i] != 0xe9 {
-			continue
-		}
-		next := arch.Addr(text.Addr) + arch.Addr(i) + 5
-		thunk, ok := to[next+arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[i+1:]))))]
-		if !ok {
-			continue
-		}
-		binary.LittleEndian.PutUint32(b[i+1:], uint32(int64(thunk)-int64(next)))
-	}
-	return nil
-}
 
 // end returns where the last image ends.
 func (k *Kernel) end() (end arch.Addr) {

@@ -4,7 +4,7 @@ import (
 	"kpsim/engine"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -174,25 +174,27 @@ func (e *Linux) of(at uint64) int {
 
 // onPre is pre_handler(p, regs).
 func (e *Linux) onPre(x kapi.Context, r *arch.Regs) {
-	x.Regs().R[x86.RAX] = e.hit(x, r.R[x86.RDI], r.R[x86.RSI], kpev.Pre)
+	x.Regs().R[target.Arch.Result] = e.hit(x, r.R[target.Arch.Args[0]], r.R[target.Arch.Args[1]], kpev.Pre)
 }
 
 // onPost is post_handler(p, regs, flags).
-func (e *Linux) onPost(x kapi.Context, r *arch.Regs) { e.hit(x, r.R[x86.RDI], r.R[x86.RSI], kpev.Post) }
+func (e *Linux) onPost(x kapi.Context, r *arch.Regs) {
+	e.hit(x, r.R[target.Arch.Args[0]], r.R[target.Arch.Args[1]], kpev.Post)
+}
 
 // hit runs a handler with the registers at an address, and returns what it does.
-func (e *Linux) hit(x kapi.Context, struct_, frame uint64, which uint64) uint64 {
-	i := e.of(struct_)
+func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
+	i := e.of(of)
 	if i < 0 {
 		e.bug(x, "a handler is called for what is no probe")
 		return 0
 	}
 	var regs arch.Regs
-	x86.AMD64.Frame.Load(x.Memory(), arch.Addr(frame), &regs)
+	target.Arch.Frame.Load(x.Memory(), arch.Addr(frame), &regs)
 	was := regs
 	left := e.handle(x, engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr)), Regs: &regs})
 	if regs != was {
-		x86.AMD64.Frame.Store(x.Memory(), arch.Addr(frame), &regs)
+		target.Arch.Frame.Store(x.Memory(), arch.Addr(frame), &regs)
 	}
 	return uint64(left)
 }
@@ -200,7 +202,7 @@ func (e *Linux) hit(x kapi.Context, struct_, frame uint64, which uint64) uint64 
 // onReturn is entry_handler(ri, regs), or handler(ri, regs).
 func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	f := &e.k.fields
-	ri, frame := arch.Addr(r.R[x86.RDI]), arch.Addr(r.R[x86.RSI])
+	ri, frame := arch.Addr(r.R[target.Arch.Args[0]]), arch.Addr(r.R[target.Arch.Args[1]])
 	rh := get(x, ri, f.riRethook)
 	i := e.of(get(x, arch.Addr(rh&^1), f.rhData))
 	if i < 0 {
@@ -209,7 +211,7 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	}
 	p := e.probes[i]
 	var regs arch.Regs
-	x86.AMD64.Frame.Load(x.Memory(), frame, &regs)
+	target.Arch.Frame.Load(x.Memory(), frame, &regs)
 	was := regs
 	private := make([]byte, p.DataSize)
 	e.read(x, ri+arch.Addr(f.riData.off), private)
@@ -219,7 +221,7 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	})
 	e.write(x, ri+arch.Addr(f.riData.off), private)
 	if regs != was {
-		x86.AMD64.Frame.Store(x.Memory(), frame, &regs)
+		target.Arch.Frame.Store(x.Memory(), frame, &regs)
 	}
-	x.Regs().R[x86.RAX] = uint64(left)
+	x.Regs().R[target.Arch.Result] = uint64(left)
 }

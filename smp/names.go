@@ -14,7 +14,7 @@ type Names struct {
 	m       *Machine
 	symbols []symbol
 
-	// Further is asked about addresses that AddSymbol has named nothing at; nil: nobody is.
+	// Further is asked about addresses that AddSymbol has named nothing at; nil: there are no others.
 	Further func(a arch.Addr) (name string, off int, ok bool)
 
 	Cell    func(id kapi.CellID) string // of a cell, "" if it has no name

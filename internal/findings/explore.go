@@ -152,14 +152,8 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 			return err
 		}
 	}
-	k, err := c.Kernel.Open()
-	if err != nil {
+	if err := c.Kernel.Set(j.Input); err != nil {
 		return err
-	}
-	if k != nil {
-		if err := j.SetLinux(k); err != nil {
-			return fmt.Errorf("--kernel: %s: %w", j.Arg, err)
-		}
 	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
@@ -222,7 +216,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
+		{"--fetch", c.Fetch, ""}, {"--kernel", string(c.Kernel.Kernel), ""}, {"--objects", c.Kernel.List(), ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
@@ -237,7 +231,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 // overridden says why nothing is expected, "" if something is.
 func (c *Explore) overridden() string {
 	var list []string
-	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"edition", c.Edition}} {
+	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"kernel", c.Kernel.Base()}, {"edition", c.Edition}} {
 		if f.value != "" {
 			list = append(list, f.what+" "+f.value)
 		}

@@ -54,14 +54,8 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs), jobs[0].Name)
 	}
 	j := jobs[0]
-	k, err := c.Kernel.Open()
-	if err != nil {
+	if err := c.Kernel.Set(j); err != nil {
 		return nil, nil, err
-	}
-	if k != nil {
-		if err := j.SetLinux(k); err != nil {
-			return nil, nil, fmt.Errorf("--kernel: %s: %w", j.Arg, err)
-		}
 	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {

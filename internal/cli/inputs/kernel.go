@@ -2,6 +2,8 @@ package inputs
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/linux"
@@ -13,6 +15,35 @@ type Kernel struct {
 	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
 
 	opened *linux.Kernel
+}
+
+// Base is the last part of the kernel's file, "" if none was given.
+func (f *Kernel) Base() string {
+	if f.Kernel == "" {
+		return ""
+	}
+	return f.Kernel.Base()
+}
+
+// List is the objects as they are typed.
+func (f *Kernel) List() string {
+	var words []string
+	for _, o := range f.Objects {
+		words = append(words, string(o))
+	}
+	return strings.Join(words, ",")
+}
+
+// Set makes a scenario run the kernel's engine, if one was given.
+func (f *Kernel) Set(j *Input) error {
+	k, err := f.Open()
+	if err != nil || k == nil {
+		return err
+	}
+	if err := j.SetLinux(k); err != nil {
+		return fmt.Errorf("--kernel: %s: %w", j.Arg, err)
+	}
+	return nil
 }
 
 // Open opens the kernel, and makes it known to the scenarios that run it. It returns nil

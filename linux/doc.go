@@ -1,0 +1,32 @@
+// Package linux runs a kernel's own compiled probes engine on the simulated CPUs.
+//
+// What it is: an engine.Engine whose code is the kernel's. Open reads a kernel and
+// prepares its text; Row is the engine in the list of engines. The engine's functions
+// run instruction by instruction, as they were compiled. What they call beside is the
+// boundary: a table of services (boundary.go), each done in Go with the kernel's
+// contract, at a gate in the place of the function's entry.
+//
+// What it is not: it boots no kernel, and runs nothing of it but the engine. It keeps
+// no byte of a kernel: a trace says which file it is of.
+//
+// Its rule: it stands on kapi alone, as any engine. A service returns what a real one
+// would, and leaves the registers and the stack below the stack pointer as a real
+// callee may. What the engine says of itself is read from its memory, by its types.
+//
+// # Parts
+//
+//	kernel, prepare    an opened kernel; its images, and what is patched into them
+//	boundary, services the functions that are done in Go
+//	heap               kmalloc
+//	probes             structs of users, and their handlers
+//	engine, own        the engine; memory that a boot would make
+//	linuxev            its words for events
+//	boot               boots it once for all machines
+//	vmlinux            reads files
+//
+// # Limits
+//
+// x86-64 kernels of 6.1 and 6.12, with SMP. Entry probes through ftrace, jump labels,
+// static calls and modules are not the kernel's own yet. Data of the kernel that no
+// service and no initcall of the engine has filled is as it is linked.
+package linux
