@@ -40,7 +40,6 @@ type Linux struct {
 	boot   bootState
 
 	probes []*probe
-	added  int // of probes that a run by hand has added
 
 	locks    []lock
 	works    []work
@@ -54,7 +53,6 @@ type Linux struct {
 	syncs    int
 	heap     heap
 	scratch  [page]byte
-	saved    *arch.Regs
 }
 
 // hooks are the addresses of the routines that the kernel calls back.
@@ -66,7 +64,6 @@ type hooks struct {
 type bootState struct {
 	moduleNotifier arch.Addr
 	heap           heap
-	locks          int
 }
 
 // boot makes the engine, before anything runs: its memory and its gates.

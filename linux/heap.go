@@ -6,10 +6,9 @@ import (
 )
 
 // Where kmalloc's memory lies.
-const (
-	heapBase arch.Addr = 0xffff_8880_1000_0000
-	heapSize           = 16 << 20
-)
+const heapBase arch.Addr = 0xffff_8880_1000_0000
+
+const heapSize = 16 << 20 // bytes
 
 // A heap is what kmalloc has handed out.
 type heap struct {

@@ -24,7 +24,6 @@ type Kernel struct {
 	fields   fields
 	services []*service // bound in this order
 	wraps    []wrap
-	refused  []string // callees that aren't served, by the order of their gates
 
 	text         span      // .text
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base

@@ -11,10 +11,11 @@ import (
 // Memory that a kernel's boot would make: the data of each CPU, tasks, a heap.
 
 // Where each task's task_struct lies.
+const taskBase arch.Addr = 0xffff_8880_0000_0000
+
 const (
-	taskBase arch.Addr = 0xffff_8880_0000_0000
-	taskStep           = 0x4000
-	mostTask           = 256
+	taskStep = 0x4000 // bytes
+	mostTask = 256
 )
 
 func (e *Linux) taskAt(t kapi.TaskID) arch.Addr { return taskBase + arch.Addr(t)*taskStep }

@@ -14,24 +14,21 @@ type probe struct {
 	engine.Probe
 	at         arch.Addr
 	registered bool
-	ready      bool // its struct was filled in, in this run
 }
 
 // Where users' structs lie.
+const userBase arch.Addr = 0xffff_8880_0800_0000
+
 const (
-	userBase arch.Addr = 0xffff_8880_0800_0000
-	userStep           = page
-	userSize           = 256 * userStep
-	nameAt             = 1024 // of the symbol's name, from the struct
+	userStep = page
+	userSize = 256 * userStep
+	nameAt   = 1024 // of the symbol's name, from the struct
 )
 
 // Add implements engine.Engine.
 func (e *Linux) Add(p engine.Probe) {
 	e.probes = append(e.probes, &probe{Probe: p, at: userBase + arch.Addr(len(e.probes))*userStep})
 }
-
-// kprobe returns where the struct kprobe is: the first member of a kretprobe.
-func (p *probe) kprobe() arch.Addr { return p.at }
 
 // flagDisabled is KPROBE_FLAG_DISABLED.
 const flagDisabled = 2

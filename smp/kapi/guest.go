@@ -18,11 +18,11 @@ type Image struct {
 	_    struct{}
 }
 
-// Where the gates of a Guest lie, one after the other.
-const (
-	GuestGates arch.Addr = 0xffffffff82200000
-	GateSize             = 16 // bytes
-)
+// GuestGates is where the gates of a Guest lie, one after the other.
+const GuestGates arch.Addr = 0xffffffff82200000
+
+// GateSize is how many bytes a gate takes.
+const GateSize = 16
 
 // Guest is what an engine asks of the machine that is guest code itself: room for its
 // text and data, addresses for the services that its text calls, and to be told who
