@@ -40,7 +40,8 @@
 //	linux               the kernel's own compiled engine: an engine.Engine whose code is the kernel's
 //	                    boot boots it once for all machines; linuxev has its events,
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
-//	                    vmlinux/kerneltest finds them for tests
+//	                    vmlinux/kerneltest finds them for tests,
+//	                    overlay links edited objects over one
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist
 //	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp
@@ -56,7 +57,8 @@
 //
 // scripts has programs for developers: remove-lines removes lines and runs the
 // tests; compare-builds compares the output of two builds; oracle and
-// on-a-kernel boot real kernels; hostile, fetch-modules and at-work serve tests.
+// on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
+// kernel's edited probes; hostile, fetch-modules and at-work serve tests.
 //
 // Two walls carry the house. An engine sees kapi, arch and the words for events, never
 // smp or smp/kernel, so a second engine needs no change under the waist. A property sees events and nothing else,

@@ -236,7 +236,11 @@ func (k *kallsyms) symbols(addrs []uint64, moves []bool) []Symbol {
 		}
 		p += skip + n
 		if len(name) > 1 {
-			all = append(all, Symbol{Name: string(name[1:]), Addr: addrs[i], moves: moves[i], listed: true})
+			weak := name[0] == 'w' || name[0] == 'v' || name[0] == 'W' || name[0] == 'V' // letters as nm prints them
+			all = append(all, Symbol{
+				Name: string(name[1:]), Addr: addrs[i], Global: weak || name[0] < 'a', Weak: weak,
+				moves: moves[i], listed: true,
+			})
 		}
 	}
 	return all

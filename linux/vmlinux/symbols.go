@@ -13,6 +13,9 @@ type Symbol struct {
 	Size uint64 // in bytes: as ELF says, else up to the next address with a symbol
 	Func bool   // lies in code
 
+	Global bool // other files can refer to it: it isn't static
+	Weak   bool // and a definition in another file would have won
+
 	moves  bool // with the kernel: neither absolute nor per-CPU
 	listed bool // in kallsyms, so the kernel finds it
 }

@@ -1,0 +1,183 @@
+package overlay
+
+import (
+	"debug/elf"
+	"fmt"
+
+	"kpsim/linux/vmlinux"
+)
+
+// A definition is where a name is defined by the objects.
+type definition struct {
+	o *object
+	s *symbol
+}
+
+// define collects the global names that the objects define. A weak definition gives way
+// to another.
+func (l *linker) define() error {
+	l.defined = make(map[string]definition)
+	for _, o := range l.objects {
+		for i := range o.symbols {
+			s := &o.symbols[i]
+			if s.bind == elf.STB_LOCAL || s.name == "" || s.index == elf.SHN_UNDEF {
+				continue
+			}
+			if in := o.section(s); in != nil && !in.kept {
+				continue
+			}
+			if s.name == "init_module" || s.name == "__this_module" {
+				return fmt.Errorf("%s: was compiled as a module (it has %s): compile it with obj-y, as scripts/kernel-objects does", o.name, s.name)
+			}
+			was, twice := l.defined[s.name]
+			switch {
+			case !twice || was.s.bind == elf.STB_WEAK && s.bind != elf.STB_WEAK:
+				l.defined[s.name] = definition{o, s}
+				l.names = appendNew(l.names, s.name, twice)
+			case s.bind != elf.STB_WEAK && was.s.bind != elf.STB_WEAK:
+				return fmt.Errorf("%s: defines %s, which %s defines too: give each file of the kernel once", o.name, s.name, was.o.name)
+			}
+		}
+	}
+	return nil
+}
+
+func appendNew(names []string, name string, has bool) []string {
+	if has {
+		return names
+	}
+	return append(names, name)
+}
+
+// bind gives each symbol the address that references to it get. The rule is doc.go's.
+func (l *linker) bind() error {
+	for _, o := range l.objects {
+		for i := range o.symbols {
+			s := &o.symbols[i]
+			s.at = s.value // SHN_ABS, and of sections that aren't loaded: debug information
+			if in := o.section(s); in != nil {
+				s.at += in.at
+			}
+		}
+	}
+	for _, name := range l.names {
+		if err := l.bindDefined(l.defined[name]); err != nil {
+			return err
+		}
+	}
+	for _, o := range l.objects {
+		for i := range o.symbols {
+			if err := l.bindUndefined(o, &o.symbols[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bindDefined chooses between the copy of the objects and the vmlinux's of a name that
+// the objects define.
+func (l *linker) bindDefined(d definition) error {
+	old, ok := l.global(d.s.name)
+	in := d.o.section(d.s)
+	if !ok || in == nil {
+		return nil
+	}
+	if old.Func != in.exec() || l.isPerCPU(old.Addr) != in.percpu() {
+		return fmt.Errorf("%s: %s lies in %s, and in other memory in %s: give a vmlinux of the same source", d.o.name, d.s.name, in.name, l.im.Path)
+	}
+	switch {
+	case d.s.bind == elf.STB_WEAK && !old.Weak:
+		// The vmlinux took a definition of another file, and still does.
+		d.s.at, d.s.away = old.Addr, true
+	case in.exec():
+		return nil // Moved has it
+	case d.s.size == 0:
+		// A label of assembly. What it names has no size, so it can't be shared.
+		if !in.write() {
+			return nil
+		}
+		return l.own(d, old)
+	case d.s.size > old.Size:
+		return l.own(d, old)
+	default:
+		d.s.at, d.s.away = old.Addr, true
+		l.shared = append(l.shared, shared{d, old})
+	}
+	return nil
+}
+
+// A shared variable is the vmlinux's, with the overlay's contents.
+type shared struct {
+	definition
+	old vmlinux.Symbol
+}
+
+// own makes a variable of the vmlinux's the overlay's own, if no code that stays uses it.
+func (l *linker) own(d definition, old vmlinux.Symbol) error {
+	users := l.users(old)
+	if len(users) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s has %d bytes, and %d in %s, where %s use it: give the objects of the files that define these too", d.o.name, d.s.name, d.s.size, old.Size, l.im.Path, list(users, 5))
+}
+
+// bindUndefined finds what an undefined symbol, or one that another object defines
+// instead, stands for.
+func (l *linker) bindUndefined(o *object, s *symbol) error {
+	if s.bind == elf.STB_LOCAL || s.name == "" {
+		return nil
+	}
+	if d, ok := l.defined[s.name]; ok {
+		s.at, s.away = d.s.at, s.away || d.s != s
+		return nil
+	}
+	if s.index != elf.SHN_UNDEF || l.bindTable(s) {
+		return nil
+	}
+	old, ok := l.global(s.name)
+	switch {
+	case ok:
+		s.at = old.Addr
+	case s.bind == elf.STB_WEAK:
+		s.at = 0
+	case l.statics[s.name] > 0:
+		return fmt.Errorf("%s: refers to %s, which is static in %s: give the object that defines it too", o.name, s.name, l.im.Path)
+	case o.refersTo(s):
+		return fmt.Errorf("%s: refers to %s, which %s (%s) doesn't have: give the object that defines it, or a vmlinux of the same source and configuration", o.name, s.name, l.im.Path, l.im.Release)
+	}
+	return nil
+}
+
+// refersTo says whether what is put in memory refers to a symbol.
+func (o *object) refersTo(s *symbol) bool {
+	for i := range o.sections {
+		if !o.sections[i].kept {
+			continue
+		}
+		for _, r := range o.sections[i].rela {
+			if &o.symbols[r.symbol] == s {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// index sorts the vmlinux's symbols by name.
+func (l *linker) index() {
+	l.globals, l.statics = make(map[string]vmlinux.Symbol), make(map[string]int)
+	for _, s := range l.im.Symbols() {
+		if s.Global {
+			l.globals[s.Name] = s
+		} else {
+			l.statics[s.Name]++
+		}
+	}
+}
+
+// global returns the vmlinux's symbol that other files can refer to by that name.
+func (l *linker) global(name string) (vmlinux.Symbol, bool) {
+	s, ok := l.globals[name]
+	return s, ok
+}

@@ -1,0 +1,71 @@
+package overlay
+
+import (
+	"debug/elf"
+	"encoding/binary"
+)
+
+// The table of functions that may not be probed. kernel/kprobes.c walks the vmlinux's,
+// between two symbols of the linker's script; an overlay that has kprobes.o walks a
+// longer one: the vmlinux's rows, those of the objects, and the objects' functions in
+// sections that may not be probed as a whole, since the bounds of those are the vmlinux's.
+const (
+	blacklistSection = "_kprobe_blacklist"
+	blacklistStart   = "__start_kprobe_blacklist"
+	blacklistStop    = "__stop_kprobe_blacklist"
+)
+
+// unprobed are such sections.
+var unprobed = []string{".kprobes.text", ".noinstr.text", ".entry.text"}
+
+// blacklist makes the table, as a group after the others, if an object refers to it.
+func (l *linker) blacklist() {
+	refers := false
+	for _, o := range l.objects {
+		for i := range o.symbols {
+			refers = refers || o.symbols[i].name == blacklistStart && o.symbols[i].index == elf.SHN_UNDEF
+		}
+	}
+	start, ok1 := l.global(blacklistStart)
+	stop, ok2 := l.global(blacklistStop)
+	if !refers || !ok1 || !ok2 || stop.Addr < start.Addr {
+		return
+	}
+	g := &l.table
+	g.Name, g.Addr, g.Write = blacklistSection, l.end, true
+	g.Data = append(g.Data, l.im.Bytes(start.Addr, (stop.Addr-start.Addr)&^7)...)
+	for _, o := range l.objects {
+		for i := range o.sections {
+			s := &o.sections[i]
+			if s.name == blacklistSection && !s.kept {
+				for _, at := range o.addresses(nil, s) {
+					g.Data = binary.LittleEndian.AppendUint64(g.Data, at)
+				}
+			}
+		}
+		for i := range o.symbols {
+			s := &o.symbols[i]
+			if in := o.section(s); in != nil && in.kept && s.kind == elf.STT_FUNC && hasPrefix(in.name, unprobed...) {
+				g.Data = binary.LittleEndian.AppendUint64(g.Data, s.value+in.at)
+			}
+		}
+	}
+	g.Size = uint64(len(g.Data))
+	l.end = alignUp(l.end+g.Size, pageBytes)
+}
+
+// bindTable gives the symbols around the table their addresses, if the overlay has it.
+func (l *linker) bindTable(s *symbol) bool {
+	if l.table.Size == 0 {
+		return false
+	}
+	switch s.name {
+	case blacklistStart:
+		s.at = l.table.Addr
+	case blacklistStop:
+		s.at = l.table.Addr + l.table.Size
+	default:
+		return false
+	}
+	return true
+}

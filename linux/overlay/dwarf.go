@@ -1,0 +1,52 @@
+package overlay
+
+import (
+	"debug/dwarf"
+	"debug/elf"
+	"fmt"
+	"strings"
+)
+
+// dwarf returns the object's debug information, linked where the object is: nil if it has
+// none. Sections that are compressed are taken for none.
+func (o *object) dwarf() (*dwarf.Data, error) {
+	sections := make(map[string][]byte)
+	for i := range o.sections {
+		s := &o.sections[i]
+		name, ok := strings.CutPrefix(s.name, ".debug_")
+		if !ok || s.kind != elf.SHT_PROGBITS || s.flags&elf.SHF_COMPRESSED != 0 {
+			continue
+		}
+		b := append([]byte(nil), s.data...)
+		for _, r := range s.rela {
+			if err := r.put(b, 0, o.debugAddress(&o.symbols[r.symbol])); err != nil {
+				return nil, fmt.Errorf("section %s+%#x: %w", s.name, r.off, err)
+			}
+		}
+		sections[name] = b
+	}
+	if len(sections["info"]) == 0 || len(sections["abbrev"]) == 0 {
+		return nil, nil
+	}
+	d, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], sections["line"], nil, sections["ranges"], sections["str"])
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"addr", "line_str", "str_offsets", "rnglists", "loclists"} {
+		if b := sections[name]; b != nil {
+			if err := d.AddSection(".debug_"+name, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}
+
+// debugAddress is the address of the object's own copy, or an offset in debug
+// information.
+func (o *object) debugAddress(s *symbol) uint64 {
+	if in := o.section(s); in != nil {
+		return in.at + s.value
+	}
+	return s.at
+}

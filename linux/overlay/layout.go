@@ -1,0 +1,169 @@
+package overlay
+
+import (
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/linux/vmlinux"
+)
+
+const pageBytes = 4096
+
+// dropped are the beginnings of names of sections that a kernel reads while it is built
+// or boots, or to unwind stacks. They aren't put in memory, unless code refers to them.
+var dropped = []string{
+	".discard", ".orc_", ".eh_frame", ".gnu.", ".note", ".comment",
+	"__ksymtab", "___ksymtab", "__kcrctab", "___kcrctab", ".export_symbol", ".modinfo",
+	".initcall", ".con_initcall", ".init.setup", // Initcalls names the functions
+	"__mcount_loc", ".return_sites", ".retpoline_sites", ".call_sites", ".ibt_endbr_seal", ".cfi_sites",
+	"__patchable_function_entries", ".smp_locks", "_kprobe_blacklist", // read, see sites_x86.go, tables.go and blacklist.go
+}
+
+// tables are sections that keep their name, one behind the other of all objects, for a
+// patcher that walks them. So do all others whose name has no dot before it: __bug_table.
+var tables = []string{".altinstructions", ".parainstructions", ".static_call_sites"}
+
+func hasPrefix(name string, beginnings ...string) bool {
+	return slices.ContainsFunc(beginnings, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// keep decides what is put in memory.
+func (l *linker) keep() {
+	for _, o := range l.objects {
+		for i := range o.sections {
+			s := &o.sections[i]
+			s.kept = s.flags&elf.SHF_ALLOC != 0 && !hasPrefix(s.name, dropped...)
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, o := range l.objects {
+			for i := range o.sections {
+				if o.sections[i].kept && o.keepReferred(&o.sections[i]) {
+					again = true
+				}
+			}
+		}
+	}
+}
+
+// keepReferred keeps the sections that s refers to, and says whether there are new ones.
+func (o *object) keepReferred(s *section) (more bool) {
+	for _, r := range s.rela {
+		to := o.section(&o.symbols[r.symbol])
+		if to != nil && !to.kept && to.flags&elf.SHF_ALLOC != 0 {
+			to.kept, more = true, true
+		}
+	}
+	return more
+}
+
+// group returns the name of the section of the overlay that s becomes part of.
+func (s *section) group() string {
+	switch {
+	case s.percpu():
+		return ".data..percpu"
+	case s.exec():
+		return ".text"
+	case slices.Contains(tables, s.name), !strings.HasPrefix(s.name, "."):
+		return s.name
+	case s.write():
+		return ".data"
+	}
+	return ".rodata"
+}
+
+// A group is a section of the overlay, and the objects' sections in it.
+type group struct {
+	vmlinux.Section
+	parts []*section
+	align uint64
+}
+
+// layout gives each kept section its address: text first, from at up, then each other
+// group on pages of its own. Per-CPU data goes behind the vmlinux's.
+func (l *linker) layout(at uint64) error {
+	if at%pageBytes != 0 {
+		return fmt.Errorf("the overlay's address %#x is no multiple of %d", at, pageBytes)
+	}
+	byName := map[string]int{".text": 0}
+	l.groups = []group{{Section: vmlinux.Section{Name: ".text", Exec: true}, align: 1}}
+	total := uint64(0)
+	for _, o := range l.objects {
+		for i := range o.sections {
+			s := &o.sections[i]
+			if !s.kept {
+				continue
+			}
+			if s.align > alignMax || s.align&(s.align-1) != 0 {
+				return fmt.Errorf("%s: section %s: is aligned to %#x: the file is damaged, compile it again", o.name, s.name, s.align)
+			}
+			if total += s.size + s.align; s.size > loadedMax || total > loadedMax {
+				return fmt.Errorf("%s: section %s: more than %d MiB are put in memory: give the objects of the engine only", o.name, s.name, loadedMax>>20)
+			}
+			name := s.group()
+			k, ok := byName[name]
+			if !ok {
+				k = len(l.groups)
+				byName[name] = k
+				l.groups = append(l.groups, group{Section: vmlinux.Section{Name: name}, align: 1})
+			}
+			g := &l.groups[k]
+			g.Write = g.Write || s.write()
+			g.align = max(g.align, s.align)
+			g.parts = append(g.parts, s)
+		}
+	}
+	for i := range l.groups {
+		g := &l.groups[i]
+		from := at
+		if g.Name == ".data..percpu" {
+			from = l.percpuEnd()
+		}
+		if from > ^uint64(0)-2*loadedMax-alignMax*uint64(len(l.groups)) {
+			return fmt.Errorf("the overlay's address %#x leaves no room for it", at)
+		}
+		g.Addr = alignUp(from, max(g.align, 64))
+		end := g.Addr
+		for _, s := range g.parts {
+			s.at = alignUp(end, s.align)
+			end = s.at + s.size
+		}
+		g.Size = end - g.Addr
+		if g.Name != ".data..percpu" {
+			at = alignUp(end, pageBytes)
+		}
+	}
+	l.end = at
+	return nil
+}
+
+// percpuEnd returns where the vmlinux's per-CPU data ends.
+func (l *linker) percpuEnd() uint64 {
+	s := l.im.Section(".data..percpu")
+	if s == nil {
+		return 0
+	}
+	return s.Addr + s.Size
+}
+
+// isPerCPU says whether an address of the vmlinux is one of per-CPU data.
+func (l *linker) isPerCPU(addr uint64) bool {
+	s := l.im.Section(".data..percpu")
+	return s != nil && addr-s.Addr < s.Size
+}
+
+func alignUp(v, align uint64) uint64 { return (v + align - 1) &^ (align - 1) }
+
+// fill makes the bytes of the groups from those of their parts.
+func (l *linker) fill() {
+	for i := range l.groups {
+		g := &l.groups[i]
+		g.Data = make([]byte, g.Size)
+		for _, s := range g.parts {
+			copy(g.Data[s.at-g.Addr:], s.bytes)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package overlay
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Move is a function of the vmlinux that the overlay replaces: its entry is to jump to
+// the new one.
+type Move struct {
+	Name     string
+	From, To uint64
+}
+
+// jumpBytes is the length of a jump with a displacement of 32 bits.
+const jumpBytes = 5
+
+// moves finds the functions that both have: global ones by name; static ones that lie
+// between global ones of the same file, for the sake of pointers to them in old data.
+func (l *linker) moves() error {
+	for _, o := range l.objects {
+		for i := range o.sections {
+			if o.sections[i].kept && o.sections[i].exec() {
+				if err := l.movesOf(o, elf.SectionIndex(i)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(l.moved, func(a, b Move) int { return cmp.Compare(a.From, b.From) })
+	for i := 1; i < len(l.moved); i++ {
+		if a, b := l.moved[i-1], l.moved[i]; b.From-a.From < jumpBytes {
+			return fmt.Errorf("%s at %#x and %s at %#x of %s are too close for jumps to the new ones", a.Name, a.From, b.Name, b.From, l.im.Path)
+		}
+	}
+	return nil
+}
+
+func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
+	low, high := ^uint64(0), uint64(0)
+	for i := range o.symbols {
+		s := &o.symbols[i]
+		if s.index != index || s.kind != elf.STT_FUNC || s.bind == elf.STB_LOCAL || s.away {
+			continue
+		}
+		old, ok := l.global(s.name)
+		if !ok {
+			continue
+		}
+		if old.Size < jumpBytes {
+			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its callers instead", o.name, s.name, old.Size, l.im.Path)
+		}
+		l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
+		low, high = min(low, old.Addr), max(high, old.Addr)
+	}
+	if low >= high {
+		return nil
+	}
+	static := make(map[string]*symbol)
+	for i := range o.symbols {
+		if s := &o.symbols[i]; s.index == index && s.kind == elf.STT_FUNC && s.bind == elf.STB_LOCAL && !isClone(s.name) {
+			static[s.name] = s
+		}
+	}
+	for _, old := range symbolsFrom(l.im.Symbols(), low) {
+		if old.Addr >= high {
+			break
+		}
+		if s := static[old.Name]; s != nil && !old.Global && old.Func && old.Size >= jumpBytes {
+			l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
+			delete(static, old.Name) // once
+		}
+	}
+	return nil
+}
+
+// isClone tells of a function that gcc made of another. Its arguments are what its
+// callers agreed on, and only the file itself calls it.
+func isClone(name string) bool { return strings.Contains(name, ".") }
+
+// list joins the first names for a message.
+func list(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,268 @@
+package overlay
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Bounds of what is read. kernel/kprobes.o has 85 sections and 300 symbols, and 0.5 MiB
+// with debug information.
+const (
+	filesMax  = 64
+	fileMax   = 64 << 20 // bytes of a file
+	loadedMax = 64 << 20 // bytes of all sections that are put in memory
+	alignMax  = 1 << 21
+	nameMax   = 512 // the kernel's KSYM_NAME_LEN
+)
+
+// Sizes of the ELF-64 structures, in bytes.
+const (
+	ehdrBytes = 64
+	shdrBytes = 64
+	symBytes  = 24
+	relaBytes = 24
+)
+
+// An object is a relocatable file as it is on disk. What it names was checked: sections
+// lie in the file, symbols in sections, relocations in both.
+type object struct {
+	name     string // for errors
+	sections []section
+	symbols  []symbol
+}
+
+// A section is one of an object's.
+type section struct {
+	name  string
+	kind  elf.SectionType
+	flags elf.SectionFlag
+	size  uint64
+	align uint64
+	link  uint32
+	info  uint32
+	data  []byte // of the file; nil: zeros
+	rela  []rela
+
+	kept  bool   // is put in memory
+	at    uint64 // its address, if kept
+	bytes []byte // what lies there: data, relocated
+}
+
+// A symbol is one of an object's. symbols[0] is the null symbol, as relocations count.
+type symbol struct {
+	name  string
+	bind  elf.SymBind
+	kind  elf.SymType
+	index elf.SectionIndex
+	value uint64
+	size  uint64
+
+	at   uint64 // what references get; see bind
+	away bool   // it isn't the object's own copy that they get
+}
+
+// A rela is a relocation with its addend.
+type rela struct {
+	off    uint64
+	kind   elf.R_X86_64
+	symbol uint32
+	addend int64
+}
+
+// parse reads an object.
+func parse(name string, file []byte) (*object, error) {
+	o := &object{name: name}
+	if err := o.readSections(file); err != nil {
+		return nil, err
+	}
+	if err := o.readSymbols(); err != nil {
+		return nil, err
+	}
+	return o, o.readRelas()
+}
+
+func (o *object) readSections(file []byte) error {
+	le := binary.LittleEndian
+	switch {
+	case len(file) < ehdrBytes || string(file[:4]) != elf.ELFMAG:
+		what := "no ELF file"
+		if bytes.HasPrefix(file, []byte("!<arch>\n")) || bytes.HasPrefix(file, []byte("!<thin>\n")) {
+			what = "an archive"
+		} else if bytes.HasPrefix(file, []byte("BC\xc0\xde")) {
+			what = "LLVM bitcode, as CONFIG_LTO_CLANG makes it"
+		}
+		return fmt.Errorf("is %s: give an object that make made, such as kernel/kprobes.o", what)
+	case elf.Class(file[4]) != elf.ELFCLASS64 || elf.Data(file[5]) != elf.ELFDATA2LSB || elf.Machine(le.Uint16(file[18:])) != elf.EM_X86_64:
+		return fmt.Errorf("is for another processor: compile it for x86-64")
+	case elf.Type(le.Uint16(file[16:])) != elf.ET_REL:
+		return fmt.Errorf("is linked already (its type is %v): give the object file, kernel/kprobes.o", elf.Type(le.Uint16(file[16:])))
+	}
+	at, n, names := le.Uint64(file[40:]), uint64(le.Uint16(file[60:])), int(le.Uint16(file[62:]))
+	if le.Uint16(file[58:]) != shdrBytes || n == 0 || at > uint64(len(file)) || uint64(len(file))-at < n*shdrBytes || names >= int(n) {
+		return fmt.Errorf("has no section headers within the file: it is damaged, compile it again")
+	}
+	nameAt := make([]uint32, n)
+	o.sections = make([]section, n)
+	for i := range o.sections {
+		h := file[at+uint64(i)*shdrBytes:]
+		nameAt[i] = le.Uint32(h)
+		s := &o.sections[i]
+		*s = section{
+			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(le.Uint64(h[8:])), size: le.Uint64(h[32:]),
+			link: le.Uint32(h[40:]), info: le.Uint32(h[44:]), align: max(le.Uint64(h[48:]), 1),
+		}
+		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {
+			continue
+		}
+		off := le.Uint64(h[24:])
+		if off > uint64(len(file)) || uint64(len(file))-off < s.size {
+			return fmt.Errorf("section %d ends after the end of the file: it is damaged, compile it again", i)
+		}
+		s.data = file[off : off+s.size : off+s.size]
+	}
+	for i := range o.sections {
+		name, ok := stringAt(o.sections[names].data, nameAt[i])
+		if !ok {
+			return fmt.Errorf("section %d has no name within the file: it is damaged, compile it again", i)
+		}
+		o.sections[i].name = name
+	}
+	return nil
+}
+
+// stringAt returns the string at an offset of a table, and whether there is one. What
+// can't be printed, as in the assembler's names of numbered labels, is a ?.
+func stringAt(table []byte, off uint32) (string, bool) {
+	if off == 0 {
+		return "", true
+	}
+	if uint64(off) >= uint64(len(table)) {
+		return "", false
+	}
+	rest := table[off:]
+	n := bytes.IndexByte(rest[:min(len(rest), nameMax)], 0)
+	if n < 0 {
+		return "", false
+	}
+	return string(bytes.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, rest[:n])), true
+}
+
+func (o *object) readSymbols() error {
+	table := slices.IndexFunc(o.sections, func(s section) bool { return s.kind == elf.SHT_SYMTAB })
+	if table < 0 {
+		return fmt.Errorf("has no symbols: don't strip it")
+	}
+	t := &o.sections[table]
+	if int(t.link) >= len(o.sections) || t.size%symBytes != 0 {
+		return fmt.Errorf("section %s: isn't a table of symbols: the file is damaged, compile it again", t.name)
+	}
+	names := o.sections[t.link].data
+	le := binary.LittleEndian
+	o.symbols = make([]symbol, t.size/symBytes)
+	for i := range o.symbols {
+		b := t.data[i*symBytes:]
+		s := &o.symbols[i]
+		*s = symbol{
+			bind: elf.ST_BIND(b[4]), kind: elf.ST_TYPE(b[4]), index: elf.SectionIndex(le.Uint16(b[6:])),
+			value: le.Uint64(b[8:]), size: le.Uint64(b[16:]),
+		}
+		var ok bool
+		if s.name, ok = stringAt(names, le.Uint32(b)); !ok {
+			return fmt.Errorf("symbol %d: its name isn't in the file, or has more than %d bytes: the file is damaged, compile it again", i, nameMax-1)
+		}
+		if err := o.checkSymbol(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSymbol returns an error unless s lies in a section.
+func (o *object) checkSymbol(s *symbol) error {
+	switch {
+	case s.kind == elf.STT_TLS:
+		return fmt.Errorf("%s: is thread-local, which no kernel code is: compile it with the kernel's make", s.name)
+	case s.kind == elf.STT_GNU_IFUNC:
+		return fmt.Errorf("%s: is chosen by a function when it is linked, which no kernel code is: compile it with the kernel's make", s.name)
+	case s.index == elf.SHN_COMMON:
+		return fmt.Errorf("%s: is a common variable: compile it with -fno-common, as the kernel's make does", s.name)
+	case s.index == elf.SHN_UNDEF || s.index == elf.SHN_ABS:
+		return nil
+	case int(s.index) >= len(o.sections):
+		return fmt.Errorf("%s: lies in section %d of %d: the file is damaged, compile it again", s.name, s.index, len(o.sections))
+	}
+	in := &o.sections[s.index]
+	if s.value > in.size || s.size > in.size-s.value {
+		return fmt.Errorf("%s: ends after the end of section %s: the file is damaged, compile it again", s.name, in.name)
+	}
+	return nil
+}
+
+func (o *object) readRelas() error {
+	for i := range o.sections {
+		s := &o.sections[i]
+		if s.kind == elf.SHT_REL && int(s.info) < len(o.sections) && o.sections[s.info].flags&elf.SHF_ALLOC != 0 {
+			return fmt.Errorf("section %s: has relocations without addends: compile it for x86-64", s.name)
+		}
+		if s.kind != elf.SHT_RELA {
+			continue
+		}
+		if int(s.info) >= len(o.sections) || s.size%relaBytes != 0 {
+			return fmt.Errorf("section %s: isn't a table of relocations: the file is damaged, compile it again", s.name)
+		}
+		to := &o.sections[s.info]
+		if to.rela != nil {
+			return fmt.Errorf("section %s: has two tables of relocations: the file is damaged, compile it again", to.name)
+		}
+		to.rela = make([]rela, 0, s.size/relaBytes)
+		le := binary.LittleEndian
+		for b := s.data; len(b) > 0; b = b[relaBytes:] {
+			r := rela{off: le.Uint64(b), kind: elf.R_X86_64(uint32(le.Uint64(b[8:]))), symbol: uint32(le.Uint64(b[8:]) >> 32), addend: int64(le.Uint64(b[16:]))}
+			if r.kind == elf.R_X86_64_NONE {
+				continue
+			}
+			if int(r.symbol) >= len(o.symbols) || r.off >= to.size || to.data == nil {
+				return fmt.Errorf("section %s: a relocation at %#x of %#x bytes, symbol %d of %d: the file is damaged, compile it again", to.name, r.off, to.size, r.symbol, len(o.symbols))
+			}
+			to.rela = append(to.rela, r)
+		}
+		slices.SortStableFunc(to.rela, func(a, b rela) int {
+			switch {
+			case a.off < b.off:
+				return -1
+			case a.off > b.off:
+				return 1
+			}
+			return 0
+		})
+	}
+	return nil
+}
+
+// section returns the section that a symbol lies in, nil for others.
+func (o *object) section(s *symbol) *section {
+	if s.index == elf.SHN_UNDEF || int(s.index) >= len(o.sections) {
+		return nil
+	}
+	return &o.sections[s.index]
+}
+
+// called names a symbol for people: a section symbol by its section.
+func (o *object) called(s *symbol) string {
+	if in := o.section(s); s.name == "" && in != nil {
+		return in.name
+	}
+	return s.name
+}
+
+func (s *section) exec() bool   { return s.flags&elf.SHF_EXECINSTR != 0 }
+func (s *section) write() bool  { return s.flags&elf.SHF_WRITE != 0 }
+func (s *section) percpu() bool { return hasPrefix(s.name, ".data..percpu") }

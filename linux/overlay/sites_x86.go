@@ -1,0 +1,62 @@
+package overlay
+
+import (
+	"debug/elf"
+	"slices"
+	"strings"
+)
+
+const (
+	opCall = 0xe8 // call rel32
+	opJump = 0xe9 // jmp rel32
+)
+
+// sites finds what a kernel patches while it boots, by what the code refers to: that
+// holds for objects that objtool saw, and for others.
+func (l *linker) sites(v *Overlay) {
+	for _, o := range l.objects {
+		for i := range o.sections {
+			s := &o.sections[i]
+			switch {
+			case s.name == "__mcount_loc":
+				v.Fentries = o.addresses(v.Fentries, s)
+			case !s.kept || !s.exec():
+			default:
+				o.sitesIn(v, s)
+			}
+		}
+	}
+	for _, list := range []*[]uint64{&v.Returns, &v.Fentries, &v.Retpolines} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+}
+
+func (o *object) sitesIn(v *Overlay, s *section) {
+	for _, r := range s.rela {
+		to := &o.symbols[r.symbol]
+		if r.off == 0 || !forms[r.kind].relative {
+			continue
+		}
+		op, at := s.data[r.off-1], s.at+r.off-1
+		switch {
+		case to.name == "__fentry__" && op == opCall:
+			v.Fentries = append(v.Fentries, at)
+		case to.name == "__x86_return_thunk" && op == opJump:
+			v.Returns = append(v.Returns, at)
+		case strings.HasPrefix(to.name, "__x86_indirect_thunk_") && (op == opCall || op == opJump):
+			v.Retpolines = append(v.Retpolines, at)
+		}
+	}
+}
+
+// addresses adds the addresses in memory that a table has: one of 8 bytes a row.
+func (o *object) addresses(all []uint64, s *section) []uint64 {
+	for _, r := range s.rela {
+		to := &o.symbols[r.symbol]
+		if in := o.section(to); r.kind == elf.R_X86_64_64 && in != nil && in.kept {
+			all = append(all, in.at+to.value+uint64(r.addend))
+		}
+	}
+	return all
+}

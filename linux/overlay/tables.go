@@ -1,0 +1,163 @@
+package overlay
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"path"
+	"slices"
+	"strings"
+
+	"kpsim/linux/vmlinux"
+)
+
+// initcalls returns the names of the functions that the kernel calls while it boots, in
+// the order of their levels.
+func (l *linker) initcalls() []string {
+	type call struct{ level, name string }
+	var calls []call
+	for _, o := range l.objects {
+		for i := range o.sections {
+			s := &o.sections[i]
+			level, ok := strings.CutPrefix(s.name, ".initcall")
+			if !ok {
+				continue
+			}
+			if level = strings.TrimSuffix(level, ".init"); level == "early" {
+				level = "" // before 0
+			}
+			for _, r := range s.rela {
+				if name := o.named(&o.symbols[r.symbol], r.addend); name != "" {
+					calls = append(calls, call{level, name})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.level, b.level) })
+	names := make([]string, len(calls))
+	for i, c := range calls {
+		names[i] = c.name
+	}
+	return names
+}
+
+// named returns the name of the function that a reference leads to; the symbol may be
+// that of its section.
+func (o *object) named(to *symbol, addend int64) string {
+	if to.kind != elf.STT_SECTION {
+		return to.name
+	}
+	for i := range o.symbols {
+		s := &o.symbols[i]
+		if s.index == to.index && s.kind == elf.STT_FUNC && s.value == to.value+uint64(addend) {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// symbols returns the overlay's own names, by address.
+func (l *linker) symbols() []vmlinux.Symbol {
+	var all []vmlinux.Symbol
+	for _, o := range l.objects {
+		for i := range o.symbols {
+			s := &o.symbols[i]
+			in := o.section(s)
+			if in == nil || !in.kept || s.name == "" || s.away || s.kind > elf.STT_FUNC || strings.HasPrefix(s.name, ".L") {
+				continue
+			}
+			all = append(all, vmlinux.Symbol{
+				Name: s.name, Addr: s.at, Size: s.size, Func: in.exec(),
+				Global: s.bind != elf.STB_LOCAL, Weak: s.bind == elf.STB_WEAK,
+			})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b vmlinux.Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all
+}
+
+// bugs reads the rows of __bug_table, struct bug_entry of include/asm-generic/bug.h with
+// relative addresses: of the ud2, of the file's name; the line; the flags.
+func (l *linker) bugs(v *Overlay) {
+	table := v.section("__bug_table")
+	if table == nil {
+		return
+	}
+	size, flags := 12, 10
+	if n, ok := l.im.Types().Size("bug_entry"); ok && n >= 6 && n <= 64 {
+		size, flags = n, n-2
+		if off, _, ok := l.im.Types().Off("bug_entry", "flags"); ok && off+2 <= n {
+			flags = off
+		}
+	}
+	le := binary.LittleEndian
+	v.bugs = make(map[uint64]vmlinux.Bug)
+	for off := 0; off+size <= len(table.Data); off += size {
+		row := table.Data[off : off+size]
+		at := table.Addr + uint64(off)
+		b := vmlinux.Bug{Flags: le.Uint16(row[flags:])}
+		b.Warn = b.Flags&1 != 0 // BUGFLAG_WARNING
+		if size >= 12 {
+			name := at + 4 + uint64(int64(int32(le.Uint32(row[4:]))))
+			b.Line = int(le.Uint16(row[8:]))
+			b.File = v.source(name)
+			if b.File == "" {
+				b.File = v.source(name - 4) // until 5.19 it counts from the row
+			}
+		}
+		v.bugs[at+uint64(int64(int32(le.Uint32(row))))] = b
+	}
+}
+
+// readExtable reads the rows of __ex_table, struct exception_table_entry of
+// arch/x86/include/asm/extable.h: relative addresses of the instruction and of where to
+// go on, and what the handler is told.
+func (v *Overlay) readExtable() {
+	s := v.section("__ex_table")
+	if s == nil {
+		return
+	}
+	word := func(off int) int32 { return int32(binary.LittleEndian.Uint32(s.Data[off:])) }
+	for off := 0; off+12 <= len(s.Data); off += 12 {
+		at := s.Addr + uint64(off)
+		v.Extable = append(v.Extable, vmlinux.ExEntry{Addr: at + uint64(int64(word(off))), Fixup: at + 4 + uint64(int64(word(off+4))), Data: word(off + 8)})
+	}
+	slices.SortStableFunc(v.Extable, func(a, b vmlinux.ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
+}
+
+// source returns the string at an address if a whole one begins there that names a file.
+func (v *Overlay) source(at uint64) string {
+	s := v.sectionAt(at)
+	if s == nil {
+		return ""
+	}
+	off := at - s.Addr
+	n := bytes.IndexByte(s.Data[off:min(uint64(len(s.Data)), off+4096)], 0)
+	if n <= 0 || off > 0 && s.Data[off-1] != 0 {
+		return ""
+	}
+	if name := string(s.Data[off : off+uint64(n)]); path.Ext(name) != "" {
+		return name
+	}
+	return ""
+}
+
+// sectionAt returns the section that an address lies in, nil for others.
+func (v *Overlay) sectionAt(at uint64) *vmlinux.Section {
+	for i := range v.Sections {
+		if s := &v.Sections[i]; at-s.Addr < s.Size {
+			return s
+		}
+	}
+	return nil
+}
+
+func (v *Overlay) section(name string) *vmlinux.Section {
+	for i := range v.Sections {
+		if v.Sections[i].Name == name {
+			return &v.Sections[i]
+		}
+	}
+	return nil
+}

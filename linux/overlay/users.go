@@ -1,0 +1,104 @@
+package overlay
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// users returns the names of what in the vmlinux refers to a variable, but for what the
+// objects replace.
+func (l *linker) users(v vmlinux.Symbol) []string {
+	l.listReplaced()
+	var names []string
+	for _, s := range l.im.Sections() {
+		switch {
+		case s.Exec:
+			names = l.usersIn(names, &s, v)
+		case !strings.HasPrefix(s.Name, "__ksymtab"):
+			for off := 0; off+8 <= len(s.Data); off += 8 {
+				if binary.LittleEndian.Uint64(s.Data[off:])-v.Addr < v.Size {
+					names = l.user(names, s.Addr+uint64(off))
+				}
+			}
+		}
+	}
+	return names
+}
+
+// usersIn looks for operands of instructions: four bytes that lead to v, either by
+// themselves or counted from the end of an instruction.
+func (l *linker) usersIn(names []string, s *vmlinux.Section, v vmlinux.Symbol) []string {
+	for off := 1; off+4 <= len(s.Data); off++ {
+		d := uint64(int64(int32(binary.LittleEndian.Uint32(s.Data[off:]))))
+		after := s.Addr + uint64(off) + 4
+		near := after + d - v.Addr + 4 // an immediate of up to 4 bytes may follow
+		if (d-v.Addr < v.Size || near < v.Size+8) && l.operand(s, off, v) {
+			names = l.user(names, s.Addr+uint64(off))
+		}
+	}
+	return names
+}
+
+// operand says whether the four bytes at an offset are the operand of an instruction
+// that leads to v, reading the function from its beginning.
+func (l *linker) operand(s *vmlinux.Section, off int, v vmlinux.Symbol) bool {
+	f, ok := l.im.Lookup(s.Addr + uint64(off))
+	if !ok || f.Addr < s.Addr {
+		return false
+	}
+	for at := int(f.Addr - s.Addr); at < off; {
+		in, err := x86.Decode(s.Data[at:min(len(s.Data), at+15)], arch.Addr(s.Addr+uint64(at)))
+		if err != nil {
+			return true // not understood: rather a user too many
+		}
+		end := at + int(in.Len)
+		if off < end {
+			d := uint64(int64(int32(binary.LittleEndian.Uint32(s.Data[off:]))))
+			return off+4 <= end && (d-v.Addr < v.Size || s.Addr+uint64(end)+d-v.Addr < v.Size)
+		}
+		at = end
+	}
+	return false
+}
+
+// user adds the name of what lies at an address, if it stays.
+func (l *linker) user(names []string, at uint64) []string {
+	s, ok := l.im.Lookup(at)
+	if !ok {
+		return names
+	}
+	base, _, _ := strings.Cut(s.Name, ".")
+	if l.replaced[base] || slices.Contains(names, s.Name) {
+		return names
+	}
+	return append(names, s.Name)
+}
+
+// listReplaced collects the names of what the objects define, without the endings of
+// clones.
+func (l *linker) listReplaced() {
+	if l.replaced != nil {
+		return
+	}
+	l.replaced = make(map[string]bool)
+	for _, o := range l.objects {
+		for i := range o.symbols {
+			if in := o.section(&o.symbols[i]); in != nil && in.kept {
+				base, _, _ := strings.Cut(o.symbols[i].name, ".")
+				l.replaced[base] = true
+			}
+		}
+	}
+}
+
+// symbolsFrom returns the symbols, sorted by address, from an address up.
+func symbolsFrom(symbols []vmlinux.Symbol, addr uint64) []vmlinux.Symbol {
+	i, _ := slices.BinarySearchFunc(symbols, addr, func(s vmlinux.Symbol, at uint64) int { return cmp.Compare(s.Addr, at) })
+	return symbols[i:]
+}
