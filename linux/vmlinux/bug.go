@@ -28,20 +28,17 @@ func (im *Image) Bug(addr uint64) (Bug, bool) {
 	if s == nil {
 		return Bug{}, false
 	}
-	if im.bugs == nil {
-		im.bugs = im.bugLayout(s)
-	}
-	l := im.bugs
+	l := im.bugs()
 	for off := 0; off+l.size <= len(s.Data); off += l.size {
 		if s.ref(off) == addr {
-			return im.bug(s, off), true
+			return im.bug(l, s, off), true
 		}
 	}
 	return Bug{}, false
 }
 
-func (im *Image) bug(s *Section, off int) Bug {
-	le, l := binary.LittleEndian, im.bugs
+func (im *Image) bug(l *bugLayout, s *Section, off int) Bug {
+	le := binary.LittleEndian
 	b := Bug{Flags: le.Uint16(s.Data[off+l.flags:])}
 	b.Warn = b.Flags&bugWarning != 0
 	if l.line >= 0 {
@@ -61,7 +58,7 @@ func (l *bugLayout) fileOf(s *Section, off int) uint64 {
 
 // bugLayout returns the layout of the rows: that of the types, else that of
 // CONFIG_DEBUG_BUGVERBOSE.
-func (im *Image) bugLayout(s *Section) *bugLayout {
+func (im *Image) bugLayout() *bugLayout {
 	l := &bugLayout{size: 12, file: 4, line: 8, flags: 10}
 	if size, ok := im.types.Size("bug_entry"); ok && size >= 6 && size <= 64 {
 		flags, n, ok := im.types.Off("bug_entry", "flags")
@@ -74,7 +71,8 @@ func (im *Image) bugLayout(s *Section) *bugLayout {
 			}
 		}
 	}
-	if l.file < 0 {
+	s := im.Section("__bug_table")
+	if l.file < 0 || s == nil {
 		return l
 	}
 	// What file_disp counts from changed; most rows have a file's name one way only.

@@ -2,7 +2,9 @@ package vmlinux_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -76,6 +78,53 @@ func TestSameKernel(t *testing.T) {
 				require.Equal(t, in.Name, same.Name)
 				require.LessOrEqual(t, same.Size, in.Size) // ELF's size leaves out what aligns the next symbol
 			}
+		})
+	}
+}
+
+// Lines are those that addr2line -i finds, in the functions of some files.
+func TestLines(t *testing.T) {
+	tool, err := exec.LookPath("addr2line")
+	if err != nil {
+		t.Skip("no addr2line here: install binutils")
+	}
+	for _, series := range debugKernels {
+		t.Run(series, func(t *testing.T) {
+			path := kerneltest.Debug(t, series)
+			im, err := vmlinux.Open(path)
+			require.NoError(t, err)
+			var addrs []uint64
+			var in strings.Builder
+			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "kprobe_int3_handler", "text_poke_bp_batch", "insn_decode", "rethook_trampoline_handler"} {
+				s, ok := im.Symbol(name)
+				require.True(t, ok, name)
+				for at := s.Addr; at < s.Addr+s.Size; at += 7 {
+					addrs = append(addrs, at)
+					fmt.Fprintf(&in, "%x\n", at)
+				}
+			}
+			cmd := exec.Command(tool, "-a", "-i", "-f", "-e", path)
+			cmd.Stdin = strings.NewReader(in.String())
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			blocks := strings.Split(string(out), "0x")[1:]
+			require.Len(t, blocks, len(addrs))
+			for i, addr := range addrs {
+				lines := strings.Split(strings.TrimSpace(blocks[i]), "\n")[1:]
+				frames := im.Line(addr)
+				if strings.HasSuffix(lines[1], "?") { // what aligns the next function
+					require.Empty(t, frames)
+					continue
+				}
+				require.Len(t, frames, len(lines)/2, "%#x: %v, not %v", addr, frames, lines)
+				for j, f := range frames {
+					require.Equal(t, lines[2*j], f.Func, "%#x: %v, not %v", addr, frames, lines)
+					place, _, _ := strings.Cut(lines[2*j+1], " (discriminator")
+					require.True(t, strings.HasSuffix(place, fmt.Sprintf("/%s:%d", f.File, f.Line)), "%#x: %s, not %v", addr, place, f)
+				}
+			}
+			s, _ := im.Symbol("register_kprobe")
+			require.Equal(t, "kernel/kprobes.c", im.Line(s.Addr)[0].File)
 		})
 	}
 }

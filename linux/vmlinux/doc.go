@@ -20,6 +20,8 @@
 //	                 No symbol says where they are: they are found by their form
 //	symbols, symtab  those, and the symbol table if the file has one
 //	types, btf       layouts of structs, from BTF
+//	lines, unit, debuginfo
+//	                 places in the source, from DWARF, a compilation unit at a time
 //	sites, bug, fentry
 //	                 what the kernel's tables name
 //	move, reloc      the relocations: a vmlinuz has them after its ELF, a vmlinux

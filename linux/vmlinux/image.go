@@ -10,9 +10,11 @@ import (
 	"os"
 	"sort"
 	"strings"
+	"sync"
 )
 
-// An Image is a kernel, as Open reads it.
+// An Image is a kernel, as Open reads it. Once it was moved, or isn't going to be,
+// goroutines may share it.
 type Image struct {
 	Path    string
 	Release string   // "6.1.0-50-amd64", as uname -r says
@@ -25,8 +27,10 @@ type Image struct {
 	byName   map[string]int32
 	lookup   []int32 // symbols that Lookup knows, one an address
 	types    *Types
-	bugs     *bugLayout // once it was asked for
+	bugs     func() *bugLayout
 	relocs   relocs
+	lines    func() (*Lines, error) // reads them when they are first asked for
+	delta    int64                  // by which it was moved
 	moved    bool
 }
 
@@ -70,7 +74,8 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if _, err := r.ReadAt(magic[:], 0); err != nil {
 		return fmt.Errorf("has %d bytes: give a vmlinux or a vmlinuz", size)
 	}
-	if string(magic[:]) != "\x7fELF" {
+	onDisk := string(magic[:]) == "\x7fELF"
+	if !onDisk {
 		kernel, err := unwrap(r, size)
 		if err != nil {
 			return err
@@ -84,6 +89,10 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if im.sections, err = o.load(); err != nil {
 		return err
 	}
+	im.lines = func() (*Lines, error) { return nil, nil }
+	if onDisk {
+		im.lines = linesOf(im.Path, o)
+	}
 	table, err := im.readSymbols(o)
 	if err != nil {
 		return err
@@ -94,6 +103,7 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if im.types, err = im.readTypes(); err != nil {
 		return err
 	}
+	im.bugs = sync.OnceValue(im.bugLayout)
 	if im.relocs, err = o.appended(); err == nil && im.relocs.empty() {
 		im.relocs, err = o.emitted(table)
 	}

@@ -21,7 +21,7 @@ func (im *Image) Move(delta int64) error {
 	case im.relocs.empty():
 		return fmt.Errorf("%s: has no relocations, so it can't be moved: build it with CONFIG_RELOCATABLE, and give the vmlinuz (arch/x86/boot/bzImage)", im.Path)
 	}
-	im.moved = true
+	im.moved, im.delta = true, delta
 	for i := range im.sections {
 		s := &im.sections[i]
 		if to := s.Addr + uint64(delta); im.moves(s) && (int64(to) >= 0 || to+s.Size < to || int64(to) < -1<<31) {

@@ -3,10 +3,12 @@ package vmlinux
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// Types are the layouts of the kernel's structs and unions.
+// Types are the layouts of the kernel's structs and unions. Goroutines may share them.
 type Types struct {
+	mu     sync.Mutex
 	known  map[string]*composite // by name, those asked for until now; nil: there is none
 	source func(name string) *composite
 }
@@ -35,6 +37,8 @@ func (t *Types) get(name string) *composite {
 	if t == nil {
 		return nil
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	c, ok := t.known[name]
 	if !ok {
 		c = t.source(name)

@@ -1,0 +1,198 @@
+package vmlinux
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
+
+// A Frame is a place in the source: a function, compiled where it stands or
+// inlined into the next frame.
+type Frame struct {
+	Func string
+	File string // from the root of the source: "kernel/kprobes.c"
+	Line int
+}
+
+// DebugSections are the parts of DWARF, version 4 or 5, that Lines reads. Names
+// are those of the sections; nil where there is none.
+type DebugSections struct {
+	Info     io.ReaderAt
+	InfoSize uint64
+	Abbrev, Aranges, Line, LineStr, Str, StrOffsets,
+	Addr, Ranges, Rnglists []byte
+}
+
+// Lines finds the source of instructions. A compilation unit is read when an
+// address in it is asked for first. It may be shared by goroutines.
+type Lines struct {
+	sections DebugSections
+	starts   []unitSpan // by address
+	mu       sync.Mutex
+	units    map[uint64]*unit // by offset in .debug_info; nil: can't be read
+}
+
+// A unitSpan is code that a compilation unit made.
+type unitSpan struct {
+	lo, hi uint64
+	unit   uint64 // offset in .debug_info
+}
+
+// unitMax bounds one compilation unit. The largest of a kernel has some 2 MiB.
+const unitMax = 64 << 20
+
+// NewLines reads which code is of which compilation unit.
+func NewLines(s DebugSections) (*Lines, error) {
+	l := &Lines{sections: s, units: map[uint64]*unit{}}
+	var err error
+	if len(s.Aranges) > 0 {
+		l.starts, err = readAranges(s.Aranges)
+	} else {
+		l.starts, err = l.scanUnits()
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(l.starts, func(a, b unitSpan) int { return cmp.Compare(a.lo, b.lo) })
+	return l, nil
+}
+
+// readAranges reads .debug_aranges: of each unit, pairs of an address and a length.
+func readAranges(b []byte) ([]unitSpan, error) {
+	le := binary.LittleEndian
+	var all []unitSpan
+	for at := 0; len(b) > 0; {
+		if len(b) < 16 || uint64(le.Uint32(b)) > uint64(len(b)-4) || le.Uint32(b) < 12 {
+			return nil, fmt.Errorf(".debug_aranges: ends inside the set at %#x: give the file whole", at)
+		}
+		set := b[:4+le.Uint32(b)]
+		b, at = b[len(set):], at+len(set)
+		if le.Uint16(set[4:]) != 2 || set[10] != 8 || set[11] != 0 {
+			continue
+		}
+		from := uint64(le.Uint32(set[6:]))
+		for set = set[16:]; len(set) >= 16; set = set[16:] {
+			if lo, n := le.Uint64(set), le.Uint64(set[8:]); n > 0 && lo+n > lo {
+				all = append(all, unitSpan{lo, lo + n, from})
+			}
+		}
+	}
+	return all, nil
+}
+
+// scanUnits reads the head of each unit, where there is no .debug_aranges: clang
+// makes none.
+func (l *Lines) scanUnits() ([]unitSpan, error) {
+	var all []unitSpan
+	for at := uint64(0); at+12 <= l.sections.InfoSize; {
+		d, n, err := l.open(at)
+		if err != nil {
+			return nil, err
+		}
+		head, err := d.Reader().Next()
+		if err == nil && head != nil {
+			ranges, _ := d.Ranges(head) // one that has none has no code
+			for _, r := range ranges {
+				if r[1] > r[0] {
+					all = append(all, unitSpan{r[0], r[1], at})
+				}
+			}
+		}
+		at += n
+	}
+	return all, nil
+}
+
+// open returns the unit at an offset of .debug_info as if it were the only one,
+// and its length.
+func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
+	var head [4]byte
+	s := &l.sections
+	if at > s.InfoSize || s.InfoSize-at < 12 {
+		return nil, 0, fmt.Errorf(".debug_info: no unit at %#x: give the file whole", at)
+	}
+	if _, err := s.Info.ReadAt(head[:], int64(at)); err != nil {
+		return nil, 0, fmt.Errorf(".debug_info: %w", err)
+	}
+	n = 4 + uint64(binary.LittleEndian.Uint32(head[:]))
+	if n > s.InfoSize-at || n > unitMax || n < 12 {
+		return nil, 0, fmt.Errorf(".debug_info: the unit at %#x has %d bytes: DWARF of 64 bits isn't read, or the file isn't whole", at, n)
+	}
+	info := make([]byte, n)
+	if _, err := s.Info.ReadAt(info, int64(at)); err != nil {
+		return nil, 0, fmt.Errorf(".debug_info: %w", err)
+	}
+	d, err = dwarf.New(s.Abbrev, nil, nil, info, s.Line, nil, s.Ranges, s.Str)
+	if err != nil {
+		return nil, 0, fmt.Errorf(".debug_info: unit at %#x: %w", at, err)
+	}
+	for _, more := range []struct {
+		name string
+		b    []byte
+	}{
+		{".debug_line_str", s.LineStr},
+		{".debug_str_offsets", s.StrOffsets},
+		{".debug_addr", s.Addr},
+		{".debug_rnglists", s.Rnglists},
+	} {
+		if err := d.AddSection(more.name, more.b); err != nil {
+			return nil, 0, fmt.Errorf(".debug_info: unit at %#x: %w", at, err)
+		}
+	}
+	return d, n, nil
+}
+
+// At returns the frames of the instruction at a link address: the innermost
+// inlined function first, the function as compiled last; nil if there are none.
+// Assembly has a frame without a function.
+func (l *Lines) At(addr uint64) []Frame {
+	if l == nil {
+		return nil
+	}
+	i, _ := slices.BinarySearchFunc(l.starts, addr, func(s unitSpan, addr uint64) int {
+		if s.lo <= addr {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 || addr >= l.starts[i-1].hi {
+		return nil
+	}
+	at := l.starts[i-1].unit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u, ok := l.units[at]
+	if !ok {
+		if d, _, err := l.open(at); err == nil {
+			u, _ = readUnit(d) // one that is damaged has no lines
+		}
+		l.units[at] = u
+	}
+	if u == nil {
+		return nil
+	}
+	return u.frames(addr)
+}
+
+// Line returns the frames of the instruction at addr: the innermost inlined
+// function first, the function as compiled last; nil without DWARF for it.
+func (im *Image) Line(addr uint64) []Frame {
+	l, err := im.Lines()
+	if err != nil {
+		return nil
+	}
+	frames := l.At(addr - uint64(im.delta))
+	if len(frames) == 1 && frames[0].Func == "" { // assembly, or what follows the last return
+		s, _ := im.Lookup(addr)
+		frames[0].Func = s.Name
+	}
+	return frames
+}
+
+// Lines returns the lines of a vmlinux with DWARF, at link addresses: before any
+// Move. It is nil without DWARF.
+func (im *Image) Lines() (*Lines, error) { return im.lines() }

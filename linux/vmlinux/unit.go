@@ -1,0 +1,226 @@
+package vmlinux
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A unit is a compilation unit as Lines needs it.
+type unit struct {
+	funcs []*scope
+	rows  []row // by address
+}
+
+// A scope is a function, compiled or inlined; blocks without a name have none.
+type scope struct {
+	name    string
+	ranges  [][2]uint64
+	file    string // of the call, of an inlined one
+	line    int
+	inlined []*scope
+}
+
+// A row of the line table: what lies from lo up to hi.
+type row struct {
+	lo, hi uint64
+	file   string
+	line   int
+}
+
+// deepest bounds how deep entries are nested.
+const deepest = 256
+
+// A unitReader reads a compilation unit.
+type unitReader struct {
+	d     *dwarf.Data
+	dir   string // that it was compiled in
+	files []*dwarf.LineFile
+	names map[dwarf.Offset]string // of functions
+}
+
+func readUnit(d *dwarf.Data) (*unit, error) {
+	entries := d.Reader()
+	head, err := entries.Next()
+	if err != nil || head == nil || head.Tag != dwarf.TagCompileUnit {
+		return nil, fmt.Errorf("no compilation unit: %w", err)
+	}
+	r := &unitReader{d: d, names: map[dwarf.Offset]string{}}
+	r.dir, _ = head.Val(dwarf.AttrCompDir).(string)
+	u := &unit{}
+	lines, err := d.LineReader(head)
+	if err != nil || lines == nil {
+		return nil, fmt.Errorf("no line table: %w", err)
+	}
+	if u.rows, err = r.rows(lines); err != nil {
+		return nil, err
+	}
+	r.files = lines.Files()
+	u.funcs, err = r.scopes(entries)
+	return u, err
+}
+
+// rows reads the line table. Of several rows for one address the last one holds.
+func (r *unitReader) rows(lines *dwarf.LineReader) ([]row, error) {
+	var rows []row
+	var last dwarf.LineEntry
+	open := false
+	for {
+		var e dwarf.LineEntry
+		if err := lines.Next(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if open && e.Address > last.Address && last.File != nil {
+			rows = append(rows, row{last.Address, e.Address, r.path(last.File.Name), last.Line})
+		}
+		last, open = e, !e.EndSequence
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.lo, b.lo) })
+	return rows, nil
+}
+
+// path returns a file's name from the root of the source, where that can be told:
+// the names in a unit begin with the folder that it was compiled in, or with what
+// that has in common with it.
+func (r *unitReader) path(name string) string {
+	name = path.Clean(name)
+	dir := path.Clean(r.dir)
+	if in, ok := strings.CutPrefix(name, dir+"/"); ok {
+		return in
+	}
+	if !path.IsAbs(name) {
+		for strings.HasPrefix(name, "../") {
+			name = name[3:]
+		}
+		return name
+	}
+	for at := 0; ; {
+		next := strings.IndexByte(name[at:], '/') + 1
+		if next == 0 || !strings.HasPrefix(dir+"/", name[:at+next]) {
+			return name[max(at, 0):]
+		}
+		at += next
+	}
+}
+
+// scopes reads the functions with code, and those inlined in them.
+func (r *unitReader) scopes(entries *dwarf.Reader) ([]*scope, error) {
+	root := &scope{}
+	stack := []*scope{root} // a scope for each open entry
+	for {
+		e, err := entries.Next()
+		switch {
+		case err != nil:
+			return nil, err
+		case e == nil:
+			return root.inlined, nil
+		case e.Tag == 0:
+			if len(stack) == 1 {
+				return root.inlined, nil
+			}
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		in := stack[len(stack)-1]
+		switch e.Tag {
+		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
+			ranges, err := r.d.Ranges(e)
+			if err != nil || len(ranges) == 0 { // a declaration, or what was inlined everywhere
+				entries.SkipChildren()
+				continue
+			}
+			s := &scope{ranges: ranges, name: r.name(e, deepest)}
+			s.file, s.line = r.call(e)
+			in.inlined = append(in.inlined, s)
+			in = s
+		case dwarf.TagLexDwarfBlock:
+		default:
+			entries.SkipChildren()
+			continue
+		}
+		if e.Children {
+			if len(stack) == deepest {
+				return nil, fmt.Errorf("entries are nested more than %d deep", deepest)
+			}
+			stack = append(stack, in)
+		}
+	}
+}
+
+// name returns a function's name, which may be that of the entry that it is an
+// instance of.
+func (r *unitReader) name(e *dwarf.Entry, depth int) string {
+	if name, ok := e.Val(dwarf.AttrName).(string); ok || depth == 0 {
+		return name
+	}
+	off, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+	if !ok {
+		if off, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset); !ok {
+			return ""
+		}
+	}
+	name, ok := r.names[off]
+	if !ok {
+		at := r.d.Reader()
+		at.Seek(off)
+		if of, err := at.Next(); err == nil && of != nil {
+			name = r.name(of, depth-1)
+		}
+		r.names[off] = name
+	}
+	return name
+}
+
+// call returns where an inlined function is called.
+func (r *unitReader) call(e *dwarf.Entry) (file string, line int) {
+	n, _ := e.Val(dwarf.AttrCallLine).(int64)
+	i, _ := e.Val(dwarf.AttrCallFile).(int64)
+	if i >= 0 && i < int64(len(r.files)) && r.files[i] != nil {
+		file = r.path(r.files[i].Name)
+	}
+	return file, int(n)
+}
+
+// frames returns the frames of an address, innermost first.
+func (u *unit) frames(addr uint64) []Frame {
+	i, _ := slices.BinarySearchFunc(u.rows, addr, func(r row, addr uint64) int {
+		if r.lo <= addr {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 || addr >= u.rows[i-1].hi {
+		return nil
+	}
+	file, line := u.rows[i-1].file, u.rows[i-1].line
+	var all []Frame
+	for scopes := u.funcs; ; {
+		i := slices.IndexFunc(scopes, func(s *scope) bool { return s.contains(addr) })
+		if i < 0 {
+			break
+		}
+		s := scopes[i]
+		if len(all) > 0 {
+			all[len(all)-1].File, all[len(all)-1].Line = s.file, s.line
+		}
+		all = append(all, Frame{Func: s.name})
+		scopes = s.inlined
+	}
+	if len(all) == 0 { // assembly
+		return []Frame{{File: file, Line: line}}
+	}
+	all[len(all)-1].File, all[len(all)-1].Line = file, line
+	slices.Reverse(all)
+	return all
+}
+
+func (s *scope) contains(addr uint64) bool {
+	return slices.ContainsFunc(s.ranges, func(r [2]uint64) bool { return addr >= r[0] && addr < r[1] })
+}
