@@ -42,7 +42,7 @@ var layers = []layer{
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "linux/vmlinux", free: []string{"*"}}, // reads files, before a run
+	{pkg: "linux/vmlinux", may: []string{"smp/arch", "smp/arch/x86"}, free: []string{"*"}}, // reads files, before a run
 	{pkg: "linux/overlay", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux"}, free: []string{"*"}}, // for tests
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},

@@ -26,6 +26,7 @@
 //	                 what the kernel's tables name
 //	move, reloc      the relocations: a vmlinuz has them after its ELF, a vmlinux
 //	                 in the sections that --emit-relocs keeps
+//	recover          the same for a kernel that has lost them, by decoding it
 //
 // Addresses are the link's until Move is called. Per-CPU data lies at its link
 // address, from 0 before 6.15, and is not moved.

@@ -2,6 +2,13 @@ package vmlinux
 
 import "slices"
 
+// Recovered returns the relocations that are found without those of the file.
+func (im *Image) Recovered() map[string][]uint64 {
+	stripped := *im
+	stripped.relocs = im.recovered()
+	return stripped.Relocs()
+}
+
 // Relocs returns the sorted relocations, per-CPU data at its link address.
 func (im *Image) Relocs() map[string][]uint64 {
 	load, _ := im.Symbol("__per_cpu_load")

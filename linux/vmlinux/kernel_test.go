@@ -81,6 +81,43 @@ func TestMoveKernels(t *testing.T) {
 	}
 }
 
+// Of a kernel without relocations nearly all are found: all in
+// patching code. What is missed elsewhere are physical addresses and packed words.
+func TestRecovered(t *testing.T) {
+	for _, series := range []string{"6.1", "6.12"} {
+		t.Run(series, func(t *testing.T) {
+			im := kerneltest.Open(t, series)
+			real, got := im.Relocs(), im.Recovered()
+			for _, c := range []struct {
+				kind             string
+				missed, invented int // at most
+			}{{"32", 21, 3}, {"-32", 1, 0}, {"64", 31, 0}} {
+				missed, invented := without(im, real[c.kind], got[c.kind]), without(im, got[c.kind], real[c.kind])
+				t.Log(c.kind, len(real[c.kind]), "missed", len(missed), "invented", len(invented))
+				require.LessOrEqual(t, len(missed), c.missed)
+				require.LessOrEqual(t, len(invented), c.invented)
+				for _, name := range append(missed, invented...) {
+					require.NotRegexp(t, "kprobe|text_poke|rethook|objpool|jump_label|static_call|ftrace|insn", name)
+				}
+			}
+		})
+	}
+}
+
+// without returns the names of what is in a and not in b, both sorted, but for
+// words that are zero: table rows of weak functions that were overridden.
+func without(im *vmlinux.Image, a, b []uint64) []string {
+	var all []string
+	for _, at := range a {
+		if _, ok := slices.BinarySearch(b, at); ok || slices.Equal(im.Bytes(at, 8), make([]byte, 8)) {
+			continue
+		}
+		s, _ := im.Lookup(at)
+		all = append(all, s.Name)
+	}
+	return all
+}
+
 func TestTypesOf61(t *testing.T) {
 	types := kerneltest.Open(t, "6.1").Types()
 	for _, c := range []struct {

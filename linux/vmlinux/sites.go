@@ -42,7 +42,8 @@ func (im *Image) Fentries() []uint64 {
 	if ok1 && ok2 && to.Addr > from.Addr {
 		b := im.Bytes(from.Addr, (to.Addr-from.Addr)&^7)
 		for ; len(b) >= 8; b = b[8:] {
-			if at := binary.LittleEndian.Uint64(b); im.sectionAt(at, 5) != nil { // 0: a weak function that was overridden
+			at := binary.LittleEndian.Uint64(b)
+			if in := im.sectionAt(at, 5); in != nil && in.Exec { // else a weak function that was overridden
 				all = append(all, at)
 			}
 		}

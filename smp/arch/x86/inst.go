@@ -156,6 +156,14 @@ func (in *Inst) parse() layout {
 	return parse(&w, in.mode)
 }
 
+// Numbers returns where the displacement and the immediate lie, as positions
+// [from, to) of the bytes. They are empty if there is none. The immediate of a
+// branch is what it is relative to itself.
+func (in *Inst) Numbers() (disp, imm [2]int) {
+	l := in.parse()
+	return [2]int{int(l.dispPos), int(l.dispPos + l.dispLen)}, [2]int{int(l.immPos), int(l.immPos + l.immLen)}
+}
+
 // Encoding returns how it is written.
 func (in *Inst) Encoding() Encoding {
 	l := in.parse()
