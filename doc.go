@@ -40,7 +40,7 @@
 //	linux               the kernel's own compiled engine: an engine.Engine whose code is the kernel's
 //	                    boot boots it once for all machines; linuxev has its events,
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
-//	                    vmlinux/kerneltest finds them for tests,
+//	                    vmlinux/shelf finds them, vmlinux/kerneltest for tests,
 //	                    overlay links edited objects over one
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist

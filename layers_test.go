@@ -44,7 +44,8 @@ var layers = []layer{
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "linux/vmlinux", may: []string{"smp/arch", "smp/arch/x86"}, free: []string{"*"}}, // reads files, before a run
 	{pkg: "linux/overlay", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
-	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux"}, free: []string{"*"}}, // for tests
+	{pkg: "linux/vmlinux/shelf", free: []string{"*"}},                                                             // where files lie, before a run
+	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}}, // for tests
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
@@ -53,7 +54,7 @@ var layers = []layer{
 	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
 	{pkg: "linux", may: []string{"engine", "kprobes/kpev", "linux/linuxev", "linux/vmlinux", "smp/arch", "smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}}, // never smp, never smp/kernel
-	{pkg: "linux/boot", may: []string{"engine", "linux", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
+	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/vmlinux/shelf", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}},
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -29,10 +30,11 @@ func Given(id string) (*Kernel, error) {
 		}
 	}
 	switch {
+	case id == "":
+		return nil, fmt.Errorf("engine linux is a kernel's own; give the kernel's file with --kernel FILE")
 	case len(given) > 0:
 		return nil, fmt.Errorf("it runs the kernel %s, and --kernel gives %s; give the file that it was", id, given[len(given)-1].ID())
-	case id != "":
-		return nil, fmt.Errorf("it runs the kernel %s, of which no byte is kept here; give its file with --kernel FILE", id)
 	}
-	return nil, fmt.Errorf("engine linux is a kernel's own; give the kernel's file with --kernel FILE")
+	release, _, _ := strings.Cut(id, " ")
+	return nil, fmt.Errorf("it runs the kernel %s, whose file isn't at hand; give it with --kernel FILE, or fetch it: scripts/fetch-kernel linux-image-%s", id, release)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 type Explore struct {
-	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in."`
+	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in; with --kernel those that it can run."`
 	Runs      *uint64  `range:"1..1000000000000" placeholder:"N" help:"How many runs of each scenario. Default: by how long its runs are, two seconds or so on two cores; if no scenario is named, by how hard its race is to find, about a minute for all."`
 	Seed      uint64   `range:"0..18446744073709551615" default:"1" help:"What the schedules are drawn from."`
 	Strategy  string   `default:"portfolio" placeholder:"NAME" help:"Who decides the schedules: ${strategies}."`
@@ -84,10 +84,18 @@ func (c *Explore) begin(p *cli.Program, scenarios []string) ([]*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	kernel, err := c.Kernel.Open()
+	if err != nil {
+		return nil, err
+	}
 	var jobs []*job
 	for _, in := range inputs {
 		j := &job{Input: in}
 		if err := c.prepare(p, j); err != nil {
+			if kernel != nil && len(scenarios) == 0 {
+				fmt.Fprintf(p.Err, "kpsim: left out: %v\n", err)
+				continue
+			}
 			return nil, err
 		}
 		jobs = append(jobs, j)
@@ -125,7 +133,10 @@ func (c *Explore) check() (err error) {
 	if err := c.GoOn.Check(); err != nil {
 		return err
 	}
-	return c.Broken.Check()
+	if err := c.Broken.Check(); err != nil {
+		return err
+	}
+	return c.Kernel.Alone(c.Edition, c.Mutant)
 }
 
 // parseShard reads "2/4".
@@ -154,6 +165,9 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	}
 	if err := c.Kernel.Set(j.Input); err != nil {
 		return err
+	}
+	if c.Kernel.Kernel != "" && len(c.Scenarios) == 0 && len(j.Probes) == 0 {
+		return fmt.Errorf("%s: it has no probe, so nothing of the kernel would run", j.Name)
 	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
@@ -216,7 +230,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--kernel", string(c.Kernel.Kernel), ""}, {"--objects", c.Kernel.List(), ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
+		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
@@ -225,7 +239,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 	if c.Unbiased {
 		words = append(words, "--unbiased")
 	}
-	return cli.Line(append(words, c.GoOn.Words()...)...)
+	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
 }
 
 // overridden says why nothing is expected, "" if something is.

@@ -60,7 +60,7 @@ func (c *Explore) olders(j *job, written []string) (list []older) {
 
 // older says how a trace that is there came about, as far as that is known.
 func (c *Explore) older(j *job, path string, file *traces.File) older {
-	o := older{Trace: path, next: "to look at it:  " + cli.Line(cli.Typed(), "replay", path)}
+	o := older{Trace: path, next: "to look at it:  " + c.Kernel.Line("replay", path)}
 	switch source := file.Remark(inputs.OriginSource); {
 	case source == "":
 		o.Says = "isn't one of these runs, but of an earlier exploration: it breaks " + file.Property

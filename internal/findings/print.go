@@ -79,7 +79,7 @@ func (r *printer) print(w *row) error {
 		if w.Unsaved != "" {
 			r.p.ToType(cli.Number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
 		} else {
-			r.p.ToType(cli.Number(*w.Deviations, "deviation")+"; to replay:", cli.Line(cli.Typed(), "replay", *w.Trace))
+			r.p.ToType(cli.Number(*w.Deviations, "deviation")+"; to replay:", r.c.Kernel.Line("replay", *w.Trace))
 		}
 	} else if w.advice != "" {
 		r.p.ToType("next:", w.advice)

@@ -26,6 +26,7 @@ type Verify struct {
 	Workers    int      `range:"0..64" placeholder:"N" help:"With --by classes and without --full: how many schedules are run at once. Default: one a processor. Changes no result."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
+	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
 	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -80,7 +81,7 @@ func (c *Verify) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
+	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
 	err := c.base.check()
 	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
 	return err
@@ -210,7 +211,7 @@ func (c *Verify) line(j *job, bound *int, more ...string) string {
 	if c.Mutant != "" {
 		words = append(words, "--mutant", c.Mutant)
 	}
-	return cli.Line(append(words, c.GoOn.Words()...)...)
+	return cli.Line(append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)...)
 }
 
 // advice is the line to type next where nothing was found and that isn't all
@@ -367,7 +368,7 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 		if r.paths[i] == "" {
 			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))
 		} else {
-			p.ToType(what+"; to replay:", cli.Line(cli.Typed(), "replay", r.paths[i]))
+			p.ToType(what+"; to replay:", c.Kernel.Line("replay", r.paths[i]))
 		}
 	}
 	if c.Races {

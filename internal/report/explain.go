@@ -16,11 +16,12 @@ type Explain struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"What the continuations are drawn from."`
 	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
-	JSON  bool   `name:"json" help:"Print one JSON object."`
+	inputs.TracesKernel
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 func (c *Explain) Run(p *cli.Program) (int, error) {
-	file, r, err := play(p, c.Trace)
+	file, r, err := play(p, &c.TracesKernel, c.Trace)
 	if err != nil {
 		return 0, err
 	}
@@ -108,11 +109,11 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	fmt.Fprintln(p.Out)
 	switch {
 	case r.Breaks && (!r.Same || r.Miss != nil):
-		p.Next("", "to bring the trace up to date:", cli.Line(cli.Typed(), "rerecord", c.Trace))
+		p.Next("", "to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case r.Breaks:
-		p.Next("", "every event:    ", cli.Line(cli.Typed(), "replay", "--all", c.Trace))
+		p.Next("", "every event:    ", c.Line("replay", "--all", c.Trace))
 	default:
-		p.Next("", "to find it anew:", anew(e.file, r.Rig.Scenario.Name))
+		p.Next("", "to find it anew:", anew(e.file, r.Rig.Scenario))
 	}
 	inputs.TellEdited(p, c.Trace, e.file)
 	return nil

@@ -16,9 +16,10 @@ import (
 )
 
 type Export struct {
-	Trace string       `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string       `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
-	Out   cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
+	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	To    string `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
+	inputs.TracesKernel
+	Out cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
 // Exports are the formats. Perfetto reads Chrome's: it is the same one.
@@ -33,7 +34,7 @@ func (c *Export) Run(p *cli.Program) (int, error) {
 			return 0, fmt.Errorf("-o: %w", err)
 		}
 	}
-	file, r, err := play(p, c.Trace)
+	file, r, err := play(p, &c.TracesKernel, c.Trace)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/replay"
 	"kpsim/sched"
@@ -16,7 +17,8 @@ import (
 type Replay struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	All   bool   `help:"Print a row for each event, and leave nothing out."`
-	JSON  bool   `name:"json" help:"Print one JSON object."`
+	inputs.TracesKernel
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 // A played is a replay as --json prints it.
@@ -57,7 +59,7 @@ type divergence struct {
 }
 
 func (c *Replay) Run(p *cli.Program) (int, error) {
-	file, r, err := play(p, c.Trace)
+	file, r, err := play(p, &c.TracesKernel, c.Trace)
 	if err != nil {
 		return 0, err
 	}
@@ -78,8 +80,8 @@ func (c *Replay) Run(p *cli.Program) (int, error) {
 }
 
 // play reads a trace and runs it, for commands that only look at it.
-func play(p *cli.Program, path string) (*traces.File, *replay.Replay, error) {
-	file, err := inputs.ReadTrace(path)
+func play(p *cli.Program, k *inputs.TracesKernel, path string) (*traces.File, *replay.Replay, error) {
+	file, err := k.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,12 +124,12 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	}
 	switch {
 	case r.Breaks && (!r.Same || r.Miss != nil):
-		p.Next("", "it is the same violation; to bring the trace up to date:", cli.Line(cli.Typed(), "rerecord", c.Trace))
+		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case !r.Same:
-		p.Next("", "to find it anew:", anew(file, r.Rig.Scenario.Name))
+		p.Next("", "to find it anew:", anew(file, r.Rig.Scenario))
 	}
 	if r.Property != nil {
-		p.Next("", "to understand it:", cli.Line(cli.Typed(), "explain", c.Trace))
+		p.Next("", "to understand it:", c.Line("explain", c.Trace))
 	}
 	fmt.Fprintf(p.Out, "digest %016x\n", r.Digest)
 	return nil
@@ -143,7 +145,8 @@ func beginning(trace string, file *traces.File, r *replay.Replay) string {
 }
 
 // anew is the line that looks for such a run again.
-func anew(file *traces.File, name string) string {
+func anew(file *traces.File, s *scenario.Scenario) string {
+	name := s.Name
 	if f := file.Remark(inputs.OriginFile); f != "" {
 		name = cli.AsScenario(f)
 	} else if !slices.Contains(library.Names(), name) {
@@ -156,7 +159,7 @@ func anew(file *traces.File, name string) string {
 	if s := file.Remark(traces.OriginIgnored); s != "" {
 		words = append(words, "--all-properties")
 	}
-	return cli.Line(words...)
+	return cli.Line(append(words, inputs.Anew(&s.Machine)...)...)
 }
 
 // drifts says how deviations were not taken at their word. One may have been looked for

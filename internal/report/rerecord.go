@@ -13,7 +13,8 @@ import (
 type Rerecord struct {
 	Traces   []string `arg:"" name:"trace" help:"Traces to bring up to date, in place."`
 	AnyPlace bool     `help:"Take a run that breaks the same property at another place, too."`
-	JSON     bool     `name:"json" help:"Print one JSON object a line."`
+	inputs.TracesKernel
+	JSON bool `name:"json" help:"Print one JSON object a line."`
 }
 
 // A rerecorded is a line of --json.
@@ -33,7 +34,7 @@ type rerecorded struct {
 func (c *Rerecord) Run(p *cli.Program) (int, error) {
 	files := make([]*traces.File, len(c.Traces)) // all are looked at before the first is written
 	for i, path := range c.Traces {
-		f, err := inputs.ReadTrace(path)
+		f, err := c.TracesKernel.Read(path)
 		if err != nil {
 			return 0, err
 		}

@@ -43,6 +43,9 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return nil, nil, err
 	}
+	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
+		return nil, nil, err
+	}
 	if c.Strategy != "" && c.Seed == nil {
 		return nil, nil, fmt.Errorf("--strategy: it draws from a seed; give one, as --strategy %s --seed 1", c.Strategy)
 	}
@@ -154,7 +157,7 @@ func (c *OneRun) other() string {
 	if c.Seed != nil {
 		seed = *c.Seed + 1
 	}
-	return cli.Line(cli.Typed(), "run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " + cli.Line(cli.Typed(), "explore", c.Scenario) + " tries"
+	return c.Kernel.Line("run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " + c.Kernel.Line("explore", c.Scenario) + " tries"
 }
 
 // search is the command that looks for what one run has found. It makes this run, too.
@@ -171,7 +174,7 @@ func (c *OneRun) search() string {
 		flag("--strategy", c.Strategy)
 		flag("--seed", fmt.Sprint(*c.Seed))
 	}
-	return cli.Line(words...)
+	return cli.Line(append(words, c.Kernel.Words()...)...)
 }
 
 // lines splits a file, never nil.

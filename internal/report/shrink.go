@@ -18,7 +18,8 @@ type Shrink struct {
 	Trace string       `arg:"" help:"A trace that breaks a property: one of explore's, also edited by hand."`
 	Out   cli.FileName `placeholder:"FILE" help:"Where to write the smaller one. Default: NAME-small.kps, beside the trace."`
 	Force bool         `help:"Write over a file that is there."`
-	JSON  bool         `name:"json" help:"Print one JSON object."`
+	inputs.TracesKernel
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 // A shrunk is what --json prints.
@@ -48,7 +49,7 @@ type shrunkNeed struct {
 }
 
 func (c *Shrink) Run(p *cli.Program) (int, error) {
-	file, err := inputs.ReadTrace(c.Trace)
+	file, err := c.TracesKernel.Read(c.Trace)
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +102,7 @@ func noLonger(p *cli.Program, path string, file *traces.File, r *replay.Replay) 
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r.Miss)
 	}
-	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario.Name))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario))
 }
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {
@@ -133,15 +134,15 @@ func (c *Shrink) print(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, un
 		p.Indented("", "It takes a CPU that stands still between two instructions, with no interrupt.")
 	}
 	if unsaved != "" {
-		fmt.Fprintf(p.Out, "not saved; to shrink it again:  %s\n", cli.Line(cli.Typed(), "shrink", c.Trace, "--out", "FILE"))
+		fmt.Fprintf(p.Out, "not saved; to shrink it again:  %s\n", c.Line("shrink", c.Trace, "--out", "FILE"))
 		return
 	}
 	if s.Exhausted {
-		fmt.Fprintf(p.Out, "%s were not enough to try all; to go on:  %s\n", cli.Number(s.Runs, "run"), cli.Line(cli.Typed(), "shrink", string(c.Out)))
+		fmt.Fprintf(p.Out, "%s were not enough to try all; to go on:  %s\n", cli.Number(s.Runs, "run"), c.Line("shrink", string(c.Out)))
 	} else {
 		fmt.Fprintf(p.Out, "%s; nothing more can be taken away\n", cli.Number(s.Runs, "run"))
 	}
-	fmt.Fprintf(p.Out, "to replay:  %s\n", cli.Line(cli.Typed(), "replay", string(c.Out)))
+	fmt.Fprintf(p.Out, "to replay:  %s\n", c.Line("replay", string(c.Out)))
 }
 
 // printNeeds prints deviations, and under each what it is for.

@@ -21,11 +21,12 @@ import (
 )
 
 type View struct {
-	Trace   string       `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	Beside  string       `arg:"" optional:"" help:"Another trace, to be shown beside it."`
-	Passing bool         `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
-	HTML    cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
-	Port    uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
+	Trace   string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	Beside  string `arg:"" optional:"" help:"Another trace, to be shown beside it."`
+	Passing bool   `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
+	inputs.TracesKernel
+	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
+	Port uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
 }
 
 func (c *View) Run(p *cli.Program) (int, error) {
@@ -76,7 +77,7 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 		words = append(words, "--passing")
 	}
 	page := &viewer.Page{Title: c.Trace, Command: cli.Line(append(words, c.Trace)...)}
-	file, run, err := filmed(p, c.Trace)
+	file, run, err := c.filmed(p, c.Trace)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -96,7 +97,7 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	case c.Beside != "":
 		page.Title += " and " + c.Beside
 		page.Command = cli.Line(append(words, c.Trace, c.Beside)...)
-		_, other, err := filmed(p, c.Beside)
+		_, other, err := c.filmed(p, c.Beside)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -112,8 +113,8 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 }
 
 // filmed plays a trace, and lays it out.
-func filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
-	file, err := inputs.ReadTrace(name)
+func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, error) {
+	file, err := c.TracesKernel.Read(name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -72,7 +72,8 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 		if c.Once.Given() {
 			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
-		file, err := inputs.ReadTrace(c.What)
+		k := inputs.TracesKernel{Kernel: c.Kernel.Kernel, Objects: c.Objects}
+		file, err := k.Read(c.What)
 		if err != nil {
 			return nil, err
 		}

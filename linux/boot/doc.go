@@ -2,6 +2,7 @@
 //
 // What it is: Kernel, which runs the kernel's own initialisation on a machine of its
 // own, and returns the pages that it has changed. Machines of as many CPUs begin there.
+// Given finds the kernel that a scenario names.
 //
 // What it is not: it knows nothing of scenarios.
 //

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"kpsim/internal/proctest"
+	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // Exit statuses of kpsim.
@@ -52,6 +53,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernel := ""
+	if all := kerneltest.Files("6.1"); len(all) > 0 {
+		kernel = all[len(all)-1]
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *updateScripts,
 		Setup: func(e *testscript.Env) error {
@@ -61,12 +66,16 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DOCUMENT", document)
 			e.Setenv("MODULES", modules)
 			e.Setenv("FIGURES", figures)
+			e.Setenv("KERNEL", kernel)
+			e.Setenv("KERNELS", filepath.Dir(filepath.Dir(kernel)))
 			return os.WriteFile(filepath.Join(e.WorkDir, "arm.o"), armObject(), 0o644)
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "race":
 				return proctest.Race, nil
+			case "kernel":
+				return kernel != "", nil
 			case "root": // may write everywhere
 				return os.Geteuid() == 0, nil
 			}

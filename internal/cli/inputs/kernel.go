@@ -3,6 +3,7 @@ package inputs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"kpsim/internal/cli"
@@ -34,6 +35,35 @@ func (f *Kernel) List() string {
 	return strings.Join(words, ",")
 }
 
+// Words are the flags as they are typed.
+func (f *Kernel) Words() (words []string) {
+	if f.Kernel != "" {
+		words = append(words, "--kernel", string(f.Kernel))
+	}
+	if len(f.Objects) > 0 {
+		words = append(words, "--objects", f.List())
+	}
+	return words
+}
+
+// Line is the line of another command, with the flags as they were typed.
+func (f *Kernel) Line(words ...string) string {
+	return cli.Line(append(append([]string{cli.Typed()}, words...), f.Words()...)...)
+}
+
+// Alone refuses what is of kpsim's own engine beside a kernel's.
+func (f *Kernel) Alone(edition, mutant string) error {
+	switch {
+	case f.Kernel == "":
+		return nil
+	case edition != "":
+		return errors.New("--edition: it is of kpsim's own engine, and a kernel's is what it is; leave it or --kernel out")
+	case mutant != "":
+		return errors.New("--mutant: it breaks kpsim's own engine, not a kernel's; leave it or --kernel out")
+	}
+	return nil
+}
+
 // Set makes a scenario run the kernel's engine, if one was given.
 func (f *Kernel) Set(j *Input) error {
 	k, err := f.Open()
@@ -41,7 +71,7 @@ func (f *Kernel) Set(j *Input) error {
 		return err
 	}
 	if err := j.SetLinux(k); err != nil {
-		return fmt.Errorf("--kernel: %s: %w", j.Arg, err)
+		return fmt.Errorf("%s: %w", j.Arg, err)
 	}
 	return nil
 }
@@ -59,6 +89,9 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 		return f.opened, nil
 	}
 	k, err := linux.Open(string(f.Kernel))
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return nil, fmt.Errorf("--kernel: %s", cli.Cause(err, string(f.Kernel)))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,8 @@ func Edited(path string, file *traces.File) string {
 // changed since.
 func TellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := Edited(path, file); name != "" {
-		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(cli.Typed(), "explore", name))
+		s, _ := lang.Parse(path, []byte(file.Scenario)) // as Edited did
+		again := append([]string{cli.Typed(), "explore", name}, Anew(&s.Machine)...)
+		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(again...))
 	}
 }

@@ -41,7 +41,7 @@ func settingsOf(sc *scenario.Scenario) (any, error) {
 	case &plug.Row:
 		return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()}, Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}, nil
 	case &linux.Row:
-		k, err := linux.Given(m.Image)
+		k, err := boot.Given(m.Image)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.Name, err)
 		}

@@ -2,7 +2,6 @@ package kerneltest
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"kpsim/linux/vmlinux"
+	"kpsim/linux/vmlinux/shelf"
 )
 
 // Open returns the newest kernel of a series: "6.1", or of a flavour of it,
@@ -51,19 +51,26 @@ func Debug(t testing.TB, series string) string {
 
 func newest(t testing.TB, series, file, run string) string {
 	t.Helper()
+	found := all(series, file)
+	if len(found) == 0 {
+		t.Skipf("no %s of %s at hand: run %s; KPSIM_KERNELS names another folder than %s", file, series, run, shelf.Folder())
+	}
+	return found[len(found)-1]
+}
+
+// Files returns every vmlinuz of a series, the newest last; nil: none is at hand.
+func Files(series string) []string { return all(series, "vmlinuz") }
+
+func all(series, file string) (found []string) {
 	version, flavour, _ := strings.Cut(series, "-")
-	var found []string
-	for _, path := range paths(file) {
+	for _, path := range shelf.Files(file) {
 		release := filepath.Base(filepath.Dir(path))
 		if m := release61.FindStringSubmatch(release); m != nil && m[1] == version && m[3] == flavour {
 			found = append(found, path)
 		}
 	}
-	if len(found) == 0 {
-		t.Skipf("no %s of %s at hand: run %s; KPSIM_KERNELS names another folder than %s", file, series, run, folder())
-	}
 	slices.SortFunc(found, func(a, b string) int { return compareNumbers(filepath.Dir(a), filepath.Dir(b)) })
-	return found[len(found)-1]
+	return found
 }
 
 // "6.1.0-56-rt-amd64", "6.12.111+deb12-amd64": the series, the rest, the flavour.
@@ -72,28 +79,11 @@ var release61 = regexp.MustCompile(`^(\d+\.\d+)([.+~\w]*(?:-\d+)?)(?:-([a-z]+))?
 // All returns the files of every vmlinuz that is at hand, sorted by name.
 func All(t testing.TB) []string {
 	t.Helper()
-	all := paths("vmlinuz")
-	if len(all) == 0 {
-		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s", folder())
+	list := shelf.Files("vmlinuz")
+	if len(list) == 0 {
+		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s", shelf.Folder())
 	}
-	return all
-}
-
-func paths(file string) []string {
-	all, _ := filepath.Glob(filepath.Join(folder(), "*", file)) // the pattern is well-formed
-	return all
-}
-
-// folder is where scripts/fetch-kernel puts kernels unless it is told otherwise.
-func folder() string {
-	if dir := os.Getenv("KPSIM_KERNELS"); dir != "" {
-		return dir
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "kernels"
-	}
-	return filepath.Join(cache, "kpsim", "kernels")
+	return list
 }
 
 var number = regexp.MustCompile(`\d+`)

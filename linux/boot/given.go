@@ -1,0 +1,52 @@
+package boot
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/shelf"
+)
+
+// opening is held while a kernel is looked for.
+var opening sync.Mutex
+
+// Given returns the kernel of an ID (linux.Kernel.ID): one that was given, or else the
+// file that lies where scripts/fetch-kernel puts it; for "" the one that was given last.
+// It may be called by any goroutine.
+func Given(id string) (*linux.Kernel, error) {
+	opening.Lock()
+	defer opening.Unlock()
+	k, err := linux.Given(id)
+	if err == nil || id == "" {
+		return k, err
+	}
+	path := lies(id)
+	if path == "" {
+		return nil, err
+	}
+	if k, err = linux.Open(path); err != nil {
+		return nil, err
+	}
+	if k.ID() != id {
+		return nil, fmt.Errorf("it runs the kernel %s, and %s is %s by itself; give what else it was with --kernel FILE --objects FILE,…", id, path, k.ID())
+	}
+	linux.Give(k)
+	return k, nil
+}
+
+// lies returns the file of an ID, "" if none lies there: its first word is the release,
+// its third one what the digest begins with.
+func lies(id string) string {
+	words := strings.Split(id, " ")
+	if len(words) < 3 {
+		return ""
+	}
+	begins, err := hex.DecodeString(words[2])
+	if err != nil {
+		return ""
+	}
+	return shelf.Find(words[0], begins)
+}
