@@ -44,6 +44,9 @@ type Engine interface {
 	Switched(s Switch) bool
 	// Status returns what has become of a probe.
 	Status(probe int) Status
+	// Trampoline returns where a call returns to that a return probe follows; 0: there
+	// is none.
+	Trampoline() arch.Addr
 	// Own returns text of the kernel's own that the engine has a probe of its own on,
 	// and its symbol; nil code: none.
 	Own() (name string, at arch.Addr, code []byte)

@@ -35,6 +35,9 @@ func (Plain) Switched(Switch) bool { return true }
 // Own implements Engine.
 func (Plain) Own() (name string, at arch.Addr, code []byte) { return "", 0, nil }
 
+// Trampoline implements Engine.
+func (Plain) Trampoline() arch.Addr { return 0 }
+
 // Files implements Engine.
 func (Plain) Files() []File { return nil }
 

@@ -22,19 +22,15 @@ type args [6]uint64
 type service struct {
 	name string
 	*served
+	watch *watch // it notes calls of a function that isn't served
+	ends  bool   // their ends
 }
 
 // A watch is a function that runs as it is; before and after each call of it something
 // is noted.
 type watch struct {
 	name          string
-	before, after func(e *Linux, x kapi.Context, a *args) uint64
-}
-
-// A wrap is a watch in a kernel: its calls go to thunk.
-type wrap struct {
-	*watch
-	thunk any
+	before, after func(e *Linux, x kapi.Context, a *args) // nil: nothing; after gets before's arguments
 }
 
 // boundary is the table of all services. What the engine calls besides, and isn't in
@@ -125,6 +121,8 @@ func rows() []served {
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
 		{names: []string{"panic"}, contract: "the kernel dies", do: panicked},
 		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten", do: stackSmashed},
+		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)", do: writtenBool},
+		{names: []string{"proc_dointvec_minmax"}, contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
 		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},
 	}
 }

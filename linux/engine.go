@@ -9,7 +9,6 @@ import (
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
-	"kpsim/traces"
 )
 
 // Row is a kernel's own engine in the list of engines.
@@ -41,18 +40,19 @@ type Linux struct {
 
 	probes []*probe
 
-	locks    []lock
-	works    []work
-	due      []callback // those whose grace period has ended
-	wake     func()
-	code     []span    // handed out by module_alloc
-	retired  []retired // slots that wait to be collected
-	asked    [256]uint64
-	collects [256]uint64
-	owner    [64]uint64
-	syncs    int
-	heap     heap
-	scratch  [page]byte
+	locks   []lock
+	works   []work
+	due     []callback // those whose grace period has ended
+	wake    func()
+	code    []span      // handed out by module_alloc
+	retired []retired   // slots that wait to be collected
+	calls   [256][]args // of functions that are watched, by task: those that haven't returned
+	wanted  [256]bool   // what a task writes to an interface file
+	audit   bool
+	owner   [64]uint64
+	syncs   int
+	heap    heap
+	scratch [page]byte
 }
 
 // hooks are the addresses of the routines that the kernel calls back.
@@ -112,7 +112,7 @@ func renewed(c *engine.Config) *Linux {
 
 // Renew implements engine.Engine.
 func (e *Linux) Renew(c *engine.Config) {
-	e.d, e.handle = c.Deps, c.Handle
+	e.d, e.handle, e.audit = c.Deps, c.Handle, c.Audit
 	e.probes = e.probes[:len(c.Probes)]
 	for _, p := range e.probes {
 		p.registered = false
@@ -121,6 +121,9 @@ func (e *Linux) Renew(c *engine.Config) {
 		return
 	}
 	e.locks, e.works, e.due, e.code, e.retired, e.syncs = e.locks[:0], e.works[:0], e.due[:0], e.code[:0], e.retired[:0], 0
+	for i := range e.calls {
+		e.calls[i] = e.calls[i][:0]
+	}
 	e.heap.next, e.heap.live = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...)
 	for _, name := range mutexes {
 		if at := e.k.at(name); at != 0 {
@@ -145,6 +148,10 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	for i, r := range target.Arch.Args[:len(a)] {
 		a[i] = regs.R[r]
 	}
+	if s.watch != nil {
+		e.noted(x, s, &a)
+		return
+	}
 	if s.keeps {
 		s.do(e, x, &a)
 		return
@@ -156,6 +163,28 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 		r.R[c] = poison
 	}
 	r.R[target.Arch.Result] = v
+}
+
+// noted notes the begin, or the end, of a call of a function that is watched. The end
+// gets the arguments that the call began with.
+func (e *Linux) noted(x kapi.Context, s *service, a *args) {
+	open := &e.calls[x.Task()]
+	if !s.ends {
+		*open = append(*open, *a)
+		if s.watch.before != nil {
+			s.watch.before(e, x, a)
+		}
+		return
+	}
+	n := len(*open) - 1
+	if n < 0 {
+		return
+	}
+	*a = (*open)[n]
+	*open = (*open)[:n]
+	if s.watch.after != nil {
+		s.watch.after(e, x, a)
+	}
 }
 
 // poison is what is left where a callee may leave anything: no address.
@@ -284,20 +313,13 @@ func (e *Linux) Settled() bool {
 	if e.k == nil {
 		return true
 	}
-	for _, l := range e.k.lists {
-		v, _ := e.d.Guest.Get(l, 8)
-		if arch.Addr(v) != l {
+	for _, head := range e.k.optimizer {
+		if head != 0 && e.next(head) != head {
 			return false
 		}
 	}
 	return len(e.due) == 0
 }
-
-// Set implements engine.Engine.
-func (e *Linux) Set(x kapi.Context, s engine.Switch, on bool) {}
-
-// Switched implements engine.Engine.
-func (e *Linux) Switched(engine.Switch) bool { return true }
 
 // Wait implements engine.Engine.
 func (e *Linux) Wait(x kapi.Context) {
@@ -310,12 +332,6 @@ func (e *Linux) Wait(x kapi.Context) {
 
 // Own implements engine.Engine.
 func (e *Linux) Own() (name string, at arch.Addr, code []byte) { return "", 0, nil }
-
-// Files implements engine.Engine.
-func (e *Linux) Files() []engine.File { return nil }
-
-// Claim implements engine.Engine.
-func (e *Linux) Claim(func(k traces.Kind, a, b, c uint64)) {}
 
 // CellName implements engine.Engine.
 func (e *Linux) CellName(kapi.CellID) string { return "" }

@@ -23,7 +23,6 @@ type Kernel struct {
 	perSpan  int           // bytes of it, in whole pages
 	fields   fields
 	services []*service // bound in this order
-	wraps    []wrap
 
 	text         span      // .text
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base
@@ -35,10 +34,15 @@ type Kernel struct {
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
 	insnSlots    arch.Addr    // struct kprobe_insn_cache of slots
 	optSlots     arch.Addr    // and of detours
-	lists        []arch.Addr  // of the optimizer: it has nothing to do when all are empty
 	api          [8]arch.Addr // by verb
 	retAPI       [8]arch.Addr // of return probes
 	arrays       [8]arch.Addr
+	kprobeMutex  arch.Addr
+	table        arch.Addr    // kprobe_table
+	optimizer    [3]arch.Addr // optimizing_list, unoptimizing_list, freeing_list; 0: there is none
+	aggrPre      arch.Addr    // aggr_pre_handler
+	retPre       arch.Addr    // pre_handler_kretprobe
+	trampoline   arch.Addr    // where calls return to that a return probe follows
 	retArrays    [8]arch.Addr
 }
 
@@ -101,6 +105,7 @@ type fields struct {
 	workFunc, workPending                                                                          field
 	pokeAddr, pokeLen, pokeText                                                                    field
 	poke                                                                                           int
+	opList, opDetour                                                                               field
 	cacheMutex, cacheSize                                                                          field
 }
 
@@ -134,6 +139,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.workFunc, f.workPending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
 	f.poke = size("text_poke_loc")
 	f.pokeAddr, f.pokeLen, f.pokeText = get("text_poke_loc", "rel_addr"), get("text_poke_loc", "len"), get("text_poke_loc", "text")
+	f.opList, f.opDetour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
 	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	if missing != "" {
 		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 6.1 and 6.12", missing)
@@ -169,11 +175,11 @@ func (k *Kernel) find() error {
 	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
 	k.execmem = k.at("execmem_alloc") != 0
 	k.insnSlots, k.optSlots = need("kprobe_insn_slots"), k.at("kprobe_optinsn_slots")
-	for _, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
-		if at := k.at(name); at != 0 {
-			k.lists = append(k.lists, at)
-		}
+	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
+		k.optimizer[i] = k.at(name)
 	}
+	k.kprobeMutex, k.table, k.trampoline = need("kprobe_mutex"), need("kprobe_table"), need("arch_rethook_trampoline")
+	k.aggrPre, k.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
 	k.api = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"), kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
 	k.retAPI = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"), kpev.Enable: k.api[kpev.Enable], kpev.Disable: k.api[kpev.Disable]}
 	k.arrays = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}

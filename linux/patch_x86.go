@@ -46,7 +46,7 @@ func (k *Kernel) wrapAll() error {
 		if at == 0 {
 			continue
 		}
-		off := len(k.wraps) * 32
+		off := len(to) * 32
 		thunk := thunks.At + arch.Addr(off)
 		before, after := gateAt(len(k.services)), gateAt(len(k.services)+1)
 		code := thunks.Bytes[off:]
@@ -59,8 +59,7 @@ func (k *Kernel) wrapAll() error {
 			n += copy(code[n:], c.Bytes())
 		}
 		code[n] = 0xc3
-		k.services = append(k.services, &service{"before " + w.name, &served{do: w.before, keeps: true}}, &service{"after " + w.name, &served{do: w.after, keeps: true}})
-		k.wraps = append(k.wraps, wrap{w, thunk})
+		k.services = append(k.services, &service{name: w.name + " begins", served: new(served), watch: w}, &service{name: w.name + " ends", served: new(served), watch: w, ends: true})
 		to[at] = thunk
 	}
 	k.images = append(k.images, thunks)

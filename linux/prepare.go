@@ -93,7 +93,7 @@ func (k *Kernel) serve() error {
 			if !ok {
 				continue
 			}
-			k.services = append(k.services, &service{name, s})
+			k.services = append(k.services, &service{name: name, served: s})
 			if err := k.jump(arch.Addr(sym.Addr), gateAt(len(k.services)-1)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}

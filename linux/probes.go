@@ -30,9 +30,6 @@ func (e *Linux) Add(p engine.Probe) {
 	e.probes = append(e.probes, &probe{Probe: p, at: userBase + arch.Addr(len(e.probes))*userStep})
 }
 
-// flagDisabled is KPROBE_FLAG_DISABLED.
-const flagDisabled = 2
-
 // fill writes the struct as its user does before it registers it for the first time.
 func (e *Linux) fill(x kapi.Context, p *probe) {
 	f := &e.k.fields
@@ -192,6 +189,9 @@ func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 	left := e.handle(x, engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr)), Regs: &regs})
 	if regs != was {
 		target.Arch.Frame.Store(x.Memory(), arch.Addr(frame), &regs)
+	}
+	if left != 0 && which == kpev.Pre {
+		e.skipped(x, i)
 	}
 	return uint64(left)
 }

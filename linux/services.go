@@ -35,7 +35,13 @@ func (e *Linux) mutex(at uint64) kapi.Mutex {
 
 func mutexLock(e *Linux, x kapi.Context, a *args) uint64 { e.mutex(a[0]).Lock(x); return 0 }
 
-func mutexUnlock(e *Linux, x kapi.Context, a *args) uint64 { e.mutex(a[0]).Unlock(x); return 0 }
+func mutexUnlock(e *Linux, x kapi.Context, a *args) uint64 {
+	if e.audit && arch.Addr(a[0]) == e.k.kprobeMutex {
+		e.tellStates(x)
+	}
+	e.mutex(a[0]).Unlock(x)
+	return 0
+}
 
 func synchronizeRCU(e *Linux, x kapi.Context, _ *args) uint64 {
 	e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
@@ -368,112 +374,16 @@ func b2u(b bool) uint64 {
 	return 0
 }
 
-// watched are functions whose calls monitors are told of. They run all the same.
-var watched = []watch{
-	{"text_poke_bp_batch", pokeBegins, pokeEnds},
-	{"__get_insn_slot", slotAsked, slotGot},
-	{"__free_insn_slot", slotGiven, same},
-	{"collect_garbage_slots", collectBegins, collected},
-	{"poke_int3_handler", same, claimedPoke},
-	{"kprobe_int3_handler", same, claimedKprobe},
-}
-
-// same notes nothing.
-func same(*Linux, kapi.Context, *args) uint64 { return 0 }
-
-// pokeBegins is text_poke_bp_batch(tp, nr_entries): it tells what is about to stand there.
-func pokeBegins(e *Linux, x kapi.Context, a *args) uint64 {
-	f := &e.k.fields
-	n := a[1] & 0xffffffff
-	e.syncs = smpev.SyncPoke1
-	for i := range min(n, 4096) {
-		tp := arch.Addr(a[0]) + arch.Addr(i)*arch.Addr(f.poke)
-		rel, _ := x.Memory().Load(tp+arch.Addr(f.pokeAddr.off), 4)
-		size, _ := x.Memory().Load(tp+arch.Addr(f.pokeLen.off), 1)
-		b := e.scratch[:min(size, 8)]
-		e.read(x, tp+arch.Addr(f.pokeText.off), b)
-		lo, hi := traces.PackBytes(b)
-		x.Emit(smpev.Image, uint64(e.k.text.at)+uint64(int64(int32(rel))), lo, hi)
-	}
+// writtenBool is kstrtobool_from_user(text, size, to).
+func writtenBool(e *Linux, x kapi.Context, a *args) uint64 {
+	x.Memory().Store(arch.Addr(a[2]), 1, b2u(e.wanted[x.Task()]))
 	return 0
 }
 
-func pokeEnds(e *Linux, _ kapi.Context, _ *args) uint64 {
-	e.syncs = 0
-	return 0
-}
-
-// cacheOf says which cache of slots is at an address: what its memory is for, and a
-// slot's size.
-func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
-	what = kpev.SlotMem
-	if arch.Addr(at) == e.k.optSlots {
-		what = kpev.DetourMem
-	}
-	v, _ := x.Memory().Load(arch.Addr(at)+arch.Addr(e.k.fields.cacheSize.off), e.k.fields.cacheSize.size)
-	return what, v
-}
-
-// slotAsked is __get_insn_slot(cache).
-func slotAsked(e *Linux, x kapi.Context, a *args) uint64 {
-	e.asked[x.Task()] = a[0]
-	return 0
-}
-
-func slotGot(e *Linux, x kapi.Context, a *args) uint64 {
-	if got := returned(x); got != 0 {
-		what, size := e.cacheOf(x, e.asked[x.Task()])
-		x.Emit(smpev.Alloc, got, size, what)
-	}
-	return 0
-}
-
-// slotGiven is __free_insn_slot(cache, slot, dirty).
-func slotGiven(e *Linux, x kapi.Context, a *args) uint64 {
-	what, size := e.cacheOf(x, a[0])
-	if a[2]&0xffffffff == 0 {
-		x.Emit(smpev.Free, a[1], size, what)
-		return 0
-	}
-	x.Emit(smpev.Retire, a[1], size, what)
-	e.retired = append(e.retired, retired{a[0], a[1]})
-	return 0
-}
-
-// A retired slot is one that waits to be collected.
-type retired struct{ cache, at uint64 }
-
-// collectBegins is collect_garbage_slots(cache).
-func collectBegins(e *Linux, x kapi.Context, a *args) uint64 {
-	e.collects[x.Task()] = a[0]
-	return 0
-}
-
-func collected(e *Linux, x kapi.Context, a *args) uint64 {
-	cache := e.collects[x.Task()]
-	what, size := e.cacheOf(x, cache)
-	left := e.retired[:0]
-	for _, r := range e.retired {
-		if r.cache != cache {
-			left = append(left, r)
-			continue
-		}
-		x.Emit(smpev.Free, r.at, size, what)
-	}
-	e.retired = left
-	return 0
-}
-
-func claimedPoke(e *Linux, x kapi.Context, _ *args) uint64 {
-	if returned(x)&0xff != 0 {
-		e.owner[x.CPU()] = smpev.OwnerPoke
-	}
-	return 0
-}
-
-func claimedKprobe(e *Linux, x kapi.Context, _ *args) uint64 {
-	if returned(x)&0xffffffff != 0 {
-		e.owner[x.CPU()] = kpev.OwnerKprobe
+// writtenInt is proc_dointvec_minmax(table, write, …) of kprobes-optimization.
+func writtenInt(e *Linux, x kapi.Context, a *args) uint64 {
+	if at := e.k.at("sysctl_kprobes_optimization"); at != 0 && a[1] != 0 {
+		x.Memory().Store(at, 4, b2u(e.wanted[x.Task()]))
 	}
 	return 0
 }

@@ -31,12 +31,13 @@ type Settings struct {
 
 // plug is kprobes as an engine.Engine.
 type plug struct {
-	e      *kprobes.Engine
-	files  era.Files
-	own    arch.Addr // see Own
-	handle engine.Handler
-	probes []*probe
-	audit  audit
+	e          *kprobes.Engine
+	files      era.Files
+	own        arch.Addr // see Own
+	trampoline arch.Addr
+	handle     engine.Handler
+	probes     []*probe
+	audit      audit
 
 	// The routines below, as values.
 	onPre   kprobes.PreHandler
@@ -69,9 +70,9 @@ func newPlug(c *engine.Config) *plug {
 // given takes what a run is made from.
 func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
 	d, s := c.Deps, c.Settings.(*Settings)
-	p.files, p.own = s.Files, 0
+	p.files, p.own, p.trampoline = s.Files, 0, d.Bind.Stub(trampoline)
 	if s.Return == era.ReturnGlobal {
-		p.own = d.Bind.Stub(trampoline)
+		p.own = p.trampoline
 	}
 	if c.Audit {
 		p.audit.watch(p, &d)
@@ -274,6 +275,9 @@ func (p *plug) State(add func(root any)) {
 
 // trampoline is where calls return to that a return probe has hooked.
 const trampoline = "kretprobe_trampoline"
+
+// Trampoline implements engine.Engine.
+func (p *plug) Trampoline() arch.Addr { return p.trampoline }
 
 // Own implements engine.Engine: the nop that is the trampoline of 2.6, and the ud2
 // after it.

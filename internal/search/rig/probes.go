@@ -106,7 +106,7 @@ func (r *Rig) tellProbe(i int) {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 	if sp.Kind == scenario.ProbeKretprobe {
-		r.Log.Tell(kpev.Returner, 255, traces.NoTask, uint64(r.Kernel.Stub("kretprobe_trampoline")), 0, 0)
+		r.Log.Tell(kpev.Returner, 255, traces.NoTask, uint64(r.engine.Trampoline()), 0, 0)
 	}
 	silent := sp.Pre == nil
 	switch sp.Kind {

@@ -1,0 +1,241 @@
+package linux
+
+import (
+	"fmt"
+
+	"kpsim/engine"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// The flags of a struct kprobe (include/linux/kprobes.h).
+const (
+	flagGone      = 1
+	flagDisabled  = 2
+	flagOptimized = 4
+	flagFtrace    = 8
+)
+
+// chains is how many chains kprobe_table has, and most how many entries of a list are
+// looked at: a list that has been broken may have no end.
+const (
+	chains = 64
+	most   = 4096
+)
+
+// look reads a member while nothing runs, or as monitors do: no step depends on it.
+func (e *Linux) look(at arch.Addr, f field) uint64 {
+	v, _ := e.d.Guest.Get(at+arch.Addr(f.off), f.size)
+	return v
+}
+
+// next reads a pointer likewise.
+func (e *Linux) next(at arch.Addr) arch.Addr {
+	v, _ := e.d.Guest.Get(at, 8)
+	return arch.Addr(v)
+}
+
+// points calls f with each struct kprobe of the table, in its order.
+func (e *Linux) points(f func(p arch.Addr)) {
+	for i := range chains {
+		at := e.next(e.k.table + arch.Addr(8*i))
+		for n := 0; at != 0 && n < most; n++ {
+			f(at - arch.Addr(e.k.fields.kpHash.off))
+			at = e.next(at)
+		}
+	}
+}
+
+// queue says on which of the optimizer's lists a point is: 0, 1 or 2, or -1.
+func (e *Linux) queue(p arch.Addr) int {
+	node := p + arch.Addr(e.k.fields.opList.off)
+	for i, head := range e.k.optimizer {
+		if head == 0 {
+			continue
+		}
+		at := e.next(head)
+		for n := 0; at != head && n < most; n++ {
+			if at == node {
+				return i
+			}
+			at = e.next(at)
+		}
+	}
+	return -1
+}
+
+// aggregate reports whether a point is the kernel's own, which stands for probes of users.
+func (e *Linux) aggregate(p arch.Addr) bool {
+	return arch.Addr(e.look(p, e.k.fields.kpPre)) == e.k.aggrPre
+}
+
+// tellStates tells monitors what the engine holds of each point.
+func (e *Linux) tellStates(x kapi.Context) {
+	f := &e.k.fields
+	armed := e.Switched(engine.Armed)
+	e.points(func(p arch.Addr) {
+		flags := e.look(p, f.kpFlags)
+		bits, detour := uint64(0), uint64(0)
+		if e.aggregate(p) {
+			if q := e.queue(p); q >= 0 {
+				bits |= kpev.StateOptimizing << q
+			}
+			detour = e.look(p, f.opDetour)
+		}
+		if flags&flagOptimized != 0 {
+			bits |= kpev.StateOptimized
+			if bits&kpev.StateOptimizing == 0 {
+				bits |= kpev.StateJumped
+			}
+		}
+		if flags&flagDisabled == 0 && armed || bits&(kpev.StateJumped|kpev.StateUnoptimizing) != 0 {
+			bits |= kpev.StateArmed
+		}
+		if flags&flagGone != 0 {
+			bits |= kpev.StateGone
+		}
+		if flags&flagFtrace != 0 {
+			bits |= kpev.StateFtrace
+		}
+		e.d.Tell(x, kpev.State, e.look(p, f.kpAddr), bits, detour)
+	})
+}
+
+// Claim implements engine.Engine: what kprobes/list says.
+func (e *Linux) Claim(tell func(k traces.Kind, a, b, c uint64)) {
+	if e.k == nil {
+		return
+	}
+	tell(kpev.Listed, 0, 0, 0)
+	e.listed(func(addr arch.Addr, letter byte, tags uint64) { tell(kpev.Listed, uint64(addr), uint64(letter), tags) })
+}
+
+// listed calls f with each line of kprobes/list (show_kprobe_addr).
+func (e *Linux) listed(f func(addr arch.Addr, letter byte, tags uint64)) {
+	m := &e.k.fields
+	e.points(func(pp arch.Addr) {
+		if !e.aggregate(pp) {
+			f(e.line(pp, pp))
+			return
+		}
+		head := pp + arch.Addr(m.kpList.off)
+		at := e.next(head)
+		for n := 0; at != head && at != 0 && n < most; n++ {
+			f(e.line(at-arch.Addr(m.kpList.off), pp))
+			at = e.next(at)
+		}
+	})
+}
+
+// line is one line of it: of probe p at point pp (report_probe).
+func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64) {
+	m := &e.k.fields
+	letter = 'k'
+	if arch.Addr(e.look(p, m.kpPre)) == e.k.retPre {
+		letter = 'r'
+	}
+	own, all := e.look(p, m.kpFlags), e.look(pp, m.kpFlags)
+	for _, t := range [...]struct{ flags, flag, tag uint64 }{
+		{own, flagGone, kpev.TagGone}, {own, flagDisabled, kpev.TagDisabled}, {all, flagOptimized, kpev.TagOptimized}, {all, flagFtrace, kpev.TagFtrace},
+	} {
+		if t.flags&t.flag != 0 {
+			tags |= t.tag
+		}
+	}
+	return arch.Addr(e.look(p, m.kpAddr)), letter, tags
+}
+
+// list is the file kprobes/list.
+func (e *Linux) list() string {
+	out := ""
+	e.listed(func(addr arch.Addr, letter byte, tags uint64) {
+		at := fmt.Sprintf("%#x", uint64(addr))
+		if f, ok := e.d.Symbols.Lookup(addr); ok {
+			at = fmt.Sprintf("%s+%#x", f.Name, uint64(addr-f.Addr))
+		} else if name, off, ok := e.k.Symbol(addr); ok {
+			at = fmt.Sprintf("%s+%#x", name, off)
+		}
+		out += fmt.Sprintf("%016x  %c  %s     ", uint64(addr), letter, at)
+		for _, t := range [...]struct {
+			tag  uint64
+			text string
+		}{{kpev.TagGone, "[GONE]"}, {kpev.TagDisabled, "[DISABLED]"}, {kpev.TagOptimized, "[OPTIMIZED]"}, {kpev.TagFtrace, "[FTRACE]"}} {
+			if tags&t.tag != 0 {
+				out += t.text
+			}
+		}
+		out += "\n"
+	})
+	return out
+}
+
+// Files implements engine.Engine.
+func (e *Linux) Files() []engine.File {
+	if e.k == nil {
+		return nil
+	}
+	file := func(dir, name string, s engine.Switch) engine.File {
+		return engine.File{
+			Dir: dir, Name: name, Mode: "-rw-r--r--", Switch: s, Parse: parse,
+			Read: func() string { return fmt.Sprintln(b2u(e.Switched(s))) },
+			Write: func(x kapi.Context, text string) error {
+				on, ok := parse(text)
+				if !ok {
+					return fmt.Errorf("EINVAL")
+				}
+				e.Set(x, s, on)
+				return nil
+			},
+		}
+	}
+	debugfs := "/sys/kernel/debug/kprobes"
+	return []engine.File{
+		file(debugfs, "enabled", engine.Armed),
+		{Dir: debugfs, Name: "list", Mode: "-r--------", Read: e.list},
+		file("/proc/sys/debug", "kprobes-optimization", engine.Optimization),
+	}
+}
+
+// parse reads what is written to a file.
+func parse(text string) (on, ok bool) {
+	switch text {
+	case "0", "0\n":
+		return false, true
+	case "1", "1\n":
+		return true, true
+	}
+	return false, false
+}
+
+// Set implements engine.Engine: it calls the handler of the file.
+func (e *Linux) Set(x kapi.Context, s engine.Switch, on bool) {
+	e.wanted[x.Task()] = on
+	if s == engine.Armed {
+		e.call(x, e.k.at("write_enabled_file_bool"), 0, 0, 1, 0)
+		return
+	}
+	e.call(x, e.k.at("proc_kprobes_optimization_handler"), 0, 1, 0, 0, 0)
+}
+
+// Switched implements engine.Engine.
+func (e *Linux) Switched(s engine.Switch) bool {
+	if e.k == nil {
+		return true
+	}
+	if s == engine.Armed {
+		v, _ := e.d.Guest.Get(e.k.at("kprobes_all_disarmed"), 1)
+		return v == 0
+	}
+	v, _ := e.d.Guest.Get(e.k.at("kprobes_allow_optimization"), 1)
+	return v != 0
+}
+
+// Trampoline implements engine.Engine.
+func (e *Linux) Trampoline() arch.Addr {
+	if e.k == nil {
+		return 0
+	}
+	return e.k.trampoline
+}

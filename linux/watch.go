@@ -1,0 +1,167 @@
+package linux
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// watched are functions whose calls are noted, for monitors and for what only their ends
+// show. They run all the same.
+var watched = []watch{
+	{"text_poke_bp_batch", pokeBegins, pokeEnds},
+	{"__get_insn_slot", nil, slotGot},
+	{"__free_insn_slot", slotGiven, nil},
+	{"collect_garbage_slots", nil, collected},
+	{"poke_int3_handler", nil, claimedPoke},
+	{"kprobe_int3_handler", nil, claimedKprobe},
+	{"kprobes_inc_nmissed_count", missed, nil},
+	{"rethook_try_get", nil, triedGet},
+	{"arch_rethook_prepare", hooked, nil},
+	{"rethook_trampoline_handler", nil, passed},
+}
+
+// pokeBegins is text_poke_bp_batch(tp, nr_entries): it tells what is about to stand there.
+func pokeBegins(e *Linux, x kapi.Context, a *args) {
+	f := &e.k.fields
+	n := a[1] & 0xffffffff
+	e.syncs = smpev.SyncPoke1
+	for i := range min(n, 4096) {
+		tp := arch.Addr(a[0]) + arch.Addr(i)*arch.Addr(f.poke)
+		rel, _ := x.Memory().Load(tp+arch.Addr(f.pokeAddr.off), 4)
+		size, _ := x.Memory().Load(tp+arch.Addr(f.pokeLen.off), 1)
+		b := e.scratch[:min(size, 8)]
+		e.read(x, tp+arch.Addr(f.pokeText.off), b)
+		lo, hi := traces.PackBytes(b)
+		x.Emit(smpev.Image, uint64(e.k.text.at)+uint64(int64(int32(rel))), lo, hi)
+	}
+}
+
+func pokeEnds(e *Linux, _ kapi.Context, _ *args) { e.syncs = 0 }
+
+// cacheOf says of a cache of slots what its memory is for, and a slot's size.
+func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
+	what = kpev.SlotMem
+	if arch.Addr(at) == e.k.optSlots {
+		what = kpev.DetourMem
+	}
+	return what, get(x, arch.Addr(at), e.k.fields.cacheSize)
+}
+
+// slotGot is the end of __get_insn_slot(cache).
+func slotGot(e *Linux, x kapi.Context, a *args) {
+	if got := returned(x); got != 0 {
+		what, size := e.cacheOf(x, a[0])
+		x.Emit(smpev.Alloc, got, size, what)
+	}
+}
+
+// slotGiven is __free_insn_slot(cache, slot, dirty).
+func slotGiven(e *Linux, x kapi.Context, a *args) {
+	what, size := e.cacheOf(x, a[0])
+	if a[2]&0xffffffff == 0 {
+		x.Emit(smpev.Free, a[1], size, what)
+		return
+	}
+	x.Emit(smpev.Retire, a[1], size, what)
+	e.retired = append(e.retired, retired{a[0], a[1]})
+}
+
+// A retired slot is one that waits to be collected.
+type retired struct{ cache, at uint64 }
+
+// collected is the end of collect_garbage_slots(cache): what was given back is free.
+func collected(e *Linux, x kapi.Context, a *args) {
+	what, size := e.cacheOf(x, a[0])
+	left := e.retired[:0]
+	for _, r := range e.retired {
+		if r.cache != a[0] {
+			left = append(left, r)
+			continue
+		}
+		x.Emit(smpev.Free, r.at, size, what)
+	}
+	e.retired = left
+}
+
+func claimedPoke(e *Linux, x kapi.Context, _ *args) {
+	if returned(x)&0xff != 0 {
+		e.owner[x.CPU()] = smpev.OwnerPoke
+	}
+}
+
+func claimedKprobe(e *Linux, x kapi.Context, _ *args) {
+	if returned(x)&0xffffffff != 0 {
+		e.owner[x.CPU()] = kpev.OwnerKprobe
+	}
+}
+
+// missed is kprobes_inc_nmissed_count(p): of an aggregate it counts for each of its probes.
+func missed(e *Linux, x kapi.Context, a *args) {
+	if i := e.of(a[0]); i >= 0 {
+		x.Emit(kpev.Missed, uint64(i), 0, 0)
+		return
+	}
+	e.children(x, arch.Addr(a[0]), func(i int) { x.Emit(kpev.Missed, uint64(i), 0, 0) })
+}
+
+// children calls f with the number of each probe of an aggregate, in its order.
+func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
+	list := arch.Addr(e.k.fields.kpList.off)
+	at := ap + list
+	for range len(e.probes) + 1 {
+		v, ok := x.Memory().Load(at, 8)
+		at = arch.Addr(v)
+		if !ok || at == ap+list {
+			return
+		}
+		if i := e.of(uint64(at - list)); i >= 0 {
+			f(i)
+		}
+	}
+}
+
+// skipped tells of the probes of an address that come after one whose pre_handler has
+// changed the path: theirs aren't run.
+func (e *Linux) skipped(x kapi.Context, by int) {
+	list, f := arch.Addr(e.k.fields.kpList.off), &e.k.fields
+	for at, n := e.probes[by].at+list, 0; n <= len(e.probes); n++ {
+		v, _ := x.Memory().Load(at, 8)
+		at = arch.Addr(v)
+		i := e.of(uint64(at - list))
+		if i < 0 || i == by {
+			return
+		}
+		if p := e.probes[i]; p.has(kpev.Pre) && get(x, p.at, f.kpFlags)&flagDisabled == 0 {
+			x.Emit(kpev.Skipped, uint64(i), uint64(by), 0)
+		}
+	}
+}
+
+// triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
+func triedGet(e *Linux, x kapi.Context, a *args) {
+	if returned(x) != 0 {
+		return
+	}
+	if i := e.of(get(x, arch.Addr(a[0]), e.k.fields.rhData)); i >= 0 {
+		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
+	}
+}
+
+// hooked is arch_rethook_prepare(node, regs, mcount): the return address is kept.
+func hooked(e *Linux, x kapi.Context, a *args) {
+	var regs arch.Regs
+	target.Arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
+	slot := target.Arch.StackPointer(&regs)
+	to, _ := x.Memory().Load(slot, 8)
+	x.Emit(kpev.Hooked, a[0], uint64(slot), to)
+}
+
+// passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run.
+func passed(e *Linux, x kapi.Context, a *args) {
+	to, _ := x.Memory().Load(arch.Addr(a[1]), 8)
+	x.Emit(kpev.Trampoline, a[1], to, 0)
+}
