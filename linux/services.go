@@ -350,7 +350,13 @@ func registerModuleNotifier(e *Linux, x kapi.Context, a *args) uint64 {
 
 // What the kernel says.
 
-func printk(e *Linux, x kapi.Context, a *args) uint64 { return 0 }
+// printk tells monitors of the lines that they know.
+func printk(e *Linux, x kapi.Context, a *args) uint64 {
+	if line, ok := kpev.LineOf(e.text(x, arch.Addr(a[0]))); ok {
+		x.Emit(kpev.Printk, uint64(line), a[1], a[2])
+	}
+	return 0
+}
 
 func die(e *Linux, x kapi.Context, a *args) uint64 {
 	e.bug(x, "die: "+e.text(x, arch.Addr(a[0])))

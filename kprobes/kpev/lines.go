@@ -1,6 +1,9 @@
 package kpev
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Line is what the kernel prints, as the argument of a Printk event: an event
 // holds no text.
@@ -57,4 +60,23 @@ func Text(line Line, a, b uint64) string {
 		return fmt.Sprintf("%sline %d: %#x %#x", prefix, uint64(n), a, b)
 	}
 	return prefix + fmt.Sprintf(formats[n], []any{a, b}[:verbs[n]]...)
+}
+
+// LineOf returns the line that a format of printk's prints, as a kernel passes it: with
+// its level and the subsystem's name. ok false: it is none of these.
+func LineOf(format string) (line Line, ok bool) {
+	if strings.HasPrefix(format, "\x01") && len(format) > 1 {
+		format = format[2:]
+	}
+	format, prefixed := strings.CutPrefix(format, "kprobes: ")
+	format = strings.TrimSuffix(format, "\n")
+	for n, text := range formats {
+		if n > 0 && text == format {
+			if prefixed {
+				return Line(n) | Prefixed, true
+			}
+			return Line(n), true
+		}
+	}
+	return 0, false
 }

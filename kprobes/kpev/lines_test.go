@@ -18,3 +18,18 @@ func TestLines(t *testing.T) {
 	}
 	assert.Equal(t, "line 99: 0x1 0x2", Text(99, 1, 2))
 }
+
+// A kernel's format is found with its level and subsystem.
+func TestLineOf(t *testing.T) {
+	for format, want := range map[string]Line{
+		"\x016kprobes: Kprobes globally enabled\n": LineArmed | Prefixed,
+		"\x016Kprobes globally disabled\n":         LineDisarmed,
+		"\x016kprobes: something else\n":           0,
+		"\x01":                                     0,
+		"":                                         0,
+	} {
+		got, ok := LineOf(format)
+		assert.Equal(t, want, got, format)
+		assert.Equal(t, want != 0, ok, format)
+	}
+}
