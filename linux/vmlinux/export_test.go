@@ -1,6 +1,9 @@
 package vmlinux
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Recovered returns the relocations that are found without those of the file.
 func (im *Image) Recovered() map[string][]uint64 {
@@ -27,4 +30,10 @@ func (im *Image) Relocs() map[string][]uint64 {
 		slices.Sort(out[l.name])
 	}
 	return out
+}
+
+// Read opens a kernel that is in memory.
+func Read(b []byte) (*Image, error) {
+	im := &Image{Path: "kernel"}
+	return im, im.read(bytes.NewReader(b), uint64(len(b)))
 }

@@ -19,6 +19,7 @@ type kallsyms struct {
 	index  int // where token_index begins
 	names  int // where names begins
 	num    int // symbols
+	left   int // steps of the search; a file made for it could take for ever
 }
 
 // A name has at most 512 characters (KSYM_NAME_LEN), a token of its compression
@@ -29,13 +30,14 @@ const (
 	markerEvery  = 256
 	symsMin      = 256
 	symsMax      = 4 << 20
+	searchSteps  = 100 << 20 // a kernel needs some 300,000
 )
 
 // readKallsyms finds the tables in a section and returns the symbols in their
 // order, which is by address.
 func readKallsyms(s *Section) ([]Symbol, error) {
-	k := &kallsyms{b: s.Data}
-	for at := 0; at+512 <= len(k.b); at += 8 {
+	k := &kallsyms{b: s.Data, left: searchSteps}
+	for at := 0; at+512 <= len(k.b) && k.left > 0; at += 8 {
 		if !k.findTokens(at) {
 			continue
 		}
@@ -96,7 +98,8 @@ func (k *kallsyms) readTokens(table, index int) bool {
 // names before them.
 func (k *kallsyms) findNames() bool {
 	le := binary.LittleEndian
-	for m := k.index &^ 7; m >= 16; m -= 8 {
+	for m := k.index &^ 7; m >= 16 && k.left > 0; m -= 8 {
+		k.left--
 		if le.Uint32(k.b[m:]) != 0 {
 			continue
 		}
@@ -107,6 +110,7 @@ func (k *kallsyms) findNames() bool {
 			}
 			ends += 4
 		}
+		k.left -= (ends - m) / 4
 		if n := (ends - m) / 4; n >= 2 && k.namesBefore(m, n) {
 			return true
 		}
@@ -119,7 +123,8 @@ func (k *kallsyms) namesBefore(m, n int) bool {
 	le := binary.LittleEndian
 	for used := n; used >= 2 && used > n-4; used-- { // what follows the markers may look like more of them
 		last := int(le.Uint32(k.b[m+4*(used-1):]))
-		for at := (m - last) &^ 7; at >= 8 && at >= m-last-nameEntryMax*markerEvery; at -= 8 {
+		for at := (m - last) &^ 7; at >= 8 && at >= m-last-nameEntryMax*markerEvery && k.left > 0; at -= 8 {
+			k.left--
 			num := le.Uint32(k.b[at-8:])
 			if le.Uint32(k.b[at-4:]) != 0 || num < symsMin || num > symsMax || (int(num)+markerEvery-1)/markerEvery != used {
 				continue
@@ -138,6 +143,7 @@ func (k *kallsyms) namesBefore(m, n int) bool {
 func (k *kallsyms) checkNames(at, m, num int) bool {
 	p := at
 	for i := range num {
+		k.left--
 		if i%markerEvery == 0 && int(binary.LittleEndian.Uint32(k.b[m+i/markerEvery*4:])) != p-at {
 			return false
 		}

@@ -45,6 +45,9 @@ type unitSpan struct {
 // unitMax bounds one compilation unit. The largest of a kernel has some 2 MiB.
 const unitMax = 64 << 20
 
+// unitsMax bounds how many there are; a kernel has some 3,000.
+const unitsMax = 1 << 17
+
 // NewLines reads which code is of which compilation unit.
 func NewLines(s DebugSections) (*Lines, error) {
 	l := &Lines{sections: s, units: map[uint64]*unit{}}
@@ -88,7 +91,11 @@ func readAranges(b []byte) ([]unitSpan, error) {
 // makes none.
 func (l *Lines) scanUnits() ([]unitSpan, error) {
 	var all []unitSpan
+	units := 0
 	for at := uint64(0); at+12 <= l.sections.InfoSize; {
+		if units++; units > unitsMax {
+			return nil, fmt.Errorf(".debug_info: has more than %d units: this is no kernel", unitsMax)
+		}
 		d, n, err := l.open(at)
 		if err != nil {
 			return nil, err

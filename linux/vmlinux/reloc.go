@@ -58,6 +58,7 @@ const relaBytes = 24
 // and rip-relative ones of per-CPU symbols.
 func (o *object) emitted(table []tabled) (relocs, error) {
 	lo, hi := o.span()
+	left := uint64(loadedMax)
 	var all relocs
 	for i := range o.headers {
 		h := &o.headers[i]
@@ -69,10 +70,11 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 		if to.flags&elf.SHF_ALLOC == 0 || to.kind == elf.SHT_NOTE {
 			continue
 		}
-		b, err := o.read(h, loadedMax)
+		b, err := o.read(h, left)
 		if err != nil {
 			return relocs{}, err
 		}
+		left -= h.size
 		for ; len(b) >= relaBytes; b = b[relaBytes:] {
 			if err := all.add(b, table, lo, hi); err != nil {
 				return relocs{}, fmt.Errorf("section %s: %w", h.name, err)

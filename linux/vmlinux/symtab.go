@@ -2,7 +2,6 @@ package vmlinux
 
 import (
 	"bytes"
-	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -67,19 +66,17 @@ func (im *Image) merge(table []tabled) {
 		t := elf.ST_TYPE(r.info)
 		return r.name == "" || r.section == elf.SHN_UNDEF || t > elf.STT_FUNC && t != elf.STT_GNU_IFUNC || len(r.name) > 1 && r.name[:2] == ".L"
 	})
-	slices.SortStableFunc(rows, func(a, b tabled) int { return cmp.Compare(a.addr, b.addr) })
-	listed := im.symbols
-	from := 0
+	type key struct {
+		name string
+		addr uint64
+	}
+	listed := make(map[key]int32, len(im.symbols))
+	for i := range im.symbols {
+		listed[key{im.symbols[i].Name, im.symbols[i].Addr}] = int32(i)
+	}
 	for _, r := range rows {
-		for from < len(listed) && listed[from].Addr < r.addr {
-			from++
-		}
-		i := from
-		for i < len(listed) && listed[i].Addr == r.addr && listed[i].Name != r.name {
-			i++
-		}
-		if i < len(listed) && listed[i].Addr == r.addr {
-			listed[i].Size = r.size
+		if i, ok := listed[key{r.name, r.addr}]; ok {
+			im.symbols[i].Size = r.size
 			continue
 		}
 		s := Symbol{Name: r.name, Addr: r.addr, Size: r.size, listed: alone}

@@ -32,6 +32,10 @@ type member struct {
 // depthMax is how deep structs are nested; a damaged file nests them for ever.
 const depthMax = 32
 
+// membersMax bounds the members that are looked at for one name. Anonymous structs
+// that share others would make it grow without end.
+const membersMax = 1 << 20
+
 // get returns the struct, union or typedef of one of that name, nil without one.
 func (t *Types) get(name string) *composite {
 	if t == nil {
@@ -92,7 +96,8 @@ func (t *Types) find(name, path string) (bit int, m member, ok bool) {
 			return 0, m, false
 		}
 		var at int
-		if at, m, ok = c.find(first, depthMax); !ok {
+		left := membersMax
+		if at, m, ok = c.find(first, depthMax, &left); !ok {
 			return 0, m, false
 		}
 		bit += at
@@ -101,9 +106,11 @@ func (t *Types) find(name, path string) (bit int, m member, ok bool) {
 	return bit, m, ok
 }
 
-// find returns the member of that name, and the bit that it begins at.
-func (c *composite) find(name string, depth int) (bit int, m member, ok bool) {
-	if name == "" || depth == 0 {
+// find returns the member of that name, and the bit that it begins at. It looks
+// at most at so many members as are left.
+func (c *composite) find(name string, depth int, left *int) (bit int, m member, ok bool) {
+	*left -= len(c.members)
+	if name == "" || depth == 0 || *left < 0 {
 		return 0, m, false
 	}
 	for _, m := range c.members {
@@ -111,7 +118,7 @@ func (c *composite) find(name string, depth int) (bit int, m member, ok bool) {
 			return m.bit, m, true
 		}
 		if m.name == "" && m.of != nil {
-			if at, in, ok := m.of.find(name, depth-1); ok {
+			if at, in, ok := m.of.find(name, depth-1, left); ok {
 				return m.bit + at, in, true
 			}
 		}

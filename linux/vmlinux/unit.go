@@ -33,8 +33,13 @@ type row struct {
 	line   int
 }
 
-// deepest bounds how deep entries are nested.
-const deepest = 256
+// What a unit may hold: rows of lines, scopes with their ranges, and how deep
+// entries are nested. A file made for it could ask for more than there is.
+const (
+	rowsMax   = 1 << 20
+	scopesMax = 1 << 20
+	deepest   = 256
+)
 
 // A unitReader reads a compilation unit.
 type unitReader struct {
@@ -77,6 +82,9 @@ func (r *unitReader) rows(lines *dwarf.LineReader) ([]row, error) {
 		} else if err != nil {
 			return nil, err
 		}
+		if len(rows) == rowsMax {
+			return nil, fmt.Errorf("more than %d lines", rowsMax)
+		}
 		if open && e.Address > last.Address && last.File != nil {
 			rows = append(rows, row{last.Address, e.Address, r.path(last.File.Name), last.Line})
 		}
@@ -114,6 +122,7 @@ func (r *unitReader) path(name string) string {
 func (r *unitReader) scopes(entries *dwarf.Reader) ([]*scope, error) {
 	root := &scope{}
 	stack := []*scope{root} // a scope for each open entry
+	left := scopesMax
 	for {
 		e, err := entries.Next()
 		switch {
@@ -135,6 +144,9 @@ func (r *unitReader) scopes(entries *dwarf.Reader) ([]*scope, error) {
 			if err != nil || len(ranges) == 0 { // a declaration, or what was inlined everywhere
 				entries.SkipChildren()
 				continue
+			}
+			if left -= 1 + len(ranges); left < 0 {
+				return nil, fmt.Errorf("more than %d functions", scopesMax)
 			}
 			s := &scope{ranges: ranges, name: r.name(e, deepest)}
 			s.file, s.line = r.call(e)

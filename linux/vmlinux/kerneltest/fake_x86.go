@@ -1,0 +1,243 @@
+package kerneltest
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// FakeText is where the text of a fake kernel begins, FakeDelta what it is made to
+// move by.
+const (
+	FakeText  = 0xffffffff81000000
+	FakeDelta = 0x10000000
+)
+
+// A Fake is a kernel made up: an ELF with the tables that package vmlinux reads, of
+// a few kilobytes, and no code that would run. Zero fields are what a fake of
+// 6.1 has.
+type Fake struct {
+	Names    []string // of its functions, 16 bytes each; more are added until there are 600
+	New      bool     // its kallsyms tables are as from 6.4
+	NoRelocs bool     // none follow the ELF
+	Release  string
+}
+
+// Addr returns the address of the i-th function.
+func (Fake) Addr(i int) uint64 { return FakeText + 16*uint64(i) }
+
+// functions is how many a fake has: two of the tables' markers need 512.
+const functions = 600
+
+// A layout collects the sections of a fake.
+type layout struct {
+	sections []fakeSection
+}
+
+type fakeSection struct {
+	name  string
+	kind  elf.SectionType
+	flags elf.SectionFlag
+	addr  uint64
+	data  []byte
+	size  uint64 // of one without data
+}
+
+func (l *layout) add(name string, flags elf.SectionFlag, addr uint64, data []byte) {
+	l.sections = append(l.sections, fakeSection{name: name, kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | flags, addr: addr, data: data})
+}
+
+// ELF returns the fake as a vmlinux, with the relocations of a vmlinuz behind it.
+func (f Fake) ELF() []byte {
+	le := binary.LittleEndian
+	names := slices.Clone(f.Names)
+	for len(names) < functions {
+		names = append(names, fmt.Sprintf("fn_%d", len(names)))
+	}
+	const rodata, btfAt, data, tables = FakeText + 0x200000, FakeText + 0x300000, FakeText + 0x400000, FakeText + 0x500000
+	text := bytes.Repeat([]byte{0xc3, 0x90, 0x90, 0x90, 0x0f, 0x0b, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, functions)
+	var l layout
+	l.add(".data..percpu", elf.SHF_WRITE, 0, make([]byte, 64))
+	l.add(".text", elf.SHF_EXECINSTR, FakeText, text)
+	l.add(".rodata", 0, rodata, f.rodata(names))
+	l.add(".BTF", 0, btfAt, types())
+
+	pointer := le.AppendUint64(nil, f.Addr(1))
+	l.add(".data", elf.SHF_WRITE, data, append(pointer, make([]byte, 24)...))
+	file := uint64(rodata + 8 + 256) // "fake.c", behind the banner
+	row := func(section uint64, words ...uint64) (b []byte) {
+		for i, to := range words {
+			b = le.AppendUint32(b, uint32(to-section-4*uint64(i)))
+		}
+		return b
+	}
+	bug := row(tables, f.Addr(0)+4, file)
+	bug = le.AppendUint16(le.AppendUint16(bug, 42), 1)
+	l.add("__bug_table", elf.SHF_WRITE, tables, bug)
+	l.add(".return_sites", 0, tables+0x1000, row(tables+0x1000, f.Addr(0), f.Addr(1)))
+	l.add("__ex_table", 0, tables+0x2000, append(row(tables+0x2000, f.Addr(2), f.Addr(3)), 1, 0, 0, 0))
+	l.sections = append(l.sections, fakeSection{name: ".bss", kind: elf.SHT_NOBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: tables + 0x3000, size: 4096})
+
+	out := l.file()
+	if f.NoRelocs {
+		return out
+	}
+	out = le.AppendUint32(out, 0)
+	at := uint64(data) // the pointer, as the file of relocations has it
+	out = le.AppendUint32(out, uint32(at))
+	if !f.New { // no inverse ones are left
+		out = le.AppendUint32(out, 0)
+	}
+	return le.AppendUint32(out, 0)
+}
+
+// file lays the sections out in an ELF file.
+func (l *layout) file() []byte {
+	le := binary.LittleEndian
+	names := []byte{0}
+	l.sections = append([]fakeSection{{}}, append(l.sections, fakeSection{name: ".shstrtab", kind: elf.SHT_STRTAB})...)
+	var headers []byte
+	out := make([]byte, 64)
+	for i := range l.sections {
+		s := &l.sections[i]
+		name := len(names)
+		if s.name != "" {
+			names = append(append(names, s.name...), 0)
+		}
+		if s.name == ".shstrtab" {
+			s.data = names
+		}
+		size := max(uint64(len(s.data)), s.size)
+		headers = le.AppendUint32(headers, uint32(name))
+		headers = le.AppendUint32(headers, uint32(s.kind))
+		for _, v := range []uint64{uint64(s.flags), s.addr, uint64(len(out)), size, 0, 8, 0} {
+			headers = le.AppendUint64(headers, v)
+		}
+		out = append(out, s.data...)
+		out = append(out, make([]byte, -len(out)&7)...)
+	}
+	copy(out, elf.ELFMAG+"\x02\x01\x01")
+	le.PutUint16(out[16:], uint16(elf.ET_EXEC))
+	le.PutUint16(out[18:], uint16(elf.EM_X86_64))
+	le.PutUint64(out[40:], uint64(len(out)))
+	le.PutUint16(out[58:], 64)
+	le.PutUint16(out[60:], uint16(len(l.sections)))
+	le.PutUint16(out[62:], uint16(len(l.sections)-1))
+	return append(out, headers...)
+}
+
+// rodata has the banner, a file's name at 264, and the tables of kallsyms.
+func (f Fake) rodata(names []string) []byte {
+	release := cmp.Or(f.Release, "6.1.0-1-fake")
+	b := make([]byte, 8, 64<<10)
+	b = append(b, "Linux version "+release+" (made up)\n\x00"...)
+	b = append(b, make([]byte, 8+256-len(b))...)
+	b = append(b, "fake.c\x00"...)
+	return align(append(align(b), f.kallsyms(names)...))
+}
+
+func align(b []byte) []byte { return append(b, make([]byte, -len(b)&7)...) }
+
+// kallsyms returns the tables as scripts/kallsyms.c lays them, one token a character.
+func (f Fake) kallsyms(names []string) []byte {
+	le := binary.LittleEndian
+	var packed, markers, tokens, index, offsets []byte
+	for i, name := range names {
+		if i%256 == 0 {
+			markers = le.AppendUint32(markers, uint32(len(packed)))
+		}
+		if n := len(name) + 1; n < 0x80 {
+			packed = append(packed, byte(n))
+		} else {
+			packed = append(packed, byte(n)|0x80, byte(n>>7))
+		}
+		packed = append(append(packed, 'T'), name...)
+		offsets = le.AppendUint32(offsets, uint32(-1-16*i)) // from FakeText, and the other way
+	}
+	for i := range 256 {
+		index = le.AppendUint16(index, uint16(len(tokens)))
+		token := fmt.Sprintf("%02x", i)
+		if i > ' ' && i <= '~' {
+			token = string(rune(i))
+		}
+		tokens = append(append(tokens, token...), 0)
+	}
+	num, base := le.AppendUint64(nil, uint64(len(names))), le.AppendUint64(nil, FakeText)
+	parts := [][]byte{offsets, base, num, packed, markers, tokens, index}
+	if f.New {
+		parts = [][]byte{num, packed, markers, tokens, index, offsets, base}
+	}
+	var out []byte
+	for _, p := range parts {
+		out = align(append(out, p...))
+	}
+	return out
+}
+
+// types returns BTF with a struct kprobe of three members: addr, an anonymous union
+// of flags and its first bit, and an array of list_heads.
+func types() []byte {
+	word := &btf.Int{Name: "unsigned int", Size: 4}
+	list := &btf.Struct{Name: "list_head", Size: 16}
+	pointer := &btf.Pointer{Target: list}
+	list.Members = []btf.Member{{Name: "next", Type: pointer}, {Name: "prev", Type: pointer, Offset: 64}}
+	flags := &btf.Union{Size: 4, Members: []btf.Member{{Name: "flags", Type: word}, {Name: "gone", Type: word, BitfieldSize: 1}}}
+	kprobe := &btf.Struct{Name: "kprobe", Size: 48, Members: []btf.Member{
+		{Name: "addr", Type: pointer},
+		{Type: flags, Offset: 64},
+		{Name: "lists", Type: &btf.Array{Index: word, Type: list, Nelems: 2}, Offset: 128},
+	}}
+	b, err := btf.NewBuilder([]btf.Type{kprobe, &btf.Typedef{Name: "kprobe_opcode_t", Type: word}}, nil)
+	if err != nil {
+		panic(err) // the types above are well-formed
+	}
+	raw, err := b.Marshal(nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// Vmlinuz packs a kernel into a vmlinuz: "gzip", "zstd" or "lz4".
+func Vmlinuz(kernel []byte, how string) []byte {
+	var packed bytes.Buffer
+	var w io.WriteCloser
+	switch how {
+	case "gzip":
+		w = gzip.NewWriter(&packed)
+	case "zstd":
+		w, _ = zstd.NewWriter(&packed) // no options, no error
+	case "lz4":
+		z := lz4.NewWriter(&packed)
+		if err := z.Apply(lz4.LegacyOption(true)); err != nil {
+			panic(err)
+		}
+		w = z
+	}
+	if _, err := w.Write(kernel); err != nil {
+		panic(err) // a buffer takes all
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	le := binary.LittleEndian
+	if how != "gzip" { // which ends with the size
+		packed.Write(le.AppendUint32(nil, uint32(len(kernel))))
+	}
+	out := make([]byte, 1024+512)
+	out[0x1f1] = 1
+	copy(out[0x202:], "HdrS")
+	le.PutUint16(out[0x206:], 0x20f)
+	le.PutUint32(out[0x248:], 512)
+	le.PutUint32(out[0x24c:], uint32(packed.Len()))
+	return append(out, packed.Bytes()...)
+}
