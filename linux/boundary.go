@@ -1,6 +1,9 @@
 package linux
 
 import (
+	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
 	"kpsim/smp/kapi"
 )
 
@@ -84,7 +87,10 @@ func rows() []served {
 		{names: []string{"kernel_text_address", "__kernel_text_address"}, contract: "whether an address is text of the kernel, a module, or a slot", do: textAddress},
 		{names: []string{"core_kernel_text"}, contract: "whether an address is text of the kernel itself", do: coreText},
 		{names: []string{"in_gate_area_no_mm"}, contract: "whether an address is in the vsyscall page", do: nothing},
-		{names: []string{"jump_label_text_reserved", "static_call_text_reserved", "ftrace_text_reserved"}, contract: "whether a range has a site of this patcher", do: textReserved},
+		{names: []string{"jump_label_text_reserved"}, contract: "whether a range has a jump label", do: reservedBy(jumplabel.Site)},
+		{names: []string{"static_call_text_reserved"}, contract: "whether a range has a static call's site", do: reservedBy(staticcall.Site)},
+		{names: []string{"ftrace_text_reserved"}, contract: "whether a range has a site of ftrace", do: reservedBy(ftrace.Site)},
+		{names: []string{"alternatives_text_reserved"}, contract: "whether a range has a lock prefix that is still rewritten", do: alternativeReserved},
 		{names: []string{"find_bug"}, contract: "the entry of a BUG or WARN at an address", do: findBug},
 		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address", do: searchExtable},
 		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0", do: nothing},

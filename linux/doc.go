@@ -16,7 +16,7 @@
 // # Parts
 //
 //	kernel, prepare    an opened kernel; its images, and what is patched into them
-//	boundary, services the functions that are done in Go
+//	boundary, services the functions that are done in Go; symbols: of tables beside text
 //	heap               kmalloc
 //	probes             structs of users, and their handlers
 //	engine, own        the engine; memory that a boot would make

@@ -52,6 +52,7 @@ type Linux struct {
 	owner   [64]uint64
 	syncs   int
 	heap    heap
+	sites   []kapi.Site // of one question
 	scratch [page]byte
 }
 
@@ -137,6 +138,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.d.Traps.OnBreakpoint(e.breakpoint)
 	e.d.Traps.OnFault(e.fault)
+	e.ban()
 	for c := range e.d.CPUs {
 		e.d.Guest.Put(e.d.Guest.PerCPU(c)+e.k.currentTask, 8, uint64(e.taskAt(kapi.TaskID(c))))
 	}

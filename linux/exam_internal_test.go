@@ -1,0 +1,275 @@
+package linux
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/engine"
+	"kpsim/engine/ftrace"
+	"kpsim/kprobes/kpev"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
+	"kpsim/traces"
+)
+
+var examAll = flag.Bool("exam-all", false, "ask every row that is recorded of real kernels, not one in 64 or fewer")
+
+// examStep is which rows are asked by default; fewer of sets of many modules, each of
+// which is a boot.
+const examStep = 64
+
+// examPart is how many rows one boot of the kernel answers.
+const examPart = 2000
+
+// TestExam asks a kernel's own register_kprobe on our machine what a real kernel has
+// been asked, and compares: errno, whether it was optimized, goes through ftrace or is
+// emulated, the size of the instruction, whether an aggregator was made, where the probe
+// went, what was written there, and the copy of the instruction.
+func TestExam(t *testing.T) {
+	for _, kernel := range []struct{ dir, series string }{{"k61", "6.1"}, {"k612", "6.12"}} {
+		t.Run(kernel.dir, func(t *testing.T) {
+			k, err := Open(kerneltest.Path(t, kernel.series))
+			require.NoError(t, err)
+			files, err := filepath.Glob(filepath.Join(examDir, kernel.dir, "*.csv.gz"))
+			require.NoError(t, err)
+			for _, path := range files {
+				set, kind := setOf(path)
+				if kind == "bytes" {
+					continue
+				}
+				t.Run(set+"_"+kind, func(t *testing.T) {
+					modules := readModules(t, filepath.Dir(path), set)
+					all := readQuestions(t, path)
+					list := all
+					if !*examAll {
+						list = nil
+						for i := 0; i < len(all); i += examStep * (1 + len(modules)/8) {
+							list = append(list, all[i])
+						}
+					}
+					agree, asked, without := 0, len(list), 0
+					for len(list) > 0 {
+						var m module
+						var part []question
+						m, part, list = next(modules, list)
+						e := bootExam(t, k, kernel.dir, m.codes)
+						e.ask(t, kind, m, part)
+						agree, without = agree+e.agree, without+e.without
+					}
+					t.Logf("%d of %d rows asked, %d agree, %d left out: ftrace isn't served", asked, len(all), agree, without)
+					require.Equal(t, asked, agree+without)
+				})
+			}
+		})
+	}
+}
+
+// next returns the rows of one module that are asked next, and the others.
+func next(modules []module, list []question) (m module, part, rest []question) {
+	for _, m = range modules {
+		if m.named[list[0].function] != nil {
+			break
+		}
+	}
+	n := 0
+	for n < min(len(list), examPart) && m.named[list[n].function] != nil {
+		n++
+	}
+	return m, list[:n], list[n:]
+}
+
+// An exam is a machine with a kernel's engine that answers rows.
+type exam struct {
+	*Linux
+	m       *smp.Machine
+	log     traces.Log
+	body    func(x kapi.Context)
+	ftrace  bool      // it is served
+	away    arch.Addr // how far the module is from where it was recorded
+	agree   int
+	wrong   int
+	without int // rows of entry probes, if ftrace isn't served
+	config  engine.Config
+	emul    field // where a struct kprobe says how it is emulated
+	isize   field
+}
+
+// bootExam boots a kernel that has the functions as text of its own.
+func bootExam(t testing.TB, k *Kernel, name string, codes []code) *exam {
+	e := new(exam)
+	m, err := smp.New(smp.Config{CPUs: 1, Full: k.Preemptible(), Budget: 1 << 40}, &e.log)
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	e.m = m
+	n := kernel.Boot(m, kernel.Config{Preemptible: k.Preemptible()})
+	tracer := ftrace.New(ftrace.Deps{Boot: n, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, RCU: &n.RCU, Traps: &n.Traps, ModuleMutex: n.Modules.Mutex})
+	for _, c := range codes {
+		m.Memory().Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
+		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
+		n.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, nil)
+	}
+	last := codes[len(codes)-1]
+	m.Memory().Map((last.at+arch.Addr(len(last.bytes))+page-1)&^(page-1), make([]byte, page), smp.PermRead|smp.PermExec)
+	declareFacts(m, n, tracer, name, codes)
+	settings := &Settings{Kernel: k}
+	e.config = engine.Config{Settings: settings, Booted: Row.Boot(settings, &n.Guest, 1)}
+	m.AddProgram("exam", 0, func(x *smp.Ctx) {
+		require.NoError(t, e.Boot(x))
+		e.body(x)
+	})
+	m.Names().Further = k.Symbol
+	m.Freeze()
+	m.Reset(new(sched.Default))
+	n.Reset()
+	e.config.Handle = func(kapi.Context, engine.Hit) int { return 0 }
+	e.config.Deps = engine.Deps{
+		CPUs: 1, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, Sync: &n.Sync, RCU: &n.RCU, Locks: &n.Locks,
+		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks, Hotplug: &n.Hotplug,
+		Stacks: &n.Stacks, Modules: &n.Modules, ModuleMutex: n.Modules.Mutex(), Ftrace: tracer.Tracer(), Guest: &n.Guest,
+		Tell: func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
+	}
+	e.config.Probes = []engine.Probe{{Handlers: 1 << kpev.Pre}, {Handlers: 1 << kpev.Pre}}
+	e.Linux = Row.New(&e.config).(*Linux)
+	e.BootCPUs()
+	of := func(member string) field {
+		off, size, ok := k.Image.Types().Off("kprobe", member)
+		require.True(t, ok, member)
+		return field{off, size}
+	}
+	for i := range k.services {
+		e.ftrace = e.ftrace || k.services[i].name == "register_ftrace_function"
+	}
+	e.emul, e.isize = of("ainsn.emulate_op"), of("ainsn.size")
+	return e
+}
+
+// ask asks rows, one after the other.
+func (e *exam) ask(t testing.TB, kind string, m module, list []question) {
+	e.away = m.away
+	e.body = func(x kapi.Context) {
+		for i := range list {
+			e.one(t, x, kind, m.named[list[i].function], &list[i])
+		}
+	}
+	o := e.m.Run()
+	require.Equal(t, smp.Passed, o, "%v %v", e.m.Refusal(), e.m.Died())
+}
+
+// one registers the probe or the two probes of a row, waits for the optimizer, looks,
+// and unregisters them.
+func (e *exam) one(t testing.TB, x kapi.Context, kind string, c *code, q *question) {
+	if !e.ftrace && q.throughFtrace() {
+		e.without++
+		return
+	}
+	var errnos [2]uint64
+	for i := range q.want {
+		p := e.probes[i]
+		p.Addr = c.at + arch.Addr(q.offset+i*q.d)
+		p.Disabled = kind == "disabled"
+		p.Handlers = 1 << kpev.Pre
+		if kind == "post" || kind == "twoprepost" && i == 1 {
+			p.Handlers |= 1 << kpev.Post
+		}
+		errnos[i] = e.Do(x, kpev.Register, i)
+	}
+	e.Wait(x)
+	right := true
+	for i, want := range q.want {
+		got := e.look(x, i, errnos[i], len(want.copied))
+		if !agrees(got, want, e.away) {
+			right = false
+			if e.wrong < 4 {
+				n := max(0, min(q.offset+i*q.d, len(c.bytes)))
+				t.Errorf("%s+%d, probe %d, % x:\n got %+v,\nwant %+v", q.function, q.offset, i, c.bytes[n:min(n+15, len(c.bytes))], got, want)
+			}
+		}
+	}
+	for i := range q.want {
+		if errnos[i] == 0 {
+			e.Do(x, kpev.Unregister, i)
+		}
+	}
+	e.Wait(x)
+	if right {
+		e.agree++
+	} else {
+		e.wrong++
+	}
+}
+
+// look says what the kernel has made of a probe.
+func (e *exam) look(x kapi.Context, i int, errno uint64, n int) (v verdict) {
+	if errno != 0 {
+		v.errno = -int(errno)
+		return v
+	}
+	f, p := &e.k.fields, e.probes[i]
+	at := arch.Addr(get(x, p.at, f.kpAddr))
+	ap := arch.Addr(e.call(x, e.k.at("get_kprobe"), uint64(at)))
+	v.delta, v.aggr = int(at)-int(p.Addr), ap != p.at
+	flags := get(x, ap, f.kpFlags)
+	v.opt, v.ftrace, v.off = flags&flagOptimized != 0, flags&flagFtrace != 0, get(x, p.at, f.kpFlags)&flagDisabled != 0
+	v.isize, v.emul = int(get(x, ap, e.isize)), get(x, ap, e.emul) != 0
+	b, _ := x.Memory().Load(at, 1)
+	v.first = byte(b)
+	if v.slot = arch.Addr(get(x, ap, f.kpInsn)); v.slot != 0 {
+		v.copied = make([]byte, n)
+		e.read(x, v.slot, v.copied)
+	}
+	return v
+}
+
+// agrees compares a verdict with the recorded one. A RIP-relative operand leads to the
+// same place from another slot.
+func agrees(got, want verdict, away arch.Addr) bool {
+	if got.errno == -einval && want.errno == 0 {
+		return outOfReach(want, away) // one row
+	}
+	if got.errno != want.errno || got.errno != 0 {
+		return got.errno == want.errno
+	}
+	same := sameCopy(got, want, away)
+	got.slot, want.slot, got.copied, want.copied = 0, 0, nil, nil
+	return same && got.delta == want.delta && got.isize == want.isize && got.opt == want.opt && got.emul == want.emul &&
+		got.aggr == want.aggr && got.ftrace == want.ftrace && got.off == want.off && got.first == want.first
+}
+
+const einval = 22
+
+// outOfReach reports whether what an instruction reads, which the real kernel's slot
+// could just reach, is too far from where slots are here.
+func outOfReach(want verdict, away arch.Addr) bool {
+	for i := 0; i+4 <= len(want.copied); i++ {
+		d := int64(int32(binary.LittleEndian.Uint32(want.copied[i:]))) + int64(want.slot+away-smp.ExecBase)
+		if d != int64(int32(d)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameCopy compares the copies of an instruction.
+func sameCopy(got, want verdict, away arch.Addr) bool {
+	if bytes.Equal(got.copied, want.copied) {
+		return true
+	}
+	for i := 0; i+4 <= len(want.copied); i++ {
+		moved := bytes.Clone(want.copied)
+		d := moved[i : i+4]
+		binary.LittleEndian.PutUint32(d, binary.LittleEndian.Uint32(d)+uint32(want.slot+away-got.slot))
+		if bytes.Equal(got.copied, moved) {
+			return true
+		}
+	}
+	return false
+}

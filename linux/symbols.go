@@ -1,0 +1,159 @@
+package linux
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// What kallsyms and the tables beside the text know: of the functions of a scenario as
+// the kernel knows of its own.
+
+func lookupSizeOffset(e *Linux, x kapi.Context, a *args) uint64 {
+	at, size, ok := e.symbolOf(x, arch.Addr(a[0]))
+	if !ok {
+		return 0
+	}
+	if a[1] != 0 {
+		x.Memory().Store(arch.Addr(a[1]), 8, uint64(size))
+	}
+	if a[2] != 0 {
+		x.Memory().Store(arch.Addr(a[2]), 8, a[0]-uint64(at))
+	}
+	return 1
+}
+
+// symbolOf returns the symbol that an address lies in: of the scenario, else of the kernel.
+func (e *Linux) symbolOf(x kapi.Context, a arch.Addr) (at arch.Addr, size int, ok bool) {
+	e.d.Symbols.Look(x)
+	if f, ok := e.d.Symbols.Lookup(a); ok {
+		return f.Addr, f.Size, true
+	}
+	s, ok := e.k.Image.Lookup(uint64(a))
+	return arch.Addr(s.Addr), int(s.Size), ok
+}
+
+func lookupName(e *Linux, x kapi.Context, a *args) uint64 {
+	name := e.text(x, arch.Addr(a[0]))
+	e.d.Symbols.Look(x)
+	if f, ok := e.d.Symbols.Named(name); ok {
+		return uint64(f.Addr)
+	}
+	return uint64(e.k.at(name))
+}
+
+func lookupSymbolName(e *Linux, x kapi.Context, a *args) uint64 {
+	name := ""
+	if f, ok := e.d.Symbols.Lookup(arch.Addr(a[0])); ok {
+		name = f.Name
+	} else if s, ok := e.k.Image.Lookup(a[0]); ok {
+		name = s.Name
+	} else {
+		return negative(34) // ERANGE
+	}
+	e.write(x, arch.Addr(a[1]), append([]byte(name), 0))
+	return 0
+}
+
+// negative is -errno as an int.
+func negative(errno uint32) uint64 { return uint64(uint32(-int32(errno))) }
+
+func textAddress(e *Linux, x kapi.Context, a *args) uint64 {
+	e.d.Symbols.Look(x)
+	at := arch.Addr(a[0])
+	switch e.d.Symbols.Kind(at) {
+	case kapi.TextCore, kapi.TextInit:
+		return 1
+	}
+	for _, c := range e.code {
+		if at >= c.at && at < c.at+arch.Addr(c.size) {
+			return 1
+		}
+	}
+	return b2u(e.k.text.has(at))
+}
+
+func coreText(e *Linux, x kapi.Context, a *args) uint64 {
+	at := arch.Addr(a[0])
+	if f, ok := e.d.Symbols.Lookup(at); ok && f.Module == "" && e.d.Symbols.Kind(at) == kapi.TextCore {
+		return 1
+	}
+	return b2u(e.k.text.has(at))
+}
+
+// reservedBy is a service that says whether a range has a site of one kind of patcher:
+// (start, end), of which end is the last byte.
+func reservedBy(kind kapi.SiteKind) func(e *Linux, x kapi.Context, a *args) uint64 {
+	return func(e *Linux, x kapi.Context, a *args) uint64 {
+		return b2u(e.hasSite(kind, arch.Addr(a[0]), int(a[1]-a[0])+1))
+	}
+}
+
+// alternativeReserved is alternatives_text_reserved(start, end), which takes end to be
+// past the range: its last byte isn't looked at.
+func alternativeReserved(e *Linux, x kapi.Context, a *args) uint64 {
+	return b2u(e.hasSite(kapi.SiteAlternative, arch.Addr(a[0]), int(a[1]-a[0])))
+}
+
+// hasSite reports whether a site of a kind overlaps a range.
+func (e *Linux) hasSite(kind kapi.SiteKind, at arch.Addr, size int) bool {
+	e.sites = e.d.Symbols.Sites(e.sites[:0], at, size)
+	for i := range e.sites {
+		if e.sites[i].Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func findBug(e *Linux, x kapi.Context, a *args) uint64 {
+	e.sites = e.d.Symbols.Sites(e.sites[:0], arch.Addr(a[0]), 1)
+	for _, s := range e.sites {
+		if s.Kind == kapi.SiteBug && s.Addr == arch.Addr(a[0]) {
+			return a[0] // any pointer but NULL
+		}
+	}
+	if !e.k.text.has(arch.Addr(a[0])) {
+		return 0
+	}
+	if _, ok := e.k.Image.Bug(a[0]); ok {
+		return a[0]
+	}
+	return 0
+}
+
+func searchExtable(e *Linux, x kapi.Context, a *args) uint64 {
+	if e.d.Symbols.Extable(arch.Addr(a[0]), 1) {
+		return a[0]
+	}
+	return 0
+}
+
+// Where the entries of the blacklist lie that are for functions of the scenario.
+const (
+	banBase arch.Addr = 0xffff_8880_0900_0000
+	banSize           = 64 * page
+	banStep           = 64 // bytes
+)
+
+// ban puts the scenario's functions that refuse probes on the kernel's blacklist, as
+// boot does with those of the kernel. Functions of modules are put there when they come.
+func (e *Linux) ban() {
+	f, g := &e.k.fields, e.d.Guest
+	list := e.k.at("kprobe_blacklist")
+	n := arch.Addr(0)
+	for _, b := range e.d.Symbols.Blacklist(nil) {
+		if list == 0 || b.Module != "" || n*banStep == banSize {
+			continue
+		}
+		at := banBase + n*banStep
+		last, _ := g.Get(list+8, 8)
+		g.Put(at+arch.Addr(f.banStart.off), 8, uint64(b.Addr))
+		g.Put(at+arch.Addr(f.banEnd.off), 8, uint64(b.Addr)+uint64(b.Size))
+		node := at + arch.Addr(f.banList.off)
+		g.Put(node, 8, uint64(list))
+		g.Put(node+8, 8, last)
+		g.Put(arch.Addr(last), 8, uint64(node))
+		g.Put(list+8, 8, uint64(node))
+		n++
+	}
+}
