@@ -35,6 +35,9 @@ func Given(id string) (*Kernel, error) {
 	case len(given) > 0:
 		return nil, fmt.Errorf("it runs the kernel %s, and --kernel gives %s; give the file that it was", id, given[len(given)-1].ID())
 	}
-	release, _, _ := strings.Cut(id, " ")
+	release, parts, _ := strings.Cut(id, " ")
+	if strings.Count(parts, " ") > 1 {
+		return nil, fmt.Errorf("it runs the kernel %s with objects laid over it; give both, with --kernel FILE --objects FILE,…", id)
+	}
 	return nil, fmt.Errorf("it runs the kernel %s, whose file isn't at hand; give it with --kernel FILE, or fetch it: scripts/fetch-kernel linux-image-%s", id, release)
 }

@@ -2,8 +2,10 @@ package linux
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -12,6 +14,9 @@ import (
 // moved is how far from its link address the kernel lies, as KASLR would have it: the
 // functions of scenarios lie where it was linked to.
 const moved = 0x1000_0000
+
+// overlayGap is what an overlay's address is a multiple of.
+const overlayGap = 2 << 20
 
 // A Kernel is an opened kernel, with its text prepared for the machine. It isn't
 // changed, and may be shared.
@@ -25,6 +30,7 @@ type Kernel struct {
 	services []*service // bound in this order
 
 	text         span      // .text
+	texts        []span    // and an overlay\'s
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base
 	currentTask  arch.Addr
 	cpuNumber    arch.Addr
@@ -54,14 +60,24 @@ type Booted struct {
 	boot   bootState
 }
 
-// Open opens a kernel's file.
-func Open(path string) (*Kernel, error) {
+// Open opens a kernel's file, and lays objects over it whose functions take the place of
+// its own.
+func Open(path string, objects ...string) (*Kernel, error) {
 	im, err := vmlinux.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := im.Move(moved); err != nil {
 		return nil, err
+	}
+	if len(objects) > 0 {
+		v, err := overlay.Link(im, overlayAt(im), objects...)
+		if err != nil {
+			return nil, err
+		}
+		if err := v.Lay(im); err != nil {
+			return nil, err
+		}
 	}
 	k := &Kernel{Image: im}
 	if err := k.resolve(im.Types()); err != nil {
@@ -74,6 +90,14 @@ func Open(path string) (*Kernel, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return k, nil
+}
+
+// overlayAt is where an overlay lies: behind all of the kernel.
+func overlayAt(im *vmlinux.Image) (end uint64) {
+	for _, s := range im.Sections() {
+		end = max(end, s.Addr+s.Size)
+	}
+	return (end + overlayGap) &^ (overlayGap - 1)
 }
 
 // at returns the address of a symbol, 0 if there is none.
@@ -194,6 +218,11 @@ func (k *Kernel) find() error {
 		return fmt.Errorf("it has no .text")
 	}
 	k.text = span{arch.Addr(s.Addr), int(s.Size)}
+	for _, s := range k.Image.Sections() {
+		if s.Name == ".text" {
+			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})
+		}
+	}
 	return nil
 }
 
@@ -207,7 +236,16 @@ func (k *Kernel) mutexIn(name string) arch.Addr {
 
 // ID says which kernel it is: its release, build ID, and the digest of its file.
 func (k *Kernel) ID() string {
-	return fmt.Sprintf("%s %x %x", k.Image.Release, k.Image.BuildID, k.Image.Digest[:8])
+	id := fmt.Sprintf("%s %x %x", k.Image.Release, k.Image.BuildID, k.Image.Digest[:8])
+	if digest, ok := k.Image.Layer(); ok {
+		id += fmt.Sprintf(" %x", digest[:8])
+	}
+	return id
+}
+
+// isText says whether an address is one of the kernel's code, or of an overlay's.
+func (k *Kernel) isText(at arch.Addr) bool {
+	return slices.ContainsFunc(k.texts, func(s span) bool { return s.has(at) })
 }
 
 // Preemptible reports whether it is built with CONFIG_PREEMPTION.

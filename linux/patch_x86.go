@@ -37,8 +37,7 @@ func (k *Kernel) jump(at, to arch.Addr) error {
 // wrapAll leads all direct calls of the functions that are watched through a thunk of
 // ours, which calls the function and then a gate.
 func (k *Kernel) wrapAll() error {
-	text := k.Image.Section(".text")
-	thunks := &kapi.Image{At: arch.Addr(roundUp(int(k.end()), page)) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
+	thunks := &kapi.Image{At: (k.end()+page-1)&^(page-1) + page, Size: page, Exec: true, Bytes: make([]byte, page)}
 	to := make(map[arch.Addr]arch.Addr)
 	for i := range watched {
 		w := &watched[i]
@@ -63,19 +62,27 @@ func (k *Kernel) wrapAll() error {
 		to[at] = thunk
 	}
 	k.images = append(k.images, thunks)
-	b := k.bytes(arch.Addr(text.Addr), int(text.Size))
-	for i := 0; i+5 <= len(b); i++ {
-		if b[i] != 0xe8 && b[i] != 0xe9 {
+	for _, s := range k.Image.Sections() {
+		if s.Name == ".text" { // the kernel's, and an overlay's
+			redirect(k.bytes(arch.Addr(s.Addr), int(s.Size)), arch.Addr(s.Addr), to)
+		}
+	}
+	return nil
+}
+
+// redirect leads calls and jumps in text that lies at an address elsewhere.
+func redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
+	for i := 0; i+5 <= len(text); i++ {
+		if text[i] != 0xe8 && text[i] != 0xe9 {
 			continue
 		}
-		next := arch.Addr(text.Addr) + arch.Addr(i) + 5
-		thunk, ok := to[next+arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[i+1:]))))]
+		next := at + arch.Addr(i) + 5
+		thunk, ok := to[next+arch.Addr(int64(int32(binary.LittleEndian.Uint32(text[i+1:]))))]
 		if !ok {
 			continue
 		}
-		binary.LittleEndian.PutUint32(b[i+1:], uint32(int64(thunk)-int64(next)))
+		binary.LittleEndian.PutUint32(text[i+1:], uint32(int64(thunk)-int64(next)))
 	}
-	return nil
 }
 
 // clobbered are the registers that a callee may leave as it likes.

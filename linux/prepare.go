@@ -30,7 +30,7 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // lay makes a section's pages. Sections that share a page share an image.
 func (k *Kernel) lay(s vmlinux.Section) {
 	at := arch.Addr(s.Addr)
-	first, end := at&^(page-1), arch.Addr(roundUp(int(s.Addr+s.Size), page))
+	first, end := at&^(page-1), (at+arch.Addr(s.Size)+page-1)&^(page-1)
 	if n := len(k.images); n > 0 {
 		if last := k.images[n-1]; last.At+arch.Addr(last.Size) > first {
 			last.Size = max(last.Size, int(end-last.At))

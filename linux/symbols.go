@@ -69,7 +69,7 @@ func textAddress(e *Linux, x kapi.Context, a *args) uint64 {
 			return 1
 		}
 	}
-	return b2u(e.k.text.has(at))
+	return b2u(e.k.isText(at))
 }
 
 func coreText(e *Linux, x kapi.Context, a *args) uint64 {
@@ -77,7 +77,7 @@ func coreText(e *Linux, x kapi.Context, a *args) uint64 {
 	if f, ok := e.d.Symbols.Lookup(at); ok && f.Module == "" && e.d.Symbols.Kind(at) == kapi.TextCore {
 		return 1
 	}
-	return b2u(e.k.text.has(at))
+	return b2u(e.k.isText(at))
 }
 
 // reservedBy is a service that says whether a range has a site of one kind of patcher:
@@ -112,7 +112,7 @@ func findBug(e *Linux, x kapi.Context, a *args) uint64 {
 			return a[0] // any pointer but NULL
 		}
 	}
-	if !e.k.text.has(arch.Addr(a[0])) {
+	if !e.k.isText(arch.Addr(a[0])) {
 		return 0
 	}
 	if _, ok := e.k.Image.Bug(a[0]); ok {

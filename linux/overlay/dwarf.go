@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// dwarf returns the object's debug information, linked where the object is: nil if it has
-// none. Sections that are compressed are taken for none.
-func (o *object) dwarf() (*dwarf.Data, error) {
+// debugSections returns the object's debug information, linked where the object is, by
+// the names of the sections without their beginning. One that is compressed is taken for
+// none.
+func (o *object) debugSections() (map[string][]byte, error) {
 	sections := make(map[string][]byte)
 	for i := range o.sections {
 		s := &o.sections[i]
@@ -24,6 +25,15 @@ func (o *object) dwarf() (*dwarf.Data, error) {
 			}
 		}
 		sections[name] = b
+	}
+	return sections, nil
+}
+
+// dwarf returns the object's debug information, nil if it has none.
+func (o *object) dwarf() (*dwarf.Data, error) {
+	sections, err := o.debugSections()
+	if err != nil {
+		return nil, err
 	}
 	if len(sections["info"]) == 0 || len(sections["abbrev"]) == 0 {
 		return nil, nil

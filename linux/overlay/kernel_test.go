@@ -141,3 +141,49 @@ void *user(void) { return kretprobe_blacklist[3].addr; }`)
 	_, err = overlay.Link(im, base, append(objects(t, im, "kernel/kprobes.o"), o)...)
 	require.NoError(t, err)
 }
+
+// A laid overlay and its kernel are one image: names are the new ones, old entries jump
+// there, and the source is known by line.
+func TestLay(t *testing.T) {
+	im, err := vmlinux.Open(kerneltest.Path(t, "6.1"))
+	require.NoError(t, err)
+	require.NoError(t, im.Move(0x10000000))
+	was, ok := im.Symbol("register_kprobe")
+	require.True(t, ok)
+	table, ok := im.Symbol("current_kprobe")
+	require.True(t, ok)
+	v, err := overlay.Link(im, base, objects(t, im, "kernel/kprobes.o")...)
+	require.NoError(t, err)
+	require.NoError(t, v.Lay(im))
+	require.ErrorContains(t, v.Lay(im), "give all objects at once")
+
+	is, ok := im.Symbol("register_kprobe")
+	require.True(t, ok)
+	require.GreaterOrEqual(t, is.Addr, uint64(base))
+	require.True(t, calledIn(im.Bytes(was.Addr, 5), was.Addr, is.Addr))
+	for _, at := range []uint64{is.Addr, is.Addr + 20} {
+		s, ok := im.Lookup(at)
+		require.True(t, ok)
+		require.Equal(t, is, s)
+	}
+	frames := im.Line(is.Addr + 20)
+	require.NotEmpty(t, frames)
+	require.Equal(t, "register_kprobe", frames[len(frames)-1].Func)
+	require.Equal(t, "kernel/kprobes.c", frames[len(frames)-1].File)
+	require.Positive(t, frames[len(frames)-1].Line)
+
+	require.NotContains(t, im.Fentries(), was.Addr)
+	require.Contains(t, im.Fentries(), is.Addr)
+	for _, at := range append(im.Returns(), im.Retpolines()...) {
+		require.NotNil(t, im.Bytes(at, 5))
+	}
+	same, ok := im.Symbol("current_kprobe")
+	require.True(t, ok)
+	require.Equal(t, table, same)
+	instance, ok := im.Symbol("kprobe_instance")
+	require.True(t, ok)
+	require.NotNil(t, im.Bytes(instance.Addr, instance.Size))
+	digest, ok := im.Layer()
+	require.True(t, ok)
+	require.Equal(t, v.Digest, digest)
+}

@@ -38,7 +38,9 @@ type Overlay struct {
 	// Extable are the rows of the objects' __ex_table, by address.
 	Extable []vmlinux.ExEntry
 
-	bugs map[uint64]vmlinux.Bug
+	bugs  map[uint64]vmlinux.Bug
+	lines []func() *vmlinux.Lines // of each object, read when first asked for
+	texts []textOf                // by address
 }
 
 // A Write is bytes to be laid over the vmlinux's memory before it runs.
@@ -157,6 +159,7 @@ func (l *linker) overlay() *Overlay {
 	}
 	l.sites(v)
 	l.bugs(v)
+	l.lines(v)
 	v.readExtable()
 	return v
 }

@@ -24,6 +24,11 @@ type bugLayout struct {
 
 // Bug returns the row for the ud2 at addr.
 func (im *Image) Bug(addr uint64) (Bug, bool) {
+	if im.layer != nil && im.layer.Bug != nil {
+		if b, ok := im.layer.Bug(addr); ok {
+			return b, true
+		}
+	}
 	s := im.Section("__bug_table")
 	if s == nil {
 		return Bug{}, false

@@ -32,6 +32,7 @@ type Image struct {
 	lines    func() (*Lines, error) // reads them when they are first asked for
 	delta    int64                  // by which it was moved
 	moved    bool
+	layer    *Layer // that was laid over it, else nil
 }
 
 // Open reads a vmlinux or a vmlinuz.

@@ -188,6 +188,11 @@ func (l *Lines) At(addr uint64) []Frame {
 // Line returns the frames of the instruction at addr: the innermost inlined
 // function first, the function as compiled last; nil without DWARF for it.
 func (im *Image) Line(addr uint64) []Frame {
+	if im.layer != nil && im.layer.Line != nil {
+		if frames := im.layer.Line(addr); frames != nil {
+			return frames
+		}
+	}
 	l, err := im.Lines()
 	if err != nil {
 		return nil

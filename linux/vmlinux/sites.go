@@ -8,11 +8,15 @@ import (
 
 // Returns are the addresses of the jumps to __x86_return_thunk, or of what the
 // compiler left in their place, as .return_sites names them.
-func (im *Image) Returns() []uint64 { return im.relative(".return_sites") }
+func (im *Image) Returns() []uint64 {
+	return im.withLayer(im.relative(".return_sites"), func(l *Layer) []uint64 { return l.Returns })
+}
 
 // Retpolines are the addresses of the calls and jumps to __x86_indirect_thunk_*,
 // as .retpoline_sites names them.
-func (im *Image) Retpolines() []uint64 { return im.relative(".retpoline_sites") }
+func (im *Image) Retpolines() []uint64 {
+	return im.withLayer(im.relative(".retpoline_sites"), func(l *Layer) []uint64 { return l.Retpolines })
+}
 
 // relative reads a table of words of 32 bits, each relative to itself.
 func (im *Image) relative(section string) []uint64 {
@@ -50,6 +54,7 @@ func (im *Image) Fentries() []uint64 {
 	} else {
 		all = im.callsOfFentry()
 	}
+	all = im.withLayer(all, func(l *Layer) []uint64 { return l.Fentries })
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -63,11 +68,14 @@ type ExEntry struct {
 
 // Extable returns the exception table, by address.
 func (im *Image) Extable() []ExEntry {
+	var all []ExEntry
+	if im.layer != nil {
+		all = append(all, im.layer.Extable...)
+	}
 	s := im.Section("__ex_table")
 	if s == nil {
-		return nil
+		return all
 	}
-	all := make([]ExEntry, 0, len(s.Data)/12)
 	for off := 0; off+12 <= len(s.Data); off += 12 {
 		all = append(all, ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4), Data: int32(binary.LittleEndian.Uint32(s.Data[off+8:]))})
 	}

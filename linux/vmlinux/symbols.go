@@ -18,6 +18,7 @@ type Symbol struct {
 
 	moves  bool // with the kernel: neither absolute nor per-CPU
 	listed bool // in kallsyms, so the kernel finds it
+	laid   bool // a layer's
 }
 
 // Symbols returns all symbols by address; those of one address as in the file.

@@ -88,7 +88,11 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 	if f.opened != nil {
 		return f.opened, nil
 	}
-	k, err := linux.Open(string(f.Kernel))
+	var objects []string
+	for _, o := range f.Objects {
+		objects = append(objects, string(o))
+	}
+	k, err := linux.Open(string(f.Kernel), objects...)
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return nil, fmt.Errorf("--kernel: %s", cli.Cause(err, string(f.Kernel)))
 	}

@@ -1,0 +1,115 @@
+package vmlinux
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A Layer is code and data that is laid over a kernel. Its addresses are those of the
+// kernel as it was moved.
+type Layer struct {
+	Digest   [32]byte
+	Sections []Section // new memory
+	PerCPU   []Section // new per-CPU data, behind the kernel's
+	Writes   []Write
+	Symbols  []Symbol // they win over the kernel's of the same name
+
+	Returns, Retpolines, Fentries []uint64
+
+	Extable []ExEntry
+	Bug     func(addr uint64) (Bug, bool)
+	Line    func(addr uint64) []Frame
+}
+
+// A Write is bytes that lie over a kernel's memory before it runs.
+type Write struct {
+	Name string // of what lies there
+	Addr uint64
+	Data []byte
+}
+
+// Lay lays code and data over the kernel: after any Move, once. From then on the image
+// is what both are together, and sites that were written over are none.
+func (im *Image) Lay(l *Layer) error {
+	if im.layer != nil {
+		return fmt.Errorf("%s: has an overlay already: give all objects at once", im.Path)
+	}
+	for _, s := range l.PerCPU {
+		if err := im.layPerCPU(s); err != nil {
+			return err
+		}
+	}
+	for _, w := range l.Writes {
+		s := im.sectionAt(w.Addr, uint64(len(w.Data)))
+		if s == nil {
+			return fmt.Errorf("%s: %s at %#x lies in no section", im.Path, w.Name, w.Addr)
+		}
+		if s.Data == nil {
+			s.Data = make([]byte, s.Size)
+		}
+		copy(s.Data[w.Addr-s.Addr:], w.Data)
+	}
+	im.sections = append(im.sections, l.Sections...)
+	slices.SortStableFunc(im.sections, func(a, b Section) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i := 1; i < len(im.sections); i++ {
+		if p, s := &im.sections[i-1], &im.sections[i]; s.Addr-p.Addr < p.Size {
+			return fmt.Errorf("%s: sections %s and %s at %#x overlap", im.Path, p.Name, s.Name, s.Addr)
+		}
+	}
+	im.layer = l
+	im.laySymbols()
+	return nil
+}
+
+// layPerCPU adds to what each CPU has of its own.
+func (im *Image) layPerCPU(more Section) error {
+	s := im.Section(".data..percpu")
+	if s == nil || more.Addr < s.Addr+s.Size {
+		return fmt.Errorf("%s: has no per-CPU data, or some at %#x, where an overlay's was to be", im.Path, more.Addr)
+	}
+	size := more.Addr + more.Size - s.Addr
+	data := make([]byte, size)
+	copy(data, s.Data)
+	copy(data[more.Addr-s.Addr:], more.Data)
+	s.Data, s.Size = data, size
+	return nil
+}
+
+// laySymbols adds the layer's names.
+func (im *Image) laySymbols() {
+	for _, s := range im.layer.Symbols {
+		s.listed, s.laid = true, true
+		im.symbols = append(im.symbols, s)
+	}
+	im.indexSymbols()
+	named := make(map[string]bool, len(im.layer.Symbols))
+	for i := range im.symbols {
+		if s := &im.symbols[i]; s.laid && !named[s.Name] {
+			im.byName[s.Name], named[s.Name] = int32(i), true
+		}
+	}
+}
+
+// withLayer adds a layer's sites to the kernel's, but for those that it wrote over.
+func (im *Image) withLayer(all []uint64, layers func(*Layer) []uint64) []uint64 {
+	if im.layer == nil {
+		return all
+	}
+	over := make(map[uint64]bool)
+	for _, w := range im.layer.Writes {
+		for at := w.Addr - 4; at != w.Addr+uint64(len(w.Data)); at++ { // a site has five bytes
+			over[at] = true
+		}
+	}
+	all = slices.DeleteFunc(all, func(at uint64) bool { return over[at] })
+	return append(all, layers(im.layer)...)
+}
+
+// Layer returns the digest of what was laid over the kernel, and whether there is any.
+func (im *Image) Layer() (digest [32]byte, ok bool) {
+	if im.layer == nil {
+		return digest, false
+	}
+	return im.layer.Digest, true
+}
