@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"fmt"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -180,6 +182,10 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 	if n > page {
 		e.refuse(x, "__text_poke of more than a page")
 		return 0
+	}
+	if n == 0 || !e.d.Guest.Text(at) || !e.d.Guest.Text(at+arch.Addr(n-1)) {
+		e.bug(x, fmt.Sprintf("text_poke of %d bytes at %#x, where no text is", n, uint64(at)))
+		return a[1]
 	}
 	b := e.scratch[:n]
 	if arch.Addr(a[0]) == e.k.memset {

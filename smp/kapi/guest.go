@@ -60,6 +60,8 @@ type Guest interface {
 	Fault(x Context) arch.Addr
 	// Busy reports whether the context mustn't sleep.
 	Busy(x Context) bool
+	// Text reports whether an address is text that is mapped.
+	Text(at arch.Addr) bool
 	// Refuse ends the run: text has asked for what isn't done here.
 	Refuse(x Context, what string)
 	// Why says in words what the next finding is, if it has none better.

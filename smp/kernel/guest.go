@@ -103,3 +103,6 @@ func (g *Guest) Refuse(x kapi.Context, what string) {
 
 // Why implements kapi.Guest.
 func (g *Guest) Why(x kapi.Context, why string) { ctxOf(x).Why(why) }
+
+// Text implements kapi.Guest.
+func (g *Guest) Text(at arch.Addr) bool { return g.k.M.Memory().Present(at) }
