@@ -7,24 +7,22 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Types returns the kernel's types, never nil: those of a kernel without BTF are
-// none.
+// Types returns the kernel's types, never nil: of BTF, else of DWARF. A kernel that
+// has neither has none.
 func (im *Image) Types() *Types { return im.types }
 
-// readTypes reads .BTF. Without one there are no types.
+// readTypes reads .BTF.
 func (im *Image) readTypes() (*Types, error) {
-	t := &Types{known: map[string]*composite{}, source: func(string) *composite { return nil }}
 	s := im.Section(".BTF")
 	if s == nil || s.Data == nil {
-		return t, nil
+		return im.typesOfDwarf(), nil
 	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(s.Data))
 	if err != nil {
 		return nil, fmt.Errorf(".BTF: %w: the file is damaged, or made by a pahole that is newer than this program", err)
 	}
 	r := btfReader{spec: spec, made: map[btf.Type]*composite{}}
-	t.source = r.named
-	return t, nil
+	return &Types{known: map[string]*composite{}, source: r.named}, nil
 }
 
 // A btfReader turns BTF's types into ours, each once.

@@ -134,3 +134,34 @@ func TestLines(t *testing.T) {
 		})
 	}
 }
+
+// Types are the same from BTF and from DWARF.
+func TestDwarfTypes(t *testing.T) {
+	for _, series := range debugKernels {
+		t.Run(series, func(t *testing.T) {
+			im, err := vmlinux.Open(kerneltest.Debug(t, series))
+			require.NoError(t, err)
+			dwarf, btf := im.DwarfTypes(), im.Types()
+			for _, name := range []string{
+				"kprobe", "optimized_kprobe", "kretprobe", "kretprobe_instance", "rethook_node", "rethook", "arch_optimized_insn",
+				"list_head", "hlist_node", "mutex", "pt_regs", "insn", "jump_entry", "static_key", "module", "task_struct", "bug_entry",
+				"kprobe_opcode_t", "u64", "unsigned int", "no_such_type_anywhere",
+			} {
+				n, ok := dwarf.Size(name)
+				want, ok2 := btf.Size(name)
+				require.Equal(t, ok2, ok, name)
+				require.Equal(t, want, n, name)
+				for off := range n {
+					got, _ := dwarf.Member(name, off)
+					want, _ := btf.Member(name, off)
+					require.Equal(t, want, got, "%s+%d", name, off)
+					if got != "" && !strings.ContainsAny(got, "[/") {
+						o, b, w, ok := dwarf.Bits(name, got)
+						o2, b2, w2, ok2 := btf.Bits(name, got)
+						require.Equal(t, []any{o2, b2, w2, ok2}, []any{o, b, w, ok}, "%s.%s", name, got)
+					}
+				}
+			}
+		})
+	}
+}

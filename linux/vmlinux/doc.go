@@ -19,8 +19,9 @@
 //	kallsyms         symbols, from the tables by which the kernel prints addresses.
 //	                 No symbol says where they are: they are found by their form
 //	symbols, symtab  those, and the symbol table if the file has one
-//	types, btf       layouts of structs, from BTF
-//	lines, unit, debuginfo
+//	types, btf, dwarftypes
+//	                 layouts of structs, from BTF, else from DWARF
+//	lines, unit, linehead, debuginfo
 //	                 places in the source, from DWARF, a compilation unit at a time
 //	sites, bug, fentry
 //	                 what the kernel's tables name
@@ -35,7 +36,7 @@
 //
 // x86-64 only, with CONFIG_KALLSYMS, 5.0 or later, and SMP. Payloads may be gzip,
 // bzip2, xz, zstd or lz4, and 512 MiB unpacked; lzma and lzo are refused. Types
-// need CONFIG_DEBUG_INFO_BTF.
+// need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
 //
 // A vmlinuz's symbols have no sizes: each ends where the next one begins.
 package vmlinux

@@ -37,3 +37,11 @@ func Read(b []byte) (*Image, error) {
 	im := &Image{Path: "kernel"}
 	return im, im.read(bytes.NewReader(b), uint64(len(b)))
 }
+
+// DwarfTypes returns the types of DWARF, of an image with BTF too.
+func (im *Image) DwarfTypes() *Types { return im.typesOfDwarf() }
+
+// TypesOf returns the types of DWARF that isn't a kernel's.
+func TypesOf(l *Lines) *Types {
+	return (&Image{lines: func() (*Lines, error) { return l, nil }}).typesOfDwarf()
+}

@@ -153,13 +153,8 @@ func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
 	return d, n, nil
 }
 
-// At returns the frames of the instruction at a link address: the innermost
-// inlined function first, the function as compiled last; nil if there are none.
-// Assembly has a frame without a function.
-func (l *Lines) At(addr uint64) []Frame {
-	if l == nil {
-		return nil
-	}
+// span returns what a unit made at a link address, nil if none did.
+func (l *Lines) span(addr uint64) *unitSpan {
 	i, _ := slices.BinarySearchFunc(l.starts, addr, func(s unitSpan, addr uint64) int {
 		if s.lo <= addr {
 			return -1
@@ -169,13 +164,27 @@ func (l *Lines) At(addr uint64) []Frame {
 	if i == 0 || addr >= l.starts[i-1].hi {
 		return nil
 	}
-	at := l.starts[i-1].unit
+	return &l.starts[i-1]
+}
+
+// At returns the frames of the instruction at a link address: the innermost
+// inlined function first, the function as compiled last; nil if there are none.
+// Assembly has a frame without a function.
+func (l *Lines) At(addr uint64) []Frame {
+	if l == nil {
+		return nil
+	}
+	s := l.span(addr)
+	if s == nil {
+		return nil
+	}
+	at := s.unit
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u, ok := l.units[at]
 	if !ok {
 		if d, _, err := l.open(at); err == nil {
-			u, _ = readUnit(d) // one that is damaged has no lines
+			u, _ = readUnit(d, l.sections.Line) // one that is damaged has no lines
 		}
 		l.units[at] = u
 	}

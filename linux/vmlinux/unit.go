@@ -49,7 +49,14 @@ type unitReader struct {
 	names map[dwarf.Offset]string // of functions
 }
 
-func readUnit(d *dwarf.Data) (*unit, error) {
+// readUnit reads the one unit of d, whose lines are in the section line. What
+// debug/dwarf trips over in a damaged file is an error too.
+func readUnit(d *dwarf.Data, line []byte) (u *unit, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			u, err = nil, fmt.Errorf("debug/dwarf: %v", r)
+		}
+	}()
 	entries := d.Reader()
 	head, err := entries.Next()
 	if err != nil || head == nil || head.Tag != dwarf.TagCompileUnit {
@@ -57,7 +64,12 @@ func readUnit(d *dwarf.Data) (*unit, error) {
 	}
 	r := &unitReader{d: d, names: map[dwarf.Offset]string{}}
 	r.dir, _ = head.Val(dwarf.AttrCompDir).(string)
-	u := &unit{}
+	if at, ok := head.Val(dwarf.AttrStmtList).(int64); ok {
+		if err := checkLineHeader(line, at); err != nil {
+			return nil, err
+		}
+	}
+	u = &unit{}
 	lines, err := d.LineReader(head)
 	if err != nil || lines == nil {
 		return nil, fmt.Errorf("no line table: %w", err)
