@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"bytes"
+
 	"kpsim/engine"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
@@ -44,10 +46,12 @@ type Linux struct {
 	works   []work
 	due     []callback // those whose grace period has ended
 	wake    func()
-	code    []span      // handed out by module_alloc
-	retired []retired   // slots that wait to be collected
-	calls   [256][]args // of functions that are watched, by task: those that haven't returned
-	wanted  [256]bool   // what a task writes to an interface file
+	code    []span           // handed out by module_alloc
+	retired []retired        // slots that wait to be collected
+	calls   [256][]args      // of functions that are watched, by task: those that haven't returned
+	served  [256][]args      // of services that are called, by task: those that haven't returned
+	regs    [256][]arch.Regs // of handlers likewise
+	wanted  [256]bool        // what a task writes to an interface file
 	audit   bool
 	owner   [64]uint64
 	syncs   int
@@ -123,7 +127,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.locks, e.works, e.due, e.code, e.retired, e.syncs = e.locks[:0], e.works[:0], e.due[:0], e.code[:0], e.retired[:0], 0
 	for i := range e.calls {
-		e.calls[i] = e.calls[i][:0]
+		e.calls[i], e.served[i], e.regs[i] = e.calls[i][:0], e.served[i][:0], e.regs[i][:0]
 	}
 	e.heap.next, e.heap.live = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...)
 	for _, name := range mutexes {
@@ -146,20 +150,26 @@ func (e *Linux) Renew(c *engine.Config) {
 
 // serve runs a service for text that has called it.
 func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
-	var a args
+	served := &e.served[x.Task()]
+	depth := len(*served)
+	*served = append(*served, args{})
+	a := &(*served)[depth]
 	for i, r := range target.Arch.Args[:len(a)] {
 		a[i] = regs.R[r]
 	}
 	if s.watch != nil {
-		e.noted(x, s, &a)
+		e.noted(x, s, a)
+		*served = (*served)[:depth]
 		return
 	}
 	if s.keeps {
-		s.do(e, x, &a)
+		s.do(e, x, a)
+		*served = (*served)[:depth]
 		return
 	}
 	e.scribble(x)
-	v := s.do(e, x, &a)
+	v := s.do(e, x, a)
+	*served = (*served)[:depth]
 	r := x.Regs()
 	for _, c := range clobbered {
 		r.R[c] = poison
@@ -195,9 +205,18 @@ const poison = 0x5a5a5a5a5a5a5a5a
 // scribbled is how far below the stack pointer a callee is taken to write.
 const scribbled = 384
 
+// poisoned is as much of poison.
+var poisoned = [scribbled]byte(bytes.Repeat([]byte{poison & 0xff}, scribbled))
+
 // scribble leaves what a callee's frames would leave below the stack pointer.
 func (e *Linux) scribble(x kapi.Context) {
 	sp := target.Arch.StackPointer(x.Regs())
+	if m, ok := x.Memory().(arch.Imager); ok {
+		if b := m.Image(sp-scribbled, scribbled, true); b != nil {
+			copy(b, poisoned[:])
+			return
+		}
+	}
 	for at := sp - scribbled; at < sp; at += 8 {
 		x.Memory().Store(at, 8, poison)
 	}

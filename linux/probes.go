@@ -183,17 +183,28 @@ func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 		e.bug(x, "a handler is called for what is no probe")
 		return 0
 	}
-	var regs arch.Regs
-	target.Arch.Frame.Load(x.Memory(), arch.Addr(frame), &regs)
-	was := regs
-	left := e.handle(x, engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr)), Regs: &regs})
-	if regs != was {
-		target.Arch.Frame.Store(x.Memory(), arch.Addr(frame), &regs)
-	}
+	left := e.withRegs(x, arch.Addr(frame), engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr))})
 	if left != 0 && which == kpev.Pre {
 		e.skipped(x, i)
 	}
 	return uint64(left)
+}
+
+// withRegs calls a handler with the registers that are saved at an address, and saves
+// what it leaves in them.
+func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
+	open := &e.regs[x.Task()]
+	depth := len(*open)
+	*open = append(*open, arch.Regs{})
+	h.Regs = &(*open)[depth]
+	target.Arch.Frame.Load(x.Memory(), frame, h.Regs)
+	was := *h.Regs
+	left := e.handle(x, h)
+	if *h.Regs != was {
+		target.Arch.Frame.Store(x.Memory(), frame, h.Regs)
+	}
+	*open = (*open)[:depth]
+	return left
 }
 
 // onReturn is entry_handler(ri, regs), or handler(ri, regs).
@@ -207,18 +218,14 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 		return
 	}
 	p := e.probes[i]
-	var regs arch.Regs
-	target.Arch.Frame.Load(x.Memory(), frame, &regs)
-	was := regs
-	private := make([]byte, p.DataSize)
-	e.read(x, ri+arch.Addr(f.riData.off), private)
-	left := e.handle(x, engine.Hit{
-		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Regs: &regs,
-		Ret: arch.Addr(get(x, ri, f.riReturn)), Private: private,
+	var private []byte
+	if p.DataSize > 0 {
+		private = make([]byte, p.DataSize) // a handler may be interrupted by another
+		e.read(x, ri+arch.Addr(f.riData.off), private)
+	}
+	left := e.withRegs(x, frame, engine.Hit{
+		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Ret: arch.Addr(get(x, ri, f.riReturn)), Private: private,
 	})
 	e.write(x, ri+arch.Addr(f.riData.off), private)
-	if regs != was {
-		target.Arch.Frame.Store(x.Memory(), frame, &regs)
-	}
 	x.Regs().R[target.Arch.Result] = uint64(left)
 }
