@@ -41,7 +41,8 @@
 //	                    boot boots it once for all machines; linuxev has its events,
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
 //	                    vmlinux/shelf finds them, vmlinux/kerneltest for tests,
-//	                    overlay links edited objects over one
+//	                    overlay links edited objects over one,
+//	                    closure says which of its functions run and what they call beside
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist
 //	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp

@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"slices"
+
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
@@ -134,3 +136,13 @@ func rows() []served {
 }
 
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }
+
+// Served reports whether there is a service for a function of that name.
+func Served(name string) bool {
+	for i := range boundary {
+		if s := &boundary[i]; s.do != nil && slices.Contains(s.names, name) {
+			return true
+		}
+	}
+	return false
+}

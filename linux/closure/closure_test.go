@@ -1,0 +1,178 @@
+package closure
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kpsim/linux/vmlinux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/smp/arch/x86"
+)
+
+func of(t *testing.T, series string, sets ...string) *Closure {
+	t.Helper()
+	c, err := Of(kerneltest.Open(t, series), sets...)
+	require.NoError(t, err)
+	return c
+}
+
+func (c *Closure) callee(name string) *Callee {
+	for i := range c.Boundary {
+		if c.Boundary[i].Name == name {
+			return &c.Boundary[i]
+		}
+	}
+	return nil
+}
+
+// The probes of the kernels at hand: their functions, what they call, and what isn't a call.
+func TestProbes(t *testing.T) {
+	for _, series := range []string{"6.1", "6.12"} {
+		t.Run(series, func(t *testing.T) {
+			c := of(t, series, "kprobes")
+			assert.InDelta(t, 165, len(c.Inside), 10)
+			assert.InDelta(t, 65, len(c.Boundary), 10)
+			assert.Empty(t, c.Missing)
+			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "text_poke_bp_batch", "insn_decode", "poke_int3_handler", "rethook_trampoline_handler", "do_sync_core", "kprobe_seq_show"} {
+				in := slices.ContainsFunc(c.Inside, func(f Function) bool { return f.Name == name })
+				assert.Equal(t, name != "kprobe_seq_show", in, name)
+			}
+			caller := c.callee("synchronize_rcu_tasks")
+			require.NotNil(t, caller)
+			require.Len(t, caller.Callers, 1)
+			assert.Equal(t, "kprobe_optimizer", caller.Callers[0].Func)
+			for _, b := range c.Boundary {
+				assert.NotRegexp(t, `^__SCT__|^__x86_|^__fentry__|^__pfx_`, b.Name)
+				require.NotEmpty(t, b.Callers, b.Name)
+			}
+			for _, s := range c.Special {
+				assert.NotEqual(t, "undecodable", s.Text)
+				assert.NotEqual(t, "jump to no function", s.Text)
+				f := c.Function(s.Addr)
+				require.NotNil(t, f)
+				assert.Equal(t, s.Func, f.Name)
+			}
+			for i := range c.Inside {
+				n := 0
+				c.Decode(&c.Inside[i], func(in *x86.Inst) {
+					n++
+					if _, kind := c.Target(&c.Inside[i], in); kind == Outer {
+						s, _ := c.Target(&c.Inside[i], in)
+						assert.NotNil(t, c.callee(s.Name), s.Name)
+					}
+				})
+				assert.GreaterOrEqual(t, n, c.Inside[i].Insns)
+			}
+		})
+	}
+}
+
+// The file of each function inside is the one that DWARF says.
+func TestFiles(t *testing.T) {
+	for _, series := range series {
+		t.Run(series, func(t *testing.T) {
+			im, err := vmlinux.Open(kerneltest.Debug(t, series))
+			require.NoError(t, err)
+			c, err := Of(im)
+			require.NoError(t, err)
+			for i := range c.Inside {
+				f := &c.Inside[i]
+				if f.File == "" {
+					continue
+				}
+				frames := im.Line(f.Addr)
+				if len(frames) == 0 {
+					continue
+				}
+				where := frames[len(frames)-1].File
+				assert.True(t, strings.HasSuffix(where, f.File) || strings.Contains(where, "/include/") || strings.HasPrefix(where, "include/"), "%s: %s, and DWARF says %s", f.Name, f.File, where)
+			}
+		})
+	}
+}
+
+// known.txt is what the kernels at hand have.
+func TestKnown(t *testing.T) {
+	var kernels []string
+	have := map[string][]string{} // row, kernels
+	for _, path := range kerneltest.All(t) {
+		im, err := vmlinux.Open(path)
+		require.NoError(t, err)
+		key := im.Release
+		kernels = append(kernels, key)
+		if !*update && !slices.Contains(Known(), key) {
+			t.Logf("%s isn't known; kpsim kernel closure says how it differs", key)
+			continue
+		}
+		for _, set := range Top() {
+			c, err := Of(im, set)
+			require.NoError(t, err)
+			if d := c.Compare(set, key); !*update {
+				assert.True(t, d.None(), "%s: %+v; go test ./linux/closure -run TestKnown -update", im.Release, d)
+			}
+			note := func(part, name string) {
+				row := set + " " + part + " " + name
+				have[row] = append(have[row], key)
+			}
+			for _, name := range c.insideNames() {
+				note("inside", name)
+			}
+			for _, name := range c.boundaryNames() {
+				note("boundary", name)
+			}
+		}
+	}
+	if !*update {
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The closures of the sets in Debian's kernels: inside, and the boundary.\n# Made by go test ./linux/closure -run TestKnown -update.\n\nkernels %s\n\n", strings.Join(kernels, " "))
+	for _, row := range slices.Sorted(maps.Keys(have)) {
+		in := strings.Join(have[row], " ")
+		if len(have[row]) == len(kernels) {
+			in = "all"
+		}
+		fmt.Fprintln(&b, row, in)
+	}
+	require.NoError(t, os.WriteFile("known.txt", []byte(b.String()), 0o644))
+}
+
+func TestNamed(t *testing.T) {
+	sets, err := Named("ftrace")
+	require.NoError(t, err)
+	require.Len(t, sets, 4)
+	_, err = Named("kprobe")
+	require.ErrorContains(t, err, "there is no set kprobe; there are kprobes, ")
+}
+
+func TestReleases(t *testing.T) {
+	const last = "6.12.117+deb12-amd64"
+	for release, want := range map[string][2]string{
+		"6.1.0-50-amd64": {"6.1", "6.1.0-50-amd64"}, "6.1.0-40-amd64": {"6.1", "6.1.0-56-amd64"}, "6.1.0-55-rt-amd64": {"6.1-rt", "6.1.0-56-rt-amd64"},
+		"6.12.119+deb12-cloud-amd64": {"6.12-cloud", "6.12.117+deb12-cloud-amd64"},
+		"6.12-rc3":                   {"6.12", last}, "6.6.8": {"6.6", last}, "7": {"7", last}, "": {"", last},
+	} {
+		assert.Equal(t, want, [2]string{Key(release), Nearest(release)}, release)
+	}
+	assert.Equal(t, "optimize_kprobe", Base("optimize_kprobe.part.0.isra.0.cold"))
+}
+
+// A kernel made up has no probes, and does no harm.
+func TestFake(t *testing.T) {
+	path := t.TempDir() + "/vmlinux"
+	require.NoError(t, os.WriteFile(path, kerneltest.Fake{Names: []string{"register_kprobe", "memcpy"}, Release: "6.1.9"}.ELF(), 0o644))
+	im, err := vmlinux.Open(path)
+	require.NoError(t, err)
+	c, err := Of(im, "kprobes")
+	require.NoError(t, err)
+	require.Len(t, c.Inside, 1)
+	assert.Equal(t, "kernel/kprobes.c", c.Inside[0].File)
+	assert.NotEmpty(t, c.Missing)
+}

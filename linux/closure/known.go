@@ -1,0 +1,150 @@
+package closure
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"kpsim/linux/vmlinux"
+)
+
+//go:embed known.txt
+var knownText string
+
+// knownRow is a row of known.txt: a function of a set's closure, and the kernels that have
+// it there.
+type knownRow struct {
+	set, part, name string // part: "inside" or "boundary"
+	kernels         []string
+}
+
+var known = sync.OnceValues(func() (kernels []string, rows []knownRow) {
+	for line := range strings.Lines(knownText) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || words[0] == "#":
+		case words[0] == "kernels":
+			kernels = words[1:]
+		case len(words) > 3:
+			r := knownRow{words[0], words[1], words[2], words[3:]}
+			if words[3] == "all" {
+				r.kernels = kernels
+			}
+			rows = append(rows, r)
+		}
+	}
+	return kernels, rows
+})
+
+// Known are the releases of the kernels of known.txt.
+func Known() []string {
+	kernels, _ := known()
+	return kernels
+}
+
+// Key is the series and the flavour of a release: of "6.1.0-56-rt-amd64" it is "6.1-rt".
+func Key(release string) string {
+	key := Series(release)
+	for _, flavour := range []string{"rt", "cloud"} {
+		if strings.Contains(release+"-", "-"+flavour+"-") {
+			key += "-" + flavour
+		}
+	}
+	return key
+}
+
+// Nearest is the known kernel that a release is best compared with: itself; else the last of
+// its series and flavour, of its series, or of all.
+func Nearest(release string) (best string) {
+	rank := 0
+	for _, k := range Known() {
+		n := 1
+		switch {
+		case k == release:
+			n = 5
+		case Key(k) == Key(release):
+			n = 4
+		case Series(k) == Series(release):
+			n = 3
+		case Key(k) == Series(k):
+			n = 2
+		}
+		if n >= rank {
+			best, rank = k, n
+		}
+	}
+	return best
+}
+
+// A Difference is what a set of a kernel has that a known one hasn't, and the other way.
+type Difference struct {
+	Set, With              string
+	NewInside, GoneInside  []string
+	NewOutside, GoneBeside []string // of the boundary
+}
+
+// None reports whether there is no difference.
+func (d *Difference) None() bool {
+	return len(d.NewInside)+len(d.GoneInside)+len(d.NewOutside)+len(d.GoneBeside) == 0
+}
+
+// Compare compares the closure of one set with that of a known kernel. Parts of functions
+// that the compiler has split off count as the function.
+func (c *Closure) Compare(set, with string) Difference {
+	d := Difference{Set: set, With: with}
+	_, rows := known()
+	was := map[string][]string{}
+	for i := range rows {
+		if r := &rows[i]; r.set == set && slices.Contains(r.kernels, with) {
+			was[r.part] = append(was[r.part], r.name)
+		}
+	}
+	d.NewInside, d.GoneInside = without(c.insideNames(), was["inside"]), without(was["inside"], c.insideNames())
+	d.NewOutside, d.GoneBeside = without(c.boundaryNames(), was["boundary"]), without(was["boundary"], c.boundaryNames())
+	return d
+}
+
+// without is what a has and b hasn't.
+func without(a, b []string) (out []string) {
+	for _, name := range a {
+		if !slices.Contains(b, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func (c *Closure) insideNames() (out []string) {
+	for i := range c.Inside {
+		out = append(out, Base(c.Inside[i].Name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (c *Closure) boundaryNames() (out []string) {
+	for i := range c.Boundary {
+		out = append(out, Base(c.Boundary[i].Name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Unserved are the functions of the boundary that aren't served.
+func (c *Closure) Unserved(served func(name string) bool) (out []Callee) {
+	for _, callee := range c.Boundary {
+		if !c.served(callee, served) {
+			out = append(out, callee)
+		}
+	}
+	return out
+}
+
+// served asks by each name that the function has.
+func (c *Closure) served(callee Callee, served func(name string) bool) bool {
+	if served(callee.Name) {
+		return true
+	}
+	return slices.ContainsFunc(c.names(callee.Addr), func(s vmlinux.Symbol) bool { return served(s.Name) })
+}

@@ -1,0 +1,174 @@
+package closure
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Set is a part of the kernel that runs as it was compiled: a row of the table.
+type Set struct {
+	Name    string
+	Says    string   // what it does, for people
+	Needs   []string // sets that are inside where it is
+	Files   []string // of the source; names.txt has their functions
+	Entries []string // functions that are called from outside, or through a pointer
+	By      []string // functions that names.txt doesn't have: assembly, and other releases
+	Only    []string // nil: all functions of the files; else these
+}
+
+// Sets is the table. The names of a set's functions are in names.txt.
+var Sets = []Set{
+	{
+		Name: "kprobes", Says: "probes, return probes, their optimization, their int3 handler",
+		Needs: []string{"textpoke"},
+		Files: []string{
+			"kernel/kprobes.c", "arch/x86/kernel/kprobes/core.c", "arch/x86/kernel/kprobes/opt.c", "arch/x86/kernel/kprobes/ftrace.c",
+			"kernel/trace/rethook.c", "arch/x86/kernel/rethook.c", "lib/objpool.c",
+		},
+		Entries: []string{
+			"register_kprobe", "unregister_kprobe", "register_kprobes", "unregister_kprobes", "enable_kprobe", "disable_kprobe",
+			"register_kretprobe", "unregister_kretprobe", "register_kretprobes", "unregister_kretprobes", "enable_kretprobe", "disable_kretprobe",
+			"init_kprobes", "init_optprobes",
+			"kprobe_optimizer", "optimized_callback", "aggr_pre_handler", "aggr_post_handler", "pre_handler_kretprobe", "kretprobe_rethook_handler",
+			"kprobe_int3_handler", "kprobe_debug_handler", "kprobe_fault_handler", "kprobe_exceptions_notify", "kprobe_ftrace_handler", "kprobes_module_callback",
+			"alloc_insn_page", "free_insn_page", "alloc_optinsn_page", "free_optinsn_page",
+			"arch_rethook_trampoline", "arch_rethook_trampoline_callback", "arch_rethook_fixup_return", "rethook_flush_task", "rethook_find_ret_addr",
+			"kretprobe_trampoline", "__kretprobe_trampoline", "trampoline_handler", "kprobe_flush_task", "objpool_pop", "objpool_push",
+			"write_enabled_file_bool", "proc_kprobes_optimization_handler",
+		},
+		By: []string{
+			"arch_rethook_trampoline",
+			// 5.x: return probes without rethook.
+			"kretprobe_trampoline", "__kretprobe_trampoline", "trampoline_handler", "__kretprobe_trampoline_handler", "kretprobe_find_ret_addr",
+			"__kretprobe_find_ret_addr", "kprobe_flush_task", "recycle_rp_inst", "free_rp_inst_rcu", "kretprobe_hash_lock", "kretprobe_table_lock",
+			"kretprobe_hash_unlock", "kretprobe_table_unlock", "cleanup_rp_inst", "kprobe_busy_begin", "kprobe_busy_end", "arch_prepare_kretprobe",
+			"arch_kretprobe_fixup_return", "kprobe_debug_handler", "kprobe_fault_handler", "resume_execution", "set_current_kprobe",
+		},
+	},
+	{
+		Name: "jumplabel", Says: "static keys and the branches they patch",
+		Needs: []string{"textpoke"},
+		Files: []string{"kernel/jump_label.c", "arch/x86/kernel/jump_label.c"},
+		Entries: []string{
+			"static_key_slow_inc", "static_key_slow_inc_cpuslocked", "static_key_slow_dec", "static_key_slow_dec_cpuslocked", "static_key_fast_inc_not_disabled",
+			"static_key_enable", "static_key_enable_cpuslocked", "static_key_disable", "static_key_disable_cpuslocked", "static_key_count",
+			"__static_key_slow_dec_deferred", "__static_key_deferred_flush", "jump_label_rate_limit", "jump_label_update_timeout",
+			"jump_label_init", "jump_label_module_notify", "jump_label_text_reserved", "jump_label_cmp", "jump_label_swap",
+		},
+	},
+	{
+		Name: "staticcall", Says: "static calls and the sites they patch",
+		Needs:   []string{"textpoke"},
+		Files:   []string{"kernel/static_call.c", "kernel/static_call_inline.c", "arch/x86/kernel/static_call.c"},
+		Entries: []string{"__static_call_update", "arch_static_call_transform", "__static_call_fixup", "static_call_init", "static_call_module_notify", "static_call_text_reserved", "static_call_site_cmp", "static_call_site_swap", "__static_call_return0"},
+	},
+	{
+		Name: "ftrace", Says: "x86's part of ftrace: the calls at functions' entries, and its trampolines",
+		Needs: []string{"textpoke"},
+		Files: []string{"arch/x86/kernel/ftrace.c"},
+		Entries: []string{
+			"ftrace_replace_code", "arch_ftrace_update_code", "ftrace_make_nop", "ftrace_make_call", "ftrace_update_ftrace_func", "ftrace_modify_call",
+			"ftrace_arch_code_modify_prepare", "ftrace_arch_code_modify_post_process", "arch_ftrace_update_trampoline", "arch_ftrace_trampoline_free",
+			"arch_ftrace_trampoline_func", "prepare_ftrace_return", "ftrace_graph_func", "ftrace_enable_ftrace_graph_caller", "ftrace_disable_ftrace_graph_caller",
+		},
+	},
+	{
+		Name: "textpoke", Says: "patching text with a breakpoint, and its int3 handler",
+		Needs: []string{"decoder", "plain"},
+		Files: []string{"arch/x86/kernel/alternative.c", "arch/x86/kernel/traps.c"},
+		Only: []string{
+			"text_poke", "text_poke_early", "text_poke_kgdb", "text_poke_sync", "text_poke_loc_init", "text_poke_bp_batch", "text_poke_bp", "text_poke_flush", "text_poke_queue", "text_poke_finish",
+			"tp_order_fail", "text_poke_addr", "text_poke_memcpy", "text_poke_memset", "text_poke_copy", "text_poke_copy_locked", "__text_poke_copy", "text_poke_set", "poke_int3_handler",
+			"patch_cmp", "try_get_desc", "get_desc", "put_desc", "do_sync_core", "int3_emulate_call", "int3_emulate_jmp", "int3_emulate_jcc", "int3_emulate_push", "int3_emulate_ret",
+			"alternatives_text_reserved", "exc_int3", "do_int3", "do_int3_user", "sync_core", "iret_to_self",
+			// 6.15 and later.
+			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush", "smp_text_poke_batch_add", "smp_text_poke_single", "smp_text_poke_int3_handler",
+			"__smp_text_poke_batch_add", "text_poke_addr_ordered", "text_poke_int3_handler", "get_text_poke_array", "try_get_text_poke_array", "put_text_poke_array",
+			"try_get_int3_text_poke_array",
+		},
+		By: []string{
+			"smp_text_poke_sync_each_cpu", "smp_text_poke_batch_finish", "smp_text_poke_batch_flush", "smp_text_poke_batch_add", "smp_text_poke_single", "smp_text_poke_int3_handler",
+			"__smp_text_poke_batch_add", "text_poke_int3_handler",
+		},
+		Entries: []string{
+			"exc_int3", "poke_int3_handler", "text_poke", "text_poke_bp", "text_poke_bp_batch", "text_poke_queue", "text_poke_finish", "text_poke_sync", "text_poke_memcpy", "text_poke_memset", "do_sync_core",
+			"smp_text_poke_int3_handler", "smp_text_poke_batch_finish", "smp_text_poke_batch_add", "smp_text_poke_single", "smp_text_poke_sync_each_cpu",
+		},
+	},
+	{
+		Name: "decoder", Says: "the kernel's own decoder of instructions",
+		Files: []string{"arch/x86/lib/insn.c", "arch/x86/lib/inat.c"},
+	},
+	{
+		Name: "plain", Says: "helpers without a state: strings, lists, bits",
+		By: []string{
+			"memcpy", "__memcpy", "memmove", "__memmove", "memset", "__memset", "memcmp", "memchr", "memchr_inv", "memcpy_orig", "memset_orig", "strchr", "strrchr", "strlen", "strnlen", "strcmp", "strncmp", "strcpy", "strscpy", "sized_strscpy", "strstr", "strim", "skip_spaces",
+			"__list_add_valid", "__list_del_entry_valid", "__list_add_valid_or_report", "__list_del_entry_valid_or_report",
+			"__bitmap_weight", "__bitmap_and", "__bitmap_or", "__bitmap_equal", "_find_first_bit", "_find_next_bit", "_find_first_zero_bit", "_find_next_zero_bit", "_find_first_and_bit", "_find_next_and_bit", "find_first_bit", "find_next_bit", "find_next_and_bit", "__sw_hweight32", "__sw_hweight64", "cpumask_next", "cpumask_next_and",
+			"copy_from_kernel_nofault", "copy_from_kernel_nofault_allowed", "copy_from_kernel_nofault_loop", "cpumask_next_wrap", "refcount_warn_saturate", "sort", "sort_r", "do_swap", "bsearch", "__static_call_return0",
+		},
+	},
+}
+
+//go:embed names.txt
+var names string
+
+// A function is a row of names.txt: a function and where it is compiled by itself.
+type function struct {
+	name, file string
+	series     []string // of kernels; in others it is inlined
+}
+
+// functions are the rows of names.txt.
+var functions = sync.OnceValue(func() []function { return parse(names) })
+
+// parse reads rows: a line "file PATH", then a line a function, its name and the series in
+// which it is compiled by itself.
+func parse(text string) (out []function) {
+	file := ""
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || words[0] == "#":
+		case words[0] == "file":
+			file = words[1]
+		default:
+			out = append(out, function{name: words[0], file: file, series: words[1:]})
+		}
+	}
+	return out
+}
+
+// Top are the sets that can be asked for: the others are needed by these.
+func Top() []string { return []string{"kprobes", "jumplabel", "staticcall", "ftrace"} }
+
+// Named returns the sets of these names, and those that they need.
+func Named(names ...string) ([]*Set, error) {
+	var out []*Set
+	for i := 0; i < len(names); i++ {
+		at := slices.IndexFunc(Sets, func(s Set) bool { return s.Name == names[i] })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no set %s; there are %s", names[i], strings.Join(setNames(), ", "))
+		}
+		if s := &Sets[at]; !slices.Contains(out, s) {
+			out = append(out, s)
+			names = append(names[:len(names):len(names)], s.Needs...)
+		}
+	}
+	return out, nil
+}
+
+func setNames() (out []string) {
+	for i := range Sets {
+		out = append(out, Sets[i].Name)
+	}
+	return out
+}
+
+// has reports whether a function of the set's files is in it.
+func (s *Set) has(f *function) bool {
+	return slices.Contains(s.Files, f.file) && (s.Only == nil || slices.Contains(s.Only, f.name))
+}

@@ -1,0 +1,182 @@
+package closure
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// A walk finds a closure.
+type walk struct {
+	c       *Closure
+	seen    map[uint64]bool // functions that are, or will be, walked
+	queue   []Function
+	callees map[uint64]*Callee
+	pvFrom  uint64 // pv_ops
+	pvTo    uint64
+}
+
+// enter queues the function at an address if a set has it. It reports whether one has.
+func (w *walk) enter(addr uint64, from string) bool {
+	s, ok := w.c.Image.Lookup(addr)
+	if !ok || !s.Func {
+		return false
+	}
+	s, m := w.c.at(s)
+	if m == nil {
+		return false
+	}
+	if !w.seen[s.Addr] {
+		w.seen[s.Addr] = true
+		w.queue = append(w.queue, Function{Name: s.Name, Set: m.set, File: m.file, Addr: s.Addr, Size: min(s.Size, mostFunction), From: from})
+	}
+	return true
+}
+
+func (w *walk) run() {
+	if pv, ok := w.c.Image.Symbol("pv_ops"); ok {
+		w.pvFrom, w.pvTo = pv.Addr, pv.Addr+pv.Size
+	}
+	c := w.c
+	for len(w.queue) > 0 {
+		f := w.queue[0]
+		w.queue = w.queue[1:]
+		w.trim(&f)
+		c.Decode(&f, func(in *x86.Inst) { w.instruction(&f, in) })
+		c.Inside = append(c.Inside, f)
+	}
+	slices.SortFunc(c.Inside, func(a, b Function) int { return cmp.Compare(a.Addr, b.Addr) })
+	for _, callee := range w.callees {
+		slices.SortFunc(callee.Callers, bySite)
+		c.Boundary = append(c.Boundary, *callee)
+	}
+	slices.SortFunc(c.Boundary, func(a, b Callee) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
+	slices.SortFunc(c.Special, func(a, b Site) int { return cmp.Or(strings.Compare(a.Text, b.Text), bySite(a, b)) })
+	slices.SortFunc(c.Indirect, bySite)
+}
+
+func bySite(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) }
+
+// trim counts a function's instructions and cuts off the padding: a vmlinuz doesn't say
+// where a function ends.
+func (w *walk) trim(f *Function) {
+	code := w.c.Image.Bytes(f.Addr, f.Size)
+	off, end, n, last := uint64(0), uint64(0), 0, 0
+	for off < uint64(len(code)) {
+		in, err := x86.Decode(code[off:], arch.Addr(f.Addr+off))
+		if err != nil {
+			w.c.Special = append(w.c.Special, w.site(f, f.Addr+off, "undecodable"))
+			break
+		}
+		off += uint64(in.Len)
+		if in.Flow() == arch.FlowBreakpoint { // they follow returns, and fill
+			continue
+		}
+		if n++; !in.IsNop() {
+			end, last = off, n
+		}
+	}
+	f.Size, f.Insns = end, last
+}
+
+func (w *walk) site(f *Function, addr uint64, text string) Site {
+	return Site{Func: f.Name, Off: addr - f.Addr, Addr: addr, Text: text}
+}
+
+// instruction notes what one says of the closure.
+func (w *walk) instruction(f *Function, in *x86.Inst) {
+	c := w.c
+	addr := uint64(in.Addr)
+	switch in.Flow() {
+	case arch.FlowCall, arch.FlowJump, arch.FlowCond, arch.FlowLoop:
+		s, kind := c.Target(f, in)
+		switch kind {
+		case Inner:
+			w.enter(s.Addr, f.Name)
+		case Outer:
+			callee := w.callees[s.Addr]
+			if callee == nil {
+				callee = &Callee{Name: s.Name, Addr: s.Addr}
+				w.callees[s.Addr] = callee
+			}
+			callee.Callers = append(callee.Callers, w.site(f, addr, ""))
+		case Pointer:
+			c.Indirect = append(c.Indirect, w.site(f, addr, s.Name))
+		case Nowhere:
+			c.Special = append(c.Special, w.site(f, addr, "jump to no function"))
+		}
+		return
+	case arch.FlowIndirectCall, arch.FlowIndirectJump:
+		if at, ok := operand(in); ok && at >= w.pvFrom && at < w.pvTo {
+			c.Paravirt++
+			return
+		}
+		c.Indirect = append(c.Indirect, w.site(f, addr, in.String()))
+		return
+	}
+	if at, ok := taken(in); ok && !w.seen[at] {
+		if s, ok := c.Image.Lookup(at); ok && s.Addr == at {
+			w.enter(at, f.Name)
+		}
+	}
+	if special(in) {
+		mnemonic, _, _ := strings.Cut(in.String(), " ")
+		c.Special = append(c.Special, w.site(f, addr, mnemonic))
+	}
+}
+
+// operand is the address of a memory operand that no register is part of.
+func operand(in *x86.Inst) (uint64, bool) {
+	if at, ok := in.RIPOperand(); ok {
+		return uint64(at), true
+	}
+	if _, ok := in.ModRM(); !ok || len(in.Pointers()) > 0 {
+		return 0, false
+	}
+	disp, _ := in.Numbers()
+	return number(in, disp)
+}
+
+// taken is the address that an instruction may take: an immediate, or lea's.
+func taken(in *x86.Inst) (uint64, bool) {
+	if in.Opcode() == 0x8d {
+		return operand(in)
+	}
+	_, imm := in.Numbers()
+	return number(in, imm)
+}
+
+// number reads four bytes with their sign, or eight, at positions [from, to).
+func number(in *x86.Inst, at [2]int) (uint64, bool) {
+	raw := in.Raw()
+	switch b := raw[at[0]:at[1]]; len(b) {
+	case 4:
+		return uint64(int64(int32(binary.LittleEndian.Uint32(b)))), true
+	case 8:
+		return binary.LittleEndian.Uint64(b), true
+	}
+	return 0, false
+}
+
+// special reports whether an instruction concerns the machine: it stops, it changes the
+// interrupt flag or a system register, it does I/O. Or it isn't executed here.
+func special(in *x86.Inst) bool {
+	if in.Unsupported() || in.WritesIF() || in.Flow() == arch.FlowUndefined || in.Flow() == arch.FlowOther || in.Flow() == arch.FlowHalt || in.Flow() == arch.FlowTrapReturn {
+		return true
+	}
+	switch op := in.Opcode(); {
+	case op == 0x90: // pause
+		return in.Prefixes()&x86.PrefixRep != 0
+	case op == 0x9c: // pushf
+		return true
+	case op >= 0xe4 && op <= 0xe7, op >= 0xec && op <= 0xef, op >= 0x6c && op <= 0x6f: // in, out
+		return in.Encoding() == x86.Legacy
+	case op == 0x0f00, op == 0x0f01, op >= 0x0f20 && op <= 0x0f23, op >= 0x0f30 && op <= 0x0f33, op == 0x0fa2: // system registers
+		return true
+	}
+	return false
+}
