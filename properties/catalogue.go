@@ -34,6 +34,9 @@ var All = []*Property{
 	&Unoptimized,
 	&TextAgrees,
 	&ListAgrees,
+	&NoWarning,
+	&NoMemoryMisuse,
+	&NoLeak,
 }
 
 // ByName returns the property with that name or ID.

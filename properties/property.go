@@ -3,6 +3,7 @@ package properties
 import (
 	"slices"
 
+	"kpsim/linux/linuxev"
 	"kpsim/traces"
 )
 
@@ -96,6 +97,12 @@ func (t *Touched) writeAll() {
 
 // theSwitch is the object of kprobes/enabled.
 const theSwitch = 1 << 42
+
+// OfKernel reports whether a kernel's own engine alone emits what the property needs.
+func (p *Property) OfKernel() bool {
+	other := func(k traces.Kind) bool { return k != linuxev.Warn && k != linuxev.Heap }
+	return len(p.Kinds) > 0 && !slices.ContainsFunc(p.Kinds, other)
+}
 
 // reads reports whether the monitor reads a kind from the scene.
 func (p *Property) reads(k traces.Kind) bool { return slices.Contains(p.Reads, k) }

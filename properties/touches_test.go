@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
 	"kpsim/sim"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -159,6 +160,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A, e.B = uint64(11+r.N(3)), uint64(r.N(3))
 	case kpev.HolderDrop, kpev.HolderFree:
 		e.A = 10
+	case linuxev.Heap:
+		e.A = uint64(linuxev.UseAfterFree + r.N(linuxev.Leak))
 	case kpev.Context:
 		e.A, e.B, e.C = uint64(r.N(3)), uint64(1+r.N(5)), uint64(r.N(8))|uint64(min(r.N(8), 1))
 	}

@@ -20,6 +20,16 @@ const (
 	Leak                    // it is never given back
 )
 
+var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak"}
+
+// Misuse returns what is wrong with memory in words.
+func Misuse(what uint64) string {
+	if what == 0 || what >= uint64(len(misuse)) {
+		return "misuse"
+	}
+	return misuse[what]
+}
+
 // OwnerBug is the owner of a ud2 that is a BUG or WARN, as in smpev.Claim.
 const OwnerBug = 5
 

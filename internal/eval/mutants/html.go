@@ -189,6 +189,9 @@ func equivalents(rows []mutantRow) page.Section {
 func whoNotices(rows []mutantRow) page.Section {
 	t := &page.Table{Caption: "The properties: how many mutants are named for each, and in how many searches it was first.", Text: 2, Head: []string{"property", "says", "mutants that are its own", "searches in which it was first"}, Groups: []page.Group{{}}}
 	for _, q := range properties.All {
+		if q.OfKernel() {
+			continue
+		}
 		own, first := shareIn(rows, q.Name)
 		t.Groups[0].Rows = append(t.Groups[0].Rows, page.Row(q.ID+" "+q.Name, q.Says, fmt.Sprint(own), fmt.Sprint(first)))
 	}

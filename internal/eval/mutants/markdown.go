@@ -40,6 +40,9 @@ func (c *Mutants) pageEnd(p *cli.Program, rows []mutantRow) {
 	}
 	fmt.Fprint(p.Out, "\n## Who notices\n\n| property | mutants that are its own | searches in which it was first |\n|---|--:|--:|\n")
 	for _, q := range properties.All {
+		if q.OfKernel() {
+			continue
+		}
 		own, first := shareIn(rows, q.Name)
 		fmt.Fprintf(p.Out, "| %s %s | %d | %d |\n", q.ID, q.Name, own, first)
 	}
