@@ -40,24 +40,31 @@ type Linux struct {
 	gates  hooks
 	boot   bootState
 
-	probes []*probe
-
-	locks   []lock
-	works   []work
-	due     []callback // those whose grace period has ended
-	wake    func()
-	code    []span           // handed out by module_alloc
-	retired []retired        // slots that wait to be collected
-	calls   [256][]args      // of functions that are watched, by task: those that haven't returned
-	served  [256][]args      // of services that are called, by task: those that haven't returned
-	regs    [256][]arch.Regs // of handlers likewise
-	wanted  [256]bool        // what a task writes to an interface file
 	audit   bool
-	owner   [64]uint64
-	syncs   int
-	heap    heap
+	wake    func()      // the thread of callbacks
 	sites   []kapi.Site // of one question
 	scratch [page]byte
+	running
+}
+
+// running is what a run changes, beside the memory of the kernel.
+type running struct {
+	probes    []*probe
+	locks     []lock
+	works     []work
+	callbacks []*callback // of call_rcu: those that aren't used come again
+	due       []due       // those whose grace period has ended
+	code      []span      // handed out by module_alloc
+	retired   []retired   // slots that wait to be collected
+	heap      heap
+	allocator kapi.Var[int] // stands for what is handed out
+
+	calls  [256][]args      // of functions that are watched, by task: those that haven't returned
+	served [256][]args      // of services that are called, by task: those that haven't returned
+	regs   [256][]arch.Regs // of handlers likewise
+	wanted [256]bool        // what a task writes to an interface file
+	owner  [64]uint64       // of the breakpoint that a CPU handles
+	syncs  int              // which sync of text_poke_bp_batch is next; 0: none is under way
 }
 
 // hooks are the addresses of the routines that the kernel calls back.
@@ -94,7 +101,7 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	if s.From == nil {
 		e.mapOwn(g, cpus)
 	}
-	e.wake = g.Thread("rcu callbacks", e.callbacks)
+	e.wake = g.Thread("rcu callbacks", e.callBack)
 	g.Preemption(e.k.preemptCount)
 	g.OnSwitch(func(cpu int, next kapi.TaskID) {
 		g.Put(g.PerCPU(cpu)+e.k.currentTask, 8, uint64(e.taskAt(next)))
@@ -129,6 +136,10 @@ func (e *Linux) Renew(c *engine.Config) {
 	for i := range e.calls {
 		e.calls[i], e.served[i], e.regs[i] = e.calls[i][:0], e.served[i][:0], e.regs[i][:0]
 	}
+	for _, c := range e.callbacks {
+		c.busy = false
+	}
+	e.allocator.Init(e.d.Cells, 0)
 	e.heap.next, e.heap.live = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...)
 	for _, name := range mutexes {
 		if at := e.k.at(name); at != 0 {
@@ -358,4 +369,4 @@ func (e *Linux) Own() (name string, at arch.Addr, code []byte) { return "", 0, n
 func (e *Linux) CellName(kapi.CellID) string { return "" }
 
 // State implements engine.Engine.
-func (e *Linux) State(add func(root any)) { add(e) }
+func (e *Linux) State(add func(root any)) { add(&e.running) }

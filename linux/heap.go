@@ -24,6 +24,7 @@ func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 	if size > 1<<20 || e.heap.next+arch.Addr(size)+page > heapBase+heapSize {
 		return 0
 	}
+	x.Touch(e.allocator.ID(), kapi.Write)
 	at := e.heap.next
 	e.heap.next += arch.Addr(roundUp(int(size), 64) + 64)
 	fill := uint64(poison)
@@ -45,6 +46,7 @@ func (e *Linux) free(x kapi.Context, at uint64) {
 	if at == 0 {
 		return
 	}
+	x.Touch(e.allocator.ID(), kapi.Write)
 	for i := len(e.heap.live) - 1; i >= 0; i-- {
 		s := e.heap.live[i]
 		if s.at != arch.Addr(at) {

@@ -12,8 +12,8 @@ import (
 
 // A lock is a mutex of the kernel's, by its address.
 type lock struct {
-	at arch.Addr
-	kapi.Mutex
+	at         arch.Addr
+	kapi.Mutex `state:"address: it is among the mutexes"`
 }
 
 // mutexes are those that are made at each boot, in this order; another is made when it
@@ -57,18 +57,39 @@ func synchronizeTasks(e *Linux, x kapi.Context, _ *args) uint64 {
 
 // A callback is one of call_rcu's. It implements kapi.Reclaimer.
 type callback struct {
-	e       *Linux
-	head, f uint64 // f 0: memory to be freed
+	e    *Linux `state:"skip: the engine"`
+	busy bool   // it waits for the end of a grace period
+	due
 }
 
+// A due is what is done then: f is called with head, or, f 0, head is freed.
+type due struct{ head, f uint64 }
+
 // Reclaim implements kapi.Reclaimer: the thread of callbacks makes the call.
-func (c *callback) Reclaim(kapi.Emitter) {
-	c.e.due = append(c.e.due, *c)
+func (c *callback) Reclaim(by kapi.Emitter) {
+	by.Touch(c.e.allocator.ID(), kapi.Write)
+	c.e.due = append(c.e.due, c.due)
+	c.busy = false
 	c.e.wake()
 }
 
+// afterGrace has something done after a grace period.
+func (e *Linux) afterGrace(x kapi.Context, d due) {
+	x.Touch(e.allocator.ID(), kapi.Write)
+	for _, c := range e.callbacks {
+		if !c.busy {
+			c.due, c.busy = d, true
+			e.d.RCU.Call(x, c)
+			return
+		}
+	}
+	c := &callback{e: e, busy: true, due: d}
+	e.callbacks = append(e.callbacks, c)
+	e.d.RCU.Call(x, c)
+}
+
 func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
-	e.d.RCU.Call(x, &callback{e, a[0], a[1]})
+	e.afterGrace(x, due{a[0], a[1]})
 	return 0
 }
 
@@ -79,13 +100,14 @@ func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	if at < page {
 		at = a[0] - at
 	}
-	e.d.RCU.Call(x, &callback{e, at, 0})
+	e.afterGrace(x, due{head: at})
 	return 0
 }
 
-// callbacks is the body of the thread that calls back.
-func (e *Linux) callbacks(x kapi.Context) {
+// callBack is the body of the thread that calls back.
+func (e *Linux) callBack(x kapi.Context) {
 	for len(e.due) > 0 {
+		x.Touch(e.allocator.ID(), kapi.Write)
 		c := e.due[0]
 		e.due = e.due[:copy(e.due, e.due[1:])]
 		if c.f == 0 {
@@ -113,8 +135,8 @@ func (e *Linux) count(x kapi.Context, n int) {
 
 // A work is a delayed_work of the kernel's.
 type work struct {
-	at arch.Addr
-	kapi.DelayedWork
+	at               arch.Addr
+	kapi.DelayedWork `state:"address: it is among the works"`
 }
 
 // work returns what runs a delayed_work.

@@ -30,6 +30,9 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	if vec == smpev.VecNMI {
 		c.nmiBlocked = true
 	}
+	if f := m.foot; f != nil {
+		f.frame(t, base)
+	}
 	x := m.acquire(c, t)
 	x.regs = c.regs
 	c.regs.Flags &^= trapClears
