@@ -29,7 +29,7 @@
 //	                    mutants (who notices a fault), bench (how fast searches are)
 //	internal/search     runs of a scenario; its doc.go is a map
 //	                    rig (one run), explore, replay, shrink, proof, blame, storm, mutantsearch,
-//	                    session (by hand), results (files), parallel (workers), searchtest
+//	                    session (by hand), results (files), parallel (workers), searchtest, twoengines
 //	internal/scenario   what is run, as plain data
 //	                    lang (Starlark), library (built-in), gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events

@@ -244,8 +244,6 @@ func agrees(got, want verdict, away arch.Addr) bool {
 		got.aggr == want.aggr && got.ftrace == want.ftrace && got.off == want.off && got.first == want.first
 }
 
-const einval = 22
-
 // outOfReach reports whether what an instruction reads, which the real kernel's slot
 // could just reach, is too far from where slots are here.
 func outOfReach(want verdict, away arch.Addr) bool {

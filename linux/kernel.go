@@ -124,7 +124,7 @@ type fields struct {
 
 	kpAddr, kpSymbol, kpOffset, kpPre, kpPost, kpFlags, kpMissed, kpList, kpHash, kpOpcode, kpInsn field
 	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                          field
-	riData, riReturn, riRethook, rhData                                                            field
+	riData, riRethook, rhData                                                                      field
 	task                                                                                           int
 	workFunc, workPending                                                                          field
 	pokeAddr, pokeLen, pokeText                                                                    field
@@ -159,7 +159,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.rpHandler, f.rpEntry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
 	f.rpMaxactive, f.rpDataSize, f.rpMissed = get("kretprobe", "maxactive"), get("kretprobe", "data_size"), get("kretprobe", "nmissed")
 	f.riData = get("kretprobe_instance", "data")
-	f.riReturn, f.riRethook = get("kretprobe_instance", "node.ret_addr"), get("kretprobe_instance", "node.rethook")
+	f.riRethook = get("kretprobe_instance", "node.rethook")
 	f.rhData = get("rethook", "data")
 	f.workFunc, f.workPending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
 	f.poke = size("text_poke_loc")

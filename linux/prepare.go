@@ -25,7 +25,8 @@ func (k *Kernel) prepare() error {
 	return k.serve()
 }
 
-func roundUp(n, to int) int { return (n + to - 1) / to * to }
+// roundUp returns the next multiple of a power of two. Addresses of kernels are negative.
+func roundUp(n, to int) int { return (n + to - 1) &^ (to - 1) }
 
 // lay makes a section's pages. Sections that share a page share an image.
 func (k *Kernel) lay(s vmlinux.Section) {

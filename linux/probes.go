@@ -96,11 +96,14 @@ func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
 	return e.done(x, verb, p, v)
 }
 
-// done takes a call's answer: as an errno, and what has become of the probe.
+// done takes a call's answer: as an errno, and what has become of the probe. That one
+// wasn't registered which was to be unregistered shows by its address: it is NULL then.
 func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
-	errno := uint64(0)
-	if verb != kpev.Unregister {
-		errno = uint64(uint32(-int32(v)))
+	errno := uint64(uint32(-int32(v)))
+	if verb == kpev.Unregister {
+		if errno = 0; get(x, p.at, e.k.fields.kpAddr) == 0 {
+			errno = einval
+		}
 	}
 	switch {
 	case verb == kpev.Register && errno == 0:
@@ -110,6 +113,8 @@ func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 	}
 	return errno
 }
+
+const einval = 22
 
 // DoAll implements engine.Engine.
 func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
@@ -130,7 +135,7 @@ func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
 	v := e.call(x, f, uint64(at), uint64(len(list)))
 	errno := uint64(0)
 	for _, n := range list {
-		errno = e.done(x, verb, e.probes[n], v)
+		errno = max(errno, e.done(x, verb, e.probes[n], v))
 	}
 	return errno
 }
@@ -198,6 +203,9 @@ func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	*open = append(*open, arch.Regs{})
 	h.Regs = &(*open)[depth]
 	target.Arch.Frame.Load(x.Memory(), frame, h.Regs)
+	if h.Which == kpev.Return { // of siblings, ret_addr is the trampoline's
+		h.Ret = h.Regs.IP
+	}
 	was := *h.Regs
 	left := e.handle(x, h)
 	if *h.Regs != was {
@@ -224,7 +232,7 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 		e.read(x, ri+arch.Addr(f.riData.off), private)
 	}
 	left := e.withRegs(x, frame, engine.Hit{
-		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Ret: arch.Addr(get(x, ri, f.riReturn)), Private: private,
+		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Private: private,
 	})
 	e.write(x, ri+arch.Addr(f.riData.off), private)
 	x.Regs().R[target.Arch.Result] = uint64(left)

@@ -10,6 +10,7 @@
 //	storm          drawn programs, each under many schedules
 //	mutantsearch   how soon each mutant is found
 //	blame          the choice by which a run was lost
+//	twoengines     a run on two engines, compared
 //	session        a run by hand
 //	parallel       jobs on all processors
 //	searchtest     what their tests share

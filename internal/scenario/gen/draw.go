@@ -24,9 +24,12 @@ import (
 //
 // What is drawn is always sound: the optimizer's wait is enough for the
 // preemption model, and the patcher is one that works.
-func Draw(t *rapid.T) *scenario.Scenario {
+func Draw(t *rapid.T) *scenario.Scenario { return DrawOn(t, drawMachine(t)) }
+
+// DrawOn is Draw for a machine.
+func DrawOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 	s := base("")
-	s.Machine = drawMachine(t)
+	s.Machine = m
 	first := rapid.IntRange(0, len(drawn)-1).Draw(t, "function")
 	for i := range rapid.IntRange(1, 3).Draw(t, "probes") {
 		f := drawn[first]

@@ -1,0 +1,178 @@
+package twoengines
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/engine"
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/kpev"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Answers are what a run of a scenario has answered, in words.
+type Answers struct {
+	Passed bool
+	End    string   // what was broken, "" if nothing was
+	Order  []string // what happened, in the order in which it did
+	API    []string // of it: what the calls of the API returned, and what calls left, by task
+	Last   []string // what is there at the end
+}
+
+// Of runs a scenario on its machine's engine, by the default schedule.
+func Of(sc *scenario.Scenario) (*Answers, error) {
+	all, err := Under(sc, []sched.Strategy{new(sched.Default)})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// Under runs it once under each of the strategies.
+func Under(sc *scenario.Scenario, list []sched.Strategy) (all []*Answers, err error) {
+	r, err := rig.New(sc, "")
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	c := &collector{r: r}
+	r.See(func(h engine.Hit) { c.hit = h })
+	r.Log.Subscribe(c, kpev.ApiReturn, kpev.Handler, smpev.CallEnd)
+	for _, s := range list {
+		c.a = new(Answers)
+		run := r.Play(s)
+		c.end(run)
+		all = append(all, c.a)
+	}
+	return all, nil
+}
+
+// A collector puts what events say into words. It implements traces.Sink.
+type collector struct {
+	r   *rig.Rig
+	hit engine.Hit // the one under way
+	a   *Answers
+}
+
+var verbs = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
+
+var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return", kpev.Fault: "fault", kpev.Jump: "jump"}
+
+// Event implements traces.Sink.
+func (c *collector) Event(e *traces.Event) *traces.Finding {
+	sc, who, task := c.r.Scenario, "another", (*smp.Task)(nil)
+	for i, t := range c.r.Tasks() {
+		if t.ID == kapi.TaskID(e.Task) {
+			who, task = sc.Tasks[i].Name, t
+		}
+	}
+	switch e.Kind {
+	case kpev.ApiReturn:
+		line := fmt.Sprintf("%s: %s(%s) answers %d", who, verbs[e.A], sc.Probes[e.B].Name, e.C)
+		c.a.Order, c.a.API = append(c.a.Order, line), append(c.a.API, line)
+	case kpev.Handler:
+		c.a.Order = append(c.a.Order, fmt.Sprintf("%s: %s %s at %s, %s", who, sc.Probes[e.A].Name, handlers[e.B], c.place(arch.Addr(e.C)), c.saw(task)))
+	case smpev.CallEnd:
+		line := fmt.Sprintf("%s: call %d leaves %#x", who, e.B, task.Left().R[target.Arch.Result])
+		c.a.Order = append(c.a.Order, line)
+		if e.C != 0 {
+			c.a.API = append(c.a.API, line)
+		}
+	}
+	return nil
+}
+
+// saw says what a handler is given.
+func (c *collector) saw(task *smp.Task) string {
+	h := c.hit
+	digest := uint64(0)
+	for i, v := range h.Regs.R {
+		if arch.Reg(i) != target.Arch.SP {
+			digest = sim.Mix(digest ^ v)
+		}
+	}
+	s := fmt.Sprintf("ip %s, flags %#x, registers %016x", c.place(h.Regs.IP), h.Regs.Flags, digest)
+	if task != nil {
+		s += fmt.Sprintf(", sp %d below the top", task.StackTop()-target.Arch.StackPointer(h.Regs))
+	}
+	if h.Which == kpev.Return {
+		s += fmt.Sprintf(", returns to %s", c.place(h.Ret))
+	}
+	if len(h.Private) > 0 {
+		s += fmt.Sprintf(", data %x", h.Private)
+	}
+	return s
+}
+
+// place names an address: of the scenario's text by its function, else by what it isn't.
+func (c *collector) place(a arch.Addr) string {
+	for i := range c.r.Scenario.Texts {
+		t := &c.r.Scenario.Texts[i]
+		if a >= t.At && a <= t.At+arch.Addr(len(t.Code)) {
+			return fmt.Sprintf("%s+%#x", t.Name, uint64(a-t.At))
+		}
+	}
+	return "no function"
+}
+
+// end takes down how a run has ended.
+func (c *collector) end(run rig.Run) {
+	a, sc := c.a, c.r.Scenario
+	a.Passed = run.Outcome == smp.Passed
+	if !a.Passed {
+		a.End = fmt.Sprintf("%v: %s %v", run.Outcome, c.r.Message(&run), run.Err)
+		return
+	}
+	for i := range sc.Probes {
+		s := c.r.Engine().Status(i)
+		a.Last = append(a.Last, fmt.Sprintf("%s: registered %v, disabled %v, missed %d, without an instance %d", sc.Probes[i].Name, s.Registered, s.Registered && s.Disabled, s.Missed, s.NoInstance))
+	}
+	var list []string
+	c.r.Engine().Claim(func(k traces.Kind, addr, letter, tags uint64) {
+		if k == kpev.Listed && letter != 0 {
+			list = append(list, fmt.Sprintf("list: %c %s%s", letter, c.place(arch.Addr(addr)), tagged(tags)))
+		}
+	})
+	slices.Sort(list)
+	a.Last = append(a.Last, list...)
+	for i := range sc.Texts {
+		a.Last = append(a.Last, c.text(&sc.Texts[i]))
+	}
+}
+
+// tagged is the tags of a line of kprobes/list.
+func tagged(tags uint64) (s string) {
+	for _, t := range [...]struct {
+		tag  uint64
+		text string
+	}{{kpev.TagGone, " gone"}, {kpev.TagDisabled, " disabled"}, {kpev.TagOptimized, " optimized"}, {kpev.TagFtrace, " ftrace"}} {
+		if tags&t.tag != 0 {
+			s += t.text
+		}
+	}
+	return s
+}
+
+// text is a function's text, with jumps to detours wherever these are.
+func (c *collector) text(t *scenario.Text) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "text %s: ", t.Name)
+	for i := 0; i < len(t.Code); i++ {
+		v, _ := c.r.Machine.Memory().Load(t.At+arch.Addr(i), 1)
+		fmt.Fprintf(&s, "%02x", v)
+		if jump := target.Arch.JumpByte; byte(v) == jump && t.Code[i] != jump {
+			s.WriteString("........")
+			i += target.Arch.BranchLen - 1
+		}
+	}
+	return s.String()
+}
