@@ -39,6 +39,7 @@
 //	                    rules says what a kernel lets be probed, survey asks that for a whole object
 //	linux               the kernel's own compiled engine: an engine.Engine whose code is the kernel's
 //	                    boot boots it once for all machines; linuxev has its events,
+//	                    source says where in its C an instruction is;
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
 //	                    vmlinux/shelf finds them, vmlinux/kerneltest for tests,
 //	                    overlay links edited objects over one,

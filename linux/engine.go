@@ -173,6 +173,7 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 		*served = (*served)[:depth]
 		return
 	}
+	e.d.Tell(x, linuxev.Call, uint64(x.Regs().IP), uint64(target.Arch.StackPointer(x.Regs())), a[0])
 	if s.keeps {
 		s.do(e, x, a)
 		*served = (*served)[:depth]

@@ -62,7 +62,7 @@ func readModules(t testing.TB, dir, set string) (list []module) {
 		if at < end {
 			away := smp.ExecBase - 1<<20 - at&^(page-1)
 			if set == "hand" {
-				away = moved
+				away = Moved
 			}
 			list = append(list, module{away: away, named: make(map[string]*code)})
 		}

@@ -11,9 +11,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// moved is how far from its link address the kernel lies, as KASLR would have it: the
+// Moved is how far from its link address the kernel lies, as KASLR would have it: the
 // functions of scenarios lie where it was linked to.
-const moved = 0x1000_0000
+const Moved = 0x1000_0000
 
 // overlayGap is what an overlay's address is a multiple of.
 const overlayGap = 2 << 20
@@ -67,7 +67,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := im.Move(moved); err != nil {
+	if err := im.Move(Moved); err != nil {
 		return nil, err
 	}
 	if len(objects) > 0 {

@@ -17,6 +17,7 @@ type Explain struct {
 	Seed  uint64 `range:"0..18446744073709551615" default:"1" help:"What the continuations are drawn from."`
 	Runs  int    `range:"0..1000000" default:"0" placeholder:"N" help:"How many continuations of each prefix. Default: ${samples}."`
 	inputs.TracesKernel
+	inputs.Sources
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
@@ -30,6 +31,7 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	e := &explained{file: file, replay: r, input: viewInput(p, file, r)}
 	e.schedule = append(e.schedule, r.Taken...)
 	e.input.Schedule = e.schedule
+	c.Follow(r, &e.input)
 	e.story = view.Story(e.input)
 	if r.Property != nil {
 		g := p.Watch("continuations of "+c.Trace, 0)

@@ -17,9 +17,10 @@ type explanation struct {
 }
 
 type deviation struct {
-	Label   string  `json:"label"`
-	Words   string  `json:"words"`
-	Without *string `json:"without"` // what becomes of the run without it; null: that wasn't tried
+	Label   string   `json:"label"`
+	Words   string   `json:"words"`
+	Stood   []string `json:"stood,omitempty"` // of a kernel's own engine: where the CPUs stood
+	Without *string  `json:"without"`         // what becomes of the run without it; null: that wasn't tried
 }
 
 type sentence struct {
@@ -62,6 +63,9 @@ func (c *Explain) printJSON(p *cli.Program, e *explained) error {
 	}
 	for i, d := range e.schedule {
 		out.Deviations = append(out.Deviations, deviation{Label: d.String(), Words: view.Choice(d)})
+		if i < len(e.input.Stood) {
+			out.Deviations[i].Stood = e.input.Stood[i]
+		}
 		if len(e.needs) > 0 {
 			out.Deviations[i].Without = &e.needs[i].Says
 		}

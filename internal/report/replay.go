@@ -18,6 +18,7 @@ type Replay struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
 	All   bool   `help:"Print a row for each event, and leave nothing out."`
 	inputs.TracesKernel
+	inputs.Sources
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
@@ -104,6 +105,7 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	fmt.Fprintln(p.Out)
 	in := viewInput(p, file, r)
 	in.All = c.All
+	c.Follow(r, &in)
 	if err := view.Interleaving(p.Out, in); err != nil {
 		return err
 	}

@@ -11,6 +11,9 @@ const (
 	Heap                                  // [what, at, size] memory is misused: see UseAfterFree
 )
 
+// Call is told to those that show a run: it is in no trace and no digest.
+const Call = traces.EngineBlock + 48 // [gate, sp, first argument] the engine calls what is done in Go; sp is where it returns to
+
 // What is wrong with memory.
 const (
 	UseAfterFree = 1 + iota // an access to memory that was given back
@@ -34,6 +37,8 @@ func Misuse(what uint64) string {
 const OwnerBug = 5
 
 func init() { smpev.Owners.Define(OwnerBug, "WARN or BUG") }
+
+var _ = traces.Define(Call, traces.Spec{Name: "Call", Args: []string{"gate", "sp", "argument"}})
 
 var _ = traces.Define(traces.EngineBlock+32,
 	traces.Spec{Name: "Warn", Args: []string{"ip", "line"}},

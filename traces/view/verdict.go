@@ -93,7 +93,12 @@ func (t *teller) schedule(p *printer) {
 	}
 	fmt.Fprintln(p.w)
 	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:", count(len(t.in.Schedule), "place", "places")))
-	for _, d := range t.in.Schedule {
+	for i, d := range t.in.Schedule {
 		p.text("", "  ", d.String())
+		if i < len(t.in.Stood) {
+			for _, l := range t.in.Stood[i] {
+				p.text("", "      ", l)
+			}
+		}
 	}
 }

@@ -19,6 +19,9 @@ type Input struct {
 	Lock     func(id uint64) string    // text_mutex
 	Probe    func(id uint64) string    // k
 	Source   func(index uint64) string // of Fire events: timer@cpu1
+	Line     func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
+	Calls    []Call                    // what a kernel's own engine calls, by Seq
+	Stood    [][]string                // of each deviation of Schedule: where the CPUs stood, a line each; nil: not known
 	KernelIP uint64                    // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
 	Schedule []traces.Deviation
 	ByHand   bool // the run was stepped by hand: it has no schedule
@@ -50,6 +53,7 @@ func Interleaving(w io.Writer, in Input) error {
 	if !in.All {
 		rows = focus(foldCalls(rows), in.rowsMax())
 	}
+	rows = t.weave(rows)
 	p := printer{in: &in, w: out}
 	p.print(rows)
 	t.verdict(&p)

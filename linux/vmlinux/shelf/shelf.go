@@ -40,6 +40,16 @@ func Find(release string, begins []byte) string {
 	return ""
 }
 
+// Of returns a file of a release by its name; "" if none lies there.
+func Of(release, name string) string {
+	for _, path := range Files(name) {
+		if filepath.Base(filepath.Dir(path)) == release {
+			return path
+		}
+	}
+	return ""
+}
+
 // has reports whether a file's digest begins so.
 func has(path string, begins []byte) bool {
 	f, err := os.Open(path)

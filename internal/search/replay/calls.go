@@ -1,0 +1,148 @@
+package replay
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/linux/linuxev"
+	"kpsim/linux/source"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+	"kpsim/traces/view"
+)
+
+// callsMost bounds how many calls of a run are kept.
+const callsMost = 100_000
+
+// Follow makes the run of a replay once more, and takes down for a reader what the
+// kernel's own engine calls, and where the CPUs stand at each deviation.
+func (r *Replay) Follow(s *source.Source, in *view.Input) {
+	f := &follower{m: r.Rig.Machine, log: &r.Rig.Log, source: s, strategy: sched.NewAnchored(r.Taken, r.Rig.Machine.Names())}
+	r.Rig.Log.Subscribe(f, linuxev.Call)
+	defer r.Rig.Log.Unsubscribe(f)
+	if run := r.Rig.Play(f); run.Digest != r.Digest {
+		sim.Bug("follow: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
+	}
+	in.Calls = f.calls
+	if len(f.stood) == len(in.Schedule) {
+		in.Stood = f.stood
+	}
+	in.Line = func(addr uint64) string { return s.Says(arch.Addr(addr)) }
+}
+
+// A follower is the strategy of the run, and a sink.
+type follower struct {
+	m        *smp.Machine
+	log      *traces.Log
+	source   *source.Source
+	strategy sched.Strategy
+	calls    []view.Call
+	stood    [][]string
+}
+
+// Begin implements sched.Strategy.
+func (f *follower) Begin(i uint64) bool {
+	f.calls, f.stood = nil, nil
+	return f.strategy.Begin(i)
+}
+
+// End implements sched.Strategy.
+func (f *follower) End(points uint64) { f.strategy.End(points) }
+
+func (f *follower) String() string { return f.strategy.String() }
+
+// Choose implements sim.Chooser.
+func (f *follower) Choose(p *sim.Point) (pick, hold int) {
+	pick, hold = f.strategy.Choose(p)
+	if pick != 0 {
+		var lines []string
+		for cpu := range f.m.CPUs() {
+			lines = append(lines, fmt.Sprintf("cpu%d: %s", cpu, f.stands(cpu)))
+		}
+		f.stood = append(f.stood, lines)
+	}
+	return pick, hold
+}
+
+// stands says where a CPU stands.
+func (f *follower) stands(cpu int) string {
+	task := f.m.Inspect().Current(cpu)
+	if task.Idle() {
+		return "idle"
+	}
+	name, off, text := f.m.Names().Where(sim.Mover(cpu))
+	regs, _ := f.m.Inspect().Regs(cpu)
+	says := task.Name + " in " + name
+	if text {
+		says += fmt.Sprintf("+%#x", off)
+		if line := f.source.Says(regs.IP); line != "" {
+			says += ", " + line
+		}
+		return says
+	}
+	if chain := f.chain(target.Arch.StackPointer(&regs)); chain != nil {
+		says += ", called by " + f.from(chain)
+		if line := f.source.Place(chain[0] - 1); line != "" {
+			says += ", " + line
+		}
+	}
+	return says
+}
+
+// chain is the chain of calls on a stack.
+func (f *follower) chain(sp arch.Addr) []arch.Addr {
+	load := func(a arch.Addr) (uint64, bool) {
+		var b [8]byte
+		n := f.m.Inspect().BytesAt(a, b[:])
+		return binary.LittleEndian.Uint64(b[:]), n == len(b)
+	}
+	until := func(v uint64) bool { // a routine in Go has called
+		return arch.Addr(v)&^0xfffff == smp.GateBase || arch.Addr(v)&^0xfffff == kapi.GuestGates
+	}
+	return f.source.Chain(sp, load, until)
+}
+
+// from names the functions of a chain, the outermost first.
+func (f *follower) from(chain []arch.Addr) string {
+	var names []string
+	for _, a := range slices.Backward(chain) {
+		names = append(names, f.source.Functions(a-1)...)
+	}
+	return strings.Join(slices.Compact(names), " > ")
+}
+
+// Event implements traces.Sink.
+func (f *follower) Event(e *traces.Event) *traces.Finding {
+	chain := f.chain(arch.Addr(e.B))
+	if chain == nil || len(f.calls) == callsMost {
+		return nil
+	}
+	name, _, _ := f.m.Names().SymbolAt(arch.Addr(e.A))
+	f.calls = append(f.calls, view.Call{
+		Seq: e.Seq, CPU: e.CPU, Task: e.Task, From: f.from(chain), Where: f.source.Place(chain[0] - 1),
+		Says: fmt.Sprintf("%s(%s)", name, f.argument(e.C)),
+	})
+	return nil
+}
+
+// argument names what an argument points to, "" for one that points nowhere known.
+func (f *follower) argument(v uint64) string {
+	if v>>63 == 0 { // a number
+		return ""
+	}
+	name, off, ok := f.m.Names().SymbolAt(arch.Addr(v))
+	switch {
+	case !ok:
+		return ""
+	case off == 0:
+		return name
+	}
+	return fmt.Sprintf("%s+%#x", name, off)
+}

@@ -1,0 +1,166 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kpsim/linux"
+	"kpsim/linux/vmlinux"
+	"kpsim/linux/vmlinux/shelf"
+	"kpsim/smp/arch"
+)
+
+// A Source knows the lines of one kernel. It isn't for many goroutines.
+type Source struct {
+	k      *linux.Kernel
+	code   []vmlinux.Section // of its text
+	lines  *vmlinux.Image    // of the same build, with DWARF; nil: none is at hand
+	dir    string            // of the kernel's source; "": it isn't at hand
+	files  map[string][]string
+	known  map[arch.Addr][]vmlinux.Frame
+	jumped map[[2]string]bool // by two functions: see jumps
+}
+
+// Of returns what is known of a kernel's source, with the text of its lines from a
+// folder, "" for none. It takes a second or two where the lines are in another file.
+func Of(k *linux.Kernel, dir string) *Source {
+	s := &Source{k: k, dir: dir, files: make(map[string][]string), known: make(map[arch.Addr][]vmlinux.Frame), jumped: make(map[[2]string]bool)}
+	for _, sec := range k.Image.Sections() {
+		if sec.Exec {
+			s.code = append(s.code, sec)
+		}
+	}
+	if l, err := k.Image.Lines(); err == nil && l != nil {
+		s.lines = k.Image
+		return s
+	}
+	for _, path := range []string{filepath.Join(filepath.Dir(k.Image.Path), "vmlinux"), shelf.Of(k.Image.Release, "vmlinux")} {
+		if s.lines = sameBuild(k.Image, path); s.lines != nil {
+			break
+		}
+	}
+	return s
+}
+
+// sameBuild opens the vmlinux of a kernel's build; nil: it isn't there, or another one.
+func sameBuild(of *vmlinux.Image, path string) *vmlinux.Image {
+	if path == "" || len(of.BuildID) == 0 {
+		return nil
+	}
+	if f, err := os.Stat(path); err != nil || !f.Mode().IsRegular() {
+		return nil
+	}
+	im, err := vmlinux.Open(path)
+	if err != nil || !bytes.Equal(im.BuildID, of.BuildID) || im.Move(linux.Moved) != nil {
+		return nil
+	}
+	if l, err := im.Lines(); err != nil || l == nil {
+		return nil
+	}
+	return im
+}
+
+// Kernel is the kernel that it is of.
+func (s *Source) Kernel() *linux.Kernel { return s.k }
+
+// frames returns the functions that an instruction is of, the innermost first.
+func (s *Source) frames(a arch.Addr) []vmlinux.Frame {
+	if s.lines == nil {
+		return nil
+	}
+	f, ok := s.known[a]
+	if !ok {
+		f = s.lines.Line(uint64(a))
+		s.known[a] = f
+	}
+	return f
+}
+
+// Line is the file and line of an instruction, "kernel/kprobes.c:620"; "" if they aren't
+// known.
+func (s *Source) Line(a arch.Addr) string {
+	f := s.frames(a)
+	if len(f) == 0 || f[0].Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", f[0].File, f[0].Line)
+}
+
+// Place is the file and line of an instruction, and the line's text if that is at hand.
+func (s *Source) Place(a arch.Addr) string {
+	says := s.Line(a)
+	if says == "" {
+		return ""
+	}
+	f := s.frames(a)[0]
+	if t := s.Text(f.File, f.Line); t != "" {
+		says += ": " + t
+	}
+	return says
+}
+
+// Says says where an instruction of the kernel is: its line, and the callers that its
+// function is inlined into; "" if that isn't known.
+func (s *Source) Says(a arch.Addr) string {
+	f := s.frames(a)
+	if len(f) == 0 || f[0].Line == 0 {
+		return ""
+	}
+	says := fmt.Sprintf("%s:%d", f[0].File, f[0].Line)
+	if len(f) > 1 {
+		says = f[0].Func + ", " + says
+	}
+	for _, caller := range f[1:] {
+		says += fmt.Sprintf(", inlined in %s at line %d", caller.Func, caller.Line)
+	}
+	if t := s.Text(f[0].File, f[0].Line); t != "" {
+		says += ": " + t
+	}
+	return says
+}
+
+// Functions names the functions that an instruction is of: the one that was compiled
+// first, the innermost that was inlined into it last.
+func (s *Source) Functions(a arch.Addr) (names []string) {
+	f := s.frames(a)
+	if len(f) == 0 || f[len(f)-1].Func == "" {
+		name, _, _ := s.k.Symbol(a)
+		return []string{plain(name)}
+	}
+	for i := len(f) - 1; i >= 0; i-- {
+		names = append(names, f[i].Func)
+	}
+	return names
+}
+
+// plain is a function's name without what the compiler has added.
+func plain(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return name
+}
+
+// textMost bounds a source's file.
+const textMost = 8 << 20
+
+// Text returns a line of the source, "" if it isn't at hand.
+func (s *Source) Text(file string, line int) string {
+	if s.dir == "" || !filepath.IsLocal(file) {
+		return ""
+	}
+	list, ok := s.files[file]
+	if !ok {
+		path := filepath.Join(s.dir, file)
+		if f, err := os.Stat(path); err == nil && f.Mode().IsRegular() && f.Size() <= textMost {
+			data, _ := os.ReadFile(path) // what can't be read isn't shown
+			list = strings.Split(string(data), "\n")
+		}
+		s.files[file] = list
+	}
+	if line < 1 || line > len(list) {
+		return ""
+	}
+	return strings.TrimSpace(list[line-1])
+}

@@ -1,0 +1,78 @@
+package source
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/smp/arch"
+)
+
+// returnOf is where a call of one function returns to in another one.
+func returnOf(t *testing.T, s *Source, caller, callee string) uint64 {
+	t.Helper()
+	f, ok := s.k.Image.Symbol(caller)
+	require.True(t, ok, caller)
+	code := s.section(f.Addr).Data[f.Addr-s.section(f.Addr).Addr:][:f.Size]
+	for i := 0; i+5 <= len(code); i++ {
+		end := f.Addr + uint64(i) + 5
+		if code[i] == 0xe8 && s.function(end+uint64(int64(int32(binary.LittleEndian.Uint32(code[i+1:]))))) == callee {
+			return end
+		}
+	}
+	t.Fatalf("%s doesn't call %s", caller, callee)
+	return 0
+}
+
+// A chain is found on a stack among other words: old return addresses, data, and those of
+// functions that none of them has called.
+func TestChain(t *testing.T) {
+	k, err := linux.Open(kerneltest.Path(t, "6.1"))
+	require.NoError(t, err)
+	s := Of(k, "")
+	stale := returnOf(t, s, "enable_kprobe", "mutex_lock")
+	inner, outer := returnOf(t, s, "register_kprobe", "mutex_lock"), returnOf(t, s, "register_kprobes", "register_kprobe")
+	const gate = 1
+	stack := []uint64{inner, stale, 7, outer - 1, stale, outer, 0, gate, stale}
+	load := func(a arch.Addr) (uint64, bool) {
+		if i := int(a-0x1000) / 8; i < len(stack) {
+			return stack[i], true
+		}
+		return 0, false
+	}
+	until := func(v uint64) bool { return v == gate }
+	assert.Equal(t, []arch.Addr{arch.Addr(inner), arch.Addr(outer)}, s.Chain(0x1000, load, until))
+	stack[0] = 7
+	assert.Empty(t, s.Chain(0x1000, load, until))
+
+	names := s.Functions(arch.Addr(inner) - 1)
+	assert.Equal(t, "register_kprobe", names[0])
+	assert.Empty(t, s.Line(0))
+	if line := s.Line(arch.Addr(inner) - 1); s.lines == nil {
+		assert.Empty(t, line)
+		t.Log("no vmlinux with lines at hand: run scripts/fetch-kernel --dbg")
+	} else {
+		assert.True(t, strings.HasPrefix(line, "kernel/kprobes.c:"), line)
+	}
+}
+
+func TestText(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "kernel"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kernel", "kprobes.c"), []byte("one\n\ttwo();\n"), 0o644))
+	s := &Source{dir: filepath.Join(dir, "kernel"), files: make(map[string][]string)}
+	for _, c := range []struct {
+		file string
+		line int
+		want string
+	}{{"kprobes.c", 2, "two();"}, {"kprobes.c", 1, "one"}, {"kprobes.c", 9, ""}, {"kprobes.c", 0, ""}, {"other.c", 1, ""}, {"../kernel/kprobes.c", 1, ""}} {
+		assert.Equal(t, c.want, s.Text(c.file, c.line), "%s:%d", c.file, c.line)
+	}
+}

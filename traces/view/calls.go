@@ -1,0 +1,96 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Call is one of a kernel's own engine, which no event tells of.
+type Call struct {
+	Seq       uint32 // of the next event
+	CPU, Task uint8
+	From      string // the functions that are open, the outermost first: "register_kprobe > arm_kprobe"
+	Where     string // file and line of the call, and perhaps its text; "": not known
+	Says      string // what is called, with its argument: "mutex_lock(kprobe_mutex)"
+}
+
+// String is the call in a line.
+func (c *Call) String() string {
+	s := c.From + ": " + c.Says
+	if c.Where != "" {
+		s += "  " + c.Where
+	}
+	return s
+}
+
+// weave puts the calls between the rows of the events. Unless each event has a row,
+// consecutive ones of a CPU and an outermost function share one; of those where rows are
+// left out only the last is kept.
+func (t *teller) weave(rows []row) []row {
+	calls := t.in.Calls
+	if len(calls) == 0 {
+		return rows
+	}
+	out := make([]row, 0, len(rows)+len(calls))
+	for i := range rows {
+		n := 0
+		for rows[i].gap == 0 && n < len(calls) && calls[n].Seq <= rows[i].seq {
+			n++
+		}
+		list := t.callRows(calls[:n], rows[i].depth)
+		if i > 0 && rows[i-1].gap > 0 && len(list) > 1 {
+			list = list[len(list)-1:]
+		}
+		out = append(append(out, list...), rows[i])
+		calls = calls[n:]
+	}
+	return append(out, t.callRows(calls, 0)...)
+}
+
+// callRows are the rows of calls between two rows of events.
+func (t *teller) callRows(calls []Call, depth int) (rows []row) {
+	for len(calls) > 0 {
+		c, n := &calls[0], 1
+		for !t.in.All && n < len(calls) && calls[n].CPU == c.CPU && calls[n].Task == c.Task && outermost(&calls[n]) == outermost(c) {
+			n++
+		}
+		r := row{seq: c.Seq, cpu: c.CPU, depth: depth, text: c.String()}
+		if n > 1 {
+			r.text = several(calls[:n])
+		}
+		rows = append(rows, r)
+		calls = calls[n:]
+	}
+	return rows
+}
+
+func outermost(c *Call) string {
+	name, _, _ := strings.Cut(c.From, " > ")
+	return name
+}
+
+// severalMost is how many of the calls in one row are named.
+const severalMost = 4
+
+// several prints calls from one function in one row: the first ones, each of a name once.
+func several(calls []Call) string {
+	var names []string
+	seen := make(map[string]bool)
+	for i := range calls {
+		name, _, _ := strings.Cut(calls[i].Says, "(")
+		if !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	more := ""
+	if len(names) > severalMost {
+		more = fmt.Sprintf(", and %d more", len(names)-severalMost)
+		names = names[:severalMost]
+	}
+	where, _, _ := strings.Cut(calls[0].Where, ": ")
+	if where != "" {
+		where = "  from " + where + " on"
+	}
+	return outermost(&calls[0]) + " calls " + strings.Join(names, ", ") + more + where
+}
