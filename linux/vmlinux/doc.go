@@ -29,14 +29,14 @@
 //	                 in the sections that --emit-relocs keeps
 //	recover          the same for a kernel that has lost them, by decoding it
 //
-// Addresses are the link's until Move is called. Per-CPU data lies at its link
-// address, from 0 before 6.15, and is not moved.
+// Addresses are the link's until Move is called. Per-CPU data was linked at 0 until
+// 6.15 and isn't moved then; since it lies in the kernel and moves with it.
 //
 // # Limits
 //
-// x86-64 only, with CONFIG_KALLSYMS, 5.0 or later, and SMP. Payloads may be gzip,
-// bzip2, xz, zstd or lz4, and 512 MiB unpacked; lzma and lzo are refused. Types
-// need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
+// x86-64 only, with CONFIG_KALLSYMS and SMP, from 5.0 on; kernels from 5.10 to 7.3
+// were opened. Payloads may be gzip, bzip2, xz, zstd or lz4, and 512 MiB unpacked;
+// lzma and lzo are refused. Types need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
 //
 // A vmlinuz's symbols have no sizes: each ends where the next one begins.
 package vmlinux

@@ -153,7 +153,8 @@ func (o *object) load() ([]Section, error) {
 			return nil, fmt.Errorf("section %s: the kernel has more than %d MiB: that isn't supported", h.name, loadedMax>>20)
 		}
 		left -= h.size
-		s := Section{Name: h.name, Addr: h.addr, Size: h.size, Exec: h.flags&elf.SHF_EXECINSTR != 0, Write: h.flags&elf.SHF_WRITE != 0}
+		s := Section{Name: h.name, Addr: h.addr, Size: h.size, Write: h.flags&elf.SHF_WRITE != 0}
+		s.Exec = h.flags&elf.SHF_EXECINSTR != 0 && !s.Write // since 6.14 .data is marked as both
 		if h.kind != elf.SHT_NOBITS {
 			b, err := o.read(h, loadedMax)
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // A kernel made up is read in each form that kernels come in.
 func TestFake(t *testing.T) {
-	for _, f := range []kerneltest.Fake{{}, {New: true}, {NoRelocs: true}} {
+	for _, f := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {NoRelocs: true}} {
 		kernel := f.ELF()
 		for _, b := range [][]byte{kernel, kerneltest.Vmlinuz(kernel, "gzip"), kerneltest.Vmlinuz(kernel, "zstd"), kerneltest.Vmlinuz(kernel, "lz4")} {
 			im, err := vmlinux.Read(b)
@@ -78,7 +78,7 @@ func TestFakeTypes(t *testing.T) {
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.StringMatching(`[a-z_][a-zA-Z0-9_.]{1,300}`), 0, 50).Draw(t, "names")
-		f := kerneltest.Fake{Names: names, New: rapid.Bool().Draw(t, "new")}
+		f := kerneltest.Fake{Names: names, Tables: rapid.SampledFrom([]string{"6.1", "6.4", "7.0"}).Draw(t, "tables")}
 		im, err := vmlinux.Read(f.ELF())
 		require.NoError(t, err)
 		for i, name := range names {

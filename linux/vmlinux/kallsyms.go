@@ -10,6 +10,7 @@ import (
 //
 //	to 6.3    offsets, relative_base, num_syms, names, markers, [6.2: seqs_of_names,] token_table, token_index
 //	from 6.4  num_syms, names, markers, token_table, token_index, offsets, relative_base, seqs_of_names
+//	from 7.0  the same without relative_base, each offset relative to itself; aligned to 4 bytes, not 8
 //
 // So token_index is found by its form, the token_table before it by that, the
 // markers and the names before them by each other.
@@ -37,14 +38,14 @@ const (
 // order, which is by address.
 func readKallsyms(s *Section) ([]Symbol, error) {
 	k := &kallsyms{b: s.Data, left: searchSteps}
-	for at := 0; at+512 <= len(k.b) && k.left > 0; at += 8 {
+	for at := 0; at+512 <= len(k.b) && k.left > 0; at += 4 {
 		if !k.findTokens(at) {
 			continue
 		}
 		if !k.findNames() {
 			continue
 		}
-		addrs, moves, err := k.addresses()
+		addrs, moves, err := k.addresses(s.Addr)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +68,7 @@ func (k *kallsyms) findTokens(at int) bool {
 	}
 	// The table ends before the index, after at most 7 bytes that align it.
 	last := int(le.Uint16(b[510:]))
-	for table := (at - last - 2) &^ 7; table >= 0 && table >= at-last-tokenMax-8; table -= 8 {
+	for table := (at - last - 2) &^ 3; table >= 0 && table >= at-last-tokenMax-8; table -= 4 {
 		if k.readTokens(table, at) {
 			k.index = at
 			return true
@@ -98,7 +99,7 @@ func (k *kallsyms) readTokens(table, index int) bool {
 // names before them.
 func (k *kallsyms) findNames() bool {
 	le := binary.LittleEndian
-	for m := k.index &^ 7; m >= 16 && k.left > 0; m -= 8 {
+	for m := k.index; m >= 16 && k.left > 0; m -= 4 {
 		k.left--
 		if le.Uint32(k.b[m:]) != 0 {
 			continue
@@ -123,10 +124,13 @@ func (k *kallsyms) namesBefore(m, n int) bool {
 	le := binary.LittleEndian
 	for used := n; used >= 2 && used > n-4; used-- { // what follows the markers may look like more of them
 		last := int(le.Uint32(k.b[m+4*(used-1):]))
-		for at := (m - last) &^ 7; at >= 8 && at >= m-last-nameEntryMax*markerEvery && k.left > 0; at -= 8 {
+		for at := (m - last) &^ 3; at >= 8 && at >= m-last-nameEntryMax*markerEvery && k.left > 0; at -= 4 {
 			k.left--
-			num := le.Uint32(k.b[at-8:])
-			if le.Uint32(k.b[at-4:]) != 0 || num < symsMin || num > symsMax || (int(num)+markerEvery-1)/markerEvery != used {
+			num := le.Uint32(k.b[at-4:])
+			if num == 0 { // what aligns names to 8 bytes
+				num = le.Uint32(k.b[at-8:])
+			}
+			if num < symsMin || num > symsMax || (int(num)+markerEvery-1)/markerEvery != used {
 				continue
 			}
 			if k.checkNames(at, m, int(num)) {
@@ -172,21 +176,28 @@ func (k *kallsyms) entry(p, end int) (n, skip int) {
 	return n, skip
 }
 
-// addresses reads offsets and relative_base. With CONFIG_KALLSYMS_ABSOLUTE_PERCPU,
-// which x86 had until 6.15, an offset that isn't negative is an address that
-// doesn't move, a negative one counts down from the base, and one below it.
-func (k *kallsyms) addresses() (addrs []uint64, moves []bool, err error) {
+// addresses reads offsets and relative_base, of a section at an address. With
+// CONFIG_KALLSYMS_ABSOLUTE_PERCPU, which x86 had until 6.15, an offset that isn't
+// negative is an address that doesn't move, a negative one counts down from the
+// base, and one below it.
+func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err error) {
 	le := binary.LittleEndian
-	offsets, base := k.index+512, k.index+512+(4*k.num+7)&^7
-	if !k.plausible(offsets, base) {
-		base = k.names - 16
-		offsets = base - (4*k.num+7)&^7
-	}
-	if !k.plausible(offsets, base) {
+	offsets, base := k.index+512, (k.index+512+4*k.num+7)&^7
+	addrs, moves = make([]uint64, k.num), make([]bool, k.num)
+	before := k.names - 16
+	switch {
+	case k.plausible(offsets, base):
+	case k.plausible(before-(4*k.num+7)&^7, before):
+		offsets, base = before-(4*k.num+7)&^7, before
+	case k.relative(offsets, section, addrs):
+		for i := range moves {
+			moves[i] = true
+		}
+		return addrs, moves, nil
+	default:
 		return nil, nil, fmt.Errorf("kallsyms: %d names, but their addresses aren't where they are known to be: the kernel has CONFIG_KALLSYMS_BASE_RELATIVE off, or is newer than this program; give the vmlinux with its symbol table", k.num)
 	}
 	from := le.Uint64(k.b[base:])
-	addrs, moves = make([]uint64, k.num), make([]bool, k.num)
 	perCPU := false
 	for i := range addrs {
 		perCPU = perCPU || int32(le.Uint32(k.b[offsets+4*i:])) < 0
@@ -203,6 +214,22 @@ func (k *kallsyms) addresses() (addrs []uint64, moves []bool, err error) {
 		}
 	}
 	return addrs, moves, nil
+}
+
+// relative reads offsets that are each relative to themselves, and says whether
+// they can be that: they are sorted addresses of the kernel.
+func (k *kallsyms) relative(offsets int, section uint64, addrs []uint64) bool {
+	if offsets+4*k.num > len(k.b) {
+		return false
+	}
+	for i := range addrs {
+		at := offsets + 4*i
+		addrs[i] = section + uint64(at) + uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:]))))
+		if addrs[i] < 0xffffffff80000000 || i > 0 && addrs[i] < addrs[i-1] {
+			return false
+		}
+	}
+	return true
 }
 
 // plausible says whether these can be the offsets and the base: the base is an

@@ -27,7 +27,7 @@ const (
 // 6.1 has.
 type Fake struct {
 	Names    []string // of its functions, 16 bytes each; more are added until there are 600
-	New      bool     // its kallsyms tables are as from 6.4
+	Tables   string   // the release whose kallsyms tables it has: "6.1", "6.4" or "7.0"
 	NoRelocs bool     // none follow the ELF
 	Release  string
 }
@@ -68,7 +68,7 @@ func (f Fake) ELF() []byte {
 	var l layout
 	l.add(".data..percpu", elf.SHF_WRITE, 0, make([]byte, 64))
 	l.add(".text", elf.SHF_EXECINSTR, FakeText, text)
-	l.add(".rodata", 0, rodata, f.rodata(names))
+	l.add(".rodata", 0, rodata, f.rodata(names, rodata))
 	l.add(".BTF", 0, btfAt, types())
 
 	pointer := le.AppendUint64(nil, f.Addr(1))
@@ -94,7 +94,7 @@ func (f Fake) ELF() []byte {
 	out = le.AppendUint32(out, 0)
 	at := uint64(data) // the pointer, as the file of relocations has it
 	out = le.AppendUint32(out, uint32(at))
-	if !f.New { // no inverse ones are left
+	if f.Tables != "7.0" { // inverse ones, which are gone since
 		out = le.AppendUint32(out, 0)
 	}
 	return le.AppendUint32(out, 0)
@@ -122,8 +122,7 @@ func (l *layout) file() []byte {
 		for _, v := range []uint64{uint64(s.flags), s.addr, uint64(len(out)), size, 0, 8, 0} {
 			headers = le.AppendUint64(headers, v)
 		}
-		out = append(out, s.data...)
-		out = append(out, make([]byte, -len(out)&7)...)
+		out = align(append(out, s.data...), 8)
 	}
 	copy(out, elf.ELFMAG+"\x02\x01\x01")
 	le.PutUint16(out[16:], uint16(elf.ET_EXEC))
@@ -135,20 +134,23 @@ func (l *layout) file() []byte {
 	return append(out, headers...)
 }
 
-// rodata has the banner, a file's name at 264, and the tables of kallsyms.
-func (f Fake) rodata(names []string) []byte {
+// rodata, at an address, has the banner, a file's name at 264, and the tables of kallsyms.
+func (f Fake) rodata(names []string, at uint64) []byte {
 	release := cmp.Or(f.Release, "6.1.0-1-fake")
 	b := make([]byte, 8, 64<<10)
 	b = append(b, "Linux version "+release+" (made up)\n\x00"...)
 	b = append(b, make([]byte, 8+256-len(b))...)
 	b = append(b, "fake.c\x00"...)
-	return align(append(align(b), f.kallsyms(names)...))
+	b = align(b, 8)
+	return align(append(b, f.kallsyms(names, at+uint64(len(b)))...), 8)
 }
 
-func align(b []byte) []byte { return append(b, make([]byte, -len(b)&7)...) }
+// align adds zeros up to a multiple of n, a power of two.
+func align(b []byte, n int) []byte { return append(b, make([]byte, -len(b)&(n-1))...) }
 
-// kallsyms returns the tables as scripts/kallsyms.c lays them, one token a character.
-func (f Fake) kallsyms(names []string) []byte {
+// kallsyms returns the tables as scripts/kallsyms.c lays them, one token a character,
+// for an address.
+func (f Fake) kallsyms(names []string, at uint64) []byte {
 	le := binary.LittleEndian
 	var packed, markers, tokens, index, offsets []byte
 	for i, name := range names {
@@ -171,14 +173,24 @@ func (f Fake) kallsyms(names []string) []byte {
 		}
 		tokens = append(append(tokens, token...), 0)
 	}
-	num, base := le.AppendUint64(nil, uint64(len(names))), le.AppendUint64(nil, FakeText)
+	num, base := le.AppendUint32(nil, uint32(len(names))), le.AppendUint64(nil, FakeText)
 	parts := [][]byte{offsets, base, num, packed, markers, tokens, index}
-	if f.New {
+	to := 8
+	switch f.Tables {
+	case "6.4":
 		parts = [][]byte{num, packed, markers, tokens, index, offsets, base}
+	case "7.0":
+		parts, to = [][]byte{num, packed, markers, tokens, index, offsets}, 4
 	}
 	var out []byte
-	for _, p := range parts {
-		out = align(append(out, p...))
+	for i, p := range parts {
+		if f.Tables == "7.0" && i == 5 { // each is relative to itself
+			for j := range names {
+				own := at + uint64(len(out)+4*j)
+				le.PutUint32(p[4*j:], uint32(f.Addr(j)-own))
+			}
+		}
+		out = align(append(out, p...), to)
 	}
 	return out
 }
