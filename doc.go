@@ -18,6 +18,7 @@
 //	                    docstest and scripttest test the pages and the command lines
 //	                    what a verb does: internal/findings (explore, merge, verify, storm, fuzz),
 //	                    internal/report (one run), internal/shell (by hand), internal/check (objects),
+//	                    internal/kernelinfo (kernels),
 //	                    internal/catalogue (list, editions, version), internal/eval
 //	kpsimtest           searches from a go test; the only package for other modules
 //	internal/cli        terminal, files, ^C and progress for the verbs

@@ -95,6 +95,7 @@ var layers = []layer{
 	{pkg: "internal/eval/matrix/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/check", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/kernelinfo", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/catalogue", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/report", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/findings", may: []string{"*"}, free: []string{"*"}},

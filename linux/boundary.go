@@ -137,6 +137,9 @@ func rows() []served {
 
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }
 
+// Runs reports whether the kernel's own code of a set (linux/closure) is what runs.
+func Runs(set string) bool { return set == "kprobes" }
+
 // Served reports whether there is a service for a function of that name.
 func Served(name string) bool {
 	for i := range boundary {

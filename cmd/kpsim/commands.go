@@ -33,6 +33,7 @@ type commands struct {
 	Rerecord rerecordCmd `cmd:"" help:"Bring traces up to date with the program they were recorded from."`
 	Check    checkCmd    `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`
 	Disasm   disasmCmd   `cmd:"" help:"List a function, and draw what a probe's jump would replace."`
+	Kernel   kernelCmd   `cmd:"" help:"Say of a kernel's file what it is, what of it can be run, and what a port needs."`
 	Bench    benchCmd    `cmd:"" help:"Measure how fast and how well this build searches."`
 	Mutants  mutantsCmd  `cmd:"" help:"Break one step of a protocol after another on purpose, and see who notices, and how soon."`
 	Overhead overheadCmd `cmd:"" help:"Say what probes cost: the documents' figures beside ours, and what a hit is spent on."`

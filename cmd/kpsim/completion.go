@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/report"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
+	"kpsim/linux/closure"
 	"kpsim/smp/fetch"
 )
 
@@ -77,6 +78,7 @@ var namings = map[string]flags.Names{
 	"--schedule":  flags.Fixed(pages.ScheduleNames),
 	"--patch":     flags.Fixed(pages.PatchNames),
 	"--to":        flags.Fixed(func() []string { return report.Exports }),
+	"--with":      flags.Fixed(closure.Known),
 	"<file|name>": flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<scenario>":  flags.Either(flags.Fixed(library.Names), flags.Files(".star")),
 	"<what>":      flags.Either(flags.Fixed(library.Names), flags.Files(".star", ".kps")),
@@ -85,6 +87,7 @@ var namings = map[string]flags.Names{
 	"<beside>":    flags.Files(".kps"),
 	"<object>":    flags.Either(flags.Fixed(library.Names), flags.Files(".o", ".ko", ".star", ".kps")),
 	"<file>":      flags.Files(""),
+	"<files>":     flags.Files(""),
 	"<file.csv>":  flags.Files(".csv"),
 	"<name>":      flags.Fixed(mutants.Names),
 	"<row>":       flags.Fixed(matrix.RowNames),

@@ -49,6 +49,8 @@ type Site struct {
 	Off  uint64 // from the function's entry
 	Addr uint64
 	Text string // what there is, in words: of special ones the mnemonic
+
+	Refused bool // x86 doesn't execute it
 }
 
 // A Name is a function that a set names.

@@ -69,7 +69,9 @@ func (w *walk) trim(f *Function) {
 	for off < uint64(len(code)) {
 		in, err := x86.Decode(code[off:], arch.Addr(f.Addr+off))
 		if err != nil {
-			w.c.Special = append(w.c.Special, w.site(f, f.Addr+off, "undecodable"))
+			s := w.site(f, f.Addr+off, "undecodable")
+			s.Refused = true
+			w.c.Special = append(w.c.Special, s)
 			break
 		}
 		off += uint64(in.Len)
@@ -125,7 +127,9 @@ func (w *walk) instruction(f *Function, in *x86.Inst) {
 	}
 	if special(in) {
 		mnemonic, _, _ := strings.Cut(in.String(), " ")
-		c.Special = append(c.Special, w.site(f, addr, mnemonic))
+		s := w.site(f, addr, mnemonic)
+		s.Refused = in.Unsupported()
+		c.Special = append(c.Special, s)
 	}
 }
 

@@ -126,7 +126,7 @@ func ValuesOf(namings map[string]Names, v *kong.Value, begun string) []string {
 	if v.Flag != nil {
 		name = "--" + v.Flag.Name
 		switch v.Flag.PlaceHolder {
-		case "FILE", "PAGE":
+		case "FILE", "FILE,…", "PAGE":
 			return Files("")(begun)
 		case "DIR":
 			return Files("/")(begun)
