@@ -14,6 +14,7 @@ type probe struct {
 	engine.Probe
 	at         arch.Addr
 	registered bool
+	calls      int // of the API about it that haven't returned
 }
 
 // Where users' structs lie.
@@ -84,9 +85,7 @@ func (e *Linux) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
 // Do implements engine.Engine.
 func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
 	p := e.probes[i]
-	if verb == kpev.Register && !p.registered {
-		e.fill(x, p)
-	}
+	e.begin(x, verb, p)
 	ret := p.Kind == engine.Kretprobe
 	f := e.k.api[verb]
 	if ret {
@@ -96,9 +95,22 @@ func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
 	return e.done(x, verb, p, v)
 }
 
+// begin is what a user does before a call.
+func (e *Linux) begin(x kapi.Context, verb uint64, p *probe) {
+	if verb == kpev.Register && !p.registered {
+		e.fill(x, p)
+	}
+	if verb == kpev.Register && (p.registered || p.calls > 0) {
+		e.again[x.Task()] = true
+	}
+	p.calls++
+}
+
 // done takes a call's answer: as an errno, and what has become of the probe. That one
 // wasn't registered which was to be unregistered shows by its address: it is NULL then.
 func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
+	p.calls--
+	e.again[x.Task()] = false
 	errno := uint64(uint32(-int32(v)))
 	if verb == kpev.Unregister {
 		if errno = 0; get(x, p.at, e.k.fields.kpAddr) == 0 {
@@ -123,9 +135,7 @@ func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
 	for i, n := range list {
 		p := e.probes[n]
 		ret = ret || p.Kind == engine.Kretprobe
-		if verb == kpev.Register && !p.registered {
-			e.fill(x, p)
-		}
+		e.begin(x, verb, p)
 		x.Memory().Store(at+arch.Addr(8*i), 8, uint64(p.at))
 	}
 	f := e.k.arrays[verb]
