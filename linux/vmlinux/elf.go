@@ -43,6 +43,7 @@ type header struct {
 // checked: what they name lies within size bytes of r, but for NOBITS.
 type object struct {
 	r       io.ReaderAt
+	whole   []byte // the file, if it is in memory
 	size    uint64
 	end     uint64 // of what the headers name: relocations may follow
 	headers []header
@@ -122,13 +123,17 @@ func (o *object) readNames(at []uint32, table *header) error {
 	return nil
 }
 
-// read returns a section's bytes, at most limit of them.
+// read returns a section's bytes, at most limit of them. Of a file in memory they
+// are a part of it.
 func (o *object) read(s *header, limit uint64) ([]byte, error) {
 	if s.kind == elf.SHT_NOBITS || s.flags&elf.SHF_COMPRESSED != 0 {
 		return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: link the kernel without compressed sections", s.name)
 	}
 	if s.size > limit {
 		return nil, fmt.Errorf("section %s: has %d MiB, more than the %d MiB that are read: this is no kernel", s.name, s.size>>20, limit>>20)
+	}
+	if o.whole != nil {
+		return o.whole[s.off : s.off+s.size : s.off+s.size], nil
 	}
 	b := make([]byte, s.size)
 	if _, err := o.r.ReadAt(b, int64(s.off)); err != nil {

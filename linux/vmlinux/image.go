@@ -76,9 +76,10 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 		return fmt.Errorf("has %d bytes: give a vmlinux or a vmlinuz", size)
 	}
 	onDisk := string(magic[:]) == "\x7fELF"
+	var kernel []byte
 	if !onDisk {
-		kernel, err := unwrap(r, size)
-		if err != nil {
+		var err error
+		if kernel, err = unwrap(r, size); err != nil {
 			return err
 		}
 		r, size = bytes.NewReader(kernel), uint64(len(kernel))
@@ -87,6 +88,7 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if err != nil {
 		return err
 	}
+	o.whole = kernel
 	if im.sections, err = o.load(); err != nil {
 		return err
 	}
