@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,7 @@ import (
 type Source struct {
 	k      *linux.Kernel
 	code   []vmlinux.Section // of its text
-	lines  *vmlinux.Image    // of the same build, with DWARF; nil: none is at hand
+	lines  *vmlinux.Lines    // of the same build; nil: none are at hand
 	dir    string            // of the kernel's source; "": it isn't at hand
 	files  map[string][]string
 	known  map[arch.Addr][]vmlinux.Frame
@@ -25,7 +24,7 @@ type Source struct {
 }
 
 // Of returns what is known of a kernel's source, with the text of its lines from a
-// folder, "" for none. It takes a second or two where the lines are in another file.
+// folder, "" for none.
 func Of(k *linux.Kernel, dir string) *Source {
 	s := &Source{k: k, dir: dir, files: make(map[string][]string), known: make(map[arch.Addr][]vmlinux.Frame), jumped: make(map[[2]string]bool)}
 	for _, sec := range k.Image.Sections() {
@@ -34,33 +33,19 @@ func Of(k *linux.Kernel, dir string) *Source {
 		}
 	}
 	if l, err := k.Image.Lines(); err == nil && l != nil {
-		s.lines = k.Image
+		s.lines = l
 		return s
 	}
 	for _, path := range []string{filepath.Join(filepath.Dir(k.Image.Path), "vmlinux"), shelf.Of(k.Image.Release, "vmlinux")} {
-		if s.lines = sameBuild(k.Image, path); s.lines != nil {
+		if path == "" {
+			continue
+		}
+		if l, err := vmlinux.OpenLines(path, k.Image.BuildID); err == nil { // else it isn't there, or of another build
+			s.lines = l
 			break
 		}
 	}
 	return s
-}
-
-// sameBuild opens the vmlinux of a kernel's build; nil: it isn't there, or another one.
-func sameBuild(of *vmlinux.Image, path string) *vmlinux.Image {
-	if path == "" || len(of.BuildID) == 0 {
-		return nil
-	}
-	if f, err := os.Stat(path); err != nil || !f.Mode().IsRegular() {
-		return nil
-	}
-	im, err := vmlinux.Open(path)
-	if err != nil || !bytes.Equal(im.BuildID, of.BuildID) || im.Move(linux.Moved) != nil {
-		return nil
-	}
-	if l, err := im.Lines(); err != nil || l == nil {
-		return nil
-	}
-	return im
 }
 
 // Kernel is the kernel that it is of.
@@ -73,7 +58,7 @@ func (s *Source) frames(a arch.Addr) []vmlinux.Frame {
 	}
 	f, ok := s.known[a]
 	if !ok {
-		f = s.lines.Line(uint64(a))
+		f = s.k.Image.LineIn(s.lines, uint64(a))
 		s.known[a] = f
 	}
 	return f

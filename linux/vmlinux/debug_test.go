@@ -71,6 +71,16 @@ func TestSameKernel(t *testing.T) {
 			if relocs := debug.Relocs(); len(relocs["64"]) > 0 { // 6.12's are stripped
 				require.Equal(t, packed.Relocs(), relocs)
 			}
+			l, err := vmlinux.OpenLines(path, packed.BuildID)
+			require.NoError(t, err)
+			s, _ := packed.Symbol("register_kprobe")
+			require.Equal(t, debug.Line(s.Addr), packed.LineIn(l, s.Addr))
+			require.NotEmpty(t, packed.LineIn(l, s.Addr))
+			_, err = vmlinux.OpenLines(path, packed.BuildID[1:])
+			require.ErrorContains(t, err, "is of build")
+			_, err = vmlinux.OpenLines(packed.Path, packed.BuildID)
+			require.ErrorContains(t, err, "is no ELF file")
+
 			longer := 0
 			for _, s := range packed.Symbols() {
 				in, ok := packed.Lookup(s.Addr)

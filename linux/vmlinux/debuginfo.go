@@ -1,6 +1,7 @@
 package vmlinux
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 	"io"
@@ -32,6 +33,47 @@ func linesOf(path string, o *object) func() (*Lines, error) {
 		}
 		return l, nil
 	})
+}
+
+// notesMax bounds .notes, in bytes.
+const notesMax = 1 << 20
+
+// OpenLines reads the lines of the vmlinux of a build, and nothing else of it, which
+// takes some milliseconds. It is an error if the file is of another build, or has no
+// DWARF.
+func OpenLines(path string, build []byte) (*Lines, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is no file with a kernel: give a vmlinux", path)
+	}
+	o, err := readObject(f, uint64(info.Size()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var id []byte
+	if h := o.find(".notes"); h != nil {
+		notes, err := o.read(h, notesMax)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		id = buildID(notes)
+	}
+	if len(build) == 0 || !bytes.Equal(id, build) {
+		return nil, fmt.Errorf("%s: is of build %x, not %x: give the vmlinux of the same build", path, id, build)
+	}
+	l, err := linesOf(path, o)()
+	if l == nil && err == nil {
+		err = fmt.Errorf("%s: has no DWARF: build it with CONFIG_DEBUG_INFO", path)
+	}
+	return l, err
 }
 
 // lines reads the sections of DWARF.
