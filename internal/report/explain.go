@@ -115,7 +115,7 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	case r.Breaks:
 		p.Next("", "every event:    ", c.Line("replay", "--all", c.Trace))
 	default:
-		p.Next("", "to find it anew:", anew(e.file, r.Rig.Scenario))
+		p.Next("", "to find it anew:", anew(&c.TracesKernel, e.file, r.Rig.Scenario))
 	}
 	inputs.TellEdited(p, c.Trace, e.file)
 	return nil

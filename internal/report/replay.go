@@ -128,7 +128,7 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	case r.Breaks && (!r.Same || r.Miss != nil):
 		p.Next("", "it is the same violation; to bring the trace up to date:", c.Line("rerecord", c.Trace))
 	case !r.Same:
-		p.Next("", "to find it anew:", anew(file, r.Rig.Scenario))
+		p.Next("", "to find it anew:", anew(&c.TracesKernel, file, r.Rig.Scenario))
 	}
 	if r.Property != nil {
 		p.Next("", "to understand it:", c.Line("explain", c.Trace))
@@ -147,7 +147,7 @@ func beginning(trace string, file *traces.File, r *replay.Replay) string {
 }
 
 // anew is the line that looks for such a run again.
-func anew(file *traces.File, s *scenario.Scenario) string {
+func anew(k *inputs.TracesKernel, file *traces.File, s *scenario.Scenario) string {
 	name := s.Name
 	if f := file.Remark(inputs.OriginFile); f != "" {
 		name = cli.AsScenario(f)
@@ -161,7 +161,7 @@ func anew(file *traces.File, s *scenario.Scenario) string {
 	if s := file.Remark(traces.OriginIgnored); s != "" {
 		words = append(words, "--all-properties")
 	}
-	return cli.Line(append(words, inputs.Anew(&s.Machine)...)...)
+	return cli.Line(append(words, k.Anew(&s.Machine)...)...)
 }
 
 // drifts says how deviations were not taken at their word. One may have been looked for

@@ -71,7 +71,7 @@ func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, er
 	}
 	if now == nil {
 		if out.Why = r.Why; !c.JSON {
-			noLonger(p, path, file, r)
+			noLonger(p, &c.TracesKernel, path, file, r)
 			return false, nil
 		}
 		return false, p.PrintJSON(out)

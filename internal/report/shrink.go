@@ -73,7 +73,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	}
 	defer r.Rig.Close()
 	if s == nil {
-		noLonger(p, c.Trace, file, r)
+		noLonger(p, &c.TracesKernel, c.Trace, file, r)
 		return cli.Against, nil
 	}
 	needs, err := replay.Necessity(s.File)
@@ -97,12 +97,12 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 
 // noLonger says in one line that a trace doesn't apply any more, and where it
 // first left the run that it was.
-func noLonger(p *cli.Program, path string, file *traces.File, r *replay.Replay) {
+func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.File, r *replay.Replay) {
 	why := r.Why
 	if r.Miss != nil {
 		why += "; " + firstDivergence(file, r.Miss)
 	}
-	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(file, r.Rig.Scenario))
+	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(k, file, r.Rig.Scenario))
 }
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {

@@ -25,6 +25,7 @@ type View struct {
 	Beside  string `arg:"" optional:"" help:"Another trace, to be shown beside it."`
 	Passing bool   `help:"Show the nearest run that breaks nothing beside it: the same without one of its deviations, or without its mutant."`
 	inputs.TracesKernel
+	inputs.Sources
 	HTML cli.FileName `name:"html" placeholder:"FILE" xor:"where" help:"Write the page to a file, and serve nothing."`
 	Port uint16       `range:"0..65535" placeholder:"N" xor:"where" help:"Serve the page at this port of 127.0.0.1. Default: one that is free."`
 }
@@ -93,7 +94,7 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 		}
 		defer n.Rig.Close()
 		page.Title = fmt.Sprintf("%s, and %s", c.Trace, n.Says())
-		page.Runs = append(page.Runs, *laidOut(n.Says(), "The nearest run that breaks nothing.", file, n.Replay))
+		page.Runs = append(page.Runs, *c.laidOut(n.Says(), "The nearest run that breaks nothing.", file, n.Replay))
 	case c.Beside != "":
 		page.Title += " and " + c.Beside
 		page.Command = cli.Line(append(words, c.Trace, c.Beside)...)
@@ -133,7 +134,7 @@ func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, e
 	if s := file.Remark(traces.OriginIgnored); s != "" {
 		about += ", which goes on after " + s
 	}
-	run := laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
+	run := c.laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
 	if !r.Same {
 		run.Banner = r.Why
 	}
@@ -141,9 +142,10 @@ func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, e
 }
 
 // laidOut lays a run out that has kept its events.
-func laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
+func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) *viewer.Run {
 	in := r.View(file)
 	in.Schedule = slices.Clone(r.Taken)
+	c.Follow(r, &in)
 	var tasks []string // for when the rig is closed
 	for _, t := range r.Rig.Machine.Tasks() {
 		tasks = append(tasks, t.Name)

@@ -53,9 +53,6 @@ func (s *Source) Kernel() *linux.Kernel { return s.k }
 
 // frames returns the functions that an instruction is of, the innermost first.
 func (s *Source) frames(a arch.Addr) []vmlinux.Frame {
-	if s.lines == nil {
-		return nil
-	}
 	f, ok := s.known[a]
 	if !ok {
 		f = s.k.Image.LineIn(s.lines, uint64(a))

@@ -1,8 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // A Call is one of a kernel's own engine, which no event tells of.
@@ -62,6 +67,30 @@ func (t *teller) callRows(calls []Call, depth int) (rows []row) {
 		calls = calls[n:]
 	}
 	return rows
+}
+
+// served reports whether an event is one of a service's: the last call of its task made it.
+func served(k traces.Kind) bool {
+	switch k {
+	case smpev.TextStore, smpev.SendIPI, smpev.GPStart, smpev.GPEnd, smpev.Lock, smpev.Unlock, smpev.MightSleep:
+		return true
+	}
+	return false
+}
+
+// origin says which functions of a kernel's engine an event is from, "" if that isn't known.
+func (in *Input) origin(e *traces.Event) string {
+	if !served(e.Kind) {
+		return ""
+	}
+	i, _ := slices.BinarySearchFunc(in.Calls, e.Seq+1, func(c Call, seq uint32) int { return cmp.Compare(c.Seq, seq) })
+	for i--; i >= 0; i-- {
+		if c := &in.Calls[i]; c.Task == e.Task {
+			where, _, _ := strings.Cut(c.Where, ": ")
+			return "; from " + strings.TrimSuffix(c.From+", "+where, ", ")
+		}
+	}
+	return ""
 }
 
 func outermost(c *Call) string {

@@ -39,3 +39,24 @@ func TestCalls(t *testing.T) {
 	in.All = true
 	assert.Equal(t, []string{"0 f > g: one(p) a.c:1: x(); |", "0 f: two() a.c:2 |", "0 f: one() |", "1 | h: three()", "2 f: four() |"}, print())
 }
+
+// An event that a service makes is from the last call of its task.
+func TestOrigin(t *testing.T) {
+	in := Input{Calls: []Call{{Seq: 1, From: "f > g", Where: "a.c:1: x();"}, {Seq: 3, Task: 1, From: "h"}, {Seq: 7, From: "f"}}}
+	for _, c := range []struct {
+		seq  uint32
+		task uint8
+		kind traces.Kind
+		want string
+	}{
+		{0, 0, smpev.TextStore, ""},
+		{1, 0, smpev.TextStore, "; from f > g, a.c:1"},
+		{5, 0, smpev.GPEnd, "; from f > g, a.c:1"},
+		{5, 1, smpev.Lock, "; from h"},
+		{7, 0, smpev.SendIPI, "; from f"},
+		{7, 0, smpev.Exec, ""},
+		{9, 2, smpev.Lock, ""},
+	} {
+		assert.Equal(t, c.want, in.origin(&traces.Event{Seq: c.seq, Task: c.task, Kind: c.kind}), "%v", c)
+	}
+}

@@ -111,6 +111,7 @@ func (l *layer) step(e *traces.Event) {
 	if s.Time = s.Clock; n > 0 { // the clock of a CPU that was held lags
 		s.Time = max(s.Time, l.Steps[n-1].Time+1)
 	}
+	s.Says += l.t.in.origin(e)
 	l.Steps = append(l.Steps, s)
 	l.goesOn(e, n)
 	if e.CPU != Machine {

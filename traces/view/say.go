@@ -37,7 +37,7 @@ func (t *teller) say(e *traces.Event) string {
 	case smpev.Return:
 		return "return to " + t.stood(e, e.B)
 	case smpev.Oops:
-		return fmt.Sprintf("OOPS: nobody handles %s at %s", smpev.Vector(e.A), x.place(e.B))
+		return fmt.Sprintf("OOPS: nobody handles %s at %s", smpev.Vector(e.A), t.where(e.B))
 	case smpev.Switch:
 		if e.C == 0 {
 			return fmt.Sprintf("preempted: %s -> %s", in.task(e.A), in.task(e.B))
@@ -230,7 +230,18 @@ func (t *teller) stood(e *traces.Event, ip uint64) string {
 	if ip == t.in.KernelIP && ip != 0 && t.in.task(uint64(e.Task)) == "idle" {
 		return "idle"
 	}
-	return t.text.place(ip)
+	return t.where(ip)
+}
+
+// where names an address, with its place in the source if that is known.
+func (t *teller) where(addr uint64) string {
+	s := t.text.place(addr)
+	if t.in.Line != nil && s == t.in.symbol(addr) {
+		if line := t.in.Line(addr); line != "" {
+			return s + " (" + line + ")"
+		}
+	}
+	return s
 }
 
 // exec prints an instruction, with its bytes where text is patched.

@@ -99,6 +99,9 @@ func (p *past) story() []Sentence {
 	list := make([]Sentence, len(p.lines))
 	for i := range list {
 		list[i] = p.lines[i].Sentence
+		if from := p.in.origin(&p.ev[p.lines[i].at]); from != "" {
+			list[i].Text = strings.TrimSuffix(list[i].Text, ".") + from + "."
+		}
 	}
 	return list
 }

@@ -43,7 +43,7 @@ func (t *teller) headline() string {
 		}
 	}
 	if t.in.Message != "" {
-		s += ": " + traces.Readable(t.in.Message, t.text.place, t.in.task, t.in.lock)
+		s += ": " + traces.Readable(t.in.Message, t.where, t.in.task, t.in.lock)
 	}
 	return s
 }

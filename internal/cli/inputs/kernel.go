@@ -73,6 +73,9 @@ func (f *Kernel) Set(j *Input) error {
 	if err := j.SetLinux(k); err != nil {
 		return fmt.Errorf("%s: %w", j.Arg, err)
 	}
+	for _, o := range f.Objects {
+		j.objects = append(j.objects, o.Base())
+	}
 	return nil
 }
 

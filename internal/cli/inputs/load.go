@@ -46,6 +46,8 @@ type Input struct {
 	*scenario.Scenario
 	Arg    string // its name there
 	Source string // the checksum of its program; "" if that isn't known
+
+	objects []string // of --objects, their names without folders
 }
 
 // A ScenarioReader makes a scenario of a program.

@@ -46,11 +46,14 @@ func (f *TracesKernel) Line(words ...string) string {
 	return cli.Line(append(append([]string{cli.Typed()}, words...), flags.Words()...)...)
 }
 
-// Anew are the flags by which the kernel of a trace's scenario is explored: its file,
-// which has been opened. None if it is of kpsim's own engine.
-func Anew(m *scenario.Machine) []string {
+// Anew are the flags by which the kernel of a trace's scenario is explored: as they were
+// typed, or else its file, which was found. None if it is of kpsim's own engine.
+func (f *TracesKernel) Anew(m *scenario.Machine) []string {
 	if m.Engine != linux.Row.Name {
 		return nil
+	}
+	if f.Kernel != "" {
+		return (&Kernel{Kernel: f.Kernel, Objects: f.Objects}).Words()
 	}
 	k, err := linux.Given(m.Image)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario/lang"
@@ -18,6 +19,8 @@ import (
 const (
 	OriginFile   = "scenario file"
 	OriginSource = "scenario checksum"
+
+	OriginObjects = "objects" // the names of the files that were laid over its kernel
 )
 
 // checksum is that of a scenario's program and of the object files that it opens, in order.
@@ -53,6 +56,9 @@ func (j *Input) FoundIn(file *traces.File) {
 		file.Origin = append(file.Origin, traces.Remark{Key: OriginFile, Value: filepath.Base(j.Arg)})
 	}
 	file.Origin = append(file.Origin, traces.Remark{Key: OriginSource, Value: j.Source})
+	if len(j.objects) > 0 {
+		file.Origin = append(file.Origin, traces.Remark{Key: OriginObjects, Value: strings.Join(j.objects, ", ")})
+	}
 }
 
 // Edited returns the name of a trace's scenario if that is built in and another program by
@@ -78,7 +84,7 @@ func Edited(path string, file *traces.File) string {
 func TellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := Edited(path, file); name != "" {
 		s, _ := lang.Parse(path, []byte(file.Scenario)) // as Edited did
-		again := append([]string{cli.Typed(), "explore", name}, Anew(&s.Machine)...)
+		again := append([]string{cli.Typed(), "explore", name}, new(TracesKernel).Anew(&s.Machine)...)
 		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(again...))
 	}
 }
