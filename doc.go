@@ -44,7 +44,8 @@
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
 //	                    vmlinux/shelf finds them, vmlinux/kerneltest for tests,
 //	                    overlay links edited objects over one,
-//	                    closure says which of its functions run and what they call beside
+//	                    closure says which of its functions run and what they call beside,
+//	                    mutate lists faults to put into their bytes
 //	engine              the interface to any engine; all lists the engines;
 //	                    ftrace, jumplabel and staticcall are further patchers on the waist
 //	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp

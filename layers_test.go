@@ -45,6 +45,7 @@ var layers = []layer{
 	{pkg: "linux/vmlinux", may: []string{"smp/arch", "smp/arch/x86"}, free: []string{"*"}}, // reads files, before a run
 	{pkg: "linux/overlay", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
+	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/vmlinux/shelf", free: []string{"*"}},                                                             // where files lie, before a run
 	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}}, // for tests
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},

@@ -3,6 +3,7 @@ package closure
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,8 +17,6 @@ type walk struct {
 	seen    map[uint64]bool // functions that are, or will be, walked
 	queue   []Function
 	callees map[uint64]*Callee
-	pvFrom  uint64 // pv_ops
-	pvTo    uint64
 }
 
 // enter queues the function at an address if a set has it. It reports whether one has.
@@ -38,9 +37,6 @@ func (w *walk) enter(addr uint64, from string) bool {
 }
 
 func (w *walk) run() {
-	if pv, ok := w.c.Image.Symbol("pv_ops"); ok {
-		w.pvFrom, w.pvTo = pv.Addr, pv.Addr+pv.Size
-	}
 	c := w.c
 	for len(w.queue) > 0 {
 		f := w.queue[0]
@@ -113,7 +109,7 @@ func (w *walk) instruction(f *Function, in *x86.Inst) {
 		}
 		return
 	case arch.FlowIndirectCall, arch.FlowIndirectJump:
-		if at, ok := operand(in); ok && at >= w.pvFrom && at < w.pvTo {
+		if _, ok := c.Paravirtual(in); ok {
 			c.Paravirt++
 			return
 		}
@@ -131,6 +127,25 @@ func (w *walk) instruction(f *Function, in *x86.Inst) {
 		s.Refused = in.Unsupported()
 		c.Special = append(c.Special, s)
 	}
+}
+
+// Paravirtual names what an instruction calls through pv_ops: "pv_ops.irq.irq_disable".
+func (c *Closure) Paravirtual(in *x86.Inst) (name string, ok bool) {
+	pv, ok := c.Image.Symbol("pv_ops")
+	if !ok || in.Flow() != arch.FlowIndirectCall && in.Flow() != arch.FlowIndirectJump {
+		return "", false
+	}
+	at, ok := operand(in)
+	if !ok || at < pv.Addr || at >= pv.Addr+pv.Size {
+		return "", false
+	}
+	off := int(at - pv.Addr)
+	member, ok := c.Image.Types().Member("paravirt_patch_template", off)
+	if !ok {
+		member = fmt.Sprintf("%#x", off)
+	}
+	member = strings.TrimSuffix(strings.TrimSuffix(member, ".func"), "[0]")
+	return "pv_ops." + member, true
 }
 
 // operand is the address of a memory operand that no register is part of.

@@ -1,0 +1,141 @@
+package mutate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/nearest"
+	"kpsim/linux/closure"
+	"kpsim/linux/vmlinux"
+	"kpsim/sim"
+)
+
+// A Mutant is a fault: bytes in the place of others, of the same length.
+type Mutant struct {
+	Name string // "skip-call:kprobe_optimizer:synchronize_rcu_tasks:1", "invert:kprobe_int3_handler+0x1c"
+	Says string // what is broken, and its line if it is known
+	Addr uint64
+	Old  []byte
+	New  []byte
+}
+
+// All returns all mutants of a closure, by address; those of one instruction in the order
+// of their kinds.
+func All(c *closure.Closure) []Mutant {
+	l := lister{c: c, names: make(map[string]int), end: make(map[string]bool)}
+	for i := range c.Inside {
+		if f := &c.Inside[i]; f.Set != "plain" && !early(c, f) {
+			l.function(f)
+		}
+	}
+	return l.out
+}
+
+// early reports whether a function runs at boot only.
+func early(c *closure.Closure, f *closure.Function) bool {
+	s := c.Image.Section(".init.text")
+	return s != nil && f.Addr >= s.Addr && f.Addr < s.Addr+s.Size
+}
+
+// Named returns the mutant of a name.
+func Named(c *closure.Closure, name string) (Mutant, error) {
+	var names []string
+	for _, m := range All(c) {
+		if m.Name == name {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	if near := nearest.DidYouMean(name, names); near != "" {
+		return Mutant{}, fmt.Errorf("no mutant of %s is called %q; %s", c.Image.Release, name, near)
+	}
+	if same := ofFunction(name, names); len(same) > 0 {
+		return Mutant{}, fmt.Errorf("no mutant of %s is called %q; of this function there are %s", c.Image.Release, name, strings.Join(same, ", "))
+	}
+	return Mutant{}, fmt.Errorf("no mutant of %s is called %q; a name is as skip-call:FUNCTION:CALLEE:1 or invert:FUNCTION+0x1c", c.Image.Release, name)
+}
+
+// mostNear is how many mutants of the same function an error lists.
+const mostNear = 4
+
+// ofFunction are some names of the same kind and function, those of the nearest places first.
+func ofFunction(name string, names []string) (out []string) {
+	kind, at, _ := strings.Cut(name, ":")
+	f, place := split(at)
+	var before, after []string
+	for _, n := range names {
+		k, a, _ := strings.Cut(n, ":")
+		if g, p := split(a); k != kind || g != f {
+			continue
+		} else if p < place {
+			before = append(before, n)
+		} else {
+			after = append(after, n)
+		}
+	}
+	before = before[max(0, len(before)-mostNear/2):]
+	return append(before, after[:min(len(after), mostNear-len(before))]...)
+}
+
+// split cuts a place: the function, and the offset if there is one.
+func split(at string) (f string, off uint64) {
+	at, _, _ = strings.Cut(at, ":")
+	f, text, _ := strings.Cut(at, "+")
+	off, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		off = 0
+	}
+	return f, off
+}
+
+// Draw draws n of all mutants, each once, in an order that the seed gives; all if there are
+// less.
+func Draw(c *closure.Closure, seed uint64, n int) []Mutant {
+	all := All(c)
+	n = max(0, min(n, len(all)))
+	var r sim.Rand
+	r.Seed(seed, 0)
+	for i := range n {
+		j := i + r.N(len(all)-i)
+		all[i], all[j] = all[j], all[i]
+	}
+	return all[:n]
+}
+
+// lister collects mutants.
+type lister struct {
+	c     *closure.Closure
+	out   []Mutant
+	names map[string]int  // of functions: how many there were of each
+	end   map[string]bool // of mutants
+	label string          // of the function
+	calls map[string]int  // how many calls of each callee there were
+	f     *closure.Function
+}
+
+// add adds a mutant, unless it changes nothing.
+func (l *lister) add(name, says string, addr uint64, old, new []byte) {
+	if string(old) == string(new) || len(old) != len(new) || l.end[name] {
+		return
+	}
+	l.end[name] = true
+	where := fmt.Sprintf("%s+%#x", l.label, addr-l.f.Addr)
+	if frames := l.c.Image.Line(addr); len(frames) > 0 {
+		where += line(frames)
+	}
+	l.out = append(l.out, Mutant{Name: name, Says: says + " at " + where, Addr: addr, Old: old, New: new})
+}
+
+// line is the place in the source: the innermost one.
+func line(frames []vmlinux.Frame) string {
+	in := frames[0]
+	s := fmt.Sprintf(", %s:%d", in.File, in.Line)
+	if len(frames) > 1 && in.Func != "" {
+		s += " in " + in.Func
+	}
+	return s
+}
+
+// place is the name of an instruction of the function.
+func (l *lister) place(addr uint64) string { return fmt.Sprintf("%s+%#x", l.label, addr-l.f.Addr) }
