@@ -48,6 +48,57 @@ func TestFake(t *testing.T) {
 	}
 }
 
+// A vmlinux as the linker leaves it has more symbols, sizes, and relocations of which
+// some move: absolute ones, and those from code to per-CPU data the other way.
+func TestLinked(t *testing.T) {
+	const delta = kerneltest.FakeDelta
+	f := kerneltest.Fake{Linked: true}
+	im, err := vmlinux.Read(f.ELF())
+	require.NoError(t, err)
+	s, _ := im.Symbol("fn_0")
+	require.EqualValues(t, 9, s.Size)
+	user := f.Addr(kerneltest.FakeUser) + 4
+	distance := int32(binary.LittleEndian.Uint32(im.Bytes(user, 4)))
+
+	require.NoError(t, im.Move(delta))
+	for name, want := range map[string]uint64{"fn_0": f.Addr(0) + delta, "this_cpu": kerneltest.FakePerCPU, "absolute": 5} {
+		s, ok := im.Symbol(name)
+		require.True(t, ok, name)
+		require.Equal(t, want, s.Addr, name)
+	}
+	pointer, _ := im.Symbol("pointer")
+	data := im.Section(".data")
+	require.Equal(t, data.Addr, pointer.Addr)
+	require.Equal(t, f.Addr(1)+delta, binary.LittleEndian.Uint64(data.Data))
+	require.EqualValues(t, kerneltest.FakePerCPU, binary.LittleEndian.Uint64(data.Data[8:]))
+	require.Equal(t, uint32((f.Addr(2)+delta)&0xffffffff), binary.LittleEndian.Uint32(data.Data[16:]))
+	require.Zero(t, binary.LittleEndian.Uint64(data.Data[24:]))
+	require.Equal(t, distance-delta, int32(binary.LittleEndian.Uint32(im.Bytes(user+delta, 4))))
+	in, ok := im.Lookup(pointer.Addr)
+	require.True(t, ok)
+	require.Equal(t, "fn_599", in.Name, "kallsyms doesn't have pointer, so the kernel wouldn't find it")
+}
+
+// A layer's lines come before the kernel's, wherever those are from.
+func TestLayerLines(t *testing.T) {
+	im, err := vmlinux.Read(kerneltest.Fake{}.ELF())
+	require.NoError(t, err)
+	const at = kerneltest.FakeText + 0x1000000
+	frame := []vmlinux.Frame{{Func: "new", File: "new.c", Line: 7}}
+	require.NoError(t, im.Lay(&vmlinux.Layer{
+		Sections: []vmlinux.Section{{Name: ".text.new", Addr: at, Size: 16, Data: make([]byte, 16), Exec: true}},
+		Line: func(addr uint64) []vmlinux.Frame {
+			if addr == at {
+				return frame
+			}
+			return nil
+		},
+	}))
+	require.Equal(t, frame, im.Line(at))
+	require.Equal(t, frame, im.LineIn(nil, at))
+	require.Empty(t, im.Line(at+1))
+}
+
 func TestFakeTypes(t *testing.T) {
 	im, err := vmlinux.Read(kerneltest.Fake{}.ELF())
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 // Damaged kernels are refused, or read as far as they make sense: no panic, no end-
 // less search, and nothing outside of a section.
 func FuzzRead(f *testing.F) {
-	for _, fake := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}} {
+	for _, fake := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {Linked: true}} {
 		kernel := fake.ELF()
 		f.Add(kernel)
 		f.Add(kerneltest.Vmlinuz(kernel, "gzip"))

@@ -197,15 +197,18 @@ func (l *Lines) At(addr uint64) []Frame {
 // Line returns the frames of the instruction at addr: the innermost inlined
 // function first, the function as compiled last; nil without DWARF for it.
 func (im *Image) Line(addr uint64) []Frame {
-	l, err := im.Lines()
-	if err != nil {
-		return nil
-	}
+	l, _ := im.Lines() // damaged ones are none
 	return im.LineIn(l, addr)
 }
 
-// LineIn is Line with the lines of another file of the same build: see OpenLines.
+// LineIn is Line with the lines of another file of the same build: see OpenLines. A
+// layer's lines come first; l may be nil.
 func (im *Image) LineIn(l *Lines, addr uint64) []Frame {
+	if im.layer != nil && im.layer.Line != nil {
+		if frames := im.layer.Line(addr); frames != nil {
+			return frames
+		}
+	}
 	frames := l.At(addr - uint64(im.delta))
 	if len(frames) == 1 && frames[0].Func == "" { // assembly, or what follows the last return
 		s, _ := im.Lookup(addr)

@@ -29,6 +29,7 @@ type Fake struct {
 	Names    []string // of its functions, 16 bytes each; more are added until there are 600
 	Tables   string   // the release whose kallsyms tables it has: "6.1", "6.4" or "7.0"
 	NoRelocs bool     // none follow the ELF
+	Linked   bool     // as the linker leaves it: a symbol table, and relocations in sections of their own
 	Release  string
 }
 
@@ -50,6 +51,9 @@ type fakeSection struct {
 	addr  uint64
 	data  []byte
 	size  uint64 // of one without data
+	link  uint32
+	info  uint32
+	entry uint64
 }
 
 func (l *layout) add(name string, flags elf.SectionFlag, addr uint64, data []byte) {
@@ -87,8 +91,11 @@ func (f Fake) ELF() []byte {
 	l.add("__ex_table", 0, tables+0x2000, append(row(tables+0x2000, f.Addr(2), f.Addr(3)), 1, 0, 0, 0))
 	l.sections = append(l.sections, fakeSection{name: ".bss", kind: elf.SHT_NOBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: tables + 0x3000, size: 4096})
 
+	if f.Linked {
+		l.link(f)
+	}
 	out := l.file()
-	if f.NoRelocs {
+	if f.NoRelocs || f.Linked {
 		return out
 	}
 	out = le.AppendUint32(out, 0)
@@ -98,6 +105,61 @@ func (f Fake) ELF() []byte {
 		out = le.AppendUint32(out, 0)
 	}
 	return le.AppendUint32(out, 0)
+}
+
+// FakePerCPU is the per-CPU variable of a linked fake, and FakeUser the function whose
+// words 4 to 8 are the distance to it.
+const (
+	FakePerCPU = 16
+	FakeUser   = 5
+)
+
+// link adds what the linker leaves: the symbols fn_0, of 9 bytes, pointer and absolute,
+// that kallsyms doesn't have, and this_cpu; and the relocations of .data and .text.
+func (l *layout) link(f Fake) {
+	le := binary.LittleEndian
+	index := func(name string) int {
+		return 1 + slices.IndexFunc(l.sections, func(s fakeSection) bool { return s.name == name })
+	}
+	data, text := index(".data"), index(".text")
+	words, user := l.sections[data-1].data, f.Addr(FakeUser)+4
+	le.PutUint64(words[8:], FakePerCPU)
+	le.PutUint32(words[16:], uint32(f.Addr(2)&0xffffffff))
+	le.PutUint32(l.sections[text-1].data[16*FakeUser+4:], uint32((FakePerCPU-user)&0xffffffff))
+
+	names := []byte{0}
+	table := make([]byte, 24)
+	symbol := func(name string, section int, addr, size uint64) {
+		table = le.AppendUint32(table, uint32(len(names)))
+		table = append(table, byte(elf.STT_OBJECT), 0)
+		table = le.AppendUint16(table, uint16(section))
+		table = le.AppendUint64(le.AppendUint64(table, addr), size)
+		names = append(append(names, name...), 0)
+	}
+	symbol("fn_0", text, f.Addr(0), 9)
+	symbol("pointer", data, l.sections[data-1].addr, 8)
+	symbol("this_cpu", index(".data..percpu"), FakePerCPU, 8)
+	symbol("absolute", int(elf.SHN_ABS), 5, 0)
+
+	rela := func(section int, rows ...uint64) {
+		var b []byte
+		for _, v := range rows {
+			b = le.AppendUint64(b, v)
+		}
+		l.sections = append(l.sections, fakeSection{
+			name: ".rela" + l.sections[section-1].name, kind: elf.SHT_RELA, data: b, info: uint32(section), entry: 24,
+		})
+	}
+	at := l.sections[data-1].addr
+	row := func(at uint64, symbol int, typ elf.R_X86_64) []uint64 {
+		return []uint64{at, uint64(symbol)<<32 | uint64(typ), 0}
+	}
+	rela(data, slices.Concat(row(at, 1, elf.R_X86_64_64), row(at+8, 3, elf.R_X86_64_64), row(at+16, 1, elf.R_X86_64_32S), row(at+24, 4, elf.R_X86_64_64))...)
+	rela(text, slices.Concat(row(user, 3, elf.R_X86_64_PC32), row(user+4, 1, elf.R_X86_64_PLT32))...)
+	strings := len(l.sections) + 2
+	l.sections = append(l.sections,
+		fakeSection{name: ".symtab", kind: elf.SHT_SYMTAB, data: table, link: uint32(strings), entry: 24},
+		fakeSection{name: ".strtab", kind: elf.SHT_STRTAB, data: names})
 }
 
 // file lays the sections out in an ELF file.
@@ -119,7 +181,7 @@ func (l *layout) file() []byte {
 		size := max(uint64(len(s.data)), s.size)
 		headers = le.AppendUint32(headers, uint32(name))
 		headers = le.AppendUint32(headers, uint32(s.kind))
-		for _, v := range []uint64{uint64(s.flags), s.addr, uint64(len(out)), size, 0, 8, 0} {
+		for _, v := range []uint64{uint64(s.flags), s.addr, uint64(len(out)), size, uint64(s.info)<<32 | uint64(s.link), 8, s.entry} {
 			headers = le.AppendUint64(headers, v)
 		}
 		out = align(append(out, s.data...), 8)
