@@ -62,6 +62,13 @@ type Engine interface {
 	State(add func(root any))
 }
 
+// A Keeper is an Engine whose state can be kept: Renew goes on from where Keep was called.
+type Keeper interface {
+	Engine
+	// Keep is called between two runs, when the engine is settled.
+	Keep()
+}
+
 // A Config is what an engine is made from.
 type Config struct {
 	Deps     Deps

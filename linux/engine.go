@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"bytes"
+	"slices"
 
 	"kpsim/engine"
 	"kpsim/kprobes/kpev"
@@ -41,6 +42,7 @@ type Linux struct {
 	handle engine.Handler
 	gates  hooks
 	boot   bootState
+	kept   *kept // nil: a run begins after the boot
 
 	audit   bool
 	wake    func()      // the thread of callbacks
@@ -155,11 +157,47 @@ func (e *Linux) Renew(c *engine.Config) {
 	if at := e.k.at("optimizing_work"); at != 0 {
 		e.work(uint64(at))
 	}
+	if e.kept != nil {
+		e.restore(e.kept)
+	}
 	e.d.Traps.OnBreakpoint(e.breakpoint)
 	e.d.Traps.OnFault(e.fault)
 	e.ban()
 	for c := range e.d.CPUs {
 		e.d.Guest.Put(e.d.Guest.PerCPU(c)+e.k.currentTask, 8, uint64(e.taskAt(kapi.TaskID(c))))
+	}
+}
+
+// Keep implements engine.Keeper.
+func (e *Linux) Keep() {
+	k := &kept{heap: heap{next: e.heap.next, live: slices.Clone(e.heap.live)}, code: slices.Clone(e.code), retired: slices.Clone(e.retired)}
+	for _, l := range e.locks {
+		k.locks = append(k.locks, l.at)
+	}
+	for _, p := range e.probes {
+		k.registered = append(k.registered, p.registered)
+	}
+	e.kept = k
+}
+
+// kept is what Keep has kept of running.
+type kept struct {
+	heap       heap
+	code       []span
+	retired    []retired
+	locks      []arch.Addr // in the order in which they were made
+	registered []bool
+}
+
+// restore makes what a run changes what it was at Keep.
+func (e *Linux) restore(k *kept) {
+	e.heap.next, e.heap.live = k.heap.next, append(e.heap.live[:0], k.heap.live...)
+	e.code, e.retired = append(e.code, k.code...), append(e.retired, k.retired...)
+	for _, at := range k.locks {
+		e.mutex(uint64(at))
+	}
+	for i, on := range k.registered {
+		e.probes[i].registered = on
 	}
 }
 

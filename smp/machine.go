@@ -267,6 +267,17 @@ func (m *Machine) Freeze() {
 	m.mem.frozen = true
 }
 
+// Keep makes the state of memory at the end of a run the one that runs begin with. No
+// task is in the midst of anything.
+func (m *Machine) Keep() {
+	for _, p := range m.mem.moved {
+		p.absent, p.moved = p.perm == 0, false
+	}
+	m.mem.moved = m.mem.moved[:0]
+	m.mem.freeze()
+	m.mem.bootWatched = len(m.mem.watched)
+}
+
 // Reset puts the machine back to the state of Freeze, to be run under ch. Its
 // cost is what the last run touched, not the size of the machine.
 func (m *Machine) Reset(ch sim.Chooser) {

@@ -101,6 +101,9 @@ func (t *Task) waits() (waiting, *Source) {
 // Hold keeps a program from running when a run begins: Wake lets it go.
 func (t *Task) Hold() { t.boot = false }
 
+// Begins says whether a program runs when a run begins.
+func (t *Task) Begins(so bool) { t.boot = so }
+
 // Held reports whether the task has not begun, or is a thread with nothing to do.
 func (t *Task) Held() bool { return t.state == dormant }
 

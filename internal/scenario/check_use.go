@@ -202,6 +202,14 @@ func (c checker) tasks() error {
 		if t.Repeat < 1 || t.Repeat > MaxRepeat {
 			return Faultf(p, "%s: repeat = %d is out of range; 1 to %d", who, t.Repeat, MaxRepeat)
 		}
+		if t.Setup < 0 || t.Setup > len(t.Ops) || t.Setup > 0 && t.Repeat > 1 {
+			return Faultf(p, "%s: setup = %d is how many of its %d ops are done before all tasks, and a task that repeats has none; give 0 to %d", who, t.Setup, len(t.Ops), len(t.Ops))
+		}
+		for j := range t.Setup {
+			if !setsUp(t.Ops[j].Kind) {
+				return Faultf(PartIn(TheTasks, i, j), "%s ops[%d]: what sets up registers, unregisters, enables, disables, waits and switches; leave %v to what comes after", who, j, t.Ops[j].Kind)
+			}
+		}
 		for j := range t.Ops {
 			if err := c.op(PartIn(TheTasks, i, j), fmt.Sprintf("%s ops[%d]", who, j), t.Ops[j]); err != nil {
 				return err
@@ -209,6 +217,16 @@ func (c checker) tasks() error {
 		}
 	}
 	return nil
+}
+
+// setsUp reports whether an operation may be done before all tasks: other tasks have no
+// part in it.
+func setsUp(k OpKind) bool {
+	switch k {
+	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll, OpOptimization, OpEnabled, OpWaitOptimized:
+		return true
+	}
+	return false
 }
 
 func (c checker) op(p Part, who string, op Op) error {

@@ -232,6 +232,10 @@ type Task struct {
 	Ops    []Op
 	Repeat int // how often Ops are run, at least 1
 
+	// Setup is how many of Ops are done before any task begins, where the engine's state
+	// can be kept: a run begins after them. Elsewhere they are the task's first.
+	Setup int
+
 	// Background says that it isn't repeated any more once all tasks without it
 	// have ended.
 	Background bool

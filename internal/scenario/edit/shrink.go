@@ -153,6 +153,11 @@ func dropOps(s *scenario.Scenario, drop func(op *scenario.Op) bool) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		had := len(t.Ops)
+		for j := range t.Setup {
+			if drop(&t.Ops[j]) {
+				t.Setup--
+			}
+		}
 		t.Ops = slices.DeleteFunc(t.Ops, func(op scenario.Op) bool { return drop(&op) })
 		if len(t.Ops) == 0 && had > 0 {
 			t.Ops = nil
@@ -174,6 +179,7 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 					says = fmt.Sprintf("task %s: operations %d to %d left out", s.Tasks[i].Name, from, to-1)
 				}
 				list = append(list, Edit{Says: says, apply: func(c *scenario.Scenario) {
+					c.Tasks[i].Setup -= max(min(c.Tasks[i].Setup, to)-from, 0)
 					c.Tasks[i].Ops = slices.Delete(c.Tasks[i].Ops, from, to)
 				}})
 			}

@@ -99,8 +99,8 @@ var chapters = []chapter{
 			"what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, `enable(k)`, `disable(k)`"},
 	}},
 	{"Programs", []verb{
-		{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False)`, (*loader).doTask,
-			"a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks without it have ended"},
+		{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False, setup = 0)`, (*loader).doTask,
+			"a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks without it have ended; `setup`: so many of `ops` are done before any task begins, with a kernel's own engine, whose state can be kept; with kpsim's they are the task's first"},
 		{`call(f, *args, changed = False, returns = None, bits = 64)`, (*loader).doCall,
 			"call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on purpose, so that it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As a step, `call(f)`: the handler calls `f`"},
 		{`expect(d, hex)`, (*loader).doExpect,

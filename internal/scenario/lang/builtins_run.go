@@ -42,7 +42,7 @@ func site(what string, v starlark.Value, offset int) (name string, off int, err 
 func (l *loader) doTask(c *call) (starlark.Value, error) {
 	t := scenario.Task{Repeat: 1}
 	var ops starlark.Value
-	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat, "background?", &t.Background); err != nil {
+	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat, "background?", &t.Background, "setup?", &t.Setup); err != nil {
 		return nil, err
 	}
 	n := len(l.s.Tasks)

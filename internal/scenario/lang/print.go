@@ -253,7 +253,7 @@ func (p *printer) programs(s *scenario.Scenario) {
 		t := &s.Tasks[i]
 		p.call("task", p.unless(t.Name == taskName(i), "name", Quote(t.Name)), fmt.Sprintf("cpu = %d", t.CPU),
 			"ops = "+p.ops(t.Ops), p.unless(t.Repeat == 1, "repeat", fmt.Sprint(t.Repeat)),
-			p.unless(!t.Background, "background", "True"))
+			p.unless(!t.Background, "background", "True"), p.unless(t.Setup == 0, "setup", fmt.Sprint(t.Setup)))
 	}
 	p.gap(len(s.Sources))
 	for _, src := range s.Sources {

@@ -20,6 +20,7 @@ type program struct {
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
+	setup  int      // so many operations are done before all tasks, if that is kept
 	behind bool     // in the background
 	calls  uint64   // made so far in the run
 	called []called // by each operation: the function
@@ -29,11 +30,18 @@ type program struct {
 }
 
 func (p *program) run(x *smp.Ctx) {
+	first, end := 0, len(p.ops)
+	switch {
+	case p.r.settingUp:
+		end = p.setup
+	case p.r.kept:
+		first = p.setup
+	}
 	for n := range p.repeat {
 		if p.behind && n > 0 && p.r.front.Load(x) == 0 {
 			break
 		}
-		for i := range p.ops {
+		for i := first; i < end; i++ {
 			x.Forget(uint64(n*len(p.ops)+i) + 1)
 			p.do(x, i)
 		}

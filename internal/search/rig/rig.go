@@ -66,9 +66,10 @@ type Rig struct {
 	arrivals arrivals
 	features features
 	relate   *relate // nil: no run was ever observed
-	last     Run
-	goOn     goOn
-	ofTrace  bool // its runs are a trace's
+	setup
+	last    Run
+	goOn    goOn
+	ofTrace bool // its runs are a trace's
 }
 
 // insn is an instruction of original text, as the head of a log tells it.
@@ -177,7 +178,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	for i := range sc.Tasks {
-		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), behind: sc.Tasks[i].Background && !twin}
+		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), setup: sc.Tasks[i].Setup, behind: sc.Tasks[i].Background && !twin}
 		r.behind = r.behind || p.behind
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
@@ -222,6 +223,10 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	m.Freeze()
 	r.newEngine()
 	if err := r.loadOwn(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	if err := r.setUp(); err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -419,6 +424,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	r.census.begin(r.placed)
 	r.features.begin()
 	r.head()
+	r.again()
 
 	run := Run{Outcome: r.runOn(), Err: m.Refusal()}
 	r.endsInGarbage(&run)

@@ -1,0 +1,76 @@
+package rig
+
+import (
+	"fmt"
+
+	"kpsim/engine"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/traces"
+)
+
+// setup is what was done before any task begins, where the state after it can be kept: a
+// run of this rig begins there.
+type setup struct {
+	settingUp bool
+	kept      bool
+	events    []traces.Event // of it, which monitors are told again
+	headed    int            // how many events a run began with
+}
+
+// setUp does the operations that set up, task by task, each alone, and keeps the state
+// that the machine and the engine are in then.
+func (r *Rig) setUp() error {
+	keeper, ok := r.engine.(engine.Keeper)
+	if !ok || r.twin {
+		return nil
+	}
+	any := false
+	for _, p := range r.programs {
+		any = any || p.setup > 0
+	}
+	if !any {
+		return nil
+	}
+	r.settingUp = true
+	for _, alone := range r.programs {
+		if alone.setup == 0 {
+			continue
+		}
+		for _, p := range r.programs {
+			p.task.Begins(p == alone)
+		}
+		r.Log.Store = true
+		run := r.Run(new(sched.Default))
+		if run.Outcome != smp.Passed {
+			return fmt.Errorf("%s: task %s: its setup doesn't pass: %v: %s%s", r.Scenario.Name, alone.task.Name, run.Outcome, r.Message(&run), errorOf(run.Err))
+		}
+		r.events = append(r.events[:0], r.Log.Events[r.headed:]...)
+		keeper.Keep()
+		r.Machine.Keep()
+		r.kept = true
+	}
+	for _, p := range r.programs {
+		p.task.Begins(true)
+	}
+	r.settingUp, r.Log.Store, r.told = false, false, false
+	return nil
+}
+
+func errorOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// again tells the monitors once more what has happened while it was set up.
+func (r *Rig) again() {
+	if r.settingUp {
+		r.headed = len(r.Log.Events)
+	}
+	for i := range r.events {
+		e := &r.events[i]
+		r.Log.Emit(e.Kind, e.CPU, e.Task, e.A, e.B, e.C)
+	}
+}
