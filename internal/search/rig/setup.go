@@ -6,6 +6,7 @@ import (
 	"kpsim/engine"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -45,7 +46,12 @@ func (r *Rig) setUp() error {
 		if run.Outcome != smp.Passed {
 			return fmt.Errorf("%s: task %s: its setup doesn't pass: %v: %s%s", r.Scenario.Name, alone.task.Name, run.Outcome, r.Message(&run), errorOf(run.Err))
 		}
-		r.events = append(r.events[:0], r.Log.Events[r.headed:]...)
+		r.events = r.events[:0]
+		for _, e := range r.Log.Events[r.headed:] {
+			if e.Kind != smpev.Done && e.Kind != smpev.Exit { // neither has ended for good
+				r.events = append(r.events, e)
+			}
+		}
 		keeper.Keep()
 		r.Machine.Keep()
 		r.kept = true
