@@ -47,6 +47,7 @@ type Linux struct {
 	audit   bool
 	wake    func()      // the thread of callbacks
 	sites   []kapi.Site // of one question
+	modules []*kapi.Module
 	scratch [page]byte
 	running
 }
@@ -137,7 +138,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	if e.k == nil {
 		return
 	}
-	e.locks, e.works, e.due, e.code, e.retired, e.syncs = e.locks[:0], e.works[:0], e.due[:0], e.code[:0], e.retired[:0], 0
+	e.locks, e.works, e.due, e.code, e.retired, e.modules, e.syncs = e.locks[:0], e.works[:0], e.due[:0], e.code[:0], e.retired[:0], e.modules[:0], 0
 	for i := range e.calls {
 		e.calls[i], e.served[i], e.regs[i] = e.calls[i][:0], e.served[i][:0], e.regs[i][:0]
 		e.again[i] = false
@@ -162,6 +163,10 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.d.Traps.OnBreakpoint(e.breakpoint)
 	e.d.Traps.OnFault(e.fault)
+	if e.d.Modules != nil {
+		e.d.Modules.OnState(e.moduleIs)
+		e.d.Modules.OnChange(e.onModule)
+	}
 	e.ban()
 	for c := range e.d.CPUs {
 		e.d.Guest.Put(e.d.Guest.PerCPU(c)+e.k.currentTask, 8, uint64(e.taskAt(kapi.TaskID(c))))

@@ -92,7 +92,7 @@ func (e *Linux) tellStates(x kapi.Context) {
 		}
 		// One on the freeing list when the mutex is let go was unoptimized by force, and
 		// waits with its breakpoint (unoptimize_kprobe).
-		if flags&flagDisabled == 0 && armed || bits&(kpev.StateJumped|kpev.StateUnoptimizing|kpev.StateFreeing) != 0 {
+		if flags&flagGone == 0 && (flags&flagDisabled == 0 && armed || bits&(kpev.StateJumped|kpev.StateUnoptimizing|kpev.StateFreeing) != 0) {
 			bits |= kpev.StateArmed
 		}
 		if flags&flagGone != 0 {

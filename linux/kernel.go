@@ -132,6 +132,7 @@ type fields struct {
 	opList, opDetour                                                                               field
 	cacheMutex, cacheSize                                                                          field
 	banList, banStart, banEnd                                                                      field
+	module                                                                                         moduleFields
 }
 
 // resolve finds the members.
@@ -167,6 +168,9 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.opList, f.opDetour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
 	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"), get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
+	if m, ok := modules(t); ok {
+		f.module = m
+	}
 	if missing != "" {
 		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 6.1 and 6.12", missing)
 	}

@@ -276,11 +276,6 @@ type span struct {
 // has reports whether an address lies in it.
 func (s span) has(a arch.Addr) bool { return a >= s.at && a < s.at+arch.Addr(s.size) }
 
-func registerModuleNotifier(e *Linux, x kapi.Context, a *args) uint64 {
-	e.boot.moduleNotifier = arch.Addr(a[0])
-	return 0
-}
-
 // What the kernel says.
 
 // printk tells monitors of the lines that they know.

@@ -136,13 +136,14 @@ const (
 )
 
 // ban puts the scenario's functions that refuse probes on the kernel's blacklist, as
-// boot does with those of the kernel. Functions of modules are put there when they come.
+// boot does with those of the kernel, and of modules that are there. Those of a module
+// that comes the kernel puts there itself.
 func (e *Linux) ban() {
 	f, g := &e.k.fields, e.d.Guest
 	list := e.k.at("kprobe_blacklist")
 	n := arch.Addr(0)
 	for _, b := range e.d.Symbols.Blacklist(nil) {
-		if list == 0 || b.Module != "" || n*banStep == banSize {
+		if list == 0 || n*banStep == banSize {
 			continue
 		}
 		at := banBase + n*banStep

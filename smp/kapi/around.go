@@ -58,6 +58,10 @@ type Modules interface {
 	// OnChange appends h to the notifier chain, which is called for
 	// ModuleComing, ModuleLive and ModuleGoing. It is for the boot of a run.
 	OnChange(h ModuleNotifier)
+	// OnState has f called for each module, for the state that it is in now, and
+	// with each change of that, within the step that changes it. init: its init
+	// section is there. It is for the boot of a run.
+	OnState(f func(m *Module, s ModuleState, init bool))
 }
 
 // A SectionHandler is called when a section of a module has come, or is about

@@ -15,6 +15,8 @@ type Modules struct {
 	list  []*Module             // set at boot
 	mutex *Mutex                // module_mutex; set at boot, nil: there is no module
 	chain []kapi.ModuleNotifier `state:"boot"` // owned by the boot of a run
+
+	onState []func(m *kapi.Module, s kapi.ModuleState, init bool) `state:"boot"` // owned by the boot of a run
 }
 
 // A Module is text in pages of its own, which are mapped and filled when it is
@@ -66,7 +68,7 @@ type ModuleText struct {
 func (ms *Modules) init(k *Kernel) { ms.k = k }
 
 func (ms *Modules) reset() {
-	ms.chain = ms.chain[:0]
+	ms.chain, ms.onState = ms.chain[:0], ms.onState[:0]
 	for _, m := range ms.list {
 		m.rewind()
 	}
@@ -221,7 +223,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.set(x, kapi.TextCore, kapi.TextInit)
 
 	m.refs.Store(x, 2) // one is the load's, one its init's
-	m.state.Store(x, kapi.ModuleComing)
+	m.become(x, kapi.ModuleComing)
 	ms.k.section(x, m.Core, true)
 	ms.k.section(x, m.Init, true)
 	ms.k.Prefix.follow(x, m.Core, true)
@@ -232,7 +234,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	if m.init != 0 {
 		if ret := int32(x.Call(m.init)); ret < 0 {
 			m.refs.Store(x, 0)
-			m.state.Store(x, kapi.ModuleGoing)
+			m.become(x, kapi.ModuleGoing)
 			m.retire(x, m.Core)
 			m.retire(x, m.Init)
 			ms.notify(x, m, kapi.ModuleGoing)
@@ -241,7 +243,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 		}
 	}
 
-	m.state.Store(x, kapi.ModuleLive)
+	m.become(x, kapi.ModuleLive)
 	m.retire(x, m.Init)
 	ms.notify(x, m, kapi.ModuleLive)
 	m.Put(x)
@@ -249,6 +251,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	ms.k.section(x, m.Init, false)
 	ms.k.Prefix.follow(x, m.Init, false)
 	m.inits.Store(x, false)
+	m.tell()
 	m.set(x, kapi.TextCore, kapi.TextFreed)
 	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	m.unmap(x, m.Init)
@@ -275,7 +278,7 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 	case !m.refs.Swap(x, 1, 0):
 		errno = ModuleEAGAIN
 	default:
-		m.state.Store(x, kapi.ModuleGoing)
+		m.become(x, kapi.ModuleGoing)
 		m.retire(x, m.Core)
 	}
 	ms.mutex.Unlock(x)
@@ -297,7 +300,7 @@ func (m *Module) free(x kapi.Context) {
 	m.k.section(x, m.Core, false)
 	m.k.Prefix.follow(x, m.Core, false)
 	m.k.Prefix.follow(x, m.Init, false)
-	m.state.Store(x, kapi.ModuleUnformed)
+	m.become(x, kapi.ModuleUnformed)
 	m.set(x, kapi.TextNone, kapi.TextNone)
 	m.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	m.unmap(x, m.Core)
@@ -358,6 +361,19 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 	m.k.Sync.Core(x, smpev.SyncFlush)
 }
 
+// become sets the state (point).
+func (m *Module) become(x kapi.Context, s kapi.ModuleState) {
+	m.state.Store(x, s)
+	m.tell()
+}
+
+// tell tells those that OnState has told of.
+func (m *Module) tell() {
+	for _, f := range m.k.Modules.onState {
+		f(&m.Module, m.state.Peek(), m.inits.Peek())
+	}
+}
+
 func (ms *Modules) notify(x kapi.Context, m *Module, s kapi.ModuleState) {
 	for _, h := range ms.chain {
 		h(x, &m.Module, s)
@@ -366,6 +382,14 @@ func (ms *Modules) notify(x kapi.Context, m *Module, s kapi.ModuleState) {
 
 // OnChange implements kapi.Modules.
 func (ms *Modules) OnChange(h kapi.ModuleNotifier) { ms.chain = append(ms.chain, h) }
+
+// OnState implements kapi.Modules.
+func (ms *Modules) OnState(f func(m *kapi.Module, s kapi.ModuleState, init bool)) {
+	ms.onState = append(ms.onState, f)
+	for _, m := range ms.list {
+		f(&m.Module, m.state.Peek(), m.inits.Peek())
+	}
+}
 
 // holding returns the module that addr belongs to, loaded or not, nil if to none.
 func (ms *Modules) holding(addr arch.Addr) *Module {

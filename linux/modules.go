@@ -1,0 +1,170 @@
+package linux
+
+import (
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Modules: those of the scenario, each with a struct module in memory as the kernel
+// would have loaded it.
+
+// Where the structs lie, and behind each the addresses of its functions that refuse
+// probes (kprobe_blacklist).
+const (
+	moduleBase  arch.Addr = 0xffff_8880_0a00_0000
+	moduleStep            = page
+	mostModules           = 256
+	banned                = 2048 // bytes from the struct
+	mostBanned            = (moduleStep - banned) / 8
+)
+
+// The values of module.state and of the notifiers (enum module_state).
+var moduleStates = [...]uint64{kapi.ModuleLive: 0, kapi.ModuleComing: 1, kapi.ModuleGoing: 2, kapi.ModuleUnformed: 3}
+
+// moduleFields are the members of a struct module that the engine reads.
+type moduleFields struct {
+	size                               int // 0: the kernel has no modules
+	state, name, banned, count         field
+	coreAt, coreSize, initAt, initSize field
+}
+
+// The places in module.mem (enum mod_mem_type).
+const (
+	memText     = 0
+	memInitText = 4
+)
+
+// modules finds them: of 6.4 and later a module's memory is an array, before it is two
+// structs.
+func modules(t *vmlinux.Types) (f moduleFields, ok bool) {
+	f.size, ok = t.Size("module")
+	get := func(base int, name, member string) field {
+		off, size, there := t.Off(name, member)
+		ok = ok && there
+		return field{base + off, size}
+	}
+	f.state, f.name = get(0, "module", "state"), get(0, "module", "name")
+	f.banned, f.count = get(0, "module", "kprobe_blacklist"), get(0, "module", "num_kprobe_blacklist")
+	if mem, _, there := t.Off("module", "mem"); there {
+		each, _ := t.Size("module_memory")
+		text, init := mem+memText*each, mem+memInitText*each
+		f.coreAt, f.coreSize = get(text, "module_memory", "base"), get(text, "module_memory", "size")
+		f.initAt, f.initSize = get(init, "module_memory", "base"), get(init, "module_memory", "size")
+	} else {
+		f.coreAt, f.coreSize = get(0, "module", "core_layout.base"), get(0, "module", "core_layout.size")
+		f.initAt, f.initSize = get(0, "module", "init_layout.base"), get(0, "module", "init_layout.size")
+	}
+	return f, ok && f.size <= banned && f.name.size > 0
+}
+
+// moduleAt returns where the struct of a module lies.
+func (e *Linux) moduleAt(m *kapi.Module) arch.Addr {
+	for i, o := range e.modules {
+		if o == m {
+			return moduleBase + arch.Addr(i)*moduleStep
+		}
+	}
+	return 0
+}
+
+// moduleOf returns the module whose struct lies at an address, nil if there is none.
+func (e *Linux) moduleOf(at uint64) *kapi.Module {
+	i := (at - uint64(moduleBase)) / moduleStep
+	if arch.Addr(at) < moduleBase || i >= uint64(len(e.modules)) || arch.Addr(at) != moduleBase+arch.Addr(i*moduleStep) {
+		return nil
+	}
+	return e.modules[i]
+}
+
+// moduleIs writes what a module's struct says, within the step in which that changes.
+func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
+	at := e.moduleAt(m)
+	if at == 0 && len(e.modules) < mostModules {
+		at = moduleBase + arch.Addr(len(e.modules))*moduleStep
+		e.modules = append(e.modules, m)
+	}
+	f, g := &e.k.fields.module, e.d.Guest
+	if at == 0 || f.size == 0 {
+		return
+	}
+	put := func(f field, v uint64) { g.Put(at+arch.Addr(f.off), f.size, v) }
+	if s == kapi.ModuleComing { // as it is loaded; one that is there from the start has no list: ban has made its entries
+		put(f.count, 0)
+		for _, b := range e.d.Symbols.Blacklist(nil) {
+			n, _ := g.Get(at+arch.Addr(f.count.off), f.count.size)
+			if b.Module == m.Name && n < mostBanned {
+				g.Put(at+banned+arch.Addr(8*n), 8, uint64(b.Addr))
+				put(f.count, n+1)
+			}
+		}
+	}
+	for i := range min(f.name.size-1, len(m.Name)) {
+		g.Put(at+arch.Addr(f.name.off+i), 1, uint64(m.Name[i]))
+	}
+	put(f.banned, uint64(at+banned))
+	put(f.state, moduleStates[s])
+	put(f.coreAt, uint64(m.Core.At))
+	put(f.coreSize, uint64(m.Core.Size))
+	put(f.initAt, 0)
+	put(f.initSize, 0)
+	if init && m.Init.Size > 0 {
+		put(f.initAt, uint64(m.Init.At))
+		put(f.initSize, uint64(m.Init.Size))
+	}
+}
+
+// onModule calls the kernel's own notifier (struct notifier_block begins with it).
+func (e *Linux) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
+	block := e.boot.moduleNotifier
+	if block == 0 {
+		return
+	}
+	f, _ := x.Memory().Load(block, 8)
+	e.call(x, arch.Addr(f), uint64(block), moduleStates[s], uint64(e.moduleAt(m)))
+}
+
+// moduleText is __module_text_address(addr), and __module_address: text is all that
+// a probe asks for.
+func moduleText(e *Linux, x kapi.Context, a *args) uint64 {
+	m := e.d.Modules.Find(x, arch.Addr(a[0]))
+	if m == nil {
+		return 0
+	}
+	return uint64(e.moduleAt(m))
+}
+
+func isModuleText(e *Linux, x kapi.Context, a *args) uint64 {
+	return b2u(e.d.Modules.Find(x, arch.Addr(a[0])) != nil)
+}
+
+// moduleGet is try_module_get(mod): NULL is the kernel itself.
+func moduleGet(e *Linux, x kapi.Context, a *args) uint64 {
+	if a[0] == 0 {
+		return 1
+	}
+	m := e.moduleOf(a[0])
+	if m == nil {
+		e.bug(x, "try_module_get of what is no module")
+		return 0
+	}
+	return b2u(e.d.Modules.Get(x, m))
+}
+
+func modulePut(e *Linux, x kapi.Context, a *args) uint64 {
+	if a[0] == 0 {
+		return 0
+	}
+	m := e.moduleOf(a[0])
+	if m == nil {
+		e.bug(x, "module_put of what is no module")
+		return 0
+	}
+	e.d.Modules.Put(x, m)
+	return 0
+}
+
+func registerModuleNotifier(e *Linux, _ kapi.Context, a *args) uint64 {
+	e.boot.moduleNotifier = arch.Addr(a[0])
+	return 0
+}

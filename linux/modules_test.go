@@ -1,0 +1,50 @@
+package linux_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/kpev"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+// Probes in a module's text are registered, and are gone with it: the kernel asks for
+// the module by its own calls, and its own notifier is told.
+func TestModules(t *testing.T) {
+	for _, series := range []string{"6.1", "6.12"} {
+		k, err := linux.Open(kerneltest.Path(t, series))
+		require.NoError(t, err)
+		linux.Give(k)
+		for _, name := range []string{"module-init", "module-unload"} {
+			t.Run(series+" "+name, func(t *testing.T) {
+				sc, err := library.Load(name)
+				require.NoError(t, err)
+				require.NoError(t, sc.SetLinux(k))
+				r, err := rig.New(sc, "")
+				require.NoError(t, err)
+				defer r.Close()
+				r.Log.Store = true
+				s := sched.NewSticky(sched.Params{Seed: 1, Length: r.Run(new(sched.Default)).Counts.Points})
+				gone := 0
+				for i := range uint64(20) {
+					s.Begin(i)
+					run := r.Run(s)
+					s.End(run.Counts.Points)
+					require.Equal(t, smp.Passed, run.Outcome, "schedule %d: %s", i, run.Finding.Message)
+					for _, e := range r.Log.Events {
+						if e.Kind == kpev.State && e.B&kpev.StateGone != 0 {
+							gone++
+						}
+					}
+				}
+				require.Positive(t, gone, "no probe is gone with its text")
+			})
+		}
+	}
+}
