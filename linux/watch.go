@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"kpsim/engine"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -135,7 +136,7 @@ func (e *Linux) skipped(x kapi.Context, by int) {
 		if i < 0 || i == by {
 			return
 		}
-		if p := e.probes[i]; p.has(kpev.Pre) && get(x, p.at, f.kpFlags)&flagDisabled == 0 {
+		if p := e.probes[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) && get(x, p.at, f.kpFlags)&flagDisabled == 0 {
 			x.Emit(kpev.Skipped, uint64(i), uint64(by), 0)
 		}
 	}

@@ -24,6 +24,11 @@ func Fuzz(seed uint64) *scenario.Scenario {
 // DrawAny is Generate by rapid, which shrinks it.
 func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 
+// DrawAnyOn is DrawAny on a machine that is given, with its settings and CPUs.
+func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
+	return generate(rapidly{t}, func(g *storm) { g.sc.Machine = m })
+}
+
 // Generate draws a whole scenario: a machine of any edition, or of none, with
 // settings that are changed one by one; functions of drawn instructions beside those
 // of the library; and of these what a storm (Storm) does, with probes of every kind at
@@ -34,13 +39,16 @@ func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 // What comes out is sound, as a storm is: the optimizer's wait is enough for the
 // preemption model, the patcher is one that works, and no task hits a probe
 // three deep. So no schedule may break a property.
-func Generate(c Choices) *scenario.Scenario {
+func Generate(c Choices) *scenario.Scenario { return generate(c, (*storm).machine) }
+
+// generate is Generate with the machine that a function makes.
+func generate(c Choices, machine func(g *storm)) *scenario.Scenario {
 	g := &storm{rand: c, labelled: true, wide: true, moves: c.One(5)}
 	if g.sc = base(""); g.moves {
 		g.sc = base(`elf("work.o"); elf("string.o")`)
 	}
 	g.sc.Name = "drawn"
-	g.machine()
+	machine(g)
 	g.texts()
 	g.rare()
 	g.changes = g.one(6)

@@ -22,7 +22,8 @@ import (
 // Answers are what a run of a scenario has answered, in words.
 type Answers struct {
 	Passed bool
-	End    string   // what was broken, "" if nothing was
+	Broken string   // the name of the property that was broken, "" if none was
+	End    string   // what was broken, in words
 	Order  []string // what happened, in the order in which it did
 	API    []string // of it: what the calls of the API returned, and what calls left, by task
 	Last   []string // what is there at the end
@@ -44,7 +45,7 @@ func Under(sc *scenario.Scenario, list []sched.Strategy) (all []*Answers, err er
 		return nil, err
 	}
 	defer r.Close()
-	c := &collector{r: r}
+	c := &collector{r: r, calls: handlersCall(sc)}
 	r.See(func(h engine.Hit) { c.hit = h })
 	r.Log.Subscribe(c, kpev.ApiReturn, kpev.Handler, smpev.CallEnd)
 	for _, s := range list {
@@ -61,6 +62,22 @@ type collector struct {
 	r   *rig.Rig
 	hit engine.Hit // the one under way
 	a   *Answers
+
+	// calls says that handlers call functions, with whatever is in the registers then:
+	// that isn't the same on two engines, and so isn't what registers hold afterwards.
+	calls bool
+}
+
+func handlersCall(sc *scenario.Scenario) bool {
+	for i := range sc.Probes {
+		p := &sc.Probes[i]
+		for _, list := range [][]scenario.Step{p.Pre, p.Post, p.Fault} {
+			if slices.ContainsFunc(list, func(s scenario.Step) bool { return s.Kind == scenario.StepCall }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var verbs = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
@@ -82,7 +99,10 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 	case kpev.Handler:
 		c.a.Order = append(c.a.Order, fmt.Sprintf("%s: %s %s at %s, %s", who, sc.Probes[e.A].Name, handlers[e.B], c.place(arch.Addr(e.C)), c.saw(task)))
 	case smpev.CallEnd:
-		line := fmt.Sprintf("%s: call %d leaves %#x", who, e.B, task.Left().R[target.Arch.Result])
+		line := fmt.Sprintf("%s: call %d ends", who, e.B)
+		if !c.calls {
+			line += fmt.Sprintf(", and leaves %#x", task.Left().R[target.Arch.Result])
+		}
 		c.a.Order = append(c.a.Order, line)
 		if e.C != 0 {
 			c.a.API = append(c.a.API, line)
@@ -100,7 +120,10 @@ func (c *collector) saw(task *smp.Task) string {
 			digest = sim.Mix(digest ^ v)
 		}
 	}
-	s := fmt.Sprintf("ip %s, flags %#x, registers %016x", c.place(h.Regs.IP), h.Regs.Flags, digest)
+	s := fmt.Sprintf("ip %s", c.place(h.Regs.IP))
+	if !c.calls {
+		s += fmt.Sprintf(", flags %#x, registers %016x", h.Regs.Flags, digest)
+	}
 	if task != nil {
 		s += fmt.Sprintf(", sp %d below the top", task.StackTop()-target.Arch.StackPointer(h.Regs))
 	}
@@ -129,6 +152,9 @@ func (c *collector) end(run rig.Run) {
 	a, sc := c.a, c.r.Scenario
 	a.Passed = run.Outcome == smp.Passed
 	if !a.Passed {
+		if run.Property != nil {
+			a.Broken = run.Property.Name
+		}
 		a.End = fmt.Sprintf("%v: %s %v", run.Outcome, c.r.Message(&run), run.Err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/linux"
+	"kpsim/properties"
 )
 
 // On returns the scenario for a kernel's own engine, and that for kpsim's with the
@@ -21,6 +22,31 @@ func On(sc *scenario.Scenario, k *linux.Kernel, edition string) (kernels, ours *
 		return nil, nil, err
 	}
 	return &one, &two, nil
+}
+
+// A Difference is one that is known, and explained in docs/two-engines.md.
+type Difference struct {
+	Name   string // of the scenario in testdata that shows it
+	Says   string
+	Broken string // the property that only the kernel's engine breaks
+	By     scenario.OpKind
+}
+
+// Known are the differences that are known.
+var Known = []Difference{
+	{"jump-lost", "enabling a probe before the optimizer has taken its jump away writes a breakpoint over the jump, and keeps it marked optimized", properties.TextAgrees.Name, scenario.OpEnable},
+	{"unregistered-twice", "unregistering a return probe twice frees its instances twice", properties.NoOops.Name, scenario.OpUnregister},
+}
+
+// KnownAs returns the name of the known difference that two runs of a scenario may show,
+// "" if they show another or none.
+func KnownAs(sc *scenario.Scenario, kernels, ours *Answers) string {
+	for _, d := range Known {
+		if kernels.Broken == d.Broken && ours.Passed && sc.Does(d.By) {
+			return d.Name
+		}
+	}
+	return ""
 }
 
 // Differences says where the answers of two runs of a serial scenario differ: all is

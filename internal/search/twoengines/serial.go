@@ -9,7 +9,14 @@ import (
 // Serial makes of a scenario one in which a single task does what all its tasks do, in
 // turn, and nothing interrupts it. After each call of the API it waits for the
 // optimizer: so nothing is left that a schedule decides.
-func Serial(sc *scenario.Scenario) *scenario.Scenario {
+func Serial(sc *scenario.Scenario) *scenario.Scenario { return serial(sc, true) }
+
+// Hasty is Serial without these waits, but for those that the tasks have themselves: in
+// the default schedule the optimizer works only then, and the other calls come while
+// points are queued.
+func Hasty(sc *scenario.Scenario) *scenario.Scenario { return serial(sc, false) }
+
+func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 	s := *sc
 	t := scenario.Task{Name: "one", Repeat: 1}
 	next, registered := make([]int, len(sc.Tasks)), make(map[string]bool)
@@ -22,11 +29,11 @@ func Serial(sc *scenario.Scenario) *scenario.Scenario {
 			}
 			op := ops[next[i]%len(ops)]
 			next[i], going = next[i]+1, true
-			if !serially[op.Kind] || again(sc, registered, &op) {
+			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || misused(sc, registered, &op) {
 				continue
 			}
 			t.Ops = append(t.Ops, op)
-			if changes[op.Kind] {
+			if waits && changes[op.Kind] {
 				t.Ops = append(t.Ops, scenario.Op{Kind: scenario.OpWaitOptimized})
 			}
 		}
@@ -36,22 +43,47 @@ func Serial(sc *scenario.Scenario) *scenario.Scenario {
 	return &s
 }
 
-// again reports whether an operation unregisters a return probe that isn't registered,
-// which no caller may: kernels since 6.1 give its instances back a second time.
-func again(sc *scenario.Scenario, registered map[string]bool, op *scenario.Op) bool {
+// Sane is a scenario without what no caller may do, if one task alone calls the API.
+func Sane(sc *scenario.Scenario) *scenario.Scenario {
+	s, registered := *sc, make(map[string]bool)
+	s.Tasks = slices.Clone(sc.Tasks)
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return misused(sc, registered, &op) })
+	}
+	return &s
+}
+
+// misused reports whether an operation unregisters a return probe that isn't registered,
+// which no caller may: see Known.
+func misused(sc *scenario.Scenario, registered map[string]bool, op *scenario.Op) bool {
 	switch op.Kind {
-	case scenario.OpRegister:
-		registered[op.Target] = true
-	case scenario.OpUnregister:
-		was := registered[op.Target]
-		registered[op.Target] = false
+	case scenario.OpRegister, scenario.OpRegisterAll:
+		for _, name := range named(op) {
+			registered[name] = true
+		}
+	case scenario.OpUnregister, scenario.OpUnregisterAll:
+		again := false
 		for i := range sc.Probes {
-			if p := &sc.Probes[i]; p.Name == op.Target && p.Kind == scenario.ProbeKretprobe {
-				return !was
-			}
+			p := &sc.Probes[i]
+			again = again || p.Kind == scenario.ProbeKretprobe && !registered[p.Name] && slices.Contains(named(op), p.Name)
+		}
+		if again {
+			return true
+		}
+		for _, name := range named(op) {
+			registered[name] = false
 		}
 	}
 	return false
+}
+
+// named are the probes that an operation is about.
+func named(op *scenario.Op) []string {
+	if op.Target != "" {
+		return []string{op.Target}
+	}
+	return op.Targets
 }
 
 // serially are the operations that one task can do by itself.
