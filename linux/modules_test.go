@@ -12,6 +12,7 @@ import (
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/traces"
 )
 
 // Probes in a module's text are registered, and are gone with it: the kernel asks for
@@ -29,22 +30,27 @@ func TestModules(t *testing.T) {
 				r, err := rig.New(sc, "")
 				require.NoError(t, err)
 				defer r.Close()
-				r.Log.Store = true
 				s := sched.NewSticky(sched.Params{Seed: 1, Length: r.Run(new(sched.Default)).Counts.Points})
-				gone := 0
+				var gone goneStates
+				r.Log.Subscribe(&gone, kpev.State)
 				for i := range uint64(20) {
 					s.Begin(i)
 					run := r.Run(s)
 					s.End(run.Counts.Points)
 					require.Equal(t, smp.Passed, run.Outcome, "schedule %d: %s", i, run.Finding.Message)
-					for _, e := range r.Log.Events {
-						if e.Kind == kpev.State && e.B&kpev.StateGone != 0 {
-							gone++
-						}
-					}
 				}
-				require.Positive(t, gone, "no probe is gone with its text")
+				require.Positive(t, int(gone), "no probe is gone with its text")
 			})
 		}
 	}
+}
+
+// goneStates counts reports of a probe that is gone.
+type goneStates int
+
+func (n *goneStates) Event(e *traces.Event) *traces.Finding {
+	if e.B&kpev.StateGone != 0 {
+		*n++
+	}
+	return nil
 }
