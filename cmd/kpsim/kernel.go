@@ -6,12 +6,13 @@ import "kpsim/internal/kernelinfo"
 type kernelCmd struct {
 	Info    kernelInfoCmd    `cmd:"" help:"Say which kernel a file is, what of its configuration matters, and what kpsim can run."`
 	Closure kernelClosureCmd `cmd:"" help:"Compare which functions run and which they call with a known kernel: what a port needs."`
+	Mutants kernelMutantsCmd `cmd:"" help:"List the faults that can be put into the machine code of a kernel's engine."`
 	Table   kernelTableCmd   `cmd:"" help:"Print the sizes of the sets and their boundaries, a kernel a row."`
 }
 
 const kernelHelp = `A kernel's own engine runs on the simulated CPUs as it was compiled: explore, run, storm and verify take it with --kernel. Its functions are cut out by their source files, in sets: kprobes, jumplabel, staticcall, ftrace. All else that they call is the boundary, whose functions kpsim serves in Go. What a run finds counts if it calls none that isn't served.
 
-info says which kernel a file is, and what is served. closure says how a new kernel differs from those that are known: what is new, gone, and not served is what a port needs.
+info says which kernel a file is, and what is served. closure says how a new kernel differs from those that are known: what is new, gone, and not served is what a port needs. mutants lists faults that are found by decoding: each puts bytes in the place of one instruction.
 
 Examples:
 
@@ -24,6 +25,8 @@ Examples:
   kpsim kernel closure --known
   kpsim kernel table --markdown vmlinuz
   kpsim kernel table --set all vmlinuz
+  kpsim kernel mutants --func kprobe_optimizer vmlinuz
+  kpsim kernel mutants --draw 100 --seed 7 --json vmlinuz
 
 scripts/fetch-kernel fetches Debian's kernels.
 
@@ -41,6 +44,11 @@ type kernelClosureCmd struct{ kernelinfo.Closure }
 
 // Help implements kong.HelpProvider.
 func (*kernelClosureCmd) Help() string { return kernelHelp }
+
+type kernelMutantsCmd struct{ kernelinfo.Mutants }
+
+// Help implements kong.HelpProvider.
+func (*kernelMutantsCmd) Help() string { return kernelHelp }
 
 type kernelTableCmd struct{ kernelinfo.Table }
 

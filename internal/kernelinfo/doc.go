@@ -4,7 +4,7 @@
 // What it is: types with the flags of the commands and a method Run. They open the file,
 // ask linux/closure, and print tables or JSON.
 //
-// What it is not: it runs nothing of the kernel.
+// What it is not: it runs no scenario. The engine is started, to see whether it starts.
 //
 // Its rule: what isn't known isn't said. The configuration comes from the kernel's own
 // symbols; a file of it is named when it is used.

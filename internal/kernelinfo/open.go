@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/linux"
+	"kpsim/linux/boot"
 	"kpsim/linux/closure"
 	"kpsim/linux/vmlinux"
 )
@@ -18,7 +19,10 @@ type opened struct {
 	stops error          // why kpsim doesn't run it; nil: it does
 }
 
-// open opens a kernel, and tries to prepare it for a run.
+// bootCPUs is on how many CPUs a kernel's engine is started, to see whether it does.
+const bootCPUs = 2
+
+// open opens a kernel, and tries to start its engine.
 func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
 	im, err := vmlinux.Open(string(file))
 	if err != nil {
@@ -31,7 +35,8 @@ func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
 	k, err := linux.Open(string(file), over...)
 	switch {
 	case err == nil:
-		return &opened{im: im, code: k.Image}, nil
+		_, err = boot.Kernel(k, bootCPUs)
+		return &opened{im: im, code: k.Image, stops: err}, nil
 	case len(objects) > 0:
 		return nil, cause(err, "")
 	}

@@ -203,7 +203,7 @@ func (c *Closure) Target(f *Function, in *x86.Inst) (vmlinux.Symbol, Kind) {
 		if !ok || !s.Func {
 			return s, Nowhere
 		}
-		switch name := s.Name; {
+		switch name := strings.TrimPrefix(s.Name, "__pi_"); {
 		case name == "__fentry__", strings.HasSuffix(name, "return_thunk"), strings.HasPrefix(name, "__x86_return_"):
 			return s, Thunk
 		case strings.HasPrefix(name, "__x86_indirect_"):

@@ -32,7 +32,7 @@ var Sets = []Set{
 			"register_kprobe", "unregister_kprobe", "register_kprobes", "unregister_kprobes", "enable_kprobe", "disable_kprobe",
 			"register_kretprobe", "unregister_kretprobe", "register_kretprobes", "unregister_kretprobes", "enable_kretprobe", "disable_kretprobe",
 			"init_kprobes", "init_optprobes",
-			"kprobe_optimizer", "optimized_callback", "aggr_pre_handler", "aggr_post_handler", "pre_handler_kretprobe", "kretprobe_rethook_handler",
+			"kprobe_optimizer", "kprobe_optimizer_thread", "optimized_callback", "aggr_pre_handler", "aggr_post_handler", "pre_handler_kretprobe", "kretprobe_rethook_handler",
 			"kprobe_int3_handler", "kprobe_debug_handler", "kprobe_fault_handler", "kprobe_exceptions_notify", "kprobe_ftrace_handler", "kprobes_module_callback",
 			"alloc_insn_page", "free_insn_page", "alloc_optinsn_page", "free_optinsn_page",
 			"arch_rethook_trampoline", "arch_rethook_trampoline_callback", "arch_rethook_fixup_return", "rethook_flush_task", "rethook_find_ret_addr",
@@ -41,11 +41,13 @@ var Sets = []Set{
 		},
 		By: []string{
 			"arch_rethook_trampoline",
+			// 6.14 and later.
+			"objpool_pop", "__register_kprobe", "kprobe_optimizer_thread", "wait_for_kprobe_optimizer_locked",
 			// 5.x: return probes without rethook.
 			"kretprobe_trampoline", "__kretprobe_trampoline", "trampoline_handler", "__kretprobe_trampoline_handler", "kretprobe_find_ret_addr",
 			"__kretprobe_find_ret_addr", "kprobe_flush_task", "recycle_rp_inst", "free_rp_inst_rcu", "kretprobe_hash_lock", "kretprobe_table_lock",
 			"kretprobe_hash_unlock", "kretprobe_table_unlock", "cleanup_rp_inst", "kprobe_busy_begin", "kprobe_busy_end", "arch_prepare_kretprobe",
-			"arch_kretprobe_fixup_return", "kprobe_debug_handler", "kprobe_fault_handler", "resume_execution", "set_current_kprobe",
+			"arch_kretprobe_fixup_return", "kretprobe_find_ret_addr", "arch_check_ftrace_location", "arch_deref_entry_point", "arch_kprobe_on_func_entry", "kprobe_debug_handler", "kprobe_fault_handler", "resume_execution", "set_current_kprobe",
 		},
 	},
 	{
@@ -58,6 +60,7 @@ var Sets = []Set{
 			"__static_key_slow_dec_deferred", "__static_key_deferred_flush", "jump_label_rate_limit", "jump_label_update_timeout",
 			"jump_label_init", "jump_label_module_notify", "jump_label_text_reserved", "jump_label_cmp", "jump_label_swap",
 		},
+		By: []string{"static_key_slow_try_dec", "jump_label_apply_nops"},
 	},
 	{
 		Name: "staticcall", Says: "static calls and the sites they patch",
@@ -101,6 +104,7 @@ var Sets = []Set{
 	{
 		Name: "decoder", Says: "the kernel's own decoder of instructions",
 		Files: []string{"arch/x86/lib/insn.c", "arch/x86/lib/inat.c"},
+		By:    []string{"inat_get_xop_attribute"},
 	},
 	{
 		Name: "plain", Says: "helpers without a state: strings, lists, bits",
@@ -108,7 +112,7 @@ var Sets = []Set{
 			"memcpy", "__memcpy", "memmove", "__memmove", "memset", "__memset", "memcmp", "memchr", "memchr_inv", "memcpy_orig", "memset_orig", "strchr", "strrchr", "strlen", "strnlen", "strcmp", "strncmp", "strcpy", "strscpy", "sized_strscpy", "strstr", "strim", "skip_spaces",
 			"__list_add_valid", "__list_del_entry_valid", "__list_add_valid_or_report", "__list_del_entry_valid_or_report",
 			"__bitmap_weight", "__bitmap_and", "__bitmap_or", "__bitmap_equal", "_find_first_bit", "_find_next_bit", "_find_first_zero_bit", "_find_next_zero_bit", "_find_first_and_bit", "_find_next_and_bit", "find_first_bit", "find_next_bit", "find_next_and_bit", "__sw_hweight32", "__sw_hweight64", "cpumask_next", "cpumask_next_and",
-			"copy_from_kernel_nofault", "copy_from_kernel_nofault_allowed", "copy_from_kernel_nofault_loop", "cpumask_next_wrap", "refcount_warn_saturate", "sort", "sort_r", "do_swap", "bsearch", "__static_call_return0",
+			"copy_from_kernel_nofault", "copy_from_kernel_nofault_allowed", "copy_from_kernel_nofault_loop", "cpumask_next_wrap", "cpumask_weight", "__list_del_entry", "is_endbr", "refcount_warn_saturate", "sort", "sort_r", "do_swap", "bsearch", "__static_call_return0",
 		},
 	},
 }

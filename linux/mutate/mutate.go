@@ -127,12 +127,20 @@ func (l *lister) add(name, says string, addr uint64, old, new []byte) {
 	l.out = append(l.out, Mutant{Name: name, Says: says + " at " + where, Addr: addr, Old: old, New: new})
 }
 
-// line is the place in the source: the innermost one.
+// line is the place in the source: the innermost one of a .c file, and which function of a
+// header is inlined there.
 func line(frames []vmlinux.Frame) string {
-	in := frames[0]
+	at := 0
+	for at < len(frames)-1 && strings.HasSuffix(frames[at].File, ".h") {
+		at++
+	}
+	in := frames[at]
 	s := fmt.Sprintf(", %s:%d", in.File, in.Line)
-	if len(frames) > 1 && in.Func != "" {
+	if at < len(frames)-1 && in.Func != "" {
 		s += " in " + in.Func
+	}
+	if at > 0 && frames[0].Func != "" {
+		s += ", of " + frames[0].Func
 	}
 	return s
 }
