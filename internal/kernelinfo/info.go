@@ -19,19 +19,20 @@ type Info struct {
 
 // told is what is said of a kernel, as --json prints it.
 type told struct {
-	Release string    `json:"release"`
-	Series  string    `json:"series"`
-	Flavour string    `json:"flavour"` // "": the ordinary one
-	Banner  string    `json:"banner"`
-	BuildID string    `json:"build_id"`
-	Digest  string    `json:"sha256"` // of the file
-	Symbols int       `json:"symbols"`
-	Types   bool      `json:"types"` // structs are known
-	Lines   bool      `json:"lines"` // places in the source are known
-	Config  []option  `json:"configuration"`
-	From    string    `json:"configuration_file"` // "": none was found
-	Objects []string  `json:"objects"`
-	Sets    []setInfo `json:"sets"`
+	Release   string    `json:"release"`
+	Series    string    `json:"series"`
+	Flavour   string    `json:"flavour"` // "": the ordinary one
+	Banner    string    `json:"banner"`
+	BuildID   string    `json:"build_id"`
+	Digest    string    `json:"sha256"` // of the file
+	Symbols   int       `json:"symbols"`
+	Types     bool      `json:"types"`                // structs are known
+	TypesFrom string    `json:"types_from,omitempty"` // "BTF" or "DWARF"
+	Lines     bool      `json:"lines"`                // places in the source are known
+	Config    []option  `json:"configuration"`
+	From      string    `json:"configuration_file"` // "": none was found
+	Objects   []string  `json:"objects"`
+	Sets      []setInfo `json:"sets"`
 }
 
 // Run prints it.
@@ -46,6 +47,7 @@ func (c *Info) Run(p *cli.Program) (int, error) {
 	}
 	_, t.Flavour, _ = strings.Cut(closure.Key(o.im.Release), "-")
 	_, t.Types = o.im.Types().Size("kprobe")
+	t.TypesFrom = o.im.Types().From
 	lines, err := o.im.Lines()
 	t.Lines = err == nil && lines != nil
 	t.Config, t.From = configuration(o.im)
@@ -75,7 +77,7 @@ func (t *told) print(p *cli.Program) {
 		{"build ID", has(t.BuildID != "", t.BuildID, "none")},
 		{"SHA-256", t.Digest},
 		{"symbols", fmt.Sprint(t.Symbols)},
-		{"types", has(t.Types, "BTF or DWARF", "none: build it with CONFIG_DEBUG_INFO_BTF")},
+		{"types", has(t.Types, t.TypesFrom, "none: build it with CONFIG_DEBUG_INFO_BTF")},
 		{"lines", has(t.Lines, "DWARF", "none: a vmlinux with debug information has them")},
 		{"config", has(t.From != "", t.From, "no file of it; the rest is known from symbols")},
 	}

@@ -11,18 +11,23 @@ import (
 // has neither has none.
 func (im *Image) Types() *Types { return im.types }
 
-// readTypes reads .BTF.
-func (im *Image) readTypes() (*Types, error) {
+// readTypes reads .BTF. Without one, types come from DWARF, if there is any, when they
+// are asked for.
+func (im *Image) readTypes(o *object) (*Types, error) {
 	s := im.Section(".BTF")
 	if s == nil || s.Data == nil {
-		return im.typesOfDwarf(), nil
+		t := im.typesOfDwarf()
+		if o.find(".debug_info") != nil {
+			t.From = "DWARF"
+		}
+		return t, nil
 	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(s.Data))
 	if err != nil {
 		return nil, fmt.Errorf(".BTF: %w: the file is damaged, or made by a pahole that is newer than this program", err)
 	}
 	r := btfReader{spec: spec, made: map[btf.Type]*composite{}}
-	return &Types{known: map[string]*composite{}, source: r.named}, nil
+	return &Types{From: "BTF", known: map[string]*composite{}, source: r.named}, nil
 }
 
 // A btfReader turns BTF's types into ours, each once.

@@ -120,6 +120,7 @@ func TestFakeTypes(t *testing.T) {
 		got, ok := im.Types().Member("kprobe", off)
 		require.False(t, ok, got)
 	}
+	require.Equal(t, "BTF", im.Types().From)
 	n, ok := im.Types().Size("kprobe_opcode_t")
 	require.True(t, ok)
 	require.Equal(t, 4, n)

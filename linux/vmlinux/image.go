@@ -103,7 +103,7 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if err := im.readNames(); err != nil {
 		return err
 	}
-	if im.types, err = im.readTypes(); err != nil {
+	if im.types, err = im.readTypes(o); err != nil {
 		return err
 	}
 	im.bugs = sync.OnceValue(im.bugLayout)

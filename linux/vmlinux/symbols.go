@@ -36,14 +36,21 @@ func (im *Image) Symbol(name string) (Symbol, bool) {
 }
 
 // Lookup returns the symbol that addr lies in. As kallsyms_lookup does, it takes
-// the first of several at one address, and a symbol reaches to the next one.
-// It knows no symbol outside of the sections.
+// the first of several at one address, and a symbol's size is how far the next one
+// of kallsyms is, whatever ELF says. It knows no symbol outside of the sections.
 func (im *Image) Lookup(addr uint64) (Symbol, bool) {
 	i := sort.Search(len(im.lookup), func(i int) bool { return im.symbols[im.lookup[i]].Addr > addr }) - 1
-	if i < 0 || im.sectionAt(addr, 1) == nil {
+	sec := im.sectionAt(addr, 1)
+	if i < 0 || sec == nil {
 		return Symbol{}, false
 	}
-	return im.symbols[im.lookup[i]], true
+	s := im.symbols[im.lookup[i]]
+	end := sec.Addr + sec.Size
+	if i+1 < len(im.lookup) {
+		end = min(end, im.symbols[im.lookup[i+1]].Addr)
+	}
+	s.Size = end - s.Addr
+	return s, true
 }
 
 // indexSymbols sorts the symbols, says how far each reaches, and makes the indices.

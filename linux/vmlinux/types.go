@@ -8,6 +8,9 @@ import (
 
 // Types are the layouts of the kernel's structs and unions. Goroutines may share them.
 type Types struct {
+	// From is where they come from: "BTF" or "DWARF", empty if there are none.
+	From string
+
 	mu     sync.Mutex
 	known  map[string]*composite // by name, those asked for until now; nil: there is none
 	source func(name string) *composite
