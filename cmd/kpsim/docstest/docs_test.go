@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/proctest"
+	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // The pages for readers, README.md, docs/*.md and docs/reports/*.md, are tests. In a block, which is
@@ -28,6 +29,8 @@ import (
 // A comment before a block, <!-- WORD: WHAT -->, says:
 //
 //	not run: WHY    its commands aren't run
+//	kernel: WHY     they are run where a kernel of Debian's 6.1 is at hand, with its headers and
+//	                source; $K is its folder, $RELEASE its release
 //	long: WHY       they are run with -long only
 //	status: N       they end with this exit status, or one of these digits, not with 0
 //	output: of it   it has lines of the last command's output, in that order
@@ -53,7 +56,7 @@ const (
 
 var commandStart = regexp.MustCompile(`^(\$|go|kpsim|gcc|cat|cp|sed|scripts/\S+) `)
 
-var blockMarks = []string{"not run", "long", "status", "output", "file", "from"}
+var blockMarks = []string{"not run", "kernel", "long", "status", "output", "file", "from"}
 
 // A block is a part of a page that isn't prose.
 type block struct {
@@ -176,6 +179,7 @@ type pageReader struct {
 	printed  []string // by the last command
 	compiled bool     // the last command was go run ./cmd/kpsim
 	shell    string   // the last command that opened one
+	skipped  bool     // the last commands weren't run: no kernel is at hand
 }
 
 func (r *pageReader) fatalf(b *block, at int, format string, args ...any) {
@@ -233,6 +237,11 @@ func (r *pageReader) do(b *block) {
 	switch b.mark {
 	case "not run":
 		return
+	case "kernel":
+		if r.skipped = r.ts.Getenv("K") == ""; r.skipped {
+			r.ts.Logf("%s:%d: not run, no 6.1 kernel is at hand with headers and source: scripts/fetch-kernel and scripts/fetch-kernel-source get them", r.page, b.line+1)
+			return
+		}
 	case "long":
 		if !*longPages {
 			return
@@ -248,6 +257,9 @@ func (r *pageReader) do(b *block) {
 		}
 		return
 	case "output":
+		if r.skipped {
+			return
+		}
 		rest := r.printed
 		for i, line := range b.lines {
 			n := slices.IndexFunc(rest, func(l string) bool { return sameLine(line, l) })
@@ -328,6 +340,9 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 					return err
 				}
 			}
+			if err := kernelAtHand(e, filepath.Join(root, "scripts")); err != nil {
+				return err
+			}
 			return os.CopyFS(e.WorkDir, os.DirFS("../testdata/mine"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -342,6 +357,22 @@ func pageScripts(t *testing.T, pages []string) testscript.Params {
 			},
 		},
 	}
+}
+
+// kernelAtHand tells a script where a kernel is that can be compiled for, if there is one.
+func kernelAtHand(e *testscript.Env, scripts string) error {
+	for _, path := range slices.Backward(kerneltest.Files("6.1")) {
+		dir := filepath.Dir(path)
+		_, headers := os.Stat(filepath.Join(dir, "headers"))
+		_, source := os.Stat(filepath.Join(dir, "source"))
+		if headers == nil && source == nil {
+			e.Setenv("K", dir)
+			e.Setenv("RELEASE", filepath.Base(dir))
+			e.Setenv("KPSIM_KERNELS", filepath.Dir(dir))
+			return os.Symlink(scripts, filepath.Join(e.WorkDir, "scripts"))
+		}
+	}
+	return nil
 }
 
 // TestPages runs the commands of each page.
