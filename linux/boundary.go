@@ -76,8 +76,10 @@ func rows() []served {
 		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
 		{names: []string{"kmalloc_trace", "__kmalloc_cache_noprof"}, contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[2], a[1]) }},
 		{names: []string{"__kmalloc_node_noprof", "__kmalloc_node"}, contract: "likewise, of a node: (size, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
-		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[2]) }},
-		{names: []string{"kfree", "kvfree", "vfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0]); return 0 }},
+		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
+			return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
+		}},
+		{names: []string{"kfree", "kvfree", "vfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], caller(x)); return 0 }},
 		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke", do: moduleAlloc},
 		{names: []string{"module_memfree", "execmem_free"}, contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
 		{names: []string{"set_memory_ro", "set_memory_rw", "set_memory_x", "set_memory_nx", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},

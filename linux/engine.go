@@ -45,6 +45,7 @@ type Linux struct {
 	kept   *kept // nil: a run begins after the boot
 
 	audit   bool
+	booting bool        // the kernel's memory is as it is on disk
 	wake    func()      // the thread of callbacks
 	sites   []kapi.Site // of one question
 	modules []*kapi.Module
@@ -87,7 +88,7 @@ type bootState struct {
 // boot makes the engine, before anything runs: its memory and its gates.
 func boot(settings any, g kapi.Guest, cpus int) any {
 	s := settings.(*Settings)
-	e := &Linux{k: s.Kernel}
+	e := &Linux{k: s.Kernel, booting: s.From == nil}
 	for _, row := range e.k.services {
 		g.Gate(row.name, func(x kapi.Context, regs *arch.Regs) { e.serve(x, regs, row) })
 	}
@@ -133,7 +134,8 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.d, e.handle, e.audit = c.Deps, c.Handle, c.Audit
 	e.probes = e.probes[:len(c.Probes)]
 	for _, p := range e.probes {
-		p.registered, p.calls = false, 0
+		p.registered, p.calls, p.shared, p.here = false, 0, false, false
+		clear(p.kept)
 	}
 	if e.k == nil {
 		return
@@ -147,7 +149,7 @@ func (e *Linux) Renew(c *engine.Config) {
 		c.busy = false
 	}
 	e.allocator.Init(e.d.Cells, 0)
-	e.heap.next, e.heap.live = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...)
+	e.heap.next, e.heap.live, e.heap.objects = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...), e.heap.objects[:0]
 	for _, name := range mutexes {
 		if at := e.k.at(name); at != 0 {
 			at += e.k.mutexIn(name)
@@ -284,6 +286,12 @@ func (e *Linux) scribble(x kapi.Context) {
 // returned is what the function that has just returned did.
 func returned(x kapi.Context) uint64 { return x.Regs().R[target.Arch.Result] }
 
+// caller is where the function returns to in whose place a service is.
+func caller(x kapi.Context) arch.Addr {
+	v, _ := x.Memory().Load(target.Arch.StackPointer(x.Regs()), 8)
+	return arch.Addr(v)
+}
+
 // call calls a function of the kernel.
 func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	r := x.Regs()
@@ -322,6 +330,8 @@ func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 		}
 		e.bug(x, "BUG at "+place(b))
 		return linuxev.OwnerBug
+	case smpev.VecPF:
+		e.stray(x, regs.IP)
 	}
 	return 0
 }

@@ -48,6 +48,24 @@ func (e *Linux) points(f func(p arch.Addr)) {
 	}
 }
 
+// holds reports whether a struct kprobe of a user's is in the table: as a point, or as
+// one of those that a point stands for.
+func (e *Linux) holds(p arch.Addr) (found bool) {
+	list := arch.Addr(e.k.fields.kpList.off)
+	e.points(func(pp arch.Addr) {
+		found = found || pp == p
+		if !e.aggregate(pp) {
+			return
+		}
+		at := e.next(pp + list)
+		for n := 0; at != pp+list && at != 0 && n < most; n++ {
+			found = found || at == p+list
+			at = e.next(at)
+		}
+	})
+	return found
+}
+
 // queue says on which of the optimizer's lists a point is: 0, 1 or 2, or -1.
 func (e *Linux) queue(p arch.Addr) int {
 	node := p + arch.Addr(e.k.fields.opList.off)

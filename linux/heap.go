@@ -1,32 +1,75 @@
 package linux
 
 import (
+	"fmt"
+	"slices"
+
+	"kpsim/linux/linuxev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
-// Where kmalloc's memory lies.
-const heapBase arch.Addr = 0xffff_8880_1000_0000
+// Where kmalloc's memory lies: what is handed out at boot in one region, what a run
+// allocates in pages of its own.
+const (
+	heapBase  arch.Addr = 0xffff_8880_1000_0000
+	fenceBase arch.Addr = 0xffff_8880_4000_0000
+)
 
-const heapSize = 16 << 20 // bytes
+const (
+	heapSize   = 16 << 20  // bytes, at boot
+	fenceSize  = 256 << 20 // of addresses, in a run
+	mostObject = 1 << 20
+)
 
 // A heap is what kmalloc has handed out.
 type heap struct {
-	next arch.Addr
-	live []span
+	next    arch.Addr
+	live    []span   // of boot's
+	objects []object // of the run's, by address
 }
 
-// gfpZero is __GFP_ZERO.
-const gfpZero = 0x100
+// An object is memory that a run has allocated. It ends where its last page does, and no
+// page follows: an access past the end is a page fault. When it is freed its pages go
+// too, and aren't used again in the run. So an access to freed memory is one as well.
+type object struct {
+	span
+	first   arch.Addr // its first page
+	by      arch.Addr // who has allocated it: where kmalloc returned to
+	freed   bool
+	freedBy arch.Addr
+}
+
+// pages is how many pages it has.
+func (o *object) pages() int { return roundUp(int(o.at-o.first)+o.size, page) / page }
+
+// Flags of an allocation (include/linux/gfp_types.h).
+const (
+	gfpZero          = 0x100
+	gfpDirectReclaim = 0x400 // it may sleep
+)
+
+// zeroSize is what kmalloc(0) returns (ZERO_SIZE_PTR).
+const zeroSize = 16
 
 // alloc is kmalloc(size, flags).
 func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
-	if size > 1<<20 || e.heap.next+arch.Addr(size)+page > heapBase+heapSize {
+	if flags&gfpDirectReclaim != 0 && e.d.Guest.Busy(x) {
+		e.d.Guest.Why(x, "memory is allocated with GFP_KERNEL by "+e.named(caller(x)))
+		x.Emit(smpev.MightSleep, 1, 0, 0)
+	}
+	if size == 0 {
+		return zeroSize
+	}
+	if size > mostObject {
 		return 0
 	}
 	x.Touch(e.allocator.ID(), kapi.Write)
-	at := e.heap.next
-	e.heap.next += arch.Addr(roundUp(int(size), 64) + 64)
+	at, ok := e.take(x, int(size))
+	if !ok {
+		return 0
+	}
 	fill := uint64(poison)
 	if flags&gfpZero != 0 {
 		fill = 0
@@ -34,29 +77,129 @@ func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 	for off := uint64(0); off < size; off += 8 {
 		x.Memory().Store(at+arch.Addr(off), 8, fill)
 	}
-	e.heap.live = append(e.heap.live, span{at, int(size)})
 	return uint64(at)
 }
 
-// freed is what memory is filled with that was given back: no address.
+// take finds room for an object. One whose size is a power of two is a multiple of it
+// from address 0, up to a page, as kmalloc's.
+func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
+	h := &e.heap
+	if e.booting {
+		if h.next+arch.Addr(size)+page > heapBase+heapSize {
+			return 0, false
+		}
+		at = h.next
+		h.next += arch.Addr(roundUp(size, 64) + 64)
+		h.live = append(h.live, span{at, size})
+		return at, true
+	}
+	first := fenceBase
+	if n := len(h.objects); n > 0 {
+		last := &h.objects[n-1]
+		first = last.first + arch.Addr(last.pages()+1)*page
+	}
+	n := roundUp(size, page)
+	if first+arch.Addr(n) > fenceBase+fenceSize || !e.d.Guest.MapData(x, first, n/page) {
+		return 0, false
+	}
+	at = first + arch.Addr(n-roundUp(size, 8))
+	h.objects = append(h.objects, object{span: span{at, size}, first: first, by: caller(x)})
+	return at, true
+}
+
+// freed is what memory of boot is filled with that was given back: no address.
 const freed = 0x6b6b6b6b6b6b6b6b
 
-// free is kfree(at).
-func (e *Linux) free(x kapi.Context, at uint64) {
-	if at == 0 {
+// free is kfree(at), called by text at an address.
+func (e *Linux) free(x kapi.Context, at uint64, by arch.Addr) {
+	if at <= zeroSize {
 		return
 	}
 	x.Touch(e.allocator.ID(), kapi.Write)
-	for i := len(e.heap.live) - 1; i >= 0; i-- {
-		s := e.heap.live[i]
-		if s.at != arch.Addr(at) {
-			continue
-		}
-		e.heap.live = append(e.heap.live[:i], e.heap.live[i+1:]...)
-		for off := 0; off < s.size; off += 8 {
-			x.Memory().Store(s.at+arch.Addr(off), 8, freed)
+	h := &e.heap
+	if o := h.object(arch.Addr(at)); o != nil {
+		switch {
+		case o.freed:
+			e.misused(x, linuxev.DoubleFree, o, arch.Addr(at), "it is freed again by "+e.named(by))
+		case o.at != arch.Addr(at):
+			e.misused(x, linuxev.BadFree, o, arch.Addr(at), "it is freed by "+e.named(by))
+		default:
+			o.freed, o.freedBy = true, by
+			e.d.Guest.UnmapData(x, o.first, o.pages())
 		}
 		return
 	}
-	e.bug(x, "kfree of memory that isn't allocated")
+	i := slices.IndexFunc(h.live, func(s span) bool { return s.at == arch.Addr(at) })
+	if i < 0 {
+		e.d.Guest.Why(x, fmt.Sprintf("%s frees what was never allocated", e.named(by)))
+		x.Emit(linuxev.Heap, linuxev.BadFree, at, 0)
+		return
+	}
+	s := h.live[i]
+	h.live = append(h.live[:i], h.live[i+1:]...)
+	for off := 0; off < s.size; off += 8 {
+		x.Memory().Store(s.at+arch.Addr(off), 8, freed)
+	}
+}
+
+// object returns the object of the run whose pages, or the hole after them, an address
+// lies in; nil: there is none.
+func (h *heap) object(at arch.Addr) *object {
+	i, found := slices.BinarySearchFunc(h.objects, at, func(o object, at arch.Addr) int {
+		switch {
+		case at < o.first:
+			return 1
+		case at >= o.first+arch.Addr(o.pages()+1)*page:
+			return -1
+		}
+		return 0
+	})
+	if !found {
+		return nil
+	}
+	return &h.objects[i]
+}
+
+// stray is asked about the page faults of text: whether memory is misused. The kernel
+// dies of it in any case.
+func (e *Linux) stray(x kapi.Context, by arch.Addr) {
+	at := e.d.Guest.Fault(x)
+	if i := int(at-userBase) / userStep; at >= userBase && i < len(e.probes) && !e.probes[i].here {
+		e.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of probe %d is accessed by %s, which its user may have freed", at-e.probes[i].at, i, e.named(by)))
+		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
+		return
+	}
+	if o := e.heap.object(at); o != nil {
+		what := uint64(linuxev.OutOfBounds)
+		if o.freed {
+			what = linuxev.UseAfterFree
+		}
+		e.misused(x, what, o, at, "it is accessed by "+e.named(by))
+	}
+}
+
+// touched is called by services that, in a kernel, access memory at an address that they
+// are given.
+func (e *Linux) touched(x kapi.Context, at uint64) {
+	if o := e.heap.object(arch.Addr(at)); o != nil && o.freed {
+		e.misused(x, linuxev.UseAfterFree, o, arch.Addr(at), "it is given away by "+e.named(caller(x)))
+	}
+}
+
+// misused tells of memory that is misused.
+func (e *Linux) misused(x kapi.Context, what uint64, o *object, at arch.Addr, how string) {
+	why := fmt.Sprintf("byte %d of the %d that %s has allocated", int(at)-int(o.at), o.size, e.named(o.by))
+	if o.freed {
+		why += " and " + e.named(o.freedBy) + " has freed"
+	}
+	e.d.Guest.Why(x, why+": "+how)
+	x.Emit(linuxev.Heap, what, uint64(at), uint64(o.size))
+}
+
+// named is text in words.
+func (e *Linux) named(at arch.Addr) string {
+	if name, off, ok := e.k.Symbol(at); ok {
+		return fmt.Sprintf("%s+%#x", name, off)
+	}
+	return fmt.Sprintf("%#x", uint64(at))
 }

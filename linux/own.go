@@ -28,7 +28,7 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	k := e.k
 	e.boot.heap.next = heapBase
 	g.Map(&kapi.Image{At: heapBase, Size: heapSize, Write: true})
-	g.Map(&kapi.Image{At: userBase, Size: userSize, Write: true})
+	g.Map(&kapi.Image{At: arrayBase, Size: mostTask * page, Write: true})
 	g.Map(&kapi.Image{At: banBase, Size: banSize, Write: true})
 	g.Map(&kapi.Image{At: moduleBase, Size: mostModules * moduleStep, Write: true})
 	tasks := &kapi.Image{At: taskBase, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}

@@ -14,21 +14,30 @@ type probe struct {
 	engine.Probe
 	at         arch.Addr
 	registered bool
-	calls      int // of the API about it that haven't returned
+	calls      int    // of the API about it that haven't returned
+	shared     bool   // several of them overlap
+	here       bool   // its memory is mapped: the user hasn't freed it
+	kept       []byte // the struct, while it isn't
 }
 
-// Where users' structs lie.
-const userBase arch.Addr = 0xffff_8880_0800_0000
+// Where users' structs lie, and the arrays that each task makes of their addresses.
+const (
+	userBase  arch.Addr = 0xffff_8880_0800_0000
+	arrayBase arch.Addr = 0xffff_8880_0880_0000
+)
 
 const (
 	userStep = page
-	userSize = 256 * userStep
 	nameAt   = 1024 // of the symbol's name, from the struct
 )
 
 // Add implements engine.Engine.
 func (e *Linux) Add(p engine.Probe) {
-	e.probes = append(e.probes, &probe{Probe: p, at: userBase + arch.Addr(len(e.probes))*userStep})
+	size := 0
+	if e.k != nil {
+		size = roundUp(max(e.k.fields.kprobe, e.k.fields.kretprobe), 8)
+	}
+	e.probes = append(e.probes, &probe{Probe: p, at: userBase + arch.Addr(len(e.probes))*userStep, kept: make([]byte, size)})
 }
 
 // fill writes the struct as its user does before it registers it for the first time.
@@ -78,7 +87,7 @@ func (e *Linux) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
 	if !p.registered && verb == kpev.Register || e.k == nil {
 		return p.Addr, false
 	}
-	v, _ := e.d.Guest.Get(p.at+arch.Addr(e.k.fields.kpAddr.off), 8)
+	v := e.member(p, e.k.fields.kpAddr)
 	return arch.Addr(v), p.Symbol == "" && arch.Addr(v) != p.Addr && v != 0
 }
 
@@ -97,13 +106,50 @@ func (e *Linux) Do(x kapi.Context, verb uint64, i int) uint64 {
 
 // begin is what a user does before a call.
 func (e *Linux) begin(x kapi.Context, verb uint64, p *probe) {
-	if verb == kpev.Register && !p.registered {
+	e.show(x, p)
+	if verb == kpev.Register && !p.registered && p.calls == 0 {
 		e.fill(x, p)
 	}
 	if verb == kpev.Register && (p.registered || p.calls > 0) {
 		e.again[x.Task()] = true
 	}
 	p.calls++
+	p.shared = p.shared || p.calls > 1
+}
+
+// show maps a probe's struct.
+func (e *Linux) show(x kapi.Context, p *probe) {
+	if p.here {
+		return
+	}
+	p.here = e.d.Guest.MapData(x, p.at, 1)
+	e.write(x, p.at, p.kept)
+	if p.Symbol != "" {
+		e.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
+	}
+}
+
+// hide unmaps a probe's struct. When a probe was unregistered, or couldn't be registered,
+// its user may free it: the kernel mustn't access it any more.
+func (e *Linux) hide(x kapi.Context, p *probe) {
+	if !p.here {
+		return
+	}
+	e.read(x, p.at, p.kept)
+	p.here = false
+	e.d.Guest.UnmapData(x, p.at, 1)
+}
+
+// member reads a member of a probe's struct, while nothing runs.
+func (e *Linux) member(p *probe, f field) uint64 {
+	if p.here {
+		return e.look(p.at, f)
+	}
+	v := uint64(0)
+	for i := range f.size {
+		v |= uint64(p.kept[f.off+i]) << (8 * i)
+	}
+	return v
 }
 
 // done takes a call's answer: as an errno, and what has become of the probe. That one
@@ -118,11 +164,17 @@ func (e *Linux) done(x kapi.Context, verb uint64, p *probe, v uint64) uint64 {
 		}
 	}
 	switch {
+	case p.shared: // in which order they took effect isn't known
+		p.registered = e.holds(p.at)
 	case verb == kpev.Register && errno == 0:
 		p.registered = true
 	case verb == kpev.Unregister:
 		p.registered = false
 	}
+	if p.calls == 0 && !p.registered && !p.shared && (verb == kpev.Unregister || verb == kpev.Register) {
+		e.hide(x, p)
+	}
+	p.shared = p.shared && p.calls > 0
 	return errno
 }
 
@@ -130,7 +182,7 @@ const einval = 22
 
 // DoAll implements engine.Engine.
 func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
-	at := userBase + userSize - arch.Addr(page)*arch.Addr(1+x.Task())
+	at := arrayBase + arch.Addr(page)*arch.Addr(x.Task())
 	ret := false
 	for i, n := range list {
 		p := e.probes[n]
@@ -158,10 +210,7 @@ func (e *Linux) Status(i int) engine.Status {
 		return s
 	}
 	f := &e.k.fields
-	get := func(m field) uint64 {
-		v, _ := e.d.Guest.Get(p.at+arch.Addr(m.off), m.size)
-		return v
-	}
+	get := func(m field) uint64 { return e.member(p, m) }
 	if at := get(f.kpAddr); at != 0 {
 		s.Addr = arch.Addr(at)
 	}

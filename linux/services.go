@@ -63,7 +63,10 @@ type callback struct {
 }
 
 // A due is what is done then: f is called with head, or, f 0, head is freed.
-type due struct{ head, f uint64 }
+type due struct {
+	head, f uint64
+	by      arch.Addr // who asked for it
+}
 
 // Reclaim implements kapi.Reclaimer: the thread of callbacks makes the call.
 func (c *callback) Reclaim(by kapi.Emitter) {
@@ -89,7 +92,8 @@ func (e *Linux) afterGrace(x kapi.Context, d due) {
 }
 
 func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
-	e.afterGrace(x, due{a[0], a[1]})
+	e.touched(x, a[0])
+	e.afterGrace(x, due{a[0], a[1], caller(x)})
 	return 0
 }
 
@@ -100,7 +104,8 @@ func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	if at < page {
 		at = a[0] - at
 	}
-	e.afterGrace(x, due{head: at})
+	e.touched(x, a[0])
+	e.afterGrace(x, due{head: at, by: caller(x)})
 	return 0
 }
 
@@ -111,7 +116,7 @@ func (e *Linux) callBack(x kapi.Context) {
 		c := e.due[0]
 		e.due = e.due[:copy(e.due, e.due[1:])]
 		if c.f == 0 {
-			e.free(x, c.head)
+			e.free(x, c.head, c.by)
 			continue
 		}
 		e.count(x, softirq)

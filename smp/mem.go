@@ -305,12 +305,17 @@ func (m *Memory) freeze() {
 // reset copies back the blocks that differ.
 func (m *Memory) reset() {
 	for _, p := range m.dirty {
-		for set := p.dirty; set != 0; set &= set - 1 {
-			at := bits.TrailingZeros64(set) * blockSize
-			copy(p.data[at:at+blockSize], p.boot[at:at+blockSize])
-		}
+		p.restore()
 		p.dirty = 0
 	}
 	m.dirty = m.dirty[:0]
 	m.fault = 0
+}
+
+// restore copies back the blocks of a page that differ from boot.
+func (p *page) restore() {
+	for set := p.dirty; set != 0; set &= set - 1 {
+		at := bits.TrailingZeros64(set) * blockSize
+		copy(p.data[at:at+blockSize], p.boot[at:at+blockSize])
+	}
 }

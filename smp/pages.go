@@ -62,7 +62,22 @@ func (x *Ctx) MapExec(a arch.Addr) bool {
 	return true
 }
 
-// UnmapPages unmaps pages of MapLater or ComeAndGo.
+// MapData maps a page for data, of zeros, until UnmapPages, or for the rest of the run.
+// false: something else is there.
+func (x *Ctx) MapData(a arch.Addr) bool {
+	p := x.m.mem.page(a)
+	if p == nil {
+		p = x.m.mem.mapPage(a, PermRead|PermWrite)
+		p.perm, p.later, p.absent, p.grown = 0, true, true, true
+	}
+	if !p.grown || p.code != nil || p.perm != 0 {
+		return false
+	}
+	x.MapPages(a, 1)
+	return true
+}
+
+// UnmapPages unmaps pages of MapLater, ComeAndGo or MapData.
 func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, false) }
 
 func (m *Machine) setPages(a arch.Addr, pages int, there bool) {
@@ -102,8 +117,7 @@ func (p *page) there() Perm {
 // other values, or none.
 func (m *Machine) swapData(p *page, there bool) {
 	if there {
-		p.data = *p.boot
-		m.mem.touchSpan(p, 0, pageSize)
+		p.restore()
 	}
 	m.touchPage(p)
 }

@@ -233,8 +233,11 @@ func (x *Ctx) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
 func (x *Ctx) Refuse(place, what string) { x.m.refuseIn(x.cpu, place, what) }
 
 // Why says what the next finding of the run is about, in words (Machine.Died).
-func (x *Ctx) Why(why string) {
-	if x.m.log.Found == nil {
-		x.m.died = why
+func (x *Ctx) Why(why string) { x.m.Why(why) }
+
+// Why is Ctx.Why, also after the last step of a run.
+func (m *Machine) Why(why string) {
+	if m.log.Found == nil {
+		m.died = why
 	}
 }

@@ -56,6 +56,10 @@ type Guest interface {
 	// false: there is no room. UnmapExec takes them away.
 	MapExec(x Context, pages int) (at arch.Addr, ok bool)
 	UnmapExec(x Context, at arch.Addr, pages int)
+	// MapData maps adjacent pages of zeros for data, for the rest of the run or until
+	// UnmapData; ok false: something else is there.
+	MapData(x Context, at arch.Addr, pages int) (ok bool)
+	UnmapData(x Context, at arch.Addr, pages int)
 	// Fault returns the address that the last page fault of the CPU was about.
 	Fault(x Context) arch.Addr
 	// Busy reports whether the context mustn't sleep.
@@ -64,7 +68,8 @@ type Guest interface {
 	Text(at arch.Addr) bool
 	// Refuse ends the run: text has asked for what isn't done here.
 	Refuse(x Context, what string)
-	// Why says in words what the next finding is, if it has none better.
+	// Why says in words what the next finding is, if it has none better. x is nil after
+	// the last step of a run.
 	Why(x Context, why string)
 	// Resched gives the CPU to another task that wants it, as preempt_enable does, if
 	// the context can be preempted (point).

@@ -68,6 +68,19 @@ func (g *Guest) MapExec(x kapi.Context, pages int) (arch.Addr, bool) { return g.
 // UnmapExec implements kapi.Guest.
 func (g *Guest) UnmapExec(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).UnmapPages(at, pages) }
 
+// MapData implements kapi.Guest.
+func (g *Guest) MapData(x kapi.Context, at arch.Addr, pages int) bool {
+	for i := range pages {
+		if !ctxOf(x).MapData(at + arch.Addr(i*pageSize)) {
+			return false
+		}
+	}
+	return true
+}
+
+// UnmapData implements kapi.Guest.
+func (g *Guest) UnmapData(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).UnmapPages(at, pages) }
+
 // Fault implements kapi.Guest.
 func (g *Guest) Fault(x kapi.Context) arch.Addr { return ctxOf(x).Fault() }
 
@@ -102,7 +115,7 @@ func (g *Guest) Refuse(x kapi.Context, what string) {
 }
 
 // Why implements kapi.Guest.
-func (g *Guest) Why(x kapi.Context, why string) { ctxOf(x).Why(why) }
+func (g *Guest) Why(_ kapi.Context, why string) { g.k.M.Why(why) }
 
 // Text implements kapi.Guest.
 func (g *Guest) Text(at arch.Addr) bool { return g.k.M.Memory().Present(at) }
