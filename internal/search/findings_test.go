@@ -19,6 +19,8 @@ const (
 	findingsPage = "../../docs/findings.md"
 	reportsDir   = "../../docs/reports"
 	onAKernel    = "../../scripts/on-a-kernel"
+
+	twoEnginesPage = "../../docs/two-engines.md"
 )
 
 // A claim is a row of "In kernels" on docs/findings.md.
@@ -114,17 +116,44 @@ func (c *claim) exist(t *testing.T) {
 	}
 }
 
-// reproducers are the scripts of scripts/on-a-kernel that are named for a claim.
+// reproducers are the scripts of scripts/on-a-kernel that are named for a claim of the page.
 func reproducers(t *testing.T) (names []string) {
 	files, err := filepath.Glob(onAKernel + "/*-*")
 	require.NoError(t, err)
+	others := ofTwoEngines(t)
 	for _, f := range files {
-		if name := filepath.Base(f); name != "build-kernel" {
+		if name := filepath.Base(f); name != "build-kernel" && !slices.Contains(others, name) {
 			names = append(names, name)
 		}
 	}
 	require.NotEmpty(t, names, "%s has no reproducer", onAKernel)
 	return names
+}
+
+// ofTwoEngines are those of docs/two-engines.md: what a kernel's own engine does in a
+// scenario of internal/search/twoengines, so that there is no mutant.
+func ofTwoEngines(t *testing.T) (names []string) {
+	page, err := os.ReadFile(twoEnginesPage)
+	require.NoError(t, err)
+	for _, m := range rowScript.FindAllStringSubmatch(string(page), -1) {
+		names = append(names, m[1])
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// TestTwoEnginesComplete: each claim of docs/two-engines.md that was asked of a real kernel
+// has a reproducer, its log, and the scenario.
+func TestTwoEnginesComplete(t *testing.T) {
+	for _, name := range ofTwoEngines(t) {
+		info, err := os.Stat(filepath.Join(onAKernel, name))
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&0o111, "%s can't be run", name)
+		logs, err := filepath.Glob(filepath.Join(reportsDir, "logs", name+".*.txt"))
+		require.NoError(t, err)
+		require.NotEmpty(t, logs, "no log of a run")
+		require.FileExists(t, "twoengines/testdata/"+name+".star")
+	}
 }
 
 // TestFindingsComplete: each claim about kernels has a mutant, a scenario and a trace
