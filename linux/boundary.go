@@ -97,7 +97,10 @@ func rows() []served {
 		{names: []string{"alternatives_text_reserved"}, contract: "whether a range has a lock prefix that is still rewritten", do: alternativeReserved},
 		{names: []string{"find_bug"}, contract: "the entry of a BUG or WARN at an address", do: findBug},
 		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address", do: searchExtable},
-		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0", do: nothing},
+		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0", do: ftraceLocation},
+		{names: []string{"ftrace_set_filter_ip"}, contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered", sleeps: true, do: setFilterIP},
+		{names: []string{"register_ftrace_function"}, contract: "patches the sites of an ftrace_ops: they call its function", sleeps: true, do: registerFtrace},
+		{names: []string{"unregister_ftrace_function"}, contract: "takes that back", sleeps: true, do: unregisterFtrace},
 		{names: []string{"jump_label_lock"}, contract: "takes jump_label_mutex", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 {
 			if e.d.LabelMutex != nil {
 				e.d.LabelMutex.Lock(x)

@@ -26,7 +26,7 @@
 //
 // # Limits
 //
-// x86-64 kernels of 6.1 and 6.12, with SMP. Entry probes through ftrace, jump labels
-// and static calls are not the kernel's own yet. Data of the kernel that no
+// x86-64 kernels of 6.1 and 6.12, with SMP. Jump labels and static calls, and the
+// patching of ftrace's sites, are not the kernel's own yet. Data of the kernel that no
 // service and no initcall of the engine has filled is as it is linked.
 package linux

@@ -49,6 +49,7 @@ type Linux struct {
 	wake    func()      // the thread of callbacks
 	sites   []kapi.Site // of one question
 	modules []*kapi.Module
+	clients []client // of ftrace
 	scratch [page]byte
 	running
 }
@@ -165,6 +166,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.d.Traps.OnBreakpoint(e.breakpoint)
 	e.d.Traps.OnFault(e.fault)
+	e.followFtrace()
 	if e.d.Modules != nil {
 		e.d.Modules.OnState(e.moduleIs)
 		e.d.Modules.OnChange(e.onModule)

@@ -96,13 +96,7 @@ func alternativeReserved(e *Linux, x kapi.Context, a *args) uint64 {
 
 // hasSite reports whether a site of a kind overlaps a range.
 func (e *Linux) hasSite(kind kapi.SiteKind, at arch.Addr, size int) bool {
-	e.sites = e.d.Symbols.Sites(e.sites[:0], at, size)
-	for i := range e.sites {
-		if e.sites[i].Kind == kind {
-			return true
-		}
-	}
-	return false
+	return e.siteIn(kind, at, size) != 0
 }
 
 func findBug(e *Linux, x kapi.Context, a *args) uint64 {
