@@ -62,7 +62,7 @@
 // scripts has programs for developers: remove-lines removes lines and runs the
 // tests; compare-builds compares the output of two builds; oracle and
 // on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
-// kernel's edited probes; hostile, fetch-modules and at-work serve tests.
+// kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and at-work serve tests.
 //
 // Two walls carry the house. An engine sees kapi, arch and the words for events, never
 // smp or smp/kernel, so a second engine needs no change under the waist. A property sees events and nothing else,
