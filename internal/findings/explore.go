@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,6 +35,7 @@ type Explore struct {
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
+	release       string      // of the kernel that shares were made with
 	share, shares int         // of --shard; 0 of 0 if it isn't given
 	stop          atomic.Bool // the user has had enough
 }
@@ -245,7 +247,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 // overridden says why nothing is expected, "" if something is.
 func (c *Explore) overridden() string {
 	var list []string
-	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"kernel", c.Kernel.Base()}, {"edition", c.Edition}} {
+	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"kernel", cmp.Or(c.Kernel.Base(), c.release)}, {"edition", c.Edition}} {
 		if f.value != "" {
 			list = append(list, f.what+" "+f.value)
 		}

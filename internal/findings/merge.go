@@ -3,6 +3,7 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 		if err := spec.Scenario.Expect.CheckNames(inputs.PropertyNames(), mutants.Names()); err != nil {
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
 		}
+		x.release, _, _ = strings.Cut(spec.Scenario.Machine.Image, " ")
 		for _, r := range list { // before anything is believed
 			if err := r.Check(spec, r.Scenarios[len(jobs)]); err != nil {
 				return 0, err
@@ -124,6 +126,9 @@ func (c *Merge) again(r *results.File, share int) string {
 	}
 	if r.Every {
 		words = append(words, "--all-properties")
+	}
+	if slices.ContainsFunc(r.Scenarios, func(e *results.Explored) bool { return strings.Contains(e.Text, `, image = "`) }) {
+		words = append(words, "--kernel", "FILE")
 	}
 	if r.SelfCheck > 0 {
 		words = append(words, selfCheck(r.SelfCheck).flag())

@@ -41,6 +41,9 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	if k.Preemptible() && m.Preempt < PreemptDynamic {
 		m.Preempt = PreemptDynamic
 	}
+	if !k.Preemptible() {
+		m.Preempt = min(m.Preempt, PreemptVoluntary)
+	}
 	m.Settle()
 	return Check(s)
 }
