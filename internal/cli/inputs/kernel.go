@@ -58,11 +58,15 @@ func (f *Kernel) Alone(edition, mutant string) error {
 		return nil
 	case edition != "":
 		return errors.New("--edition: it is of kpsim's own engine, and a kernel's is what it is; leave it or --kernel out")
-	case mutant != "":
-		return errors.New("--mutant: it breaks kpsim's own engine, not a kernel's; leave it or --kernel out")
+	case mutant != "" && !ofMachineCode(mutant):
+		return fmt.Errorf("--mutant: %s breaks kpsim's own engine, not a kernel's; of a kernel: %s", mutant, cli.Line(cli.Typed(), "kernel", "mutants", cli.AsFile(string(f.Kernel))))
 	}
 	return nil
 }
+
+// ofMachineCode reports whether a mutant's name is one of a kernel's machine code
+// (linux/mutate); whether there is such a one the kernel says.
+func ofMachineCode(mutant string) bool { return strings.Contains(mutant, ":") }
 
 // Set makes a scenario run the kernel's engine, if one was given.
 func (f *Kernel) Set(j *Input) error {

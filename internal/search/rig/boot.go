@@ -35,7 +35,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 
 // settingsOf are the settings of a scenario's engine (engine.Config): those of
 // machine() are of kprobes. A kernel's own engine has been booted.
-func settingsOf(sc *scenario.Scenario) (any, error) {
+func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	m := &sc.Machine
 	switch m.Row() {
 	case &plug.Row:
@@ -46,6 +46,9 @@ func settingsOf(sc *scenario.Scenario) (any, error) {
 			return nil, fmt.Errorf("%s: %w", sc.Name, err)
 		}
 		b, err := boot.Kernel(k, m.CPUs)
+		if mutant != "" {
+			b, err = boot.Mutant(k, m.CPUs, mutant)
+		}
 		return &linux.Settings{Kernel: k, From: b}, err
 	}
 	return nil, nil

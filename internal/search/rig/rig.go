@@ -133,7 +133,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
 	r.row, r.onClaim = sc.Machine.Row(), r.claim
 	r.config = engine.Config{Handle: r.hit, Audit: !twin}
-	if mutantName != "" {
+	if mutantName != "" && r.row.Boot == nil {
 		mu, ok := mutants.ByName(mutantName)
 		if !ok {
 			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(nearest.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
@@ -151,7 +151,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 			}
 		}
 	}
-	settings, err := settingsOf(sc)
+	settings, err := settingsOf(sc, mutantName)
 	if err != nil {
 		return nil, err
 	}
