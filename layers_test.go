@@ -58,7 +58,7 @@ var layers = []layer{
 	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}}, // never smp, never smp/kernel
 	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
 	{pkg: "linux/source", may: []string{"linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
-	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}},                                                  // and each engine
+	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
