@@ -48,8 +48,8 @@ func (c *Info) Run(p *cli.Program) (int, error) {
 	_, t.Flavour, _ = strings.Cut(closure.Key(o.im.Release), "-")
 	_, t.Types = o.im.Types().Size("kprobe")
 	t.TypesFrom = o.im.Types().From
-	lines, err := o.im.Lines()
-	t.Lines = err == nil && lines != nil
+	entry, _ := o.im.Symbol("register_kprobe")
+	t.Lines = len(o.im.Line(entry.Addr)) > 0
 	t.Config, t.From = configuration(o.im)
 	for _, f := range c.Objects {
 		t.Objects = append(t.Objects, string(f))

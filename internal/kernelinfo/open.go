@@ -14,8 +14,7 @@ import (
 
 // An opened is a kernel of which a command tells.
 type opened struct {
-	im    *vmlinux.Image // as it is linked
-	code  *vmlinux.Image // what would run: with objects laid over it, moved
+	im    *vmlinux.Image // with objects laid over it
 	stops error          // why kpsim doesn't run it; nil: it does
 }
 
@@ -24,23 +23,23 @@ const bootCPUs = 2
 
 // open opens a kernel, and tries to start its engine.
 func open(file cli.FileName, objects []cli.FileName) (*opened, error) {
-	im, err := vmlinux.Open(string(file))
-	if err != nil {
-		return nil, cause(err, string(file))
-	}
 	var over []string
 	for _, o := range objects {
 		over = append(over, string(o))
 	}
-	k, err := linux.Open(string(file), over...)
-	switch {
-	case err == nil:
-		_, err = boot.Kernel(k, bootCPUs)
-		return &opened{im: im, code: k.Image, stops: err}, nil
-	case len(objects) > 0:
-		return nil, cause(err, "")
+	k, stops := linux.Open(string(file), over...)
+	if stops == nil {
+		_, stops = boot.Kernel(k, bootCPUs)
+		return &opened{k.Image, stops}, nil
 	}
-	return &opened{im: im, code: im, stops: err}, nil
+	if len(objects) > 0 {
+		return nil, cause(stops, "")
+	}
+	im, err := vmlinux.Open(string(file)) // what linux.Open has begun with may be half done
+	if err != nil {
+		return nil, cause(err, string(file))
+	}
+	return &opened{im, stops}, nil
 }
 
 // cause words an error of a file. The package that reads kernels names the file already.
@@ -98,7 +97,7 @@ func (o *opened) set(name string) (*setInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := closure.Of(o.code, name)
+	c, err := closure.Of(o.im, name)
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,9 @@ func (w *walk) run() {
 	for len(w.queue) > 0 {
 		f := w.queue[0]
 		w.queue = w.queue[1:]
+		if w.replaced(&f) {
+			continue
+		}
 		w.trim(&f)
 		c.Decode(&f, func(in *x86.Inst) { w.instruction(&f, in) })
 		c.Inside = append(c.Inside, f)
@@ -53,6 +56,17 @@ func (w *walk) run() {
 	slices.SortFunc(c.Boundary, func(a, b Callee) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
 	slices.SortFunc(c.Special, func(a, b Site) int { return cmp.Or(strings.Compare(a.Text, b.Text), bySite(a, b)) })
 	slices.SortFunc(c.Indirect, bySite)
+}
+
+// replaced reports whether a function is only a jump to another of its name, which objects
+// laid over the kernel have: that one is walked.
+func (w *walk) replaced(f *Function) bool {
+	in, err := x86.Decode(w.c.Image.Bytes(f.Addr, f.Size), arch.Addr(f.Addr))
+	if err != nil || in.Flow() != arch.FlowJump {
+		return false
+	}
+	s, kind := w.c.Target(f, &in)
+	return kind == Inner && s.Name == f.Name && s.Addr != f.Addr && w.enter(s.Addr, f.From)
 }
 
 func bySite(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) }
