@@ -17,7 +17,7 @@
 //
 //	kernel, prepare    an opened kernel; its images, and what is patched into them
 //	boundary, services the functions that are done in Go; symbols: of tables beside text
-//	heap               kmalloc
+//	heap               kmalloc: objects with a hole after them, and what is never freed
 //	probes             structs of users, and their handlers
 //	engine, own        the engine; memory that a boot would make
 //	linuxev            its words for events

@@ -135,7 +135,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.d, e.handle, e.audit = c.Deps, c.Handle, c.Audit
 	e.probes = e.probes[:len(c.Probes)]
 	for _, p := range e.probes {
-		p.registered, p.calls, p.shared, p.here = false, 0, false, false
+		p.registered, p.calls, p.shared, p.mixed, p.here = false, 0, false, false, false
 		clear(p.kept)
 	}
 	if e.k == nil {

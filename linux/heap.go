@@ -3,11 +3,14 @@ package linux
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"kpsim/engine"
 	"kpsim/linux/linuxev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // Where kmalloc's memory lies: what is handed out at boot in one region, what a run
@@ -202,4 +205,31 @@ func (e *Linux) named(at arch.Addr) string {
 		return fmt.Sprintf("%s+%#x", name, off)
 	}
 	return fmt.Sprintf("%#x", uint64(at))
+}
+
+// leak tells of memory that a run has left, when nothing of it can be needed any more:
+// no probe is registered, no work is left, and no call is in flight that a return probe
+// follows. Nothing is said where tasks have used one struct at the same time. The kernel
+// keeps pages of slots.
+func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
+	held := len(e.due) > 0 || !e.Settled()
+	for _, p := range e.probes {
+		held = held || p.registered || p.mixed || p.Kind == engine.Kretprobe
+	}
+	for _, c := range e.callbacks {
+		held = held || c.busy
+	}
+	e.points(func(arch.Addr) { held = true })
+	if held {
+		return
+	}
+	for i := range e.heap.objects {
+		o := &e.heap.objects[i]
+		if name, _, _ := e.k.Symbol(o.by); o.freed || strings.HasPrefix(name, "__get_insn_slot") {
+			continue
+		}
+		e.d.Guest.Why(nil, e.named(o.by)+" has allocated them")
+		tell(linuxev.Heap, linuxev.Leak, uint64(o.at), uint64(o.size))
+		return
+	}
 }

@@ -16,6 +16,7 @@ type probe struct {
 	registered bool
 	calls      int    // of the API about it that haven't returned
 	shared     bool   // several of them overlap
+	mixed      bool   // or have, in this run
 	here       bool   // its memory is mapped: the user hasn't freed it
 	kept       []byte // the struct, while it isn't
 }
@@ -115,6 +116,7 @@ func (e *Linux) begin(x kapi.Context, verb uint64, p *probe) {
 	}
 	p.calls++
 	p.shared = p.shared || p.calls > 1
+	p.mixed = p.mixed || p.shared
 }
 
 // show maps a probe's struct.

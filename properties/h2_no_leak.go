@@ -15,18 +15,24 @@ var NoLeak = Property{
 	Says:    "What was allocated for a probe is freed after the probe was unregistered.",
 	Kinds:   []traces.Kind{linuxev.Heap},
 	New:     func(*Scene) Monitor { return new(noLeak) },
-	Touches: nothingTouched,
+	Touches: nothingTouched, // leaks are no CPU's
 }
 
-type noLeak struct{}
+// noLeak remembers the first leak: the engine tells of it after the last step.
+type noLeak struct{ at, size uint64 }
 
-func (*noLeak) Reset() {}
+func (m *noLeak) Reset() { *m = noLeak{} }
 
-func (*noLeak) Event(e *traces.Event) *traces.Finding {
-	if e.A != linuxev.Leak {
-		return nil // of NoMemoryMisuse
+func (m *noLeak) Event(e *traces.Event) *traces.Finding {
+	if e.A == linuxev.Leak && m.size == 0 {
+		m.at, m.size = e.B, e.C
 	}
-	return atEnd(e.B, "%d bytes at %#x were never freed", e.C, e.B)
+	return nil
 }
 
-func (*noLeak) End(bool) *traces.Finding { return nil }
+func (m *noLeak) End(bool) *traces.Finding {
+	if m.size == 0 {
+		return nil
+	}
+	return atEnd(m.at, "%d bytes at %#x were never freed", m.size, m.at)
+}

@@ -161,7 +161,7 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 	case kpev.HolderDrop, kpev.HolderFree:
 		e.A = 10
 	case linuxev.Heap:
-		e.A = uint64(linuxev.UseAfterFree + r.N(linuxev.Leak))
+		e.A, e.C = uint64(linuxev.UseAfterFree+r.N(linuxev.Leak)), 8
 	case kpev.Context:
 		e.A, e.B, e.C = uint64(r.N(3)), uint64(1+r.N(5)), uint64(r.N(8))|uint64(min(r.N(8), 1))
 	}

@@ -43,14 +43,14 @@ func init() {
 		})
 
 	golden("H2-never-freed", func(tr *tracetest.Trace) {
-		tr.Emit(linuxev.Heap, linuxev.Leak, object, 96)
+		tr.Emit(linuxev.Heap, linuxev.Leak, object, 96).End(true)
 		tr.ExpectViolation("H2", "at the end 96 bytes at 0xffff888010001fa0 were never freed")
 	})
 	trap("H2-drained", "all calls have succeeded and everything is unregistered, but memory is left",
 		func(tr *tracetest.Trace) {
 			probed(tr)
 			unprobed(tr)
-			tr.Emit(linuxev.Heap, linuxev.Leak, object, 96)
+			tr.Emit(linuxev.Heap, linuxev.Leak, object, 96).End(true)
 			tr.ExpectViolation("H2", "never freed")
 		})
 	trap("H2-registered", "memory is left, which a registered probe needs: no leak is emitted",

@@ -1,0 +1,50 @@
+package linux
+
+import (
+	"kpsim/smp/kapi"
+)
+
+// Twice has a service done twice.
+func (k *Kernel) Twice(name string) int {
+	return k.wrap(name, func(do service1, e *Linux, x kapi.Context, a *args) uint64 {
+		do(e, x, a)
+		return do(e, x, a)
+	})
+}
+
+// Without has a service do nothing.
+func (k *Kernel) Without(name string) int {
+	return k.wrap(name, func(service1, *Linux, kapi.Context, *args) uint64 { return 0 })
+}
+
+// Shorter has kmalloc's memory end 16 bytes early; Atomic has it called with preemption off.
+func (k *Kernel) Shorter(name string) int {
+	return k.wrap(name, func(do service1, e *Linux, x kapi.Context, a *args) uint64 {
+		b := *a
+		b[2] -= 16 // of a cache
+		return do(e, x, &b)
+	})
+}
+
+func (k *Kernel) Atomic(name string) int { // see Shorter
+	return k.wrap(name, func(do service1, e *Linux, x kapi.Context, a *args) uint64 {
+		e.count(x, 1)
+		v := do(e, x, a)
+		e.count(x, -1)
+		return v
+	})
+}
+
+type service1 = func(e *Linux, x kapi.Context, a *args) uint64
+
+func (k *Kernel) wrap(name string, with func(do service1, e *Linux, x kapi.Context, a *args) uint64) (n int) {
+	for i, s := range k.services {
+		if s.name == name && s.watch == nil {
+			c := *s.served
+			c.do = func(e *Linux, x kapi.Context, a *args) uint64 { return with(s.do, e, x, a) }
+			k.services[i] = &service{name: name, served: &c}
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,73 @@
+package linux_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+)
+
+// TestBrokenMemory: a kernel that is broken in memory breaks the property that is about
+// it, in words; the same kernel unbroken breaks none.
+func TestBrokenMemory(t *testing.T) {
+	for _, c := range []struct {
+		name, scenario, series string
+		breaks                 func(k *linux.Kernel) int // nil: nothing
+		property               *properties.Property
+		says                   string
+	}{
+		{"clean", "safe-full", "6.1", nil, nil, ""},
+		{"clean", "safe-full", "6.12", nil, nil, ""},
+		{"freed twice", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Twice("kfree") }, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
+		{"freed twice", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Twice("kfree") }, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
+		{"out of bounds", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Shorter("kmalloc_trace") }, &properties.NoMemoryMisuse, "(out of bounds): byte "},
+		{"atomic", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Atomic("kmalloc_trace") }, &properties.Locks, "memory is allocated with GFP_KERNEL by "},
+		{"never freed", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: "},
+		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: "},
+		{"warns", "return-frameless", "6.1", func(*linux.Kernel) int { return 1 }, &properties.NoWarning, "WARN at kernel/trace/rethook.c:"},
+	} {
+		t.Run(c.name+" "+c.series, func(t *testing.T) {
+			k, err := linux.Open(kerneltest.Path(t, c.series))
+			require.NoError(t, err)
+			if c.breaks != nil {
+				require.Positive(t, c.breaks(k))
+			}
+			linux.Give(k)
+			sc, err := library.Load(c.scenario)
+			require.NoError(t, err)
+			require.NoError(t, sc.SetLinux(k))
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			shape, _ := r.Survey(0)
+			s := sched.NewRandom(sched.Params{Shape: shape})
+			for i := range uint64(400) {
+				s.Begin(i)
+				var ch sim.Chooser = s
+				if i == 0 {
+					ch = new(sched.Default)
+				}
+				run := r.Run(ch)
+				if c.property == nil {
+					require.Nil(t, run.Property, run.Finding.Message)
+					continue
+				}
+				if run.Property != nil && run.Property.ID == c.property.ID {
+					require.Contains(t, run.Finding.Message, c.says)
+					t.Logf("run %d: %s", i, run.Finding.Message)
+					return
+				}
+			}
+			if c.property != nil {
+				t.Errorf("%s was not broken", c.property.Name)
+			}
+		})
+	}
+}
