@@ -35,7 +35,7 @@ type Difference struct {
 // Known are the differences that are known.
 var Known = []Difference{
 	{"jump-lost", "enabling a probe before the optimizer has taken its jump away writes a breakpoint over the jump, and keeps it marked optimized", properties.TextAgrees.Name, scenario.OpEnable},
-	{"unregistered-twice", "unregistering a return probe twice frees its instances twice", properties.NoOops.Name, scenario.OpUnregister},
+	{"unregistered-twice", "unregistering a return probe twice frees its instances twice", properties.NoMemoryMisuse.Name, scenario.OpUnregister},
 }
 
 // KnownAs returns the name of the known difference that two runs of a scenario may show,
