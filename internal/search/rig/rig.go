@@ -211,7 +211,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	if r.row.Boot != nil && !twin {
 		r.config.Booted = r.row.Boot(settings, &r.Kernel.Guest, sc.Machine.CPUs)
 		if k, ok := settings.(*linux.Settings); ok {
-			m.Names().Further = k.Kernel.Symbol
+			m.Names().Further = r.furtherNames(k.Kernel)
 		}
 	}
 	for _, f := range prepare {
