@@ -54,11 +54,19 @@ func Sane(sc *scenario.Scenario) *scenario.Scenario {
 	return &s
 }
 
-// misused reports whether an operation unregisters a return probe that isn't registered,
-// which no caller may: see Known.
+// misused reports whether an operation registers a return probe that is registered, or
+// unregisters one that isn't, which no caller may: see Known.
 func misused(sc *scenario.Scenario, registered map[string]bool, op *scenario.Op) bool {
 	switch op.Kind {
 	case scenario.OpRegister, scenario.OpRegisterAll:
+		again := false
+		for i := range sc.Probes {
+			p := &sc.Probes[i]
+			again = again || p.Kind == scenario.ProbeKretprobe && registered[p.Name] && slices.Contains(named(op), p.Name)
+		}
+		if again {
+			return true
+		}
 		for _, name := range named(op) {
 			registered[name] = true
 		}

@@ -78,6 +78,7 @@ func each(t *testing.T, draw func(t *rapid.T, m scenario.Machine) *scenario.Scen
 			rapid.Check(t, func(t *rapid.T) {
 				m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: pair.rules}
 				m.Settle()
+				m.Kernel.Retpoline, m.Kernel.IBT = true, pair.rules == rules.Edition69
 				compare(t, draw(t, m), k, pair.edition)
 			})
 		})
@@ -126,6 +127,7 @@ func TestConcurrent(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				m := scenario.Machine{CPUs: 2, Preempt: rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t, "preempt"), Edition: pair.rules}
 				m.Settle()
+				m.Kernel.Retpoline, m.Kernel.IBT = true, pair.rules == rules.Edition69
 				s := twoengines.Sane(gen.DrawOn(t, m))
 				one, two, err := twoengines.On(s, k, pair.edition)
 				require.NoError(t, err)
