@@ -12,12 +12,12 @@ import (
 // A served row is one service of the boundary: functions of the kernel that its engine
 // calls and that are done here, in Go.
 type served struct {
-	names    []string // by release: each that the kernel has is led here
-	contract string   // what the kernel promises of it
-	needed   bool     // no kernel is run without it
-	sleeps   bool     // it may sleep: called where that is forbidden it is a finding
-	keeps    bool     // registers are left as they are
-	do       func(e *Linux, x kapi.Context, a *args) uint64
+	names    []string                                       // by release: each that the kernel has is led here
+	contract string                                         // what the kernel promises of it
+	needed   bool                                           // no kernel is run without it
+	sleeps   bool                                           // it may sleep: called where that is forbidden it is a finding
+	keeps    bool                                           // registers are left as they are
+	do       func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
 }
 
 // args are the first arguments of a call, by the calling convention.
@@ -57,6 +57,7 @@ func rows() []served {
 		// RCU.
 		{names: []string{"__rcu_read_lock"}, contract: "a grace period that begins from now on waits for the end of the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadLock(x); return 0 }},
 		{names: []string{"__rcu_read_unlock"}, contract: "ends the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadUnlock(x); return 0 }},
+		{names: []string{"rcu_is_watching"}, contract: "whether grace periods wait for this CPU: those of scenarios are never in an extended quiescent state", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
 		{names: []string{"synchronize_rcu"}, contract: "returns after all sections that had begun have ended, those with preemption or interrupts off among them", needed: true, sleeps: true, do: synchronizeRCU},
 		{names: []string{"synchronize_rcu_tasks"}, contract: "returns after every task that was preempted or runs has switched voluntarily", sleeps: true, do: synchronizeTasks},
 		{names: []string{"synchronize_rcu_expedited"}, contract: "as synchronize_rcu", sleeps: true, do: synchronizeRCU},

@@ -225,6 +225,11 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 		return
 	}
 	e.d.Tell(x, linuxev.Call, uint64(x.Regs().IP), uint64(target.Arch.StackPointer(x.Regs())), a[0])
+	if s.do == nil {
+		*served = (*served)[:depth]
+		e.unserved(x, s.name)
+		return
+	}
 	if s.keeps {
 		s.do(e, x, a)
 		*served = (*served)[:depth]

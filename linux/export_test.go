@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"slices"
+
 	"kpsim/smp/kapi"
 )
 
@@ -47,4 +49,11 @@ func (k *Kernel) wrap(name string, with func(do service1, e *Linux, x kapi.Conte
 		}
 	}
 	return n
+}
+
+// Unserve takes a service out of the table, until it is put back.
+func Unserve(name string) (putBack func()) {
+	was := boundary
+	boundary = slices.DeleteFunc(slices.Clone(was), func(s served) bool { return slices.Contains(s.names, name) })
+	return func() { boundary = was }
 }

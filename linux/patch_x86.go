@@ -87,3 +87,15 @@ func redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
 
 // clobbered are the registers that a callee may leave as it likes.
 var clobbered = [...]arch.Reg{x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.R8, x86.R9, x86.R10, x86.R11}
+
+// calls returns what the direct call before an address calls, as it is linked.
+func (k *Kernel) calls(after uint64) (to arch.Addr, ok bool) {
+	if !k.isCode(after) {
+		return 0, false
+	}
+	b := k.Image.Bytes(after-5, 5)
+	if len(b) < 5 || b[0] != 0xe8 {
+		return 0, false
+	}
+	return arch.Addr(after) + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:])))), true
+}

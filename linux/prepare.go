@@ -84,8 +84,10 @@ func (k *Kernel) bytes(a arch.Addr, n int) []byte {
 	return im.Bytes[off : off+n]
 }
 
-// serve puts a jump to its gate at the entry of each function that is served.
+// serve puts a jump to its gate at the entry of each function that is served, and of those
+// that must not be called.
 func (k *Kernel) serve() error {
+	taken := make(map[arch.Addr]bool)
 	for i := range boundary {
 		s := &boundary[i]
 		n := len(k.services)
@@ -95,6 +97,7 @@ func (k *Kernel) serve() error {
 				continue
 			}
 			k.services = append(k.services, &service{name: name, served: s})
+			taken[arch.Addr(sym.Addr)] = true
 			if err := k.jump(arch.Addr(sym.Addr), gateAt(len(k.services)-1)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -102,6 +105,9 @@ func (k *Kernel) serve() error {
 		if s.needed && n == len(k.services) {
 			return fmt.Errorf("it has no function %s, which its probes call", s.names[0])
 		}
+	}
+	if err := k.refuseRest(taken); err != nil {
+		return err
 	}
 	return k.wrapAll()
 }
