@@ -179,34 +179,38 @@ func (e *Linux) Renew(c *engine.Config) {
 
 // Keep implements engine.Keeper.
 func (e *Linux) Keep() {
-	k := &kept{heap: heap{next: e.heap.next, live: slices.Clone(e.heap.live)}, code: slices.Clone(e.code), retired: slices.Clone(e.retired)}
+	k := &kept{heap: heap{next: e.heap.next, live: slices.Clone(e.heap.live), objects: slices.Clone(e.heap.objects)}, code: slices.Clone(e.code), retired: slices.Clone(e.retired)}
 	for _, l := range e.locks {
 		k.locks = append(k.locks, l.at)
 	}
 	for _, p := range e.probes {
-		k.registered = append(k.registered, p.registered)
+		was := *p
+		was.kept = slices.Clone(p.kept)
+		k.probes = append(k.probes, was)
 	}
 	e.kept = k
 }
 
 // kept is what Keep has kept of running.
 type kept struct {
-	heap       heap
-	code       []span
-	retired    []retired
-	locks      []arch.Addr // in the order in which they were made
-	registered []bool
+	heap    heap
+	code    []span
+	retired []retired
+	locks   []arch.Addr // in the order in which they were made
+	probes  []probe
 }
 
 // restore makes what a run changes what it was at Keep.
 func (e *Linux) restore(k *kept) {
-	e.heap.next, e.heap.live = k.heap.next, append(e.heap.live[:0], k.heap.live...)
+	e.heap.next, e.heap.live, e.heap.objects = k.heap.next, append(e.heap.live[:0], k.heap.live...), append(e.heap.objects[:0], k.heap.objects...)
 	e.code, e.retired = append(e.code, k.code...), append(e.retired, k.retired...)
 	for _, at := range k.locks {
 		e.mutex(uint64(at))
 	}
-	for i, on := range k.registered {
-		e.probes[i].registered = on
+	for i := range k.probes {
+		p, was := e.probes[i], &k.probes[i]
+		p.registered, p.shared, p.mixed, p.here = was.registered, was.shared, was.mixed, was.here
+		copy(p.kept, was.kept)
 	}
 }
 
