@@ -28,7 +28,7 @@
 //   - events of its own, by traces.Define, from traces.EngineBlock on
 //
 // Numbers of one sort are all engines' together, and one that is taken twice panics at
-// the start. Free are places of sync from 11 on, owners from 5, memory from 4 (all to 63),
+// the start. Free are places of sync from 11 on, owners 5 and from 7, memory from 4 (all to 63),
 // work from 16 to 31, stubs from offset 0xa0 on. Deps.Text.Arch says what
 // a breakpoint, a nop and a jump are.
 //

@@ -311,7 +311,7 @@ var modulesOf = regexp.MustCompile(`(?m)^modules=\(([a-z0-9_ ]+)\)$`)
 // TestOnAKernelModules: each reproducer names modules that are there, and each module has one.
 func TestOnAKernelModules(t *testing.T) {
 	var named, there []string
-	for _, name := range reproducers(t) {
+	for _, name := range append(reproducers(t), ofTwoEngines(t)...) {
 		text, err := os.ReadFile(filepath.Join(onAKernel, name))
 		require.NoError(t, err)
 		m := modulesOf.FindStringSubmatch(string(text))

@@ -34,7 +34,7 @@ func Misuse(what uint64) string {
 }
 
 // OwnerBug is the owner of a ud2 that is a BUG or WARN, as in smpev.Claim.
-const OwnerBug = 5
+const OwnerBug = 6
 
 func init() { smpev.Owners.Define(OwnerBug, "WARN or BUG") }
 

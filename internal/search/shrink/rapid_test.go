@@ -77,6 +77,8 @@ var reports = map[string]func(*rapid.T, string){
 	"E1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"E2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"F1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"H1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"H2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"K1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L2": func(t *rapid.T, says string) { t.Fatal(says) },
@@ -94,6 +96,7 @@ var reports = map[string]func(*rapid.T, string){
 	"T2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T3": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T4": func(t *rapid.T, says string) { t.Fatal(says) },
+	"W1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"X1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"X2": func(t *rapid.T, says string) { t.Fatal(says) },
 }
