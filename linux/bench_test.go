@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/linux"
@@ -15,30 +17,63 @@ import (
 // BenchmarkRun is register, hit, optimize and unregister on two CPUs, all monitors, under
 // a strategy that is cheap.
 func BenchmarkRun(b *testing.B) {
+	sc, err := library.Load("safe-full")
+	require.NoError(b, err)
+	benchmark(b, sc)
+}
+
+// BenchmarkKept is the same from where the probe is registered and optimized on.
+func BenchmarkKept(b *testing.B) {
+	sc, err := lang.Load("kept.star", []byte(`
+machine(cpus = 2, preempt = "full")
+f = text("f", "89f8 83c001 c3")
+k = kprobe("k", f, pre = [count()])
+task("prober", cpu = 0, ops = [register(k), wait_optimized(), unregister(k)], setup = 2)
+task("caller", cpu = 1, ops = [call(f, 7), call(f, 7), schedule()])
+timer(cpu = 1)
+`), nil)
+	require.NoError(b, err)
+	benchmark(b, sc)
+}
+
+func benchmark(b *testing.B, sc *scenario.Scenario) {
+	k, err := linux.Open(kerneltest.Path(b, "6.1"))
+	require.NoError(b, err)
+	linux.Give(k)
+	require.NoError(b, sc.SetLinux(k))
+	r, err := rig.New(sc, "")
+	require.NoError(b, err)
+	defer r.Close()
+	length := r.Run(new(sched.Default)).Counts.Points
+	s := sched.NewSticky(sched.Params{Seed: 1, Length: length})
+	b.ReportAllocs()
+	n := uint64(0)
+	for i := uint64(0); b.Loop(); i++ {
+		s.Begin(i)
+		run := r.Run(s)
+		s.End(run.Counts.Points)
+		n += run.Counts.Instructions
+	}
+	b.ReportMetric(float64(n)/float64(b.N), "instr/run")
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "M_instr/s")
+}
+
+// BenchmarkMachine is what a machine beyond the first takes.
+func BenchmarkMachine(b *testing.B) {
 	k, err := linux.Open(kerneltest.Path(b, "6.1"))
 	require.NoError(b, err)
 	linux.Give(k)
 	sc, err := library.Load("safe-full")
 	require.NoError(b, err)
 	require.NoError(b, sc.SetLinux(k))
-	r, err := rig.New(sc, "")
+	first, err := rig.New(sc, "")
 	require.NoError(b, err)
-	defer r.Close()
-	length := r.Run(new(sched.Default)).Counts.Points
-	for _, row := range sched.All {
-		if row.Name != "sticky" {
-			continue
-		}
-		s := row.New(sched.Params{Seed: 1, Length: length})
-		b.ReportAllocs()
-		n := uint64(0)
-		for i := uint64(0); b.Loop(); i++ {
-			s.Begin(i)
-			run := r.Run(s)
-			s.End(run.Counts.Points)
-			n += run.Counts.Instructions
-		}
-		b.ReportMetric(float64(n)/float64(b.N), "instr/run")
-		b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "M_instr/s")
+	defer first.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := rig.New(sc, "")
+		require.NoError(b, err)
+		r.Run(new(sched.Default))
+		r.Close()
 	}
 }

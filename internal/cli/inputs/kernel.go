@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"kpsim/internal/cli"
@@ -101,6 +102,9 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 	}
 	k, err := linux.Open(string(f.Kernel), objects...)
 	if p := new(fs.PathError); errors.As(err, &p) {
+		if slices.Contains(objects, p.Path) {
+			return nil, fmt.Errorf("--objects: %s", cli.Cause(err, p.Path))
+		}
 		return nil, fmt.Errorf("--kernel: %s", cli.Cause(err, string(f.Kernel)))
 	}
 	if err != nil {
