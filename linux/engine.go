@@ -1,10 +1,9 @@
 package linux
 
 import (
-	"strings"
-
 	"bytes"
 	"slices"
+	"strings"
 
 	"kpsim/engine"
 	"kpsim/kprobes/kpev"
@@ -218,7 +217,7 @@ func (e *Linux) restore(k *kept) {
 func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	served := &e.served[x.Task()]
 	depth := len(*served)
-	*served = append(*served, args{})
+	*served = append(roomy(*served), args{})
 	a := &(*served)[depth]
 	for i, r := range target.Arch.Args[:len(a)] {
 		a[i] = regs.R[r]
@@ -247,6 +246,18 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 		r.R[c] = poison
 	}
 	r.R[target.Arch.Result] = v
+}
+
+// deep is how many handlers and services of a task may be open before a list of them
+// moves: those outside hold on to their element.
+const deep = 16
+
+// roomy is a list that is made with room, if it has none.
+func roomy[T any](list []T) []T {
+	if cap(list) == 0 {
+		return make([]T, 0, deep)
+	}
+	return list
 }
 
 // noted notes the begin, or the end, of a call of a function that is watched. The end
@@ -350,11 +361,23 @@ func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 // warn tells of a WARN, but of the one about a user who registers a probe twice
 // (warn_kprobe_rereg).
 func (e *Linux) warn(x kapi.Context, regs *arch.Regs, b vmlinux.Bug) {
-	if e.again[x.Task()] && strings.HasSuffix(b.File, "kprobes.c") {
-		return
+	if e.again[x.Task()] {
+		if name, _, _ := e.k.Symbol(regs.IP); registers(name) {
+			return // the kernel says what the caller did
+		}
 	}
 	e.d.Guest.Why(x, "WARN at "+place(b))
 	x.Emit(linuxev.Warn, uint64(regs.IP), uint64(b.Line), 0)
+}
+
+// registers reports whether a function is one in which the kernel warns of a caller who
+// registers what is registered (warn_kprobe_rereg, which the compiler puts into them).
+func registers(name string) bool {
+	switch strings.TrimSuffix(name, ".part.0") {
+	case "register_kprobe", "register_kretprobe", "warn_kprobe_rereg":
+		return true
+	}
+	return false
 }
 
 // bug ends the run: the kernel dies.

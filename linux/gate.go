@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"kpsim/linux/closure"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
@@ -16,12 +15,8 @@ import (
 // refuseRest leads each function that the engine calls, and that has no service, to a
 // gate that ends the run. taken are the addresses that lead elsewhere.
 func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
-	c, err := closure.Of(k.Image, "kprobes")
-	if err != nil {
-		return err
-	}
-	for i := range c.Boundary {
-		callee := &c.Boundary[i]
+	for i := range k.Closure.Boundary {
+		callee := &k.Closure.Boundary[i]
 		at := arch.Addr(callee.Addr)
 		if taken[at] {
 			continue

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/closure"
 	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
@@ -21,7 +22,8 @@ const overlayGap = 2 << 20
 // A Kernel is an opened kernel, with its text prepared for the machine. It isn't
 // changed, and may be shared.
 type Kernel struct {
-	Image *vmlinux.Image
+	Image   *vmlinux.Image
+	Closure *closure.Closure // what of it runs
 
 	images   []*kapi.Image // text and data, without those of the CPUs
 	percpu   []byte        // what each CPU begins with of its own
@@ -30,7 +32,7 @@ type Kernel struct {
 	services []*service // bound in this order
 
 	text         span      // .text
-	texts        []span    // and an overlay\'s
+	texts        []span    // and an overlay's
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base
 	currentTask  arch.Addr
 	cpuNumber    arch.Addr
@@ -38,7 +40,6 @@ type Kernel struct {
 	excInt3      arch.Addr
 	memset       arch.Addr    // the function of __text_poke that fills
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
-	insnSlots    arch.Addr    // struct kprobe_insn_cache of slots
 	optSlots     arch.Addr    // and of detours
 	api          [8]arch.Addr // by verb
 	retAPI       [8]arch.Addr // of return probes
@@ -86,6 +87,9 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err := k.find(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if k.Closure, err = closure.Of(im, "kprobes"); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	if err := k.prepare(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -122,17 +126,17 @@ type field struct{ off, size int }
 type fields struct {
 	kprobe, kretprobe int // sizes
 
-	kpAddr, kpSymbol, kpOffset, kpPre, kpPost, kpFlags, kpMissed, kpList, kpHash, kpOpcode, kpInsn field
-	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                          field
-	riData, riRethook, rhData                                                                      field
-	task                                                                                           int
-	workFunc, workPending                                                                          field
-	pokeAddr, pokeLen, pokeText                                                                    field
-	poke                                                                                           int
-	opList, opDetour                                                                               field
-	cacheMutex, cacheSize                                                                          field
-	banList, banStart, banEnd                                                                      field
-	module                                                                                         moduleFields
+	kpAddr, kpSymbol, kpOffset, kpPre, kpPost, kpFlags, kpMissed, kpList, kpHash, kpInsn field
+	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                field
+	riData, riRethook, rhData                                                            field
+	task                                                                                 int
+	workFunc, workPending                                                                field
+	pokeAddr, pokeLen, pokeText                                                          field
+	poke                                                                                 int
+	opList, opDetour                                                                     field
+	cacheMutex, cacheSize                                                                field
+	banList, banStart, banEnd                                                            field
+	module                                                                               moduleFields
 }
 
 // resolve finds the members.
@@ -156,7 +160,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.kprobe, f.kretprobe, f.task = size("kprobe"), size("kretprobe"), size("task_struct")
 	f.kpAddr, f.kpSymbol, f.kpOffset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
 	f.kpPre, f.kpPost, f.kpFlags, f.kpMissed = get("kprobe", "pre_handler"), get("kprobe", "post_handler"), get("kprobe", "flags"), get("kprobe", "nmissed")
-	f.kpList, f.kpHash, f.kpOpcode, f.kpInsn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "opcode"), get("kprobe", "ainsn.insn")
+	f.kpList, f.kpHash, f.kpInsn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "ainsn.insn")
 	f.rpHandler, f.rpEntry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
 	f.rpMaxactive, f.rpDataSize, f.rpMissed = get("kretprobe", "maxactive"), get("kretprobe", "data_size"), get("kretprobe", "nmissed")
 	f.riData = get("kretprobe_instance", "data")
@@ -204,7 +208,7 @@ func (k *Kernel) find() error {
 	k.cpuNumber, k.perAt = perCPU("cpu_number", "cpu_number"), arch.Addr(k.Image.Section(".data..percpu").Addr)
 	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
 	k.execmem = k.at("execmem_alloc") != 0
-	k.insnSlots, k.optSlots = need("kprobe_insn_slots"), k.at("kprobe_optinsn_slots")
+	k.optSlots = k.at("kprobe_optinsn_slots")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		k.optimizer[i] = k.at(name)
 	}

@@ -32,7 +32,7 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	g.Map(&kapi.Image{At: banBase, Size: banSize, Write: true})
 	g.Map(&kapi.Image{At: moduleBase, Size: mostModules * moduleStep, Write: true})
 	tasks := &kapi.Image{At: taskBase, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
-	init := k.section(k.at("init_task"), k.fields.task)
+	init := k.bytes(k.at("init_task"), k.fields.task)
 	for t := range mostTask {
 		for off := 0; off < len(init); off += page {
 			b := new([page]byte)
@@ -46,9 +46,6 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 		g.Map(&kapi.Image{At: g.PerCPU(c) + k.perAt, Bytes: own, Size: k.perSpan, Write: true})
 	}
 }
-
-// section returns n bytes of data as they are linked, nil if they aren't there.
-func (k *Kernel) section(a arch.Addr, n int) []byte { return k.bytes(a, n) }
 
 // BootCPUs gives the variables their values that say which CPUs there are.
 func (e *Linux) BootCPUs() {

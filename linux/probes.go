@@ -261,7 +261,7 @@ func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	open := &e.regs[x.Task()]
 	depth := len(*open)
-	*open = append(*open, arch.Regs{})
+	*open = append(roomy(*open), arch.Regs{})
 	h.Regs = &(*open)[depth]
 	target.Arch.Frame.Load(x.Memory(), frame, h.Regs)
 	if h.Which == kpev.Return { // of siblings, ret_addr is the trampoline's

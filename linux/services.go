@@ -228,19 +228,11 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 		x.Emit(smpev.Image, uint64(at), lo, hi)
 	}
 	on := x.IRQ(false)
-	if e.slotAt(at) {
-		e.d.Text.Fill(x, at, b)
-	} else {
-		e.d.Text.Write(x, at, b)
-	}
+	e.d.Text.Write(x, at, b)
 	e.d.Sync.Self(x, smpev.SyncSelf)
 	x.IRQ(on)
 	return a[1]
 }
-
-// slotAt reports whether an address is in memory that was handed out for code and that
-// no CPU can be in yet.
-func (e *Linux) slotAt(arch.Addr) bool { return false }
 
 func moduleAlloc(e *Linux, x kapi.Context, a *args) uint64 {
 	size := a[0]

@@ -12,7 +12,6 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/linux"
-	"kpsim/linux/boot"
 	"kpsim/linux/mutate"
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
@@ -40,8 +39,6 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 	k, err := linux.Open(kerneltest.Path(t, "6.1"))
 	require.NoError(t, err)
 	linux.Give(k)
-	c, err := boot.Closure(k)
-	require.NoError(t, err)
 	names := quick
 	if *drawnAll {
 		names = append(slices.Clone(quick), slices.DeleteFunc(library.Names(), func(n string) bool { return slices.Contains(quick, n) })...)
@@ -56,7 +53,7 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 		}
 		scenarios, known = append(scenarios, sc), append(known, breaks(t, sc, "", *drawnIn, 0))
 	}
-	noticed, list := 0, mutate.Draw(c, *drawnBy, *drawn)
+	noticed, list := 0, mutate.Draw(k.Closure, *drawnBy, *drawn)
 	for _, m := range list {
 		by := ""
 		for i, sc := range scenarios {
