@@ -268,7 +268,7 @@ func (m *Machine) Freeze() {
 }
 
 // Keep makes the state of memory at the end of a run the one that runs begin with. No
-// task is in the midst of anything.
+// task may be inside a call or a handler.
 func (m *Machine) Keep() {
 	for _, p := range m.mem.moved {
 		p.absent, p.moved = p.perm == 0, false
