@@ -25,11 +25,9 @@ func TestBrokenMemory(t *testing.T) {
 	}{
 		{"clean", "safe-full", "6.1", nil, nil, ""},
 		{"clean", "safe-full", "6.12", nil, nil, ""},
-		{"freed twice", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Twice("kfree") }, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
 		{"freed twice", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Twice("kfree") }, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
 		{"out of bounds", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Shorter("kmalloc_trace") }, &properties.NoMemoryMisuse, "(out of bounds): byte "},
 		{"atomic", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Atomic("kmalloc_trace") }, &properties.Locks, "memory is allocated with GFP_KERNEL by "},
-		{"never freed", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: "},
 		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: "},
 		{"warns", "return-frameless", "6.1", func(*linux.Kernel) int { return 1 }, &properties.NoWarning, "WARN at kernel/trace/rethook.c:"},
 	} {

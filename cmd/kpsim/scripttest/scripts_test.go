@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernel := ""
-	if all := kerneltest.Files("6.1"); len(all) > 0 {
+	if all := kerneltest.Files("6.12"); len(all) > 0 {
 		kernel = all[len(all)-1]
 	}
 	testscript.Run(t, testscript.Params{

@@ -68,13 +68,27 @@ func straight(s *scenario.Scenario) *scenario.Scenario {
 	return s
 }
 
+// kernels are those that are open, by series.
+var kernels = map[string]*linux.Kernel{}
+
+// opened is a kernel, opened once.
+func opened(t *testing.T, series string) *linux.Kernel {
+	t.Helper()
+	path := kerneltest.Path(t, series)
+	if kernels[series] == nil {
+		k, err := linux.Open(path)
+		require.NoError(t, err)
+		kernels[series] = k
+	}
+	linux.Give(kernels[series])
+	return kernels[series]
+}
+
 // each compares drawn serial scenarios on each kernel at hand.
 func each(t *testing.T, draw func(t *rapid.T, m scenario.Machine) *scenario.Scenario) {
 	for _, pair := range pairs {
 		t.Run(pair.series, func(t *testing.T) {
-			k, err := linux.Open(kerneltest.Path(t, pair.series))
-			require.NoError(t, err)
-			linux.Give(k)
+			k := opened(t, pair.series)
 			rapid.Check(t, func(t *rapid.T) {
 				m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: pair.rules}
 				m.Settle()
@@ -121,9 +135,7 @@ func program(s *scenario.Scenario) string {
 func TestConcurrent(t *testing.T) {
 	for _, pair := range pairs {
 		t.Run(pair.series, func(t *testing.T) {
-			k, err := linux.Open(kerneltest.Path(t, pair.series))
-			require.NoError(t, err)
-			linux.Give(k)
+			k := opened(t, pair.series)
 			rapid.Check(t, func(t *rapid.T) {
 				m := scenario.Machine{CPUs: 2, Preempt: rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t, "preempt"), Edition: pair.rules}
 				m.Settle()
@@ -163,9 +175,7 @@ func schedules() []sched.Strategy {
 // Each known difference is there, on each kernel, and kpsim's engine breaks nothing.
 func TestKnown(t *testing.T) {
 	for _, pair := range pairs {
-		k, err := linux.Open(kerneltest.Path(t, pair.series))
-		require.NoError(t, err)
-		linux.Give(k)
+		k := opened(t, pair.series)
 		for _, d := range twoengines.Known {
 			t.Run(pair.series+"/"+d.Name, func(t *testing.T) {
 				file := filepath.Join("testdata", d.Name+".star")
