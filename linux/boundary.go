@@ -27,8 +27,9 @@ type args [6]uint64
 type service struct {
 	name string
 	*served
-	watch *watch // it notes calls of a function that isn't served
-	ends  bool   // their ends
+	watch   *watch // it notes calls of a function that isn't served
+	ends    bool   // their ends
+	pointed bool   // it stands for the functions that the engine must not call
 }
 
 // A watch is a function that runs as it is; before and after each call of it something

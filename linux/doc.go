@@ -16,7 +16,7 @@
 // # Parts
 //
 //	kernel, prepare    an opened kernel; its images, and what is patched into them
-//	gate               what isn't, and ends the run
+//	gate               calls without a service, by name or through a pointer: they end the run
 //	boundary, services the functions that are done in Go; symbols: of tables beside text
 //	heap               kmalloc: objects with a hole after them, and what is never freed
 //	probes             structs of users, and their handlers

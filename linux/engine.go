@@ -230,7 +230,7 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	e.d.Tell(x, linuxev.Call, uint64(x.Regs().IP), uint64(target.Arch.StackPointer(x.Regs())), a[0])
 	if s.do == nil {
 		*served = (*served)[:depth]
-		e.unserved(x, s.name)
+		e.unserved(x, s)
 		return
 	}
 	if s.keeps {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -56,21 +57,55 @@ func TestExam(t *testing.T) {
 							list = append(list, all[i])
 						}
 					}
-					agree, asked, without := 0, len(list), 0
-					for len(list) > 0 {
-						var m module
-						var part []question
-						m, part, list = next(modules, list)
-						e := bootExam(t, k, kernel.dir, m.codes)
-						e.ask(t, kind, m, part)
-						agree, without = agree+e.agree, without+e.without
-					}
-					t.Logf("%d of %d rows asked, %d agree, %d left out: ftrace isn't served", asked, len(all), agree, without)
-					require.Equal(t, asked, agree+without)
+					agree, without, err := answer(t, k, kernel.dir, kind, modules, list, 1<<40, t.Errorf)
+					require.NoError(t, err)
+					t.Logf("%d of %d rows asked, %d agree, %d left out: ftrace isn't served", len(list), len(all), agree, without)
+					require.Equal(t, len(list), agree+without)
 				})
 			}
 		})
 	}
+}
+
+// answer has a kernel answer rows of a kind: how many agree, and how many were left out. A
+// module's rows take at most so many boundaries.
+func answer(t testing.TB, k *Kernel, dir, kind string, modules []module, list []question, budget uint64, tell func(format string, a ...any)) (agree, without int, err error) {
+	for len(list) > 0 && err == nil {
+		var m module
+		var part []question
+		m, part, list = next(modules, list)
+		e := bootExam(t, k, dir, m.codes, budget)
+		err = e.ask(kind, m, part, tell)
+		e.m.Close()
+		agree, without = agree+e.agree, without+e.without
+	}
+	return agree, without, err
+}
+
+// Examined asks a kernel every row in step of the recorded functions that were written by
+// hand, and says what differs, "" if nothing does.
+func Examined(t testing.TB, k *Kernel, series string, step int) string {
+	kernel := map[string][2]string{"6.1": {"k61", "hand"}, "6.12": {"k612", "modes"}}[series]
+	dir := filepath.Join(examDir, kernel[0])
+	modules := readModules(t, dir, kernel[1])
+	asked, agree := 0, 0
+	for _, kind := range []string{"pre", "post", "disabled", "near", "twoprepost"} {
+		var list []question
+		for i, q := range readQuestions(t, filepath.Join(dir, kernel[1]+"_"+kind+".csv.gz")) {
+			if i%step == 0 {
+				list = append(list, q)
+			}
+		}
+		same, without, err := answer(t, k, kernel[0], kind, modules, list, 1<<24, func(string, ...any) {})
+		if err != nil {
+			return "a run ends: " + err.Error()
+		}
+		asked, agree = asked+len(list), agree+same+without
+	}
+	if agree == asked {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d rows differ", asked-agree, asked)
 }
 
 // next returns the rows of one module that are asked next, and the others.
@@ -101,14 +136,16 @@ type exam struct {
 	config  engine.Config
 	emul    field // where a struct kprobe says how it is emulated
 	isize   field
+
+	wrongBoot error
 }
 
-// bootExam boots a kernel that has the functions as text of its own.
-func bootExam(t testing.TB, k *Kernel, name string, codes []code) *exam {
+// bootExam boots a kernel that has the functions as text of its own. A run of it takes at
+// most so many boundaries.
+func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64) *exam {
 	e := new(exam)
-	m, err := smp.New(smp.Config{CPUs: 1, Full: k.Preemptible(), Budget: 1 << 40}, &e.log)
+	m, err := smp.New(smp.Config{CPUs: 1, Full: k.Preemptible(), Budget: budget}, &e.log)
 	require.NoError(t, err)
-	t.Cleanup(m.Close)
 	e.m = m
 	n := kernel.Boot(m, kernel.Config{Preemptible: k.Preemptible()})
 	tracer := ftrace.New(ftrace.Deps{Boot: n, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, RCU: &n.RCU, Traps: &n.Traps, ModuleMutex: n.Modules.Mutex})
@@ -123,8 +160,9 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code) *exam {
 	settings := &Settings{Kernel: k}
 	e.config = engine.Config{Settings: settings, Booted: Row.Boot(settings, &n.Guest, 1)}
 	m.AddProgram("exam", 0, func(x *smp.Ctx) {
-		require.NoError(t, e.Boot(x))
-		e.body(x)
+		if e.wrongBoot = e.Boot(x); e.wrongBoot == nil {
+			e.body(x)
+		}
 	})
 	m.Names().Further = k.Symbol
 	m.Freeze()
@@ -152,21 +190,23 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code) *exam {
 	return e
 }
 
-// ask asks rows, one after the other.
-func (e *exam) ask(t testing.TB, kind string, m module, list []question) {
+// ask asks rows, one after the other, and tells of the first that differ.
+func (e *exam) ask(kind string, m module, list []question, tell func(format string, a ...any)) error {
 	e.away = m.away
 	e.body = func(x kapi.Context) {
 		for i := range list {
-			e.one(t, x, kind, m.named[list[i].function], &list[i])
+			e.one(x, kind, m.named[list[i].function], &list[i], tell)
 		}
 	}
-	o := e.m.Run()
-	require.Equal(t, smp.Passed, o, "%v %v", e.m.Refusal(), e.m.Died())
+	if o := e.m.Run(); o != smp.Passed {
+		return fmt.Errorf("%v: %w %v", o, e.m.Refusal(), e.m.Died())
+	}
+	return e.wrongBoot
 }
 
 // one registers the probe or the two probes of a row, waits for the optimizer, looks,
 // and unregisters them.
-func (e *exam) one(t testing.TB, x kapi.Context, kind string, c *code, q *question) {
+func (e *exam) one(x kapi.Context, kind string, c *code, q *question, tell func(format string, a ...any)) {
 	if !e.ftrace && q.throughFtrace() {
 		e.without++
 		return
@@ -190,7 +230,7 @@ func (e *exam) one(t testing.TB, x kapi.Context, kind string, c *code, q *questi
 			right = false
 			if e.wrong < 4 {
 				n := max(0, min(q.offset+i*q.d, len(c.bytes)))
-				t.Errorf("%s+%d, probe %d, % x:\n got %+v,\nwant %+v", q.function, q.offset, i, c.bytes[n:min(n+15, len(c.bytes))], got, want)
+				tell("%s+%d, probe %d, % x:\n got %+v,\nwant %+v", q.function, q.offset, i, c.bytes[n:min(n+15, len(c.bytes))], got, want)
 			}
 		}
 	}

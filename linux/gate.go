@@ -1,9 +1,12 @@
 package linux
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
+	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
@@ -30,9 +33,59 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 	return nil
 }
 
+// refusePointed has every other function of the kernel call a gate that ends the run: what
+// the engine calls through a pointer isn't known before.
+func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
+	gate := gateAt(len(k.services))
+	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served), pointed: true})
+	runs := k.paravirtual()
+	all := k.Image.Symbols()
+	for i, s := range all {
+		at := arch.Addr(s.Addr)
+		if !s.Func || taken[at] || runs[at] || !k.text.has(at) || i > 0 && all[i-1].Addr == s.Addr || k.Closure.Function(s.Addr) != nil {
+			continue
+		}
+		next := i + 1
+		for next < len(all) && all[next].Addr == s.Addr {
+			next++
+		}
+		if next < len(all) && all[next].Addr < s.Addr+callSize || slices.ContainsFunc(all[i:next], thunk) || k.replaced(at) {
+			continue
+		}
+		if err := k.patchCall(at, gate); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// thunk reports whether a function is one by which code of the engine calls or returns.
+func thunk(s vmlinux.Symbol) bool {
+	name := strings.TrimPrefix(s.Name, "__pi_")
+	return name == "__fentry__" || strings.Contains(name, "__x86_indirect_") || strings.Contains(name, "__x86_return_") ||
+		strings.HasSuffix(name, "return_thunk") || strings.HasPrefix(name, "__SCT__")
+}
+
+// paravirtual are the functions that pv_ops calls: they run as they are.
+func (k *Kernel) paravirtual() map[arch.Addr]bool {
+	list := make(map[arch.Addr]bool)
+	s, _ := k.Image.Symbol("pv_ops")
+	for b := k.bytes(arch.Addr(s.Addr), int(s.Size)); len(b) >= 8; b = b[8:] {
+		list[arch.Addr(binary.LittleEndian.Uint64(b))] = true
+	}
+	return list
+}
+
 // unserved ends the run at a call that has no service.
-func (e *Linux) unserved(x kapi.Context, name string) {
-	e.refuse(x, fmt.Sprintf("the engine calls %s, which isn't done here: %s", name, e.chain(x)))
+func (e *Linux) unserved(x kapi.Context, s *service) {
+	name, how := s.name, "calls"
+	if s.pointed {
+		how = "calls through a pointer"
+		name, _, _ = e.k.Symbol(caller(x) - callSize)
+		x.Regs().IP = caller(x) - callSize
+		x.Regs().R[target.Arch.SP] += 8
+	}
+	e.refuse(x, fmt.Sprintf("the engine %s %s, which isn't done here: %s", how, name, e.chain(x)))
 }
 
 // Of a chain of calls so many are told, and so many words of the stack are searched for
@@ -43,37 +96,46 @@ const (
 )
 
 // chain says which calls of the kernel's functions are open, the innermost first: each
-// return address follows a direct call of the function before. It ends at one that was
-// called through a pointer or jumped to.
+// return address follows a direct call of the function before, or, if none does, a call
+// through a pointer. It ends where neither is near, as before a jump to a function.
 func (e *Linux) chain(x kapi.Context) string {
 	var list []string
 	callee := arch.Addr(0) // 0: the return address is the next word
 	at := target.Arch.StackPointer(x.Regs())
 	for range chainMost {
-		word, found := uint64(0), false
-		for range chainNear {
-			v, ok := x.Memory().Load(at, 8)
-			if !ok {
-				break
-			}
-			at += 8
-			to, direct := e.k.calls(v)
-			if found = callee == 0 && e.k.isCode(v) || direct && to == callee; found {
-				word = v
-				break
-			}
-		}
+		word, next := e.returnTo(x, at, callee)
 		name, off, ok := e.k.Symbol(arch.Addr(word - 1)) // a call may be the last instruction
-		if !found || !ok {
+		if word == 0 || !ok {
 			break
 		}
 		list = append(list, fmt.Sprintf("%s+%#x", name, off+1))
-		callee = arch.Addr(word) - arch.Addr(off+1)
+		at, callee = next, arch.Addr(word)-arch.Addr(off+1)
 	}
 	if len(list) == 0 {
 		return "from outside the kernel"
 	}
 	return strings.Join(list, " < ")
+}
+
+// returnTo returns the next return address on the stack of one who has called a function,
+// and where the stack goes on; 0: there is none near.
+func (e *Linux) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, next arch.Addr) {
+	for range chainNear {
+		v, ok := x.Memory().Load(at, 8)
+		if !ok {
+			break
+		}
+		at += 8
+		switch to, direct := e.k.calls(v); {
+		case callee == 0 && e.k.isCode(v), direct && to == callee:
+			return v, at
+		case direct && word == 0 && e.k.Closure.Function(v-1) != nil:
+			if s, ok := e.k.Image.Lookup(uint64(to)); ok && thunk(s) {
+				word, next = v, at
+			}
+		}
+	}
+	return word, next
 }
 
 // isCode reports whether an address lies in a function, of boot's too.

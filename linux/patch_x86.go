@@ -9,6 +9,9 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// callSize is how many bytes a direct call or jump takes.
+const callSize = 5
+
 // bootText does what boot does to text: tracing is off, and returns go without a thunk.
 func (k *Kernel) bootText() {
 	for _, a := range k.Image.Fentries() {
@@ -29,6 +32,28 @@ func (k *Kernel) jump(at, to arch.Addr) error {
 	code, ok := x86.AMD64.Jump(at, to)
 	if b == nil || !ok {
 		return fmt.Errorf("%#x: there is no room for a jump", uint64(at))
+	}
+	copy(b, code.Bytes())
+	return nil
+}
+
+// replaced reports whether objects laid over the kernel have another function for that at
+// an address, which only jumps there.
+func (k *Kernel) replaced(at arch.Addr) bool {
+	b := k.bytes(at, callSize)
+	if b == nil || b[0] != 0xe9 {
+		return false
+	}
+	to := at + callSize + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:]))))
+	return !k.text.has(to) && k.isText(to)
+}
+
+// patchCall writes a call over the entry of a function.
+func (k *Kernel) patchCall(at, to arch.Addr) error {
+	b := k.bytes(at, callSize)
+	code, ok := x86.AMD64.Call(at, to)
+	if b == nil || !ok {
+		return fmt.Errorf("%#x: there is no room for a call", uint64(at))
 	}
 	copy(b, code.Bytes())
 	return nil

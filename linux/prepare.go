@@ -109,6 +109,9 @@ func (k *Kernel) serve() error {
 	if err := k.refuseRest(taken); err != nil {
 		return err
 	}
+	if err := k.refusePointed(taken); err != nil {
+		return err
+	}
 	return k.wrapAll()
 }
 

@@ -31,7 +31,7 @@ var Sets = []Set{
 		Entries: []string{
 			"register_kprobe", "unregister_kprobe", "register_kprobes", "unregister_kprobes", "enable_kprobe", "disable_kprobe",
 			"register_kretprobe", "unregister_kretprobe", "register_kretprobes", "unregister_kretprobes", "enable_kretprobe", "disable_kretprobe",
-			"init_kprobes", "init_optprobes",
+			"init_kprobes", "init_optprobes", "get_kprobe", "wait_for_kprobe_optimizer",
 			"kprobe_optimizer", "kprobe_optimizer_thread", "optimized_callback", "aggr_pre_handler", "aggr_post_handler", "pre_handler_kretprobe", "kretprobe_rethook_handler",
 			"kprobe_int3_handler", "kprobe_debug_handler", "kprobe_fault_handler", "kprobe_exceptions_notify", "kprobe_ftrace_handler", "kprobes_module_callback",
 			"alloc_insn_page", "free_insn_page", "alloc_optinsn_page", "free_optinsn_page",

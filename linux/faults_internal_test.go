@@ -1,0 +1,355 @@
+package linux
+
+import (
+	"slices"
+
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+)
+
+// A Fault is one way in which a service of the boundary is broken on purpose.
+type Fault struct {
+	Row   string   // the first name of its row
+	Names []string // what is broken, nil: all of the row
+	Says  string   // how, for people
+	With  func(do doing, e *Linux, x kapi.Context, a *args) uint64
+	Equal string // why a kernel can't tell it from the service, "": a test has to notice
+}
+
+// A doing is what a service does.
+type doing = func(e *Linux, x kapi.Context, a *args) uint64
+
+// Faulty returns the kernel with a fault, and how many services it concerns. It shares
+// all else with k.
+func (k *Kernel) Faulty(f *Fault) (*Kernel, int) {
+	names := f.Names
+	if names == nil {
+		names = rowOf(f.Row).names
+	}
+	return k.instead(func(s *service, do doing) doing {
+		if !slices.Contains(names, s.name) {
+			return nil
+		}
+		return func(e *Linux, x kapi.Context, a *args) uint64 { return f.With(do, e, x, a) }
+	})
+}
+
+// Counting returns the kernel with services that call count with their names first.
+func (k *Kernel) Counting(count func(name string)) *Kernel {
+	counting, _ := k.instead(func(s *service, do doing) doing {
+		return func(e *Linux, x kapi.Context, a *args) uint64 {
+			count(s.name)
+			return do(e, x, a)
+		}
+	})
+	return counting
+}
+
+// instead returns a kernel whose services do something else; nil: what they did.
+func (k *Kernel) instead(with func(s *service, do doing) doing) (*Kernel, int) {
+	c, n := *k, 0
+	c.services = slices.Clone(k.services)
+	for i, s := range c.services {
+		if s.watch != nil || s.do == nil {
+			continue
+		}
+		if do := with(s, s.do); do != nil {
+			other := *s.served
+			other.do = do
+			c.services[i] = &service{name: s.name, served: &other}
+			n++
+		}
+	}
+	return &c, n
+}
+
+// A Service is a row of the boundary, for people.
+type Service struct {
+	Names    []string
+	Contract string
+}
+
+// Boundary returns the rows.
+func Boundary() (list []Service) {
+	for i := range boundary {
+		list = append(list, Service{boundary[i].names, boundary[i].contract})
+	}
+	return list
+}
+
+func rowOf(name string) *served {
+	for i := range boundary {
+		if slices.Contains(boundary[i].names, name) {
+			return &boundary[i]
+		}
+	}
+	panic("no row of the boundary has " + name)
+}
+
+// answers is a service that does nothing, and answers so.
+func answers(v uint64) func(doing, *Linux, kapi.Context, *args) uint64 {
+	return func(doing, *Linux, kapi.Context, *args) uint64 { return v }
+}
+
+// refused is one that isn't there.
+func refused(_ doing, e *Linux, x kapi.Context, _ *args) uint64 {
+	e.refuse(x, "the service isn't there")
+	return 0
+}
+
+func twice(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+	do(e, x, a)
+	return do(e, x, a)
+}
+
+// then answers something else than the service did.
+func then(v uint64) func(doing, *Linux, kapi.Context, *args) uint64 {
+	return func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		do(e, x, a)
+		return v
+	}
+}
+
+// at does nothing for one mutex.
+func at(name string) func(doing, *Linux, kapi.Context, *args) uint64 {
+	return func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		if m := e.k.at(name); m != 0 && arch.Addr(a[0]) == m+e.k.mutexIn(name) {
+			return 0
+		}
+		return do(e, x, a)
+	}
+}
+
+// changed has the service called with one argument changed.
+func changed(i int, to func(v uint64) uint64) func(doing, *Linux, kapi.Context, *args) uint64 {
+	return func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		b := *a
+		b[i] = to(b[i])
+		return do(e, x, &b)
+	}
+}
+
+// shorter hands out 16 bytes less than argument i asks for.
+func shorter(i int) func(doing, *Linux, kapi.Context, *args) uint64 {
+	return changed(i, func(v uint64) uint64 {
+		if v < 24 {
+			return v
+		}
+		return v - 16
+	})
+}
+
+// dirty is a service that doesn't zero what it hands out.
+func dirty(flags int) func(doing, *Linux, kapi.Context, *args) uint64 {
+	return changed(flags, func(v uint64) uint64 { return v &^ gfpZero })
+}
+
+// minus is -errno.
+func minus(errno uint32) uint64 { return negative(errno) }
+
+const (
+	ebusy      = 16
+	notifyStop = 0x8001
+)
+
+var (
+	locks      = []string{"mutex_lock", "mutex_unlock"}
+	hotplug    = []string{"cpus_read_lock", "cpus_read_unlock"}
+	labels     = []string{"jump_label_lock", "jump_label_unlock"}
+	sections   = []string{"__rcu_read_lock", "__rcu_read_unlock"}
+	exceptions = []string{"irqentry_nmi_enter", "irqentry_nmi_exit"}
+	held       = []string{"try_module_get", "module_put"}
+)
+
+// faults are those that there are, beside the one that each row has: it isn't there.
+var faults = []Fault{
+	{Row: "mutex_lock", Says: "it isn't taken", With: answers(0)},
+	{Row: "mutex_lock", Names: locks, Says: "no mutex is taken or let go", With: answers(0)},
+	{Row: "mutex_lock", Names: locks, Says: "kprobe_mutex isn't taken or let go", With: at("kprobe_mutex")},
+	{Row: "mutex_lock", Names: locks, Says: "text_mutex isn't taken or let go", With: at("text_mutex")},
+	{Row: "mutex_lock", Names: locks, Says: "the mutex of slots isn't taken or let go", With: at("kprobe_insn_slots")},
+	{Row: "mutex_lock", Names: locks, Says: "the mutex of detours isn't taken or let go", With: at("kprobe_optinsn_slots")},
+	{Row: "mutex_unlock", Says: "it is kept", With: answers(0)},
+	{Row: "mutex_unlock", Says: "it is let go twice", With: twice},
+	{Row: "cpus_read_lock", Says: "it isn't taken", With: answers(0)},
+	{Row: "cpus_read_lock", Names: hotplug, Says: "it isn't taken or let go", With: answers(0)},
+	{Row: "cpus_read_lock", Says: "it is taken twice", With: twice},
+	{Row: "cpus_read_unlock", Says: "it is kept", With: answers(0)},
+	{Row: "__rcu_read_lock", Says: "no section begins", With: answers(0)},
+	{Row: "__rcu_read_lock", Names: sections, Says: "there are no sections", With: answers(0)},
+	{Row: "__rcu_read_unlock", Says: "the section never ends", With: answers(0)},
+	{Row: "rcu_is_watching", Says: "it isn't", With: answers(0)},
+	{Row: "synchronize_rcu", Says: "it doesn't wait", With: answers(0)},
+	{Row: "synchronize_rcu_tasks", Says: "it doesn't wait", With: answers(0)},
+	{Row: "synchronize_rcu_tasks", Says: "it waits as synchronize_rcu does", With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 { return synchronizeRCU(e, x, a) }},
+	{Row: "call_rcu", Says: "it never calls back", With: answers(0)},
+	{Row: "call_rcu", Says: "it calls back at once", With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 { e.call(x, arch.Addr(a[1]), a[0]); return 0 }},
+	{Row: "call_rcu", Says: "it calls back twice", With: twice},
+	{Row: "kvfree_call_rcu", Says: "it never frees", With: answers(0)},
+	{Row: "kvfree_call_rcu", Says: "it frees at once", With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 {
+		head := a[1]
+		if head < page {
+			head = a[0] - head
+		}
+		e.free(x, head, caller(x))
+		return 0
+	}},
+	{Row: "kvfree_call_rcu", Says: "it frees twice", With: twice},
+	{Row: "queue_delayed_work_on", Says: "the work isn't queued", With: answers(0)},
+	{Row: "queue_delayed_work_on", Says: "it is queued again while it is pending", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		v := do(e, x, a)
+		e.work(a[2]).Queue(x)
+		return v
+	}},
+	{Row: "flush_delayed_work", Says: "it doesn't wait", With: answers(0)},
+	{Row: "on_each_cpu_cond_mask", Says: "no CPU calls the function", With: answers(0)},
+	{Row: "on_each_cpu_cond_mask", Says: "only the CPU that asks calls it", With: func(_ doing, e *Linux, x kapi.Context, _ *args) uint64 { e.d.Sync.Self(x, e.why()); return 0 }},
+	{Row: "__text_poke", Says: "nothing is stored", With: func(_ doing, _ *Linux, _ kapi.Context, a *args) uint64 { return a[1] }},
+	{Row: "__text_poke", Says: "a byte less is stored", With: changed(3, func(v uint64) uint64 { return max(v, 2) - 1 })},
+	{Row: "__text_poke", Says: "it is stored a byte further", With: changed(1, func(v uint64) uint64 { return v + 1 })},
+	{Row: "__text_poke", Says: "it is stored a byte at a time", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		if arch.Addr(a[0]) == e.k.memset {
+			return do(e, x, a)
+		}
+		for i := range a[3] {
+			b := args{a[0], a[1] + i, a[2] + i, 1}
+			do(e, x, &b)
+		}
+		return a[1]
+	}},
+	{Row: "__text_poke", Says: "the storing CPU isn't serialised", With: func(_ doing, e *Linux, x kapi.Context, a *args) uint64 {
+		b := e.scratch[:min(a[3], page)]
+		if arch.Addr(a[0]) == e.k.memset {
+			v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
+			for i := range b {
+				b[i] = byte(v)
+			}
+		} else {
+			e.read(x, arch.Addr(a[2]), b)
+		}
+		e.d.Text.Write(x, arch.Addr(a[1]), b)
+		return a[1]
+	}},
+	{Row: "__kmalloc", Says: "there is none: NULL", With: answers(0)},
+	{Row: "__kmalloc", Says: "it is 16 bytes short", With: shorter(0)},
+	{Row: "__kmalloc", Says: "it isn't zeroed", With: dirty(1)},
+	{Row: "kmalloc_trace", Says: "there is none: NULL", With: answers(0)},
+	{Row: "kmalloc_trace", Says: "it is 16 bytes short", With: shorter(2)},
+	{Row: "kmalloc_trace", Says: "it isn't zeroed", With: dirty(1)},
+	{Row: "__kmalloc_node_noprof", Says: "there is none: NULL", With: answers(0)},
+	{Row: "__kmalloc_node_noprof", Says: "it is 16 bytes short", With: shorter(0)},
+	{Row: "__kmalloc_node_noprof", Says: "it isn't zeroed", With: dirty(1)},
+	{Row: "__vmalloc_node_noprof", Says: "there is none: NULL", With: answers(0)},
+	{Row: "kfree", Says: "nothing is freed", With: answers(0)},
+	{Row: "kfree", Says: "it is freed twice", With: twice},
+	{Row: "module_alloc", Says: "there is none: NULL", With: answers(0)},
+	{Row: "module_alloc", Says: "the same pages are handed out again", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		if len(e.code) > 0 {
+			return uint64(e.code[0].at)
+		}
+		return do(e, x, a)
+	}},
+	{Row: "module_memfree", Says: "they are kept", With: answers(0)},
+	{Row: "module_memfree", Says: "they are taken back twice", With: twice},
+	{Row: "set_memory_ro", Says: "it fails: -ENOMEM", With: answers(minus(12))},
+	{Row: "kallsyms_lookup_size_offset", Says: "no symbol is found", With: answers(0)},
+	{Row: "kallsyms_lookup_size_offset", Says: "the distance is a byte more", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		v := do(e, x, a)
+		if was, ok := x.Memory().Load(arch.Addr(a[2]), 8); a[2] != 0 && ok {
+			x.Memory().Store(arch.Addr(a[2]), 8, was+1)
+		}
+		return v
+	}},
+	{Row: "kallsyms_lookup_size_offset", Says: "the size is 4", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		v := do(e, x, a)
+		if a[1] != 0 {
+			x.Memory().Store(arch.Addr(a[1]), 8, 4)
+		}
+		return v
+	}},
+	{Row: "kallsyms_lookup_name", Says: "no symbol is found", With: answers(0)},
+	{Row: "kallsyms_lookup_name", Says: "the address is a byte more", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 { return do(e, x, a) + 1 }},
+	{Row: "lookup_symbol_name", Says: "no symbol is found", With: answers(minus(34))},
+	{Row: "lookup_symbol_name", Says: "the name is another", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		v := do(e, x, a)
+		e.write(x, arch.Addr(a[1]), []byte("__kprobes\x00"))
+		return v
+	}},
+	{Row: "kernel_text_address", Says: "no address is text", With: answers(0)},
+	{Row: "kernel_text_address", Says: "each address is text", With: answers(1)},
+	{Row: "core_kernel_text", Says: "no address is text of the kernel", With: answers(0)},
+	{Row: "core_kernel_text", Says: "each address is text of the kernel", With: answers(1)},
+	{Row: "in_gate_area_no_mm", Says: "each address is", With: answers(1)},
+	{Row: "jump_label_text_reserved", Says: "no range has one", With: answers(0)},
+	{Row: "jump_label_text_reserved", Says: "each range has one", With: answers(1)},
+	{Row: "static_call_text_reserved", Says: "no range has one", With: answers(0)},
+	{Row: "static_call_text_reserved", Says: "each range has one", With: answers(1)},
+	{Row: "ftrace_text_reserved", Says: "no range has one", With: answers(0)},
+	{Row: "ftrace_text_reserved", Says: "each range has one", With: answers(1)},
+	{Row: "alternatives_text_reserved", Says: "no range has one", With: answers(0)},
+	{Row: "alternatives_text_reserved", Says: "each range has one", With: answers(1)},
+	{Row: "find_bug", Says: "there is none", With: answers(0)},
+	{Row: "find_bug", Says: "there is one at each address", With: func(_ doing, _ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }},
+	{Row: "search_exception_tables", Says: "there is none", With: answers(0)},
+	{Row: "search_exception_tables", Says: "there is one at each address", With: func(_ doing, _ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }},
+	{Row: "ftrace_location", Says: "there is none", With: answers(0)},
+	{Row: "ftrace_location", Says: "it is the address itself", With: func(_ doing, _ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }},
+	{Row: "ftrace_set_filter_ip", Says: "nothing is added or taken out", With: answers(0)},
+	{Row: "ftrace_set_filter_ip", Says: "it fails: -EINVAL", With: answers(minus(einval))},
+	{Row: "register_ftrace_function", Says: "nothing is patched", With: answers(0)},
+	{Row: "register_ftrace_function", Says: "it fails: -EBUSY", With: answers(minus(ebusy))},
+	{Row: "unregister_ftrace_function", Says: "nothing is taken back", With: answers(0)},
+	{Row: "jump_label_lock", Says: "it isn't taken", With: answers(0)},
+	{Row: "jump_label_lock", Names: labels, Says: "it isn't taken or let go", With: answers(0)},
+	{Row: "jump_label_unlock", Says: "it is kept", With: answers(0)},
+	{Row: "__module_text_address", Says: "no module is found", With: answers(0)},
+	{Row: "is_module_text_address", Says: "no address is", With: answers(0)},
+	{Row: "is_module_text_address", Says: "each address is", With: answers(1)},
+	{Row: "try_module_get", Says: "it can't be held", With: answers(0)},
+	{Row: "try_module_get", Says: "it isn't held, though it says so", With: answers(1)},
+	{Row: "try_module_get", Names: held, Says: "it isn't held, and isn't let go", With: answers(1)},
+	{Row: "module_put", Says: "it isn't let go", With: answers(0)},
+	{Row: "register_module_notifier", Says: "it is never called back", With: answers(0)},
+	{Row: "register_die_notifier", Says: "it fails: -EINVAL", With: answers(minus(einval))},
+	{Row: "irqentry_nmi_enter", Says: "nothing is counted", With: answers(0)},
+	{Row: "irqentry_nmi_enter", Names: exceptions, Says: "nothing is counted or ended", With: answers(0)},
+	{Row: "irqentry_nmi_exit", Says: "it never ends", With: answers(0)},
+	{Row: "notify_die", Says: "the chain says that it was its own: NOTIFY_STOP", With: answers(notifyStop)},
+	{Row: "preempt_schedule_thunk", Says: "the CPU isn't given up", With: answers(0)},
+	{Row: "preempt_schedule_thunk", Says: "registers are lost", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		v := do(e, x, a)
+		for _, c := range clobbered {
+			x.Regs().R[c] = poison
+		}
+		x.Regs().R[target.Arch.Result] = poison
+		return v
+	}},
+	{Row: "__cond_resched", Says: "it sleeps", With: func(_ doing, _ *Linux, x kapi.Context, _ *args) uint64 { x.Sleep(kapi.Yield); return 0 }},
+	{Row: "perf_event_text_poke", Says: "it answers garbage", With: answers(poison)},
+	{Row: "_printk", Says: "nothing is printed", With: answers(0)},
+	{Row: "die", Says: "the kernel goes on", With: answers(0)},
+	{Row: "__stack_chk_fail", Says: "the kernel goes on", With: answers(0)},
+	{Row: "kstrtobool_from_user", Says: "nothing is written", With: answers(0)},
+	{Row: "kstrtobool_from_user", Says: "it fails: -EINVAL", With: answers(minus(einval))},
+	{Row: "proc_dointvec_minmax", Says: "nothing is written", With: answers(0)},
+	{Row: "proc_dointvec_minmax", Says: "it fails: -EINVAL", With: then(minus(einval))},
+	{Row: "__register_sysctl_init", Says: "it answers garbage", With: answers(poison)},
+}
+
+// Faults returns them: of each row first that it isn't there.
+func Faults() (list []Fault) {
+	for i := range boundary {
+		s := &boundary[i]
+		if s.do == nil {
+			continue
+		}
+		list = append(list, Fault{Row: s.names[0], Says: "it isn't there", With: refused})
+		for _, f := range faults {
+			if f.Row == s.names[0] {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
