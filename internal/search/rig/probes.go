@@ -121,8 +121,11 @@ func (r *Rig) tellProbe(i int) {
 }
 
 // tells reports whether the contexts of handlers are reported: where an edition
-// can be compared with them, or a probe exists only in editions.
-func (r *Rig) tells() bool { return r.telling || r.Scenario.Machine.Edition != rules.EditionNone }
+// can be compared with them, a probe exists only in editions, or the engine is a kernel's.
+func (r *Rig) tells() bool {
+	m := &r.Scenario.Machine
+	return r.telling || m.Edition != rules.EditionNone || m.Image != ""
+}
 
 // tell tells that a handler begins.
 func (r *Rig) tell(x kapi.Context, h engine.Hit) {
