@@ -51,7 +51,7 @@ var layers = []layer{
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
-	{pkg: "engine", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "traces"}},
+	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},

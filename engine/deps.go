@@ -2,6 +2,8 @@ package engine
 
 import (
 	"kpsim/engine/ftrace"
+	"kpsim/engine/jumplabel"
+	"kpsim/engine/staticcall"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -28,6 +30,10 @@ type Deps struct {
 	Modules     kapi.Modules  // nil: there are none
 	Ftrace      ftrace.Tracer // nil: no function has a site
 	Guest       kapi.Guest    // for an engine that is guest code
+
+	// The other clients of text patching, nil if there are none: for a Patcher.
+	Labels *jumplabel.Labels
+	Calls  *staticcall.Calls
 
 	// Tell tells monitors alone: it is no part of a run, and no digest has it.
 	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)

@@ -69,6 +69,17 @@ type Keeper interface {
 	Keep()
 }
 
+// A Patcher is an Engine that has the kernel's other clients of text patching, too. Each
+// method returns false if it lacks that one: then nothing is done.
+type Patcher interface {
+	Engine
+	// SetLabel turns a jump label, by its number in Deps.Labels. Context: may sleep.
+	SetLabel(x kapi.Context, label int, on bool) (done bool)
+	// SetCall makes target what a static call calls, by its number in Deps.Calls; 0 is
+	// nothing. Context: may sleep.
+	SetCall(x kapi.Context, call int, target arch.Addr) (done bool)
+}
+
 // A Config is what an engine is made from.
 type Config struct {
 	Deps     Deps

@@ -84,6 +84,8 @@ func rows() []served {
 		{names: []string{"kfree", "kvfree", "vfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], caller(x)); return 0 }},
 		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke", do: moduleAlloc},
 		{names: []string{"module_memfree", "execmem_free"}, contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
+		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"}, contract: "whether a return is to be a jump to a thunk: here none is", do: nothing},
+		{names: []string{"callthunks_translate_call_dest"}, contract: "what a call of a function is to call: the function, where calls aren't counted", do: func(e *Linux, x kapi.Context, a *args) uint64 { return a[0] }},
 		{names: []string{"set_memory_ro", "set_memory_rw", "set_memory_x", "set_memory_nx", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
 
 		// Symbols and tables.
@@ -146,7 +148,7 @@ func rows() []served {
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }
 
 // Runs reports whether the kernel's own code of a set (linux/closure) is what runs.
-func Runs(set string) bool { return set == "kprobes" }
+func Runs(set string) bool { return set == "kprobes" || set == "jumplabel" || set == "staticcall" }
 
 // Served reports whether there is a service for a function of that name.
 func Served(name string) bool {

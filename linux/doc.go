@@ -20,6 +20,7 @@
 //	boundary, services the functions that are done in Go; symbols: of tables beside text
 //	heap               kmalloc: objects with a hole after them, and what is never freed
 //	probes             structs of users, and their handlers
+//	labels, calls      jump labels and static calls: tables of sites, and their keys
 //	engine, own        the engine; memory that a boot would make
 //	linuxev            its words for events
 //	boot               boots it once for all machines
@@ -27,7 +28,8 @@
 //
 // # Limits
 //
-// x86-64 kernels of 6.1 and 6.12, with SMP. Jump labels and static calls, and the
-// patching of ftrace's sites, are not the kernel's own yet. Data of the kernel that no
+// x86-64 kernels of 6.1 and 6.12, with SMP. The patching of ftrace's sites is not the
+// kernel's own yet. Jump labels and static calls are, of text that isn't a module's: their
+// tables are made as jump_label_init and static_call_init leave them. Data of the kernel that no
 // service and no initcall of the engine has filled is as it is linked.
 package linux

@@ -48,7 +48,8 @@ type Linux struct {
 	wake    func()      // the thread of callbacks
 	sites   []kapi.Site // of one question
 	modules []*kapi.Module
-	clients []client // of ftrace
+	clients []client    // of ftrace
+	keys    []arch.Addr // of static calls
 	scratch [page]byte
 	running
 }
@@ -170,7 +171,11 @@ func (e *Linux) Renew(c *engine.Config) {
 		e.d.Modules.OnState(e.moduleIs)
 		e.d.Modules.OnChange(e.onModule)
 	}
-	e.ban()
+	if e.kept == nil {
+		e.ban()
+		e.layLabels()
+	}
+	e.layCalls()
 	for c := range e.d.CPUs {
 		e.d.Guest.Put(e.d.Guest.PerCPU(c)+e.k.currentTask, 8, uint64(e.taskAt(kapi.TaskID(c))))
 	}

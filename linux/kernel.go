@@ -51,6 +51,8 @@ type Kernel struct {
 	retPre       arch.Addr    // pre_handler_kretprobe
 	trampoline   arch.Addr    // where calls return to that a return probe follows
 	retArrays    [8]arch.Addr
+	labels       labelParts
+	static       callParts
 }
 
 // A Booted is a kernel after its boot on so many CPUs: what a run begins with.
@@ -87,7 +89,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err := k.find(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if k.Closure, err = closure.Of(im, "kprobes"); err != nil {
+	if k.Closure, err = closure.Of(im, closure.Top()...); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := k.prepare(); err != nil {
@@ -226,6 +228,8 @@ func (k *Kernel) find() error {
 		return fmt.Errorf("it has no .text")
 	}
 	k.text = span{arch.Addr(s.Addr), int(s.Size)}
+	k.findLabels()
+	k.findCalls()
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" {
 			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})

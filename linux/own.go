@@ -30,6 +30,7 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	g.Map(&kapi.Image{At: heapBase, Size: heapSize, Write: true})
 	g.Map(&kapi.Image{At: arrayBase, Size: mostTask * page, Write: true})
 	g.Map(&kapi.Image{At: banBase, Size: banSize, Write: true})
+	g.Map(&kapi.Image{At: k.near(), Size: nearSize, Write: true})
 	g.Map(&kapi.Image{At: moduleBase, Size: mostModules * moduleStep, Write: true})
 	tasks := &kapi.Image{At: taskBase, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
 	init := k.bytes(k.at("init_task"), k.fields.task)
@@ -64,6 +65,11 @@ func (e *Linux) BootCPUs() {
 		g.Put(k.at(name), 8, all)
 	}
 	g.Put(k.at("system_state"), 4, systemRunning)
+	for _, name := range []string{"static_key_initialized", "static_call_initialized"} {
+		if at := k.at(name); at != 0 {
+			g.Put(at, 1, 1)
+		}
+	}
 }
 
 // systemRunning is SYSTEM_RUNNING of 5.x and later.

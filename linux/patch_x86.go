@@ -110,6 +110,11 @@ func redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
 	}
 }
 
+// TrampolineMark is what follows the jump, or ret, of a static call's trampoline: a kernel
+// patches no other (arch/x86/kernel/static_call.c: ud1 %esp, %ecx). The loader of the
+// text puts it there.
+var TrampolineMark = []byte{0x0f, 0xb9, 0xcc}
+
 // clobbered are the registers that a callee may leave as it likes.
 var clobbered = [...]arch.Reg{x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.R8, x86.R9, x86.R10, x86.R11}
 

@@ -57,6 +57,9 @@ func (l *Label) Images() (at arch.Addr, nop, jump arch.Code) {
 	return l.at, l.of.text.Arch().BranchNop, l.jump
 }
 
+// Target returns where its jump goes.
+func (l *Label) Target() arch.Addr { return l.target }
+
 // Set turns the label on (a jump) or off (a nop) with the patcher. Context: may
 // sleep; takes jump_label_mutex, then text_mutex.
 func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {

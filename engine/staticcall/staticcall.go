@@ -88,6 +88,16 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 	return s
 }
 
+// Target returns what a run begins with, 0 if there is none, and the trampoline, 0 likewise.
+func (s *Call) Target() (first, trampoline arch.Addr) { return s.first, s.tramp }
+
+// Sites calls f with each place that calls.
+func (s *Call) Sites(f func(c CallSite)) {
+	for _, c := range s.sites {
+		f(CallSite{At: c.at, Tail: c.tail})
+	}
+}
+
 // Images calls f with each instruction that may stand in the text for a target.
 func (s *Call) Images(target arch.Addr, f func(at arch.Addr, insn arch.Code)) {
 	if s.tramp != 0 {

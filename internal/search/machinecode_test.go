@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/linux"
+	"kpsim/linux/closure"
 	"kpsim/linux/mutate"
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
@@ -53,7 +54,9 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 		}
 		scenarios, known = append(scenarios, sc), append(known, breaks(t, sc, "", *drawnIn, 0))
 	}
-	noticed, list := 0, mutate.Draw(k.Closure, *drawnBy, *drawn)
+	probes, err := closure.Of(k.Image, "kprobes")
+	require.NoError(t, err)
+	noticed, list := 0, mutate.Draw(probes, *drawnBy, *drawn)
 	for _, m := range list {
 		by := ""
 		for i, sc := range scenarios {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/engine"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
+	"kpsim/linux"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -107,7 +109,7 @@ func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
 // and jump labels share.
 func (r *Rig) addClients() error {
 	sc, k := r.Scenario, r.Kernel
-	if len(sc.Probes) > 0 {
+	if len(sc.Probes) > 0 || r.row.Boot != nil {
 		r.labels.Lock()
 	}
 	for i := range sc.Sites {
@@ -138,6 +140,9 @@ func (r *Rig) addClients() error {
 		}
 		if c.Trampoline != "" {
 			r.Machine.Memory().Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
+			if err := r.mark(c); err != nil {
+				return err
+			}
 		}
 		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
@@ -146,6 +151,23 @@ func (r *Rig) addClients() error {
 			}
 		}
 	}
+	return nil
+}
+
+// mark puts after the trampoline of a static call what a kernel of its own looks for there.
+func (r *Rig) mark(c *scenario.StaticCall) error {
+	t := r.Text(c.Trampoline)
+	at := t.At + arch.Addr(target.Arch.BranchLen)
+	if r.row.Boot == nil || len(t.Code) > target.Arch.BranchLen {
+		return nil
+	}
+	end := at + arch.Addr(len(linux.TrampolineMark))
+	for i := range r.Scenario.Texts {
+		if o := &r.Scenario.Texts[i]; o != t && o.At < end && o.At+arch.Addr(len(o.Code)) > at {
+			return fmt.Errorf("%s: static call %s: a kernel wants % x after its trampoline, and %s is there; place it elsewhere", r.Scenario.Name, c.Name, linux.TrampolineMark, o.Name)
+		}
+	}
+	r.Machine.Memory().Map(at, linux.TrampolineMark, smp.PermRead|smp.PermExec)
 	return nil
 }
 
@@ -265,8 +287,32 @@ func (p *program) patch(x *smp.Ctx, i int) {
 		}
 		for k, s := range r.calls.All() {
 			if r.Scenario.Calls[k].Name == op.Target {
-				s.Update(x, to, r.plain)
+				r.setCall(x, k, s, to)
 			}
 		}
+	}
+}
+
+// itself returns the engine if it patches for the other clients, too: as text_poke_bp
+// does. nil: it doesn't.
+func (r *Rig) itself() engine.Patcher {
+	p, ok := r.engine.(engine.Patcher)
+	if !ok || r.twin || r.plain != nil {
+		return nil
+	}
+	return p
+}
+
+// setLabel turns a jump label.
+func (r *Rig) setLabel(x *smp.Ctx, i int, on bool) {
+	if p := r.itself(); p == nil || !p.SetLabel(x, i, on) {
+		r.labels.All()[i].Set(x, on, r.patch)
+	}
+}
+
+// setCall makes to what a static call calls.
+func (r *Rig) setCall(x *smp.Ctx, i int, s *staticcall.Call, to arch.Addr) {
+	if p := r.itself(); p == nil || !p.SetCall(x, i, to) {
+		s.Update(x, to, r.plain)
 	}
 }

@@ -116,7 +116,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:
 		for i := range r.labels.All() {
 			if r.Scenario.Labels[i].Name == op.Target {
-				r.labels.All()[i].Set(x, op.Kind == scenario.OpEnableLabel, r.patch)
+				r.setLabel(x, i, op.Kind == scenario.OpEnableLabel)
 			}
 		}
 	default:

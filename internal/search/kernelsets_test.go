@@ -1,0 +1,43 @@
+package search_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/properties"
+)
+
+// A kernel's own jump labels and static calls patch the text of scenarios: nothing is
+// broken by them as they are, and faults in their machine code are noticed.
+func TestKernelsOtherPatchers(t *testing.T) {
+	k, err := linux.Open(kerneltest.Path(t, "6.12"))
+	require.NoError(t, err)
+	linux.Give(k)
+	for _, c := range []struct {
+		scenario, mutant string
+		by               *properties.Property // nil: nothing is broken
+	}{
+		{"jump-label-flip", "", nil},
+		{"jump-label-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
+		{"jump-label-flip", "skip-call:__jump_label_update:arch_jump_label_transform_apply:1", &properties.NoOops},
+		{"jump-label-flip", "skip-call:arch_jump_label_transform_queue:mutex_lock:1", &properties.Locks},
+		{"static-call-flip", "", nil},
+		{"static-call-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
+		{"static-call-flip", "skip-call:__static_call_update:arch_static_call_transform:2", &properties.RightResult},
+		{"static-call-probes", "", nil},
+	} {
+		sc, err := library.Load(c.scenario)
+		require.NoError(t, err)
+		require.NoError(t, sc.SetLinux(k))
+		set := breaks(t, sc, c.mutant, 120, 0)
+		if c.by == nil {
+			require.Empty(t, set.List(), "%s", c.scenario)
+			continue
+		}
+		require.Contains(t, set.List(), c.by, "%s with %s", c.scenario, c.mutant)
+	}
+}

@@ -1,0 +1,92 @@
+package linux
+
+import (
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Jump labels: those of a scenario, each with a struct static_key and a row of a jump
+// table, as the linker and jump_label_init would have left them. The kernel's own code
+// turns them.
+
+// The tables of jump labels and of static calls lie so far before the kernel's text. The
+// kernel walks its own tables up to their ends: rows before these are walked until their
+// key is another.
+const (
+	nearBelow = 1 << 20
+	nearSize  = 16 * page
+	labelStep = 64 // bytes, of a row, a row of zeros that ends the walk, and the key
+	keyAt     = 32 // from the row
+)
+
+// mostLabels is how many labels there is room for; the rest is for static calls.
+const mostLabels = nearSize / 2 / labelStep
+
+// labelParts are what the engine uses of jump labels.
+type labelParts struct {
+	enable, disable   arch.Addr // static_key_enable, static_key_disable; 0: there are no labels
+	code, target, key field     // of struct jump_entry
+	rows              field     // of struct static_key: where its rows begin
+}
+
+// near is where the tables lie.
+func (k *Kernel) near() arch.Addr { return k.text.at - nearBelow }
+
+// findLabels looks up what there is of jump labels: all of it, or nothing.
+func (k *Kernel) findLabels() {
+	l := labelParts{enable: k.at("static_key_enable"), disable: k.at("static_key_disable")}
+	ok := l.enable != 0 && l.disable != 0
+	l.code, ok = part(k.Image.Types(), "jump_entry", "code", ok)
+	l.target, ok = part(k.Image.Types(), "jump_entry", "target", ok)
+	l.key, ok = part(k.Image.Types(), "jump_entry", "key", ok)
+	l.rows, ok = part(k.Image.Types(), "static_key", "entries", ok)
+	if ok {
+		k.labels = l
+	}
+}
+
+// part finds a member of a struct; false: there is none, or was was false already.
+func part(t *vmlinux.Types, name, member string, was bool) (field, bool) {
+	off, size, ok := t.Off(name, member)
+	return field{off, size}, ok && was
+}
+
+// layLabels writes the tables' rows and the keys, all of them off.
+func (e *Linux) layLabels() {
+	l, g := &e.k.labels, e.d.Guest
+	if e.d.Labels == nil || l.enable == 0 {
+		return
+	}
+	for i, label := range e.d.Labels.All() {
+		if i == mostLabels {
+			return
+		}
+		row := e.k.near() + arch.Addr(i*labelStep)
+		key := row + keyAt
+		at, _, _ := label.Images()
+		e.putRelative(row, l.code, at)
+		e.putRelative(row, l.target, label.Target())
+		e.putRelative(row, l.key, key)
+		g.Put(key+arch.Addr(l.rows.off), l.rows.size, uint64(row))
+	}
+}
+
+// putRelative writes an address as its distance from the member that has it.
+func (e *Linux) putRelative(at arch.Addr, f field, to arch.Addr) {
+	at += arch.Addr(f.off)
+	e.d.Guest.Put(at, f.size, uint64(to-at))
+}
+
+// SetLabel implements engine.Patcher.
+func (e *Linux) SetLabel(x kapi.Context, label int, on bool) (done bool) {
+	if e.k.labels.enable == 0 || label >= mostLabels {
+		return false
+	}
+	f := e.k.labels.disable
+	if on {
+		f = e.k.labels.enable
+	}
+	e.call(x, f, uint64(e.k.near()+arch.Addr(label*labelStep+keyAt)))
+	return true
+}
