@@ -120,7 +120,7 @@ func (c *claim) exist(t *testing.T) {
 func reproducers(t *testing.T) (names []string) {
 	files, err := filepath.Glob(onAKernel + "/*-*")
 	require.NoError(t, err)
-	others := ofTwoEngines(t)
+	others := append(ofTwoEngines(t), byKernels(t)...)
 	for _, f := range files {
 		if name := filepath.Base(f); name != "build-kernel" && !slices.Contains(others, name) {
 			names = append(names, name)
@@ -153,6 +153,56 @@ func TestTwoEnginesComplete(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, logs, "no log of a run")
 		require.FileExists(t, "twoengines/testdata/"+name+".star")
+	}
+}
+
+// byKernels are the reproducers of the finds that only kernels' own engines show, which
+// have no mutant: the table "By kernels' own engines" of docs/findings.md.
+func byKernels(t *testing.T) (names []string) {
+	for _, line := range kernelRows(t) {
+		for _, m := range rowScript.FindAllStringSubmatch(line, -1) {
+			names = append(names, m[1])
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// kernelRows are the rows of that table.
+func kernelRows(t *testing.T) (rows []string) {
+	page, err := os.ReadFile(findingsPage)
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "\n| find | scenario, property | witness | status |\n|---|---|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	return strings.Split(strings.TrimSpace(table), "\n")
+}
+
+var (
+	rowWitness = regexp.MustCompile("`([^`]+\\.kps)`")
+	rowStatus  = regexp.MustCompile(`(^| )(confirmed|not confirmed|simulator only|documented)( |:|;|,|$)`)
+)
+
+// TestKernelFindsComplete: each find of that table has a witness in traces/kernels and a
+// status; one that is confirmed has a reproducer and its log.
+func TestKernelFindsComplete(t *testing.T) {
+	for _, line := range kernelRows(t) {
+		cells := strings.Split(strings.Trim(line, "|"), " | ")
+		require.Len(t, cells, 4, line)
+		files := rowWitness.FindAllStringSubmatch(cells[2], -1)
+		require.NotEmpty(t, files, line)
+		for _, m := range files {
+			require.FileExists(t, filepath.Join("../../traces/kernels", m[1]), line)
+		}
+		require.Regexp(t, rowStatus, cells[3], line)
+	}
+	for _, name := range byKernels(t) {
+		info, err := os.Stat(filepath.Join(onAKernel, name))
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&0o111, "%s can't be run", name)
+		logs, err := filepath.Glob(filepath.Join(reportsDir, "logs", name+".*.txt"))
+		require.NoError(t, err)
+		require.NotEmpty(t, logs, "no log of a run")
 	}
 }
 

@@ -36,6 +36,15 @@ MODULE_LICENSE("GPL");
 	    ".size " #name ", . - " #name "\n.popsection\n");                  \
 	extern int name(int)
 
+/* The same, but with two instructions where the jump fits, so that a probe may be inside. */
+#define JUMPABLE_WITH_INSIDE(name)                                             \
+	asm(".pushsection .text\n.balign 64\n.globl " #name                    \
+	    "\n.type " #name ",@function\n" #name ":\n"                        \
+	    "	mov %edi, %eax\n	mov $7, %eax\n	ret\n	int3\n"         \
+	    ".size " #name ", . - " #name "\n.popsection\n");                  \
+	extern int name(int)
+#define INSIDE 2 /* where the second one is */
+
 /* COUNT functions like a JUMPABLE, 64 bytes apart, under one symbol. */
 #define JUMPABLES(name, count)                                                 \
 	asm(".pushsection .text\n.balign 64\n.globl " #name                    \
