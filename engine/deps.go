@@ -34,6 +34,7 @@ type Deps struct {
 	// The other clients of text patching, nil if there are none: for a Patcher.
 	Labels *jumplabel.Labels
 	Calls  *staticcall.Calls
+	Sites  *ftrace.Ftrace
 
 	// Tell tells monitors alone: it is no part of a run, and no digest has it.
 	Tell func(x kapi.Context, k traces.Kind, a, b, c uint64)

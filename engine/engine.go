@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
@@ -78,6 +79,8 @@ type Patcher interface {
 	// SetCall makes target what a static call calls, by its number in Deps.Calls; 0 is
 	// nothing. Context: may sleep.
 	SetCall(x kapi.Context, call int, target arch.Addr) (done bool)
+	// Sites returns what writes the text of Deps.Sites; nil: it has nothing that does.
+	Sites() ftrace.Writer
 }
 
 // A Config is what an engine is made from.

@@ -6,6 +6,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
+	"kpsim/linux/closure"
 	"kpsim/smp/kapi"
 )
 
@@ -103,6 +104,7 @@ func rows() []served {
 		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address", do: searchExtable},
 		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0", do: ftraceLocation},
 		{names: []string{"ftrace_set_filter_ip"}, contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered", sleeps: true, do: setFilterIP},
+		{names: []string{"ftrace_regs_caller"}, contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; keeps the other registers", do: siteCalls, keeps: true},
 		{names: []string{"register_ftrace_function"}, contract: "patches the sites of an ftrace_ops: they call its function", sleeps: true, do: registerFtrace},
 		{names: []string{"unregister_ftrace_function"}, contract: "takes that back", sleeps: true, do: unregisterFtrace},
 		{names: []string{"jump_label_lock"}, contract: "takes jump_label_mutex", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 {
@@ -148,7 +150,7 @@ func rows() []served {
 func nothing(*Linux, kapi.Context, *args) uint64 { return 0 }
 
 // Runs reports whether the kernel's own code of a set (linux/closure) is what runs.
-func Runs(set string) bool { return set == "kprobes" || set == "jumplabel" || set == "staticcall" }
+func Runs(set string) bool { return slices.Contains(closure.Top(), set) }
 
 // Served reports whether there is a service for a function of that name.
 func Served(name string) bool {

@@ -10,10 +10,6 @@ import (
 // table of sites, as the linker and static_call_init would have left them. The kernel's
 // own code updates them.
 
-// callsAt is where they lie in the tables' memory, behind the labels. The row of zeros
-// that ends a call's sites is of another key.
-const callsAt = nearSize / 2
-
 // Flags of a static call (include/linux/static_call_types.h).
 const (
 	tailSite  = 1 // in the row of a site: it is a jump
@@ -51,11 +47,11 @@ func (e *Linux) layCalls() {
 	if e.d.Calls == nil || c.update == 0 {
 		return
 	}
-	at, end := e.k.near()+callsAt, e.k.near()+nearSize
+	at, end := e.k.near()+callsAt, e.k.near()+recordsAt
 	for _, call := range e.d.Calls.All() {
 		n := 0
 		call.Sites(func(staticcall.CallSite) { n++ })
-		key, rows := at, at+c.keySize
+		key, rows := at, at+c.keySize // the row of zeros after a call's own is of another key
 		at = rows + arch.Addr(roundUp((n+1)*int(c.step), 16))
 		if at > end {
 			return

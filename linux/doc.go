@@ -21,6 +21,7 @@
 //	heap               kmalloc: objects with a hole after them, and what is never freed
 //	probes             structs of users, and their handlers
 //	labels, calls      jump labels and static calls: tables of sites, and their keys
+//	records, ftrace    ftrace: its records of sites, and the clients of probes
 //	engine, own        the engine; memory that a boot would make
 //	linuxev            its words for events
 //	boot               boots it once for all machines
@@ -28,8 +29,9 @@
 //
 // # Limits
 //
-// x86-64 kernels of 6.1 and 6.12, with SMP. The patching of ftrace's sites is not the
-// kernel's own yet. Jump labels and static calls are, of text that isn't a module's: their
-// tables are made as jump_label_init and static_call_init leave them. Data of the kernel that no
+// x86-64 kernels of 6.1 and 6.12, with SMP. Of ftrace, the text of the sites is the kernel's
+// own work; who wants a site, and the trampoline, is kpsim's. Of jump labels, static calls and
+// ftrace the tables are made as their boot leaves them; a label or static call in the text of
+// a module is taken to be the kernel's. Data of the kernel that no
 // service and no initcall of the engine has filled is as it is linked.
 package linux

@@ -174,6 +174,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	if e.kept == nil {
 		e.ban()
 		e.layLabels()
+		e.layRecords()
 	}
 	e.layCalls()
 	for c := range e.d.CPUs {

@@ -53,6 +53,7 @@ type Kernel struct {
 	retArrays    [8]arch.Addr
 	labels       labelParts
 	static       callParts
+	records      recordParts
 }
 
 // A Booted is a kernel after its boot on so many CPUs: what a run begins with.
@@ -230,6 +231,7 @@ func (k *Kernel) find() error {
 	k.text = span{arch.Addr(s.Addr), int(s.Size)}
 	k.findLabels()
 	k.findCalls()
+	k.findRecords()
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" {
 			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})

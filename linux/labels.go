@@ -10,18 +10,22 @@ import (
 // table, as the linker and jump_label_init would have left them. The kernel's own code
 // turns them.
 
-// The tables of jump labels and of static calls lie so far before the kernel's text. The
+// The tables of jump labels, static calls and ftrace lie so far before the kernel's text. The
 // kernel walks its own tables up to their ends: rows before these are walked until their
 // key is another.
 const (
 	nearBelow = 1 << 20
-	nearSize  = 16 * page
+	nearSize  = 32 * page
 	labelStep = 64 // bytes, of a row, a row of zeros that ends the walk, and the key
 	keyAt     = 32 // from the row
 )
 
-// mostLabels is how many labels there is room for; the rest is for static calls.
-const mostLabels = nearSize / 2 / labelStep
+// The parts of that memory: labels, static calls, and ftrace's records.
+const (
+	callsAt    = 8 * page
+	recordsAt  = 16 * page
+	mostLabels = callsAt / labelStep
+)
 
 // labelParts are what the engine uses of jump labels.
 type labelParts struct {

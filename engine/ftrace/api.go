@@ -51,5 +51,20 @@ type Tracer interface {
 	NewOps(name string, h Handler, flags Flags) Client
 }
 
+// A Record is a site as its clients have it.
+type Record struct {
+	At      arch.Addr
+	Clients int  // that want it
+	On      bool // the call is in the text
+	Here    bool // the text is there
+}
+
+// A Writer makes the text of all sites what their records want: a call, or a nop, each of
+// its own kind. The call leads to Ftrace.Caller. Context: may sleep; ftrace_lock held,
+// takes text_mutex.
+type Writer interface {
+	WriteSites(x kapi.Context, f *Ftrace)
+}
+
 // Site is the kind of its sites.
 const Site kapi.SiteKind = 4

@@ -32,6 +32,8 @@ type Ftrace struct {
 	lists []*clients         `state:"skip: the one in use is ops"`                // owned by ftrace_lock: places of lists, taken in order
 	taken int                // owned by ftrace_lock: how many are taken
 
+	Writer Writer `state:"skip: the engine"` // owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
+
 	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
 }
 
@@ -58,7 +60,7 @@ func New(d Deps) *Ftrace {
 }
 
 func (f *Ftrace) reset() {
-	f.n, f.TextRW = 0, false
+	f.n, f.TextRW, f.Writer = 0, false, nil
 	for _, s := range f.sites {
 		s.on, s.here = false, f.d.Boot.Present(s.at)
 	}
@@ -122,6 +124,18 @@ func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
 
 // Sites returns how many sites there are.
 func (f *Ftrace) Sites() int { return len(f.sites) }
+
+// Record returns what there is to know of site i.
+func (f *Ftrace) Record(i int) Record {
+	s := f.sites[i]
+	n := 0
+	for _, o := range f.ops.Peek().list {
+		if o.wants(s.at) {
+			n++
+		}
+	}
+	return Record{At: s.at, Clients: n, On: s.on, Here: s.here}
+}
 
 // Tracer returns f if there is a site, else nil.
 func (f *Ftrace) Tracer() Tracer {
@@ -259,12 +273,16 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 // Context: ftrace_lock held.
 func (f *Ftrace) update(x kapi.Context) {
 	f.lock.AssertHeld(x)
-	f.batch = f.batch[:0]
-	for _, s := range f.sites {
-		want := false
-		for _, o := range f.ops.Peek().list {
-			want = want || o.wants(s.at)
+	if f.Writer != nil {
+		f.Writer.WriteSites(x, f)
+		for i, s := range f.sites {
+			s.on = s.here && f.Record(i).Clients > 0
 		}
+		return
+	}
+	f.batch = f.batch[:0]
+	for i, s := range f.sites {
+		want := f.Record(i).Clients > 0
 		if s.on == want || !s.here {
 			continue
 		}
@@ -286,6 +304,9 @@ func (f *Ftrace) update(x kapi.Context) {
 	f.d.Patch.Batch(x, f.batch)
 	f.d.Text.Mutex().Unlock(x)
 }
+
+// Caller is ftrace's trampoline for text that a Writer has written.
+func (f *Ftrace) Caller(x kapi.Context, regs *arch.Regs) { f.caller(x, regs) }
 
 // caller is ftrace's trampoline: a site has called it. It calls the clients that
 // want the site and goes where they say.

@@ -11,7 +11,7 @@ import (
 	"kpsim/properties"
 )
 
-// A kernel's own jump labels and static calls patch the text of scenarios: nothing is
+// A kernel's own jump labels, static calls and ftrace patch the text of scenarios: nothing is
 // broken by them as they are, and faults in their machine code are noticed.
 func TestKernelsOtherPatchers(t *testing.T) {
 	k, err := linux.Open(kerneltest.Path(t, "6.12"))
@@ -29,6 +29,9 @@ func TestKernelsOtherPatchers(t *testing.T) {
 		{"static-call-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
 		{"static-call-flip", "skip-call:__static_call_update:arch_static_call_transform:2", &properties.RightResult},
 		{"static-call-probes", "", nil},
+		{"batch-poke", "", nil},
+		{"batch-poke", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
+		{"batch-poke", "skip-call:ftrace_replace_code:text_poke_queue:1", &properties.NoWarning},
 	} {
 		sc, err := library.Load(c.scenario)
 		require.NoError(t, err)

@@ -147,7 +147,7 @@ func TestKnown(t *testing.T) {
 func TestNamed(t *testing.T) {
 	sets, err := Named("ftrace")
 	require.NoError(t, err)
-	require.Len(t, sets, 4)
+	require.Len(t, sets, 5)
 	_, err = Named("kprobe")
 	require.ErrorContains(t, err, "there is no set kprobe; there are kprobes, ")
 }

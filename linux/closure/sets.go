@@ -70,12 +70,20 @@ var Sets = []Set{
 	},
 	{
 		Name: "ftrace", Says: "x86's part of ftrace: the calls at functions' entries, and its trampolines",
-		Needs: []string{"textpoke"},
+		Needs: []string{"textpoke", "records"},
 		Files: []string{"arch/x86/kernel/ftrace.c"},
 		Entries: []string{
 			"ftrace_replace_code", "arch_ftrace_update_code", "ftrace_make_nop", "ftrace_make_call", "ftrace_update_ftrace_func", "ftrace_modify_call",
 			"ftrace_arch_code_modify_prepare", "ftrace_arch_code_modify_post_process", "arch_ftrace_update_trampoline", "arch_ftrace_trampoline_free",
 			"arch_ftrace_trampoline_func", "prepare_ftrace_return", "ftrace_graph_func", "ftrace_enable_ftrace_graph_caller", "ftrace_disable_ftrace_graph_caller",
+		},
+	},
+	{
+		Name: "records", Says: "ftrace's records of the sites, and what each is to become",
+		Files: []string{"kernel/trace/ftrace.c"},
+		Only: []string{
+			"ftrace_modify_all_code", "update_ftrace_func", "ftrace_rec_iter_start", "ftrace_rec_iter_next", "ftrace_rec_iter_record", "ftrace_test_record",
+			"ftrace_update_record", "ftrace_check_record", "ftrace_get_addr_new", "ftrace_get_addr_curr",
 		},
 	},
 	{

@@ -245,6 +245,9 @@ func (r *Rig) headPatchers() {
 
 // newTracer makes the client of all sites, for a run.
 func (r *Rig) newTracer() {
+	if p := r.itself(); p != nil {
+		r.ftrace.Writer = p.Sites()
+	}
 	if f := r.ftrace.Tracer(); f != nil {
 		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
 	}

@@ -1,0 +1,108 @@
+package linux
+
+import (
+	"kpsim/engine/ftrace"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// The sites of ftrace: a page of records (struct ftrace_page, struct dyn_ftrace) has those
+// of a scenario, as ftrace_init leaves them. Who wants which is counted there before the
+// kernel's own code goes through them and patches the text.
+
+// Bits of a record's flags (include/linux/ftrace.h), and of a command.
+const (
+	recordEnabled  = 1 << 31
+	recordRegs     = 1 << 30 // its clients want all registers
+	recordRegsNow  = 1 << 29 // they get them
+	recordDisabled = 1 << 25 // its text isn't there
+	recordClients  = 1<<16 - 1
+
+	updateCalls = 1
+)
+
+// recordParts are what the engine uses of ftrace.
+type recordParts struct {
+	begin, update, end   arch.Addr // ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
+	pages                arch.Addr // ftrace_pages_start; 0: there is no ftrace
+	list, length         field     // of struct ftrace_page
+	ip, flags            field     // of struct dyn_ftrace
+	pageSize, recordSize arch.Addr
+}
+
+// findRecords looks up what there is of ftrace: all of it, or nothing.
+func (k *Kernel) findRecords() {
+	t := k.Image.Types()
+	r := recordParts{
+		begin: k.at("ftrace_arch_code_modify_prepare"), update: k.at("arch_ftrace_update_code"), end: k.at("ftrace_arch_code_modify_post_process"),
+		pages: k.at("ftrace_pages_start"),
+	}
+	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && k.at("ftrace_regs_caller") != 0
+	r.list, ok = part(t, "ftrace_page", "records", ok)
+	r.length, ok = part(t, "ftrace_page", "index", ok)
+	r.ip, ok = part(t, "dyn_ftrace", "ip", ok)
+	r.flags, ok = part(t, "dyn_ftrace", "flags", ok)
+	page, _ := t.Size("ftrace_page")
+	record, _ := t.Size("dyn_ftrace")
+	if r.pageSize, r.recordSize = arch.Addr(page), arch.Addr(record); ok {
+		k.records = r
+	}
+}
+
+// record is where that of a site lies.
+func (k *Kernel) record(site int) arch.Addr {
+	return k.near() + recordsAt + k.records.pageSize + arch.Addr(site)*k.records.recordSize
+}
+
+// layRecords writes the page and its records.
+func (e *Linux) layRecords() {
+	r, g := &e.k.records, e.d.Guest
+	if e.Sites() == nil {
+		return
+	}
+	page, n := e.k.near()+recordsAt, e.d.Sites.Sites()
+	g.Put(r.pages, 8, uint64(page))
+	g.Put(page+arch.Addr(r.list.off), r.list.size, uint64(e.k.record(0)))
+	g.Put(page+arch.Addr(r.length.off), r.length.size, uint64(n))
+	for i := range n {
+		at, _, _ := e.d.Sites.Images(i)
+		g.Put(e.k.record(i)+arch.Addr(r.ip.off), r.ip.size, uint64(at))
+	}
+}
+
+// Sites implements engine.Patcher.
+func (e *Linux) Sites() ftrace.Writer {
+	if e.k.records.pages == 0 || e.d.Sites == nil || e.k.record(e.d.Sites.Sites()) > e.k.near()+nearSize {
+		return nil
+	}
+	return e
+}
+
+// WriteSites implements ftrace.Writer: ftrace_run_update_code. What the kernel has noted of
+// a record stays as it is, unless its text is another since.
+func (e *Linux) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
+	r := &e.k.records
+	for i := range f.Sites() {
+		want, at := f.Record(i), e.k.record(i)
+		flags := get(x, at, r.flags) &^ (recordClients | recordRegs | recordDisabled)
+		if !want.On {
+			flags &^= recordEnabled | recordRegsNow
+		}
+		if want.Clients > 0 {
+			flags |= recordRegs | uint64(want.Clients)
+		}
+		if !want.Here {
+			flags |= recordDisabled
+		}
+		set(x, at, r.flags, flags)
+	}
+	e.call(x, r.begin)
+	e.call(x, r.update, updateCalls)
+	e.call(x, r.end)
+}
+
+// siteCalls is ftrace_regs_caller, which the sites call.
+func siteCalls(e *Linux, x kapi.Context, _ *args) uint64 {
+	e.d.Sites.Caller(x, x.Regs())
+	return 0
+}
