@@ -324,6 +324,7 @@ type toldCPUs struct{ log *[]string }
 
 func (c toldCPUs) ReadLock(kapi.Context)   { *c.log = append(*c.log, "+cpus") }
 func (c toldCPUs) ReadUnlock(kapi.Context) { *c.log = append(*c.log, "-cpus") }
+func (c toldCPUs) AssertHeld(kapi.Context) {}
 
 // inRuns counts events of a kind that come without a grace period between them.
 type inRuns struct {

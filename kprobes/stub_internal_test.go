@@ -304,6 +304,7 @@ type stubHotplug struct{}
 
 func (stubHotplug) ReadLock(kapi.Context)   {}
 func (stubHotplug) ReadUnlock(kapi.Context) {}
+func (stubHotplug) AssertHeld(kapi.Context) {}
 
 type stubSync struct{}
 

@@ -51,10 +51,9 @@ func rows() []served {
 		// Locks and hotplug.
 		{names: []string{"mutex_lock", "mutex_lock_nested"}, contract: "sleeps until the mutex is free, and takes it", needed: true, sleeps: true, do: mutexLock},
 		{names: []string{"mutex_unlock"}, contract: "lets the mutex go", needed: true, do: mutexUnlock},
-		{names: []string{"mutex_trylock"}, contract: "takes the mutex if it is free; doesn't sleep", do: nil},
 		{names: []string{"cpus_read_lock"}, contract: "no CPU comes or goes until cpus_read_unlock", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadLock(x); return 0 }},
 		{names: []string{"cpus_read_unlock"}, contract: "ends cpus_read_lock", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadUnlock(x); return 0 }},
-		{names: []string{"lockdep_assert_cpus_held"}, contract: "does nothing without lockdep", do: nothing},
+		{names: []string{"lockdep_assert_cpus_held"}, contract: "says that cpus_read_lock is needed here: a kernel with lockdep warns if it isn't held", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.AssertHeld(x); return 0 }},
 
 		// RCU.
 		{names: []string{"__rcu_read_lock"}, contract: "a grace period that begins from now on waits for the end of the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadLock(x); return 0 }},
@@ -62,13 +61,11 @@ func rows() []served {
 		{names: []string{"rcu_is_watching"}, contract: "whether grace periods wait for this CPU: those of scenarios are never in an extended quiescent state", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
 		{names: []string{"synchronize_rcu"}, contract: "returns after all sections that had begun have ended, those with preemption or interrupts off among them", needed: true, sleeps: true, do: synchronizeRCU},
 		{names: []string{"synchronize_rcu_tasks"}, contract: "returns after every task that was preempted or runs has switched voluntarily", sleeps: true, do: synchronizeTasks},
-		{names: []string{"synchronize_rcu_expedited"}, contract: "as synchronize_rcu", sleeps: true, do: synchronizeRCU},
 		{names: []string{"call_rcu"}, contract: "calls back after a grace period, from a thread that may not sleep", do: callRCU},
 		{names: []string{"kvfree_call_rcu"}, contract: "frees memory after a grace period", do: freeRCU},
 
 		// Work, IPIs.
 		{names: []string{"queue_delayed_work_on"}, contract: "runs the work's function some time later, unless it is pending", do: queueWork},
-		{names: []string{"mod_delayed_work_on"}, contract: "as queue_delayed_work_on, with a new time", do: queueWork},
 		{names: []string{"flush_delayed_work"}, contract: "runs pending work at once and returns when none runs", sleeps: true, do: flushWork},
 		{names: []string{"on_each_cpu_cond_mask"}, contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
 
@@ -82,18 +79,18 @@ func rows() []served {
 		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
 			return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
 		}},
-		{names: []string{"kfree", "kvfree", "vfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], caller(x)); return 0 }},
+		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], caller(x)); return 0 }},
 		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke", do: moduleAlloc},
 		{names: []string{"module_memfree", "execmem_free"}, contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
 		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"}, contract: "whether a return is to be a jump to a thunk: here none is", do: nothing},
 		{names: []string{"callthunks_translate_call_dest"}, contract: "what a call of a function is to call: the function, where calls aren't counted", do: func(e *Linux, x kapi.Context, a *args) uint64 { return a[0] }},
-		{names: []string{"set_memory_ro", "set_memory_rw", "set_memory_x", "set_memory_nx", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
+		{names: []string{"set_memory_ro", "set_memory_x", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
 
 		// Symbols and tables.
 		{names: []string{"kallsyms_lookup_size_offset"}, contract: "the size of the symbol an address lies in, and the distance", needed: true, do: lookupSizeOffset},
 		{names: []string{"kallsyms_lookup_name"}, contract: "the address of a symbol, or 0", needed: true, do: lookupName},
 		{names: []string{"lookup_symbol_name"}, contract: "the name of the symbol that a kernel address lies in", do: lookupSymbolName},
-		{names: []string{"kernel_text_address", "__kernel_text_address"}, contract: "whether an address is text of the kernel, a module, or a slot", do: textAddress},
+		{names: []string{"kernel_text_address"}, contract: "whether an address is text of the kernel, a module, or a slot", do: textAddress},
 		{names: []string{"core_kernel_text"}, contract: "whether an address is text of the kernel itself", do: coreText},
 		{names: []string{"in_gate_area_no_mm"}, contract: "whether an address is in the vsyscall page", do: nothing},
 		{names: []string{"jump_label_text_reserved"}, contract: "whether a range has a jump label", do: reservedBy(jumplabel.Site)},
@@ -121,7 +118,7 @@ func rows() []served {
 		}},
 
 		// Modules.
-		{names: []string{"__module_text_address", "__module_address"}, contract: "the module that an address lies in, or NULL", do: moduleText},
+		{names: []string{"__module_text_address"}, contract: "the module that an address lies in, or NULL", do: moduleText},
 		{names: []string{"is_module_text_address"}, contract: "whether an address is text of a module", do: isModuleText},
 		{names: []string{"try_module_get"}, contract: "whether a module could be held", do: moduleGet},
 		{names: []string{"module_put"}, contract: "lets a module go", do: modulePut},
@@ -133,13 +130,12 @@ func rows() []served {
 		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
 		{names: []string{"notify_die"}, contract: "asks the die chain", do: nothing},
 		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule", "preempt_schedule_notrace"}, contract: "gives the CPU to another task", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
-		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched", "dynamic_cond_resched"}, contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
+		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched"}, contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
 
 		// Tracing and what the kernel says.
 		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
 		{names: []string{"_printk", "__warn_printk"}, contract: "prints", do: printk},
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
-		{names: []string{"panic"}, contract: "the kernel dies", do: panicked},
 		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten", do: stackSmashed},
 		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)", do: writtenBool},
 		{names: []string{"proc_dointvec_minmax"}, contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -238,6 +239,10 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 		*served = (*served)[:depth]
 		e.unserved(x, s)
 		return
+	}
+	if s.sleeps && e.d.Guest.Busy(x) {
+		e.d.Guest.Why(x, fmt.Sprintf("%s calls %s", e.named(caller(x)), s.name))
+		x.Emit(smpev.MightSleep, 1, 0, 0)
 	}
 	if s.keeps {
 		s.do(e, x, a)

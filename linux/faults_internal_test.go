@@ -15,6 +15,7 @@ type Fault struct {
 	Says  string   // how, for people
 	With  func(do doing, e *Linux, x kapi.Context, a *args) uint64
 	Equal string // why a kernel can't tell it from the service, "": a test has to notice
+	Dying string // what makes the kernel die, which is noticed without the fault; "": nothing
 }
 
 // A doing is what a service does.
@@ -77,6 +78,27 @@ func Boundary() (list []Service) {
 	}
 	return list
 }
+
+// Dying returns a kernel that does what is deadly: "int3", a breakpoint without an owner
+// stands where a probe is; "canary", the canary of a CPU's stacks changes.
+func (k *Kernel) Dying(how string) *Kernel {
+	dying, _ := k.instead(func(s *service, do doing) doing {
+		return func(e *Linux, x kapi.Context, a *args) uint64 {
+			switch {
+			case how == "int3" && s.name == "mutex_unlock" && len(e.probes) > 0 && e.probes[0].here:
+				e.d.Text.Write(x, e.probes[0].Addr+1, []byte{0xcc})
+			case how == "canary" && !e.booting:
+				was, _ := x.Memory().Load(e.d.Guest.PerCPU(x.CPU())+canary, 8)
+				x.Memory().Store(e.d.Guest.PerCPU(x.CPU())+canary, 8, was+1)
+			}
+			return do(e, x, a)
+		}
+	})
+	return dying
+}
+
+// canary is where a CPU has it (fixed_percpu_data).
+const canary = 40
 
 func rowOf(name string) *served {
 	for i := range boundary {
@@ -271,9 +293,9 @@ var faults = []Fault{
 	{Row: "kallsyms_lookup_name", Says: "no symbol is found", With: answers(0)},
 	{Row: "kallsyms_lookup_name", Says: "the address is a byte more", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 { return do(e, x, a) + 1 }},
 	{Row: "lookup_symbol_name", Says: "no symbol is found", With: answers(minus(34))},
-	{Row: "lookup_symbol_name", Says: "the name is another", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+	{Row: "lookup_symbol_name", Says: "each name is that of a type's preamble", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
 		v := do(e, x, a)
-		e.write(x, arch.Addr(a[1]), []byte("__kprobes\x00"))
+		e.write(x, arch.Addr(a[1]), []byte("__cfi_f\x00"))
 		return v
 	}},
 	{Row: "kernel_text_address", Says: "no address is text", With: answers(0)},
@@ -315,7 +337,7 @@ var faults = []Fault{
 	{Row: "irqentry_nmi_enter", Says: "nothing is counted", With: answers(0)},
 	{Row: "irqentry_nmi_enter", Names: exceptions, Says: "nothing is counted or ended", With: answers(0)},
 	{Row: "irqentry_nmi_exit", Says: "it never ends", With: answers(0)},
-	{Row: "notify_die", Says: "the chain says that it was its own: NOTIFY_STOP", With: answers(notifyStop)},
+	{Row: "notify_die", Dying: "int3", Says: "the chain says that it was its own: NOTIFY_STOP", With: answers(notifyStop)},
 	{Row: "preempt_schedule_thunk", Says: "the CPU isn't given up", With: answers(0)},
 	{Row: "preempt_schedule_thunk", Says: "registers are lost", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
 		v := do(e, x, a)
@@ -328,8 +350,8 @@ var faults = []Fault{
 	{Row: "__cond_resched", Says: "it sleeps", With: func(_ doing, _ *Linux, x kapi.Context, _ *args) uint64 { x.Sleep(kapi.Yield); return 0 }},
 	{Row: "perf_event_text_poke", Says: "it answers garbage", With: answers(poison)},
 	{Row: "_printk", Says: "nothing is printed", With: answers(0)},
-	{Row: "die", Says: "the kernel goes on", With: answers(0)},
-	{Row: "__stack_chk_fail", Says: "the kernel goes on", With: answers(0)},
+	{Row: "die", Dying: "int3", Says: "the kernel goes on", With: answers(0)},
+	{Row: "__stack_chk_fail", Dying: "canary", Says: "the kernel goes on", With: answers(0)},
 	{Row: "kstrtobool_from_user", Says: "nothing is written", With: answers(0)},
 	{Row: "kstrtobool_from_user", Says: "it fails: -EINVAL", With: answers(minus(einval))},
 	{Row: "proc_dointvec_minmax", Says: "nothing is written", With: answers(0)},
@@ -344,7 +366,13 @@ func Faults() (list []Fault) {
 		if s.do == nil {
 			continue
 		}
-		list = append(list, Fault{Row: s.names[0], Says: "it isn't there", With: refused})
+		absent := Fault{Row: s.names[0], Says: "it isn't there", With: refused}
+		for _, f := range faults {
+			if f.Row == absent.Row && f.Dying != "" {
+				absent.Dying = f.Dying
+			}
+		}
+		list = append(list, absent)
 		for _, f := range faults {
 			if f.Row == s.names[0] {
 				list = append(list, f)

@@ -210,7 +210,7 @@ func (e *Linux) named(at arch.Addr) string {
 // leak tells of memory that a run has left, when nothing of it can be needed any more:
 // no probe is registered, no work is left, and no call is in flight that a return probe
 // follows. Nothing is said where tasks have used one struct at the same time. The kernel
-// keeps pages of slots.
+// keeps pages of slots, and what a module that is there has on the blacklist.
 func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
 	held := len(e.due) > 0 || !e.Settled()
 	for _, p := range e.probes {
@@ -225,7 +225,8 @@ func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
 	}
 	for i := range e.heap.objects {
 		o := &e.heap.objects[i]
-		if name, _, _ := e.k.Symbol(o.by); o.freed || strings.HasPrefix(name, "__get_insn_slot") {
+		name, _, _ := e.k.Symbol(o.by)
+		if o.freed || strings.HasPrefix(name, "__get_insn_slot") || strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && e.loaded() {
 			continue
 		}
 		e.d.Guest.Why(nil, e.named(o.by)+" has allocated them")

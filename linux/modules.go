@@ -68,6 +68,16 @@ func (e *Linux) moduleAt(m *kapi.Module) arch.Addr {
 	return 0
 }
 
+// loaded reports whether a module is there, or is coming or going.
+func (e *Linux) loaded() bool {
+	for _, m := range e.modules {
+		if e.look(e.moduleAt(m), e.k.fields.module.state) != moduleStates[kapi.ModuleUnformed] {
+			return true
+		}
+	}
+	return false
+}
+
 // moduleOf returns the module whose struct lies at an address, nil if there is none.
 func (e *Linux) moduleOf(at uint64) *kapi.Module {
 	i := (at - uint64(moduleBase)) / moduleStep

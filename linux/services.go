@@ -288,11 +288,6 @@ func die(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-func panicked(e *Linux, x kapi.Context, a *args) uint64 {
-	e.bug(x, "panic: "+e.text(x, arch.Addr(a[0])))
-	return 0
-}
-
 func stackSmashed(e *Linux, x kapi.Context, a *args) uint64 {
 	e.bug(x, "the stack's canary was overwritten")
 	return 0

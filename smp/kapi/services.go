@@ -132,6 +132,8 @@ type Locks interface {
 type CPUs interface {
 	ReadLock(x Context)
 	ReadUnlock(x Context)
+	// AssertHeld reports a finding if the task doesn't read (lockdep_assert_cpus_held).
+	AssertHeld(x Context)
 }
 
 // A Span is the addresses from From up to, and without, To.

@@ -74,6 +74,13 @@ func (h *Hotplug) ReadUnlock(x kapi.Context) {
 	kapi.Add(&h.readers, x, -1)
 }
 
+// AssertHeld implements kapi.CPUs.
+func (h *Hotplug) AssertHeld(x kapi.Context) {
+	if h.k.cfg.Hotplug && !h.reads[x.Task()] {
+		x.Emit(smpev.Lock, h.id, smpev.LockNeeded, 0)
+	}
+}
+
 // Change is what a CPU's coming does besides: the notifiers patch text, as those
 // of alternatives do (alternatives_smp_switch), and do nothing else here.
 //

@@ -171,6 +171,16 @@ func (r *Rig) mark(c *scenario.StaticCall) error {
 	return nil
 }
 
+// moduleWith is the name of the module that a function is in, "" if it is the kernel's.
+func (r *Rig) moduleWith(name string) string {
+	for i := range r.Scenario.Modules {
+		if m := &r.Scenario.Modules[i]; slices.Contains(m.Core, name) || slices.Contains(m.Init, name) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
 // addReserved tells the kernel what its tables say of text that is never
 // rewritten, and where undefined thunks are.
 func (r *Rig) addReserved() {
@@ -178,7 +188,7 @@ func (r *Rig) addReserved() {
 	for _, s := range r.Scenario.Reserved {
 		at := r.funcs[s.Func]
 		if s.By == scenario.ReservedBlacklist {
-			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.Text(s.Func).Code)}, kapi.BanSection)
+			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.Text(s.Func).Code), Module: r.moduleWith(s.Func)}, kapi.BanSection)
 			continue
 		}
 		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
