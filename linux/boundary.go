@@ -118,7 +118,7 @@ func rows() []served {
 		}},
 
 		// Modules.
-		{names: []string{"__module_text_address"}, contract: "the module that an address lies in, or NULL", do: moduleText},
+		{names: []string{"__module_text_address", "__module_address"}, contract: "the module that an address lies in, or NULL", do: moduleText},
 		{names: []string{"is_module_text_address"}, contract: "whether an address is text of a module", do: isModuleText},
 		{names: []string{"try_module_get"}, contract: "whether a module could be held", do: moduleGet},
 		{names: []string{"module_put"}, contract: "lets a module go", do: modulePut},
