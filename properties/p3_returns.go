@@ -9,8 +9,8 @@ import (
 // Returns is property P3: the calls of the API return, within a bound. The bound isn't
 // in steps, because a schedule lets others step as long as it likes. Time is counted in
 // rounds, as for asynchronous algorithms: a round is over when every task that had or
-// wanted a CPU at its beginning has had one and given it up, and the timers that were
-// running then have fired. A fair schedule has infinitely many rounds; in an unfair one
+// wanted a CPU at its beginning has had one and given it up, the timers that were
+// running then have fired, and the handlers in which idle CPUs stood have returned. A fair schedule has infinitely many rounds; in an unfair one
 // they are long, but a call doesn't take more of them.
 //
 // A call that gives up nothing, and keeps its CPU from others, lasts one round;
@@ -22,7 +22,8 @@ var Returns = Property{
 	ID:      "P3",
 	Name:    "returns",
 	Says:    "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since, or was under way.",
-	Kinds:   []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
+	Kinds:   []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
+	Reads:   []traces.Kind{smpev.Trap, smpev.Return},
 	New:     func(s *Scene) Monitor { return &returns{scene: s} },
 	Touches: nothingTouched, // see there
 }
@@ -51,6 +52,7 @@ type returns struct {
 	still  tasks     `state:"skip: a proof claims nothing of it"` // those of them, at the beginning of the round, that haven't been woken
 	seen   tasks     `state:"skip: a proof claims nothing of it"` // the tasks that have ever wanted a CPU
 	many   uint32    `state:"skip: a proof claims nothing of it"` // the number of seen
+	since  uint32    `state:"skip: a proof claims nothing of it"` // the event with which the round began
 	rounds uint32    `state:"skip: a proof claims nothing of it"` // begun so far
 	begun  uint32    `state:"skip: a proof claims nothing of it"` // calls begun so far
 	calls  []lasting `state:"skip: a proof claims nothing of it"` // calls in progress
@@ -128,10 +130,11 @@ func (m *returns) gives(e *traces.Event) *traces.Finding {
 	if e.C != 0 {
 		m.left.del(e.A)
 	}
-	if m.left != (tasks{}) || m.still != (tasks{}) {
+	if m.left != (tasks{}) || m.still != (tasks{}) || m.held() {
 		return nil
 	}
 	m.rounds++
+	m.since = e.Seq
 	m.left, m.still = m.wants, m.due
 	for i := range m.calls {
 		if f := m.late(e, &m.calls[i]); f != nil {
@@ -139,6 +142,17 @@ func (m *returns) gives(e *traces.Event) *traces.Finding {
 		}
 	}
 	return nil
+}
+
+// held reports whether a CPU that idles is still in the handler of an interrupt that came
+// before the round began: grace periods wait for that. An idle task is never woken.
+func (m *returns) held() bool {
+	for i, open := range m.scene.frames.tasks {
+		if i > 0 && len(open) > 0 && open[0].seq < m.since && !m.seen.has(uint64(i-1)) {
+			return true
+		}
+	}
+	return false
 }
 
 // late checks whether a call has lasted too long. The round in which it began doesn't

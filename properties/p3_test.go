@@ -65,6 +65,26 @@ func init() {
 		}
 		tr.ExpectNone()
 	})
+	trap("P3-idle-held", "an idle CPU stands in an interrupt's handler, for which grace periods wait", func(tr *tracetest.Trace) {
+		waits(tr)
+		tr.On(2, 2).Emit(smpev.Trap, 0xfb, f, 0)
+		for range 300 {
+			gives(tr, 1, 5, 5, willing)
+		}
+		tr.ExpectNone()
+	})
+	trap("P3-idle-back", "it has come back from there, and that is too often since", func(tr *tracetest.Trace) {
+		waits(tr)
+		tr.On(2, 2).Emit(smpev.Trap, 0xfb, f, 0)
+		for range 300 {
+			gives(tr, 1, 5, 5, willing)
+		}
+		tr.On(2, 2).Emit(smpev.Return, 0xfb, f, 0)
+		for range 121 {
+			gives(tr, 1, 5, 5, willing)
+		}
+		tr.ExpectViolation("P3", "unregister began in task4")
+	})
 	trap("P3-preempted", "one of the others is preempted, and hasn't a CPU since", func(tr *tracetest.Trace) {
 		waits(tr)
 		tr.Emit(smpev.Wake, 6, 0, 0)
