@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -39,6 +40,7 @@ type Kernel struct {
 	perAt        arch.Addr // where their section is linked
 	excInt3      arch.Addr
 	memset       arch.Addr    // the function of __text_poke that fills
+	ibt          bool         // CONFIG_X86_KERNEL_IBT
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
 	optSlots     arch.Addr    // and of detours
 	api          [8]arch.Addr // by verb
@@ -210,6 +212,7 @@ func (k *Kernel) find() error {
 	k.preemptCount, k.currentTask = perCPU("__preempt_count", "preempt_count"), perCPU("current_task", "current_task")
 	k.cpuNumber, k.perAt = perCPU("cpu_number", "cpu_number"), arch.Addr(k.Image.Section(".data..percpu").Addr)
 	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
+	k.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.execmem = k.at("execmem_alloc") != 0
 	k.optSlots = k.at("kprobe_optinsn_slots")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {

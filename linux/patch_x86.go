@@ -115,6 +115,24 @@ func redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
 // text puts it there.
 var TrampolineMark = []byte{0x0f, 0xb9, 0xcc}
 
+// endbr64 is what functions begin with in a kernel built with CONFIG_X86_KERNEL_IBT.
+var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
+
+// entry returns where the kernel places a probe that is asked for at an address: after the
+// endbr64 of a function (arch_adjust_kprobe_addr).
+func (e *Linux) entry(asked arch.Addr) (at arch.Addr, moved bool) {
+	f, ok := e.d.Symbols.Lookup(asked)
+	if !e.k.ibt || !ok || f.Addr != asked {
+		return asked, false
+	}
+	for i, b := range endbr64 {
+		if v, _ := e.d.Guest.Get(asked+arch.Addr(i), 1); byte(v) != b {
+			return asked, false
+		}
+	}
+	return asked + arch.Addr(len(endbr64)), true
+}
+
 // clobbered are the registers that a callee may leave as it likes.
 var clobbered = [...]arch.Reg{x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.R8, x86.R9, x86.R10, x86.R11}
 

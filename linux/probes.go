@@ -85,7 +85,18 @@ func (p *probe) has(which uint64) bool { return p.Handlers>>which&1 != 0 }
 // Prepare implements engine.Engine.
 func (e *Linux) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
 	p := e.probes[i]
-	if !p.registered && verb == kpev.Register || e.k == nil {
+	if e.k == nil {
+		return p.Addr, false
+	}
+	if !p.registered && verb == kpev.Register {
+		asked := p.Addr
+		if p.Symbol != "" {
+			f, _ := e.d.Symbols.Named(p.Symbol)
+			asked = f.Addr + arch.Addr(p.Offset)
+		}
+		if at, behind := e.entry(asked); behind {
+			return at, true
+		}
 		return p.Addr, false
 	}
 	v := e.member(p, e.k.fields.kpAddr)

@@ -3,6 +3,7 @@ package linux
 import (
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -25,6 +26,7 @@ const (
 type recordParts struct {
 	begin, update, end   arch.Addr // ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
 	pages                arch.Addr // ftrace_pages_start; 0: there is no ftrace
+	caller               arch.Addr // ftrace_regs_caller
 	list, length         field     // of struct ftrace_page
 	ip, flags            field     // of struct dyn_ftrace
 	pageSize, recordSize arch.Addr
@@ -35,9 +37,9 @@ func (k *Kernel) findRecords() {
 	t := k.Image.Types()
 	r := recordParts{
 		begin: k.at("ftrace_arch_code_modify_prepare"), update: k.at("arch_ftrace_update_code"), end: k.at("ftrace_arch_code_modify_post_process"),
-		pages: k.at("ftrace_pages_start"),
+		pages: k.at("ftrace_pages_start"), caller: k.at("ftrace_regs_caller"),
 	}
-	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && k.at("ftrace_regs_caller") != 0
+	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && r.caller != 0
 	r.list, ok = part(t, "ftrace_page", "records", ok)
 	r.length, ok = part(t, "ftrace_page", "index", ok)
 	r.ip, ok = part(t, "dyn_ftrace", "ip", ok)
@@ -99,6 +101,12 @@ func (e *Linux) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 	e.call(x, r.begin)
 	e.call(x, r.update, updateCalls)
 	e.call(x, r.end)
+}
+
+// SiteCall implements ftrace.Writer.
+func (e *Linux) SiteCall(at arch.Addr) arch.Code {
+	c, _ := target.Arch.Call(at, e.k.records.caller)
+	return c
 }
 
 // siteCalls is ftrace_regs_caller, which the sites call.

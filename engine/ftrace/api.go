@@ -59,11 +59,13 @@ type Record struct {
 	Here    bool // the text is there
 }
 
-// A Writer makes the text of all sites what their records want: a call, or a nop, each of
-// its own kind. The call leads to Ftrace.Caller. Context: may sleep; ftrace_lock held,
-// takes text_mutex.
+// A Writer writes the text of the sites in the place of Ftrace.
 type Writer interface {
+	// WriteSites makes the text of all sites what their records want: a call, which leads
+	// to Ftrace.Caller, or a nop. Context: may sleep; ftrace_lock held, takes text_mutex.
 	WriteSites(x kapi.Context, f *Ftrace)
+	// SiteCall returns the call.
+	SiteCall(at arch.Addr) arch.Code
 }
 
 // Site is the kind of its sites.

@@ -119,7 +119,11 @@ func (f *Ftrace) AddSite(at arch.Addr) (ok bool) {
 
 // Images returns the two instructions that may stand at a site.
 func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
-	return f.sites[i].at, f.d.Text.Arch().BranchNop, f.sites[i].call
+	s := f.sites[i]
+	if f.Writer != nil {
+		return s.at, f.d.Text.Arch().BranchNop, f.Writer.SiteCall(s.at)
+	}
+	return s.at, f.d.Text.Arch().BranchNop, s.call
 }
 
 // Sites returns how many sites there are.

@@ -188,14 +188,14 @@ func tagged(tags uint64) (s string) {
 	return s
 }
 
-// text is a function's text, with jumps to detours wherever these are.
+// text is a function's text, with jumps to detours, and calls of ftrace, wherever these are.
 func (c *collector) text(t *scenario.Text) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "text %s: ", t.Name)
 	for i := 0; i < len(t.Code); i++ {
 		v, _ := c.r.Machine.Memory().Load(t.At+arch.Addr(i), 1)
 		fmt.Fprintf(&s, "%02x", v)
-		if jump := target.Arch.JumpByte; byte(v) == jump && t.Code[i] != jump {
+		if jump := target.Arch.JumpByte; byte(v) == jump && t.Code[i] != jump || byte(v) != t.Code[i] && slices.Contains(c.r.Scenario.Sites, scenario.Site{Func: t.Name, Offset: i}) {
 			s.WriteString("........")
 			i += target.Arch.BranchLen - 1
 		}

@@ -99,12 +99,12 @@ var serially = map[scenario.OpKind]bool{
 	scenario.OpCall: true, scenario.OpSchedule: true, scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true,
 	scenario.OpDisable: true, scenario.OpWaitOptimized: true, scenario.OpOptimization: true, scenario.OpEnabled: true,
 	scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true, scenario.OpUser: true, scenario.OpExpect: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true,
+	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true,
 }
 
 // changes are those after which the optimizer may have something to do.
 var changes = map[scenario.OpKind]bool{
 	scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true, scenario.OpDisable: true,
 	scenario.OpOptimization: true, scenario.OpEnabled: true, scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true,
+	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true,
 }

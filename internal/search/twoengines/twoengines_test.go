@@ -45,8 +45,8 @@ func TestHasty(t *testing.T) {
 func TestSerialAny(t *testing.T) {
 	each(t, func(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 		s := gen.DrawAnyOn(t, m)
-		if len(s.Modules) > 0 || len(s.Sites) > 0 || slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away }) {
-			t.Skip("modules, sites of ftrace and faults")
+		if len(s.Modules) > 0 || slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away }) {
+			t.Skip("modules and faults")
 		}
 		return twoengines.Serial(straight(s))
 	})
