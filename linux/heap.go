@@ -172,6 +172,11 @@ func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
 	}
+	if t, ok := e.d.Guest.DeadStack(x, at); ok {
+		e.d.Guest.Why(x, fmt.Sprintf("the stack of task %d below its stack pointer, where a call has returned, is accessed by %s", t, e.named(by)))
+		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
+		return
+	}
 	if o := e.heap.object(at); o != nil {
 		what := uint64(linuxev.OutOfBounds)
 		if o.freed {

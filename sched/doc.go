@@ -12,6 +12,7 @@
 //	arriving     the same at more boundaries, some in order   interrupts at one certain place
 //	pos          priorities drawn anew after each race        orders that matter, and no others
 //	guided       mutations of runs that showed something new  chains of rare steps
+//	overtake     conflicting accesses turned around, pairwise  engines of text: many steps, few conflicts
 //	deviations   every schedule of at most k deviations       small witnesses, proofs up to k
 //	portfolio    all of the above, each a share of the time   unknown bugs
 //

@@ -8,7 +8,8 @@ import (
 
 // Portfolio gives each run to one of several strategies, its members. It shares out
 // time: four fifths in equal parts to the two that are cheap and good at most things,
-// the rest to those that are good at some.
+// the rest to those that are good at some. Overtake is a third one in programs for which it
+// is meant (Shape.Engine).
 //
 // A member's part is its share, times how many new things its runs have shown for each
 // that would be expected from the time they took, but at least half and at most twice
@@ -46,6 +47,8 @@ const (
 	pricePCT    = 3 // few questions, short runs
 	pricePOS    = 8 // it observes each step
 	priceGuided = 5 // it observes the steps of some runs
+
+	priceOvertake = 10 // it observes each step, and tries the next ones of all CPUs
 )
 
 const (
@@ -76,6 +79,9 @@ func NewPortfolio(p Params) *Portfolio {
 	}
 	f.add(p, 4, pricePOS, newPOS(p))
 	f.add(p, 2, priceGuided, newGuided(p))
+	if p.Shape != nil && p.Shape.Engine {
+		f.add(p, 24, priceOvertake, newOvertake(p))
+	}
 	f.add(p, 1, priceUsual, f.deviations) // only it can be complete
 	return f
 }

@@ -8,6 +8,7 @@ type Shape struct {
 	Questions uint64               // of the default run
 	CPUs      [sim.MaxCPUs]Stretch // of other runs, on average
 	Sources   []Source
+	Engine    bool // the steps are mostly instructions of an engine: many, with few conflicts
 }
 
 // A Stretch is how often a CPU is at a boundary in a run: the number of Step questions

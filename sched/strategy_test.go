@@ -123,7 +123,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	_, err := New("luck", Params{})
-	if want := `no strategy is called "luck"; there are portfolio, sticky, arriving, pct, pos, guided, random, deviations, default`; err == nil || err.Error() != want {
+	if want := `no strategy is called "luck"; there are portfolio, sticky, arriving, pct, pos, guided, overtake, random, deviations, default`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -84,6 +84,9 @@ type Machine struct {
 	tasks   []*Task
 	mem     Memory
 	data    arch.Memory // mem, converted once
+	own     arch.Memory // the same, as instructions access it (guard.go)
+	guard   guardedMemory
+	guards  bool
 	text    *fetch.Text
 	fenv    fetchEnv
 	memo    *memo
@@ -181,10 +184,12 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	log.Stop = m.again // look at the next boundary
 	m.mem.noCode = new(decodedPage)
 	m.mem.init()
-	m.data, m.mem.m = &m.mem, m
+	m.data, m.own, m.guard.Memory, m.mem.m = &m.mem, &m.mem, &m.mem, m
 	m.names.m, m.interactive.m, m.inspector.m, m.state.m = m, m, m, m
 	m.time.m, m.time.costs = m, cycles.Nominal()
 	m.footprint.m, m.footprint.data = m, &watchedMemory{&m.footprint}
+	m.footprint.trial.f = &m.footprint
+	m.footprint.guard = &guardedWatch{watchedMemory{&m.footprint}}
 	m.fenv.m = m
 	m.p.Clocks = &m.time.now
 	m.mem.mapCode(m.at.gate, PermRead|PermExec).gate = true

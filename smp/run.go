@@ -373,7 +373,7 @@ func (m *Machine) execute(c *CPU) {
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
 		m.time.now[id%sim.MaxCPUs] += instruction
-		out = in.Exec(&c.regs, m.data)
+		out = in.Exec(&c.regs, m.own)
 		next := c.known()
 		if next == nil && out == arch.Next && left > 0 {
 			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed

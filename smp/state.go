@@ -158,14 +158,11 @@ func (m *Machine) lowest(at arch.Addr) arch.Addr {
 	if !m.isStack(at) || m.footprint.readsBelow {
 		return 0
 	}
-	t := m.tasks[int(at-m.at.stack)/(StackSize+pageSize)]
+	t := m.stackOf(at)
 	if t.state == dead && t.cpu.task != t { // nothing runs on it any more
 		return t.stack
 	}
-	sp := spOf(&t.regs)
-	if t.cpu.task == t {
-		sp = spOf(&t.cpu.regs)
-	}
+	sp := t.pointer()
 	if sp > t.stack || sp < t.stack-StackSize { // it has gone elsewhere, and may come back
 		return 0
 	}

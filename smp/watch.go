@@ -57,6 +57,8 @@ type Footprint struct {
 	apart  []sim.Touch  // of that, if it should turn out to be more than one step
 	base   words        // what runs observed afresh begin with
 	data   arch.Memory  // watchedMemory, converted once
+	guard  arch.Memory  // guardedWatch likewise
+	trial  trial
 }
 
 // Footprint returns what tells observers of the machine's steps.
@@ -120,7 +122,10 @@ func (f *Footprint) SharedGrew() bool {
 
 // observe begins a run: with an observer or without.
 func (m *Machine) observe() {
-	m.foot, m.data, m.p.Ahead = nil, &m.mem, nil
+	m.foot, m.data, m.own, m.p.Ahead = nil, &m.mem, &m.mem, nil
+	if m.guards {
+		m.own = &m.guard
+	}
 	f := &m.footprint
 	if f.swapped { // the last run was observed afresh
 		if f.learnt {
@@ -146,18 +151,17 @@ func (m *Machine) observe() {
 // watch makes the observer be told of the steps from here on.
 func (m *Machine) watch() {
 	f := &m.footprint
-	m.foot, m.data = f, f.data
+	m.foot, m.data, m.own = f, f.data, f.data
+	if m.guards {
+		m.own = f.guard
+	}
 	if f.plans {
 		m.p.Ahead = &f.ahead
 	}
 	f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
 	f.nowOf = nil
 	for _, t := range m.tasks {
-		sp := spOf(&t.regs)
-		if t.cpu.task == t {
-			sp = spOf(&t.cpu.regs)
-		}
-		t.use.begin(t, sp)
+		t.use.begin(t, t.pointer())
 	}
 }
 
@@ -364,6 +368,8 @@ func (f *Footprint) lookAhead() {
 		case t.kind == guest:
 			if f.stored(c.regs.IP) {
 				f.ahead[i] = sim.Touch{Object: object(objChunk, bytesNumber(c.regs.IP))}
+			} else if m.guards {
+				f.ahead[i] = f.trial.of(c)
 			}
 		}
 	}

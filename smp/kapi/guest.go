@@ -62,6 +62,9 @@ type Guest interface {
 	UnmapData(x Context, at arch.Addr, pages int)
 	// Fault returns the address that the last page fault of the CPU was about.
 	Fault(x Context) arch.Addr
+	// DeadStack returns the task below whose stack pointer an address lies, if that isn't
+	// the one that runs: what lay there belonged to a call that has returned.
+	DeadStack(x Context, at arch.Addr) (of TaskID, ok bool)
 	// Busy reports whether the context mustn't sleep.
 	Busy(x Context) bool
 	// Text reports whether an address is text that is mapped.

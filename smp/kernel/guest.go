@@ -28,6 +28,7 @@ func (g *Guest) PerCPU(cpu int) arch.Addr { return PerCPUOffset(cpu) }
 // Preemption implements kapi.Guest.
 func (g *Guest) Preemption(at arch.Addr) {
 	g.preempt = at
+	g.k.M.GuardStacks()
 	g.k.M.Hooks().Busy = g.busy
 }
 
@@ -83,6 +84,11 @@ func (g *Guest) UnmapData(x kapi.Context, at arch.Addr, pages int) { ctxOf(x).Un
 
 // Fault implements kapi.Guest.
 func (g *Guest) Fault(x kapi.Context) arch.Addr { return ctxOf(x).Fault() }
+
+// DeadStack implements kapi.Guest.
+func (g *Guest) DeadStack(x kapi.Context, at arch.Addr) (kapi.TaskID, bool) {
+	return ctxOf(x).DeadStack(at)
+}
 
 // Busy implements kapi.Guest.
 func (g *Guest) Busy(x kapi.Context) bool { return ctxOf(x).Atomic() }

@@ -79,7 +79,7 @@ func TestHoldChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		defer rig.Close()
 		shape, _ := rig.Survey(0)
-		for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "random"} {
+		for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "overtake", "random"} {
 			p := sched.Params{Shape: shape}
 			with, err := sched.New(strategy, p)
 			require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestStrategiesForgetTheMachine(t *testing.T) {
 	sc := searchtest.Load(t, twoCounters)
 	used := (&Spec{Scenario: sc}).MustRig().Learnt()
 	defer used.Close()
-	for _, name := range []string{"guided", "pos", "portfolio"} {
+	for _, name := range []string{"guided", "pos", "overtake", "portfolio"} {
 		fresh := (&Spec{Scenario: sc}).MustRig().Learnt()
 		defer fresh.Close()
 		shape, _ := fresh.Survey(0)

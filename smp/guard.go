@@ -1,0 +1,88 @@
+package smp
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// A stack below its task's stack pointer is dead: what another task finds there belongs
+// to a call that has returned. Text that was compiled by others may have kept a pointer
+// to it.
+
+// GuardStacks makes an instruction's access to another task's dead stack a page fault. It
+// is called before Freeze.
+func (m *Machine) GuardStacks() { m.guards = true }
+
+// DeadStack returns the task below whose stack pointer an address lies, if that isn't the
+// one that runs on the CPU.
+func (x *Ctx) DeadStack(a arch.Addr) (of kapi.TaskID, ok bool) {
+	if !x.m.deadStack(x.cpu, a) {
+		return 0, false
+	}
+	return x.m.stackOf(a).ID, true
+}
+
+// A guardedMemory is memory as instructions access it on a machine with guards.
+type guardedMemory struct{ *Memory }
+
+// Load implements arch.Memory.
+func (g *guardedMemory) Load(a arch.Addr, size int) (uint64, bool) {
+	if g.m.deadStack(&g.m.cpus[g.cpu], a) {
+		g.fault = a
+		return 0, false
+	}
+	return g.Memory.Load(a, size)
+}
+
+// Store implements arch.Memory.
+func (g *guardedMemory) Store(a arch.Addr, size int, v uint64) bool {
+	if g.m.deadStack(&g.m.cpus[g.cpu], a) {
+		g.fault = a
+		return false
+	}
+	return g.Memory.Store(a, size, v)
+}
+
+// A guardedWatch is guardedMemory of an observed machine.
+type guardedWatch struct{ watchedMemory }
+
+// Load implements arch.Memory.
+func (g *guardedWatch) Load(a arch.Addr, size int) (uint64, bool) {
+	if m := g.f.m; m.deadStack(&m.cpus[m.mem.cpu], a) {
+		m.mem.fault = a
+		return 0, false
+	}
+	return g.watchedMemory.Load(a, size)
+}
+
+// Store implements arch.Memory.
+func (g *guardedWatch) Store(a arch.Addr, size int, v uint64) bool {
+	if m := g.f.m; m.deadStack(&m.cpus[m.mem.cpu], a) {
+		m.mem.fault = a
+		return false
+	}
+	return g.watchedMemory.Store(a, size, v)
+}
+
+// deadStack reports whether an address lies in the dead part of the stack of a task that
+// doesn't run on c.
+func (m *Machine) deadStack(c *CPU, a arch.Addr) bool {
+	if c.task.stack-a <= StackSize || !m.isStack(a) {
+		return false
+	}
+	t := m.stackOf(a)
+	return a >= t.stack-StackSize && a < t.stack && a < t.pointer()
+}
+
+// stackOf returns the task in whose stack, or the page before it, an address lies.
+func (m *Machine) stackOf(a arch.Addr) *Task {
+	return m.tasks[int(a-m.at.stack)/(StackSize+pageSize)]
+}
+
+// pointer returns a task's stack pointer.
+func (t *Task) pointer() arch.Addr {
+	if t.cpu.task == t {
+		return spOf(&t.cpu.regs)
+	}
+	return spOf(&t.regs)
+}
