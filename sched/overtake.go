@@ -57,7 +57,7 @@ type actor struct {
 type phase uint8
 
 const (
-	approach  phase = iota // nobody is held
+	approach  phase = iota // all go on
 	holdLate               // the first CPU is held before its touch
 	holdEarly              // the second is held after its touch
 )

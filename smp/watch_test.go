@@ -386,6 +386,10 @@ func TestAhead(t *testing.T) {
 		x.Call(f)
 		b.Store(x, 1)
 	})
+	g, h := r.text("g", 32, at(incWord, 32, 0)), r.text("h", 64, at(loadWord, 64, 4))
+	r.AddProgram("writes", 0, func(x *smp.Ctx) { x.Call(g) })
+	r.AddProgram("reads", 1, func(x *smp.Ctx) { x.Call(h) })
+	r.GuardStacks() // else nothing is said of data
 	said := map[string]bool{}
 	for name, ch := range schedules(20) {
 		for _, s := range r.observed(smp.Passed, func() sim.Chooser { return ch }) {
@@ -396,7 +400,7 @@ func TestAhead(t *testing.T) {
 			require.Contains(t, s.touched, s.ahead, "%s: %s", name, r.Names().Object(s.ahead.Object))
 		}
 	}
-	require.True(t, said["cell"] && said["text"], "%v", said)
+	require.True(t, said["cell"] && said["text"] && said["data"], "%v", said)
 	r.Footprint().Observe(nil)
 	r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
 		require.Nil(t, p.Ahead)
