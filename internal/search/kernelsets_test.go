@@ -19,24 +19,25 @@ func TestKernelsOtherPatchers(t *testing.T) {
 	linux.Give(k)
 	for _, c := range []struct {
 		scenario, mutant string
+		runs             int
 		by               *properties.Property // nil: nothing is broken
 	}{
-		{"jump-label-flip", "", nil},
-		{"jump-label-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
-		{"jump-label-flip", "skip-call:__jump_label_update:arch_jump_label_transform_apply:1", &properties.NoOops},
-		{"jump-label-flip", "skip-call:arch_jump_label_transform_queue:mutex_lock:1", &properties.Locks},
-		{"static-call-flip", "", nil},
-		{"static-call-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
-		{"static-call-flip", "skip-call:__static_call_update:arch_static_call_transform:2", &properties.RightResult},
-		{"static-call-probes", "", nil},
-		{"batch-poke", "", nil},
-		{"batch-poke", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", &properties.WholeInstructions},
-		{"batch-poke", "skip-call:ftrace_replace_code:text_poke_queue:1", &properties.NoWarning},
+		{"jump-label-flip", "", 20, nil},
+		{"jump-label-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", 120, &properties.WholeInstructions},
+		{"jump-label-flip", "skip-call:__jump_label_update:arch_jump_label_transform_apply:1", 120, &properties.NoOops},
+		{"jump-label-flip", "skip-call:arch_jump_label_transform_queue:mutex_lock:1", 120, &properties.Locks},
+		{"static-call-flip", "", 20, nil},
+		{"static-call-flip", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", 120, &properties.WholeInstructions},
+		{"static-call-flip", "skip-call:__static_call_update:arch_static_call_transform:2", 120, &properties.RightResult},
+		{"static-call-probes", "", 20, nil},
+		{"batch-poke", "", 20, nil},
+		{"batch-poke", "skip-call:text_poke_bp_batch:on_each_cpu_cond_mask:1", 120, &properties.WholeInstructions},
+		{"batch-poke", "skip-call:ftrace_replace_code:text_poke_queue:1", 120, &properties.NoWarning},
 	} {
 		sc, err := library.Load(c.scenario)
 		require.NoError(t, err)
 		require.NoError(t, sc.SetLinux(k))
-		set := breaks(t, sc, c.mutant, 120, 0)
+		set := breaks(t, sc, c.mutant, c.runs, 0)
 		if c.by == nil {
 			require.Empty(t, set.List(), "%s", c.scenario)
 			continue
