@@ -168,8 +168,8 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	if err := c.Kernel.Set(j.Input); err != nil {
 		return err
 	}
-	if c.Kernel.Kernel != "" && len(c.Scenarios) == 0 && len(j.Probes) == 0 {
-		return fmt.Errorf("%s: it has no probe, so nothing of the kernel would run", j.Name)
+	if c.Kernel.Kernel != "" && len(c.Scenarios) == 0 && !j.OfKernel() {
+		return fmt.Errorf("%s: it has no probe, and nothing else patches with text_poke_bp, so nothing of the kernel would run", j.Name)
 	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 )
@@ -88,6 +89,13 @@ func (s *Scenario) Does(kind OpKind) bool {
 		}
 	}
 	return false
+}
+
+// OfKernel reports whether a kernel's own engine would have something to do: for probes, or
+// for what else patches text as text_poke_bp does.
+func (s *Scenario) OfKernel() bool {
+	others := len(s.Labels) + len(s.Calls) + len(s.Sites)
+	return len(s.Probes) > 0 || others > 0 && s.Machine.Patch == era.PatchBreakpoint
 }
 
 // DoesTo reports whether a task does one of these operations to what has that name.
