@@ -13,6 +13,7 @@ type Handler func(x kapi.Context, ip arch.Addr, regs *arch.Regs)
 
 // The errnos that ftrace answers with, beside 0.
 const (
+	ENOENT = 2  // the filter hasn't that address
 	EBUSY  = 16 // another client changes the path at that site
 	EINVAL = 22 // there is no site at that address
 )
@@ -21,7 +22,7 @@ const (
 // to be called from.
 type Client interface {
 	// Filter adds the site at ip to those of the client, or takes it out. If the
-	// client is registered the site's text follows. errno 0, EBUSY or
+	// client is registered the site's text follows. errno 0, ENOENT, EBUSY or
 	// EINVAL. Context: may sleep; takes ftrace_lock, text_mutex.
 	Filter(x kapi.Context, ip arch.Addr, on bool) (errno int)
 	// Register begins calling the handler from the client's sites. Context: as

@@ -213,6 +213,8 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 		o.filter.Add(x, ip)
 	case !on && has:
 		o.filter.Del(x, ip)
+	case !on:
+		errno = ENOENT
 	}
 	if errno == 0 && o.active {
 		f.update(x)
