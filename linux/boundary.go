@@ -70,7 +70,7 @@ func rows() []served {
 		{names: []string{"on_each_cpu_cond_mask"}, contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
 
 		// Text.
-		{names: []string{"__text_poke"}, contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU", needed: true, do: textPoke},
+		{names: []string{"__text_poke"}, contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; text_mutex is held", needed: true, do: textPoke},
 
 		// Memory.
 		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},

@@ -214,6 +214,7 @@ func textPoke(e *Linux, x kapi.Context, a *args) uint64 {
 		e.bug(x, fmt.Sprintf("text_poke of %d bytes at %#x, where no text is", n, uint64(at)))
 		return a[1]
 	}
+	e.d.Text.Mutex().AssertHeld(x)
 	b := e.scratch[:n]
 	if arch.Addr(a[0]) == e.k.memset {
 		v, _ := x.Memory().Load(arch.Addr(a[2]), 1)
