@@ -69,12 +69,26 @@ func rows() []served {
 		{names: []string{"flush_delayed_work"}, contract: "runs pending work at once and returns when none runs", sleeps: true, do: flushWork},
 		{names: []string{"on_each_cpu_cond_mask"}, contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
 
+		// Threads, and what they wait for.
+		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)", do: createThread},
+		{names: []string{"wake_up_process"}, contract: "lets a thread run", do: nothing},
+		{names: []string{"kthread_should_stop"}, contract: "whether the thread is to end", do: shouldStop},
+		{names: []string{"__init_waitqueue_head"}, contract: "makes a queue of waiters", do: nothing},
+		{names: []string{"__var_waitqueue"}, contract: "the queue of those who wait for a variable", do: varQueue},
+		{names: []string{"init_wait_entry", "init_wait_var_entry"}, contract: "makes an entry of a queue", do: nothing},
+		{names: []string{"prepare_to_wait_event"}, contract: "from now on whoever wakes the queue wakes the caller, who may sleep: (queue, entry, state)", do: prepareToWait},
+		{names: []string{"finish_wait"}, contract: "takes that back", do: nothing},
+		{names: []string{"schedule"}, contract: "sleeps until it is woken", sleeps: true, do: waitInQueue},
+		{names: []string{"schedule_timeout"}, contract: "likewise, or until some time has passed; returns how much is left", sleeps: true, do: waitTimeout},
+		{names: []string{"__wake_up"}, contract: "wakes those who wait in a queue", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
+		{names: []string{"wake_up_var"}, contract: "wakes those who wait for a variable", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
+
 		// Text.
 		{names: []string{"__text_poke"}, contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; text_mutex is held", needed: true, do: textPoke},
 
 		// Memory.
 		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
-		{names: []string{"kmalloc_trace", "__kmalloc_cache_noprof"}, contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[2], a[1]) }},
+		{names: []string{"kmalloc_trace", "kmem_cache_alloc_trace", "__kmalloc_cache_noprof"}, contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[2], a[1]) }},
 		{names: []string{"__kmalloc_node_noprof", "__kmalloc_node"}, contract: "likewise, of a node: (size, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
 		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
 			return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
@@ -85,6 +99,8 @@ func rows() []served {
 		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"}, contract: "whether a return is to be a jump to a thunk: here none is", do: nothing},
 		{names: []string{"callthunks_translate_call_dest"}, contract: "what a call of a function is to call: the function, where calls aren't counted", do: func(e *Linux, x kapi.Context, a *args) uint64 { return a[0] }},
 		{names: []string{"set_memory_ro", "set_memory_x", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
+
+		{names: []string{"find_vm_area"}, contract: "the struct of an area of pages, or NULL, as for what isn't vmalloc's", do: nothing},
 
 		// Symbols and tables.
 		{names: []string{"kallsyms_lookup_size_offset"}, contract: "the size of the symbol an address lies in, and the distance", needed: true, do: lookupSizeOffset},
@@ -137,6 +153,14 @@ func rows() []served {
 		{names: []string{"_printk", "__warn_printk"}, contract: "prints", do: printk},
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
 		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten", do: stackSmashed},
+		{names: []string{"__WARN_trap"}, contract: "warns of what an entry of the table of bugs says, and goes on", do: warnTrap},
+		{names: []string{"__ubsan_handle_out_of_bounds"}, contract: "warns, and goes on", do: undefined("an index is out of bounds")},
+		{names: []string{"__ubsan_handle_shift_out_of_bounds"}, contract: "likewise", do: undefined("a shift is out of bounds")},
+		{names: []string{"__ubsan_handle_load_invalid_value"}, contract: "likewise", do: undefined("a bool or an enum has no value of its type")},
+		{names: []string{"__ubsan_handle_divrem_overflow"}, contract: "likewise", do: undefined("a division overflows")},
+		{names: []string{"__fortify_panic", "fortify_panic"}, contract: "the kernel dies: a copy is larger than what it is to", do: overrun},
+		{names: []string{"mem_dump_obj"}, contract: "prints what memory is", do: nothing},
+		{names: []string{"kgdb_ll_trap", "kgdb_has_hit_break"}, contract: "0: no debugger is connected", do: nothing},
 		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)", do: writtenBool},
 		{names: []string{"proc_dointvec_minmax"}, contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
 		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},

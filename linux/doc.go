@@ -19,18 +19,18 @@
 //	gate               calls without a service, by name or through a pointer: they end the run
 //	boundary, services the functions that are done in Go; symbols: of tables beside text
 //	heap               kmalloc: objects with a hole after them, and what is never freed
-//	balance            what functions leave a CPU as it was, and what remains in tables
 //	probes             structs of users, and their handlers
 //	labels, calls      jump labels and static calls: tables of sites, and their keys
 //	records, ftrace    ftrace: its records of sites, and the clients of probes
 //	engine, own        the engine; memory that a boot would make
+//	checks, threads    WARN, UBSAN and the like; a thread of the kernel's, and who waits
 //	linuxev            its words for events
 //	boot               boots it once for all machines
 //	vmlinux            reads files
 //
 // # Limits
 //
-// x86-64 kernels of 6.1 and 6.12, with SMP. Of ftrace, the text of the sites is the kernel's
+// x86-64 kernels of 5.19 to 7.3, with SMP; those of 6.1 and 6.12 were examined most. Of ftrace, the text of the sites is the kernel's
 // own work; who wants a site, and the trampoline, is kpsim's. Of jump labels, static calls and
 // ftrace the tables are made as their boot leaves them; a label or static call in the text of
 // a module is taken to be the kernel's. Data of the kernel that no

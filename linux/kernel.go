@@ -36,9 +36,6 @@ type Kernel struct {
 	texts        []span    // and an overlay's
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base
 	currentTask  arch.Addr
-	current      arch.Addr // current_kprobe; 0: there is none
-	ctlblk       arch.Addr // kprobe_ctlblk
-	flush        arch.Addr // rethook_flush_task
 	cpuNumber    arch.Addr
 	perAt        arch.Addr // where their section is linked
 	excInt3      arch.Addr
@@ -46,6 +43,7 @@ type Kernel struct {
 	ibt          bool         // CONFIG_X86_KERNEL_IBT
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
 	optSlots     arch.Addr    // and of detours
+	pokeArray    arch.Addr    // text_poke_array; 0: there is none
 	api          [8]arch.Addr // by verb
 	retAPI       [8]arch.Addr // of return probes
 	arrays       [8]arch.Addr
@@ -118,6 +116,15 @@ func (k *Kernel) at(name string) arch.Addr {
 	return arch.Addr(s.Addr)
 }
 
+// compiled returns the address of a function, 0 if there is none. A compiler may have
+// given it another name because no caller uses all it returns or is given (-fipa-sra).
+func (k *Kernel) compiled(name string) arch.Addr {
+	if at := k.at(name); at != 0 {
+		return at
+	}
+	return k.at(name + ".isra.0")
+}
+
 // Symbol returns the function or data that an address lies in, and the distance.
 func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 	s, ok := k.Image.Lookup(uint64(a))
@@ -138,14 +145,12 @@ type fields struct {
 	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                field
 	riData, riRethook, rhData                                                            field
 	task                                                                                 int
-	taskHooks                                                                            field // of a task_struct: its calls that return probes follow
 	workFunc, workPending                                                                field
 	pokeAddr, pokeLen, pokeText                                                          field
 	poke                                                                                 int
+	pokeList, pokeCount                                                                  field // of what is to be poked: 6.16 and later
 	opList, opDetour                                                                     field
 	cacheMutex, cacheSize                                                                field
-	status                                                                               field
-	slotPages, slotsUsed, slotsDirty                                                     field // of a cache, and of its pages; size 0: not known
 	banList, banStart, banEnd                                                            field
 	module                                                                               moduleFields
 }
@@ -178,25 +183,21 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.riRethook = get("kretprobe_instance", "node.rethook")
 	f.rhData = get("rethook", "data")
 	f.workFunc, f.workPending = get("delayed_work", "work.func"), get("delayed_work", "work.data")
-	f.poke = size("text_poke_loc")
-	f.pokeAddr, f.pokeLen, f.pokeText = get("text_poke_loc", "rel_addr"), get("text_poke_loc", "len"), get("text_poke_loc", "text")
+	poke := "text_poke_loc"
+	if k.at("text_poke_array") != 0 {
+		poke = "smp_text_poke_loc"
+		f.pokeList, f.pokeCount = get("smp_text_poke_array", "vec"), get("smp_text_poke_array", "nr_entries")
+	}
+	f.poke = size(poke)
+	f.pokeAddr, f.pokeLen, f.pokeText = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
 	f.opList, f.opDetour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
 	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"), get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
-	f.taskHooks, _ = part(t, "task_struct", "rethooks", true)
-	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
-	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
-		f.slotsUsed = used
-		f.slotsDirty, ok = part(t, "kprobe_insn_page", "ngarbage", ok)
-		if f.slotPages, ok = part(t, "kprobe_insn_cache", "pages", ok); !ok {
-			f.slotPages = field{}
-		}
-	}
 	if m, ok := modules(t); ok {
 		f.module = m
 	}
 	if missing != "" {
-		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 6.1 and 6.12", missing)
+		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 5.19 to 7.3", missing)
 	}
 	return nil
 }
@@ -229,9 +230,7 @@ func (k *Kernel) find() error {
 	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
 	k.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.execmem = k.at("execmem_alloc") != 0
-	k.optSlots = k.at("kprobe_optinsn_slots")
-	k.flush = k.at("rethook_flush_task")
-	k.current, k.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
+	k.optSlots, k.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		k.optimizer[i] = k.at(name)
 	}

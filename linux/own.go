@@ -61,6 +61,9 @@ func (e *Linux) BootCPUs() {
 	}
 	g.Put(k.at("nr_cpu_ids"), 4, uint64(cpus))
 	g.Put(k.at("__num_online_cpus"), 4, uint64(cpus))
+	if at := k.at("__num_possible_cpus"); at != 0 {
+		g.Put(at, 4, uint64(cpus))
+	}
 	for _, name := range []string{"__cpu_online_mask", "__cpu_possible_mask", "__cpu_present_mask"} {
 		g.Put(k.at(name), 8, all)
 	}
@@ -70,10 +73,16 @@ func (e *Linux) BootCPUs() {
 			g.Put(at, 1, 1)
 		}
 	}
+	if off, size, ok := k.Image.Types().Off("cpuinfo_x86", "x86_virt_bits"); ok {
+		g.Put(k.at("boot_cpu_data")+arch.Addr(off), size, virtualBits)
+	}
 }
 
 // systemRunning is SYSTEM_RUNNING of 5.x and later.
 const systemRunning = 3
+
+// virtualBits is how many bits an address has with four levels of page tables.
+const virtualBits = 48
 
 // Boot runs the kernel's own initialisation of its engine, and returns what is wrong.
 func (e *Linux) Boot(x kapi.Context) error {
@@ -86,6 +95,7 @@ func (e *Linux) Boot(x kapi.Context) error {
 			return fmt.Errorf("%s answers %d", name, v)
 		}
 	}
+	e.settleThreads(x)
 	return nil
 }
 

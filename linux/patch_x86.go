@@ -66,7 +66,7 @@ func (k *Kernel) wrapAll() error {
 	to := make(map[arch.Addr]arch.Addr)
 	for i := range watched {
 		w := &watched[i]
-		at := k.at(w.name)
+		at := k.compiled(w.name)
 		if at == 0 {
 			continue
 		}

@@ -14,10 +14,12 @@ import (
 // show. They run all the same.
 var watched = []watch{
 	{"text_poke_bp_batch", pokeBegins, pokeEnds},
+	{"smp_text_poke_batch_finish", finishBegins, pokeEnds},
 	{"__get_insn_slot", nil, slotGot},
 	{"__free_insn_slot", slotGiven, nil},
 	{"collect_garbage_slots", nil, collected},
 	{"poke_int3_handler", nil, claimedPoke},
+	{"smp_text_poke_int3_handler", nil, claimedPoke},
 	{"kprobe_int3_handler", nil, claimedKprobe},
 	{"kprobes_inc_nmissed_count", missed, nil},
 	{"rethook_try_get", nil, triedGet},
@@ -26,12 +28,21 @@ var watched = []watch{
 }
 
 // pokeBegins is text_poke_bp_batch(tp, nr_entries): it tells what is about to stand there.
-func pokeBegins(e *Linux, x kapi.Context, a *args) {
+func pokeBegins(e *Linux, x kapi.Context, a *args) { e.pokes(x, arch.Addr(a[0]), a[1]&0xffffffff) }
+
+// finishBegins is smp_text_poke_batch_finish(): the entries are in text_poke_array.
+func finishBegins(e *Linux, x kapi.Context, _ *args) {
+	if n := get(x, e.k.pokeArray, e.k.fields.pokeCount); n > 0 {
+		e.pokes(x, e.k.pokeArray+arch.Addr(e.k.fields.pokeList.off), n)
+	}
+}
+
+// pokes tells of n entries at an address.
+func (e *Linux) pokes(x kapi.Context, at arch.Addr, n uint64) {
 	f := &e.k.fields
-	n := a[1] & 0xffffffff
 	e.syncs = smpev.SyncPoke1
 	for i := range min(n, 4096) {
-		tp := arch.Addr(a[0]) + arch.Addr(i)*arch.Addr(f.poke)
+		tp := at + arch.Addr(i)*arch.Addr(f.poke)
 		rel, _ := x.Memory().Load(tp+arch.Addr(f.pokeAddr.off), 4)
 		size, _ := x.Memory().Load(tp+arch.Addr(f.pokeLen.off), 1)
 		b := e.scratch[:min(size, 8)]

@@ -37,8 +37,6 @@ var All = []*Property{
 	&NoWarning,
 	&NoMemoryMisuse,
 	&NoLeak,
-	&Balanced,
-	&NoRemains,
 }
 
 // ByName returns the property with that name or ID.

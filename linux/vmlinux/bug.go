@@ -42,6 +42,20 @@ func (im *Image) Bug(addr uint64) (Bug, bool) {
 	return Bug{}, false
 }
 
+// BugEntry returns the row of __bug_table that lies at addr.
+func (im *Image) BugEntry(addr uint64) (Bug, bool) {
+	s := im.Section("__bug_table")
+	l := im.bugs()
+	if s == nil || addr < s.Addr || addr >= s.Addr+uint64(len(s.Data)) {
+		return Bug{}, false
+	}
+	off := int(addr - s.Addr)
+	if off%l.size != 0 || off+l.size > len(s.Data) {
+		return Bug{}, false
+	}
+	return im.bug(l, s, off), true
+}
+
 func (im *Image) bug(l *bugLayout, s *Section, off int) Bug {
 	le := binary.LittleEndian
 	b := Bug{Flags: le.Uint16(s.Data[off+l.flags:])}

@@ -73,8 +73,8 @@ func all(series, file string) (found []string) {
 	return found
 }
 
-// "6.1.0-56-rt-amd64", "6.12.111+deb12-amd64": the series, the rest, the flavour.
-var release61 = regexp.MustCompile(`^(\d+\.\d+)([.+~\w]*(?:-\d+)?)(?:-([a-z]+))?-amd64$`)
+// "6.1.0-56-rt-amd64", "6.12.111+deb12-amd64", "6.14.0-37-generic": the series, the rest, the flavour.
+var release61 = regexp.MustCompile(`^(\d+\.\d+)([.+~\w]*(?:-\d+)?)(?:-([a-z]+))?-(?:amd64|generic)$`)
 
 // All returns the files of every vmlinuz that is at hand, sorted by name.
 func All(t testing.TB) []string {

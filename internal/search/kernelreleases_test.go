@@ -1,0 +1,47 @@
+package search_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/properties"
+)
+
+// Kernels of other series than 6.1 and 6.12 run, too: nothing is broken by them as they are,
+// and the search finds an optimizer that doesn't wait for tasks.
+func TestReleases(t *testing.T) {
+	for _, series := range []string{"5.19", "6.2", "6.5", "6.8", "6.11", "6.14", "6.16", "6.17", "7.0", "7.3"} {
+		t.Run(series, func(t *testing.T) {
+			k, err := linux.Open(kerneltest.Path(t, series))
+			require.NoError(t, err)
+			linux.Give(k)
+			optimizer := "kprobe_optimizer"
+			if _, ok := k.Image.Symbol("kprobe_optimizer_thread"); ok {
+				optimizer = "kprobe_optimizer_thread"
+			}
+			for _, c := range []struct {
+				scenario, mutant string
+				runs             int
+				by               *properties.Property // nil: nothing is broken
+			}{
+				{"return-probes", "", 20, nil},
+				{"second-instruction", "", 20, nil},
+				{"second-instruction", "skip-call:" + optimizer + ":synchronize_rcu_tasks:1", 400, &properties.NoStartInside},
+			} {
+				sc, err := library.Load(c.scenario)
+				require.NoError(t, err)
+				require.NoError(t, sc.SetLinux(k))
+				set := breaks(t, sc, c.mutant, c.runs, 0)
+				if c.by == nil {
+					require.Empty(t, set.List(), "%s", c.scenario)
+					continue
+				}
+				require.Contains(t, set.List(), c.by, "%s with %s", c.scenario, c.mutant)
+			}
+		})
+	}
+}

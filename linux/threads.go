@@ -1,0 +1,113 @@
+package linux
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// A kernel's thread is a worker of the machine's: to be woken is to be queued, and the
+// worker calls the thread's function from its beginning. Where the function would sleep
+// until it is woken it returns instead: its waits tell it that it is to stop. That is
+// the same to all others, as such a thread keeps nothing over a wait.
+
+// A thread is what boot has made of kthread_create.
+type thread struct {
+	f, data uint64 // the function; 0: there is no thread
+	queue   uint64 // where it waits
+}
+
+// threading is what a run changes of it, and of the tasks that wait for it.
+type threading struct {
+	worker kapi.DelayedWork `state:"address: it is one of the machine's works"`
+	task   kapi.TaskID      // the worker's, while it runs
+	runs   bool             // the worker runs, or boot in its place
+	woken  bool             // it is queued: some time passes until it runs again
+	ends   bool             // the function is to return
+}
+
+// threadAt is what kthread_create returns: no code looks there.
+const threadAt = uint64(taskBase) + (mostTask-1)*taskStep
+
+// createThread is kthread_create_on_node(f, data, node, name, …).
+func createThread(e *Linux, x kapi.Context, a *args) uint64 {
+	if !e.booting || e.boot.thread.f != 0 {
+		e.refuse(x, "another thread of the kernel")
+		return 0
+	}
+	e.boot.thread = thread{f: a[0], data: a[1]}
+	return threadAt
+}
+
+// settleThreads runs the thread at boot, until it waits.
+func (e *Linux) settleThreads(x kapi.Context) {
+	if e.boot.thread.f != 0 {
+		e.runThread(x)
+	}
+}
+
+// renewThread makes the worker of a run.
+func (e *Linux) renewThread() {
+	e.doing = threading{}
+	if t := &e.boot.thread; t.f != 0 {
+		name, _, _ := e.k.Symbol(arch.Addr(t.f))
+		e.doing.worker = e.d.Work.NewDelayedWork(name, e.runThread)
+	}
+}
+
+// runThread is the worker's body.
+func (e *Linux) runThread(x kapi.Context) {
+	t := &e.doing
+	t.task, t.runs, t.woken, t.ends = x.Task(), true, false, false
+	e.call(x, arch.Addr(e.boot.thread.f), e.boot.thread.data)
+	t.runs = false
+}
+
+// inThread reports whether the thread is what calls.
+func (e *Linux) inThread(x kapi.Context) bool { return e.doing.runs && e.doing.task == x.Task() }
+
+func shouldStop(e *Linux, x kapi.Context, _ *args) uint64 { return b2u(e.doing.ends) }
+
+// varQueue is __var_waitqueue(var): a queue of its own for each variable.
+func varQueue(_ *Linux, _ kapi.Context, a *args) uint64 { return a[0] }
+
+// prepareToWait is prepare_to_wait_event(queue, entry, state).
+func prepareToWait(e *Linux, x kapi.Context, a *args) uint64 {
+	if e.inThread(x) && e.booting {
+		e.boot.thread.queue = a[0]
+	}
+	return 0
+}
+
+// waitInQueue is schedule(): another task waits for the thread to do what it was woken
+// for.
+func waitInQueue(e *Linux, x kapi.Context, _ *args) uint64 {
+	if e.inThread(x) {
+		e.doing.ends = true
+		return 0
+	}
+	e.doing.worker.Flush(x)
+	return 0
+}
+
+// waitTimeout is schedule_timeout(time): the time has passed when the worker begins.
+func waitTimeout(e *Linux, x kapi.Context, a *args) uint64 {
+	if !e.inThread(x) {
+		e.refuse(x, "schedule_timeout of a task")
+		return 0
+	}
+	if e.doing.woken {
+		e.doing.ends = true
+		return a[0]
+	}
+	return 0
+}
+
+// wakeQueue is a wake-up of those who wait in a queue. Other tasks than the thread look
+// for themselves.
+func (e *Linux) wakeQueue(x kapi.Context, queue uint64) {
+	if queue != e.boot.thread.queue || e.doing.worker == nil {
+		return
+	}
+	e.doing.woken = true
+	e.doing.worker.Queue(x)
+}
