@@ -197,6 +197,9 @@ func (e *Linux) touched(x kapi.Context, at uint64) {
 // misused tells of memory that is misused.
 func (e *Linux) misused(x kapi.Context, what uint64, o *object, at arch.Addr, how string) {
 	why := fmt.Sprintf("byte %d of the %d that %s has allocated", int(at)-int(o.at), o.size, e.named(o.by))
+	if member := e.memberOf(o, int(at-o.at)); member != "" {
+		why = member + ", " + why
+	}
 	if o.freed {
 		why += " and " + e.named(o.freedBy) + " has freed"
 	}
@@ -234,8 +237,41 @@ func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
 		if o.freed || strings.HasPrefix(name, "__get_insn_slot") || strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && e.loaded() {
 			continue
 		}
-		e.d.Guest.Why(nil, e.named(o.by)+" has allocated them")
+		why := e.named(o.by) + " has allocated them"
+		if name := e.memberOf(o, -1); name != "" {
+			why = "a " + name + ": " + why
+		}
+		e.d.Guest.Why(nil, why)
 		tell(linuxev.Heap, linuxev.Leak, uint64(o.at), uint64(o.size))
 		return
 	}
+}
+
+// objectTypes are the structs that functions allocate, also those that one is inlined into.
+var objectTypes = [...]struct{ by, name string }{
+	{"alloc_aggr_kprobe", "optimized_kprobe"},
+	{"register_aggr_kprobe", "optimized_kprobe"},
+	{"register_kprobe", "optimized_kprobe"},
+	{"__get_insn_slot", "kprobe_insn_page"},
+	{"register_kretprobe", "kretprobe_instance"},
+	{"rethook_alloc", "rethook"},
+	{"kprobe_add_area_blacklist", "kprobe_blacklist_entry"},
+	{"kprobe_add_ksym_blacklist", "kprobe_blacklist_entry"},
+}
+
+// memberOf says in which struct and member of it a byte of an object is, "": not known.
+func (e *Linux) memberOf(o *object, off int) string {
+	by, _, _ := e.k.Symbol(o.by)
+	by, _, _ = strings.Cut(by, ".")
+	for _, t := range objectTypes {
+		size, ok := e.k.Image.Types().Size(t.name)
+		if t.by != by || !ok || size > o.size {
+			continue
+		}
+		if member, ok := e.k.Image.Types().Member(t.name, off); ok && off >= 0 && off < size {
+			return "struct " + t.name + "'s " + member
+		}
+		return "struct " + t.name
+	}
+	return ""
 }

@@ -28,7 +28,7 @@ func TestBrokenMemory(t *testing.T) {
 		{"freed twice", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Twice("kfree") }, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
 		{"out of bounds", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Shorter("kmalloc_trace") }, &properties.NoMemoryMisuse, "(out of bounds): byte "},
 		{"atomic", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Atomic("kmalloc_trace") }, &properties.Locks, "memory is allocated with GFP_KERNEL by "},
-		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: "},
+		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: a struct optimized_kprobe: "},
 		{"warns", "return-frameless", "6.1", func(*linux.Kernel) int { return 1 }, &properties.NoWarning, "WARN at kernel/trace/rethook.c:"},
 	} {
 		t.Run(c.name+" "+c.series, func(t *testing.T) {
