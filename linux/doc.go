@@ -19,6 +19,7 @@
 //	gate               calls without a service, by name or through a pointer: they end the run
 //	boundary, services the functions that are done in Go; symbols: of tables beside text
 //	heap               kmalloc: objects with a hole after them, and what is never freed
+//	balance            what functions leave a CPU as it was, and what remains in tables
 //	probes             structs of users, and their handlers
 //	labels, calls      jump labels and static calls: tables of sites, and their keys
 //	records, ftrace    ftrace: its records of sites, and the clients of probes

@@ -67,14 +67,15 @@ type running struct {
 	heap      heap
 	allocator kapi.Var[int] // stands for what is handed out
 
-	calls  [256][]args      // of functions that are watched, by task: those that haven't returned
-	served [256][]args      // of services that are called, by task: those that haven't returned
-	regs   [256][]arch.Regs // of handlers likewise
-	again  [256]bool        // a task registers what is registered
-	wanted [256]bool        // what a task writes to an interface file
-	owner  [64]uint64       // of the breakpoint that a CPU handles
-	doing  threading        // of the kernel's thread
-	syncs  int              // which sync of text_poke_bp_batch is next; 0: none is under way
+	calls    [256][]args      // of functions that are watched, by task: those that haven't returned
+	served   [256][]args      // of services that are called, by task: those that haven't returned
+	regs     [256][]arch.Regs // of handlers likewise
+	again    [256]bool        // a task registers what is registered
+	wanted   [256]bool        // what a task writes to an interface file
+	owner    [64]uint64       // of the breakpoint that a CPU handles
+	stepping [64][]uint64     // what was current_kprobe before those whose instruction runs in a slot
+	doing    threading        // of the kernel's thread
+	syncs    int              // which sync of text_poke_bp_batch is next; 0: none is under way
 }
 
 // hooks are the addresses of the routines that the kernel calls back.
@@ -149,6 +150,9 @@ func (e *Linux) Renew(c *engine.Config) {
 		e.calls[i], e.served[i], e.regs[i] = e.calls[i][:0], e.served[i][:0], e.regs[i][:0]
 		e.again[i] = false
 	}
+	for i := range e.stepping {
+		e.stepping[i] = e.stepping[i][:0]
+	}
 	for _, c := range e.callbacks {
 		c.busy = false
 	}
@@ -170,6 +174,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.d.Traps.OnBreakpoint(e.breakpoint)
 	e.d.Traps.OnFault(e.fault)
+	e.d.Tasks.OnExit(e.flushTask)
 	e.followFtrace()
 	if e.d.Modules != nil {
 		e.d.Modules.OnState(e.moduleIs)
@@ -328,8 +333,16 @@ func caller(x kapi.Context) arch.Addr {
 	return arch.Addr(v)
 }
 
-// call calls a function of the kernel.
+// call calls a function of the kernel, which leaves the CPU as it was (balance).
 func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
+	was := e.weigh(x)
+	v := e.enter(x, f, list...)
+	e.even(x, f, was)
+	return v
+}
+
+// enter calls a function.
+func (e *Linux) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	r := x.Regs()
 	for i, v := range list {
 		r.R[target.Arch.Args[i]] = v
@@ -340,13 +353,15 @@ func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 // breakpoint is the routine of #BP: the kernel's own handler, with the frame that is on
 // the stack.
 func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
-	was := e.owner[x.CPU()]
+	outer := e.owner[x.CPU()]
 	e.owner[x.CPU()] = 0
 	frame := target.Arch.StackPointer(x.Regs())
-	e.call(x, e.k.excInt3, uint64(frame))
+	was, from, status := e.weigh(x), regs.IP, e.status(x.CPU())
+	e.enter(x, e.k.excInt3, uint64(frame))
 	target.Arch.Frame.Load(x.Memory(), frame, regs)
+	e.stepped(x, from, regs.IP, was, status)
 	owner := e.owner[x.CPU()]
-	e.owner[x.CPU()] = was
+	e.owner[x.CPU()] = outer
 	return owner
 }
 

@@ -129,6 +129,7 @@ func (e *Linux) Claim(tell func(k traces.Kind, a, b, c uint64)) {
 		return
 	}
 	e.leak(tell)
+	e.remains(tell)
 	tell(kpev.Listed, 0, 0, 0)
 	e.listed(func(addr arch.Addr, letter byte, tags uint64) { tell(kpev.Listed, uint64(addr), uint64(letter), tags) })
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/engine"
 	"kpsim/linux/linuxev"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -216,16 +215,13 @@ func (e *Linux) named(at arch.Addr) string {
 }
 
 // leak tells of memory that a run has left, when nothing of it can be needed any more:
-// no probe is registered, no work is left, and no call is in flight that a return probe
-// follows. Nothing is said where tasks have used one struct at the same time. The kernel
-// keeps pages of slots, and what a module that is there has on the blacklist.
+// no probe is registered, no work is left, and with the tasks the calls have ended that
+// return probes follow. Nothing is said where tasks have used one struct at the same time.
+// The kernel keeps pages of slots, and what a module that is there has on the blacklist.
 func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
-	held := len(e.due) > 0 || !e.Settled()
+	held := !e.idle()
 	for _, p := range e.probes {
-		held = held || p.registered || p.mixed || p.Kind == engine.Kretprobe
-	}
-	for _, c := range e.callbacks {
-		held = held || c.busy
+		held = held || p.registered || p.mixed
 	}
 	e.points(func(arch.Addr) { held = true })
 	if held {

@@ -36,6 +36,9 @@ type Kernel struct {
 	texts        []span    // and an overlay's
 	preemptCount arch.Addr // per-CPU: distances from a CPU's base
 	currentTask  arch.Addr
+	current      arch.Addr // current_kprobe; 0: there is none
+	ctlblk       arch.Addr // kprobe_ctlblk
+	flush        arch.Addr // rethook_flush_task
 	cpuNumber    arch.Addr
 	perAt        arch.Addr // where their section is linked
 	excInt3      arch.Addr
@@ -145,12 +148,15 @@ type fields struct {
 	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                field
 	riData, riRethook, rhData                                                            field
 	task                                                                                 int
+	taskHooks                                                                            field // of a task_struct: its calls that return probes follow
 	workFunc, workPending                                                                field
 	pokeAddr, pokeLen, pokeText                                                          field
 	poke                                                                                 int
 	pokeList, pokeCount                                                                  field // of what is to be poked: 6.16 and later
 	opList, opDetour                                                                     field
 	cacheMutex, cacheSize                                                                field
+	status                                                                               field
+	slotPages, slotsUsed, slotsDirty                                                     field // of a cache, and of its pages; size 0: not known
 	banList, banStart, banEnd                                                            field
 	module                                                                               moduleFields
 }
@@ -193,6 +199,15 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.opList, f.opDetour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
 	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"), get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
+	f.taskHooks, _ = part(t, "task_struct", "rethooks", true)
+	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
+	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
+		f.slotsUsed = used
+		f.slotsDirty, ok = part(t, "kprobe_insn_page", "ngarbage", ok)
+		if f.slotPages, ok = part(t, "kprobe_insn_cache", "pages", ok); !ok {
+			f.slotPages = field{}
+		}
+	}
 	if m, ok := modules(t); ok {
 		f.module = m
 	}
@@ -231,6 +246,8 @@ func (k *Kernel) find() error {
 	k.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.execmem = k.at("execmem_alloc") != 0
 	k.optSlots, k.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
+	k.flush = k.at("rethook_flush_task")
+	k.current, k.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
 	for i, name := range []string{"optimizing_list", "unoptimizing_list", "freeing_list"} {
 		k.optimizer[i] = k.at(name)
 	}

@@ -37,6 +37,8 @@ var All = []*Property{
 	&NoWarning,
 	&NoMemoryMisuse,
 	&NoLeak,
+	&Balanced,
+	&NoRemains,
 }
 
 // ByName returns the property with that name or ID.

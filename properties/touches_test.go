@@ -162,6 +162,10 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A = 10
 	case linuxev.Heap:
 		e.A, e.C = uint64(linuxev.UseAfterFree+r.N(linuxev.Leak)), 8
+	case linuxev.Uneven:
+		e.A = uint64(linuxev.Preemption + r.N(linuxev.CurrentProbe))
+	case linuxev.Remains:
+		e.A = uint64(linuxev.Preemption + r.N(linuxev.Slots))
 	case kpev.Context:
 		e.A, e.B, e.C = uint64(r.N(3)), uint64(1+r.N(5)), uint64(r.N(8))|uint64(min(r.N(8), 1))
 	}

@@ -7,8 +7,10 @@ import (
 
 // Events of a kernel's own engine.
 const (
-	Warn = traces.EngineBlock + 32 + iota // [ip, line, 0] the kernel's WARN at ip
-	Heap                                  // [what, at, size] memory is misused: see UseAfterFree
+	Warn    = traces.EngineBlock + 32 + iota // [ip, line, 0] the kernel's WARN at ip
+	Heap                                     // [what, at, size] memory is misused: see UseAfterFree
+	Uneven                                   // [what, was, is] a function has left a CPU otherwise than it was: see Preemption
+	Remains                                  // [what, n, m] no work is left, and this is: see Preemption
 )
 
 // Call is told to those that show a run: it is in no trace and no digest.
@@ -21,6 +23,15 @@ const (
 	DoubleFree              // memory is given back twice
 	BadFree                 // what wasn't handed out is given back
 	Leak                    // it is never given back
+)
+
+// What a function leaves as it was, and is zero when no work is left.
+const (
+	Preemption   = 1 + iota // the count of preempt_disable, of the contexts among it
+	Interrupts              // whether they are on
+	CurrentProbe            // whose handlers the CPU runs
+	UnusedPoint             // n: the address of a point that stands for no probe
+	Slots                   // n are in use, and m of the points have one
 )
 
 var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak"}
@@ -43,4 +54,6 @@ var _ = traces.Define(Call, traces.Spec{Name: "Call", Args: []string{"gate", "sp
 var _ = traces.Define(traces.EngineBlock+32,
 	traces.Spec{Name: "Warn", Args: []string{"ip", "line"}},
 	traces.Spec{Name: "Heap", Args: []string{"what", "at", "size"}},
+	traces.Spec{Name: "Uneven", Args: []string{"what", "was", "is"}},
+	traces.Spec{Name: "Remains", Args: []string{"what", "n", "m"}},
 )

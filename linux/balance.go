@@ -1,0 +1,182 @@
+package linux
+
+import (
+	"fmt"
+
+	"kpsim/linux/linuxev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// What a CPU counts and holds, and a function of the kernel leaves as it was.
+
+// A balance is that of a CPU at one time.
+type balance struct {
+	preemption uint64 // the count, without the bit that says whether another task waits
+	current    uint64 // current_kprobe: whose handlers run; 0: no probe's
+	irqs       uint64 // whether interrupts are on
+}
+
+// status reads how far the CPU is with its current probe (kprobe_status).
+func (e *Linux) status(cpu int) uint64 {
+	if e.k.ctlblk == 0 {
+		return 0
+	}
+	return e.look(e.d.Guest.PerCPU(cpu)+e.k.ctlblk, e.k.fields.status)
+}
+
+// weigh reads that of the CPU that x is on. No step depends on it.
+func (e *Linux) weigh(x kapi.Context) balance {
+	b := e.weighCPU(x.CPU())
+	b.irqs = x.Regs().Flags & target.Arch.IRQFlag
+	return b
+}
+
+func (e *Linux) weighCPU(cpu int) (b balance) {
+	base := e.d.Guest.PerCPU(cpu)
+	b.preemption, _ = e.d.Guest.Get(base+e.k.preemptCount, 4)
+	b.preemption &^= enabled
+	if e.k.current != 0 {
+		b.current, _ = e.d.Guest.Get(base+e.k.current, 8)
+	}
+	return b
+}
+
+// even tells of what a function has left otherwise. A task may be on another CPU by then:
+// what counts is the same there.
+func (e *Linux) even(x kapi.Context, f arch.Addr, was balance) {
+	is := e.weigh(x)
+	if is == was {
+		return
+	}
+	what, a, b := uint64(linuxev.Preemption), was.preemption, is.preemption
+	switch {
+	case is.irqs != was.irqs:
+		what, a, b = linuxev.Interrupts, was.irqs, is.irqs
+	case is.current != was.current:
+		what, a, b = linuxev.CurrentProbe, was.current, is.current
+	}
+	name, _, _ := e.k.Symbol(f)
+	e.d.Guest.Why(x, "after "+name)
+	x.Emit(linuxev.Uneven, what, a, b)
+}
+
+// stepped is even for the handler of a breakpoint. A probe whose instruction runs in a
+// slot stays the CPU's current one, up to the breakpoint at the end of the slot: there it
+// is what it was before the first of the two. One that is hit within the same probe shows
+// by the status alone.
+func (e *Linux) stepped(x kapi.Context, from, to arch.Addr, was balance, status uint64) {
+	open := &e.stepping[x.CPU()]
+	if n := len(*open); n > 0 && e.inCode(from-1) {
+		was.current = (*open)[n-1]
+		*open = (*open)[:n-1]
+	}
+	is := e.weigh(x).current
+	if e.inCode(to) && (is != was.current || is != 0 && e.status(x.CPU()) != status) {
+		*open = append(*open, was.current)
+		was.current = is
+	}
+	e.even(x, e.k.excInt3, was)
+}
+
+// inCode reports whether an address is in memory that was handed out for slots.
+func (e *Linux) inCode(a arch.Addr) bool {
+	for i := range e.code {
+		if e.code[i].has(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// idle reports whether no work is left: no list of the optimizer's has anything, and no
+// grace period is awaited.
+func (e *Linux) idle() bool {
+	for _, c := range e.callbacks {
+		if c.busy {
+			return false
+		}
+	}
+	return e.Settled()
+}
+
+// remains tells, when no work is left, what the kernel's tables and the CPUs still have
+// that they can't need. Nothing is said where tasks have used one struct at the same time.
+func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
+	if !e.idle() {
+		return
+	}
+	for _, p := range e.probes {
+		if p.mixed {
+			return // which is misuse
+		}
+	}
+	for cpu := range e.d.CPUs {
+		switch b := e.weighCPU(cpu); {
+		case b.preemption != 0:
+			e.d.Guest.Why(nil, fmt.Sprintf("of cpu%d", cpu))
+			tell(linuxev.Remains, linuxev.Preemption, b.preemption, uint64(cpu))
+			return
+		case b.current != 0:
+			e.d.Guest.Why(nil, fmt.Sprintf("of cpu%d", cpu))
+			tell(linuxev.Remains, linuxev.CurrentProbe, b.current, uint64(cpu))
+			return
+		}
+	}
+	list := arch.Addr(e.k.fields.kpList.off)
+	unused := arch.Addr(0)
+	e.points(func(p arch.Addr) {
+		if e.aggregate(p) && e.next(p+list) == p+list {
+			unused = p
+		}
+	})
+	if unused != 0 {
+		tell(linuxev.Remains, linuxev.UnusedPoint, e.look(unused, e.k.fields.kpAddr), 0)
+		return
+	}
+	e.slots(tell)
+}
+
+// slots tells of slots that are in use by no point of the table, or the reverse.
+func (e *Linux) slots(tell func(k traces.Kind, a, b, c uint64)) {
+	f := &e.k.fields
+	for _, c := range [...]struct {
+		name string
+		of   func(p arch.Addr) uint64
+	}{
+		{"kprobe_insn_slots", func(p arch.Addr) uint64 { return e.look(p, f.kpInsn) }},
+		{"kprobe_optinsn_slots", func(p arch.Addr) uint64 {
+			if !e.aggregate(p) {
+				return 0
+			}
+			return e.look(p, f.opDetour)
+		}},
+	} {
+		at := e.k.at(c.name)
+		if at == 0 || f.slotPages.size == 0 {
+			continue
+		}
+		needed, used := uint64(0), uint64(0)
+		e.points(func(p arch.Addr) { needed += b2u(c.of(p) != 0) })
+		head := at + arch.Addr(f.slotPages.off)
+		for n, page := 0, e.next(head); page != head && page != 0 && n < most; n++ {
+			used += e.look(page, f.slotsUsed) - e.look(page, f.slotsDirty)
+			page = e.next(page)
+		}
+		if used != needed {
+			e.d.Guest.Why(nil, "of "+c.name)
+			tell(linuxev.Remains, linuxev.Slots, used, needed)
+			return
+		}
+	}
+}
+
+// flushTask gives back the instances of a task that exits, as delayed_put_task_struct does.
+func (e *Linux) flushTask(x kapi.Context) {
+	if e.k == nil || e.k.flush == 0 || e.look(e.taskAt(x.Task()), e.k.fields.taskHooks) == 0 {
+		return
+	}
+	e.call(x, e.k.flush, uint64(e.taskAt(x.Task())))
+}

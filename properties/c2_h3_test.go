@@ -1,0 +1,53 @@
+package properties_test
+
+import (
+	"kpsim/linux/linuxev"
+	"kpsim/smp/smpev"
+	"kpsim/traces/tracetest"
+)
+
+func init() {
+	const probe = 0xffff888008000000
+
+	golden("C2-preemption", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Emit(linuxev.Uneven, linuxev.Preemption, 0, 1)
+		tr.ExpectViolation("C2", "cpu1 task2 goes on with preemption counted 0x1, which was 0x0")
+	})
+	golden("C2-interrupts", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Emit(linuxev.Uneven, linuxev.Interrupts, 1<<9, 0)
+		tr.ExpectViolation("C2", "goes on with interrupts off, which were on")
+	})
+	trap("C2-answered", "the call answers 0 and the probe works, but the CPU still runs a probe's handlers",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			hit(tr.On(1, 2))
+			tr.Emit(linuxev.Uneven, linuxev.CurrentProbe, 0, probe)
+			tr.ExpectViolation("C2", "goes on with current_kprobe 0xffff888008000000, which was 0x0")
+		})
+	trap("C2-even", "a breakpoint's handler turns interrupts off, and they are on again after it",
+		func(tr *tracetest.Trace) {
+			tr.On(1, 2).Trap(smpev.VecPF, f).Return(smpev.VecPF, f)
+			tr.ExpectNone()
+		})
+
+	golden("H3-unused", func(tr *tracetest.Trace) {
+		tr.Emit(linuxev.Remains, linuxev.UnusedPoint, f, 0).End(true)
+		tr.ExpectViolation("H3", "at the end a point at 0x1000 is in the table, and stands for no probe")
+	})
+	golden("H3-counted", func(tr *tracetest.Trace) {
+		tr.Emit(linuxev.Remains, linuxev.Preemption, 1, 0).End(true)
+		tr.ExpectViolation("H3", "at the end preemption is counted 0x1")
+	})
+	trap("H3-slots", "everything is unregistered and the text is restored, but a slot is in use",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			unprobed(tr)
+			tr.Emit(linuxev.Remains, linuxev.Slots, 1, 0).End(true)
+			tr.ExpectViolation("H3", "1 slots are in use, and 0 points have one")
+		})
+	trap("H3-not-done", "work is left, which may need what there is",
+		func(tr *tracetest.Trace) {
+			tr.Emit(linuxev.Remains, linuxev.Slots, 1, 0).End(false)
+			tr.ExpectNone()
+		})
+}

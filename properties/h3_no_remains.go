@@ -1,0 +1,47 @@
+package properties
+
+import (
+	"kpsim/linux/linuxev"
+	"kpsim/traces"
+)
+
+// NoRemains is property H3: the tables of a kernel's own engine when no work is left.
+//
+// Based on: Remains. An engine emits it when a run has ended.
+var NoRemains = Property{
+	ID:      "H3",
+	Name:    "no-remains",
+	Says:    "When all work is done each point of the table stands for a probe, as many slots are in use as points have one, and no CPU counts preempt_disable or runs a handler.",
+	Kinds:   []traces.Kind{linuxev.Remains},
+	New:     func(*Scene) Monitor { return new(noRemains) },
+	Touches: nothingTouched, // remains are no CPU's
+}
+
+// noRemains remembers the first: the engine tells of it after the last step.
+type noRemains struct{ what, n, m uint64 }
+
+func (m *noRemains) Reset() { *m = noRemains{} }
+
+func (m *noRemains) Event(e *traces.Event) *traces.Finding {
+	if m.what == 0 {
+		m.what, m.n, m.m = e.A, e.B, e.C
+	}
+	return nil
+}
+
+func (m *noRemains) End(drained bool) *traces.Finding {
+	if !drained {
+		return nil
+	}
+	switch m.what {
+	case 0:
+		return nil
+	case linuxev.UnusedPoint:
+		return atEnd(m.n, "a point at %#x is in the table, and stands for no probe", m.n)
+	case linuxev.Slots:
+		return atEnd(0, "%d slots are in use, and %d points have one", m.n, m.m)
+	case linuxev.CurrentProbe:
+		return atEnd(m.n, "current_kprobe is %#x", m.n)
+	}
+	return atEnd(0, "preemption is counted %#x", m.n)
+}
