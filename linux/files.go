@@ -213,12 +213,24 @@ func (e *Linux) Files() []engine.File {
 		}
 	}
 	debugfs := "/sys/kernel/debug/kprobes"
-	return []engine.File{
-		file(debugfs, "enabled", engine.Armed),
-		{Dir: debugfs, Name: "list", Mode: "-r--------", Read: e.list},
-		file("/proc/sys/debug", "kprobes-optimization", engine.Optimization),
+	list := []engine.File{{Dir: debugfs, Name: "list", Mode: "-r--------", Read: e.list}}
+	if e.k.Has(engine.Armed) {
+		list = append([]engine.File{file(debugfs, "enabled", engine.Armed)}, list...)
 	}
+	if e.k.Has(engine.Optimization) {
+		list = append(list, file("/proc/sys/debug", "kprobes-optimization", engine.Optimization))
+	}
+	return list
 }
+
+// writers are the handlers of the files by which switches are set.
+var writers = map[engine.Switch]string{
+	engine.Armed: "write_enabled_file_bool", engine.Optimization: "proc_kprobes_optimization_handler",
+}
+
+// Has reports whether the kernel has a switch. One without CONFIG_DEBUG_FS has no file
+// enabled, one without CONFIG_SYSCTL no kprobes-optimization.
+func (k *Kernel) Has(s engine.Switch) bool { return k.at(writers[s]) != 0 }
 
 // parse reads what is written to a file.
 func parse(text string) (on, ok bool) {
@@ -235,10 +247,10 @@ func parse(text string) (on, ok bool) {
 func (e *Linux) Set(x kapi.Context, s engine.Switch, on bool) {
 	e.wanted[x.Task()] = on
 	if s == engine.Armed {
-		e.call(x, e.k.at("write_enabled_file_bool"), 0, 0, 1, 0)
+		e.call(x, e.k.at(writers[s]), 0, 0, 1, 0)
 		return
 	}
-	e.call(x, e.k.at("proc_kprobes_optimization_handler"), 0, 1, 0, 0, 0)
+	e.call(x, e.k.at(writers[s]), 0, 1, 0, 0, 0)
 }
 
 // Switched implements engine.Engine.

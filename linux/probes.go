@@ -54,7 +54,6 @@ func (e *Linux) fill(x kapi.Context, p *probe) {
 	set(x, p.at, f.kpAddr, uint64(p.Addr))
 	if p.Symbol != "" {
 		e.write(x, p.at+nameAt, append([]byte(p.Symbol), 0))
-		set(x, p.at, f.kpAddr, 0)
 		set(x, p.at, f.kpSymbol, uint64(p.at)+nameAt)
 		set(x, p.at, f.kpOffset, uint64(p.Offset))
 	}

@@ -2,13 +2,13 @@ package scenario
 
 import (
 	"fmt"
-
-	"kpsim/linux"
 	"strings"
 
+	"kpsim/engine"
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 )
 
 // SetEdition makes the machine that of an edition, by its name: all settings are
@@ -45,8 +45,19 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		m.Preempt = min(m.Preempt, PreemptVoluntary)
 	}
 	m.Settle()
+	for i := range s.Tasks {
+		for j := range s.Tasks[i].Ops {
+			of, ok := switches[s.Tasks[i].Ops[j].Kind]
+			if ok && !k.Has(of) {
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, asks[s.Tasks[i].Ops[j].Kind].what)
+			}
+		}
+	}
 	return Check(s)
 }
+
+// switches are the operations that need a file of the kernel's.
+var switches = map[OpKind]engine.Switch{OpOptimization: engine.Optimization, OpEnabled: engine.Armed}
 
 // Built reports whether a model is built with CONFIG_PREEMPTION (spec 8.1).
 func (p Preempt) Built() bool { return p >= PreemptDynamic }
