@@ -76,7 +76,7 @@ func rows() []served {
 		{names: []string{"__init_waitqueue_head"}, contract: "makes a queue of waiters", do: nothing},
 		{names: []string{"__var_waitqueue"}, contract: "the queue of those who wait for a variable", do: varQueue},
 		{names: []string{"init_wait_entry", "init_wait_var_entry"}, contract: "makes an entry of a queue", do: nothing},
-		{names: []string{"prepare_to_wait_event"}, contract: "from now on whoever wakes the queue wakes the caller, who may sleep: (queue, entry, state)", do: prepareToWait},
+		{names: []string{"prepare_to_wait_event"}, contract: "from now on a wake-up of the queue wakes the caller, who may sleep: (queue, entry, state)", do: prepareToWait},
 		{names: []string{"finish_wait"}, contract: "takes that back", do: nothing},
 		{names: []string{"schedule"}, contract: "sleeps until it is woken", sleeps: true, do: waitInQueue},
 		{names: []string{"schedule_timeout"}, contract: "likewise, or until some time has passed; returns how much is left", sleeps: true, do: waitTimeout},
