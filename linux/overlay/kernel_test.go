@@ -164,7 +164,7 @@ func TestLay(t *testing.T) {
 	for _, at := range []uint64{is.Addr, is.Addr + 20} {
 		s, ok := im.Lookup(at)
 		require.True(t, ok)
-		require.Equal(t, is, s)
+		require.Equal(t, [2]any{is.Name, is.Addr}, [2]any{s.Name, s.Addr}) // the size is up to what follows
 	}
 	frames := im.Line(is.Addr + 20)
 	require.NotEmpty(t, frames)

@@ -75,7 +75,9 @@ const mutantsFrom = 8
 func TestShrinkAny(t *testing.T) {
 	var strategies []string
 	for _, s := range sched.All {
-		strategies = append(strategies, s.Name)
+		if s.Name != "overtake" { // so that each keeps the strategy that it had before
+			strategies = append(strategies, s.Name)
+		}
 	}
 	var found, long atomic.Int64
 	t.Run("each", func(t *testing.T) { shrinkEach(t, strategies, &found, &long) })
