@@ -199,6 +199,13 @@ func (m *Machine) Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 // each version of what is executed, unless the memo had to forget one.
 func (m *Machine) Decoded() uint64 { return m.decoded }
 
+// Executed reports whether an instruction that begins at a was executed, or about to be, in
+// the machine's life.
+func (m *Memory) Executed(a arch.Addr) bool {
+	p := m.page(a)
+	return p != nil && p.lately != nil && p.lately[a%pageSize] != nil
+}
+
 // watches reports whether one of the n bytes at off in a page of text, or of those
 // of them that lie in it, is watched.
 func (p *page) watches(off arch.Addr, n int) bool {
