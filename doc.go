@@ -30,7 +30,8 @@
 //	                    mutants (who notices a fault), bench (how fast searches are)
 //	internal/search     runs of a scenario; its doc.go is a map
 //	                    rig (one run), explore, replay, shrink, proof, blame, storm, mutantsearch,
-//	                    session (by hand), results (files), parallel (workers), searchtest, twoengines
+//	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,
+//	                    change (a kernel with and without a change)
 //	internal/scenario   what is run, as plain data
 //	                    lang (Starlark), library (built-in), gen (drawn), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events

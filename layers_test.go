@@ -80,6 +80,7 @@ var layers = []layer{
 	{pkg: "internal/search/session", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/mutantsearch", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/twoengines", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/change", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
 	{pkg: "internal/page", free: []string{"*"}},                       // plots

@@ -11,6 +11,7 @@
 //	mutantsearch   how soon each mutant is found
 //	blame          the choice by which a run was lost
 //	twoengines     a run on two engines, compared
+//	change         what a changed kernel does that the kernel as it is doesn't
 //	session        a run by hand
 //	parallel       jobs on all processors
 //	searchtest     what their tests share

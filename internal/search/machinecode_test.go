@@ -4,13 +4,17 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/change"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 	"kpsim/linux/mutate"
@@ -25,7 +29,10 @@ var (
 	drawnAll = flag.Bool("drawn-all", false, "look for each mutant with the whole library")
 	drawn    = flag.Int("drawn", 6, "how many mutants of a kernel's machine code are drawn")
 	drawnBy  = flag.Uint64("drawn-seed", 1, "what they are drawn from")
-	drawnIn  = flag.Int("drawn-runs", 60, "how many runs of each scenario")
+	drawnIn  = flag.Uint64("drawn-runs", 60, "how many runs of each scenario")
+	drawnOf  = flag.String("drawn-of", "6.1", "of which kernel")
+
+	drawnPrograms = flag.Int("drawn-programs", 20, "of how many seeds programs are drawn")
 )
 
 // quick are the scenarios that a mutant is looked for with first; with -drawn-all the rest
@@ -37,16 +44,16 @@ var quick = []string{
 
 // A look is a scenario that mutants are looked for with.
 type look struct {
-	scenario *scenario.Scenario
-	known    properties.Set // what the kernel as it is breaks in it
-	executed []bool         // whether it executes the instruction of each mutant
+	change.Search
+	executed []bool // whether it executes the instruction of each mutant
 }
 
-// Drawn faults in a kernel's machine code are noticed, most of them: by a property that
-// the kernel as it is doesn't break in the scenario. A scenario whose runs don't execute
-// the instruction can't notice: its runs are those of the kernel as it is.
+// Drawn faults in a kernel's machine code are noticed, most of them, as kpsim compare
+// notices a change: by an answer, or by a property that the kernel as it is doesn't break
+// in the scenario. Schedules of a scenario that doesn't execute the instruction aren't
+// searched: they are those of the kernel as it is.
 func TestDrawnMachineCodeMutants(t *testing.T) {
-	k, err := linux.Open(kerneltest.Path(t, "6.1"))
+	k, err := linux.Open(kerneltest.Path(t, *drawnOf))
 	require.NoError(t, err)
 	linux.Give(k)
 	names := quick
@@ -56,34 +63,45 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 	probes, err := closure.Of(k.Image, "kprobes")
 	require.NoError(t, err)
 	list := mutate.Draw(probes, *drawnBy, *drawn)
-	var looks []look
+	var looks []*look
+	var serial []*scenario.Scenario
 	for _, name := range names {
 		sc, err := library.Load(name)
 		require.NoError(t, err)
-		if sc.SetLinux(k) != nil {
+		serial = append(serial, twoengines.Serials(sc)...)
+		if !sc.OfKernel() {
+			continue
+		}
+		l := &look{Search: change.Search{Scenario: sc, Base: k, Kernel: k, Runs: *drawnIn, Seed: 1, Blind: true}, executed: make([]bool, len(list))}
+		of := *sc
+		if of.SetLinux(k) != nil {
 			continue // it asks for what no kernel has any more
 		}
-		l := look{scenario: sc, executed: make([]bool, len(list))}
-		l.known = breaks(sc, "", *drawnIn, 0, func(m *smp.Memory) {
+		executes(&of, func(m *smp.Memory) {
 			for i := range list {
 				l.executed[i] = m.Executed(arch.Addr(list[i].Addr))
 			}
 		})
 		looks = append(looks, l)
 	}
+	machine := twoengines.Machine(twoengines.Edition(k.Image.Release))
+	for seed := range uint64(*drawnPrograms) {
+		serial = append(serial, twoengines.Drawn(seed+1, machine)...)
+	}
+	var stop atomic.Bool
+	programs, err := change.Programs(k, serial, 0, &stop)
+	require.NoError(t, err)
 	noticed, silent := 0, 0
 	for i, m := range list {
-		by, tried := "", 0
-		for j := range looks {
-			l := &looks[j]
+		begin := time.Now()
+		by, tried := answersOtherwise(programs, k, m.Name), 0
+		for _, l := range looks {
+			if by != "" {
+				break
+			}
 			if l.executed[i] {
 				tried++
-			} else if j > 0 { // the first is tried in any case: for the boot
-				continue
-			}
-			if set := breaks(l.scenario, m.Name, *drawnIn, l.known, nil) &^ l.known; set != 0 {
-				by = fmt.Sprintf("%s by %v", l.scenario.Name, ids(set))
-				break
+				by = l.notices(m.Name)
 			}
 		}
 		switch {
@@ -93,10 +111,41 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 			by = fmt.Sprintf("executed by %d, not noticed", tried)
 			silent++
 		}
-		t.Logf("%-70s %s", m.Name, by)
+		t.Logf("%-70s %s (%.0f s)", m.Name, by, time.Since(begin).Seconds())
 	}
 	t.Logf("%d of %d noticed; of the others %d are executed", noticed, len(list), silent)
 	require.NotZero(t, noticed)
+}
+
+// answersOtherwise says which program a mutant answers otherwise, "" if it is none.
+func answersOtherwise(all []*change.Program, k *linux.Kernel, mutant string) string {
+	var stop atomic.Bool
+	list, _, err := change.Changed(all, k, mutant, 0, &stop)
+	switch {
+	case err != nil:
+		return "its boot: " + err.Error()
+	case len(list) > 0:
+		return list[0].Program.Name + " by its answers"
+	}
+	return ""
+}
+
+// notices says by which property a mutant shows, "" if by none.
+func (l *look) notices(mutant string) string {
+	l.Mutant = mutant
+	list, _, err := l.Run()
+	switch {
+	case err != nil:
+		return l.Scenario.Name + ": " + err.Error()
+	case len(list) > 0:
+		return fmt.Sprintf("%s by %s, %d of %d, without it %d of %d", l.Scenario.Name, list[0].Property, list[0].Violations, list[0].Runs, list[0].Base, list[0].BaseRuns)
+	}
+	return ""
+}
+
+// executes runs a scenario a few times, and shows the memory then.
+func executes(sc *scenario.Scenario, saw func(m *smp.Memory)) {
+	breaks(sc, "", 60, 0, saw)
 }
 
 // breaks returns what a kernel breaks in so many runs; it stops after the first that isn't
@@ -134,15 +183,4 @@ func breaks(sc *scenario.Scenario, mutant string, runs int, known properties.Set
 		saw(r.Machine.Memory())
 	}
 	return set
-}
-
-// ids are the IDs of a set.
-func ids(set properties.Set) (list []string) {
-	if set == properties.Every {
-		return []string{"its boot"}
-	}
-	for _, p := range set.List() {
-		list = append(list, p.ID)
-	}
-	return list
 }

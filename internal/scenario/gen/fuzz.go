@@ -21,6 +21,13 @@ func Fuzz(seed uint64) *scenario.Scenario {
 	return s
 }
 
+// FuzzOn is Fuzz on a machine that is given, with its settings and CPUs.
+func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
+	s := generate(newSeeded(seed), func(g *storm) { g.sc.Machine = m })
+	s.Name = fmt.Sprintf("fuzz-%d", seed)
+	return s
+}
+
 // DrawAny is Generate by rapid, which shrinks it.
 func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 

@@ -29,9 +29,10 @@ type Answers struct {
 	Last   []string // what is there at the end
 }
 
-// Of runs a scenario on its machine's engine, by the default schedule.
-func Of(sc *scenario.Scenario) (*Answers, error) {
-	all, err := Under(sc, []sched.Strategy{new(sched.Default)})
+// Of runs a scenario on its machine's engine, by the default schedule. mutant: "" is the
+// right engine.
+func Of(sc *scenario.Scenario, mutant string) (*Answers, error) {
+	all, err := under(sc, mutant, []sched.Strategy{new(sched.Default)})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,11 @@ func Of(sc *scenario.Scenario) (*Answers, error) {
 
 // Under runs it once under each of the strategies.
 func Under(sc *scenario.Scenario, list []sched.Strategy) (all []*Answers, err error) {
-	r, err := rig.New(sc, "")
+	return under(sc, "", list)
+}
+
+func under(sc *scenario.Scenario, mutant string, list []sched.Strategy) (all []*Answers, err error) {
+	r, err := rig.New(sc, mutant)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +160,9 @@ func (c *collector) end(run rig.Run) {
 		if run.Property != nil {
 			a.Broken = run.Property.Name
 		}
-		a.End = fmt.Sprintf("%v: %s %v", run.Outcome, c.r.Message(&run), run.Err)
+		if a.End = fmt.Sprintf("%v: %s", run.Outcome, c.r.Message(&run)); run.Err != nil {
+			a.End += fmt.Sprintf(" %v", run.Err)
+		}
 		return
 	}
 	for i := range sc.Probes {

@@ -62,32 +62,32 @@ func misused(sc *scenario.Scenario, registered map[string]bool, op *scenario.Op)
 		again := false
 		for i := range sc.Probes {
 			p := &sc.Probes[i]
-			again = again || p.Kind == scenario.ProbeKretprobe && registered[p.Name] && slices.Contains(named(op), p.Name)
+			again = again || p.Kind == scenario.ProbeKretprobe && registered[p.Name] && slices.Contains(probesOf(op), p.Name)
 		}
 		if again {
 			return true
 		}
-		for _, name := range named(op) {
+		for _, name := range probesOf(op) {
 			registered[name] = true
 		}
 	case scenario.OpUnregister, scenario.OpUnregisterAll:
 		again := false
 		for i := range sc.Probes {
 			p := &sc.Probes[i]
-			again = again || p.Kind == scenario.ProbeKretprobe && !registered[p.Name] && slices.Contains(named(op), p.Name)
+			again = again || p.Kind == scenario.ProbeKretprobe && !registered[p.Name] && slices.Contains(probesOf(op), p.Name)
 		}
 		if again {
 			return true
 		}
-		for _, name := range named(op) {
+		for _, name := range probesOf(op) {
 			registered[name] = false
 		}
 	}
 	return false
 }
 
-// named are the probes that an operation is about.
-func named(op *scenario.Op) []string {
+// probesOf are the probes that an operation is about.
+func probesOf(op *scenario.Op) []string {
 	if op.Target != "" {
 		return []string{op.Target}
 	}
@@ -107,4 +107,37 @@ var changes = map[scenario.OpKind]bool{
 	scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true, scenario.OpDisable: true,
 	scenario.OpOptimization: true, scenario.OpEnabled: true, scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true,
 	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true,
+}
+
+// Straight makes the handlers that call functions call one whose way doesn't depend on
+// registers: of these a handler's call gives none.
+func Straight(s *scenario.Scenario) *scenario.Scenario {
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		for _, list := range [][]scenario.Step{p.Pre, p.Post} {
+			for j := range list {
+				if list[j].Kind == scenario.StepCall {
+					list[j].Func = "tally"
+				}
+			}
+		}
+	}
+	return s
+}
+
+// Serials are a scenario's serial programs: with waits, and without. Of one that is serial
+// already it is the only one.
+func Serials(sc *scenario.Scenario) []*scenario.Scenario {
+	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 && !slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return !serially[op.Kind] }) {
+		s := *sc
+		s.Expect = scenario.Expect{}
+		return []*scenario.Scenario{&s}
+	}
+	return []*scenario.Scenario{endedIn(Serial(sc), "-serial"), endedIn(Hasty(sc), "-hasty")}
+}
+
+// endedIn gives a scenario's name an end.
+func endedIn(s *scenario.Scenario, end string) *scenario.Scenario {
+	s.Name += end
+	return s
 }

@@ -3,7 +3,6 @@ package twoengines_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,27 +44,11 @@ func TestHasty(t *testing.T) {
 func TestSerialAny(t *testing.T) {
 	each(t, func(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 		s := gen.DrawAnyOn(t, m)
-		if len(s.Modules) > 0 || slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away }) {
+		if !twoengines.Comparable(s) {
 			t.Skip("modules and faults")
 		}
-		return twoengines.Serial(straight(s))
+		return twoengines.Serial(twoengines.Straight(s))
 	})
-}
-
-// straight makes the handlers that call functions call one whose way doesn't depend on
-// registers: of these a handler's call gives none.
-func straight(s *scenario.Scenario) *scenario.Scenario {
-	for i := range s.Probes {
-		p := &s.Probes[i]
-		for _, list := range [][]scenario.Step{p.Pre, p.Post} {
-			for j := range list {
-				if list[j].Kind == scenario.StepCall {
-					list[j].Func = "tally"
-				}
-			}
-		}
-	}
-	return s
 }
 
 // kernels are those that are open, by series.
@@ -105,11 +88,11 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(s))
 	}
-	kernels, err := twoengines.Of(one)
+	kernels, err := twoengines.Of(one, "")
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(one))
 	}
-	ours, err := twoengines.Of(two)
+	ours, err := twoengines.Of(two, "")
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(two))
 	}
@@ -185,9 +168,9 @@ func TestKnown(t *testing.T) {
 				require.NoError(t, err)
 				one, two, err := twoengines.On(s, k, pair.edition)
 				require.NoError(t, err)
-				kernels, err := twoengines.Of(one)
+				kernels, err := twoengines.Of(one, "")
 				require.NoError(t, err)
-				ours, err := twoengines.Of(two)
+				ours, err := twoengines.Of(two, "")
 				require.NoError(t, err)
 				require.Equal(t, d.Name, twoengines.KnownAs(s, kernels, ours), "the kernel's engine: %s; kpsim's: %s", kernels.End, ours.End)
 			})

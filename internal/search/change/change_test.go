@@ -1,0 +1,78 @@
+package change_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/change"
+	"kpsim/internal/search/twoengines"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/properties"
+)
+
+func opened(t *testing.T) *linux.Kernel {
+	k, err := linux.Open(kerneltest.Path(t, "6.1"))
+	require.NoError(t, err)
+	linux.Give(k)
+	return k
+}
+
+// A change shows by the answers of a program that the kernel as it is gives by the rules;
+// what this does otherwise itself isn't held against the change.
+func TestAnswers(t *testing.T) {
+	k := opened(t)
+	var list []*scenario.Scenario
+	for _, name := range []string{"return-probes", "emulated"} {
+		sc, err := library.Load(name)
+		require.NoError(t, err)
+		list = append(list, twoengines.Serials(sc)...)
+	}
+	var stop atomic.Bool
+	all, err := change.Programs(k, list, 0, &stop)
+	require.NoError(t, err)
+	require.Len(t, all, 4)
+	require.Len(t, change.Differing(all), 2, "6.1 emulates loop wrongly")
+
+	same, mended, err := change.Changed(all, k, "", 0, &stop)
+	require.NoError(t, err)
+	require.Empty(t, same)
+	require.Zero(t, mended)
+
+	otherwise, _, err := change.Changed(all, k, "skip-call:pre_handler_kretprobe:rethook_try_get:1", 0, &stop)
+	require.NoError(t, err)
+	require.NotEmpty(t, otherwise)
+	require.Equal(t, "return-probes-serial", otherwise[0].Program.Name)
+	require.Empty(t, otherwise[0].Before)
+}
+
+// A lock that is kept shows by what runs break, with a witness; what the kernel as it is
+// breaks is known, in whatever share of the runs.
+func TestSchedules(t *testing.T) {
+	k := opened(t)
+	search := func(name, mutant string, runs uint64) *change.Search {
+		sc, err := library.Load(name)
+		require.NoError(t, err)
+		return &change.Search{Scenario: sc, Base: k, Kernel: k, Mutant: mutant, Runs: runs, Seed: 1}
+	}
+	breaks, _, err := search("return-probes", "skip-call:register_kretprobe.part.0:mutex_unlock:2", 20).Run()
+	require.NoError(t, err)
+	require.NotEmpty(t, breaks)
+	require.Equal(t, properties.Locks.Name, breaks[0].Property)
+	require.NotNil(t, breaks[0].Witness)
+
+	breaks, known, err := search("emulated", "", 20).Run()
+	require.NoError(t, err)
+	require.Empty(t, breaks)
+	require.Len(t, known, 1)
+
+	s := search("second-instruction", "", 20)
+	breaks, known, err = s.Run()
+	require.NoError(t, err)
+	require.Empty(t, breaks)
+	require.Empty(t, known)
+}

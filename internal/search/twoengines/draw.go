@@ -1,0 +1,50 @@
+package twoengines
+
+import (
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/kprobes/rules"
+)
+
+// Edition is the one whose protocols a kernel has, by the release's number; of another
+// kernel's name it is the newest.
+func Edition(release string) rules.Edition {
+	for _, of := range [...]struct {
+		series  string
+		edition rules.Edition
+	}{{"5.", rules.Edition514}, {"6.0", rules.Edition514}, {"6.1", rules.Edition65}, {"6.2", rules.Edition65}, {"6.3", rules.Edition65}, {"6.4", rules.Edition65}, {"6.5", rules.Edition65}} {
+		rest, is := strings.CutPrefix(release, of.series)
+		if is && (strings.HasSuffix(of.series, ".") || rest == "" || rest[0] < '0' || rest[0] > '9') {
+			return of.edition
+		}
+	}
+	return rules.Edition69
+}
+
+// Machine is the one that programs are drawn for, to be run by a kernel of an edition.
+func Machine(e rules.Edition) scenario.Machine {
+	m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: e}
+	m.Settle()
+	m.Kernel.Retpoline, m.Kernel.IBT = true, e >= rules.Edition69
+	return m
+}
+
+// Drawn are the serial programs of a seed: a storm of calls, the same without waits, and
+// one of drawn instructions.
+func Drawn(seed uint64, m scenario.Machine) []*scenario.Scenario {
+	storm, fuzz := gen.Storm(seed, m), gen.FuzzOn(seed, m)
+	list := Serials(storm)
+	if Comparable(fuzz) {
+		list = append(list, endedIn(Serial(Straight(fuzz)), "-serial"))
+	}
+	return list
+}
+
+// Comparable reports whether a drawn program is without what two engines don't answer
+// alike: modules, and data that is away.
+func Comparable(s *scenario.Scenario) bool {
+	return len(s.Modules) == 0 && !slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away })
+}
