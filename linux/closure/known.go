@@ -1,8 +1,10 @@
 package closure
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,8 +30,11 @@ var known = sync.OnceValues(func() (kernels []string, rows []knownRow) {
 			kernels = words[1:]
 		case len(words) > 3:
 			r := knownRow{words[0], words[1], words[2], words[3:]}
-			if words[3] == "all" {
+			switch words[3] {
+			case "all":
 				r.kernels = kernels
+			case "but":
+				r.kernels = without(kernels, words[4:])
 			}
 			rows = append(rows, r)
 		}
@@ -55,7 +60,7 @@ func Key(release string) string {
 }
 
 // Nearest is the known kernel that a release is best compared with: itself; else the last of
-// its series and flavour, of its series, or of all.
+// its series and flavour, of its series, or of the series before it; else the oldest.
 func Nearest(release string) (best string) {
 	rank := 0
 	for _, k := range Known() {
@@ -67,14 +72,26 @@ func Nearest(release string) (best string) {
 			n = 4
 		case Series(k) == Series(release):
 			n = 3
-		case Key(k) == Series(k):
+		case Key(k) == Series(k) && compareSeries(k, release) < 0:
 			n = 2
+		case Key(k) == Series(k):
+			n = 1
 		}
-		if n >= rank {
+		if n > rank || n == rank && n > 1 {
 			best, rank = k, n
 		}
 	}
 	return best
+}
+
+// compareSeries compares the series of two releases, the numbers as numbers.
+func compareSeries(a, b string) int {
+	x, y := strings.Split(Series(a), "."), strings.Split(Series(b), ".")
+	return slices.CompareFunc(x, y, func(a, b string) int {
+		m, _ := strconv.Atoi(a) // what is no number comes first
+		n, _ := strconv.Atoi(b)
+		return cmp.Compare(m, n)
+	})
 }
 
 // A Difference is what a set of a kernel has that a known one hasn't, and the other way.
