@@ -57,7 +57,11 @@ func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr
 func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
 	e.d.Symbols.Look(x)
 	f, known := e.d.Symbols.Lookup(addr)
-	if f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) { // it has its names still, or already
+	gone := f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) // it has its names still, or already
+	if (gone || !known) && e.s.Kernel.Edition >= rules.Edition514 {                        // since 5.18 (cc66bb914578)
+		return v, nil, ENOENT
+	}
+	if gone {
 		return v, nil, EINVAL
 	}
 	if !known {

@@ -20,6 +20,12 @@ func (e *Engine) Register(x kapi.Context, p *Kprobe) error {
 // registerKprobe is Register with kprobe_mutex held.
 func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 	if err := e.do.CheckKprobeRereg(e, x, p); err != nil {
+		if e.s.Kernel.Edition >= rules.Edition514 { // the address is looked up first, since 5.18 (cc66bb914578)
+			e.d.Symbols.Look(x)
+			if _, known := e.d.Symbols.Lookup(p.Addr); !known { // in a module that has gone
+				return ENOENT
+			}
+		}
 		return err
 	}
 	e.d.Symbols.Look(x)

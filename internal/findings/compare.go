@@ -3,6 +3,7 @@ package findings
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -137,7 +138,7 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, base, changed 
 	}
 	var sum sum
 	for from := 0; ; from += batch {
-		if err := c.compare(list, base, changed, &sum); err != nil {
+		if err := c.compare(p, list, base, changed, &sum); err != nil {
 			line.Clear()
 			return c.dies(p, err)
 		}
@@ -149,7 +150,7 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, base, changed 
 			break
 		}
 		list = list[:0]
-		m := twoengines.Machine(twoengines.Edition(base.Image.Release))
+		m := twoengines.Machine(base)
 		for i := from; i < min(from+batch, drawn); i++ {
 			list = append(list, twoengines.Drawn(c.Seed+uint64(i), m)...)
 		}
@@ -161,11 +162,21 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, base, changed 
 // A sum is what the programs of all batches have shown.
 type sum struct {
 	programs, differing, mended int
-	first                       []change.Answer // of those that differ, mostTold
+	first                       []change.Answer // of those that differ: mostTold that differ by something else each
+}
+
+// add adds the programs of a batch that differ.
+func (s *sum) add(list []change.Answer) {
+	s.differing += len(list)
+	for _, a := range list {
+		if len(s.first) < mostTold && !slices.ContainsFunc(s.first, func(b change.Answer) bool { return a.Says == b.Says }) {
+			s.first = append(s.first, a)
+		}
+	}
 }
 
 // compare runs a batch.
-func (c *Compare) compare(list []*scenario.Scenario, base, changed *linux.Kernel, s *sum) error {
+func (c *Compare) compare(p *cli.Program, list []*scenario.Scenario, base, changed *linux.Kernel, s *sum) error {
 	all, err := change.Programs(base, list, c.Workers, &c.stop)
 	if err != nil {
 		return err
@@ -176,8 +187,16 @@ func (c *Compare) compare(list []*scenario.Scenario, base, changed *linux.Kernel
 			return err
 		}
 	}
-	s.programs, s.differing, s.mended = s.programs+len(all), s.differing+len(differing), s.mended+mended
-	s.first = append(s.first, differing[:min(len(differing), mostTold-len(s.first))]...)
+	s.programs, s.mended = s.programs+len(all), s.mended+mended
+	s.add(differing)
+	for i := range differing {
+		if !c.JSON {
+			break
+		}
+		if err := c.otherwise(p, &differing[i]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -189,8 +208,9 @@ const mostTold = 5
 func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) error {
 	c.found += s.differing
 	if c.JSON {
-		// only the programs, below
-	} else if changed == nil {
+		return nil // they were printed as they came
+	}
+	if changed == nil {
 		p.Indented("", fmt.Sprintf("%s: %s answered as the rules say, %d otherwise", base.Image.Release, cli.Number(s.programs-s.differing, "program"), s.differing))
 	} else {
 		p.Indented("", fmt.Sprintf("%s as it is changed: %s compared, %d answered neither by the rules nor as before; %d by the rules that weren't before",
@@ -201,7 +221,7 @@ func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) erro
 			return err
 		}
 	}
-	if n := s.differing - len(s.first); n > 0 && !c.JSON {
+	if n := s.differing - len(s.first); n > 0 {
 		p.Indented(cli.Indent, fmt.Sprintf("and %d more", n))
 	}
 	return nil

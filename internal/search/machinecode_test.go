@@ -84,7 +84,7 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 		})
 		looks = append(looks, l)
 	}
-	machine := twoengines.Machine(twoengines.Edition(k.Image.Release))
+	machine := twoengines.Machine(k)
 	for seed := range uint64(*drawnPrograms) {
 		serial = append(serial, twoengines.Drawn(seed+1, machine)...)
 	}

@@ -157,7 +157,7 @@ func (q *probe) asked() arch.Addr {
 func (p *plug) Prepare(verb uint64, i int) (at arch.Addr, moved bool) {
 	q := p.probes[i]
 	k, asked := q.kprobe(), q.asked()
-	if verb == kpev.Register {
+	if verb == kpev.Register && !k.Registered() { // else the struct is the engine's
 		if k.Symbol != "" && asked == 0 {
 			k.Addr = 0
 		} else if k.Addr == 0 { // unregistered once too often, which has cleared it

@@ -14,7 +14,7 @@
 //
 // # Limits
 //
-// Programs with modules, and with data that isn't there, aren't compared by answers.
+// Programs with data that isn't there aren't compared by answers.
 // Which runs break what is compared in numbers: a race that the kernel has, and the change
 // makes easier to hit, is told by that only.
 package change

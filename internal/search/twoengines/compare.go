@@ -11,13 +11,14 @@ import (
 )
 
 // On returns the scenario for a kernel's own engine, and that for kpsim's with the
-// settings of an edition.
+// settings of an edition, and the kernel's build.
 func On(sc *scenario.Scenario, k *linux.Kernel, edition string) (kernels, ours *scenario.Scenario, err error) {
 	one, two := *sc, *sc
 	if err := one.SetLinux(k); err != nil {
 		return nil, nil, err
 	}
 	two.Machine.Preempt = one.Machine.Preempt
+	build(&two.Machine, k)
 	if err := two.SetEdition(edition); err != nil {
 		return nil, nil, err
 	}

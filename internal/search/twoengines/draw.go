@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 )
 
 // Edition is the one whose protocols a kernel has, by the release's number; of another
@@ -24,12 +25,18 @@ func Edition(release string) rules.Edition {
 	return rules.Edition69
 }
 
-// Machine is the one that programs are drawn for, to be run by a kernel of an edition.
-func Machine(e rules.Edition) scenario.Machine {
-	m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: e}
+// Machine is the one that programs are drawn for which a kernel is to run.
+func Machine(k *linux.Kernel) scenario.Machine {
+	m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: Edition(k.Image.Release)}
 	m.Settle()
-	m.Kernel.Retpoline, m.Kernel.IBT = true, e >= rules.Edition69
+	build(&m, k)
 	return m
+}
+
+// build sets what the rules look at of a kernel's build: functions that only such a build has.
+func build(m *scenario.Machine, k *linux.Kernel) {
+	_, m.Kernel.Retpoline = k.Image.Symbol("__x86_indirect_thunk_rax")
+	_, m.Kernel.IBT = k.Image.Symbol("ibt_save")
 }
 
 // Drawn are the serial programs of a seed: a storm of calls, the same without waits, and
@@ -44,7 +51,7 @@ func Drawn(seed uint64, m scenario.Machine) []*scenario.Scenario {
 }
 
 // Comparable reports whether a drawn program is without what two engines don't answer
-// alike: modules, and data that is away.
+// alike: data that is away.
 func Comparable(s *scenario.Scenario) bool {
-	return len(s.Modules) == 0 && !slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away })
+	return !slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away })
 }

@@ -19,7 +19,7 @@ func Hasty(sc *scenario.Scenario) *scenario.Scenario { return serial(sc, false) 
 func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 	s := *sc
 	t := scenario.Task{Name: "one", Repeat: 1}
-	next, registered := make([]int, len(sc.Tasks)), make(map[string]bool)
+	next, use := make([]int, len(sc.Tasks)), newUse(sc)
 	for going := true; going; {
 		going = false
 		for i := range sc.Tasks {
@@ -29,7 +29,7 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 			}
 			op := ops[next[i]%len(ops)]
 			next[i], going = next[i]+1, true
-			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || misused(sc, registered, &op) {
+			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || use.misused(&op) {
 				continue
 			}
 			t.Ops = append(t.Ops, op)
@@ -45,42 +45,57 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 
 // Sane is a scenario without what no caller may do, if one task alone calls the API.
 func Sane(sc *scenario.Scenario) *scenario.Scenario {
-	s, registered := *sc, make(map[string]bool)
+	s, use := *sc, newUse(sc)
 	s.Tasks = slices.Clone(sc.Tasks)
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return misused(sc, registered, &op) })
+		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return use.misused(&op) })
 	}
 	return &s
 }
 
+// A use is what one task has registered and loaded so far.
+type use struct {
+	sc         *scenario.Scenario
+	registered map[string]bool // return probes
+	loaded     map[string]bool // modules
+}
+
+func newUse(sc *scenario.Scenario) *use {
+	return &use{sc, make(map[string]bool), make(map[string]bool)}
+}
+
 // misused reports whether an operation registers a return probe that is registered, or
-// unregisters one that isn't, which no caller may: see Known.
-func misused(sc *scenario.Scenario, registered map[string]bool, op *scenario.Op) bool {
-	switch op.Kind {
-	case scenario.OpRegister, scenario.OpRegisterAll:
-		again := false
-		for i := range sc.Probes {
-			p := &sc.Probes[i]
-			again = again || p.Kind == scenario.ProbeKretprobe && registered[p.Name] && slices.Contains(probesOf(op), p.Name)
-		}
-		if again {
+// unregisters one that isn't, which no caller may: see Known. One in a module that isn't
+// there can't be registered.
+func (u *use) misused(op *scenario.Op) bool {
+	registers := op.Kind == scenario.OpRegister || op.Kind == scenario.OpRegisterAll
+	switch {
+	case op.Kind == scenario.OpLoad || op.Kind == scenario.OpUnload:
+		u.loaded[op.Target] = op.Kind == scenario.OpLoad
+		return false
+	case !registers && op.Kind != scenario.OpUnregister && op.Kind != scenario.OpUnregisterAll:
+		return false
+	}
+	list := probesOf(op)
+	for i := range u.sc.Probes {
+		p := &u.sc.Probes[i]
+		if p.Kind == scenario.ProbeKretprobe && slices.Contains(list, p.Name) && (u.registered[p.Name] == registers || registers && u.away(p)) {
 			return true
 		}
-		for _, name := range probesOf(op) {
-			registered[name] = true
-		}
-	case scenario.OpUnregister, scenario.OpUnregisterAll:
-		again := false
-		for i := range sc.Probes {
-			p := &sc.Probes[i]
-			again = again || p.Kind == scenario.ProbeKretprobe && !registered[p.Name] && slices.Contains(probesOf(op), p.Name)
-		}
-		if again {
+	}
+	for _, name := range list {
+		u.registered[name] = registers
+	}
+	return false
+}
+
+// away reports whether a probe is in a module that isn't loaded.
+func (u *use) away(p *scenario.Probe) bool {
+	for i := range u.sc.Modules {
+		m := &u.sc.Modules[i]
+		if (slices.Contains(m.Core, p.Func) || slices.Contains(m.Init, p.Func)) && !u.loaded[m.Name] {
 			return true
-		}
-		for _, name := range probesOf(op) {
-			registered[name] = false
 		}
 	}
 	return false
@@ -100,6 +115,7 @@ var serially = map[scenario.OpKind]bool{
 	scenario.OpDisable: true, scenario.OpWaitOptimized: true, scenario.OpOptimization: true, scenario.OpEnabled: true,
 	scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true, scenario.OpUser: true, scenario.OpExpect: true,
 	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true,
+	scenario.OpLoad: true, scenario.OpUnload: true,
 }
 
 // changes are those after which the optimizer may have something to do.
@@ -107,6 +123,7 @@ var changes = map[scenario.OpKind]bool{
 	scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true, scenario.OpDisable: true,
 	scenario.OpOptimization: true, scenario.OpEnabled: true, scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true,
 	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true,
+	scenario.OpLoad: true, scenario.OpUnload: true,
 }
 
 // Straight makes the handlers that call functions call one whose way doesn't depend on
