@@ -83,7 +83,7 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 // last: most runs have one. Context: kprobe_mutex held.
 func (e *Engine) loadFunction(f kapi.Function, kind kapi.TextKind, code []byte) {
 	s := e.d.Symbols
-	ban := s.Banned(f.Addr)
+	ban := e.banned(&f)
 	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size)
 	l := &e.looked
 	if plain && l.plain && l.kernel == e.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
@@ -102,6 +102,19 @@ func (e *Engine) loadFunction(f kapi.Function, kind kapi.TextKind, code []byte) 
 		NoSymbol:    !named,
 		NotText:     kind == kapi.TextNone || kind == kapi.TextData || kind == kapi.TextFreed && f.Module == "",
 	})
+}
+
+// banned returns why a function refuses probes. What a compiler split off a function that
+// does, as name.part.0, refuses them too since 5.2 (6143c6fb1e8f).
+func (e *Engine) banned(f *kapi.Function) kapi.Ban {
+	s := e.d.Symbols
+	ban := s.Banned(f.Addr)
+	if base, _, split := strings.Cut(f.Name, "."); split && ban == kapi.BanNone && e.s.Kernel.Edition >= rules.Edition514 {
+		if first, ok := s.Named(base); ok {
+			return s.Banned(first.Addr)
+		}
+	}
+	return ban
 }
 
 // The symbols around a kernel's thunks for indirect jumps.

@@ -3,6 +3,7 @@ package vet
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
@@ -47,7 +48,10 @@ func Image(s *scenario.Scenario) *image.Module {
 	m := image.Assembled(s.Name, funcs, sites)
 	for i := range m.Symbols {
 		b := &m.Symbols[i]
-		b.Blacklisted = slices.Contains(s.Reserved, scenario.Reserved{Func: b.Name, By: scenario.ReservedBlacklist})
+		base, _, _ := strings.Cut(b.Name, ".") // what was split off it refuses probes too
+		for _, name := range [...]string{b.Name, base} {
+			b.Blacklisted = b.Blacklisted || slices.Contains(s.Reserved, scenario.Reserved{Func: name, By: scenario.ReservedBlacklist})
+		}
 		if survey.IsThunk(b.Name) {
 			m.Imports = append(m.Imports, *b)
 		}
