@@ -105,7 +105,7 @@ func (e *Engine) loadFunction(f kapi.Function, kind kapi.TextKind, code []byte) 
 }
 
 // banned returns why a function refuses probes. What a compiler split off a function that
-// does, as name.part.0, refuses them too since 5.2 (6143c6fb1e8f).
+// does, as name.part.0, refuses them too: kernels of 6.1 and 6.12 answer so.
 func (e *Engine) banned(f *kapi.Function) kapi.Ban {
 	s := e.d.Symbols
 	ban := s.Banned(f.Addr)

@@ -210,6 +210,9 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	if lang.Check(sc) != nil {
 		return false
 	}
+	if sc.Machine.Image != "" {
+		s.effort.runs -= bootRuns
+	}
 	rig, err := rig.NewIgnoring(sc, s.mutant, s.ignored, 0)
 	if err != nil {
 		return false // its programs don't end, or it is refused
@@ -238,6 +241,10 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	rig.Close()
 	return false
 }
+
+// bootRuns is what an edit of a scenario takes with a kernel's own engine, in runs: it
+// boots, and makes the setup, anew, which runs from a snapshot don't.
+const bootRuns = 8
 
 // slideTries bounds what is tried for one deviation.
 const slideTries = 40
