@@ -30,7 +30,7 @@ import (
 //
 //	not run: WHY    its commands aren't run
 //	kernel: WHY     they are run where a kernel of Debian's 6.1 is at hand, with its headers and
-//	                source; $K is its folder, $RELEASE its release
+//	                source; $K is its folder, $RELEASE its release; WHY may end with "; status N"
 //	long: WHY       they are run with -long only
 //	status: N       they end with this exit status, or one of these digits, not with 0
 //	output: of it   it has lines of the last command's output, in that order
@@ -191,6 +191,8 @@ func (r *pageReader) run(b *block, at int, words string) {
 	want := "0"
 	if b.mark == "status" {
 		want = b.what
+	} else if _, status, said := strings.Cut(b.what, "; status "); said && b.mark == "kernel" {
+		want = status
 	}
 	r.compiled = strings.Contains(words, "go run ./cmd/kpsim")
 	err := r.ts.Exec("sh", "-c", "{ "+asRun(words)+"\n} 2>&1")
