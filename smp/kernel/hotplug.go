@@ -3,6 +3,7 @@ package kernel
 import (
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // Hotplug is the lock that CPUs come and go under (cpu_hotplug_lock, a
@@ -27,6 +28,10 @@ type Hotplug struct {
 
 func (h *Hotplug) init(k *Kernel) {
 	h.k = k
+	if k.cfg.TellReaders && !k.cfg.Hotplug {
+		h.id = k.Locks.newID("cpu_hotplug_lock")
+		k.Locks.keep()
+	}
 	if !k.cfg.Hotplug {
 		return
 	}
@@ -48,6 +53,7 @@ func (h *Hotplug) reset() {
 // ReadLock implements kapi.CPUs.
 func (h *Hotplug) ReadLock(x kapi.Context) {
 	if !h.k.cfg.Hotplug {
+		h.tell(x, smpev.Lock, smpev.LockShared)
 		return
 	}
 	h.k.mightSleep(ctxOf(x))
@@ -67,6 +73,7 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 // ReadUnlock implements kapi.CPUs.
 func (h *Hotplug) ReadUnlock(x kapi.Context) {
 	if !h.k.cfg.Hotplug {
+		h.tell(x, smpev.Unlock, 0)
 		return
 	}
 	x.Emit(smpev.Unlock, h.id, 0, 0)
@@ -76,9 +83,18 @@ func (h *Hotplug) ReadUnlock(x kapi.Context) {
 
 // AssertHeld implements kapi.CPUs.
 func (h *Hotplug) AssertHeld(x kapi.Context) {
-	if h.k.cfg.Hotplug && !h.reads[x.Task()] {
+	if h.id != 0 && !h.reads[x.Task()] {
 		x.Emit(smpev.Lock, h.id, smpev.LockNeeded, 0)
 	}
+}
+
+// tell tells of a reader where there is no writer that it could meet: it takes no step.
+func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
+	if h.id == 0 {
+		return
+	}
+	h.reads[x.Task()] = k == smpev.Lock
+	x.Emit(k, h.id, how, 0)
 }
 
 // Change is what a CPU's coming does besides: the notifiers patch text, as those

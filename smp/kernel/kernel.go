@@ -16,6 +16,7 @@ type Config struct {
 	Exec        []kapi.Memory // the kinds of executable memory that engines want
 	PageGrace   bool          // a page of a cache of slots is unmapped after a grace period (4.12 and later)
 	Hotplug     bool          // there is a writer of the CPU-hotplug lock
+	TellReaders bool          // its readers are told of, writer or not
 	StackCheck  bool          // stacks may be looked at
 	Latch       bool          // tasks may spin until told to go on
 	Signal      bool          // or sleep

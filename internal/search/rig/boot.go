@@ -20,6 +20,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 		Hotplug:     sc.Does(scenario.OpHotplug),
+		TellReaders: row == &linux.Row,
 		Latch:       sc.Does(scenario.OpSpin),
 		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),
 		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck,
