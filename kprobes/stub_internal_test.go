@@ -166,7 +166,7 @@ func (s *stub) instruction() {
 			panic(fmt.Sprintf("nobody owns the breakpoint at %#x", uint64(in.Addr)))
 		}
 		return
-	case arch.Next, arch.Interrupts, arch.Shadowed:
+	case arch.Next, arch.Relaxed, arch.Interrupts, arch.Shadowed:
 	default:
 		panic(fmt.Sprintf("%v at %#x", out, uint64(in.Addr)))
 	}

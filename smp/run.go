@@ -418,6 +418,8 @@ func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 	}
 	switch out {
 	case arch.Next:
+	case arch.Relaxed:
+		m.relax(c)
 	case arch.Serialized:
 		m.serialise(c, 0)
 	case arch.Masked:
@@ -439,10 +441,25 @@ func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 	}
 	if was&traced != 0 {
 		switch out { // not arch.Masked, nor what has raised something of its own
-		case arch.Next, arch.Serialized, arch.Interrupts, arch.Shadowed, arch.TrapReturn:
+		case arch.Next, arch.Relaxed, arch.Serialized, arch.Interrupts, arch.Shadowed, arch.TrapReturn:
 			m.deliver(c, smpev.VecDB, c.regs.IP, 0)
 		}
 	}
+}
+
+// relax is what a pause does: it stands in a loop that waits until another CPU has done
+// something. By default the next CPU that can go on does; else the loop would never end.
+func (m *Machine) relax(c *CPU) {
+	others := m.moves[0] &^ c.bit
+	if others == 0 {
+		return
+	}
+	behind := others &^ (c.bit - 1)
+	if behind == 0 {
+		behind = others
+	}
+	m.lead = m.cpus[firstCPU(behind)].task
+	m.again()
 }
 
 // advance makes the step of a CPU that runs no guest text: a routine goes on,

@@ -78,6 +78,26 @@ func TestSpinTakesInterrupts(t *testing.T) {
 	}
 }
 
+// TestPauseGivesWay: text that waits in a loop with a pause in it doesn't wait for ever: by
+// default another CPU goes on, the one that is waited for in the end.
+func TestPauseGivesWay(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 3})
+	wait := r.text("wait", 0, "f3 90 83 3f 00 74 f9 c3")   // pause; cmpl $0,(%rdi); je to the pause; ret
+	set := r.text("set", 32, "90 90 c7 07 01 00 00 00 c3") // nop; nop; movl $1,(%rdi); ret
+	for c, f := range []arch.Addr{wait, wait, set} {
+		r.AddProgram("p", c, func(x *smp.Ctx) {
+			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
+			x.Call(f)
+		})
+	}
+	for _, ch := range schedules(10) {
+		r.want(smp.Passed, ch)
+	}
+	if n := r.Counts().Boundaries; n > 1000 {
+		t.Errorf("it took %d boundaries", n)
+	}
+}
+
 // A program's end is told once, with its CPU given up; a thread that has ended
 // can be woken again, and one woken while it runs runs once more.
 func TestTaskEnds(t *testing.T) {

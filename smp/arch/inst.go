@@ -76,6 +76,7 @@ const (
 	Breakpoint                // a breakpoint: a trap, so IP is after it
 	Halt                      // wait for an interrupt
 	TrapReturn                // it has popped a trap's frame: the CPU serialises and unblocks NMIs
+	Relaxed                   // the CPU waits in a loop for what another one does
 	Serialized                // the CPU serialises: its next fetch sees the newest text
 	Interrupts                // the interrupt flag may have changed
 	Shadowed                  // interrupts are on, from after the next instruction
@@ -93,7 +94,7 @@ const (
 	Outcomes
 )
 
-var outcomeNames = [Outcomes]string{"next", "breakpoint", "halt", "iret", "serialized", "interrupts", "shadowed", "masked", "soft-interrupt",
+var outcomeNames = [Outcomes]string{"next", "breakpoint", "halt", "iret", "relaxed", "serialized", "interrupts", "shadowed", "masked", "soft-interrupt",
 	"debug-trap", "overflow", "undefined", "page-fault", "divide-error", "protection", "bound", "unsupported"}
 
 func (o Outcome) String() string { return outcomeNames[o] }

@@ -289,7 +289,7 @@ func (in *Inst) choose8x9x(l *layout) {
 		in.fn = execPop
 	case 0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97:
 		if l.plus() == 0 {
-			in.fn = execNop // pause too; xchg %eax, %eax (87 c0) clears the upper half
+			in.fn = either(l.rep == 0xf3, execPause, execNop) // xchg %eax, %eax (87 c0) clears the upper half
 			break
 		}
 		in.setSize(l.opSize())

@@ -11,6 +11,12 @@ func execNop(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
+// execPause is a nop to the processor, and says that it is in a loop that waits.
+func execPause(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
+	s.IP = in.next
+	return arch.Relaxed
+}
+
 // movWide: a register of 32 or 64 bits gets a register or an immediate.
 func movWide(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.R[in.aReg&15] = s.R[in.bReg&15]&in.bMask + in.imm

@@ -44,6 +44,7 @@ func TestOutcomes(t *testing.T) {
 		ip   arch.Addr // less textAt
 	}{
 		{"90", arch.Next, 1},
+		{"f390", arch.Relaxed, 2}, // pause
 		{"f30f1efa", arch.Next, 4},
 		{"cc", arch.Breakpoint, 1},
 		{"0f0b", arch.Undefined, 0},

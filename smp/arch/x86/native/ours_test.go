@@ -98,7 +98,7 @@ func (g *guest) interpret(p *program, s arch.Regs, e *ending) {
 			return
 		}
 		switch out {
-		case arch.Next, arch.Serialized, arch.Interrupts, arch.Masked:
+		case arch.Next, arch.Relaxed, arch.Serialized, arch.Interrupts, arch.Masked:
 			continue
 		case arch.PageFault:
 			e.trap, e.cr2 = vectorPF, uint64(g.fault)
