@@ -27,6 +27,7 @@ type Anchored struct {
 	left    int // neither matched nor given up in this run
 	next    uint64
 	places  places
+	due     [][]int // of each place: the anchors there that are still to come
 }
 
 type anchorState struct {
@@ -160,16 +161,33 @@ func (a *Anchored) Choose(p *sim.Point) (pick, hold int) {
 		return 0, holdStep(p, forever)
 	}
 	at := a.places.visit(p)
-	for i := range a.anchors {
-		s := &a.state[i]
-		if a.anchors[i].Occ != at.times || s.met || !a.near(i, at) || s.off != at.off {
-			continue
-		}
-		s.met = true
-		a.left--
-		return a.alternative(p, i), 0
+	if at.times == 1 {
+		a.gather(at)
 	}
-	return 0, 0
+	due := &a.due[a.places.last]
+	for len(*due) > 0 && a.anchors[(*due)[0]].Occ < at.times {
+		*due = (*due)[1:]
+	}
+	if len(*due) == 0 || a.anchors[(*due)[0]].Occ != at.times {
+		return 0, 0
+	}
+	i := (*due)[0]
+	a.state[i].met = true
+	a.left--
+	return a.alternative(p, i), 0
+}
+
+// gather finds the anchors at a place that is reached for the first time, by occurrence:
+// a run that goes round in circles has tens of thousands of them.
+func (a *Anchored) gather(at *place) {
+	var due []int
+	for i := range a.anchors {
+		if a.near(i, at) && a.state[i].off == at.off {
+			due = append(due, i)
+		}
+	}
+	slices.SortStableFunc(due, func(i, j int) int { return a.anchors[i].Occ - a.anchors[j].Occ })
+	a.due = append(a.due[:a.places.last], due)
 }
 
 // near reports whether anchor i is at this place, the offset aside.

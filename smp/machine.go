@@ -107,6 +107,7 @@ type Machine struct {
 	outlasts int       // more than that, by sim.Steady and sim.Through
 	lead     *Task
 	errand   *CPU
+	spins    bool // a CPU has waited in a loop (spin.go)
 	next     sim.Mover
 	steps    uint64 // boundaries so far
 	settled  uint64 // as many of them are counted in p.Seq, if they are to be
@@ -303,13 +304,14 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.hold, m.outlasts, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0, 0
 	m.lead, m.errand, m.next = nil, nil, sim.NoMover
 	m.over, m.outcome, m.refusal, m.died = false, Passed, nil, ""
-	m.waiters, m.recheck = m.waiters[:0], false
+	m.waiters, m.recheck, m.spins = m.waiters[:0], false, false
 	clear(m.waitOn[:])
 	m.resetClocks()
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
+		c.owed, c.beside = 0, 0
 	}
 	for _, t := range m.tasks {
 		m.rewind(t)

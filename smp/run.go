@@ -25,6 +25,9 @@ func (m *Machine) Run() Outcome {
 // those below, x parks, and it finds m.next when control has come down to it.
 func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 	for !m.over {
+		if m.spins {
+			m.stepped(mv)
+		}
 		if mv < sim.MoverIPI && m.cpus[mv].guest {
 			m.execute(&m.cpus[mv])
 		} else if y := m.move(mv, x); y != nil {
@@ -202,13 +205,16 @@ func (m *Machine) look() bool {
 		m.lookAt(&m.cpus[firstCPU(set)])
 	}
 	m.stale = 0
-	moves := &m.moves
-	if *moves != m.p.Moves {
+	moves := m.moves
+	if m.spins {
+		moves[0] &^= m.owing()
+	}
+	if moves != m.p.Moves {
 		m.settle()
 		if moves[2] != m.p.Moves[2] || m.outlasts&sim.Steady == 0 {
 			m.hold = m.steps
 		}
-		m.p.Moves = *moves
+		m.p.Moves = moves
 		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
 	}
 	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
@@ -445,21 +451,6 @@ func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 			m.deliver(c, smpev.VecDB, c.regs.IP, 0)
 		}
 	}
-}
-
-// relax is what a pause does: it stands in a loop that waits until another CPU has done
-// something. By default the next CPU that can go on does; else the loop would never end.
-func (m *Machine) relax(c *CPU) {
-	others := m.moves[0] &^ c.bit
-	if others == 0 {
-		return
-	}
-	behind := others &^ (c.bit - 1)
-	if behind == 0 {
-		behind = others
-	}
-	m.lead = m.cpus[firstCPU(behind)].task
-	m.again()
 }
 
 // advance makes the step of a CPU that runs no guest text: a routine goes on,

@@ -53,6 +53,10 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 		addSystem(h, y)
 	}
 	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched)<<26 | b2u(c.urgent)<<27 | uint64(len(c.runq))<<32)
+	if m.spins {
+		h.Add(c.owed)
+		h.Add(c.beside)
+	}
 	for _, t := range c.runq {
 		h.Add(uint64(t.ID))
 	}

@@ -184,6 +184,9 @@ type CPU struct {
 	needResched bool
 	urgent      bool      // and not only at the next tick (Config.Lazy)
 	sources     []*Source // that interrupt this CPU
+
+	owed   uint64 // CPUs that are to make a step before this one does, after its pause
+	beside uint64 // CPUs that have made a step since this one's last pause
 }
 
 // known returns the instruction at IP, nil if it is to be fetched.

@@ -98,6 +98,36 @@ func TestPauseGivesWay(t *testing.T) {
 	}
 }
 
+// TestPauseIsFair: a strategy that keeps the CPU that is waited for from going on, as one
+// with priorities does, can't while another one waits for it in a loop: between two pauses
+// of a CPU each other one makes a step.
+func TestPauseIsFair(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 3})
+	wait := r.text("wait", 0, "f3 90 83 3f 00 74 f9 c3")   // pause; cmpl $0,(%rdi); je to the pause; ret
+	set := r.text("set", 32, "90 90 c7 07 01 00 00 00 c3") // nop; nop; movl $1,(%rdi); ret
+	for c, f := range []arch.Addr{wait, wait, set} {
+		r.AddProgram("p", c, func(x *smp.Ctx) {
+			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
+			x.Call(f)
+		})
+	}
+	for _, order := range [][]sim.Mover{{0}, {0, 1}, {1, 0}} {
+		turn := 0
+		r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
+			turn++
+			for i := range order {
+				if mv := order[(turn+i)%len(order)]; p.Moves[0]>>mv&1 != 0 {
+					return mv
+				}
+			}
+			return p.First
+		}))
+		if n := r.Counts().Boundaries; n > 1000 {
+			t.Errorf("%v first: it took %d boundaries", order, n)
+		}
+	}
+}
+
 // A program's end is told once, with its CPU given up; a thread that has ended
 // can be woken again, and one woken while it runs runs once more.
 func TestTaskEnds(t *testing.T) {

@@ -22,6 +22,7 @@ const (
 	objSource              // a source's budget, or that it is armed
 	objService             // of the kernel: what the machine doesn't know
 	objEvent               // what a monitor remembers: its number, then the monitor's own object
+	objSpin                // who has made a step since a CPU's last pause
 )
 
 func object(sort, number uint64) sim.Object { return sim.Object(sort<<56 | number&(1<<56-1)) }
@@ -65,6 +66,8 @@ func (n *Names) Object(o sim.Object) string {
 			return n.Service(number)
 		}
 		return fmt.Sprintf("kernel object %d", number)
+	case objSpin:
+		return fmt.Sprintf("what cpu%d waits for in a loop", number)
 	case objEvent:
 		if n.Monitor != nil {
 			return fmt.Sprintf("what %s remembers of %#x", n.Monitor(int(number>>48)), number&(1<<48-1))
@@ -142,6 +145,9 @@ func (m *Machine) touchQueue(c *CPU, write bool) { m.touch(objQueue, uint64(c.id
 
 // touchSource notes that a source is armed, or fires.
 func (m *Machine) touchSource(s *Source) { m.touch(objSource, uint64(s.index-sim.MoverSource), true) }
+
+// touchSpin notes that c pauses, or what it was to wait for since.
+func (m *Machine) touchSpin(c *CPU) { m.touch(objSpin, uint64(c.id), true) }
 
 // touchIdle notes that c, if it is idle, goes into an interrupt or comes out of
 // the last one: SeenIdle says so.

@@ -154,7 +154,7 @@ func (m *Machine) iret(c *CPU) {
 	if c.task == c.idle && t.top() == nil && m.hooks.Idle != nil {
 		m.hooks.Idle(int(c.id))
 	}
-	if m.errand == c && vec == smpev.VecCall {
+	if m.errand == c && (vec == smpev.VecCall || t.top() == nil) {
 		m.errand = nil
 	}
 	m.attend(c)

@@ -51,6 +51,8 @@ func (x *Ctx) yield() {
 	m.spend(x.cpu.id, cycles.Point, 1)
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
+	} else if m.spins {
+		m.stepped(mv)
 	}
 }
 
@@ -80,6 +82,9 @@ func (x *Ctx) give() {
 	}
 	mv := m.turn()
 	if mv == sim.Mover(x.cpu.id) && x.cpu.task == x.task && x.cond == nil && x.task.top().ctx == x {
+		if m.spins {
+			m.stepped(mv)
+		}
 		return
 	}
 	x.giveWay(mv)

@@ -9,6 +9,7 @@ import (
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/traces"
 )
 
@@ -92,6 +93,9 @@ func (s *shrinker) pay(run rig.Run) {
 	s.effort.spent++
 	s.effort.runs--
 	s.effort.questions -= int64(run.Counts.Points)
+	if run.Outcome == smp.Exhausted { // it goes round in circles, and may ask nothing there
+		s.effort.questions -= int64(run.Counts.Boundaries)
+	}
 }
 
 // same says that an attempt, the last run of a rig, shows the violation.
