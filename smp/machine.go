@@ -107,7 +107,7 @@ type Machine struct {
 	outlasts int       // more than that, by sim.Steady and sim.Through
 	lead     *Task
 	errand   *CPU
-	spins    bool // a CPU has waited in a loop (spin.go)
+	spins    bool // a CPU has waited in a loop (switch.go)
 	next     sim.Mover
 	steps    uint64 // boundaries so far
 	settled  uint64 // as many of them are counted in p.Seq, if they are to be
