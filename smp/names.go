@@ -13,6 +13,7 @@ import (
 type Names struct {
 	m       *Machine
 	symbols []symbol
+	spots   [spotNames]spotName
 
 	// Further is asked about addresses that AddSymbol has named nothing at; nil: there are no others.
 	Further func(a arch.Addr) (name string, off int, ok bool)
@@ -34,6 +35,7 @@ type symbol struct {
 
 // AddSymbol names [at, at+size). Later ones of the same place win.
 func (n *Names) AddSymbol(name string, at arch.Addr, size int) {
+	n.spots = [spotNames]spotName{}
 	n.symbols = append(n.symbols, symbol{name, at, size})
 }
 
@@ -114,27 +116,49 @@ func (n *Names) Spot(mv sim.Mover) Spot {
 	return Spot{routine: f.ctx.place, step: f.ctx.step}
 }
 
+// A spotName is the name of a spot in text. A replay asks for those of all questions, a
+// kernel has a hundred thousand, and a run comes by the same ones again and again.
+type spotName struct {
+	at   uint64
+	name string
+	off  int
+}
+
+const spotNames = 1 << 10
+
 // SpotName names a spot as Where does.
 func (n *Names) SpotName(s Spot) (name string, off int, text bool) {
 	switch {
 	case s.text:
-		if name, off, ok := n.SymbolAt(arch.Addr(s.at)); ok {
-			return name, off, true
+		known := &n.spots[s.at%spotNames]
+		if known.name != "" && known.at == s.at {
+			return known.name, known.off, true
 		}
-		return "text", int(s.at), true
+		name, off, ok := n.SymbolAt(arch.Addr(s.at))
+		if !ok {
+			return "text", int(s.at), true
+		}
+		*known = spotName{s.at, name, off}
+		return name, off, true
 	case s.returns:
 		return vectorName(uint8(s.at)) + " iret", 0, false
 	}
 	return s.routine, s.step, false
 }
 
+// moverNames are what CPUs are called, and their IPIs.
+var moverNames = func() (names [sim.MoverSource]string) {
+	for i := range sim.MoverIPI {
+		names[i], names[sim.MoverIPI+i] = fmt.Sprintf("cpu%d", i), fmt.Sprintf("ipi@cpu%d", i)
+	}
+	return names
+}()
+
 // Mover names a mover as traces do.
 func (n *Names) Mover(mv sim.Mover) string {
 	switch {
-	case mv < sim.MoverIPI:
-		return fmt.Sprintf("cpu%d", mv)
 	case mv < sim.MoverSource:
-		return fmt.Sprintf("ipi@cpu%d", mv-sim.MoverIPI)
+		return moverNames[mv]
 	}
 	return n.m.sources[mv-sim.MoverSource].Name
 }

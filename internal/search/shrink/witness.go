@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/replay"
 	"kpsim/properties"
 	"kpsim/traces"
@@ -64,22 +65,26 @@ func (e *effort) none() bool { return e.runs <= 0 || e.questions <= 0 }
 
 // Witnesses makes witnesses of runs that a search has found: one of each property, in the
 // order of the catalogue. An error is about a Found that was read from a file.
-func Witnesses(o Origin, found []Found) (list []*Witness, err error) {
+func Witnesses(o Origin, found []Found) ([]*Witness, error) {
+	var of [][]*Found // by property
 	for _, p := range properties.All {
-		var of []*Found
+		var list []*Found
 		for i := range found {
 			if found[i].Property == p.Name {
-				of = append(of, &found[i])
+				list = append(list, &found[i])
 			}
 		}
-		if len(of) == 0 {
-			continue
+		if len(list) > 0 {
+			of = append(of, list)
 		}
-		w, err := shrinkBest(o, of)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, w)
+	}
+	list := make([]*Witness, len(of))
+	err := parallel.Each(len(of), func(i int) (err error) {
+		list[i], err = shrinkBest(o, of[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return list, nil
 }
