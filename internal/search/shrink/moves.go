@@ -211,7 +211,7 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 		return false
 	}
 	if sc.Machine.Image != "" {
-		s.effort.runs -= bootRuns
+		s.effort.questions -= bootQuestions
 	}
 	rig, err := rig.NewIgnoring(sc, s.mutant, s.ignored, 0)
 	if err != nil {
@@ -242,9 +242,9 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 	return false
 }
 
-// bootRuns is what an edit of a scenario takes with a kernel's own engine, in runs: it
-// boots, and makes the setup, anew, which runs from a snapshot don't.
-const bootRuns = 8
+// bootQuestions is what an edit of a scenario takes with a kernel's own engine, in
+// questions: it boots, and makes the setup, anew, which runs from a snapshot don't.
+const bootQuestions = 40_000
 
 // slideTries bounds what is tried for one deviation.
 const slideTries = 40

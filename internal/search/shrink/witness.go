@@ -39,11 +39,11 @@ func (w *Witness) Smaller(v *Witness) bool {
 }
 
 // shrinkRuns and shrinkQuestions bound what shrinking a property's candidates
-// may take. With long runs it is the questions that take the time, a fifth of a
-// microsecond each.
+// may take. With long runs it is the questions that take the time, half a microsecond
+// each.
 const (
 	shrinkRuns      = 1900
-	shrinkQuestions = 100_000_000
+	shrinkQuestions = 10_000_000
 )
 
 // tries is how many runs of a property are reduced, with tryRuns each; the
