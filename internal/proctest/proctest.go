@@ -58,8 +58,10 @@ func compiled(m *testing.M) int {
 // Program is the path of kpsim.
 func Program() string { return filepath.Join(folder, "kpsim") }
 
-// Setup has a script find kpsim by its name.
+// Setup has a script find kpsim by its name. What one script has had kpsim keep of a kernel
+// the others find; it is gone when the tests are.
 func Setup(e *testscript.Env) {
+	e.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
 	e.Setenv("PATH", filepath.Join(folder, "typed")+string(filepath.ListSeparator)+e.Getenv("PATH"))
 }
 

@@ -79,7 +79,7 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	var kernel []byte
 	if !onDisk {
 		var err error
-		if kernel, err = unwrap(r, size); err != nil {
+		if kernel, err = im.unwrapped(r, size); err != nil {
 			return err
 		}
 		r, size = bytes.NewReader(kernel), uint64(len(kernel))
@@ -111,6 +111,22 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 		im.relocs, err = o.emitted(table)
 	}
 	return err
+}
+
+// unwrapped returns the kernel inside the vmlinuz in r, whose digest is im's: what was
+// kept of it, or else what unwrap returns.
+func (im *Image) unwrapped(r io.ReaderAt, size uint64) ([]byte, error) {
+	if im.Digest == ([sha256.Size]byte{}) { // it is no file
+		return unwrap(r, size)
+	}
+	if kernel := kept(im.Digest); kernel != nil {
+		return kernel, nil
+	}
+	kernel, err := unwrap(r, size)
+	if err == nil {
+		keep(im.Digest, kernel)
+	}
+	return kernel, err
 }
 
 // unwrap returns the kernel inside the vmlinuz in r, of size bytes.
