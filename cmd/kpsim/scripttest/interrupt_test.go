@@ -38,7 +38,7 @@ func TestFirstInterrupt(t *testing.T) {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel() // as many as there are processors
 			args := strings.Fields(strings.NewReplacer("TRACE", trace, "LONG", long).Replace(words))
-			e := proctest.InterruptedAfter(t, proctest.Program(), 700*time.Millisecond, args...)
+			e := proctest.InterruptedAfter(t, proctest.Program(), 400*time.Millisecond, args...)
 			require.Equal(t, interrupted, e.Status, e.Stderr)
 			require.Contains(t, e.Stderr, "kpsim: interrupted")
 			require.Less(t, e.Took, 2*time.Second)  // one, and what else the machine does

@@ -19,7 +19,7 @@ func TestSelfCheck(t *testing.T) {
 	for _, sc := range library.All() {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
-			runs := searchtest.Quick(sc, 60)
+			runs := searchtest.Quick(sc, 20)
 			n, err := SelfCheck(Spec{Scenario: sc, Runs: runs, Seed: 7, Workers: 1})
 			require.NoError(t, err)
 			require.Equal(t, runs, n)
