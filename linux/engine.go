@@ -365,55 +365,6 @@ func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	return owner
 }
 
-// fault is asked about faults. The ud2 of a BUG or WARN is what the kernel itself finds
-// wrong.
-func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
-	switch trapnr {
-	case smpev.VecUD:
-		b, ok := e.k.Image.Bug(uint64(regs.IP))
-		if !ok {
-			return 0
-		}
-		if b.Warn {
-			e.warn(x, regs, b)
-			regs.IP += 2
-			return linuxev.OwnerBug
-		}
-		e.bug(x, "BUG at "+place(b))
-		return linuxev.OwnerBug
-	case smpev.VecPF:
-		e.stray(x, regs.IP)
-		return e.underProbe(x, regs, trapnr)
-	case smpev.VecGP:
-		return e.underProbe(x, regs, trapnr)
-	}
-	return 0
-}
-
-// underProbe has the kernel's own code look at a fault while a probe is hit, as its handlers
-// of #PF and #GP do first (kprobe_page_fault): where the copy of an instruction has
-// faulted it goes back to the original, and the probe isn't the current one any more. It
-// says that the fault is mended in no kernel since 5.14, which has no users' fault
-// handlers.
-func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
-	was, from := e.weigh(x), regs.IP
-	if was.current == 0 {
-		return 0
-	}
-	frame := target.Arch.StackPointer(x.Regs())
-	mended := e.enter(x, e.k.faulted, uint64(frame), uint64(trapnr))
-	target.Arch.Frame.Load(x.Memory(), frame, regs)
-	if open := &e.stepping[x.CPU()]; len(*open) > 0 && e.inCode(from) && !e.inCode(regs.IP) {
-		was.current = (*open)[len(*open)-1]
-		*open = (*open)[:len(*open)-1]
-	}
-	e.even(x, e.k.faulted, was)
-	if mended&0xffffffff != 0 {
-		return kpev.OwnerKprobe
-	}
-	return 0
-}
-
 // warn tells of a WARN, but of the one about a user who registers a probe twice
 // (warn_kprobe_rereg).
 func (e *Linux) warn(x kapi.Context, regs *arch.Regs, b vmlinux.Bug) {

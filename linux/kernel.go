@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/closure"
@@ -43,6 +44,7 @@ type Kernel struct {
 	perAt        arch.Addr // where their section is linked
 	excInt3      arch.Addr
 	faulted      arch.Addr // kprobe_fault_handler
+	extable      func() []vmlinux.ExEntry
 	memset       arch.Addr    // the function of __text_poke that fills
 	ibt          bool         // CONFIG_X86_KERNEL_IBT
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
@@ -244,7 +246,7 @@ func (k *Kernel) find() error {
 	k.preemptCount, k.currentTask = perCPU("__preempt_count", "preempt_count"), perCPU("current_task", "current_task")
 	k.cpuNumber, k.perAt = perCPU("cpu_number", "cpu_number"), arch.Addr(k.Image.Section(".data..percpu").Addr)
 	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
-	k.faulted = need("kprobe_fault_handler")
+	k.faulted, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
 	k.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
 	k.execmem = k.at("execmem_alloc") != 0
 	k.optSlots, k.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")

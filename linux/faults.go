@@ -1,0 +1,106 @@
+package linux
+
+import (
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
+	"kpsim/linux/vmlinux"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// fault is asked about faults. The ud2 of a BUG or WARN is what the kernel itself finds
+// wrong.
+func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+	switch trapnr {
+	case smpev.VecUD:
+		b, ok := e.k.Image.Bug(uint64(regs.IP))
+		if !ok {
+			return 0
+		}
+		if b.Warn {
+			e.warn(x, regs, b)
+			regs.IP += 2
+			return linuxev.OwnerBug
+		}
+		e.bug(x, "BUG at "+place(b))
+		return linuxev.OwnerBug
+	case smpev.VecPF:
+		e.stray(x, regs.IP)
+	case smpev.VecGP:
+	default:
+		return 0
+	}
+	if owner := e.underProbe(x, regs, trapnr); owner != 0 {
+		return owner
+	}
+	if e.fixup(regs, trapnr) {
+		return smpev.OwnerFault
+	}
+	return 0
+}
+
+// underProbe has the kernel's own code look at a fault while a probe is hit, as its handlers
+// of #PF and #GP do first (kprobe_page_fault): where the copy of an instruction has
+// faulted it goes back to the original, and the probe isn't the current one any more. It
+// says that the fault is mended in no kernel since 5.14, which has no users' fault
+// handlers.
+func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+	was, from := e.weigh(x), regs.IP
+	if was.current == 0 {
+		return 0
+	}
+	frame := target.Arch.StackPointer(x.Regs())
+	mended := e.enter(x, e.k.faulted, uint64(frame), uint64(trapnr))
+	target.Arch.Frame.Load(x.Memory(), frame, regs)
+	if open := &e.stepping[x.CPU()]; len(*open) > 0 && e.inCode(from) && !e.inCode(regs.IP) {
+		was.current = (*open)[len(*open)-1]
+		*open = (*open)[:len(*open)-1]
+	}
+	e.even(x, e.k.faulted, was)
+	if mended&0xffffffff != 0 {
+		return kpev.OwnerKprobe
+	}
+	return 0
+}
+
+// How a row of __ex_table is followed (arch/x86/include/asm/extable_fixup_types.h).
+const (
+	exDefault = 1  // go on at the fixup
+	exFault   = 2  // with the vector in a register, the first of a call's results
+	exUaccess = 3  // as exDefault
+	exImmReg  = 17 // with a number in a register
+)
+
+// fixup goes on where the kernel's own exception table says of one of its instructions:
+// what reads memory that may be gone (copy_from_kernel_nofault) has a row there. Kinds of
+// rows that nothing in the sets has aren't followed: the kernel dies of such a fault.
+func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
+	rows := e.k.extable()
+	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int {
+		switch {
+		case r.Addr < at:
+			return -1
+		case r.Addr > at:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return false
+	}
+	switch r := &rows[i]; r.Data & 0xff {
+	case exDefault, exUaccess:
+	case exFault:
+		regs.R[target.Arch.Result] = uint64(trapnr)
+	case exImmReg:
+		regs.R[r.Data>>8&0xf] = uint64(int64(int16(r.Data >> 16)))
+	default:
+		return false
+	}
+	regs.IP = arch.Addr(rows[i].Fixup)
+	return true
+}
