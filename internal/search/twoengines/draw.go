@@ -1,7 +1,6 @@
 package twoengines
 
 import (
-	"slices"
 	"strings"
 
 	"kpsim/internal/scenario"
@@ -43,15 +42,5 @@ func build(m *scenario.Machine, k *linux.Kernel) {
 // one of drawn instructions.
 func Drawn(seed uint64, m scenario.Machine) []*scenario.Scenario {
 	storm, fuzz := gen.Storm(seed, m), gen.FuzzOn(seed, m)
-	list := Serials(storm)
-	if Comparable(fuzz) {
-		list = append(list, endedIn(Serial(Straight(fuzz)), "-serial"))
-	}
-	return list
-}
-
-// Comparable reports whether a drawn program is without what two engines don't answer
-// alike: data that is away.
-func Comparable(s *scenario.Scenario) bool {
-	return !slices.ContainsFunc(s.Datas, func(d scenario.Data) bool { return d.Away })
+	return append(Serials(storm), endedIn(Serial(Straight(fuzz)), "-serial"))
 }
