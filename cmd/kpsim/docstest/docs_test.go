@@ -371,6 +371,13 @@ func kernelAtHand(e *testscript.Env, scripts string) error {
 			e.Setenv("K", dir)
 			e.Setenv("RELEASE", filepath.Base(dir))
 			e.Setenv("KPSIM_KERNELS", filepath.Dir(dir))
+			cache := filepath.Join(e.Getenv("XDG_CACHE_HOME"), "kpsim")
+			if err := os.MkdirAll(cache, 0o755); err != nil {
+				return err
+			}
+			if err := os.Symlink(filepath.Dir(dir), filepath.Join(cache, "kernels")); err != nil && !os.IsExist(err) { // where fetch-kernel looks
+				return err
+			}
 			return os.Symlink(scripts, filepath.Join(e.WorkDir, "scripts"))
 		}
 	}

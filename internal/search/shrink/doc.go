@@ -10,6 +10,6 @@
 //
 // Its rule: the result replays, and depends on nothing but the run and the effort allowed.
 //
-// Its limits: at most 1,900 runs and 10 million questions for a property (witness.go); a
+// Its limits: at most 1,900 runs and 14 million questions for a property (witness.go); a
 // witness may not be minimal then.
 package shrink

@@ -43,7 +43,7 @@ func (w *Witness) Smaller(v *Witness) bool {
 // each.
 const (
 	shrinkRuns      = 1900
-	shrinkQuestions = 10_000_000
+	shrinkQuestions = 14_000_000
 )
 
 // tries is how many runs of a property are reduced, with tryRuns each; the
