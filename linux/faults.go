@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"cmp"
 	"slices"
 
 	"kpsim/kprobes/kpev"
@@ -44,10 +45,9 @@ func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 }
 
 // underProbe has the kernel's own code look at a fault while a probe is hit, as its handlers
-// of #PF and #GP do first (kprobe_page_fault): where the copy of an instruction has
-// faulted it goes back to the original, and the probe isn't the current one any more. It
-// says that the fault is mended in no kernel since 5.14, which has no users' fault
-// handlers.
+// of #PF and #GP do first (kprobe_page_fault). If the copy of an instruction has faulted,
+// it goes back to the original, and the probe is no longer the current one. Since 5.14
+// probes have no fault handlers, and it never says that the fault is mended.
 func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	was, from := e.weigh(x), regs.IP
 	if was.current == 0 {
@@ -70,25 +70,17 @@ func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 // How a row of __ex_table is followed (arch/x86/include/asm/extable_fixup_types.h).
 const (
 	exDefault = 1  // go on at the fixup
-	exFault   = 2  // with the vector in a register, the first of a call's results
-	exUaccess = 3  // as exDefault
-	exImmReg  = 17 // with a number in a register
+	exFault   = 2  // the same, with the vector in %rax
+	exUaccess = 3  // the same
+	exImmReg  = 17 // the same, with a number of the row's in a register of the row's
 )
 
-// fixup goes on where the kernel's own exception table says of one of its instructions:
-// what reads memory that may be gone (copy_from_kernel_nofault) has a row there. Kinds of
-// rows that nothing in the sets has aren't followed: the kernel dies of such a fault.
+// fixup goes on where the kernel's own exception table says: an instruction that may read
+// memory that is gone, as in copy_from_kernel_nofault, has a row there. It knows the kinds
+// of rows that the sets have. The kernel dies of a fault of any other kind.
 func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
 	rows := e.k.extable()
-	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int {
-		switch {
-		case r.Addr < at:
-			return -1
-		case r.Addr > at:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int { return cmp.Compare(r.Addr, at) })
 	if !ok {
 		return false
 	}

@@ -78,9 +78,8 @@ func TestSpinTakesInterrupts(t *testing.T) {
 	}
 }
 
-// TestPauseGivesWay: text that waits in a loop with a pause in it doesn't wait for ever: by
-// default another CPU goes on, the one that is waited for in the end.
-func TestPauseGivesWay(t *testing.T) {
+// twoWait makes a machine on which two CPUs wait in a loop for what the third one does.
+func twoWait(t *testing.T) *rig {
 	r := newRig(t, smp.Config{CPUs: 3})
 	wait := r.text("wait", 0, "f3 90 83 3f 00 74 f9 c3")   // pause; cmpl $0,(%rdi); je to the pause; ret
 	set := r.text("set", 32, "90 90 c7 07 01 00 00 00 c3") // nop; nop; movl $1,(%rdi); ret
@@ -90,6 +89,13 @@ func TestPauseGivesWay(t *testing.T) {
 			x.Call(f)
 		})
 	}
+	return r
+}
+
+// TestPauseGivesWay: text that waits in a loop with a pause in it doesn't wait for ever: by
+// default another CPU goes on, the one that is waited for in the end.
+func TestPauseGivesWay(t *testing.T) {
+	r := twoWait(t)
 	for _, ch := range schedules(10) {
 		r.want(smp.Passed, ch)
 	}
@@ -102,15 +108,7 @@ func TestPauseGivesWay(t *testing.T) {
 // with priorities does, can't while another one waits for it in a loop: between two pauses
 // of a CPU each other one makes a step.
 func TestPauseIsFair(t *testing.T) {
-	r := newRig(t, smp.Config{CPUs: 3})
-	wait := r.text("wait", 0, "f3 90 83 3f 00 74 f9 c3")   // pause; cmpl $0,(%rdi); je to the pause; ret
-	set := r.text("set", 32, "90 90 c7 07 01 00 00 00 c3") // nop; nop; movl $1,(%rdi); ret
-	for c, f := range []arch.Addr{wait, wait, set} {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
-			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
-			x.Call(f)
-		})
-	}
+	r := twoWait(t)
 	for _, order := range [][]sim.Mover{{0}, {0, 1}, {1, 0}} {
 		turn := 0
 		r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
