@@ -209,6 +209,7 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	flag(kpev.StateFreeing, ap.list == &e.freeingList)
 	flag(kpev.StateGone, ap.gone)
 	flag(kpev.StateFtrace, ap.verdict.Ftrace)
+	flag(kpev.StateCalled, ap.verdict.Ftrace && e.calledFrom(ap.addr))
 	return uint64(ap.addr), bits, uint64(ap.detour.addr), true
 }
 

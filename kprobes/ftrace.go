@@ -31,6 +31,11 @@ func (e *Engine) clientFor(ap *Aggr) *client {
 	return &e.kprobeFtraceOps
 }
 
+// calledFrom reports whether ftrace calls the engine from a site.
+func (e *Engine) calledFrom(at arch.Addr) bool {
+	return e.kprobeFtraceOps.ops.Wants(at) || e.kprobeIpmodifyOps.ops.Wants(at)
+}
+
 // armKprobeFtrace has ftrace call us from an aggr's site (spec 8.4). A client without
 // a site in its filter would be called from all, so that the filter comes first,
 // and goes last. It returns EBUSY if another client of ftrace changes the path there.

@@ -136,7 +136,30 @@ func (e *Linux) remains(tell func(k traces.Kind, a, b, c uint64)) {
 		tell(linuxev.Remains, linuxev.UnusedPoint, e.look(unused, e.k.fields.kpAddr), 0)
 		return
 	}
+	if at := e.calledInVain(); at != 0 {
+		tell(linuxev.Remains, linuxev.Traced, uint64(at), 0)
+		return
+	}
 	e.slots(tell)
+}
+
+// calledInVain returns a site that ftrace calls the kernel's probes from, and that has no
+// point, 0 if there is none.
+func (e *Linux) calledInVain() arch.Addr {
+	if e.d.Sites == nil {
+		return 0
+	}
+	for i := range e.d.Sites.Sites() {
+		at := e.d.Sites.Record(i).At
+		there := !e.calledFrom(at)
+		if !there {
+			e.points(func(p arch.Addr) { there = there || arch.Addr(e.look(p, e.k.fields.kpAddr)) == at })
+		}
+		if !there {
+			return at
+		}
+	}
+	return 0
 }
 
 // slots tells of slots that are in use by no point of the table, or the reverse.

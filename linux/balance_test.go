@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/linux"
 	"kpsim/linux/mutate"
@@ -33,6 +32,7 @@ func TestBalance(t *testing.T) {
 		{"still the current probe", "safe-full", "", [2]string{"movq $0x0,%gs:", " kprobe_int3_handler+"}, &properties.Balanced, "goes on with current_kprobe "},
 		{"still the current probe after a fault", "fault-stepped", "", [2]string{"movq $0x0,%gs:", " kprobe_fault_handler+"}, &properties.Balanced, "goes on with current_kprobe "},
 		{"a slot more", "safe-full", "", [2]string{"addl $0x1,0x24(", " __free_insn_slot+"}, &properties.NoRemains, "slots are in use, and 0 points have one: of kprobe_"},
+		{"called in vain", "../scripts/take-back.scenarios/posted.star", "unregister_ftrace_function: nothing is taken back", [2]string{}, &properties.NoRemains, "ftrace calls kprobes from 0x"},
 		{"never freed", "return-siblings", "kfree: nothing is freed", [2]string{}, &properties.NoLeak, "were never freed: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,8 +52,7 @@ func TestBalance(t *testing.T) {
 				name = all[i].Name
 			}
 			linux.Give(broken)
-			sc, err := library.Load(c.scenario)
-			require.NoError(t, err)
+			sc := load(t, c.scenario)
 			require.NoError(t, sc.SetLinux(broken))
 			r, err := rig.New(sc, name)
 			require.NoError(t, err)

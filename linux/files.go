@@ -118,6 +118,9 @@ func (e *Linux) tellStates(x kapi.Context) {
 		}
 		if flags&flagFtrace != 0 {
 			bits |= kpev.StateFtrace
+			if e.calledFrom(arch.Addr(e.look(p, f.kpAddr))) {
+				bits |= kpev.StateCalled
+			}
 		}
 		e.d.Tell(x, kpev.State, e.look(p, f.kpAddr), bits, detour)
 	})

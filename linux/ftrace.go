@@ -70,6 +70,17 @@ func (e *Linux) opsOf(x kapi.Context, at uint64) ftrace.Client {
 	return nil
 }
 
+// calledFrom reports whether ftrace calls the kernel's probes from a site, or will when
+// there is text again.
+func (e *Linux) calledFrom(at arch.Addr) bool {
+	for i := range e.clients {
+		if e.clients[i].ops.Wants(at) {
+			return true
+		}
+	}
+	return false
+}
+
 // setFilterIP is ftrace_set_filter_ip(ops, ip, remove, reset).
 func setFilterIP(e *Linux, x kapi.Context, a *args) uint64 {
 	c := e.opsOf(x, a[0])

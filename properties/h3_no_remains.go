@@ -11,7 +11,7 @@ import (
 var NoRemains = Property{
 	ID:      "H3",
 	Name:    "no-remains",
-	Says:    "When all work is done each point of the table stands for a probe, as many slots are in use as points have one, and no CPU counts preempt_disable or runs a handler.",
+	Says:    "When all work is done each point of the table stands for a probe, ftrace calls from points only, as many slots are in use as points have one, and no CPU counts preempt_disable or runs a handler.",
 	Kinds:   []traces.Kind{linuxev.Remains},
 	New:     func(*Scene) Monitor { return new(noRemains) },
 	Touches: nothingTouched, // remains are no CPU's
@@ -40,6 +40,8 @@ func (m *noRemains) End(drained bool) *traces.Finding {
 		return atEnd(m.n, "a point at %#x is in the table, and stands for no probe", m.n)
 	case linuxev.Slots:
 		return atEnd(0, "%d slots are in use, and %d points have one", m.n, m.m)
+	case linuxev.Traced:
+		return atEnd(m.n, "ftrace calls kprobes from %#x, where no point is", m.n)
 	case linuxev.CurrentProbe:
 		return atEnd(m.n, "current_kprobe is %#x", m.n)
 	}

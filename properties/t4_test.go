@@ -77,7 +77,12 @@ func init() {
 	})
 	trap("T4-ftrace", "armed, and no breakpoint stands there: ftrace calls it", func(tr *tracetest.Trace) {
 		tr.Register(1, h)
-		tr.Emit(kpev.State, h, isArmed|kpev.StateFtrace, 0)
+		tr.Emit(kpev.State, h, isArmed|kpev.StateFtrace|kpev.StateCalled, 0)
 		tr.End(false).ExpectNone()
+	})
+	trap("T4-gone-called", "not armed, as gone text is not: but ftrace will call when there is text again", func(tr *tracetest.Trace) {
+		tr.Register(1, h)
+		tr.Emit(kpev.State, h, kpev.StateGone|kpev.StateFtrace|kpev.StateCalled, 0)
+		tr.ExpectViolation("T4", "in ftrace's filter, though its text is gone")
 	})
 }

@@ -82,11 +82,14 @@ func noSuchState(s uint64) string {
 	case list&(list-1) != 0:
 		return "on two lists of the optimizer's"
 	case s&kpev.StateGone != 0:
-		if armed || jumped || marked {
+		switch {
+		case armed || jumped || marked:
 			return "armed, though its text is gone"
+		case s&kpev.StateCalled != 0:
+			return "in ftrace's filter, though its text is gone"
 		}
 	case s&kpev.StateFtrace != 0:
-		if jumped || marked || list != 0 {
+		if jumped || marked || list != 0 { // whether it is called as it is armed, its calls show
 			return "optimized, though ftrace arms it"
 		}
 	case marked != jumped && list != kpev.StateOptimizing:

@@ -31,6 +31,9 @@ type Client interface {
 	// Unregister ends that. Unless the client is dynamic a CPU may still be in
 	// the handler when it returns, with preemption off. Context: as Filter.
 	Unregister(x kapi.Context) (errno int)
+	// Wants reports whether the client is registered and wants the site at ip, be its
+	// text there or not. It accesses nothing. Context: ftrace_lock free.
+	Wants(ip arch.Addr) bool
 }
 
 // Flags say what sort of client one is.

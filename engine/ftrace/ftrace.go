@@ -196,6 +196,9 @@ func (o *client) wants(at arch.Addr) bool {
 	return len(list) == 0
 }
 
+// Wants implements Client.
+func (o *client) Wants(ip arch.Addr) bool { return o.active && o.wants(ip) }
+
 // Filter implements Client.
 func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	f := o.f

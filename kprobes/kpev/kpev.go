@@ -54,6 +54,7 @@ const (
 	StateFreeing                  // likewise
 	StateGone                     // its text is
 	StateFtrace                   // ftrace arms it
+	StateCalled                   // ftrace calls the engine from there, or will when there is text again
 )
 
 // The tags of Listed.

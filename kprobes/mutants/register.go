@@ -196,6 +196,20 @@ func ftraceByPost(s *steps) {
 	s.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) || ap.Note&notePosted != 0 }
 }
 
+func goneTraced(s *steps) {
+	kill, disarm := s.KillKprobe, s.DisarmKprobeFtrace
+	s.KillKprobe = func(e *engine, x context, ap *aggr) {
+		ap.Note |= noteGoing
+		kill(e, x, ap)
+		ap.Note &^= noteGoing
+	}
+	s.DisarmKprobeFtrace = func(e *engine, x context, ap *aggr) {
+		if ap.Note&noteGoing == 0 {
+			disarm(e, x, ap)
+		}
+	}
+}
+
 func symbolFirst(s *steps) {
 	addr := s.KprobeAddr
 	s.KprobeAddr = func(e *engine, p *kprobe) (arch.Addr, error) {

@@ -31,8 +31,8 @@ type Fault struct {
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
 var Shipped = shipped([]shipment{
 	{rules.Edition26, "no-sync-arm byte-first ret-addr-kept empty-late frame-unchecked lock-in-nmi post-by-list"},
-	{rules.Edition415, "no-sync-arm enable-lost check-unlocked frame-unchecked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
-	{rules.Edition514, "jng-and holder-refs boost-post enable-lost check-unlocked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
+	{rules.Edition415, "no-sync-arm enable-lost check-unlocked frame-unchecked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list gone-traced"},
+	{rules.Edition514, "jng-and holder-refs boost-post enable-lost check-unlocked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list gone-traced"},
 	{rules.Edition65, "boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
 	{rules.Edition69, "objpool-last boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
 })

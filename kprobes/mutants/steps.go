@@ -40,4 +40,5 @@ const (
 	noteSilent                    // it is held for disabled
 	noteShared                    // another probe has joined
 	notePosted                    // one with a post_handler has
+	noteGoing                     // its text is about to go
 )

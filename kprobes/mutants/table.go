@@ -155,6 +155,9 @@ var All = []Mutant{
 	{Name: "module-kept", Source: "kprobes_module_callback", Scenario: "module-unload", Property: "no-oops",
 		Says:  "kprobes isn't told that a module's text goes",
 		Apply: moduleKept},
+	{Name: "gone-traced", Source: "kill_kprobe, until 6.1 (0cb2f1372baa, 0c76ef3f26d5)", Releases: "until 6.1", Scenario: "module-traced", Property: "text-agrees",
+		Says:  "a site of ftrace stays in the filter when the text of its probes goes",
+		Apply: on(goneTraced)},
 	{Name: "check-unlocked", Source: "check_kprobe_address_safe, 2.6.30 and later", Releases: "2.6.30 and later", Scenario: "module-init", Property: "text-agrees",
 		Also:  []string{"no-oops"}, // who arms where there is no text
 		Says:  "whether init text may be probed is looked at before kprobe_mutex is taken",

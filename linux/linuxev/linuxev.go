@@ -32,6 +32,7 @@ const (
 	CurrentProbe            // whose handlers the CPU runs
 	UnusedPoint             // n: the address of a point that stands for no probe
 	Slots                   // n are in use, and m of the points have one
+	Traced                  // n: the address of a site that ftrace calls kprobes from, without a point
 )
 
 var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak"}

@@ -29,12 +29,12 @@ type has struct {
 	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
 	holders                                   bool // of 5.11 and later
 	global, tells                             bool // kprobes/enabled is written; contexts are told
-	loads, traces, slots, own                 bool // own: the kernel has a probe of its own, on the trampoline of 2.6
+	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
 }
 
 var reaches = []reach{
-	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips || h.own }},
+	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips || h.own || h.sites }},
 	{smpev.TextStore, (*has).patches},
 	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels) }},
 	{smpev.Trap, (*has).traps},
@@ -163,7 +163,9 @@ func traced(sc *scenario.Scenario, p *scenario.Probe) bool {
 func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	h.handlers = h.handlers || p.Pre != nil || p.Post != nil || p.Fault != nil
 	h.tells = h.tells || p.Kind != scenario.ProbeKprobe || p.Disabled
-	if !traced(sc, p) {
+	if traced(sc, p) {
+		h.sites = true
+	} else {
 		h.slots = true
 		h.jumps = h.jumps || sc.Machine.Kernel.Optprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
 	}
