@@ -23,7 +23,8 @@
 //	kpsimtest           searches from a go test; the only package for other modules
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion), inputs (scenarios, traces, names);
-//	                    internal/nearest suggests names, internal/proctest runs kpsim in tests
+//	                    internal/nearest suggests names, internal/proctest runs kpsim in tests,
+//	                    internal/thorough says how much these do
 //	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit), each with its pages;

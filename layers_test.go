@@ -89,6 +89,7 @@ var layers = []layer{
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/thorough", free: []string{"*"}},                          // for tests
 	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/sched"
@@ -434,7 +435,7 @@ func TestAccount(t *testing.T) {
 		b.m.Freeze()
 		b.wire = func(_ *kernel.Kernel, d *Deps) { a.wire(d) }
 		sticky := sched.NewSticky(sched.Params{Seed: 3, Mean: 16})
-		for run := range uint64(12) {
+		for run := range thorough.Of[uint64](4, 12) {
 			r.Seed(uint64(i), run)
 			a.loaded, a.off, a.probes, a.chains = true, false, nil, make(map[arch.Addr][]*told)
 			fails = run%2 == 1

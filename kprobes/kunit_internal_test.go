@@ -29,7 +29,7 @@ type kunit struct {
 	more []code                   // functions beside the targets
 	boot func(c *kcase, b *bench) // makes more of the machine; nil: nothing
 	wire func(c *kcase, d *Deps)  // and in each run, before there is an engine
-	less int                      // how much fewer schedules it gets than the others, unless -thorough; 0: as many
+	less int                      // how much fewer schedules it gets than the others, unless -every-schedule; 0: as many
 	run  func(c *kcase, x kapi.Context)
 }
 
@@ -186,9 +186,9 @@ func TestKUnit(t *testing.T) {
 	playAll(t, kunitJs)
 }
 
-// thorough runs every case in all of its schedules. By default each gets a fifth of
+// everySchedule runs every case in all of its schedules. By default each gets a fifth of
 // them, and an expensive one less.
-var thorough = flag.Bool("thorough", false, "run every case of the kernel's tests in 1,000 schedules")
+var everySchedule = flag.Bool("every-schedule", false, "run every case of the kernel's tests in 1,000 schedules")
 
 func playAll(t *testing.T, units []kunit) {
 	for i := range units {
@@ -236,7 +236,7 @@ func (u *kunit) play(t *testing.T, ed rules.Edition, preemption bool) {
 	}
 	random := sched.NewRandom(sched.Params{Seed: 1})
 	n := kunitSchedules / 2 // of each build
-	if !*thorough {
+	if !*everySchedule {
 		n /= max(5, u.less)
 	}
 	for i := range n {

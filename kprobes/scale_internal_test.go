@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -65,7 +66,7 @@ func heap() uint64 {
 // TestManyProbes: 100,000 probes in one machine, each less than 1 KiB of memory
 // with its slot and its detour; all can be hit, and go again without a trace.
 func TestManyProbes(t *testing.T) {
-	n := 100_000 / less
+	n := thorough.Of(50_000, 100_000) / less
 	for _, optprobes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("optprobes=%v", optprobes), func(t *testing.T) {
 			scaled(t, n, optprobes, func(b *bench, x *smp.Ctx) {

@@ -20,8 +20,8 @@ import (
 // so many random schedules, with all monitors. There they are shell scripts that
 // write to files of tracefs, and wait some seconds for the optimizer.
 
-// thorough has the dear cases run in as many schedules as the others.
-var thorough = flag.Lookup("thorough")
+// everySchedule has the dear cases run in as many schedules as the others.
+var everySchedule = flag.Lookup("every-schedule")
 
 // selftest plays a scenario whose task does the test, while callers on CPUs 1 to 3
 // run f for as long as it goes on.
@@ -115,7 +115,7 @@ func TestSelftestInsnBoundary(t *testing.T) {
 	}
 	ops = append(ops, wait, call("fork", 1, 2))
 	schedules := selftestSchedules
-	if thorough.Value.String() != "true" {
+	if everySchedule.Value.String() != "true" {
 		schedules /= 20
 	}
 	selftest(t, withLong(t, probes, ops...), "fork", schedules, func(w *witness) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/thorough"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/traces"
@@ -117,7 +118,7 @@ func TestNonsense(t *testing.T) {
 	var r sim.Rand
 	r.Seed(1, 0)
 	words := [...]uint64{0, 1, 2, 3, 0xcc, 0xe9, 0x55, f, f + 1, f + 4, slot, detour, 1 << 56, 5 << 56, 15 << 56, ^uint64(0)}
-	for range 8_000 {
+	for range thorough.Of(2_000, 8_000) {
 		tr := tracetest.New()
 		tr.Load(f, "55", "48 89 e5", "53")
 		for range 20 {

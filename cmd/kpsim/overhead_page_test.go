@@ -14,6 +14,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/page/pagetest"
+	"kpsim/internal/thorough"
 )
 
 // overheadHTML runs kpsim overhead --html with flags besides: the file, and what is in it.
@@ -84,6 +85,7 @@ func TestOverheadPage(t *testing.T) {
 
 // The same command gives the same bytes, on however many processors.
 func TestOverheadPageIsSeeded(t *testing.T) {
+	thorough.Only(t, "6 s: the same page twice")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	_, one := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "b", "--tier", "mechanistic")
 	runtime.GOMAXPROCS(4)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"kpsim/internal/thorough"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,9 +17,7 @@ import (
 // else asks it by the seam: it is run, explored, shrunk, replayed, explained, proved,
 // driven by hand and viewed.
 func TestToy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the command")
-	}
+	thorough.Only(t, "13 s: it builds the command")
 	dir := t.TempDir()
 	kpsim := withToy(t, dir)
 	toy, err := filepath.Abs("../testdata/toy")

@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
+	"kpsim/internal/thorough"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 	"kpsim/linux/mutate"
@@ -27,7 +28,7 @@ import (
 
 var (
 	drawnAll = flag.Bool("drawn-all", false, "look for each mutant with the whole library")
-	drawn    = flag.Int("drawn", 6, "how many mutants of a kernel's machine code are drawn")
+	drawn    = flag.Int("drawn", thorough.Of(3, 6), "how many mutants of a kernel's machine code are drawn")
 	drawnBy  = flag.Uint64("drawn-seed", 1, "what they are drawn from")
 	drawnIn  = flag.Uint64("drawn-runs", 60, "how many runs of each scenario")
 	drawnOf  = flag.String("drawn-of", "6.1", "of which kernel")

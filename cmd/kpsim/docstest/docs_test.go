@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/proctest"
+	"kpsim/internal/thorough"
 	"kpsim/linux/vmlinux/kerneltest"
 )
 
@@ -240,6 +241,10 @@ func (r *pageReader) do(b *block) {
 	case "not run":
 		return
 	case "kernel":
+		if r.skipped = !thorough.Set(); r.skipped {
+			r.ts.Logf("%s:%d: not run, it takes long: KPSIM_THOROUGH=1 runs it", r.page, b.line+1)
+			return
+		}
 		if r.skipped = r.ts.Getenv("K") == ""; r.skipped {
 			r.ts.Logf("%s:%d: not run, no 6.1 kernel is at hand with headers and source: scripts/fetch-kernel and scripts/fetch-kernel-source get them", r.page, b.line+1)
 			return
@@ -389,8 +394,21 @@ func TestPages(t *testing.T) {
 	if proctest.Race {
 		t.Skip("the commands are those of scripts; with the race detector they take minutes")
 	}
-	testscript.Run(t, pageScripts(t, pages(t)))
+	list := pages(t)
+	if !thorough.Set() {
+		list = slices.DeleteFunc(list, func(page string) bool {
+			long := slices.Contains(longRead, filepath.Base(page))
+			if long {
+				t.Logf("%s: not run, it takes long: KPSIM_THOROUGH=1 runs it", page)
+			}
+			return long
+		})
+	}
+	testscript.Run(t, pageScripts(t, list))
 }
+
+// longRead are the pages whose commands take longest.
+var longRead = []string{"overhead.md", "proofs.md"}
 
 // A quietT records the failures of scripts that must fail.
 type quietT struct {

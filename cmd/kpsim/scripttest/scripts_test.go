@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"kpsim/internal/proctest"
+	"kpsim/internal/thorough"
 	"kpsim/linux/vmlinux/kerneltest"
 )
 
@@ -76,6 +77,8 @@ func TestScripts(t *testing.T) {
 				return proctest.Race, nil
 			case "kernel":
 				return kernel != "", nil
+			case "thorough":
+				return thorough.Set(), nil
 			case "root": // may write everywhere
 				return os.Geteuid() == 0, nil
 			}

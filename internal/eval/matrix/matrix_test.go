@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/traces"
@@ -70,7 +71,7 @@ func TestCells(t *testing.T) {
 		{"raw/poke-3", "none", "stale", "B1"},
 		{"raw/stop", "none", "stale", "T1"},
 		{"nmi/stop_machine", "none", "coherent", "T1"},
-	} {
+	}[:thorough.Of(3, 6)] {
 		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{{x.preempt, x.fetch}}, Effort: brief})
 		require.NoError(t, err)
 		require.Len(t, m.Cells, 1)
@@ -261,7 +262,7 @@ func TestAllProperties(t *testing.T) {
 	}{
 		{"jump/none/naive", Column{"none", "stale"}, []string{"T2", "T1"}},
 		{"jump/sched/naive", Column{"full", "mixing"}, []string{"T2", "T1"}},
-	} {
+	}[:thorough.Of(1, 2)] {
 		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{x.c}, Effort: Effort{Deviations: 2, Drawn: 8000, Seed: 1}})
 		require.NoError(t, err)
 		require.Subset(t, IDs(m.Cells[0].Short()), x.ids, x.row)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -173,7 +174,7 @@ func TestPage(t *testing.T) {
 		{"jump/none/stop_machine", Column{"full", "coherent"}},
 		{"raw/poke-3", Column{"none", "stale"}},
 		{"sync/arm", Column{"none", "stale"}},
-	} {
+	}[:thorough.Of(2, 4)] {
 		if table[key(x.row, x.c)] == "" {
 			continue // the page has not all rows yet
 		}
@@ -230,7 +231,7 @@ func TestNeversStand(t *testing.T) {
 			}
 			s, err := newSearcher(&r, c, Quick, new(atomic.Bool))
 			require.NoError(t, err)
-			for _, offset := range []int{k % chunk, 7} {
+			for _, offset := range []int{k % chunk, 7}[:thorough.Of(1, 2)] {
 				tr, err := NewTranslator(s.spec(offset))
 				require.NoError(t, err)
 				block, _, _ := strings.Cut(r.Name, "/")

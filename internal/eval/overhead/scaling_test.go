@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
@@ -100,7 +101,10 @@ func TestModelProbes(t *testing.T) {
 		require.Equal(t, want, s.OneNodes)
 		require.Equal(t, "model, not simulated", s.Provenance)
 	}
-	for _, p := range slices.Concat(Probes(false), Probes(true)) {
+	for i, p := range slices.Concat(Probes(false), Probes(true)) {
+		if i%3 != 0 && !thorough.Set() {
+			continue
+		}
 		const n = 4000
 		s, err := p.ScaleProbes(n, nil, NominalCache)
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/internal/thorough"
 )
 
 // The bounds of a program, whatever it says.
@@ -147,7 +148,10 @@ var hostile = []struct{ name, src string }{
 // Whatever a program says, Load answers in bounded time and memory, with one
 // line that names the place and the remedy.
 func TestHostilePrograms(t *testing.T) {
-	for _, h := range hostile {
+	for i, h := range hostile {
+		if i%2 != 0 && !thorough.Set() {
+			continue
+		}
 		t.Run(h.name, func(t *testing.T) {
 			memory := peakMemory(t)
 			before := cpu(t)

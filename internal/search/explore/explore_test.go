@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 )
 
@@ -20,7 +21,7 @@ func TestBuiltin(t *testing.T) {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
 			var res *Result
-			for _, runs := range []uint64{300, 1_000, 4_000, 15_000} {
+			for _, runs := range []uint64{thorough.Of[uint64](100, 300), 1_000, 4_000, 15_000} {
 				var err error
 				res, err = Run(Spec{Scenario: sc, Runs: searchtest.Quick(sc, runs), Workers: 1})
 				require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -381,7 +382,7 @@ func TestStepsCommute(t *testing.T) {
 	t.Parallel()
 	most := *swaps
 	if most == 0 {
-		most = 60 / int(searchtest.Slow)
+		most = thorough.Of(24, 60) / int(searchtest.Slow)
 	}
 	total := new(swapCount)
 	for k, name := range library.Names() {

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -315,7 +316,7 @@ func TestFullIsPlain(t *testing.T) {
 	for _, c := range tinier {
 		t.Run(c.name, func(t *testing.T) {
 			for _, mutant := range append([]string{""}, c.mutants...) {
-				if *plainRuns == 0 && slices.Contains(c.large, mutant) {
+				if *plainRuns == 0 && slices.Contains(c.large, mutant) || mutant != "" && mutant != c.mutants[0] && !thorough.Set() {
 					continue
 				}
 				sc := searchtest.LoadTinier(t, c.machine, c.rest)

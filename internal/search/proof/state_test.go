@@ -19,6 +19,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -194,15 +195,15 @@ func TestMerges(t *testing.T) {
 	if searchtest.Slow > 1 {
 		t.Skip("says nothing of races")
 	}
-	most := max(*mergedRuns, 120)
+	most := max(*mergedRuns, thorough.Of[uint64](30, 120))
 	total := 0
 	check := func(sc *scenario.Scenario, mutant string) {
 		n, differ := newWalk(t, sc, mutant, "").merges(t, mutant, most, *mergesEvery)
 		require.Empty(t, differ, "%s, mutant %q", sc.Name, mutant)
 		total += n
 	}
-	for _, sc := range library.All() {
-		if len(sc.Tasks) <= 6 {
+	for i, sc := range library.All() {
+		if len(sc.Tasks) <= 6 && (i%3 == 0 || thorough.Set()) {
 			check(sc, "")
 		}
 	}
@@ -210,7 +211,7 @@ func TestMerges(t *testing.T) {
 		check(tiny(t), mutant)
 	}
 	t.Logf("%d merges", total)
-	require.Greater(t, total, 400)
+	require.Greater(t, total, thorough.Of(20, 400))
 }
 
 // A forgetful is a states that leaves out some of what a state is made of.
@@ -329,14 +330,11 @@ func TestProofs(t *testing.T) {
 	if searchtest.Slow > 1 {
 		t.Skip("says nothing of races")
 	}
-	for _, name := range []string{"stop-machine-alone", "jump-label-flip"} {
+	for _, name := range thorough.Of([]string{"stop-machine-alone"}, []string{"stop-machine-alone", "jump-label-flip"}) {
 		v := proved(t, name, "")
 		require.True(t, v.Complete && v.Cut == 0 && v.Violations == 0 && v.Circles == 0, "%s: %+v", name, v)
 		require.NotZero(t, v.Checked)
 		require.Greater(t, v.Runs, v.Pruned)
-		if name != "jump-label-flip" {
-			continue
-		}
 		again := proved(t, name, "")
 		v.Witnesses, again.Witnesses = nil, nil
 		require.Equal(t, v, again, "a proof is the same each time")

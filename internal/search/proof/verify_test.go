@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 )
 
@@ -52,7 +53,7 @@ func TestFullLeavesOutNothing(t *testing.T) {
 	if searchtest.Slow > 1 {
 		mutants = mutants[:1]
 	} else if *sampledRuns == 0 {
-		mutants = mutants[:2]
+		mutants = mutants[:thorough.Of(1, 2)]
 	}
 	for _, mutant := range mutants {
 		t.Run("mutant "+mutant, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/smp"
@@ -70,7 +71,7 @@ func broken(t *testing.T) (list []Origin) {
 	return list
 }
 
-var shrinks = flag.Bool("shrinks", false, "shrink whatever is built in and broken, not a sixth of it")
+var shrinks = flag.Bool("shrinks", false, "shrink whatever is built in and broken, not a part of it")
 
 // mutantsFrom is which strategy the first mutant is run with.
 const mutantsFrom = 8
@@ -78,8 +79,8 @@ const mutantsFrom = 8
 // TestShrinkAny: a violating run of anything built in, of any strategy, shrinks in
 // fewer than 2000 runs to at most six deviations, but for one in fifteen, in which
 // many CPUs take turns; without any one of them the cause is lost; the trace
-// replays, and shrinking it again changes nothing. A sixth of what is built in is
-// tried, without -shrinks.
+// replays, and shrinking it again changes nothing. A twelfth of what is built in
+// is tried, a sixth if the tests are thorough, all with -shrinks.
 func TestShrinkAny(t *testing.T) {
 	var strategies []string
 	for _, s := range sched.All {
@@ -91,7 +92,7 @@ func TestShrinkAny(t *testing.T) {
 	t.Run("each", func(t *testing.T) { shrinkEach(t, strategies, &found, &long) })
 	t.Logf("%d shrunk, %d of them to more than 6 deviations", found.Load(), long.Load())
 	if searchtest.Slow == 1 {
-		require.Greater(t, found.Load(), int64(10))
+		require.Greater(t, found.Load(), int64(thorough.Of(4, 10)))
 	}
 	of := max(found.Load(), 15)
 	if !*shrinks {
@@ -102,7 +103,7 @@ func TestShrinkAny(t *testing.T) {
 
 func shrinkEach(t *testing.T, strategies []string, found, long *atomic.Int64) {
 	for i, spec := range broken(t) {
-		if i%6 > 0 && (searchtest.Slow > 1 || !*shrinks) {
+		if i%thorough.Of(12, 6) > 0 && (searchtest.Slow > 1 || !*shrinks) {
 			continue
 		}
 		t.Run(spec.Scenario.Name+" "+spec.Mutant, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -139,6 +140,7 @@ var objdumpReasons = map[string]string{
 // objdump says, but for what testdata/objdump.txt lists and objdumpReasons
 // explains. VEX.W and VEX.L don't count for existence.
 func TestObjdumpForms(t *testing.T) {
+	thorough.Only(t, "10 s; TestSecondOpinion decodes the same")
 	needObjdump(t)
 	if slow > 1 {
 		t.Skip("under the race detector TestSecondOpinion decodes the same")

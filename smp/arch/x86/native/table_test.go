@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -113,6 +114,8 @@ func tryAll(t *testing.T, h *pair, features map[string]bool) {
 			n = max(perForm, *cases/len(all)+1)
 		case f.variant(), slow:
 			n = perVariant
+		case !thorough.Set():
+			n = perForm / 3
 		}
 		got := h.each(f, n, nil)
 		for why, n := range got.dropped {
