@@ -195,11 +195,3 @@ func (e *Linux) slots(tell func(k traces.Kind, a, b, c uint64)) {
 		}
 	}
 }
-
-// flushTask gives back the instances of a task that exits, as delayed_put_task_struct does.
-func (e *Linux) flushTask(x kapi.Context) {
-	if e.k == nil || e.k.flush == 0 || e.look(e.taskAt(x.Task()), e.k.fields.taskHooks) == 0 {
-		return
-	}
-	e.call(x, e.k.flush, uint64(e.taskAt(x.Task())))
-}

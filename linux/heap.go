@@ -127,6 +127,7 @@ func (e *Linux) free(x kapi.Context, at uint64, by arch.Addr) {
 			e.misused(x, linuxev.BadFree, o, arch.Addr(at), "it is freed by "+e.named(by))
 		default:
 			o.freed, o.freedBy = true, by
+			e.freeNodes(x, o.span)
 			e.d.Guest.UnmapData(x, o.first, o.pages())
 		}
 		return
@@ -139,6 +140,7 @@ func (e *Linux) free(x kapi.Context, at uint64, by arch.Addr) {
 	}
 	s := h.live[i]
 	h.live = append(h.live[:i], h.live[i+1:]...)
+	e.freeNodes(x, s)
 	for off := 0; off < s.size; off += 8 {
 		x.Memory().Store(s.at+arch.Addr(off), 8, freed)
 	}

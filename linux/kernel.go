@@ -40,6 +40,7 @@ type Kernel struct {
 	current      arch.Addr // current_kprobe; 0: there is none
 	ctlblk       arch.Addr // kprobe_ctlblk
 	flush        arch.Addr // rethook_flush_task
+	counts       bool      // who gives an instance back is seen
 	cpuNumber    arch.Addr
 	perAt        arch.Addr // where their section is linked
 	excInt3      arch.Addr
@@ -102,6 +103,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if k.Closure, err = closure.Of(im, closure.Top()...); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	k.counts = k.countable()
 	if err := k.prepare(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -152,6 +154,7 @@ type fields struct {
 	riData, riRethook, rhData                                                            field
 	task                                                                                 int
 	taskHooks                                                                            field // of a task_struct: its calls that return probes follow
+	nodeList                                                                             field // of a rethook_node: the next of them
 	workFunc, workPending                                                                field
 	pokeAddr, pokeLen, pokeText                                                          field
 	poke                                                                                 int
@@ -203,6 +206,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
 	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"), get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
 	f.taskHooks, _ = part(t, "task_struct", "rethooks", true)
+	f.nodeList, _ = part(t, "rethook_node", "llist", true)
 	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
 	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
 		f.slotsUsed = used

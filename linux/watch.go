@@ -23,6 +23,7 @@ var watched = []watch{
 	{"kprobe_int3_handler", nil, claimedKprobe},
 	{"kprobes_inc_nmissed_count", missed, nil},
 	{"rethook_try_get", nil, triedGet},
+	{"rethook_recycle", recycled, nil},
 	{"arch_rethook_prepare", hooked, nil},
 	{"rethook_trampoline_handler", nil, passed},
 }
@@ -150,16 +151,6 @@ func (e *Linux) skipped(x kapi.Context, by int) {
 		if p := e.probes[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) && get(x, p.at, f.kpFlags)&flagDisabled == 0 {
 			x.Emit(kpev.Skipped, uint64(i), uint64(by), 0)
 		}
-	}
-}
-
-// triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
-func triedGet(e *Linux, x kapi.Context, a *args) {
-	if returned(x) != 0 {
-		return
-	}
-	if i := e.of(get(x, arch.Addr(a[0]), e.k.fields.rhData)); i >= 0 {
-		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
 	}
 }
 

@@ -1,0 +1,103 @@
+package linux
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/linux/closure"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+)
+
+// The instances of return probes: the nodes of a rethook, which calls take and give back.
+
+// An instance is a node of a rethook that a call has taken before. Its number, which
+// events have, is its place in the list, from 1 on.
+type instance struct {
+	at      arch.Addr // 0: its memory was given back
+	probe   int       // whose it is
+	flushed bool      // rethook_flush_task gives it back
+}
+
+// countable reports whether each call that gives an instance back is seen: the compiler
+// may have put rethook_recycle into its callers.
+func (k *Kernel) countable() (yes bool) {
+	f := k.Closure.Function(uint64(k.compiled("rethook_trampoline_handler")))
+	if f == nil {
+		return false
+	}
+	k.Closure.Decode(f, func(in *x86.Inst) {
+		s, kind := k.Closure.Target(f, in)
+		yes = yes || kind == closure.Inner && s.Name == "rethook_recycle"
+	})
+	return yes
+}
+
+// number returns the number of a node, 0: it is none that is known.
+func (e *Linux) number(at uint64) uint64 {
+	for i := len(e.nodes) - 1; at != 0 && i >= 0; i-- {
+		if e.nodes[i].at == arch.Addr(at) {
+			return uint64(i) + 1
+		}
+	}
+	return 0
+}
+
+// triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
+func triedGet(e *Linux, x kapi.Context, a *args) {
+	at, i := returned(x), e.of(get(x, arch.Addr(a[0]), e.k.fields.rhData))
+	switch {
+	case i < 0:
+	case at == 0:
+		x.Emit(kpev.RetMissed, uint64(i), 0, 0)
+	case e.k.counts:
+		n := e.number(at)
+		if n == 0 {
+			e.nodes = append(e.nodes, instance{at: arch.Addr(at), probe: i})
+			n = uint64(len(e.nodes))
+			x.Emit(kpev.InstanceNew, n, uint64(i), 0)
+		}
+		e.nodes[n-1].flushed = false
+		x.Emit(kpev.InstanceGet, n, uint64(i), 0)
+	}
+}
+
+// recycled is rethook_recycle(node): a call gives it back.
+func recycled(e *Linux, x kapi.Context, a *args) { e.put(x, a[0]) }
+
+func (e *Linux) put(x kapi.Context, at uint64) {
+	if n := e.number(at); n != 0 && !e.nodes[n-1].flushed {
+		x.Emit(kpev.InstancePut, n, uint64(e.nodes[n-1].probe), 0)
+	}
+}
+
+// flushTask gives back the instances of a task that exits, as delayed_put_task_struct does.
+func (e *Linux) flushTask(x kapi.Context) {
+	if e.k == nil {
+		return
+	}
+	f := &e.k.fields
+	if e.k.flush == 0 || e.look(e.taskAt(x.Task()), f.taskHooks) == 0 {
+		return
+	}
+	// rethook_recycle may have become a part of it.
+	at := arch.Addr(e.look(e.taskAt(x.Task()), f.taskHooks))
+	for n := 0; at != 0 && n < most; n++ {
+		node := uint64(at) - uint64(f.nodeList.off)
+		e.put(x, node)
+		if i := e.number(node); i != 0 {
+			e.nodes[i-1].flushed = true
+		}
+		at = e.next(at)
+	}
+	e.call(x, e.k.flush, uint64(e.taskAt(x.Task())))
+}
+
+// freeNodes tells of the instances whose memory goes.
+func (e *Linux) freeNodes(x kapi.Context, in span) {
+	for i := range e.nodes {
+		if n := &e.nodes[i]; n.at != 0 && in.has(n.at) {
+			n.at = 0
+			x.Emit(kpev.InstanceFree, uint64(i)+1, uint64(n.probe), 0)
+		}
+	}
+}
