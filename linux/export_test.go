@@ -19,6 +19,16 @@ func (k *Kernel) Without(name string) int {
 	return k.wrap(name, func(service1, *Linux, kapi.Context, *args) uint64 { return 0 })
 }
 
+// At has a service answer with an address, whatever it is asked, but for the boot.
+func (k *Kernel) At(name string, at uint64) int {
+	return k.wrap(name, func(do service1, e *Linux, x kapi.Context, a *args) uint64 {
+		if e.booting {
+			return do(e, x, a)
+		}
+		return at
+	})
+}
+
 // Shorter has kmalloc's memory end 16 bytes early; Atomic has it called with preemption off.
 func (k *Kernel) Shorter(name string) int {
 	return k.wrap(name, func(do service1, e *Linux, x kapi.Context, a *args) uint64 {

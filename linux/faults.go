@@ -41,6 +41,9 @@ func (e *Linux) fault(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	if e.fixup(regs, trapnr) {
 		return smpev.OwnerFault
 	}
+	if trapnr == smpev.VecPF {
+		e.wild(x, regs.IP)
+	}
 	return 0
 }
 

@@ -187,6 +187,20 @@ func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 	}
 }
 
+// userEnd is where the addresses of user space end.
+const userEnd arch.Addr = 1 << 47
+
+// wild is asked about page faults that nothing mends: whether the kernel's own code has
+// gone to user space, of which no engine has an address. The first page stands for NULL,
+// of which the oops says enough. Memory of a module that has gone is told of by the
+// machine (S1).
+func (e *Linux) wild(x kapi.Context, by arch.Addr) {
+	if at := e.d.Guest.Fault(x); at >= page && at < userEnd && e.k.Closure.Function(uint64(by)) != nil {
+		e.d.Guest.Why(x, fmt.Sprintf("it is an address of user space, and %s accesses it", e.named(by)))
+		x.Emit(linuxev.Heap, linuxev.User, uint64(at), 0)
+	}
+}
+
 // touched is called by services that, in a kernel, access memory at an address that they
 // are given.
 func (e *Linux) touched(x kapi.Context, at uint64) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/kerneltest"
@@ -29,6 +28,8 @@ func TestBrokenMemory(t *testing.T) {
 		{"out of bounds", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Shorter("kmalloc_trace") }, &properties.NoMemoryMisuse, "(out of bounds): byte "},
 		{"atomic", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Atomic("kmalloc_trace") }, &properties.Locks, "memory is allocated with GFP_KERNEL by "},
 		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: a struct optimized_kprobe: "},
+		{"user space", "safe-full", "6.1", func(k *linux.Kernel) int { return k.At("kmalloc_trace", 0x7fff_0000_1000) }, &properties.NoMemoryMisuse, "it is an address of user space, and "},
+		{"a module's", "testdata/wild.star", "6.1", func(k *linux.Kernel) int { return k.At("kmalloc_trace", 0xffff_ffff_8110_0000) }, &properties.NoUseAfterFree, "in the freed module's section at "},
 		{"warns", "return-frameless", "6.1", func(*linux.Kernel) int { return 1 }, &properties.NoWarning, "WARN at kernel/trace/rethook.c:"},
 	} {
 		t.Run(c.name+" "+c.series, func(t *testing.T) {
@@ -38,8 +39,7 @@ func TestBrokenMemory(t *testing.T) {
 				require.Positive(t, c.breaks(k))
 			}
 			linux.Give(k)
-			sc, err := library.Load(c.scenario)
-			require.NoError(t, err)
+			sc := load(t, c.scenario)
 			require.NoError(t, sc.SetLinux(k))
 			r, err := rig.New(sc, "")
 			require.NoError(t, err)

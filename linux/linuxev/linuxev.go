@@ -23,6 +23,7 @@ const (
 	DoubleFree              // memory is given back twice
 	BadFree                 // what wasn't handed out is given back
 	Leak                    // it is never given back
+	User                    // an access to an address of user space
 )
 
 // What a function leaves as it was, and is zero when no work is left.
@@ -35,7 +36,7 @@ const (
 	Traced                  // n: the address of a site that ftrace calls kprobes from, without a point
 )
 
-var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak"}
+var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak", User: "user access"}
 
 // Misuse returns what is wrong with memory in words.
 func Misuse(what uint64) string {
