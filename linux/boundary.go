@@ -148,6 +148,20 @@ func rows() []served {
 		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule", "preempt_schedule_notrace"}, contract: "gives the CPU to another task", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
 		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched"}, contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
 
+		// What a kernel built to find faults asks besides. kpsim's own properties are about locks
+		// and contexts; lockdep is as it is after its first report.
+		{names: []string{"__might_resched", "__might_sleep"}, contract: "warns where the caller may not sleep", do: mightSleep},
+		{names: []string{"preempt_count_add"}, contract: "counts preempt_disable", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, int(int32(a[0]))); return 0 }},
+		{names: []string{"preempt_count_sub"}, contract: "counts it back", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -int(int32(a[0]))); return 0 }},
+		{names: []string{"debug_smp_processor_id"}, contract: "the CPU's number", do: func(_ *Linux, x kapi.Context, _ *args) uint64 { return uint64(x.CPU()) }},
+		{names: []string{"__this_cpu_preempt_check"}, contract: "warns where the CPU may change", do: nothing},
+		{names: []string{"debug_lockdep_rcu_enabled"}, contract: "whether lockdep looks after RCU", do: nothing},
+		{names: []string{"lock_is_held_type"}, contract: "whether the task has a lock, or -1: lockdep doesn't know", do: func(*Linux, kapi.Context, *args) uint64 { return 0xffffffff }},
+		{names: []string{"rcu_read_lock_held", "rcu_read_lock_any_held", "rcu_read_lock_sched_held"}, contract: "whether the CPU is in a section of RCU, as far as lockdep knows", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
+		{names: []string{"lockdep_rcu_suspicious"}, contract: "warns, and goes on: (file, line, text)", do: suspicious},
+		{names: []string{"lock_acquire", "lock_release", "lockdep_init_map_type", "lockdep_hardirqs_on", "lockdep_hardirqs_off", "lockdep_hardirqs_on_prepare",
+			"trace_hardirqs_on", "trace_hardirqs_off", "trace_hardirqs_on_prepare", "trace_hardirqs_off_finish", "init_timer_key"}, contract: "tells lockdep", do: nothing},
+
 		// Tracing and what the kernel says.
 		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
 		{names: []string{"_printk", "__warn_printk"}, contract: "prints", do: printk},

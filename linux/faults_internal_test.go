@@ -203,8 +203,10 @@ var (
 	nodes      = []string{"__kmalloc_node_noprof", "__vmalloc_node_noprof"}
 )
 
-// elsewhere are rows that kernels of other series call.
+// elsewhere are rows that kernels of other series call, or that were built otherwise.
 var elsewhere = []string{
+	"__might_resched", "preempt_count_add", "preempt_count_sub", "debug_smp_processor_id", "__this_cpu_preempt_check",
+	"debug_lockdep_rcu_enabled", "lock_is_held_type", "rcu_read_lock_held", "lockdep_rcu_suspicious", "lock_acquire",
 	"kthread_create_on_node", "wake_up_process", "kthread_should_stop", "__init_waitqueue_head", "__var_waitqueue",
 	"init_wait_entry", "prepare_to_wait_event", "finish_wait", "schedule", "schedule_timeout", "__wake_up", "wake_up_var",
 	"find_vm_area", "__WARN_trap", "__ubsan_handle_out_of_bounds", "__ubsan_handle_shift_out_of_bounds",

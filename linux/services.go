@@ -347,3 +347,21 @@ func overrun(e *Linux, x kapi.Context, a *args) uint64 {
 	e.bug(x, "a buffer is overrun: fortify_panic")
 	return 0
 }
+
+// mightSleep is __might_resched(file, line, …): K1 says more of who sleeps where.
+func mightSleep(e *Linux, x kapi.Context, a *args) uint64 {
+	if e.d.Guest.Busy(x) {
+		line := a[1] & 0xffffffff
+		e.d.Guest.Why(x, fmt.Sprintf("might_sleep at %s:%d", e.text(x, arch.Addr(a[0])), line))
+		x.Emit(smpev.MightSleep, 1, 0, 0)
+	}
+	return 0
+}
+
+// suspicious is lockdep_rcu_suspicious(file, line, text).
+func suspicious(e *Linux, x kapi.Context, a *args) uint64 {
+	line := a[1] & 0xffffffff
+	e.d.Guest.Why(x, fmt.Sprintf("suspicious RCU usage at %s:%d: %s", e.text(x, arch.Addr(a[0])), line, e.text(x, arch.Addr(a[2]))))
+	x.Emit(linuxev.Warn, uint64(caller(x)), line, 0)
+	return 0
+}
