@@ -149,7 +149,7 @@ var hostile = []struct{ name, src string }{
 // line that names the place and the remedy.
 func TestHostilePrograms(t *testing.T) {
 	for i, h := range hostile {
-		if i%2 != 0 && !thorough.Set() {
+		if i%4 != 0 && !thorough.Set() {
 			continue
 		}
 		t.Run(h.name, func(t *testing.T) {
