@@ -151,11 +151,12 @@ func (e *Linux) calledInVain() arch.Addr {
 	}
 	for i := range e.d.Sites.Sites() {
 		at := e.d.Sites.Record(i).At
-		there := !e.calledFrom(at)
-		if !there {
-			e.points(func(p arch.Addr) { there = there || arch.Addr(e.look(p, e.k.fields.kpAddr)) == at })
+		if !e.calledFrom(at) {
+			continue
 		}
-		if !there {
+		probed := false
+		e.points(func(p arch.Addr) { probed = probed || arch.Addr(e.look(p, e.k.fields.kpAddr)) == at })
+		if !probed {
 			return at
 		}
 	}

@@ -154,7 +154,7 @@ func rows() []served {
 		{names: []string{"preempt_count_add"}, contract: "counts preempt_disable", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, int(int32(a[0]))); return 0 }},
 		{names: []string{"preempt_count_sub"}, contract: "counts it back", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -int(int32(a[0]))); return 0 }},
 		{names: []string{"debug_smp_processor_id"}, contract: "the CPU's number", do: func(_ *Linux, x kapi.Context, _ *args) uint64 { return uint64(x.CPU()) }},
-		{names: []string{"__this_cpu_preempt_check"}, contract: "warns where the CPU may change", do: nothing},
+		{names: []string{"__this_cpu_preempt_check"}, contract: "would warn where the CPU may change: kpsim doesn't look", do: nothing},
 		{names: []string{"debug_lockdep_rcu_enabled"}, contract: "whether lockdep looks after RCU", do: nothing},
 		{names: []string{"lock_is_held_type"}, contract: "whether the task has a lock, or -1: lockdep doesn't know", do: func(*Linux, kapi.Context, *args) uint64 { return 0xffffffff }},
 		{names: []string{"rcu_read_lock_held", "rcu_read_lock_any_held", "rcu_read_lock_sched_held"}, contract: "whether the CPU is in a section of RCU, as far as lockdep knows", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"kpsim/internal/thorough"
-
 	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/thorough"
 )
 
 // TestToy adds an engine to the command: its folder, and one row here. Everything

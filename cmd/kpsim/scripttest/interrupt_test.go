@@ -37,7 +37,7 @@ func TestFirstInterrupt(t *testing.T) {
 		"overhead table --noise --runs 1000 --hits 1000", "overhead table --html page.html", "overhead pauses --runs 10000", "overhead maxactive --runs 10000",
 	} {
 		if i%3 != 1 && !thorough.Set() {
-			continue // one of each command
+			continue // one of most commands
 		}
 		t.Run(words, func(t *testing.T) {
 			t.Parallel() // as many as there are processors
