@@ -16,7 +16,7 @@
 //
 //	cmd/kpsim           the command: one file a verb
 //	                    docstest and scripttest test the pages and the command lines
-//	                    what a verb does: internal/findings (explore, merge, verify, storm, fuzz),
+//	                    what a verb does: internal/findings (explore, merge, verify, fuzz),
 //	                    internal/report (one run), internal/shell (by hand), internal/check (objects),
 //	                    internal/kernelinfo (kernels),
 //	                    internal/catalogue (list, editions, version), internal/eval
@@ -30,7 +30,7 @@
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit), each with its pages;
 //	                    mutants (who notices a fault), bench (how fast searches are)
 //	internal/search     runs of a scenario; its doc.go is a map
-//	                    rig (one run), explore, replay, shrink, proof, blame, storm, mutantsearch,
+//	                    rig (one run), explore, replay, shrink, proof, blame, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,
 //	                    change (a kernel with and without a change)
 //	internal/scenario   what is run, as plain data

@@ -76,7 +76,7 @@ var layers = []layer{
 	{pkg: "internal/search/explore", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/results", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/proof", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/search/storm", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/fuzz", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/session", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/mutantsearch", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/twoengines", may: []string{"*"}, free: []string{"*"}},

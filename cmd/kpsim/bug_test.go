@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/scenario/gen"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -30,15 +31,15 @@ func TestBugOfOneProgram(t *testing.T) {
 	sched.All = append(all[:len(all):len(all)], all[0])
 	row := &sched.All[len(all)]
 	row.Name, row.New = "faulty", func(p sched.Params) sched.Strategy {
-		if p.Seed == 9 {
+		if r := (&gen.Recipe{Seed: 9}); p.Seed == r.Hash() {
 			return faulty{random(p)}
 		}
 		return random(p)
 	}
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, again string }{
-		{"storm --edition 6.9 --preempt full --seed 3 --runs 24 --each 2 --strategy faulty", "storm --edition 6.9 --preempt full --seed 9 --runs 2 --each 2 --strategy faulty --workers 1"},
-		{"fuzz --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed 9 --runs 2 --each 2 --strategy faulty --workers 1"},
+		{"fuzz --edition 6.9 --preempt full --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed 9 --programs 1 --each 2 --workers 1 --edition 6.9 --preempt full --strategy faulty"},
+		{"fuzz --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed 9 --programs 1 --each 2 --workers 1 --strategy faulty"},
 	} {
 		for range 2 { // the line tells of itself
 			var out, errs bytes.Buffer

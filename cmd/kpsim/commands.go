@@ -18,8 +18,7 @@ import (
 // commands is the command line.
 type commands struct {
 	Explore  exploreCmd  `cmd:"" help:"Run scenarios under many schedules and say what was observed."`
-	Storm    stormCmd    `cmd:"" help:"Run programs that are drawn, which call the probes' API in any order."`
-	Fuzz     fuzzCmd     `cmd:"" help:"Run whole scenarios that are drawn: machine, functions, probes, tasks and schedules."`
+	Fuzz     fuzzCmd     `cmd:"" help:"Draw programs, guided by what they show: machine, functions, probes, tasks and schedules."`
 	Verify   verifyCmd   `cmd:"" help:"Run every schedule of a kind: what holds then is proved."`
 	Compare  compareCmd  `cmd:"" help:"Say what a changed kernel's engine does that the kernel as it is, and the rules, don't."`
 	Matrix   matrixCmd   `cmd:"" help:"Say which waits and syncs patching needs, under which preemption and fetch."`
@@ -73,7 +72,7 @@ If several hold it is the first of 3, 130, 1, 2. NO_COLOR, or TERM=dumb, turns c
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "storms": cli.List(inputs.StormEditions()), "preempts": cli.List(inputs.StormPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

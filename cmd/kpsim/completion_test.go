@@ -74,7 +74,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"overhead", "--probe", "r"}, "r rb ro"},
 		{[]string{"overhead", "pauses", "--patch", ""}, "breakpoint stop_machine"},
 		{[]string{"overhead", "pauses", "--schedule", ""}, "timed sticky"},
-		{[]string{"storm", "--preempt", "f"}, "full"},
+		{[]string{"fuzz", "--preempt", "f"}, "full"},
 		{[]string{"verify", "--fetch", "m"}, "mixing"},
 		{[]string{"verify", "--by", ""}, "states classes"},
 		{[]string{"matrix", "jump/sched/n"}, "jump/sched/naive"},

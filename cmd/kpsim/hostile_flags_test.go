@@ -26,7 +26,6 @@ const corpusTrace = "../../traces/corpus/T2-second-instruction.kps"
 // soon; the flag under test comes after them.
 var short = map[string]string{
 	"explore":            "explore safe-none --runs 20",
-	"storm":              "storm --edition 6.9 --preempt none --runs 20",
 	"fuzz":               "fuzz --runs 20 --each 10",
 	"compare":            "compare --kernel hostile_flags_test.go",
 	"kernel mutants":     "kernel mutants hostile_flags_test.go",

@@ -52,6 +52,9 @@ func (g *progress) Update(runs, violations uint64) {
 	})
 }
 
+// Tell redraws the line as a function says.
+func (g *progress) Tell(line func(took time.Duration) string) { g.draw(line) }
+
 // Follow redraws the line from a counter of finished parts until stop is called.
 func (g *progress) Follow(done *atomic.Uint64) (stop func()) {
 	if g == nil {

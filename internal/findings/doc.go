@@ -1,5 +1,5 @@
-// Package findings runs searches and prints what they show: kpsim explore, merge, verify,
-// storm and fuzz.
+// Package findings runs searches and prints what they show: kpsim explore, merge, verify
+// and fuzz.
 //
 // What it is: one type a command, which has its flags and a method Run. explore.go loads
 // and checks scenarios, search.go runs them and saves witnesses, judge.go makes a row of

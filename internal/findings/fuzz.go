@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,156 +11,318 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/report"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
+	"kpsim/internal/search/fuzz"
+	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/shrink"
-	"kpsim/internal/search/storm"
+	"kpsim/internal/search/twoengines"
+	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 )
 
 type Fuzz struct {
-	Runs     uint64        `range:"1..1000000000000" default:"20000" placeholder:"N" help:"How many runs in all."`
-	For      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long instead: 30s, 1h."`
-	Each     uint64        `range:"1..1000000000" default:"100" placeholder:"N" help:"How many runs each program is given."`
-	Seed     uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program; those behind it have the next ones."`
+	For      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long: 30s, 1h. Default: two minutes, unless --runs or --programs say how long."`
+	Runs     uint64        `range:"0..1000000000000" placeholder:"N" help:"At least so many runs in all, however long they take."`
+	Programs uint64        `range:"0..1000000000000" placeholder:"N" help:"So many programs, however long they take."`
+	Each     uint64        `range:"1..1000000000" default:"8" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
+	Seed     uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program that is drawn by itself; those behind it have the next ones."`
+	Edition  string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
+	Preempt  string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
+	Fresh    bool          `help:"Draw each program by itself; make none from others."`
+	Corpus   string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
+	Recipe   cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
 	Strategy string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
-	Workers  int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result."`
+	Workers  int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
+	inputs.Kernel
 	inputs.Broken
-	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Print  bool   `help:"Print the first program instead, for kpsim explore."`
-	JSON   bool   `name:"json" help:"Print one JSON object a line."`
+	Traces    string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Unreached bool   `help:"List what of the kernel no program has come to."`
+	Print     bool   `help:"Print the first program instead, for kpsim explore."`
+	JSON      bool   `name:"json" help:"Print one JSON object a line."`
 
-	stop atomic.Bool
+	stop atomic.Bool // interrupted, or late
 	late atomic.Bool // the time is over
+
+	session *fuzz.Session
+	total   fuzzRow
+	of      map[rules.Edition]*fuzzRow
+	told    map[string]bool // properties
 }
 
-// fuzzBatch is how many programs are run between two looks at the clock and at what
-// was found.
-const fuzzBatch = 200
+// fuzzFor is how long it goes on if nothing is said.
+const fuzzFor = 2 * time.Minute
 
 // A fuzzRow is what is printed of an edition, or of all.
 type fuzzRow struct {
 	Edition    string            `json:"edition"`
-	Programs   int               `json:"programs"`
+	Programs   uint64            `json:"programs"`
 	Runs       uint64            `json:"runs"`
 	Optimizing uint64            `json:"optimizing"` // runs on machines that make breakpoints jumps
 	During     uint64            `json:"optimized_during_call"`
 	Points     uint64            `json:"points"`
-	Chosen     uint64            `json:"50_points"` // runs with so many or more
-	Least      uint64            `json:"points_least"`
-	Percent    []uint64          `json:"points_percentiles"` // of the runs: 1, 5, 25, 50, 75, 95 and 99
 	Violations uint64            `json:"violations"`
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 	Shipped    *inputs.Shipped   `json:"as_shipped,omitempty"`
+
+	// Of all:
+	Seconds   float64 `json:"seconds,omitempty"`
+	Features  uint64  `json:"features,omitempty"`  // that programs have shown
+	Estimated uint64  `json:"estimated,omitempty"` // how many there are, at least
+	New       float64 `json:"new,omitempty"`       // the chance that one more program shows one
+	Kept      int     `json:"kept,omitempty"`      // programs that others are made from
+	Blocks    int     `json:"blocks,omitempty"`    // of the kernel, reached
+	BlocksAll int     `json:"blocks_all,omitempty"`
+}
+
+// add adds a program.
+func (r *fuzzRow) add(p *fuzz.Program) {
+	r.Programs++
+	r.Runs, r.Points, r.Violations = r.Runs+p.Runs, r.Points+p.Points, r.Violations+p.Violations
+	if p.Optimizes {
+		r.Optimizing, r.During = r.Optimizing+p.Runs, r.During+p.During
+	}
+	for name, n := range p.Broken {
+		if r.Broken == nil {
+			r.Broken = make(map[string]uint64)
+		}
+		r.Broken[name] += n
+	}
 }
 
 // A fuzzFind is what is printed of a property that was broken.
 type fuzzFind struct {
 	Property   string `json:"property"`
-	Seed       uint64 `json:"seed"`
+	Program    string `json:"program"`
+	Message    string `json:"message"`
 	Deviations int    `json:"deviations"`
 	Trace      string `json:"trace"`
+	Recipe     string `json:"recipe"`
 }
 
 func (c *Fuzz) Run(p *cli.Program) (int, error) {
-	if err := c.check(); err != nil {
+	spec, err := c.spec()
+	if err != nil {
 		return 0, err
 	}
-	s := storm.Storm{Any: true, Seed: c.Seed, Runs: c.Each, Strategy: c.Strategy, Mutant: c.Mutant, Workers: c.Workers, Cancelled: &c.late}
+	if c.session, err = fuzz.New(spec); err != nil {
+		return 0, err
+	}
+	if err := c.resume(); err != nil {
+		return 0, err
+	}
 	if c.Print {
-		fmt.Fprintln(p.Out, lang.Print(s.Scenario(c.Seed)))
+		sc, _, err := c.session.Scenario(c.session.First())
+		if err != nil {
+			return 0, err
+		}
+		fmt.Fprintln(p.Out, lang.Print(sc))
 		return cli.OK, nil
 	}
 	if err := cli.MakeFolder(c.Traces); err != nil {
 		return 0, err
 	}
+	begin := time.Now()
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	total, err := c.all(p, s)
+	hopeless, err := c.all(p)
 	if err != nil {
 		return 0, err
 	}
-	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
-		if of := total.Of[e]; of != nil {
-			name := e.String()
-			if e == rules.EditionNone {
-				name = "none"
+	if c.total.Programs == 0 && !c.stop.Load() {
+		return 0, errors.New("no program was run; give more --for")
+	}
+	return c.end(p, time.Since(begin), hopeless)
+}
+
+// spec checks the flags that kong doesn't, and makes a session's.
+func (c *Fuzz) spec() (fuzz.Spec, error) {
+	spec := fuzz.Spec{Mutant: c.Mutant, Strategy: c.Strategy, Seed: c.Seed, Each: c.Each, Fresh: c.Fresh, Workers: c.Workers, Stop: &c.late}
+	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
+		return spec, err
+	}
+	if err := c.Broken.Check(); err != nil {
+		return spec, err
+	}
+	spec.Mutant = c.Mutant
+	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
+		return spec, err
+	}
+	if c.Unreached && c.Kernel.Kernel == "" {
+		return spec, errors.New("--unreached: it lists what of a kernel's code no program comes to; give the kernel with --kernel FILE")
+	}
+	if c.For == 0 && c.Runs == 0 && c.Programs == 0 {
+		c.For = fuzzFor
+	}
+	k, err := c.Kernel.Open()
+	if err != nil {
+		return spec, err
+	}
+	if k != nil {
+		spec.Kernel, spec.On = k, twoengines.Machines(k)
+		return spec, nil
+	}
+	spec.On, err = c.machines()
+	return spec, err
+}
+
+// machines are those that programs are drawn on; nil: any.
+func (c *Fuzz) machines() (list []scenario.Machine, err error) {
+	if err := inputs.OptionalEdition(c.Edition); err != nil {
+		return nil, err
+	}
+	if err := cli.Optional("--preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts()); err != nil {
+		return nil, err
+	}
+	if c.Edition == "" && c.Preempt == "" && !c.AsShipped {
+		return nil, nil
+	}
+	for _, m := range gen.Machines() {
+		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
+			if err = nil; c.AsShipped {
+				err = mutants.CheckShipped(m.Edition)
 			}
-			if err := c.print(p, name, of, c.ShippedAs(e)); err != nil {
-				return 0, err
+			if err == nil {
+				list = append(list, m)
 			}
 		}
-	}
-	if err := c.print(p, "all", total, nil); err != nil {
-		return 0, err
 	}
 	switch {
-	case c.stop.Load():
-		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
-		return cli.Interrupted, nil
-	case total.Violations > 0 && c.Mutant == "":
-		return cli.Against, nil
+	case list == nil && err != nil:
+		return nil, fmt.Errorf("--as-shipped: %w", err)
+	case list == nil:
+		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out", c.Edition, c.Preempt)
 	}
-	return cli.OK, nil
+	return list, nil
 }
 
-// check checks the flags that kong doesn't.
-func (c *Fuzz) check() error {
-	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
-		return err
-	}
-	return c.Broken.Check()
-}
-
-// all runs batches of programs until there were enough, and tells of each property the
-// first that broke it.
-func (c *Fuzz) all(p *cli.Program, s storm.Storm) (*storm.Result, error) {
-	programs := (c.Runs + c.Each - 1) / c.Each // neither overflows: see their ranges
-	runs := programs * c.Each
+// all runs programs until there were enough, and tells of each property the first that
+// broke it. It reports whether each run of each program broke something, so that it ended.
+func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 	if c.For > 0 {
-		programs, runs = ^uint64(0), 0
 		defer time.AfterFunc(c.For, func() { c.late.Store(true) }).Stop()
 	}
-	line := p.Watch("drawn scenarios", runs)
+	c.told, c.of = make(map[string]bool), make(map[rules.Edition]*fuzzRow)
+	p.Doing = "drawn programs"
+	line := p.Watch("drawn programs", c.Runs)
 	defer line.Clear()
-	total := storm.New()
-	s.Progress = func(r, v uint64) {
-		line.Update(total.Runs+r, total.Violations+v)
-		if c.stop.Load() {
-			c.late.Store(true)
-		}
-	}
-	told := make(map[string]bool)
-	p.Doing = "drawn scenarios"
-	for programs > 0 && !c.late.Load() && !c.stop.Load() {
-		s.Programs = int(min(programs, fuzzBatch))
-		programs -= uint64(s.Programs)
-		res, err := runStorm(p, s, func(seed uint64) string { return c.line(seed, c.Each, "--workers", "1") })
+	for c.more() {
+		list, err := c.batch(p)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		total.Add(res)
-		for _, q := range properties.All {
-			if seed, broken := res.First[q.Name]; broken && !told[q.Name] {
-				told[q.Name] = true
-				line.Clear()
-				if err := c.tell(p, &s, seed, q); err != nil {
-					return nil, err
-				}
+		for _, one := range list {
+			if err := c.took(p, one, line.Clear); err != nil {
+				return false, err
 			}
 		}
-		s.Seed += uint64(s.Programs)
+		if err := c.keep(list); err != nil {
+			return false, err
+		}
+		cov := c.session.Coverage()
+		line.Tell(func(took time.Duration) string {
+			return fmt.Sprintf("%s%s, %s, %.0f a second; %d features of some %d%s; %s broken", c.left(took), cli.Number(int(c.total.Programs), "program"), cli.Number(int(c.total.Runs), "schedule"),
+				float64(c.total.Runs)/took.Seconds(), cov.Features, cov.Estimated, blocks(&cov), cli.Number(len(c.told), "property"))
+		})
+		if c.session.Hopeless() {
+			return true, nil
+		}
 	}
-	return total, nil
+	return false, nil
 }
 
-// tell shrinks what the program of a seed has found of a property, saves it and prints
-// how to replay it.
-func (c *Fuzz) tell(p *cli.Program, s *storm.Storm, seed uint64, q *properties.Property) error {
-	spec := s.Spec(seed)
-	p.Again = c.line(seed, c.Each, "--workers", "1")
-	spec.Cancelled = nil // what was found is shrunk, even if the time is over
+// left says how long it will go on, if that is known, to begin a line.
+func (c *Fuzz) left(took time.Duration) string {
+	left := c.For - took
+	switch {
+	case c.For > 0:
+	case c.Runs > 0 && c.total.Runs > 0:
+		left = time.Duration(float64(took) * (float64(c.Runs)/float64(c.total.Runs) - 1))
+	case c.Programs > 0 && c.total.Programs > 0:
+		left = time.Duration(float64(took) * (float64(c.Programs)/float64(c.total.Programs) - 1))
+	default:
+		return ""
+	}
+	return fmt.Sprintf("%v left: ", max(left, 0).Round(time.Second))
+}
+
+// blocks says how many of a kernel's blocks were reached.
+func blocks(cov *fuzz.Coverage) string {
+	if cov.BlocksAll == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d blocks", cov.Blocks, cov.BlocksAll)
+}
+
+// more reports whether there is more to run.
+func (c *Fuzz) more() bool {
+	if c.late.Load() || c.stop.Load() {
+		c.late.Store(true)
+		return false
+	}
+	return (c.Runs == 0 || c.total.Runs < c.Runs) && (c.Programs == 0 || c.total.Programs < c.Programs)
+}
+
+// batch runs some programs. The report of a bug has the line that makes the runs of the
+// program it is in.
+func (c *Fuzz) batch(p *cli.Program) ([]*fuzz.Program, error) {
+	most := uint64(1 << 20)
+	if c.Programs > 0 {
+		most = c.Programs - c.total.Programs
+	}
+	if c.Runs > 0 {
+		most = min(most, (c.Runs-c.total.Runs+c.Each-1)/c.Each)
+	}
+	defer func() {
+		v := recover()
+		if crash, ok := v.(*parallel.Crash); ok {
+			p.Again = c.line(c.session.Planned(crash.Job), c.Each)
+		}
+		if v != nil {
+			panic(v)
+		}
+	}()
+	return c.session.Batch(most)
+}
+
+// took counts a program, and tells what it has found that no other has.
+func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, clear func()) error {
+	if one.Refused {
+		return nil
+	}
+	c.total.add(one)
+	of := c.of[one.Edition]
+	if of == nil {
+		of = &fuzzRow{Edition: one.Edition.String()}
+		if one.Edition == rules.EditionNone {
+			of.Edition = "none"
+		}
+		c.of[one.Edition] = of
+	}
+	of.add(one)
+	for _, q := range properties.All {
+		if one.Broken[q.Name] > 0 && !c.told[q.Name] {
+			c.told[q.Name] = true
+			clear()
+			if err := c.tell(p, one, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tell shrinks what a program has found of a property, saves it and prints how to replay it.
+func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) error {
+	spec, err := c.session.Explore(&one.Recipe, one.First[q.Name]+1)
+	if err != nil {
+		return err
+	}
+	p.Again = c.line(&one.Recipe, one.Runs)
 	res, err := explore.Run(spec)
 	if err != nil {
 		return err
@@ -169,35 +332,90 @@ func (c *Fuzz) tell(p *cli.Program, s *storm.Storm, seed uint64, q *properties.P
 		return nil
 	}
 	w := res.Witnesses[i]
-	find := fuzzFind{q.Name, seed, len(w.Schedule), filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+spec.Scenario.Name)+".kps")}
-	if err := cli.WriteWhole(find.Trace, w.File.Marshal()); err != nil {
-		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(seed, c.Each))
+	name := filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+spec.Scenario.Name))
+	find := fuzzFind{q.Name, spec.Scenario.Name, w.Message, len(w.Schedule), name + ".kps", name + ".recipe"}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{find.Trace, w.File.Marshal()}, {find.Recipe, one.Recipe.Marshal()}} {
+		if err := cli.WriteWhole(f.name, f.data); err != nil {
+			return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, f.name), c.line(&one.Recipe, one.Runs))
+		}
 	}
 	if c.JSON {
 		return p.PrintJSON(find)
 	}
-	if _, err := fmt.Fprintf(p.Out, "seed %d breaks %s: %s\n", seed, q.Name, w.Message); err != nil {
+	if _, err := fmt.Fprintf(p.Out, "%s breaks %s: %s\n", find.Program, q.Name, w.Message); err != nil {
 		return err
 	}
-	stormWitness(p, w, find.Trace)
+	p.Indented(cli.Indent, report.Headline(p, w.File))
+	if len(w.Schedule) <= fuzzLines {
+		for _, l := range scheduleLines(w.Schedule) {
+			p.Indented(cli.Indent+"  ", l)
+		}
+	}
+	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
 	return nil
 }
 
-// line is the command that makes runs from a seed on.
-func (c *Fuzz) line(seed, runs uint64, more ...string) string {
-	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(runs), "--each", fmt.Sprint(c.Each)}
-	if c.Strategy != "" {
-		words = append(words, "--strategy", c.Strategy)
+// fuzzLines is of how many deviations a schedule is printed.
+const fuzzLines = 40
+
+// line is the command that runs a recipe's program.
+func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
+	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(r.Seed), "--programs", "1", "--each", fmt.Sprint(runs), "--workers", "1"}
+	if len(r.Parts) > 0 {
+		words[2], words[3] = "--recipe", "NAME.recipe"
 	}
-	if c.Mutant != "" {
-		words = append(words, "--mutant", c.Mutant)
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
+		if f.value != "" {
+			words = append(words, f.flag, f.value)
+		}
 	}
-	return cli.Line(append(words, more...)...)
+	return cli.Line(append(words, c.Kernel.Words()...)...)
 }
 
-func (c *Fuzz) print(p *cli.Program, name string, r *storm.Result, s *inputs.Shipped) error {
+// end prints what was found in all.
+func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, error) {
+	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
+		if of := c.of[e]; of != nil && c.Kernel.Kernel == "" {
+			if err := c.print(p, of, c.ShippedAs(e)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	cov := c.session.Coverage()
+	all := &c.total
+	all.Edition, all.Seconds, all.Features, all.Estimated, all.New, all.Kept, all.Blocks, all.BlocksAll = "all", took.Seconds(), cov.Features, cov.Estimated, float64(cov.New)/1000, cov.Kept, cov.Blocks, cov.BlocksAll
+	if c.Kernel.Kernel != "" {
+		all.Edition = "kernel"
+	}
+	if err := c.print(p, all, nil); err != nil {
+		return 0, err
+	}
+	if !c.JSON {
+		p.Indented("", fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept))
+	}
+	if c.Unreached {
+		c.unreached(p)
+	}
+	if hopeless {
+		fmt.Fprintf(p.Err, "kpsim: each run of each program broke something, so it ended early: nothing else can be seen behind that\n")
+	}
+	switch {
+	case c.stop.Load():
+		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
+		return cli.Interrupted, nil
+	case all.Violations > 0 && c.Mutant == "":
+		return cli.Against, nil
+	}
+	return cli.OK, nil
+}
+
+func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
 	if c.JSON {
-		return p.PrintJSON(fuzzRow{name, r.Programs, r.Runs, r.Optimizing, r.Under, r.Counts.Points, r.Chosen, r.Spread.Least(), percents(r, 1, 5, 25, 50, 75, 95, 99), r.Violations, r.Broken, s})
+		r.Shipped = s
+		return p.PrintJSON(r)
 	}
 	inputs.TellShipped(p, s)
 	said := brokenBy(r.Broken)
@@ -206,20 +424,22 @@ func (c *Fuzz) print(p *cli.Program, name string, r *storm.Result, s *inputs.Shi
 	}
 	during := "none writes jumps"
 	if r.Optimizing > 0 {
-		during = cli.Share(r.Under, r.Optimizing) + " optimized during a call"
+		during = cli.Share(r.During, r.Optimizing) + " optimized during a call"
 	}
-	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %7s with %d points or more: %d, %s  %s",
-		name, cli.Counted(r.Programs, 6, "program"), cli.Counted(r.Runs, 8, "schedule"), during, cli.Share(r.Chosen, r.Runs), storm.Points, r.Spread.Least(), spaced(percents(r, 5, 25, 50, 75, 95)), said))
+	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", r.Edition, cli.Counted(int(r.Programs), 6, "program"), cli.Counted(r.Runs, 8, "schedule"), during, said))
 	return nil
 }
 
-// percents are percentiles of the points of runs.
-func percents(r *storm.Result, of ...uint64) (list []uint64) {
-	for _, p := range of {
-		list = append(list, r.Spread.Percent(p))
+// brokenBy says which properties were broken, and by how many schedules.
+func brokenBy(broken map[string]uint64) string {
+	var names []string
+	for _, q := range properties.All {
+		if n := broken[q.Name]; n > 0 {
+			names = append(names, fmt.Sprintf("%s by %d", q.Name, n))
+		}
 	}
-	return list
+	if names == nil {
+		return inputs.Never
+	}
+	return inputs.Sometimes + ": " + strings.Join(names, ", ")
 }
-
-// spaced prints numbers with spaces between.
-func spaced(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }

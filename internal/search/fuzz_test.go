@@ -7,62 +7,10 @@ import (
 
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
-	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
-	"kpsim/internal/search/searchtest"
-	"kpsim/internal/search/storm"
-	"kpsim/kprobes/rules"
-	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
 )
-
-// TestFuzz: whole scenarios that are drawn break no property, whatever the machine;
-// nine in ten of the runs on machines that make breakpoints jumps write one in a function while a
-// task is in a call of it, and there is something to choose in each. kpsim fuzz makes many more.
-func TestFuzz(t *testing.T) {
-	s := storm.Storm{Any: true, Seed: 1, Programs: max(200/searchtest.Slow, 1), Runs: 5}
-	r, err := storm.Run(s)
-	require.NoError(t, err)
-	require.Zero(t, r.Violations, "%v, first seeds %v", r.Broken, r.First)
-	require.EqualValues(t, 5*s.Programs, r.Runs)
-	require.Equal(t, r.Runs, r.Chosen)
-	sum := storm.New()
-	for _, e := range append(rules.AllEditions(), rules.EditionNone) {
-		if o := r.Of[e]; o != nil {
-			t.Logf("%-10v %4d programs, of %5d runs %5d write a jump during a call; points at least %4d, median %d", e, o.Programs, o.Optimizing, o.Under, o.Spread.Least(), o.Spread.Percent(50))
-			sum.Add(o)
-			if searchtest.Slow == 1 { // there are few runs of each
-				require.GreaterOrEqual(t, 10*o.Under, 8*o.Optimizing, "edition %v", e)
-			}
-		}
-	}
-	require.Equal(t, r.During, sum.During)
-	require.Equal(t, r.Runs, sum.Runs)
-	if searchtest.Slow == 1 {
-		require.Greater(t, 10*r.Under, 9*r.Optimizing, "of %d runs %d write a jump during a call", r.Optimizing, r.Under)
-	}
-}
-
-// TestFuzzFinds: steps that are left out are found by the properties that they break,
-// each by its first program, whose exploration makes the same runs.
-func TestFuzzFinds(t *testing.T) {
-	for _, c := range []struct {
-		mutant   string
-		property *properties.Property
-	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
-		s := storm.Storm{Any: true, Seed: 1, Programs: 60, Runs: 5, Mutant: c.mutant}
-		r, err := storm.Run(s)
-		require.NoError(t, err)
-		seed, found := r.First[c.property.Name]
-		require.True(t, found, "%s: %v", c.mutant, r.Broken)
-		spec := s.Spec(seed)
-		spec.Blind = true
-		again, err := explore.Run(spec)
-		require.NoError(t, err)
-		require.NotZero(t, again.Violations, "%s, seed %d", c.mutant, seed)
-	}
-}
 
 // TestFuzzSettings: what settings do that no edition has together, which drawn
 // scenarios have shown. A probe that may be anywhere is of rules that say nothing of

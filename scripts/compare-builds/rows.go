@@ -219,10 +219,8 @@ func (p plan) text() []row {
 func (p plan) drawn() []row {
 	runs := p.of("20000", "400")
 	return []row{
-		lines("storm", "storm --workers 1 --runs "+runs, "storm --workers 1 --json --seed 5 --runs "+runs),
-		lines("storm --mutant", "storm --workers 1 --edition 6.9 --preempt none --mutant no-sync-disarm --runs "+p.of("5000", "60"),
-			"storm --workers 1 --edition 4.15 --preempt none --as-shipped --runs "+p.of("5000", "60")),
-		each("storm --print", "storm --edition 6.9 --preempt full --print --seed %s", numbers(1, 10)),
+		lines("fuzz --edition", "fuzz --workers 1 --edition 6.9 --preempt none --mutant no-sync-disarm --runs "+p.of("5000", "60"),
+			"fuzz --workers 1 --edition 4.15 --preempt none --as-shipped --runs "+p.of("5000", "60")),
 		lines("fuzz", "fuzz --workers 1 --runs "+runs, "fuzz --workers 1 --json --seed 1000 --runs "+runs),
 		lines("fuzz --mutant", "fuzz --workers 1 --mutant no-sync-disarm --runs "+p.of("5000", "100")),
 		each("fuzz --print", "fuzz --print --seed %s", numbers(1, 15)),

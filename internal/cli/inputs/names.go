@@ -40,7 +40,7 @@ func OptionalEdition(name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := KnownEdition(name, StormEditions()); err != nil {
+	if err := KnownEdition(name, DrawnEditions()); err != nil {
 		return fmt.Errorf("--edition: %w", err)
 	}
 	return nil
@@ -105,17 +105,17 @@ func PropertyByID(id string) (*properties.Property, bool) {
 	return nil, false
 }
 
-// StormEditions are the names of the editions that storms are of.
-func StormEditions() []string {
-	return stormNames(func(m *scenario.Machine) string { return m.Edition.String() })
+// DrawnEditions are the names of the editions whose machines programs are drawn on.
+func DrawnEditions() []string {
+	return drawnNames(func(m *scenario.Machine) string { return m.Edition.String() })
 }
 
-// StormPreempts are the names of the models of preemption that storms are of.
-func StormPreempts() []string {
-	return stormNames(func(m *scenario.Machine) string { return m.Preempt.String() })
+// DrawnPreempts are the names of their models of preemption.
+func DrawnPreempts() []string {
+	return drawnNames(func(m *scenario.Machine) string { return m.Preempt.String() })
 }
 
-func stormNames(of func(m *scenario.Machine) string) (names []string) {
+func drawnNames(of func(m *scenario.Machine) string) (names []string) {
 	for _, m := range gen.Machines() {
 		if name := of(&m); !slices.Contains(names, name) {
 			names = append(names, name)

@@ -14,19 +14,11 @@ type Choices interface {
 
 	// One reports true once in n.
 	One(n int) bool
+
+	// Part says that what is asked from here on is about a part of the scenario, until
+	// the next call. It comes before all questions.
+	Part(name string)
 }
-
-// seeded answers from a stream of random numbers.
-type seeded struct{ sim.Rand }
-
-func newSeeded(seed uint64) *seeded {
-	r := new(seeded)
-	r.Seed(seed, 0)
-	return r
-}
-
-// One implements Choices.
-func (r *seeded) One(n int) bool { return r.N(n) == 0 }
 
 // rapidly answers from rapid, which shrinks to small numbers and to what isn't there.
 type rapidly struct{ t *rapid.T }
@@ -39,4 +31,59 @@ func (r rapidly) N(n int) int { return rapid.IntRange(0, n-1).Draw(r.t, "number"
 func (r rapidly) One(n int) bool {
 	const bits = 1 << 10
 	return rapid.Uint64Range(0, bits-1).Draw(r.t, "one")%uint64(n) == uint64(n-1)
+}
+
+// Part implements Choices.
+func (rapidly) Part(string) {}
+
+// recipes answers as a recipe says: each part from a stream of random numbers of its own,
+// so that another stream for one part leaves the others as they are.
+type recipes struct {
+	recipe *Recipe
+	parts  []stream
+	now    int // which of the parts is being drawn
+}
+
+// A stream is what a part is drawn from.
+type stream struct {
+	name  string
+	plain bool // the least answer to all
+	rand  sim.Rand
+}
+
+func newRecipes(r *Recipe) *recipes { return &recipes{recipe: r} }
+
+// N implements Choices.
+func (c *recipes) N(n int) int {
+	s := &c.parts[c.now]
+	if s.plain {
+		return 0
+	}
+	return s.rand.N(n)
+}
+
+// One implements Choices.
+func (c *recipes) One(n int) bool {
+	s := &c.parts[c.now]
+	return !s.plain && s.rand.N(n) == 0
+}
+
+// Part implements Choices. A part that was begun before goes on.
+func (c *recipes) Part(name string) {
+	for i := range c.parts {
+		if c.parts[i].name == name {
+			c.now = i
+			return
+		}
+	}
+	c.now = len(c.parts)
+	c.parts = append(c.parts, stream{name: name})
+	s := &c.parts[c.now]
+	seed := c.recipe.seed(name)
+	s.plain = seed == Plain
+	h := uint64(0)
+	for _, b := range []byte(name) {
+		h = sim.Mix(h ^ uint64(b))
+	}
+	s.rand.Seed(seed, h)
 }

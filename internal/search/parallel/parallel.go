@@ -14,7 +14,7 @@ import (
 type Crash struct {
 	Value any
 	Stack []byte
-	Job   int // which of the worker's jobs it was, from 0; of a storm a program
+	Job   int // which of the worker's jobs it was, from 0; of a fuzzer a program
 }
 
 func (c *Crash) Error() string { return fmt.Sprint(c.Value) }

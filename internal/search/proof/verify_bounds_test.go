@@ -5,12 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/proof"
-	"kpsim/internal/search/storm"
 )
 
 // crowded has more movers than are told apart: 64 CPUs, their IPIs and 63 sources.
@@ -55,22 +53,6 @@ func TestVerifyMemory(t *testing.T) {
 	for i := 0; i < len(runs); i += 2 {
 		require.Equal(t, runs[i], runs[i+1])
 	}
-}
-
-// A storm keeps nothing of a program that broke nothing.
-func TestStormKeepsNothing(t *testing.T) {
-	s := storm.Storm{Machine: gen.Machines()[0], Seed: 1, Runs: 1, Programs: 60, Workers: 2}
-	all, err := storm.Run(s)
-	require.NoError(t, err)
-	s.Programs, s.Workers = 30, 1
-	sum := storm.New()
-	for range 2 {
-		part, err := storm.Run(s)
-		require.NoError(t, err)
-		sum.Add(part)
-		s.Seed += 30
-	}
-	require.Equal(t, all, sum, "in whatever order programs end")
 }
 
 // planted is a race of the first CPU and the last, whose five bytes are stored in two

@@ -1,13 +1,14 @@
 package replay
 
 import (
-	"kpsim/internal/search/searchtest"
-	"kpsim/traces"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"kpsim/internal/search/searchtest"
+	"kpsim/traces"
 
 	"github.com/stretchr/testify/require"
 )

@@ -1,9 +1,10 @@
 package replay
 
 import (
+	"slices"
+
 	"kpsim/sched"
 	"kpsim/traces"
-	"slices"
 )
 
 // Rerecord runs a trace file again and writes down anew what it did: labels,

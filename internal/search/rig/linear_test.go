@@ -112,10 +112,10 @@ func TestLinearHistories(t *testing.T) {
 	}
 }
 
-// shared is an api-storm whose tasks call the API for each other's probes.
+// shared is a drawn program whose tasks call the API for each other's probes.
 func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
 	for ; ; seed += 1 << 32 {
-		if sc := gen.Storm(seed, m); sc.Shares() {
+		if sc, _ := gen.Of(&gen.Recipe{Seed: seed}, []scenario.Machine{m}); sc.Shares() {
 			return sc
 		}
 	}
@@ -146,7 +146,7 @@ func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, r
 	return overlapped, broken, wrong
 }
 
-// TestLinearMutants: an answer that isn't what was done is found, and by which storm.
+// TestLinearMutants: an answer that isn't what was done is found, and by which program.
 // The first no monitor can be sure of: the calls overlap.
 func TestLinearMutants(t *testing.T) {
 	m := scenario.Machine{Edition: rules.Edition69, Preempt: scenario.PreemptFull}
@@ -170,7 +170,7 @@ func TestLinearMutants(t *testing.T) {
 	}
 }
 
-// TestLinear: whatever order the calls of storms come in, there is one in which each
+// TestLinear: whatever order the calls of programs come in, there is one in which each
 // came alone.
 func TestLinear(t *testing.T) {
 	overlapped, runs := 0, 0

@@ -1,9 +1,10 @@
 package rig_test
 
 import (
+	"testing"
+
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/searchtest"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 )

@@ -1,11 +1,12 @@
 package shrink_test
 
 import (
+	"testing"
+
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/searchtest"
 	"kpsim/internal/search/shrink"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 )

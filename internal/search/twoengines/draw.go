@@ -32,15 +32,29 @@ func Machine(k *linux.Kernel) scenario.Machine {
 	return m
 }
 
+// Machines are those that programs are drawn on whose engine is a kernel's: as Machine, and
+// with the other models of preemption that the kernel can have.
+func Machines(k *linux.Kernel) (list []scenario.Machine) {
+	models := []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary}
+	if k.Preemptible() {
+		models = []scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}
+	}
+	for _, p := range models {
+		m := scenario.Machine{CPUs: 2, Preempt: p, Edition: Edition(k.Image.Release)}
+		m.Settle()
+		build(&m, k)
+		list = append(list, m)
+	}
+	return list
+}
+
 // build sets what the rules look at of a kernel's build: functions that only such a build has.
 func build(m *scenario.Machine, k *linux.Kernel) {
 	_, m.Kernel.Retpoline = k.Image.Symbol("__x86_indirect_thunk_rax")
 	_, m.Kernel.IBT = k.Image.Symbol("ibt_save")
 }
 
-// Drawn are the serial programs of a seed: a storm of calls, the same without waits, and
-// one of drawn instructions.
+// Drawn are the serial programs of a seed: with waits, and without.
 func Drawn(seed uint64, m scenario.Machine) []*scenario.Scenario {
-	storm, fuzz := gen.Storm(seed, m), gen.FuzzOn(seed, m)
-	return append(Serials(storm), endedIn(Serial(Straight(fuzz)), "-serial"))
+	return Serials(Straight(gen.FuzzOn(seed, m)))
 }

@@ -47,7 +47,7 @@ func (c *Maxactive) Run(p *cli.Program) (int, error) {
 
 // configs returns what is measured, and how many of it are a row.
 func (c *Maxactive) configs() (list []overhead.OverlapConfig, columns int, err error) {
-	editions, err := inputs.Once("edition", "edition", c.Editions, inputs.StormEditions())
+	editions, err := inputs.Once("edition", "edition", c.Editions, inputs.DrawnEditions())
 	if err != nil {
 		return nil, 0, err
 	}

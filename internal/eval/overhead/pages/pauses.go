@@ -70,7 +70,7 @@ func (c *Pauses) configs() (list []overhead.PauseConfig, err error) {
 	if err != nil {
 		return nil, err
 	}
-	preempts, err := inputs.Once("preempt", "model of preemption", c.Preempt, inputs.StormPreempts())
+	preempts, err := inputs.Once("preempt", "model of preemption", c.Preempt, inputs.DrawnPreempts())
 	if err != nil {
 		return nil, err
 	}

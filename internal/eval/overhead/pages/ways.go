@@ -36,7 +36,7 @@ func (c *ways) check() error {
 		}
 	}
 	var err error
-	if c.Editions, err = inputs.Once("edition", "edition", c.Editions, inputs.StormEditions()); err != nil {
+	if c.Editions, err = inputs.Once("edition", "edition", c.Editions, inputs.DrawnEditions()); err != nil {
 		return err
 	}
 	if c.CPUs == nil {

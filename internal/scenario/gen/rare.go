@@ -13,23 +13,24 @@ import (
 
 // Where the functions lie that do what few do, and the data that they use.
 const (
-	fuzzRareAt   arch.Addr = 0xffffffff81042000
-	fuzzLocksAt  arch.Addr = 0xffffffff83042000 // counted up with a lock prefix, and never read
-	fuzzFarAt    arch.Addr = 0xffffffff83043000 // two pages that are away
-	fuzzOwnAt    arch.Addr = 0xffffffff83045000 // each CPU's own
-	fuzzBufsAt   arch.Addr = 0xffffffff83046000 // one for each call that is given one
-	fuzzBuf                = 32                 // bytes of it
-	fuzzBufs               = "bufs"
-	fuzzSwitched           = "switched"
+	raresAt      arch.Addr = 0xffffffff81042000
+	locksAt      arch.Addr = 0xffffffff83042000 // counted up with a lock prefix, and never read
+	farAt        arch.Addr = 0xffffffff83043000 // two pages that are away
+	ownAt        arch.Addr = 0xffffffff83045000 // each CPU's own
+	bufsAt       arch.Addr = 0xffffffff83046000 // one for each call that is given one
+	bufSize                = 32                 // bytes of it
+	bufsName               = "bufs"
+	switchedName           = "switched"
 )
 
 // rare adds functions of which few scenarios have one: a static call, an instruction whose
 // lock prefix comes and goes, data that is away, data of each CPU; and those of real
 // objects that move memory. Tasks call them, no handler does.
-func (g *storm) rare() {
-	at := fuzzRareAt + arch.Addr(g.rand.N(32))
-	add := func(name string, make func(f *fuzzText)) {
-		f := &fuzzText{g: g, at: at, calm: true}
+func (g *maker) rare() {
+	g.part("rare")
+	at := raresAt + arch.Addr(g.rand.N(32))
+	add := func(name string, make func(f *function)) {
+		f := &function{g: g, at: at, calm: true}
 		make(f)
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: f.code, Extable: f.extable})
 		if name != "one" && name != "two" {
@@ -42,19 +43,19 @@ func (g *storm) rare() {
 		g.static(add)
 	}
 	if g.one(5) {
-		add("locked", func(f *fuzzText) {
+		add("locked", func(f *function) {
 			f.body(2)
 			g.sc.Locked = append(g.sc.Locked, scenario.Site{Func: "locked", Offset: len(f.code)})
-			f.absolute(fuzzLocksAt, 0xf0, 0xff, 0x04, 0x25) // lock incl
-			f.put(0x31, 0xc0)                               // flags, too, are as they were
+			f.absolute(locksAt, 0xf0, 0xff, 0x04, 0x25) // lock incl
+			f.put(0x31, 0xc0)                           // flags, too, are as they were
 			f.put(0xc3)
 		})
-		data(scenario.Data{Name: "locks", At: fuzzLocksAt, Bytes: make([]byte, 8)})
+		data(scenario.Data{Name: "locks", At: locksAt, Bytes: make([]byte, 8)})
 	}
 	if g.one(5) {
 		for i := range 1 + g.rand.N(2) {
-			at := fuzzFarAt + arch.Addr(i)*scenario.Page
-			add(fmt.Sprintf("far%d", i), func(f *fuzzText) {
+			at := farAt + arch.Addr(i)*scenario.Page
+			add(fmt.Sprintf("far%d", i), func(f *function) {
 				end := f.begin()
 				f.extable = append(f.extable, len(f.code))
 				f.relative(at+arch.Addr(g.rand.N(8)), 0x8b, 0x05) // mov far(%rip),%eax
@@ -65,32 +66,32 @@ func (g *storm) rare() {
 		}
 	}
 	if g.one(5) {
-		add("own", func(f *fuzzText) {
+		add("own", func(f *function) {
 			f.body(1 + g.rand.N(2))
-			f.absolute(fuzzOwnAt, 0x65, 0x8b, 0x0c, 0x25)   // mov %gs:own,%ecx
-			f.absolute(fuzzOwnAt+8, 0x65, 0xff, 0x04, 0x25) // incl %gs:own+8
-			f.put(0x31, 0xc0)                               // the flags tell of the count
+			f.absolute(ownAt, 0x65, 0x8b, 0x0c, 0x25)   // mov %gs:own,%ecx
+			f.absolute(ownAt+8, 0x65, 0xff, 0x04, 0x25) // incl %gs:own+8
+			f.put(0x31, 0xc0)                           // the flags tell of the count
 			f.body(1)
 			f.put(0xc3)
 		})
-		data(scenario.Data{Name: "own_data", At: fuzzOwnAt, Bytes: []byte("a CPU's own data")[:16], PerCPU: true})
+		data(scenario.Data{Name: "own_data", At: ownAt, Bytes: []byte("a CPU's own data")[:16], PerCPU: true})
 	}
 	if g.moves {
-		g.rares = append(g.rares, fuzzMovers...)
-		data(scenario.Data{Name: fuzzBufs, At: fuzzBufsAt, Bytes: make([]byte, fuzzBuf)})
+		g.rares = append(g.rares, movers...)
+		data(scenario.Data{Name: bufsName, At: bufsAt, Bytes: make([]byte, bufSize)})
 	}
 }
 
-// fuzzMovers are the functions of work.o and string.o.
-var fuzzMovers = []string{"crc32", "sort", "memset", "memcpy", "memmove"}
+// movers are the functions of work.o and string.o.
+var movers = []string{"crc32", "sort", "memset", "memcpy", "memmove"}
 
 // absolute puts an instruction that ends in an address of the upper 2 GB.
-func (f *fuzzText) absolute(at arch.Addr, op ...byte) {
+func (f *function) absolute(at arch.Addr, op ...byte) {
 	f.put(binary.LittleEndian.AppendUint32(op, uint32(at))...)
 }
 
 // end puts what a beginning wants, and the return.
-func (f *fuzzText) end(end []byte) {
+func (f *function) end(end []byte) {
 	for _, b := range end {
 		f.put(b)
 	}
@@ -99,23 +100,23 @@ func (f *fuzzText) end(end []byte) {
 
 // static adds a static call: what it calls now is in its text, so its result
 // isn't compared.
-func (g *storm) static(add func(name string, make func(f *fuzzText))) {
+func (g *maker) static(add func(name string, make func(f *function))) {
 	s := scenario.StaticCall{Name: "static"}
 	for i, name := range []string{"one", "two"} {
-		add(name, func(f *fuzzText) {
+		add(name, func(f *function) {
 			f.put(0xb8, byte(1+i), 0, 0, 0)
 			f.put(0xc3)
 		})
 	}
-	add(fuzzSwitched, func(f *fuzzText) {
+	add(switchedName, func(f *function) {
 		f.body(1 + g.rand.N(3))
-		s.Sites = append(s.Sites, scenario.CallSite{Func: fuzzSwitched, Offset: len(f.code)})
+		s.Sites = append(s.Sites, scenario.CallSite{Func: switchedName, Offset: len(f.code)})
 		f.put(x86.Nop5[:]...)
 		f.body(1)
 		f.put(0xc3)
 	})
 	if g.one(2) {
-		add("switched_tail", func(f *fuzzText) {
+		add("switched_tail", func(f *function) {
 			f.body(1)
 			s.Sites = append(s.Sites, scenario.CallSite{Func: "switched_tail", Offset: len(f.code), Tail: true})
 			f.put(0xc3)
@@ -126,7 +127,8 @@ func (g *storm) static(add func(name string, make func(f *fuzzText))) {
 }
 
 // rareTasks are those that go with rare's functions.
-func (g *storm) rareTasks() {
+func (g *maker) rareTasks() {
+	g.part("rare-tasks")
 	add := func(name string, ops ...scenario.Op) {
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(2), Ops: ops})
 	}
@@ -134,23 +136,23 @@ func (g *storm) rareTasks() {
 		set := func(to ...string) scenario.Op {
 			return scenario.Op{Kind: scenario.OpSetCall, Target: "static", Targets: to}
 		}
-		add("setter", set("one"), g.callOf(fuzzSwitched), set("two"), set())
+		add("setter", set("one"), g.callOf(switchedName), set("two"), set())
 	}
 	if len(g.sc.Locked) > 0 {
 		add("unlocker", scenario.Op{Kind: scenario.OpLocks}, scenario.Op{Kind: scenario.OpSchedule}, scenario.Op{Kind: scenario.OpLocks, On: true})
 	}
 }
 
-// moverArgs are the arguments of a call of one of fuzzMovers: it reads the pool, and writes
+// moverArgs are the arguments of a call of one of movers: it reads the pool, and writes
 // to a buffer that no other call has.
-func (g *storm) moverArgs(f string) []uint64 {
-	from, n := uint64(fuzzPoolAt)+8*uint64(g.rand.N(4)), uint64(g.rand.N(4))
+func (g *maker) moverArgs(f string) []uint64 {
+	from, n := uint64(poolAt)+8*uint64(g.rand.N(4)), uint64(g.rand.N(4))
 	if f == "crc32" {
 		return []uint64{from, n}
 	}
-	bufs := &g.sc.Datas[slices.IndexFunc(g.sc.Datas, func(d scenario.Data) bool { return d.Name == fuzzBufs })]
+	bufs := &g.sc.Datas[slices.IndexFunc(g.sc.Datas, func(d scenario.Data) bool { return d.Name == bufsName })]
 	to := uint64(bufs.At) + uint64(len(bufs.Bytes))
-	bufs.Bytes = append(bufs.Bytes, make([]byte, fuzzBuf)...)
+	bufs.Bytes = append(bufs.Bytes, make([]byte, bufSize)...)
 	switch f {
 	case "sort":
 		return []uint64{to, from, n}

@@ -12,22 +12,22 @@ import (
 
 // Where the functions that are drawn are, and what they read and write.
 const (
-	fuzzTextAt arch.Addr = 0xffffffff81040000
-	fuzzPoolAt arch.Addr = 0xffffffff83040000 // which is never written
-	fuzzNoteAt arch.Addr = 0xffffffff83041000 // which is never read
-	fuzzPool             = "pool"
-	fuzzNote             = "note"
-	fuzzZero             = "zero" // returns 0, and is shorter than a jump
-	fuzzSize             = 64     // bytes of pool and note
-	fuzzLong             = 60     // instructions, at most, of all that a function calls
-	fuzzFocus            = "f0"   // is what the scenario is about, mostly
+	textsAt   arch.Addr = 0xffffffff81040000
+	poolAt    arch.Addr = 0xffffffff83040000 // which is never written
+	noteAt    arch.Addr = 0xffffffff83041000 // which is never read
+	poolName            = "pool"
+	noteName            = "note"
+	zeroName            = "zero" // returns 0, and is shorter than a jump
+	dataSize            = 64     // bytes of pool and note
+	longest             = 60     // instructions, at most, of all that a function calls
+	focusName           = "f0"   // is what the scenario is about, mostly
 )
 
-// A fuzzText is a function in the making. What it returns depends on its arguments
+// A function is a function in the making. What it returns depends on its arguments
 // alone, and it ends, whatever they are. It may change the registers that a call may
 // change, and no others; rdx, r8 and the flags carry what it needs itself.
-type fuzzText struct {
-	g       *storm
+type function struct {
+	g       *maker
 	at      arch.Addr
 	code    []byte
 	starts  []int // where instructions begin
@@ -38,23 +38,23 @@ type fuzzText struct {
 	depth   int  // of branches and loops, one within the other
 }
 
-func (f *fuzzText) put(b ...byte) {
+func (f *function) put(b ...byte) {
 	f.starts = append(f.starts, len(f.code))
 	f.code = append(f.code, b...)
 }
 
 // relative puts an instruction that ends in the distance to a place.
-func (f *fuzzText) relative(to arch.Addr, op ...byte) {
+func (f *function) relative(to arch.Addr, op ...byte) {
 	end := f.at + arch.Addr(len(f.code)+len(op)+4)
 	f.put(binary.LittleEndian.AppendUint32(op, uint32(to-end))...)
 }
 
 // pool is a place in the pool that eight bytes can be read from.
-func (f *fuzzText) pool() arch.Addr { return fuzzPoolAt + arch.Addr(f.g.rand.N(fuzzSize-8)) }
+func (f *function) pool() arch.Addr { return poolAt + arch.Addr(f.g.rand.N(dataSize-8)) }
 
-// fuzzPlain are instructions of 1 to 10 bytes that compute with eax, ecx, rdi and
+// plainInsns are instructions of 1 to 10 bytes that compute with eax, ecx, rdi and
 // rsi, of each length several; zeros at an end are immediates that are drawn.
-var fuzzPlain = [...][][]byte{
+var plainInsns = [...][][]byte{
 	1:  {{0x90}, {0x99}, {0xf8}, {0xf5}},                                                     // nop, cltd, clc, cmc
 	2:  {{0xff, 0xc0}, {0x01, 0xf8}, {0x31, 0xf0}, {0x66, 0x90}, {0xd1, 0xe0}, {0x89, 0xf9}}, // inc, add, xor, nop, shl, mov
 	3:  {{0x48, 0x01, 0xf8}, {0x0f, 0x1f, 0x00}, {0x83, 0xc0, 0}, {0x8d, 0x04, 0x07}, {0x48, 0x89, 0xf8}},
@@ -69,12 +69,12 @@ var fuzzPlain = [...][][]byte{
 
 // plain puts an instruction that touches neither memory nor control flow, mostly a
 // short one.
-func (f *fuzzText) plain() {
+func (f *function) plain() {
 	n := 1 + f.g.rand.N(5)
 	if f.g.one(4) {
-		n = 1 + f.g.rand.N(len(fuzzPlain)-1)
+		n = 1 + f.g.rand.N(len(plainInsns)-1)
 	}
-	list := fuzzPlain[n]
+	list := plainInsns[n]
 	b := append([]byte(nil), list[f.g.rand.N(len(list))]...)
 	if f.calm && len(f.code) < x86.JumpLen && unboosted(b) {
 		b = []byte{0x99}
@@ -92,19 +92,19 @@ func (f *fuzzText) plain() {
 func unboosted(b []byte) bool { return b[0] == 0x0f || b[0] == 0x66 || b[0] == 0xd1 || b[0] == 0xff }
 
 // body puts some instructions.
-func (f *fuzzText) body(n int) {
+func (f *function) body(n int) {
 	for range n {
 		f.item()
 	}
 }
 
 // callee draws a function of before to be called, unless all together would take long.
-func (f *fuzzText) callee() (arch.Addr, bool) {
+func (f *function) callee() (arch.Addr, bool) {
 	if len(f.g.made) == 0 {
 		return 0, false
 	}
 	i := f.g.rand.N(len(f.g.made))
-	if f.calls+f.g.takes[i] > fuzzLong {
+	if f.calls+f.g.takes[i] > longest {
 		return 0, false
 	}
 	f.calls += f.g.takes[i]
@@ -112,7 +112,7 @@ func (f *fuzzText) callee() (arch.Addr, bool) {
 }
 
 // item puts an instruction, or a few that belong together.
-func (f *fuzzText) item() {
+func (f *function) item() {
 	r := f.g.rand
 	switch r.N(16) {
 	case 0, 1: // relative to rip: mov, mov, add from the pool, lea, and a store
@@ -126,7 +126,7 @@ func (f *fuzzText) item() {
 		case 3:
 			f.relative(f.pool(), 0x48, 0x8d, 0x15)
 		case 4:
-			f.relative(fuzzNoteAt+arch.Addr(r.N(fuzzSize-8)), 0x89, 0x3d)
+			f.relative(noteAt+arch.Addr(r.N(dataSize-8)), 0x89, 0x3d)
 		case 5: // mov from the pool into edx, in the exception table: there are no jumps then
 			if !f.calm && f.g.one(3) {
 				f.extable = append(f.extable, len(f.code))
@@ -164,7 +164,7 @@ func (f *fuzzText) item() {
 
 // nested puts some instructions within a branch or loop, few enough for a short jump
 // over them: two deep, 105 bytes.
-func (f *fuzzText) nested() {
+func (f *function) nested() {
 	f.depth++
 	f.body(1 + f.g.rand.N(4-f.depth))
 	f.depth--
@@ -172,7 +172,7 @@ func (f *fuzzText) nested() {
 
 // branch puts a test of the first argument and a jump over what follows, so
 // that something jumps into the code after it.
-func (f *fuzzText) branch() {
+func (f *function) branch() {
 	if f.depth == 2 {
 		f.plain()
 		return
@@ -196,7 +196,7 @@ func (f *fuzzText) branch() {
 
 // loop puts a loop of two or three rounds: something jumps back, maybe near the
 // function's first byte.
-func (f *fuzzText) loop() {
+func (f *function) loop() {
 	if f.looping || f.depth == 2 {
 		f.plain()
 		return
@@ -212,7 +212,7 @@ func (f *fuzzText) loop() {
 
 // recursive puts a function that calls itself as often as its argument says, at most
 // six times.
-func (f *fuzzText) recursive() {
+func (f *function) recursive() {
 	if f.g.one(2) {
 		f.put(0x55)
 		f.put(0x48, 0x89, 0xe5)
@@ -237,7 +237,7 @@ func (f *fuzzText) recursive() {
 
 // begin puts a beginning that a jump may go over, and returns what takes it back: 1+3+1
 // bytes, 3+3, four of 1 and one of 7 relative to rip, or plain ones of 1 to 4.
-func (f *fuzzText) begin() (end []byte) {
+func (f *function) begin() (end []byte) {
 	switch f.g.rand.N(5) {
 	case 0, 1:
 		f.put(0x55)
@@ -268,7 +268,7 @@ func (f *fuzzText) begin() (end []byte) {
 // its CPU up now and then, where another task waits for the CPU: on a kernel
 // without preemption only there can a task be in a call of it while the machine
 // is stopped.
-func (f *fuzzText) focused() {
+func (f *function) focused() {
 	f.calm = true
 	end := f.begin()
 	if f.g.sleeps {
@@ -285,7 +285,7 @@ func (f *fuzzText) focused() {
 // straight puts a function with one of the beginnings that make the windows wide or
 // narrow: 1+3+1 bytes, 3+3, four of 1 and one of 7 relative to rip, a loop that goes
 // back to near its first byte, what ftrace puts there, or nothing in particular.
-func (f *fuzzText) straight() {
+func (f *function) straight() {
 	r, end := f.g.rand, []byte(nil)
 	switch r.N(8) {
 	case 0, 1, 2, 3:
@@ -315,19 +315,20 @@ func (f *fuzzText) straight() {
 }
 
 // textAt is where a function begins.
-func (g *storm) textAt(name string) arch.Addr { return g.sc.Text(name).At }
+func (g *maker) textAt(name string) arch.Addr { return g.sc.Text(name).At }
 
 // texts draws functions, one after the other, some with no byte between.
-func (g *storm) texts() {
-	pool := make([]byte, fuzzSize)
+func (g *maker) texts() {
+	g.part("functions")
+	pool := make([]byte, dataSize)
 	for i := range pool {
 		pool[i] = byte(g.rand.N(256))
 	}
-	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: fuzzPool, At: fuzzPoolAt, Bytes: pool}, scenario.Data{Name: fuzzNote, At: fuzzNoteAt, Bytes: make([]byte, fuzzSize)})
-	at := fuzzTextAt + arch.Addr(g.rand.N(64))
-	add := func(name string, make func(f *fuzzText)) {
+	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: poolName, At: poolAt, Bytes: pool}, scenario.Data{Name: noteName, At: noteAt, Bytes: make([]byte, dataSize)})
+	at := textsAt + arch.Addr(g.rand.N(64))
+	add := func(name string, make func(f *function)) {
 		g.next = name
-		f := &fuzzText{g: g, at: at}
+		f := &function{g: g, at: at}
 		make(f)
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: f.code, Extable: f.extable})
 		rounds := 3 // of a loop
@@ -340,20 +341,31 @@ func (g *storm) texts() {
 			at += arch.Addr(g.rand.N(16))
 		}
 	}
-	add(fuzzZero, func(f *fuzzText) { f.put(0x31, 0xc0); f.put(0xc3) })
+	add(zeroName, func(f *function) { f.put(0x31, 0xc0); f.put(0xc3) })
 	m := &g.sc.Machine
 	g.sleeps = m.Optimizes() && m.Patch == era.PatchStopMachine && m.Preempt < scenario.PreemptFull || g.one(6)
 	if g.sleeps || g.one(2) {
-		g.focus = fuzzFocus
+		g.focus = focusName
 	}
 	for i := range 1 + g.rand.N(3) {
-		kind := (*fuzzText).straight
+		kind := (*function).straight
 		if i == 0 && g.focus != "" {
-			kind = (*fuzzText).focused
+			kind = (*function).focused
 		} else if g.one(6) {
-			kind = (*fuzzText).recursive
+			kind = (*function).recursive
 		}
+		g.numbered("f", i)
 		add(fmt.Sprintf("f%d", i), kind)
 	}
 	g.sc.Sites = g.sites
+}
+
+// drew reports whether a function is one of those that were drawn.
+func (g *maker) drew(name string) bool {
+	for _, f := range g.made {
+		if f == name {
+			return true
+		}
+	}
+	return false
 }

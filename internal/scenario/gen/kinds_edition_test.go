@@ -14,8 +14,8 @@ import (
 	"kpsim/kprobes/rules"
 )
 
-// stormKinds are what a storm may hold, and which machines have it; nil: all.
-var stormKinds = []struct {
+// editionKinds are what a scenario may hold, and which machines have it; nil: all.
+var editionKinds = []struct {
 	kind string
 	on   func(m *scenario.Machine) bool
 }{
@@ -44,9 +44,9 @@ func hasJprobes(m *scenario.Machine) bool   { return m.Jprobes }
 func hasOptprobes(m *scenario.Machine) bool { return m.Kernel.Optprobes }
 func hasLabels(m *scenario.Machine) bool    { return m.Edition != rules.Edition26 }
 
-// TestStormKinds: of the storms of each machine at least 3 % hold each kind of call
+// TestKindsOfEditions: of the scenarios of each edition at least 3 % hold each kind of call
 // and probe that it has, and none what it lacks. With -v it prints how many do.
-func TestStormKinds(t *testing.T) {
+func TestKindsOfEditions(t *testing.T) {
 	const programs, least = 2000, 3 // percent
 	machines := Machines()
 	each := programs/len(machines) + 1
@@ -59,7 +59,7 @@ func TestStormKinds(t *testing.T) {
 			byEdition[m.Edition] = counts
 		}
 		for seed := range uint64(each) {
-			sc := Storm(seed+1, m)
+			sc, _ := Of(&Recipe{Seed: seed + 1}, []scenario.Machine{m})
 			require.NoError(t, lang.Check(sc))
 			drawn[m.Edition]++
 			for kind := range kindsOf(sc) {
@@ -78,7 +78,7 @@ func TestStormKinds(t *testing.T) {
 			}
 		}
 		known := map[string]bool{}
-		for _, k := range stormKinds {
+		for _, k := range editionKinds {
 			n := byEdition[e][k.kind]
 			known[k.kind] = true
 			t.Logf("%-10v %5.1f %% of %d: %s", e, 100*float64(n)/float64(drawn[e]), drawn[e], k.kind)
@@ -94,21 +94,21 @@ func TestStormKinds(t *testing.T) {
 	}
 }
 
-// kindsOf says what a storm holds.
+// kindsOf says what a scenario holds.
 func kindsOf(sc *scenario.Scenario) map[string]bool {
 	in := map[string]bool{}
 	for i := range sc.Probes {
 		p := &sc.Probes[i]
 		in["registered disabled"] = in["registered disabled"] || p.Disabled
 		in["f+0"] = in["f+0"] || p.Offset == 0
-		in["f+1 to f+8"] = in["f+1 to f+8"] || p.Offset > 0 && p.Offset <= stormReach
+		in["f+1 to f+8"] = in["f+1 to f+8"] || p.Offset > 0 && p.Offset <= reachMost
 		if !slices.Contains(boundaries(sc, p.Func), p.Offset) {
 			in["within an instruction"] = true
 		}
 		switch p.Kind {
 		case scenario.ProbeKprobe:
 			in["post_handler"] = in["post_handler"] || p.Post != nil
-			in["kprobe in a jprobe's entry"] = in["kprobe in a jprobe's entry"] || p.Func == stormEntry
+			in["kprobe in a jprobe's entry"] = in["kprobe in a jprobe's entry"] || p.Func == entry
 			in["probe in a module"] = in["probe in a module"] || p.Func == "work"
 		case scenario.ProbeKretprobe:
 			in["kretprobe"] = true

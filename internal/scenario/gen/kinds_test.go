@@ -17,7 +17,7 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-// fuzzKinds are what drawn scenarios may hold beside what storms do. That each setting has
+// fuzzKinds are what drawn scenarios may hold beside these. That each setting has
 // each of its values is counted, too.
 var fuzzKinds = []string{
 	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full", "preempt lazy",
@@ -36,9 +36,9 @@ var fuzzKinds = []string{
 	"jump at byte 4 of its chunk", "jump at byte 5 of its chunk", "jump at byte 6 of its chunk", "jump at byte 7 of its chunk",
 }
 
-// TestFuzzKinds: each kind of thing is in some of the scenarios that are drawn, and no
+// TestKinds: each kind of thing is in some of the scenarios that are drawn, and no
 // scenario holds what isn't in the list. With -v it prints in how many.
-func TestFuzzKinds(t *testing.T) {
+func TestKinds(t *testing.T) {
 	const programs = 600
 	counts := map[string]int{}
 	for seed := range uint64(programs) {
@@ -48,7 +48,7 @@ func TestFuzzKinds(t *testing.T) {
 		}
 	}
 	want := slices.Clone(fuzzKinds)
-	for _, k := range stormKinds {
+	for _, k := range editionKinds {
 		want = append(want, k.kind)
 	}
 	for i := range era.Table {
@@ -110,7 +110,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("a task exits", op.Kind == scenario.OpCall && op.Target == "last")
 			is("a CPU comes", op.Kind == scenario.OpHotplug)
 			is("user mode", op.Kind == scenario.OpUser)
-			is(op.Target, op.Kind == scenario.OpCall && slices.Contains(fuzzMovers, op.Target))
+			is(op.Target, op.Kind == scenario.OpCall && slices.Contains(movers, op.Target))
 		}
 	}
 	focus := &sc.Probes[0]
@@ -128,7 +128,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 
 // fuzzTextKinds says what a drawn function is.
 func fuzzTextKinds(sc *scenario.Scenario, f *scenario.Text, is func(string, bool)) {
-	if f.At < fuzzTextAt || f.At >= stormEntryAt {
+	if f.At < textsAt || f.At >= entryAt {
 		return
 	}
 	starts := boundaries(sc, f.Name)
@@ -162,8 +162,8 @@ func fuzzProbeKinds(sc *scenario.Scenario, p *scenario.Probe, is func(string, bo
 	is("no pre_handler", p.Kind == scenario.ProbeKprobe && p.Pre == nil && p.Symbol == "")
 	is("fault handler", p.Fault != nil)
 	is("probe at a site of ftrace", slices.Contains(sc.Sites, scenario.Site{Func: p.Func, Offset: p.Offset}))
-	is("probe in work.o or string.o", slices.Contains(fuzzMovers, p.Func))
-	is("probe beside a static call", strings.HasPrefix(p.Func, fuzzSwitched))
+	is("probe in work.o or string.o", slices.Contains(movers, p.Func))
+	is("probe beside a static call", strings.HasPrefix(p.Func, switchedName))
 	is("probe beside a lock prefix", p.Func == "locked")
 	is("probe where a fault sleeps", strings.HasPrefix(p.Func, "far"))
 	for _, s := range p.Pre {

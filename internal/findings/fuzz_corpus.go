@@ -1,0 +1,116 @@
+package findings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/fuzz"
+)
+
+const (
+	recipeFile = ".recipe"   // what a recipe's file ends in
+	nextFile   = "next.seed" // of a corpus: where fresh programs go on
+	recipeMost = 64 << 10    // bytes of a recipe's file
+	corpusMost = 1 << 16     // recipes of a corpus
+)
+
+// readRecipe reads a recipe's file.
+func readRecipe(path string) (gen.Recipe, error) {
+	b, err := cli.ReadFile(path, recipeMost)
+	if err != nil {
+		return gen.Recipe{}, err
+	}
+	r, err := gen.ReadRecipe(b)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// resume has the session begin with what is kept in the corpus's folder, or with the one
+// recipe that was given.
+func (c *Fuzz) resume() error {
+	if c.Recipe != "" {
+		r, err := readRecipe(string(c.Recipe))
+		if err != nil {
+			return err
+		}
+		c.session.Again(r)
+		c.Programs = 1
+	}
+	if c.Corpus == "" {
+		return nil
+	}
+	if err := cli.MakeFolder(c.Corpus); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(c.Corpus)
+	if err != nil {
+		return fmt.Errorf("--corpus: %s", cli.Cause(err, c.Corpus))
+	}
+	var list []gen.Recipe
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), recipeFile) {
+			continue
+		}
+		if len(list) == corpusMost {
+			return fmt.Errorf("--corpus: %s has more than %d recipes; remove some, or give another folder", c.Corpus, corpusMost)
+		}
+		r, err := readRecipe(filepath.Join(c.Corpus, f.Name()))
+		if err != nil {
+			return err
+		}
+		list = append(list, r)
+	}
+	c.session.Again(list...)
+	next, err := readRecipe(filepath.Join(c.Corpus, nextFile))
+	if err == nil {
+		c.session.Next = next.Seed
+	} else if !os.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// keep writes what is new in the corpus to its folder.
+func (c *Fuzz) keep(list []*fuzz.Program) error {
+	if c.Corpus == "" || len(list) == 0 {
+		return nil
+	}
+	write := func(name string, r *gen.Recipe) error {
+		path := filepath.Join(c.Corpus, name)
+		if err := cli.WriteWhole(path, r.Marshal()); err != nil {
+			return fmt.Errorf("--corpus: %s", cli.Cause(err, path))
+		}
+		return nil
+	}
+	for _, p := range list {
+		if p.Kept {
+			if err := write(fmt.Sprintf("%016x%s", p.Recipe.Hash(), recipeFile), &p.Recipe); err != nil {
+				return err
+			}
+		}
+	}
+	return write(nextFile, &gen.Recipe{Seed: c.session.Next})
+}
+
+// unreached lists the blocks of the kernel's functions that no program has come to, by
+// function: their addresses, and lines if the kernel has them.
+func (c *Fuzz) unreached(p *cli.Program) {
+	k, _ := c.Kernel.Open()
+	list := c.session.Unreached()
+	for len(list) > 0 {
+		n := 0
+		var places []string
+		for ; n < len(list) && list[n].Func == list[0].Func; n++ {
+			places = append(places, fuzz.Place(k, &list[n]))
+		}
+		p.Indented("", fmt.Sprintf("never reached: %s, %s: %s", list[0].Func, cli.Number(n, "block"), strings.Join(slices.Compact(places), ", ")))
+		list = list[n:]
+	}
+}

@@ -1,0 +1,189 @@
+package gen
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+// Where the functions lie whose instructions some kernels don't copy, but do themselves, or
+// don't let be probed.
+const (
+	emulatedName           = "emulates"
+	emulatedAt   arch.Addr = 0xffffffff81044000
+	refusedName            = "refuses"
+	refusedAt    arch.Addr = 0xffffffff81045000
+	faultsName             = "faults"
+	faultsAt     arch.Addr = 0xffffffff81046000
+)
+
+// emulated adds a function of what newer kernels emulate: jumps on each condition, by a
+// counter, calls and jumps, straight and through a register, what changes the interrupt
+// flag, a ret that takes an argument off the stack. What it returns depends on its first two
+// arguments, esi and edi, and it doesn't loop.
+func (g *maker) emulated(add func(name string, make func(f *function))) {
+	takes := func(f *function) { // what is called with an argument on the stack
+		f.put(0x90)
+		f.put(0xc2, 8, 0)
+	}
+	var inner, popped arch.Addr
+	add("adds", func(f *function) {
+		inner = f.at
+		f.put(0xff, 0xc0) // inc %eax
+		f.put(0xc3)
+	})
+	add("pops", func(f *function) {
+		popped = f.at
+		takes(f)
+	})
+	add(emulatedName, func(f *function) {
+		f.put(0x31, 0xc0) // xor %eax,%eax
+		for range 2 + g.rand.N(5) {
+			g.emulates(f, inner, popped)
+		}
+		f.put(0x89, 0xf9) // mov %edi,%ecx
+		f.put(0xc3)
+	})
+}
+
+// emulates puts one of these.
+func (g *maker) emulates(f *function, inner, popped arch.Addr) {
+	add := func(n byte) { f.put(0x83, 0xc0, n) } // add $n,%eax
+	over := func() byte { return byte(1 + g.rand.N(100)) }
+	move := func(to arch.Addr) { f.put(0x48, 0xc7, 0xc0, byte(to), byte(to>>8), byte(to>>16), byte(to>>24)) } // mov $to,%rax
+	switch g.rand.N(9) {
+	case 0, 1: // cmp %esi,%edi; a jump over an add
+		f.put(0x39, 0xf7)
+		if cc := byte(g.rand.N(16)); g.one(2) {
+			f.put(0x0f, 0x80|cc, 3, 0, 0, 0)
+		} else {
+			f.put(0x70|cc, 3)
+		}
+		add(over())
+	case 2: // mov $n,%ecx; cmp %esi,%edi; loopne, loope, loop, jrcxz over an add, also by ecx alone
+		f.put(0xb9, byte(g.rand.N(4)), 0, 0, 0)
+		f.put(0x39, 0xf7)
+		if op := 0xe0 | byte(g.rand.N(4)); g.one(2) {
+			f.put(0x67, op, 3)
+		} else {
+			f.put(op, 3)
+		}
+		add(over())
+		f.put(0x01, 0xc8) // add %ecx,%eax
+	case 3: // a call, straight or through a register
+		if g.one(2) {
+			f.relative(inner, 0xe8)
+		} else {
+			move(inner)
+			f.put(0xff, 0xd0)
+		}
+	case 4: // a jump over an add, short or long
+		if g.one(2) {
+			f.put(0xe9, 3, 0, 0, 0)
+		} else {
+			f.put(0xeb, 3)
+		}
+		add(over())
+	case 5: // a jump through a register to what follows
+		move(f.at + arch.Addr(len(f.code)+7+2))
+		f.put(0xff, 0xe0)
+		f.put(0x31, 0xc0)
+	case 6: // pushf; cli; and sti, maybe; popf
+		f.put(0x9c)
+		f.put(0xfa)
+		if g.one(2) {
+			f.put(0xfb)
+		}
+		f.put(0x9d)
+	case 7: // push %rdi; call; a ret takes it off
+		f.put(0x57)
+		f.relative(popped, 0xe8)
+	case 8: // through a register that needs a prefix: mov $inner,%r8; call *%r8
+		f.put(0x49, 0xc7, 0xc0, byte(inner), byte(inner>>8), byte(inner>>16), byte(inner>>24))
+		f.put(0x41, 0xff, 0xd0)
+	}
+}
+
+// refusedInsns are what can't be probed on all kernels or on some, or is stepped in a way of
+// its own. They aren't executed.
+var refusedInsns = [...][]byte{
+	{0xcc},       // int3
+	{0xcd, 0x80}, // int $0x80
+	{0xcf},       // iret
+	{0xcb},       // lret
+	{0xff, 0x18}, // lcall *(%rax)
+	{0xff, 0x28}, // ljmp *(%rax)
+	{0xff, 0x20}, // jmp *(%rax)
+	{0xff, 0x10}, // call *(%rax)
+	{0x0f, 0x0b}, // ud2
+	{0x0f, 0x05}, // syscall
+	{0x0f, 0x07}, // sysret
+	{0x0f, 0x34}, // sysenter
+	{0x0f, 0x35}, // sysexit
+	{0x0f, 0x30}, // wrmsr
+	{0x0f, 0xa2}, // cpuid
+	{0xf4},       // hlt
+	{0xf3, 0xa4}, // rep movsb
+	{0xf0, 0xff, 0x07},
+	{0x9b},                         // wait
+	{0xe4, 0x10},                   // in
+	{0xc8, 0x10, 0x00, 0x01},       // enter
+	{0xc9},                         // leave
+	{0x8e, 0xd0},                   // mov %eax,%ss
+	{0x0f, 0x20, 0xc0},             // mov %cr0,%rax
+	{0x62, 0xf1, 0x75, 0x48, 0xfe}, // EVEX
+	{0xc5, 0xf8, 0x77},             // vzeroupper
+}
+
+// refused adds a function with what is refused behind its end.
+func (g *maker) refused(add func(name string, make func(f *function))) {
+	add(refusedName, func(f *function) {
+		f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
+		f.put(0xeb, 0)          // over all of it
+		from := len(f.code)
+		for range 1 + g.rand.N(4) {
+			b := refusedInsns[g.rand.N(len(refusedInsns))]
+			if b[0] == 0x62 {
+				b = append(append([]byte(nil), b...), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
+			}
+			f.put(b...)
+		}
+		f.code[from-1] = byte(len(f.code) - from)
+		f.put(0xc3)
+	})
+}
+
+// faults adds a function whose access faults always, and goes on by the exception table.
+func (g *maker) faults(add func(name string, make func(f *function))) {
+	add(faultsName, func(f *function) {
+		f.put(0x90)
+		f.extable = append(f.extable, len(f.code))
+		f.put(0x8b, 0x04, 0x25, 0xf0, 0x0f, 0, 0) // mov 0xff0,%eax
+		f.put(0x31, 0xc0)
+		f.put(0xc3)
+	})
+}
+
+// odd adds the functions of this page, each to few scenarios.
+func (g *maker) odd() {
+	g.part("odd")
+	add := func(at arch.Addr) func(name string, make func(f *function)) {
+		return func(name string, make func(f *function)) {
+			f := &function{g: g, at: at + arch.Addr(g.rand.N(16)), calm: true}
+			make(f)
+			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: f.at, Code: f.code, Extable: f.extable})
+			if at += 0x100; name != "adds" && name != "pops" {
+				g.rares = append(g.rares, name)
+			}
+		}
+	}
+	if g.one(4) {
+		g.emulated(add(emulatedAt))
+	}
+	if g.one(8) {
+		g.refused(add(refusedAt))
+	}
+	if g.one(5) {
+		g.faults(add(faultsAt))
+		g.faulty = g.one(2)
+	}
+}

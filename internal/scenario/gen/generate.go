@@ -1,0 +1,147 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"pgregory.net/rapid"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+)
+
+// Of is Generate by a recipe: equal recipes give equal scenarios. The machine is drawn from
+// a list, nil: any. It also returns the names of the scenario's parts.
+func Of(r *Recipe, on []scenario.Machine) (sc *scenario.Scenario, parts []string) {
+	c := newRecipes(r)
+	sc = generate(c, func(g *maker) { g.machineOf(on) })
+	if sc.Name = fmt.Sprintf("fuzz-%d", r.Seed); len(r.Parts) > 0 {
+		sc.Name = fmt.Sprintf("fuzz-%016x", r.Hash())
+	}
+	for i := range c.parts {
+		parts = append(parts, c.parts[i].name)
+	}
+	return sc, parts
+}
+
+// Fuzz is Of for a recipe without parts, on any machine.
+func Fuzz(seed uint64) *scenario.Scenario {
+	sc, _ := Of(&Recipe{Seed: seed}, nil)
+	return sc
+}
+
+// FuzzOn is Fuzz on a machine that is given, with its settings and CPUs.
+func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
+	s := generate(newRecipes(&Recipe{Seed: seed}), func(g *maker) { g.sc.Machine = m })
+	s.Name = fmt.Sprintf("fuzz-%d", seed)
+	return s
+}
+
+// DrawAny is Generate by rapid, which shrinks it.
+func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
+
+// DrawAnyOn is DrawAny on a machine that is given, with its settings and CPUs.
+func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
+	return generate(rapidly{t}, func(g *maker) { g.sc.Machine = m })
+}
+
+// Generate draws a whole scenario: a machine of any edition, or of none, with settings
+// that are changed one by one; functions of drawn instructions beside those of the library;
+// probes of every kind at any offset, mostly at a few addresses, so that they join each
+// other and stand in each other's regions; handlers that do more than count; tasks that
+// call the API in any order, for each other's probes too, write the sysctl and
+// kprobes/enabled, flip a jump label, load a module, exit, bring CPUs, trace, retarget
+// static calls and take lock prefixes away; tasks that run the functions for as long;
+// interrupts; data that is away, and data of each CPU.
+//
+// What comes out is sound: the optimizer's wait is enough for the preemption model, the
+// patcher is one that works, and no task hits a probe three deep. So no schedule may break
+// a property.
+func Generate(c Choices) *scenario.Scenario {
+	return generate(c, func(g *maker) { g.machineOf(nil) })
+}
+
+// generate is Generate with the machine that a function makes.
+func generate(c Choices, machine func(g *maker)) *scenario.Scenario {
+	g := &maker{rand: c, labelled: true}
+	c.Part("objects")
+	if g.moves = c.One(5); g.moves {
+		g.sc = moverBase()
+	} else {
+		g.sc = plainBase()
+	}
+	g.sc.Name = "drawn"
+	c.Part("machine")
+	machine(g)
+	g.texts()
+	g.rare()
+	g.odd()
+	c.Part("calls")
+	g.changes = g.one(6)
+	g.calls()
+	g.probes()
+	g.probers()
+	g.callers()
+	g.sources()
+	g.module()
+	g.others()
+	g.rareTasks()
+	return g.sc
+}
+
+// Scenarios over the library's functions, without tasks; with the movers, too.
+var (
+	plainBase = copies(sync.OnceValue(func() *scenario.Scenario { return base("") }))
+	moverBase = copies(sync.OnceValue(func() *scenario.Scenario { return base(`elf("work.o"); elf("string.o")`) }))
+	moduleOf  = copies(sync.OnceValue(func() *scenario.Scenario { return load(drawnModule) }))
+)
+
+// copies makes copies of a scenario to add to: what its texts and data hold is shared, since
+// nothing writes to it.
+func copies(of func() *scenario.Scenario) func() *scenario.Scenario {
+	return func() *scenario.Scenario {
+		s := *of()
+		s.Texts, s.Datas, s.Modules = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Modules)
+		return &s
+	}
+}
+
+// load reads what is written here.
+func load(text string) *scenario.Scenario {
+	s, err := lang.Load("drawn", []byte(text), library.Open)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// A maker is a scenario in the making.
+type maker struct {
+	rand     Choices
+	sc       *scenario.Scenario
+	funcs    []string          // that are probed
+	labelled bool              // there is a jump label
+	nests    bool              // a handler calls a function
+	tasks    int               // probers
+	kinds    []scenario.OpKind // what these do
+	next     string            // the function that is being drawn
+	made     []string          // functions that were
+	takes    []int             // how many instructions each executes at most
+	focus    string            // the function that most calls are of, whose probe mostly gets a jump
+	sleeps   bool              // focus may sleep: no handler calls it
+	sites    []scenario.Site   // of ftrace, in these
+	changes  bool              // a handler changes what is returned
+	rares    []string          // functions that few scenarios have
+	moves    bool              // the objects with movers are there
+	faulty   bool              // handlers call what faults
+}
+
+// one reports true once in n.
+func (g *maker) one(n int) bool { return g.rand.One(n) }
+
+// part begins a part of the scenario, of those that are numbered its number i.
+func (g *maker) part(name string) { g.rand.Part(name) }
+
+func (g *maker) numbered(name string, i int) { g.rand.Part(fmt.Sprint(name, i)) }

@@ -1,0 +1,71 @@
+package gen
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/fetch"
+	"kpsim/smp/kapi"
+)
+
+// machineOf draws the machine: one of a list, as it is but for its CPUs and its fetch model.
+// Of none it is one of an edition, or of no edition, some of whose settings are changed by
+// themselves.
+func (g *maker) machineOf(list []scenario.Machine) {
+	m := &g.sc.Machine
+	any := list == nil
+	if any {
+		list = Machines()
+	}
+	if *m = list[g.rand.N(len(list))]; any && g.one(8) {
+		*m = scenario.Machine{Preempt: scenario.Preempt(g.rand.N(int(scenario.PreemptLazy) + 1))}
+		m.Settle()
+	}
+	if m.CPUs = 3 + g.rand.N(2); g.one(6) {
+		m.CPUs = cpusMost - g.rand.N(2)
+	} else if g.one(10) { // most have a prober and a caller in turn
+		m.CPUs = 2
+	}
+	m.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
+	for any && g.one(2) {
+		r := &era.ByEdition[g.rand.N(len(era.ByEdition))]
+		r.Set(&m.Settings, uint8(g.rand.N(len(r.Values))))
+	}
+	sound(m)
+}
+
+// sound puts settings under which the right engine breaks a property in some schedule,
+// as the kernel's would, back to such as don't.
+func sound(m *scenario.Machine) {
+	if m.Patch > era.PatchStopMachine {
+		m.Patch = era.PatchBreakpoint
+	}
+	m.SyncArm = true // kernels until 5.5: --as-shipped
+	if m.Kernel.Edition == rules.Edition26 || m.Jprobes {
+		m.Kernel.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no jprobe's entry comes back
+	}
+	if !m.Kernel.Optprobes {
+		return
+	}
+	if m.Preempt.Built() {
+		m.Quiesce = max(m.Quiesce, kapi.QuiesceTasks)
+	} else {
+		m.Quiesce = max(m.Quiesce, kapi.QuiesceSched)
+	}
+}
+
+// Machines are the machines that scenarios are drawn on: each edition under each model
+// of preemption that it can be built with.
+func Machines() (list []scenario.Machine) {
+	for _, e := range rules.AllEditions() {
+		for p := scenario.PreemptNone; p <= scenario.PreemptLazy; p++ {
+			if e == rules.Edition26 && (p == scenario.PreemptDynamic || p == scenario.PreemptLazy) || e == rules.EditionDocumented && p.Built() || p == scenario.PreemptLazy && e < rules.Edition69 {
+				continue
+			}
+			m := scenario.Machine{Edition: e, Preempt: p}
+			m.Settle()
+			list = append(list, m)
+		}
+	}
+	return list
+}

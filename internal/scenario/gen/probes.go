@@ -1,0 +1,211 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/arch/x86"
+)
+
+const (
+	cpusMost   = 6  // at most
+	reachMost  = 8  // probes are at f+0 to f+8
+	probesMost = 4  // at most
+	roundsMost = 30 // of a caller, at most
+)
+
+// libraryFuncs are the functions that a storm is about, and where in each the
+// first probe is: so far back that none in reach of the storm stands in its region.
+var libraryFuncs = [...]struct {
+	name   string
+	offset int
+}{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
+
+// probes draws them: most are at a few addresses of one function, so that they
+// join each other and stand in each other's regions.
+func (g *maker) probes() {
+	g.part("probes")
+	first := libraryFuncs[g.rand.N(len(libraryFuncs))]
+	if g.one(2) {
+		first = libraryFuncs[0]
+	}
+	if g.focus != "" && !g.sleeps {
+		first.name, first.offset = g.focus, 0
+	}
+	g.funcs = []string{first.name}
+	if g.one(3) {
+		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
+	}
+	g.funcs = append(g.funcs, g.made...)
+	if g.focus == "" {
+		g.focus = first.name
+	} else {
+		first.name, first.offset = g.focus, 0
+	}
+	if g.labelled = g.one(4) && g.sc.Machine.Edition != rules.Edition26; g.labelled { // jump labels came with 2.6.37
+		g.funcs = append(g.funcs, "labelled")
+		g.sc.Labels = []scenario.Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
+	}
+	g.nests = g.one(4) || g.faulty
+	for i := range 2 + g.rand.N(probesMost-1) {
+		g.numbered("k", i)
+		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset, Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		if i > 0 {
+			if p.Func = g.some(); g.one(3) {
+				p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+			}
+			p.Offset = g.offset(p.Func)
+			g.handlers(&p)
+		}
+		if i > 0 && g.sc.Machine.Jprobes && g.one(3) {
+			p = g.jprobe(p.Name)
+		} else if i > 0 && g.one(4) {
+			p = g.kretprobe(p.Name)
+		} else if g.nests && g.one(2) {
+			p.Pre = append(p.Pre, g.handlerCalls())
+		}
+		p.Disabled = i > 0 && g.one(8) && g.sc.Machine.Batches
+		g.sc.Probes = append(g.sc.Probes, p)
+	}
+}
+
+// handlerCalls is what a handler calls: a function without a loop, for its arguments
+// are what the registers hold where it was hit.
+func (g *maker) handlerCalls() scenario.Step {
+	if g.faulty {
+		return scenario.Step{Kind: scenario.StepCall, Func: faultsName}
+	}
+	return scenario.Step{Kind: scenario.StepCall, Func: g.funcs[0]}
+}
+
+// handlers lets some of a kprobe's handlers do more than count.
+func (g *maker) handlers(p *scenario.Probe) {
+	if g.one(8) {
+		p.Pre = nil
+	}
+	if g.one(6) {
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepStore, Func: noteName, Value: 1})
+	}
+	if g.sc.Machine.FaultHandlers && g.one(2) {
+		p.Fault = []scenario.Step{{Kind: scenario.StepCount}}
+	}
+	if g.one(20) {
+		p.Func, p.Offset, p.Symbol = "", 0, "nobody" // ENOENT
+		return
+	}
+	if !g.changes || !g.drew(p.Func) {
+		return
+	}
+	which := g.rand.N(3)
+	if p.Offset == 0 && g.one(2) {
+		which = 2
+	}
+	switch which {
+	case 0:
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: target.Arch.Result, Value: uint64(g.rand.N(100))})
+	case 1:
+		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: target.Arch.Result, Value: uint64(g.rand.N(100))})
+	case 2: // a post_handler says that it may change the path: there is no jump then
+		if p.Offset == 0 && p.Func != zeroName {
+			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName}, scenario.Step{Kind: scenario.StepNonzero})
+			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+		}
+	}
+}
+
+// kretprobe draws a return probe: with few instances, so that calls are missed.
+func (g *maker) kretprobe(name string) scenario.Probe {
+	p := scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: g.some(), Post: []scenario.Step{{Kind: scenario.StepCount}}, Maxactive: g.rand.N(3)}
+	if g.sc.Machine.Batches && g.one(2) {
+		switch g.rand.N(3) {
+		case 0: // a register that every function keeps
+			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Saved[0]}}, 8
+			p.Post = append(p.Post, scenario.Step{Kind: scenario.StepRestore, Reg: target.Arch.Saved[0]})
+		case 1:
+			p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepNonzero}}
+		case 2:
+			p.Pre, p.DataSize, p.Post = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Args[0]}}, 8, nil
+		}
+		return p
+	}
+	if g.sc.Machine.Batches && g.one(2) {
+		p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepCount}}, 8*g.rand.N(3)
+	}
+	return p
+}
+
+// jprobe draws a jprobe: there may be one already, and then it is refused. Its entry
+// is Go, or text that changes what is put back: a register, and the stack above what
+// it returns to. A probe may be in that text, too.
+func (g *maker) jprobe(name string) scenario.Probe {
+	p := scenario.Probe{Name: name, Kind: scenario.ProbeJprobe, Func: g.some()}
+	if g.one(2) {
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 7}}
+		if g.nests {
+			p.Pre = append(p.Pre, g.handlerCalls())
+		}
+		return p
+	}
+	p.Entry = entry
+	if g.text(entry) {
+		return p
+	}
+	code := append([]byte{0xbf, 7, 0, 0, 0}, 0x48, 0x89, 0x7c, 0x24, 0x08) // mov $7,%edi; mov %rdi,8(%rsp)
+	to, _ := scenario.KernelExport("jprobe_return")
+	jump, _ := x86.JumpRel32(entryAt+arch.Addr(len(code)), to)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entry, At: entryAt, Code: append(code, jump[:]...)})
+	if g.one(3) {
+		g.nests = true
+		g.sc.Probes = append(g.sc.Probes, scenario.Probe{Name: name + "in", Func: entry, Offset: 5 * g.rand.N(2), Pre: []scenario.Step{{Kind: scenario.StepCount}}})
+	}
+	return p
+}
+
+// Where the entries of jprobes are, if they are text.
+const (
+	entry             = "entry"
+	entryAt arch.Addr = 0xffffffff81080000
+)
+
+// text reports whether there is a function of that name.
+func (g *maker) text(name string) bool {
+	return slices.ContainsFunc(g.sc.Texts, func(t scenario.Text) bool { return t.Name == name })
+}
+
+// some draws a function, mostly the first.
+func (g *maker) some() string {
+	if len(g.rares) > 0 && g.one(3) {
+		return g.rares[g.rand.N(len(g.rares))]
+	}
+	if g.one(2) {
+		return g.made[g.rand.N(len(g.made))]
+	}
+	if g.one(3) {
+		return g.funcs[g.rand.N(len(g.funcs))]
+	}
+	return g.focus
+}
+
+// offset draws one: mostly where an instruction begins, now and then within one,
+// where that is refused.
+func (g *maker) offset(f string) int {
+	reach := reachMost
+	size := len(g.sc.Text(f).Code)
+	if f != g.focus || g.one(4) {
+		reach = size - 1
+	}
+	if g.one(8) && !g.sc.Machine.AnyByte {
+		return min(g.rand.N(reach+1), size-1)
+	}
+	var near []int
+	for _, off := range boundaries(g.sc, f) {
+		if off <= reach {
+			near = append(near, off)
+		}
+	}
+	return near[g.rand.N(len(near))]
+}

@@ -1,0 +1,273 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/arch/x86"
+)
+
+// calls lists what probers do, as often as it is to be drawn, of what the machine has.
+func (g *maker) calls() {
+	g.kinds = []scenario.OpKind{scenario.OpRegister, scenario.OpRegister, scenario.OpUnregister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable, scenario.OpWaitOptimized, scenario.OpSchedule, scenario.OpOptimization, scenario.OpEnableLabel, scenario.OpCall,
+		scenario.OpRegisterAll, scenario.OpUnregisterAll, scenario.OpEnabled, scenario.OpEnabled}
+	m := &g.sc.Machine
+	g.kinds = slices.DeleteFunc(g.kinds, func(k scenario.OpKind) bool {
+		switch k {
+		case scenario.OpWaitOptimized, scenario.OpOptimization:
+			return !m.Kernel.Optprobes
+		case scenario.OpEnable, scenario.OpDisable, scenario.OpRegisterAll, scenario.OpUnregisterAll:
+			return !m.Batches
+		case scenario.OpEnableLabel:
+			return m.Edition == rules.Edition26
+		}
+		return false
+	})
+}
+
+// settled waits until the optimizer has done what it can, or gives way where there is none.
+func (g *maker) settled() scenario.Op {
+	if !g.sc.Machine.Kernel.Optprobes {
+		return scenario.Op{Kind: scenario.OpSchedule}
+	}
+	return scenario.Op{Kind: scenario.OpWaitOptimized}
+}
+
+// probers draws the tasks that call the API. A probe belongs to one of them, as
+// it does to its user; in the end all are unregistered.
+func (g *maker) probers() {
+	g.part("probers")
+	if g.tasks = 1 + g.rand.N(2); g.one(4) {
+		g.tasks = min(3, len(g.sc.Probes))
+	}
+	for i := range g.tasks {
+		var own []string
+		for k := i; k < len(g.sc.Probes); k += g.tasks {
+			own = append(own, g.sc.Probes[k].Name)
+		}
+		g.numbered("prober", i)
+		ops := []scenario.Op{{Kind: scenario.OpRegister, Target: own[0]}, g.settled()}
+		if i > 0 && !g.one(3) { // mostly the first probe is there by then, and has its jump
+			ops = slices.Insert(ops, 0, scenario.Op{Kind: scenario.OpSchedule}, g.settled())
+		}
+		for _, k := range own[1:] {
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		}
+		for k := range 1 + g.rand.N(4) {
+			g.rand.Part(fmt.Sprintf("prober%d.%d", i, k))
+			ops = append(ops, g.ops(own)...)
+		}
+		g.numbered("prober", i)
+		for _, k := range own {
+			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		}
+		ops = append(ops, g.settled())
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs, Repeat: 1, Ops: ops})
+	}
+	if g.part("shared"); g.tasks > 1 && g.one(sharedIn) {
+		g.share()
+	}
+}
+
+// ops draws a call of the API, or a few that belong together.
+func (g *maker) ops(own []string) []scenario.Op {
+	if !g.one(6) {
+		return []scenario.Op{g.op(own)}
+	}
+	one, other := own[g.rand.N(len(own))], own[g.rand.N(len(own))]
+	m := &g.sc.Machine
+	switch g.rand.N(4) {
+	case 0: // what is freed is handed out again, with no jump meanwhile
+		if m.Kernel.Optprobes {
+			return []scenario.Op{{Kind: scenario.OpOptimization}, {Kind: scenario.OpUnregister, Target: one}, {Kind: scenario.OpRegister, Target: other}, {Kind: scenario.OpRegister, Target: one}, {Kind: scenario.OpOptimization, On: true}, g.settled()}
+		}
+	case 1: // all off, and what comes and goes then
+		return []scenario.Op{{Kind: scenario.OpEnabled}, {Kind: scenario.OpUnregister, Target: one}, {Kind: scenario.OpRegister, Target: one}, g.op(own), {Kind: scenario.OpEnabled, On: true}}
+	case 2: // one alone is on, then none
+		if m.Batches {
+			return []scenario.Op{{Kind: scenario.OpDisable, Target: one}, g.settled(), {Kind: scenario.OpDisable, Target: other}, {Kind: scenario.OpEnable, Target: one}, g.settled()}
+		}
+	}
+	return []scenario.Op{{Kind: scenario.OpUnregister, Target: one}, {Kind: scenario.OpRegister, Target: one}, g.settled()}
+}
+
+// op draws a call of the API.
+func (g *maker) op(own []string) scenario.Op {
+	op := scenario.Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
+	switch op.Kind {
+	case scenario.OpRegisterAll, scenario.OpUnregisterAll:
+		op.Targets = g.batch(own)
+	case scenario.OpEnabled:
+		op.On = !g.one(3)
+	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+		op.Target = own[g.rand.N(len(own))]
+	case scenario.OpOptimization:
+		op.On = !g.one(3)
+	case scenario.OpEnableLabel:
+		if !g.labelled {
+			return g.settled()
+		}
+		if op.Target = "key"; g.one(2) {
+			op.Kind = scenario.OpDisableLabel
+		}
+	case scenario.OpCall:
+		return g.call()
+	}
+	return op
+}
+
+// batch draws some of the task's probes, all of one kind.
+func (g *maker) batch(own []string) (names []string) {
+	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return g.sc.Probe(name).Kind == scenario.ProbeJprobe }) // no edition has both
+	if len(own) == 0 {
+		return nil
+	}
+	chosen := own[g.rand.N(len(own))]
+	for _, name := range own {
+		if name == chosen || g.sc.Probe(name).Kind == g.sc.Probe(chosen).Kind && g.one(2) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// call draws a call of a function that is probed. Where calls or flips change
+// what others return, it isn't compared.
+func (g *maker) call() scenario.Op { return g.callOf(g.some()) }
+
+func (g *maker) callOf(f string) scenario.Op {
+	op := scenario.Op{Kind: scenario.OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	switch {
+	case slices.Contains(movers, f):
+		op.Args = g.moverArgs(f)
+	case strings.HasPrefix(f, switchedName):
+		op.Changed = true
+	}
+	return op
+}
+
+// callers draws tasks that run the functions for as long as the API is called,
+// and where they can be preempted another task to run instead.
+func (g *maker) callers() {
+	m := &g.sc.Machine
+	g.part("callers")
+	n := 2
+	if g.one(8) {
+		n++
+	}
+	for i := range n {
+		g.numbered("caller", i)
+		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
+		ops := append(g.round(i), g.breath()...)
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: roundsMost, Ops: ops, Background: true})
+		if m.Preempt >= scenario.PreemptFull && g.one(2) {
+			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
+			most := 3
+			if g.one(2) { // at any instruction of the region and of the detour, again and again
+				most = 24
+			}
+			g.sc.Sources = append(g.sc.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(most)})
+		}
+	}
+}
+
+// round is what a caller calls before it gives way. Of a drawn scenario's callers one calls
+// little else than what mostly gets a jump, so that a task is in a call of it when it does;
+// rounds are mostly short, or else everything waits for the callers.
+func (g *maker) round(caller int) (ops []scenario.Op) {
+	n := 1 + g.rand.N(2)
+	if g.sleeps { // while the machine is stopped, a task that isn't in the call has just made one
+		n += 2
+	}
+	for range n {
+		ops = append(ops, g.callOf(g.focus))
+	}
+	more := 0
+	switch {
+	case g.one(12):
+		more = 2 + g.rand.N(3)
+	case caller > 0:
+		more = g.rand.N(2)
+	}
+	for range more {
+		ops = append(ops, g.call())
+	}
+	if len(g.rares) > 0 && caller > 0 {
+		ops = append(ops, g.callOf(g.rares[g.rand.N(len(g.rares))]))
+	}
+	return ops
+}
+
+// breath is how a caller gives way between rounds: it schedules, and is in user mode
+// before that now and then.
+func (g *maker) breath() []scenario.Op {
+	ops := []scenario.Op{{Kind: scenario.OpSchedule}}
+	if g.one(6) {
+		ops = []scenario.Op{{Kind: scenario.OpUser}, {Kind: scenario.OpSchedule}}
+	}
+	return ops
+}
+
+// others adds rare tasks: one that exits in a probed function, one that brings
+// a CPU, one that traces.
+func (g *maker) others() {
+	g.part("others")
+	add := func(name string, ops ...scenario.Op) {
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
+	}
+	if g.one(6) {
+		add("leaver", g.call(), scenario.Op{Kind: scenario.OpCall, Target: g.leaving()})
+	}
+	if g.one(6) {
+		add("plug", scenario.Op{Kind: scenario.OpHotplug}, g.call(), scenario.Op{Kind: scenario.OpHotplug})
+	}
+	if len(g.sites) > 0 && g.one(2) {
+		add("tracer", scenario.Op{Kind: scenario.OpTracer, On: true}, g.call(), scenario.Op{Kind: scenario.OpTracer})
+	}
+}
+
+// leaving makes a function in which a task exits, with a probe that a prober registers
+// first and unregisters last.
+func (g *maker) leaving() string {
+	const name = "last"
+	at := textsAt + 0x1000
+	to, _ := scenario.KernelExport("do_exit")
+	jump, _ := x86.JumpRel32(at+1, to)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: append(target.Arch.Nop(1), jump[:]...)})
+	p := scenario.Probe{Name: "kl", Kind: scenario.ProbeKretprobe, Func: name, Post: []scenario.Step{{Kind: scenario.StepCount}}}
+	if g.one(3) {
+		p = scenario.Probe{Name: "kl", Func: name, Offset: g.rand.N(2), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+	}
+	g.sc.Probes = append(g.sc.Probes, p)
+	t := &g.sc.Tasks[g.rand.N(g.tasks)]
+	t.Ops = append(append([]scenario.Op{{Kind: scenario.OpRegister, Target: p.Name}}, t.Ops...), scenario.Op{Kind: scenario.OpUnregister, Target: p.Name})
+	return name
+}
+
+// sharedIn: one scenario in so many with several probers is shared.
+const sharedIn = 4
+
+// share has the tasks that call the API call it for each other's probes, too. No user
+// may, for a probe is its user's until it is registered and from when it isn't any more;
+// but the engine has a lock, and answers each call as if it came alone.
+func (g *maker) share() {
+	for i := range g.sc.Tasks[:g.tasks] {
+		for k := range g.sc.Tasks[i].Ops {
+			op := &g.sc.Tasks[i].Ops[k]
+			switch op.Kind {
+			case scenario.OpRegisterAll:
+				op.Kind, op.Targets = scenario.OpRegister, nil
+			case scenario.OpUnregisterAll:
+				op.Kind, op.Targets = scenario.OpUnregister, nil
+			case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+			default:
+				continue
+			}
+			op.Target = g.sc.Probes[g.rand.N(len(g.sc.Probes))].Name
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package fuzz_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/fuzz"
+	"kpsim/internal/search/searchtest"
+	"kpsim/kprobes/rules"
+	"kpsim/properties"
+)
+
+// programs runs so many programs.
+func programs(t *testing.T, s *fuzz.Session, n uint64) (list []*fuzz.Program) {
+	t.Helper()
+	for s.Programs < n {
+		more, err := s.Batch(n - s.Programs)
+		require.NoError(t, err)
+		list = append(list, more...)
+	}
+	return list
+}
+
+func session(t *testing.T, spec fuzz.Spec) *fuzz.Session {
+	t.Helper()
+	s, err := fuzz.New(spec)
+	require.NoError(t, err)
+	return s
+}
+
+// TestRight: programs that are drawn, or made from others, break no property, whatever the
+// machine; eight in ten of the runs on machines that make breakpoints jumps write one in a
+// function while a task is in a call of it. kpsim fuzz makes many more.
+func TestRight(t *testing.T) {
+	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
+	var optimizing, during, made uint64
+	editions := map[rules.Edition]int{}
+	for _, p := range programs(t, s, uint64(max(256/searchtest.Slow, 1))) {
+		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
+		require.NotZero(t, p.Points/p.Runs)
+		editions[p.Edition]++
+		if len(p.Recipe.Parts) > 0 {
+			made++
+		}
+		if p.Optimizes {
+			optimizing, during = optimizing+p.Runs, during+p.During
+		}
+	}
+	if searchtest.Slow == 1 {
+		require.Greater(t, 10*during, 8*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
+		require.Len(t, editions, len(rules.AllEditions())+1)
+		require.Greater(t, made, s.Programs/4, "programs that are made from others")
+	}
+	c := s.Coverage()
+	require.Greater(t, c.Features, uint64(1000))
+	require.GreaterOrEqual(t, c.Estimated, c.Features)
+}
+
+// TestFinds: steps that are left out are found by the properties that they break, and the
+// exploration of the program makes the same runs.
+func TestFinds(t *testing.T) {
+	for _, c := range []struct {
+		mutant   string
+		property *properties.Property
+	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
+		s := session(t, fuzz.Spec{Seed: 1, Each: 5, Mutant: c.mutant})
+		found := false
+		for _, p := range programs(t, s, 96) {
+			first, broken := p.First[c.property.Name]
+			if !broken || found {
+				continue
+			}
+			found = true
+			spec, err := s.Explore(&p.Recipe, first+1)
+			require.NoError(t, err)
+			spec.Blind = true
+			again, err := explore.Run(spec)
+			require.NoError(t, err)
+			require.NotZero(t, again.Broken[c.property.Name], "%s, %s", c.mutant, p.Recipe.Marshal())
+		}
+		require.True(t, found, c.mutant)
+	}
+}
+
+// TestWorkers: how many programs are run at once changes nothing, and neither does how a
+// session is divided into batches of whole size.
+func TestWorkers(t *testing.T) {
+	var lists [2][]*fuzz.Program
+	for i := range lists {
+		lists[i] = programs(t, session(t, fuzz.Spec{Seed: 5, Each: 3, Workers: 1 + 2*i}), 96)
+	}
+	require.Len(t, lists[1], len(lists[0]))
+	for i, p := range lists[0] {
+		q := lists[1][i]
+		require.Equal(t, p.Recipe, q.Recipe)
+		require.Equal(t, [3]uint64{p.Runs, p.Points, p.Violations}, [3]uint64{q.Runs, q.Points, q.Violations})
+	}
+}
+
+// TestGuided: with the same number of runs, programs that are made from others show more
+// than programs that are each drawn by themselves: else guidance is worth nothing.
+func TestGuided(t *testing.T) {
+	if searchtest.Slow > 1 {
+		t.Skip("takes too long with the race detector")
+	}
+	features := func(fresh bool) uint64 {
+		s := session(t, fuzz.Spec{Seed: 3, Each: 4, Fresh: fresh})
+		for s.Runs < 6000 {
+			programs(t, s, s.Programs+32)
+		}
+		return s.Coverage().Features
+	}
+	guided, alone := features(false), features(true)
+	t.Logf("%d features guided, %d by programs that are drawn by themselves", guided, alone)
+	require.Greater(t, guided, alone)
+}
