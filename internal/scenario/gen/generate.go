@@ -16,7 +16,7 @@ import (
 // a list, nil: any. It also returns the names of the scenario's parts.
 func Of(r *Recipe, on []scenario.Machine) (sc *scenario.Scenario, parts []string) {
 	c := newRecipes(r)
-	sc = generate(c, func(g *maker) { g.machineOf(on) })
+	sc = anything(c, func(g *maker) { g.machineOf(on) })
 	if sc.Name = fmt.Sprintf("fuzz-%d", r.Seed); len(r.Parts) > 0 {
 		sc.Name = fmt.Sprintf("fuzz-%016x", r.Hash())
 	}
@@ -59,8 +59,22 @@ func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 // What comes out is sound: the optimizer's wait is enough for the preemption model, the
 // patcher is one that works, and no task hits a probe three deep. So no schedule may break
 // a property.
+//
+// One scenario in libraryIn is made from a built-in one instead (fromLibrary).
 func Generate(c Choices) *scenario.Scenario {
-	return generate(c, func(g *maker) { g.machineOf(nil) })
+	return anything(c, func(g *maker) { g.machineOf(nil) })
+}
+
+const libraryIn = 4
+
+func anything(c Choices, machine func(g *maker)) *scenario.Scenario {
+	c.Part("objects")
+	if !c.One(libraryIn) {
+		return generate(c, machine)
+	}
+	g := &maker{rand: c, sc: new(scenario.Scenario)}
+	g.fromLibrary(machine)
+	return g.sc
 }
 
 // generate is Generate with the machine that a function makes.

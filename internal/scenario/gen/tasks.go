@@ -225,6 +225,9 @@ func (g *maker) others() {
 	if g.one(6) {
 		add("plug", scenario.Op{Kind: scenario.OpHotplug}, g.call(), scenario.Op{Kind: scenario.OpHotplug})
 	}
+	if len(g.sc.Labels) > 0 && !g.one(3) {
+		add("flipper", scenario.Op{Kind: scenario.OpEnableLabel, Target: "key"}, g.call(), scenario.Op{Kind: scenario.OpDisableLabel, Target: "key"})
+	}
 	if len(g.sites) > 0 && g.one(2) {
 		add("tracer", scenario.Op{Kind: scenario.OpTracer, On: true}, g.call(), scenario.Op{Kind: scenario.OpTracer})
 	}

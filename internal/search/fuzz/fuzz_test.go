@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 )
@@ -102,12 +103,10 @@ func TestWorkers(t *testing.T) {
 // TestGuided: with the same number of runs, programs that are made from others show more
 // than programs that are each drawn by themselves: else guidance is worth nothing.
 func TestGuided(t *testing.T) {
-	if searchtest.Slow > 1 {
-		t.Skip("takes too long with the race detector")
-	}
+	thorough.Only(t, "takes half a minute")
 	features := func(fresh bool) uint64 {
 		s := session(t, fuzz.Spec{Seed: 3, Each: 4, Fresh: fresh})
-		for s.Runs < 6000 {
+		for s.Runs < 24000 {
 			programs(t, s, s.Programs+32)
 		}
 		return s.Coverage().Features

@@ -1,0 +1,133 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+)
+
+// known are the built-in scenarios that others are made from: no schedule breaks a property
+// of theirs, on a machine that is sound, and what their tasks do may be done in another order.
+var known = sync.OnceValue(func() (list []*scenario.Scenario) {
+	for _, name := range library.Names() {
+		s, err := library.Load(name)
+		if err != nil {
+			panic(err)
+		}
+		m := s.Machine
+		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" || ordered(s) {
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+})
+
+// ordered reports whether tasks of a scenario wait for each other, or handlers do what none
+// may: what is left of it when something is taken away may hang, or sleep.
+func ordered(s *scenario.Scenario) bool {
+	for i := range s.Tasks {
+		for _, op := range s.Tasks[i].Ops {
+			switch op.Kind {
+			case scenario.OpSpin, scenario.OpRelease, scenario.OpWaitSignal, scenario.OpSignal, scenario.OpHotplug:
+				return true
+			}
+		}
+	}
+	for i := range s.Probes {
+		for _, steps := range s.Probes[i].Handlers() {
+			for _, st := range *steps {
+				if st.Kind >= scenario.StepSleep {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// fromLibrary makes the scenario from a built-in one: on another machine, mostly, with what
+// its tasks do changed in a few places, on other CPUs, and interrupted elsewhere. What was
+// expected of answers and results isn't any more; results are compared with those without
+// probes all the same.
+func (g *maker) fromLibrary(machine func(g *maker)) {
+	g.part("library")
+	list := known()
+	from := list[g.rand.N(len(list))]
+	own := g.one(3)
+	g.part("machine")
+	machine(g)
+	drawn := g.sc.Machine
+	s := *from
+	s.Name, s.Expect, s.Needs = "drawn", scenario.Expect{}, scenario.NeedsNothing
+	s.Texts, s.Datas, s.Probes = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Probes)
+	s.Tasks, s.Sources = slices.Clone(s.Tasks), slices.Clone(s.Sources)
+	g.sc = &s
+	if !own {
+		drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs)
+		s.Machine = drawn
+		if lang.Check(&s) != nil || len(s.Sites) > 0 && !drawn.Kernel.Ftrace { // that machine hasn't what it does, or its rules know no such site
+			s.Machine = from.Machine
+		}
+	}
+	for i := range s.Tasks {
+		g.numbered("task", i)
+		g.change(&s.Tasks[i])
+	}
+	g.part("sources")
+	for cpu := range s.Machine.CPUs {
+		if g.one(3) {
+			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2), Idle: g.one(3), Opens: g.one(6)})
+		}
+		if s.Machine.Preempt >= scenario.PreemptFull && g.one(2) {
+			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(8)})
+			s.Tasks = append(s.Tasks, scenario.Task{Name: fmt.Sprintf("beside%d", cpu), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
+		}
+	}
+	if g.one(3) {
+		s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(s.Machine.CPUs), AtMost: 1, Idle: g.one(3)})
+	}
+}
+
+// change changes what a task does in a few places.
+func (g *maker) change(t *scenario.Task) {
+	t.Setup = 0
+	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return op.Kind == scenario.OpExpect })
+	for i := range t.Ops {
+		t.Ops[i].Checked, t.Ops[i].Returns, t.Ops[i].Bits = false, 0, 0
+	}
+	if g.one(4) {
+		t.CPU = g.rand.N(g.sc.Machine.CPUs)
+	}
+	for range g.rand.N(4) {
+		if len(t.Ops) == 0 {
+			break
+		}
+		at, what := g.rand.N(len(t.Ops)), g.rand.N(5)
+		if len(g.sc.Modules) > 0 { // what isn't loaded can't be called
+			what = max(what, 3)
+		}
+		switch what {
+		case 0:
+			t.Ops = slices.Delete(t.Ops, at, at+1)
+		case 1:
+			t.Ops = slices.Insert(t.Ops, at, t.Ops[g.rand.N(len(t.Ops))])
+		case 2:
+			to := g.rand.N(len(t.Ops))
+			t.Ops[at], t.Ops[to] = t.Ops[to], t.Ops[at]
+		case 3:
+			t.Ops = slices.Insert(t.Ops, at, scenario.Op{Kind: scenario.OpSchedule})
+		case 4:
+			if g.sc.Machine.Kernel.Optprobes {
+				t.Ops = slices.Insert(t.Ops, at, scenario.Op{Kind: scenario.OpWaitOptimized})
+			}
+		}
+	}
+	if len(t.Ops) == 0 {
+		t.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
+	}
+}
