@@ -163,10 +163,10 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		return spec, err
 	}
 	if k != nil {
-		spec.Kernel, spec.On = k, twoengines.Machines(k)
+		spec.Kernel, spec.On = k, gen.On{Machines: twoengines.Machines(k), Contract: true}
 		return spec, nil
 	}
-	spec.On, err = c.machines()
+	spec.On.Machines, err = c.machines()
 	return spec, err
 }
 

@@ -12,11 +12,21 @@ import (
 	"kpsim/internal/scenario/library"
 )
 
-// Of is Generate by a recipe: equal recipes give equal scenarios. The machine is drawn from
-// a list, nil: any. It also returns the names of the scenario's parts.
-func Of(r *Recipe, on []scenario.Machine) (sc *scenario.Scenario, parts []string) {
+// On says what scenarios are drawn for. The zero value is any machine of the engine in Go.
+type On struct {
+	Machines []scenario.Machine // one of these, but for its CPUs and its fetch model; nil: any
+
+	// Contract says that tasks call the API as its users must: a probe is one task's, and a
+	// return probe isn't registered twice, nor unregistered if it isn't registered. The engine
+	// in Go answers such calls too; in a kernel's they corrupt memory.
+	Contract bool
+}
+
+// Of is Generate by a recipe: equal recipes give equal scenarios. It also returns the names
+// of the scenario's parts.
+func Of(r *Recipe, on On) (sc *scenario.Scenario, parts []string) {
 	c := newRecipes(r)
-	sc = anything(c, func(g *maker) { g.machineOf(on) })
+	sc = anything(c, &on)
 	if sc.Name = fmt.Sprintf("fuzz-%d", r.Seed); len(r.Parts) > 0 {
 		sc.Name = fmt.Sprintf("fuzz-%016x", r.Hash())
 	}
@@ -28,13 +38,13 @@ func Of(r *Recipe, on []scenario.Machine) (sc *scenario.Scenario, parts []string
 
 // Fuzz is Of for a recipe without parts, on any machine.
 func Fuzz(seed uint64) *scenario.Scenario {
-	sc, _ := Of(&Recipe{Seed: seed}, nil)
+	sc, _ := Of(&Recipe{Seed: seed}, On{})
 	return sc
 }
 
 // FuzzOn is Fuzz on a machine that is given, with its settings and CPUs.
 func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
-	s := generate(newRecipes(&Recipe{Seed: seed}), func(g *maker) { g.sc.Machine = m })
+	s := generate(newRecipes(&Recipe{Seed: seed}), new(On), func(g *maker) { g.sc.Machine = m })
 	s.Name = fmt.Sprintf("fuzz-%d", seed)
 	return s
 }
@@ -44,7 +54,7 @@ func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 
 // DrawAnyOn is DrawAny on a machine that is given, with its settings and CPUs.
 func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-	return generate(rapidly{t}, func(g *maker) { g.sc.Machine = m })
+	return generate(rapidly{t}, new(On), func(g *maker) { g.sc.Machine = m })
 }
 
 // Generate draws a whole scenario: a machine of any edition, or of none, with settings
@@ -62,24 +72,25 @@ func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 //
 // One scenario in libraryIn is made from a built-in one instead (fromLibrary).
 func Generate(c Choices) *scenario.Scenario {
-	return anything(c, func(g *maker) { g.machineOf(nil) })
+	return anything(c, new(On))
 }
 
 const libraryIn = 4
 
-func anything(c Choices, machine func(g *maker)) *scenario.Scenario {
+func anything(c Choices, on *On) *scenario.Scenario {
 	c.Part("objects")
-	if !c.One(libraryIn) {
-		return generate(c, machine)
+	if c.One(libraryIn) {
+		g := &maker{rand: c, on: on, sc: new(scenario.Scenario)}
+		if g.fromLibrary() {
+			return g.sc
+		}
 	}
-	g := &maker{rand: c, sc: new(scenario.Scenario)}
-	g.fromLibrary(machine)
-	return g.sc
+	return generate(c, on, func(g *maker) { g.machineOf(on.Machines) })
 }
 
 // generate is Generate with the machine that a function makes.
-func generate(c Choices, machine func(g *maker)) *scenario.Scenario {
-	g := &maker{rand: c, labelled: true}
+func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
+	g := &maker{rand: c, on: on, labelled: true}
 	c.Part("objects")
 	if g.moves = c.One(5); g.moves {
 		g.sc = moverBase()
@@ -102,6 +113,9 @@ func generate(c Choices, machine func(g *maker)) *scenario.Scenario {
 	g.module()
 	g.others()
 	g.rareTasks()
+	if on.Contract {
+		g.sc = Sane(g.sc)
+	}
 	return g.sc
 }
 
@@ -134,6 +148,7 @@ func load(text string) *scenario.Scenario {
 // A maker is a scenario in the making.
 type maker struct {
 	rand     Choices
+	on       *On
 	sc       *scenario.Scenario
 	funcs    []string          // that are probed
 	labelled bool              // there is a jump label

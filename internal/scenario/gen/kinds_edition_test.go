@@ -59,7 +59,10 @@ func TestKindsOfEditions(t *testing.T) {
 			byEdition[m.Edition] = counts
 		}
 		for seed := range uint64(each) {
-			sc, _ := Of(&Recipe{Seed: seed + 1}, []scenario.Machine{m})
+			sc, _ := Of(&Recipe{Seed: seed + 1}, On{Machines: []scenario.Machine{m}})
+			if sc.Says != "" {
+				continue // made from one of the library, which holds what it does
+			}
 			require.NoError(t, lang.Check(sc))
 			drawn[m.Edition]++
 			for kind := range kindsOf(sc) {

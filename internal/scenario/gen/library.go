@@ -53,25 +53,27 @@ func ordered(s *scenario.Scenario) bool {
 // fromLibrary makes the scenario from a built-in one: on another machine, mostly, with what
 // its tasks do changed in a few places, on other CPUs, and interrupted elsewhere. What was
 // expected of answers and results isn't any more; results are compared with those without
-// probes all the same.
-func (g *maker) fromLibrary(machine func(g *maker)) {
+// probes all the same. It reports false if no machine that it is drawn for has what it does.
+func (g *maker) fromLibrary() bool {
 	g.part("library")
 	list := known()
 	from := list[g.rand.N(len(list))]
 	own := g.one(3)
 	g.part("machine")
-	machine(g)
+	g.machineOf(g.on.Machines)
 	drawn := g.sc.Machine
 	s := *from
 	s.Name, s.Expect, s.Needs = "drawn", scenario.Expect{}, scenario.NeedsNothing
 	s.Texts, s.Datas, s.Probes = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Probes)
 	s.Tasks, s.Sources = slices.Clone(s.Tasks), slices.Clone(s.Sources)
 	g.sc = &s
-	if !own {
+	if !own || g.on.Machines != nil {
 		drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs)
 		s.Machine = drawn
 		if lang.Check(&s) != nil || len(s.Sites) > 0 && !drawn.Kernel.Ftrace { // that machine hasn't what it does, or its rules know no such site
-			s.Machine = from.Machine
+			if s.Machine = from.Machine; g.on.Machines != nil {
+				return false
+			}
 		}
 	}
 	for i := range s.Tasks {
@@ -91,6 +93,10 @@ func (g *maker) fromLibrary(machine func(g *maker)) {
 	if g.one(3) {
 		s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(s.Machine.CPUs), AtMost: 1, Idle: g.one(3)})
 	}
+	if g.on.Contract {
+		g.sc = Sane(g.sc)
+	}
+	return !g.on.Contract || !g.sc.Shares()
 }
 
 // change changes what a task does in a few places.
@@ -113,7 +119,9 @@ func (g *maker) change(t *scenario.Task) {
 		}
 		switch what {
 		case 0:
-			t.Ops = slices.Delete(t.Ops, at, at+1)
+			if spared(t.Ops[at].Kind) {
+				t.Ops = slices.Delete(t.Ops, at, at+1)
+			}
 		case 1:
 			t.Ops = slices.Insert(t.Ops, at, t.Ops[g.rand.N(len(t.Ops))])
 		case 2:
@@ -130,4 +138,14 @@ func (g *maker) change(t *scenario.Task) {
 	if len(t.Ops) == 0 {
 		t.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
 	}
+}
+
+// spared reports whether an operation can be left out, and nothing is unused then.
+func spared(k scenario.OpKind) bool {
+	switch k {
+	case scenario.OpUnregister, scenario.OpUnregisterAll, scenario.OpEnable, scenario.OpDisable, scenario.OpSchedule, scenario.OpWaitOptimized,
+		scenario.OpOptimization, scenario.OpEnabled, scenario.OpDisableLabel, scenario.OpTracer:
+		return true
+	}
+	return false
 }

@@ -68,7 +68,7 @@ func (g *maker) probers() {
 		ops = append(ops, g.settled())
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs, Repeat: 1, Ops: ops})
 	}
-	if g.part("shared"); g.tasks > 1 && g.one(sharedIn) {
+	if g.part("shared"); g.tasks > 1 && g.one(sharedIn) && !g.on.Contract {
 		g.share()
 	}
 }

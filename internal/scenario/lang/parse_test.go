@@ -33,7 +33,7 @@ func TestParseRoundTrip(t *testing.T) {
 	t.Run("fuzz", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gen.DrawAny(t)) }))
 	t.Run("storm", rapid.MakeCheck(func(t *rapid.T) {
 		m := rapid.SampledFrom(gen.Machines()).Draw(t, "machine")
-		sc, _ := gen.Of(&gen.Recipe{Seed: rapid.Uint64().Draw(t, "seed")}, []scenario.Machine{m})
+		sc, _ := gen.Of(&gen.Recipe{Seed: rapid.Uint64().Draw(t, "seed")}, gen.On{Machines: []scenario.Machine{m}})
 		parsed(t, sc)
 	}))
 	for _, s := range library.All() {

@@ -32,7 +32,7 @@ func session(t *testing.T, spec fuzz.Spec) *fuzz.Session {
 }
 
 // TestRight: programs that are drawn, or made from others, break no property, whatever the
-// machine; eight in ten of the runs on machines that make breakpoints jumps write one in a
+// machine; seven in ten of the runs on machines that make breakpoints jumps write one in a
 // function while a task is in a call of it. kpsim fuzz makes many more.
 func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
@@ -50,9 +50,9 @@ func TestRight(t *testing.T) {
 		}
 	}
 	if searchtest.Slow == 1 {
-		require.Greater(t, 10*during, 8*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
+		require.Greater(t, 10*during, 7*optimizing, "of %d runs %d write a jump during a call", optimizing, during)
 		require.Len(t, editions, len(rules.AllEditions())+1)
-		require.Greater(t, made, s.Programs/4, "programs that are made from others")
+		require.Greater(t, made, s.Programs/8, "programs that are made from others")
 	}
 	c := s.Coverage()
 	require.Greater(t, c.Features, uint64(1000))

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/parallel"
 	"kpsim/linux"
@@ -16,14 +15,14 @@ import (
 
 // A Spec says what a session does.
 type Spec struct {
-	On       []scenario.Machine // what programs are drawn on; nil: any machine
-	Kernel   *linux.Kernel      // whose engine runs; nil: the one in Go
-	Mutant   string             // of the engine in Go; "": none
-	Strategy string             // of all schedules; "": mostly random
-	Seed     uint64             // of the first program that isn't made from another
-	Each     uint64             // schedules of a program, 1 or more; those that show what is new get more
-	Fresh    bool               // no program is made from another
-	Workers  int                // 0: one a processor; changes no result
+	On       gen.On        // what programs are drawn for
+	Kernel   *linux.Kernel // whose engine runs; nil: the one in Go
+	Mutant   string        // of the engine in Go; "": none
+	Strategy string        // of all schedules; "": mostly random
+	Seed     uint64        // of the first program that isn't made from another
+	Each     uint64        // schedules of a program, 1 or more; those that show what is new get more
+	Fresh    bool          // no program is made from another
+	Workers  int           // 0: one a processor; changes no result
 
 	// Stop, if not nil, ends the batch that is run when it is set. What is shown by then
 	// depends on time.

@@ -115,7 +115,7 @@ func TestLinearHistories(t *testing.T) {
 // shared is a drawn program whose tasks call the API for each other's probes.
 func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
 	for ; ; seed += 1 << 32 {
-		if sc, _ := gen.Of(&gen.Recipe{Seed: seed}, []scenario.Machine{m}); sc.Shares() {
+		if sc, _ := gen.Of(&gen.Recipe{Seed: seed}, gen.On{Machines: []scenario.Machine{m}}); sc.Shares() {
 			return sc
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 )
 
 // Serial makes of a scenario one in which a single task does what all its tasks do, in
@@ -19,7 +20,7 @@ func Hasty(sc *scenario.Scenario) *scenario.Scenario { return serial(sc, false) 
 func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 	s := *sc
 	t := scenario.Task{Name: "one", Repeat: 1}
-	next, use := make([]int, len(sc.Tasks)), newUse(sc)
+	next, use := make([]int, len(sc.Tasks)), gen.NewUse(sc)
 	for going := true; going; {
 		going = false
 		for i := range sc.Tasks {
@@ -29,7 +30,7 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 			}
 			op := ops[next[i]%len(ops)]
 			next[i], going = next[i]+1, true
-			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || use.misused(&op) {
+			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || use.Misused(&op) {
 				continue
 			}
 			t.Ops = append(t.Ops, op)
@@ -41,72 +42,6 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 	s.Tasks, s.Sources, s.Expect = []scenario.Task{t}, nil, scenario.Expect{}
 	s.Probes = slices.Clone(sc.Probes)
 	return &s
-}
-
-// Sane is a scenario without what no caller may do, if one task alone calls the API.
-func Sane(sc *scenario.Scenario) *scenario.Scenario {
-	s, use := *sc, newUse(sc)
-	s.Tasks = slices.Clone(sc.Tasks)
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return use.misused(&op) })
-	}
-	return &s
-}
-
-// A use is what one task has registered and loaded so far.
-type use struct {
-	sc         *scenario.Scenario
-	registered map[string]bool // return probes
-	loaded     map[string]bool // modules
-}
-
-func newUse(sc *scenario.Scenario) *use {
-	return &use{sc, make(map[string]bool), make(map[string]bool)}
-}
-
-// misused reports whether an operation registers a return probe that is registered, or
-// unregisters one that isn't, which no caller may: see Known. One in a module that isn't
-// there can't be registered.
-func (u *use) misused(op *scenario.Op) bool {
-	registers := op.Kind == scenario.OpRegister || op.Kind == scenario.OpRegisterAll
-	switch {
-	case op.Kind == scenario.OpLoad || op.Kind == scenario.OpUnload:
-		u.loaded[op.Target] = op.Kind == scenario.OpLoad
-		return false
-	case !registers && op.Kind != scenario.OpUnregister && op.Kind != scenario.OpUnregisterAll:
-		return false
-	}
-	list := probesOf(op)
-	for i := range u.sc.Probes {
-		p := &u.sc.Probes[i]
-		if p.Kind == scenario.ProbeKretprobe && slices.Contains(list, p.Name) && (u.registered[p.Name] == registers || registers && u.away(p)) {
-			return true
-		}
-	}
-	for _, name := range list {
-		u.registered[name] = registers
-	}
-	return false
-}
-
-// away reports whether a probe is in a module that isn't loaded.
-func (u *use) away(p *scenario.Probe) bool {
-	for i := range u.sc.Modules {
-		m := &u.sc.Modules[i]
-		if (slices.Contains(m.Core, p.Func) || slices.Contains(m.Init, p.Func)) && !u.loaded[m.Name] {
-			return true
-		}
-	}
-	return false
-}
-
-// probesOf are the probes that an operation is about.
-func probesOf(op *scenario.Op) []string {
-	if op.Target != "" {
-		return []string{op.Target}
-	}
-	return op.Targets
 }
 
 // serially are the operations that one task can do by itself.

@@ -112,7 +112,7 @@ func TestConcurrent(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				m := twoengines.Machine(k)
 				m.Preempt = rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t, "preempt")
-				s := twoengines.Sane(gen.DrawOn(t, m))
+				s := gen.Sane(gen.DrawOn(t, m))
 				one, two, err := twoengines.On(s, k, pair.edition)
 				require.NoError(t, err)
 				kernels, err := twoengines.Under(one, schedules())

@@ -1,0 +1,77 @@
+package gen
+
+import (
+	"slices"
+
+	"kpsim/internal/scenario"
+)
+
+// Sane is a scenario without what no caller may do, if one task alone calls the API.
+func Sane(sc *scenario.Scenario) *scenario.Scenario {
+	s, use := *sc, NewUse(sc)
+	s.Tasks = slices.Clone(sc.Tasks)
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return use.Misused(&op) })
+		if len(t.Ops) == 0 {
+			t.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
+		}
+	}
+	return &s
+}
+
+// A Use is what one task has registered and loaded so far.
+type Use struct {
+	sc         *scenario.Scenario
+	registered map[string]bool // return probes
+	loaded     map[string]bool // modules
+}
+
+// NewUse begins with nothing.
+func NewUse(sc *scenario.Scenario) *Use {
+	return &Use{sc, make(map[string]bool), make(map[string]bool)}
+}
+
+// Misused reports whether an operation registers a return probe that is registered, or
+// unregisters one that isn't, which no caller may: see Known. One in a module that isn't
+// there can't be registered.
+func (u *Use) Misused(op *scenario.Op) bool {
+	registers := op.Kind == scenario.OpRegister || op.Kind == scenario.OpRegisterAll
+	switch {
+	case op.Kind == scenario.OpLoad || op.Kind == scenario.OpUnload:
+		u.loaded[op.Target] = op.Kind == scenario.OpLoad
+		return false
+	case !registers && op.Kind != scenario.OpUnregister && op.Kind != scenario.OpUnregisterAll:
+		return false
+	}
+	list := probesOf(op)
+	for i := range u.sc.Probes {
+		p := &u.sc.Probes[i]
+		if p.Kind == scenario.ProbeKretprobe && slices.Contains(list, p.Name) && (u.registered[p.Name] == registers || registers && u.away(p)) {
+			return true
+		}
+	}
+	for _, name := range list {
+		u.registered[name] = registers
+	}
+	return false
+}
+
+// away reports whether a probe is in a module that isn't loaded.
+func (u *Use) away(p *scenario.Probe) bool {
+	for i := range u.sc.Modules {
+		m := &u.sc.Modules[i]
+		if (slices.Contains(m.Core, p.Func) || slices.Contains(m.Init, p.Func)) && !u.loaded[m.Name] {
+			return true
+		}
+	}
+	return false
+}
+
+// probesOf are the probes that an operation is about.
+func probesOf(op *scenario.Op) []string {
+	if op.Target != "" {
+		return []string{op.Target}
+	}
+	return op.Targets
+}
