@@ -270,7 +270,7 @@ func (c checker) op(p Part, who string, op Op) error {
 		rest.Targets = nil
 	case OpExpect:
 		rest.Offset, rest.Bytes = 0, nil
-	case OpOptimization, OpEnabled, OpTracer, OpLocks:
+	case OpOptimization, OpEnabled, OpTracer, OpLivepatch, OpLocks:
 		rest.On = false
 	}
 	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
@@ -339,7 +339,7 @@ func (c checker) target(p Part, who string, op *Op) error {
 		}
 	case OpExpect:
 		return c.memory(p, who, op)
-	case OpTracer, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal:
+	case OpTracer, OpLivepatch, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal:
 		if op.Target != "" {
 			return Faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
 		}

@@ -16,7 +16,7 @@ var (
 	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
 	OpWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
-		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal"}
+		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 )
 

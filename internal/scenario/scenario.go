@@ -203,6 +203,7 @@ const (
 	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
 	OpWaitSignal                  // wait_signal(): sleeps until a task has called signal()
 	OpSignal                      // signal()
+	OpLivepatch                   // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
 )
 
 // Op is one operation of a task.

@@ -34,6 +34,7 @@ type Module struct {
 	state kapi.Var[kapi.ModuleState]
 	refs  kapi.Var[int]  // of holders, and one of the load; 0: it can't be held
 	inits kapi.Var[bool] // its init section is there
+	loads kapi.Var[bool] // it is live, and its load isn't over yet
 	taken bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
 
 	core, initial int // set at boot: the numbers of the sections' ranges; -1: there is no init section
@@ -120,6 +121,7 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Ad
 	m.state.Init(&k.M.Cells, kapi.ModuleUnformed)
 	m.refs.Init(&k.M.Cells, 0)
 	m.inits.Init(&k.M.Cells, false)
+	m.loads.Init(&k.M.Cells, false)
 	ms.list = append(ms.list, m)
 	m.rewind()
 	return m
@@ -160,6 +162,7 @@ func (m *Module) rewind() {
 	m.state.Set(kapi.ModuleUnformed)
 	m.refs.Set(0)
 	m.inits.Set(false)
+	m.loads.Set(false)
 	if m.boot {
 		m.state.Set(kapi.ModuleLive)
 		m.refs.Set(1)
@@ -246,6 +249,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.become(x, kapi.ModuleLive)
 	m.retire(x, m.Init)
 	ms.notify(x, m, kapi.ModuleLive)
+	m.loading(true)
 	m.Put(x)
 
 	ms.k.section(x, m.Init, false)
@@ -255,11 +259,20 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.set(x, kapi.TextCore, kapi.TextFreed)
 	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	m.unmap(x, m.Init)
+	m.loading(false)
 	return 0
 }
 
+// loading says whether a load is under way of a module that is live: what is left to do is
+// about its init section, whose place another load would take.
+func (m *Module) loading(on bool) {
+	m.k.M.Footprint().TouchCell(m.loads.ID(), true)
+	m.loads.Set(on)
+}
+
 // Unload unloads a module (delete_module). It returns 0 or an errno of those
-// above. Context: may sleep.
+// above: EBUSY also while its load isn't over. A kernel's module may go by then, for its
+// sections' places aren't used again at once. Context: may sleep.
 //
 //	step 1: if it isn't held, it can't be held any more: it is going
 //	step 2: its exit runs
@@ -270,10 +283,12 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 		return ModuleENOSYS
 	}
 	ms.mutex.Lock(x)
-	switch state := m.state.Load(x); {
+	state := m.state.Load(x)
+	m.k.M.Footprint().TouchCell(m.loads.ID(), false)
+	switch {
 	case state == kapi.ModuleUnformed && !m.taken:
 		errno = ModuleENOENT
-	case state != kapi.ModuleLive:
+	case state != kapi.ModuleLive, m.loads.Peek():
 		errno = ModuleEBUSY
 	case !m.refs.Swap(x, 1, 0):
 		errno = ModuleEAGAIN

@@ -43,6 +43,8 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 			return "the state of module " + m.Name
 		case m.refs.ID():
 			return "who holds module " + m.Name
+		case m.loads.ID():
+			return m.Name + "'s load"
 		case m.inits.ID():
 			return "whether module " + m.Name + " has its init section"
 		}

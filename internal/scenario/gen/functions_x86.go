@@ -135,6 +135,11 @@ func (f *function) item() {
 		}
 	case 2: // push, something, pop
 		pair := [...][2]byte{{0x50, 0x58}, {0x57, 0x5f}, {0x56, 0x5e}, {0x51, 0x59}, {0x9c, 0x59}, {0x9c, 0x9d}}[r.N(6)]
+		if pair[0] == 0x9c && f.g.one(4) { // pushfw, popfw
+			f.put(0x66, 0x9c)
+			f.put(0x66, 0x9d)
+			return
+		}
 		f.put(pair[0])
 		if f.g.one(2) {
 			f.plain()
@@ -273,6 +278,9 @@ func (f *function) focused() {
 	end := f.begin()
 	if f.g.sleeps {
 		to, _ := scenario.KernelExport("cond_resched")
+		if f.g.one(4) {
+			to, _ = scenario.KernelExport("cond_resched_tasks_rcu_qs")
+		}
 		for range 2 + f.g.rand.N(2) {
 			f.plain()
 			f.relative(to, 0xe8)

@@ -113,6 +113,7 @@ func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
 	g.module()
 	g.others()
 	g.rareTasks()
+	g.built()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}

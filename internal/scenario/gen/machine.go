@@ -4,6 +4,8 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 )
@@ -52,6 +54,26 @@ func sound(m *scenario.Machine) {
 	} else {
 		m.Quiesce = max(m.Quiesce, kapi.QuiesceSched)
 	}
+}
+
+// built lets some kernels be built with retpolines or with IBT, where all text is as such a
+// kernel's: nothing jumps through a register or memory.
+func (g *maker) built() {
+	g.part("build")
+	retpoline, ibt := g.one(6), g.one(6)
+	if !retpoline && !ibt || g.on.Machines != nil {
+		return
+	}
+	for i := range g.sc.Texts {
+		t := &g.sc.Texts[i]
+		for _, off := range boundaries(g.sc, t.Name) {
+			in, _ := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+			if f := in.Flow(); f == arch.FlowIndirectCall || f == arch.FlowIndirectJump {
+				return
+			}
+		}
+	}
+	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt
 }
 
 // Machines are the machines that scenarios are drawn on: each edition under each model

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"fmt"
 	"slices"
 
 	"kpsim/internal/scenario"
@@ -10,45 +11,98 @@ import (
 // drawnModule is the module of a drawn scenario.
 const drawnModule = `
 work = text("work", "4889f8 4883c003 c3", at = 0xffffffff81100000) # mov %rdi,%rax; add $3,%rax; ret
-enter = text("enter", "31c0 c3", at = 0xffffffff81101000)         # xor %eax,%eax; ret
 leave = text("leave", "c3", at = 0xffffffff81100040)
-m = module("m", funcs = [work, leave], init_funcs = [enter], init = enter, exit = leave)
+traced = text("traced", "0f1f440000 8d4701 c3", at = 0xffffffff81100080) # a site of ftrace; lea 1(%rdi),%eax; ret
+counts = text("counts", "ff0425 00001083 31c0 01f8 c3", at = 0xffffffff811000c0) # incl counted; xor %eax,%eax; add %edi,%eax; ret
+enter = text("enter", "31c0 c3", at = 0xffffffff81101000)         # xor %eax,%eax; ret
+fails = text("fails", "b8f4ffffff c3", at = 0xffffffff81101010)   # mov $-ENOMEM,%eax; ret
+counted = data("counted", "00000000", at = 0xffffffff83100000)
+m = module("m", funcs = [work, leave, traced, counts], init_funcs = [enter, fails], data = [counted], init = enter, exit = leave)
 task("nobody", ops = [schedule()])
 never()
 `
 
-// module adds one that comes and goes while a task of its own calls it, and a probe
-// there, which a prober registers and unregisters among the others: now the text is
-// there, now it isn't.
+// module adds one that comes and goes while a task of its own calls it, and probes there,
+// which a prober registers and unregisters among the others: now the text is there, now it
+// isn't. Or several tasks load and unload it, or its init fails, or the kernel loads none;
+// then nobody calls it.
 func (g *maker) module() {
 	g.part("module")
 	if !g.one(3) {
 		return
 	}
 	module := moduleOf()
+	sites := g.sc.Machine.Kernel.Ftrace
 	g.sc.Texts = append(g.sc.Texts, module.Texts...)
+	g.sc.Datas = append(g.sc.Datas, module.Datas...)
 	g.sc.Modules = module.Modules
-	k := scenario.Probe{Name: "km", Func: "work", Pre: []scenario.Step{{Kind: scenario.StepCount}}}
-	if g.one(3) {
+	if sites {
+		g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: "traced"})
+	}
+	m := &g.sc.Modules[0]
+	called := !g.one(4)
+	if called {
+		m.Loaded = g.one(4)
+	} else {
+		if g.one(3) {
+			m.Enter = "fails"
+		}
+		if g.one(6) {
+			g.sc.Machine.Modules = scenario.LoadingStay
+		} else if g.one(8) {
+			g.sc.Machine.Modules = scenario.LoadingNone
+		}
+	}
+	prober := &g.sc.Tasks[g.rand.N(g.tasks)]
+	for i := range 1 + g.rand.N(3) {
+		g.inModule(prober, fmt.Sprint("km", i), sites)
+	}
+	load, unload := scenario.Op{Kind: scenario.OpLoad, Target: "m"}, scenario.Op{Kind: scenario.OpUnload, Target: "m"}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	if !called {
+		for i := range 1 + g.rand.N(3) {
+			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("modprobe", i), CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{load, give, unload}})
+		}
+		return
+	}
+	call := func() scenario.Op {
+		f := [...]string{"work", "work", "counts", "traced"}[g.rand.N(4)]
+		return scenario.Op{Kind: scenario.OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7))}}
+	}
+	ops := []scenario.Op{load, call(), give, call(), unload}
+	if m.Loaded {
+		ops = []scenario.Op{call(), give, call(), unload, load, call(), unload, load}
+	}
+	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "modprobe", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(2), Ops: ops})
+}
+
+// inModule adds a probe in the module, which a task registers and unregisters.
+func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
+	g.part(name)
+	k := scenario.Probe{Name: name, Func: "work", Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+	switch g.rand.N(6) {
+	case 0:
 		k.Offset = 3
-	} else if g.one(3) {
-		k = scenario.Probe{Name: "km", Kind: scenario.ProbeKretprobe, Func: "work", Post: []scenario.Step{{Kind: scenario.StepCount}}}
-	} else if g.one(3) {
+	case 1:
+		k = scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: "work", Post: []scenario.Step{{Kind: scenario.StepCount}}}
+	case 2:
+		k.Func = "counts"
+	case 3:
+		if sites {
+			k.Func = "traced"
+		}
+	}
+	if k.Kind == scenario.ProbeKprobe && g.one(3) {
 		k.Post = []scenario.Step{{Kind: scenario.StepCount}}
 	}
+	k.Disabled = g.sc.Machine.Batches && g.one(6)
 	g.sc.Probes = append(g.sc.Probes, k)
-	prober := &g.sc.Tasks[g.rand.N(g.tasks)]
 	for range 1 + g.rand.N(3) {
 		at := g.rand.N(len(prober.Ops))
-		prober.Ops = slices.Insert(prober.Ops, at, scenario.Op{Kind: scenario.OpRegister, Target: "km"})
-		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at), scenario.Op{Kind: scenario.OpUnregister, Target: "km"})
+		prober.Ops = slices.Insert(prober.Ops, at, scenario.Op{Kind: scenario.OpRegister, Target: name})
+		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at), scenario.Op{Kind: scenario.OpUnregister, Target: name})
 	}
-	prober.Ops = append(prober.Ops, scenario.Op{Kind: scenario.OpUnregister, Target: "km"})
-	call := func() scenario.Op {
-		return scenario.Op{Kind: scenario.OpCall, Target: "work", Args: []uint64{uint64(g.rand.N(7))}}
-	}
-	ops := []scenario.Op{{Kind: scenario.OpLoad, Target: "m"}, call(), {Kind: scenario.OpSchedule}, call(), {Kind: scenario.OpUnload, Target: "m"}}
-	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "modprobe", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(2), Ops: ops})
+	prober.Ops = append(prober.Ops, scenario.Op{Kind: scenario.OpUnregister, Target: name})
 }
 
 // sources draws interrupts. A non-maskable one hits probes itself only where no
@@ -68,7 +122,9 @@ func (g *maker) sources() {
 	if g.one(3) {
 		s := scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(g.sc.Machine.CPUs), AtMost: 1}
 		if g.sc.Machine.Patch == era.PatchBreakpoint && !g.nests && !g.interrupted() {
-			s.Run = g.funcs[0]
+			if s.Run = g.funcs[0]; g.text(faultsName) && g.one(2) {
+				s.Run = faultsName
+			}
 		}
 		s.Idle = g.one(4)
 		g.sc.Sources = append(g.sc.Sources, s)

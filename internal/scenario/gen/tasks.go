@@ -159,6 +159,9 @@ func (g *maker) callers() {
 	if g.one(8) {
 		n++
 	}
+	if g.one(30) { // tasks whose calls are in one bucket of a table
+		n = 6 + g.rand.N(8)
+	}
 	for i := range n {
 		g.numbered("caller", i)
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
@@ -227,6 +230,9 @@ func (g *maker) others() {
 	}
 	if len(g.sc.Labels) > 0 && !g.one(3) {
 		add("flipper", scenario.Op{Kind: scenario.OpEnableLabel, Target: "key"}, g.call(), scenario.Op{Kind: scenario.OpDisableLabel, Target: "key"})
+	}
+	if len(g.sites) > 0 && g.one(3) {
+		add("livepatch", scenario.Op{Kind: scenario.OpLivepatch, On: true}, g.call(), scenario.Op{Kind: scenario.OpSchedule}, scenario.Op{Kind: scenario.OpLivepatch})
 	}
 	if len(g.sites) > 0 && g.one(2) {
 		add("tracer", scenario.Op{Kind: scenario.OpTracer, On: true}, g.call(), scenario.Op{Kind: scenario.OpTracer})

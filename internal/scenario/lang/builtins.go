@@ -135,6 +135,8 @@ var chapters = []chapter{
 			"unload it: `exit` runs, then its text goes. `\"EAGAIN\"` says that somebody holds it"},
 		{`tracer(on)`, onOff(scenario.OpTracer),
 			"ftrace's own client comes, or goes: it is called from all sites, which are rewritten in one batch"},
+		{`livepatch(on)`, onOff(scenario.OpLivepatch),
+			"a client of ftrace comes to all sites, or goes, that may change where a call goes on, as a live patch does. A site has one such client: it doesn't come while there is another, as that of probes with a `post_handler`, and these can't be registered meanwhile"},
 		{`set_call(s, f)`, (*loader).doSetCall,
 			"make `f` what a static call calls; `None` is nothing"},
 		{`smp_locks(on)`, onOff(scenario.OpLocks),

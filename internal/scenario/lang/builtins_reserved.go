@@ -44,7 +44,7 @@ func (l *loader) doReserved(c *call) (starlark.Value, error) {
 // names its owner.
 func (l *loader) addSites() {
 	s := &l.s
-	traced := s.Machine.Kernel.Ftrace || s.Does(scenario.OpTracer)
+	traced := s.Machine.Kernel.Ftrace || s.Does(scenario.OpTracer) || s.Does(scenario.OpLivepatch)
 	for i := range s.Texts {
 		t := &s.Texts[i]
 		if l.blacklisted[t.At] {

@@ -31,7 +31,7 @@ func TestParseRoundTrip(t *testing.T) {
 	t.Run("any", rapid.MakeCheck(func(t *rapid.T) { parsed(t, genScenario(t)) }))
 	t.Run("drawn", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gen.Draw(t)) }))
 	t.Run("fuzz", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gen.DrawAny(t)) }))
-	t.Run("storm", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("edition", rapid.MakeCheck(func(t *rapid.T) {
 		m := rapid.SampledFrom(gen.Machines()).Draw(t, "machine")
 		sc, _ := gen.Of(&gen.Recipe{Seed: rapid.Uint64().Draw(t, "seed")}, gen.On{Machines: []scenario.Machine{m}})
 		parsed(t, sc)

@@ -313,7 +313,7 @@ func (p *printer) op(op *scenario.Op) string {
 		}
 	case scenario.OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
-	case scenario.OpOptimization, scenario.OpEnabled, scenario.OpTracer, scenario.OpLocks:
+	case scenario.OpOptimization, scenario.OpEnabled, scenario.OpTracer, scenario.OpLivepatch, scenario.OpLocks:
 		on := "False"
 		if op.On {
 			on = "True"

@@ -104,8 +104,10 @@ func Inert(s *scenario.Scenario) (lines []string) {
 	if s.Does(scenario.OpRelease) && !s.Does(scenario.OpSpin) {
 		add("release() lets nobody go: no task does spin()")
 	}
-	if len(s.Sites) == 0 && s.Does(scenario.OpTracer) {
-		add("tracer() is called from nowhere: no function has a site of ftrace; add fentry(f)")
+	for _, k := range []scenario.OpKind{scenario.OpTracer, scenario.OpLivepatch} {
+		if len(s.Sites) == 0 && s.Does(k) {
+			add("%v() is called from nowhere: no function has a site of ftrace; add fentry(f)", k)
+		}
 	}
 	if len(s.Locked) == 0 && s.Does(scenario.OpLocks) {
 		add("smp_locks() rewrites nothing: there is no lock_prefix()")

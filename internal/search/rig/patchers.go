@@ -30,6 +30,7 @@ type patchers struct {
 	calls    *staticcall.Calls
 	ftrace   *ftrace.Ftrace
 	tracer   ftrace.Client // of all sites, nil if there is no site
+	live     ftrace.Client // likewise, which may change where they go on
 }
 
 // bootClients makes the kernel's other clients of text patching: no label, no call
@@ -260,6 +261,7 @@ func (r *Rig) newTracer() {
 	}
 	if f := r.ftrace.Tracer(); f != nil {
 		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
+		r.live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) }, ftrace.Dynamic|ftrace.Modifies)
 	}
 }
 
@@ -290,6 +292,17 @@ func (p *program) patch(x *smp.Ctx, i int) {
 			r.tracer.Register(x)
 		default:
 			r.tracer.Unregister(x)
+		}
+	case scenario.OpLivepatch:
+		switch {
+		case r.live == nil:
+		case op.On:
+			for k := range r.ftrace.Sites() {
+				r.live.Filter(x, r.ftrace.Record(k).At, true) // refused where a module has gone
+			}
+			r.live.Register(x)
+		default:
+			r.live.Unregister(x)
 		}
 	case scenario.OpLocks:
 		r.Kernel.Prefix.Set(x, op.On)

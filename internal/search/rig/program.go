@@ -81,7 +81,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
-	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpSetCall, scenario.OpLocks:
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks:
 		p.patch(x, i)
 		return
 	}
