@@ -246,10 +246,10 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 		}
 	}
 
+	m.loading(true)
 	m.become(x, kapi.ModuleLive)
 	m.retire(x, m.Init)
 	ms.notify(x, m, kapi.ModuleLive)
-	m.loading(true)
 	m.Put(x)
 
 	ms.k.section(x, m.Init, false)

@@ -112,6 +112,7 @@ func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
 	g.sources()
 	g.module()
 	g.others()
+	g.row()
 	g.rareTasks()
 	g.built()
 	if on.Contract {

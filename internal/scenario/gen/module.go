@@ -17,7 +17,8 @@ counts = text("counts", "ff0425 00001083 31c0 01f8 c3", at = 0xffffffff811000c0)
 enter = text("enter", "31c0 c3", at = 0xffffffff81101000)         # xor %eax,%eax; ret
 fails = text("fails", "b8f4ffffff c3", at = 0xffffffff81101010)   # mov $-ENOMEM,%eax; ret
 counted = data("counted", "00000000", at = 0xffffffff83100000)
-m = module("m", funcs = [work, leave, traced, counts], init_funcs = [enter, fails], data = [counted], init = enter, exit = leave)
+other = data("other", "00000000", at = 0xffffffff83102000)
+m = module("m", funcs = [work, leave, traced, counts], init_funcs = [enter, fails], data = [counted, other], init = enter, exit = leave)
 task("nobody", ops = [schedule()])
 never()
 `
@@ -25,7 +26,7 @@ never()
 // module adds one that comes and goes while a task of its own calls it, and probes there,
 // which a prober registers and unregisters among the others: now the text is there, now it
 // isn't. Or several tasks load and unload it, or its init fails, or the kernel loads none;
-// then nobody calls it.
+// then no task calls it.
 func (g *maker) module() {
 	g.part("module")
 	if !g.one(3) {

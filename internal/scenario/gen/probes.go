@@ -73,6 +73,51 @@ func (g *maker) probes() {
 	}
 }
 
+// Where the function of a row lies.
+const (
+	rowName           = "row"
+	rowAt   arch.Addr = 0xffffffff81048000
+	rowMost           = 48
+)
+
+// row adds a function with a probe on each of its instructions, which are as long as a jump:
+// their detours need more than a page.
+func (g *maker) row() {
+	g.part("row")
+	if !g.one(40) {
+		return
+	}
+	n := rowMost - g.rand.N(rowMost/2)
+	f := &function{g: g, at: rowAt}
+	f.put(0x89, 0xf8) // mov %edi,%eax
+	var names []string
+	for i := range n {
+		p := scenario.Probe{Name: fmt.Sprint("row", i), Func: rowName, Offset: len(f.code), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		g.sc.Probes, names = append(g.sc.Probes, p), append(names, p.Name)
+		f.put(0x05, byte(i), 0, 0, 0) // add $i,%eax
+	}
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: rowName, At: rowAt, Code: f.code})
+	every := func(one, all scenario.OpKind) (ops []scenario.Op) {
+		if g.sc.Machine.Batches && !g.one(4) {
+			return []scenario.Op{{Kind: all, Targets: names}}
+		}
+		for _, name := range names {
+			ops = append(ops, scenario.Op{Kind: one, Target: name})
+		}
+		return ops
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: rowName, Args: []uint64{1}}
+	var ops []scenario.Op
+	for range 1 + g.rand.N(2) {
+		ops = append(ops, every(scenario.OpRegister, scenario.OpRegisterAll)...)
+		ops = append(ops, g.settled(), call)
+		ops = append(ops, every(scenario.OpUnregister, scenario.OpUnregisterAll)...)
+		ops = append(ops, g.settled(), call)
+	}
+	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "rower", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
+}
+
 // handlerCalls is what a handler calls: a function without a loop, for its arguments
 // are what the registers hold where it was hit.
 func (g *maker) handlerCalls() scenario.Step {

@@ -38,7 +38,7 @@ func (g *maker) settled() scenario.Op {
 }
 
 // probers draws the tasks that call the API. A probe belongs to one of them, as
-// it does to its user; in the end all are unregistered.
+// it does to its user; in the end all are unregistered, mostly.
 func (g *maker) probers() {
 	g.part("probers")
 	if g.tasks = 1 + g.rand.N(2); g.one(4) {
@@ -62,7 +62,12 @@ func (g *maker) probers() {
 			ops = append(ops, g.ops(own)...)
 		}
 		g.numbered("prober", i)
+		stay := g.one(3) // some are there in the end
 		for _, k := range own {
+			if stay && g.one(2) {
+				ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+				continue
+			}
 			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
 		}
 		ops = append(ops, g.settled())
