@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -15,7 +17,7 @@ var OptimizedAgain = Property{
 	Name: "optimized-again",
 	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, or a switch is off.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump,
 	},
 	Reads:   []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &optimizedAgain{scene: s} },
@@ -27,7 +29,8 @@ var OptimizedAgain = Property{
 type optimizedAgain struct {
 	scene *Scene
 	jumps []jumpWith
-	zeros int // writes of 0 to the sysctl begun so far
+	never []uint64 // the probes that rule out a jump, disabled or not
+	zeros int      // writes of 0 to the sysctl begun so far
 	ones  []one
 	maybe bool // it may be 0
 }
@@ -43,7 +46,7 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
-	m.jumps, m.zeros, m.ones, m.maybe = m.jumps[:0], 0, m.ones[:0], false
+	m.jumps, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.never[:0], 0, m.ones[:0], false
 }
 
 func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
@@ -54,6 +57,8 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 		}
 	case kpev.Sysctl:
 		m.sysctl(e)
+	case kpev.NoJump:
+		m.never = append(m.never, e.A)
 	}
 	return nil
 }
@@ -129,6 +134,9 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 	}
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]
+		if p.reg != regNo && p.addr == addr && slices.Contains(m.never, p.id) {
+			return true
+		}
 		if p.reg != regNo && !p.down && p.addr-addr < region && !m.with(jumpWith{addr, p.id}) {
 			return true
 		}

@@ -56,6 +56,14 @@ func init() {
 		unoptimize(tr)
 		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).ApiEnter(kpev.Enable, 2, f+1).End(true).ExpectNone()
 	})
+	trap("P2-disabled-forbids", "a probe at the same address is disabled, and rules out a jump all the same: a jprobe, or one with a post_handler", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.NoJump, 2, 0, 0)
+		probed(tr)
+		optimize(tr)
+		tr.ApiEnter(kpev.Register, 2, f)
+		unoptimize(tr)
+		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectNone()
+	})
 	trap("P2-behind", "another probe is registered, but behind the region", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
