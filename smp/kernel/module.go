@@ -236,11 +236,16 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	x.Step("load_module", 3)
 	if m.init != 0 {
 		if ret := int32(x.Call(m.init)); ret < 0 {
-			m.refs.Store(x, 0)
 			m.become(x, kapi.ModuleGoing)
 			m.retire(x, m.Core)
 			m.retire(x, m.Init)
 			ms.notify(x, m, kapi.ModuleGoing)
+			// What has got it while it was coming holds it still. A kernel's module goes
+			// all the same; here what holds it would put the next load's.
+			for m.refs.Load(x) > 2 {
+				ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+			}
+			m.refs.Store(x, 0)
 			m.free(x)
 			return int(-ret)
 		}
@@ -283,15 +288,17 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 		return ModuleENOSYS
 	}
 	ms.mutex.Lock(x)
-	state := m.state.Load(x)
 	m.k.M.Footprint().TouchCell(m.loads.ID(), false)
-	switch {
+	switch state := m.state.Load(x); {
 	case state == kapi.ModuleUnformed && !m.taken:
 		errno = ModuleENOENT
-	case state != kapi.ModuleLive, m.loads.Peek():
+	case state != kapi.ModuleLive:
 		errno = ModuleEBUSY
 	case !m.refs.Swap(x, 1, 0):
 		errno = ModuleEAGAIN
+	case m.loads.Peek():
+		m.refs.Set(1)
+		errno = ModuleEBUSY
 	default:
 		m.become(x, kapi.ModuleGoing)
 		m.retire(x, m.Core)
@@ -455,7 +462,7 @@ func (ms *Modules) State(x kapi.Context, m *kapi.Module) kapi.ModuleState {
 // Get implements kapi.Modules.
 func (ms *Modules) Get(x kapi.Context, m *kapi.Module) bool {
 	o := ms.of(m)
-	if o.state.Load(x) == kapi.ModuleGoing {
+	if s := o.state.Load(x); s == kapi.ModuleGoing || s == kapi.ModuleUnformed {
 		return false
 	}
 	x.Access(o.refs.ID(), kapi.Write)

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/kprobes/rules"
 )
 
 // known are the built-in scenarios that others are made from: no schedule breaks a property
@@ -70,7 +71,7 @@ func (g *maker) fromLibrary() bool {
 	if !own || g.on.Machines != nil {
 		drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs)
 		s.Machine = drawn
-		if lang.Check(&s) != nil || len(s.Sites) > 0 && !drawn.Kernel.Ftrace { // that machine hasn't what it does, or its rules know no such site
+		if lang.Check(&s) != nil || !knows(&drawn, &s) { // that machine hasn't what it does
 			if s.Machine = from.Machine; g.on.Machines != nil {
 				return false
 			}
@@ -97,6 +98,13 @@ func (g *maker) fromLibrary() bool {
 		g.sc = Sane(g.sc)
 	}
 	return !g.on.Contract || !g.sc.Shares()
+}
+
+// knows reports whether a machine's rules know the places in a scenario's text that others
+// write to: where they don't a probe may be put there.
+func knows(m *scenario.Machine, s *scenario.Scenario) bool {
+	e := m.Kernel.Edition
+	return (len(s.Sites) == 0 || m.Kernel.Ftrace) && (len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
 }
 
 // change changes what a task does in a few places.
