@@ -29,7 +29,7 @@ func TestExcused(t *testing.T) {
 // TestReport: what isn't run counts unless it is excused, and an excuse of what is run, or
 // isn't there, is stale.
 func TestReport(t *testing.T) {
-	block := func(function, text string, run bool) block {
+	of := func(function, text string, run bool) block {
 		return block{file: "a.go", function: function, text: text, statements: 10, run: run}
 	}
 	for _, c := range []struct {
@@ -37,12 +37,12 @@ func TestReport(t *testing.T) {
 		blocks  []block
 		enough  bool
 	}{
-		{"", []block{block("f", "x", true)}, true},
-		{"", []block{block("f", "x", true), block("f", "y", false)}, false},
-		{"a.go\tf\ty\twhy", []block{block("f", "x", true), block("f", "y", false)}, true},
-		{"a.go\tg\t*\twhy", []block{block("f", "x", true), block("g", "y", false), block("g", "z", false)}, true},
-		{"a.go\tf\tx\twhy", []block{block("f", "x", true)}, false},
-		{"a.go\tf\tgone\twhy", []block{block("f", "x", true)}, false},
+		{"", []block{of("f", "x", true)}, true},
+		{"", []block{of("f", "x", true), of("f", "y", false)}, false},
+		{"a.go\tf\ty\twhy", []block{of("f", "x", true), of("f", "y", false)}, true},
+		{"a.go\tg\t*\twhy", []block{of("f", "x", true), of("g", "y", false), of("g", "z", false)}, true},
+		{"a.go\tf\tx\twhy", []block{of("f", "x", true)}, false},
+		{"a.go\tf\tgone\twhy", []block{of("f", "x", true)}, false},
 	} {
 		list, err := readExcuses(c.excuses)
 		require.NoError(t, err)
