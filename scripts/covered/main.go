@@ -6,7 +6,7 @@
 //	go run ./scripts/covered --profile c.out     of a profile that is there
 //
 // kpsim is built with -cover. What no search runs is listed by file and line, unless
-// excused.txt says why it needn't be run. Exit status: 0 enough was run and no excuse is
+// excused.txt says why none has to. Exit status: 0 enough was run and no excuse is
 // stale, 1 not, 2 bad input.
 package main
 
@@ -41,7 +41,7 @@ var rooms = []string{"kprobes", "smp/kernel"}
 //go:embed excused.txt
 var excusedText string
 
-// An excuse is a line of excused.txt: blocks of a function that needn't be run, by what they
+// An excuse is a line of excused.txt: blocks of a function that no search has to run, by what they
 // begin with; "*" is all of it.
 type excuse struct {
 	file, function, text, why string
