@@ -40,10 +40,11 @@ type Fuzz struct {
 	Workers  int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
 	inputs.Kernel
 	inputs.Broken
-	Traces    string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Unreached bool   `help:"List what of the kernel no program has come to."`
-	Print     bool   `help:"Print the first program instead, for kpsim explore."`
-	JSON      bool   `name:"json" help:"Print one JSON object a line."`
+	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Unreached bool         `help:"List what of the kernel no program has come to."`
+	Print     bool         `help:"Print the first program instead, for kpsim explore."`
+	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
+	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
 	stop atomic.Bool // interrupted, or late
 	late atomic.Bool // the time is over
@@ -52,6 +53,8 @@ type Fuzz struct {
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
 	told    map[string]bool // properties
+	finds   []fuzzFind
+	samples []fuzzSample
 }
 
 // fuzzFor is how long it goes on if nothing is said.
@@ -155,6 +158,9 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	if c.Unreached && c.Kernel.Kernel == "" {
 		return spec, errors.New("--unreached: it lists what of a kernel's code no program comes to; give the kernel with --kernel FILE")
 	}
+	if err := c.HTML.CheckPage(); err != nil {
+		return spec, err
+	}
 	if c.For == 0 && c.Runs == 0 && c.Programs == 0 {
 		c.For = fuzzFor
 	}
@@ -223,6 +229,7 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 		if err := c.keep(list); err != nil {
 			return false, err
 		}
+		c.sample()
 		cov := c.session.Coverage()
 		line.Tell(func(took time.Duration) string {
 			return fmt.Sprintf("%s%s, %s, %.0f a second; %d features of some %d%s; %s broken", c.left(took), cli.Number(int(c.total.Programs), "program"), cli.Number(int(c.total.Runs), "schedule"),
@@ -342,6 +349,7 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 			return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, f.name), c.line(&one.Recipe, one.Runs))
 		}
 	}
+	c.finds = append(c.finds, find)
 	if c.JSON {
 		return p.PrintJSON(find)
 	}
@@ -367,12 +375,34 @@ func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
 	if len(r.Parts) > 0 {
 		words[2], words[3] = "--recipe", "NAME.recipe"
 	}
+	return cli.Line(append(c.flags(words), c.Kernel.Words()...)...)
+}
+
+// words are the command, as it was typed but for where it writes.
+func (c *Fuzz) words() []string {
+	words := []string{"kpsim", "fuzz", "--seed", fmt.Sprint(c.Seed), "--each", fmt.Sprint(c.Each)}
+	for _, f := range []struct {
+		flag string
+		n    uint64
+	}{{"--programs", c.Programs}, {"--runs", c.Runs}} {
+		if f.n > 0 {
+			words = append(words, f.flag, fmt.Sprint(f.n))
+		}
+	}
+	if c.For > 0 {
+		words = append(words, "--for", c.For.String())
+	}
+	return append(c.flags(words), c.Kernel.Words()...)
+}
+
+// flags adds those that say what is drawn and how it is run.
+func (c *Fuzz) flags(words []string) []string {
 	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
 		if f.value != "" {
 			words = append(words, f.flag, f.value)
 		}
 	}
-	return cli.Line(append(words, c.Kernel.Words()...)...)
+	return words
 }
 
 // end prints what was found in all.
@@ -394,10 +424,15 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return 0, err
 	}
 	if !c.JSON {
-		p.Indented("", fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept))
+		p.Indented("", c.shows())
 	}
 	if c.Unreached {
-		c.unreached(p)
+		c.eachUnreached(func(line string) { p.Indented("", "never reached: "+line) })
+	}
+	if c.HTML != "" {
+		if err := c.html(p); err != nil {
+			return 0, err
+		}
 	}
 	if hopeless {
 		fmt.Fprintf(p.Err, "kpsim: each run of each program broke something, so it ended early: nothing else can be seen behind that\n")
@@ -410,6 +445,12 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return cli.Against, nil
 	}
 	return cli.OK, nil
+}
+
+// shows says in a line what was shown, and what there is, for all that is known.
+func (c *Fuzz) shows() string {
+	cov := c.session.Coverage()
+	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept)
 }
 
 func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {

@@ -99,9 +99,9 @@ func (c *Fuzz) keep(list []*fuzz.Program) error {
 	return write(nextFile, &gen.Recipe{Seed: c.session.Next})
 }
 
-// unreached lists the blocks of the kernel's functions that no program has come to, by
-// function: their addresses, and lines if the kernel has them.
-func (c *Fuzz) unreached(p *cli.Program) {
+// eachUnreached calls a function for each function of the kernel of which no program has come
+// to some blocks, and says where they are: in the source, if the kernel has such information.
+func (c *Fuzz) eachUnreached(f func(line string)) {
 	k, _ := c.Kernel.Open()
 	list := c.session.Unreached()
 	for len(list) > 0 {
@@ -110,7 +110,7 @@ func (c *Fuzz) unreached(p *cli.Program) {
 		for ; n < len(list) && list[n].Func == list[0].Func; n++ {
 			places = append(places, fuzz.Place(k, &list[n]))
 		}
-		p.Indented("", fmt.Sprintf("never reached: %s, %s: %s", list[0].Func, cli.Number(n, "block"), strings.Join(slices.Compact(places), ", ")))
+		f(fmt.Sprintf("%s, %s: %s", list[0].Func, cli.Number(n, "block"), strings.Join(slices.Compact(places), ", ")))
 		list = list[n:]
 	}
 }
