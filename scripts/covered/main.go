@@ -196,7 +196,7 @@ func functionsOf(file string, source []byte) (func(line int) string, error) {
 }
 
 // readExcuses reads excused.txt: a line a block, of file, function, what it begins with and
-// why it has to be run by no search, with tabs between; # begins a comment.
+// why no search has to run it, with tabs between; # begins a comment.
 func readExcuses(text string) (list []*excuse, err error) {
 	for n, line := range strings.Split(text, "\n") {
 		if line == "" || line[0] == '#' {
