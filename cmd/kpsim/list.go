@@ -14,6 +14,7 @@ Examples:
   kpsim list
   kpsim list scenarios
   kpsim list T2 no-quiesce safe-none
+  kpsim list history
   kpsim list --json
 
 Exit status: 0, or 2 for bad input.`

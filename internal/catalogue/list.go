@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 type List struct {
-	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants or strategies, or names of what is in one, as T2. None: all."`
+	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants, strategies or history, or names of what is in one, as T2 or a commit. None: all but the history."`
 	JSON bool     `name:"json" help:"Print one JSON object."`
 }
 
@@ -25,6 +26,7 @@ type listing struct {
 	Properties []listedProperty `json:"properties,omitempty"`
 	Mutants    []listedMutant   `json:"mutants,omitempty"`
 	Strategies []listedStrategy `json:"strategies,omitempty"`
+	History    []listedFix      `json:"history,omitempty"`
 }
 
 // The lists by name, as they are asked for.
@@ -33,9 +35,10 @@ const (
 	listProperties = "properties"
 	listMutants    = "mutants"
 	listStrategies = "strategies"
+	listHistory    = "history"
 )
 
-var lists = []string{listScenarios, listProperties, listMutants, listStrategies}
+var lists = []string{listScenarios, listProperties, listMutants, listStrategies, listHistory}
 
 type listedScenario struct {
 	Name        string `json:"name"`
@@ -59,6 +62,18 @@ type listedMutant struct {
 type listedStrategy struct {
 	Name string `json:"name"`
 	Says string `json:"says"`
+}
+
+// A listedFix is a fault of kernels that was mended, or wasn't.
+type listedFix struct {
+	Commit     string   `json:"commit,omitempty"`
+	Introduced string   `json:"introduced"`
+	Fixed      string   `json:"fixed"`
+	Area       string   `json:"area"`
+	Kind       string   `json:"kind"`
+	Seen       string   `json:"seen"`
+	Back       []string `json:"back"`
+	Says       string   `json:"says"`
 }
 
 func (c *List) Run(p *cli.Program) (int, error) {
@@ -88,6 +103,11 @@ func (c *List) Run(p *cli.Program) (int, error) {
 			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
 		}
 	}
+	for i := range mutants.History {
+		if f := &mutants.History[i]; len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) {
+			l.History = append(l.History, listFix(f))
+		}
+	}
 	if c.JSON {
 		return cli.OK, p.PrintJSON(l)
 	}
@@ -101,6 +121,14 @@ func (c *List) wants(words ...string) bool {
 	return len(c.What) == 0 || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(c.What, w) })
 }
 
+func listFix(f *mutants.Fix) listedFix {
+	l := listedFix{Commit: f.Commit, Introduced: f.Introduced.String(), Fixed: f.Fixed.String(), Area: f.Area, Kind: f.Kind, Seen: f.Seen, Says: f.Says}
+	for _, b := range f.Back {
+		l.Back = append(l.Back, b.String())
+	}
+	return l
+}
+
 // Listed is what may be asked for.
 func Listed() []string {
 	words := slices.Concat(lists, library.Names(), mutants.Names())
@@ -109,6 +137,11 @@ func Listed() []string {
 	}
 	for _, s := range sched.All {
 		words = append(words, s.Name)
+	}
+	for i := range mutants.History {
+		if f := &mutants.History[i]; f.Commit != "" {
+			words = append(words, f.Commit)
+		}
 	}
 	slices.Sort(words)
 	return slices.Compact(words)
@@ -126,7 +159,7 @@ func expectation(e scenario.Expect) string {
 }
 
 func (l *listing) print(p *cli.Program) {
-	var scenarios, properties, mutants, strategies table
+	var scenarios, properties, mutants, strategies, history table
 	for _, s := range l.Scenarios {
 		scenarios.add(s.Name, s.Expectation, s.Says)
 	}
@@ -139,6 +172,9 @@ func (l *listing) print(p *cli.Program) {
 	for _, s := range l.Strategies {
 		strategies.add(s.Name, s.Says)
 	}
+	for _, f := range l.History {
+		history.add(cmp.Or(f.Commit, "-"), f.Introduced+" until "+f.Fixed, strings.Join(f.Back, "; ")+": "+f.Says)
+	}
 	between := ""
 	for _, t := range []struct {
 		*table
@@ -148,6 +184,7 @@ func (l *listing) print(p *cli.Program) {
 		{&properties, "Properties: what must hold in every run"},
 		{&mutants, "Mutants: what can be broken on purpose, and where which property notices"},
 		{&strategies, "Strategies: who decides the schedules"},
+		{&history, "History: faults that kernels had, by the release that mended them, and what brings each back"},
 	} {
 		if len(t.rows) > 0 {
 			t.print(p, between+t.title)

@@ -1,6 +1,9 @@
 package mutants
 
-import "kpsim/smp/arch/x86"
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
 
 // jng sends a jng or jg that was emulated the other way where "ZF and SF !=
 // OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc")..
@@ -24,3 +27,11 @@ func jng(in *x86.Inst, r *regs) {
 }
 
 func jprobeKeepsIP(regs, saved *regs) { regs.IP, regs.R[x86.RSP] = saved.IP, saved.R[x86.RSP] }
+
+// callsFive puts the return address of an emulated call through a register (FF /2, SDM
+// vol. 2, "CALL") five bytes behind its start, as if it were a call by displacement.
+func callsFive(ap *aggr, r *regs, m arch.Memory) {
+	if group, _ := ap.Insn().Group(); ap.Insn().Opcode() == 0xff && group == 2 {
+		m.Store(x86.SP(r), 8, uint64(ap.Addr())+5)
+	}
+}

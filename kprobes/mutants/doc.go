@@ -6,8 +6,9 @@
 //
 // Where a row goes: All (table.go) has the mutants that a property notices in a scenario.
 // ofRules (rules.go) has those that only the tests of the specification's rules notice.
-// Shipped (shipped.go) says which of All an edition's kernels had; Absent (absent.go) are
-// faults of history that can't be made here, with the reason.
+// History (history.tsv) are the faults that kernels had; Shipped (shipped.go) says which of
+// All an edition's kernels had; Absent (absent.go) are
+// faults of our notes that can't be made here, with the reason.
 //
 // Its rule: a mutant is a row of All and at most one function beside the table. A mutant
 // that no property kills, or that the wrong one does, fails the table test.

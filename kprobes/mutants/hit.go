@@ -17,6 +17,14 @@ func jngAnd(s *steps) {
 	}
 }
 
+func callFive(s *steps) {
+	emulate := s.Emulate
+	s.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+		emulate(e, x, ap, r)
+		callsFive(ap, r, x.Memory())
+	}
+}
+
 func byteFirst(w *Wiring) {
 	w.Engine.RemovedInt3 = false // it is looked at earlier
 	s := w.Steps()

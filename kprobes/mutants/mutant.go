@@ -25,7 +25,6 @@ type Mutant struct {
 	Scenario string   // where it shows
 	Property string   // and which property must notice
 	Also     []string // properties that may notice first, since the step serves them too
-	Releases string   // of a fault of Shipped: from the commit that brought it to the last before the one that mended it, as studied
 	Apply    func(w *Wiring)
 
 	NeedsJump bool // it shows only where a breakpoint becomes a jump
@@ -51,14 +50,6 @@ const MostEquivalent = 5
 func NeedsJump(name string) bool {
 	m, ok := find(name)
 	return ok && m.NeedsJump
-}
-
-// Releases says in which releases the kernel had a fault of Shipped, "" of another.
-func Releases(name string) string {
-	if m, ok := find(name); ok {
-		return m.Releases
-	}
-	return ""
 }
 
 // ByName returns the mutant of that name, AsShipped included.

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/kprobes/rules"
@@ -19,35 +20,50 @@ type Fault struct {
 	Property string // and which property must notice
 }
 
-// Shipped are the faults of the editions. What isn't here is no less interesting:
+// standsFor are the releases that editions stand for: of 2.6 the one whose source its
+// settings were read from, else the one that it is named after.
+var standsFor = []struct {
+	edition rules.Edition
+	release Release
+}{
+	{rules.Edition26, 2<<20 | 6<<10 | 24},
+	{rules.Edition415, 4<<20 | 15<<10},
+	{rules.Edition514, 5<<20 | 14<<10},
+	{rules.Edition65, 6<<20 | 5<<10},
+	{rules.Edition69, 6<<20 | 9<<10},
+}
+
+// ReleaseOf returns the release that an edition stands for; ok is false if it stands
+// for none.
+func ReleaseOf(e rules.Edition) (r Release, ok bool) {
+	for _, s := range standsFor {
+		if s.edition == e {
+			return s.release, true
+		}
+	}
+	return 0, false
+}
+
+// Shipped are the faults of the editions: of those that History has for the edition's
+// release all that a mutant does, and can be noticed. A mutant that does more than the
+// kernel did isn't among them:
 //
 //   - Disarming without a sync (until 5.5): harmless in those kernels but in 2.6,
 //     since a breakpoint that is gone is handled (removed_int3).
 //   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher takes a jump away (unoptimize).
-//   - A cancelled detour that is freed after an RCU grace period (cancel-rcu, 4.15
-//     to 6.18): its memory isn't collected before more than a page of such are dirty,
-//     so that it takes the garbage of others.
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
-var Shipped = shipped([]shipment{
-	{rules.Edition26, "no-sync-arm byte-first ret-addr-kept empty-late frame-unchecked lock-in-nmi post-by-list"},
-	{rules.Edition415, "no-sync-arm enable-lost check-unlocked frame-unchecked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list gone-traced"},
-	{rules.Edition514, "jng-and holder-refs boost-post enable-lost check-unlocked reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list gone-traced"},
-	{rules.Edition65, "boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
-	{rules.Edition69, "objpool-last boost-post enable-lost check-unlocked ftrace-by-post reuse-disabled disarm-lost retry-lost detour-post cancel-rcu post-by-list"},
-})
-
-// A shipment is the faults of an edition's kernels.
-type shipment struct {
-	edition rules.Edition
-	names   string
-}
+var Shipped = shipped()
 
 // shipped looks each up. In the editions that have it cancel-rcu shows only when the
 // page of a detour is unmapped.
-func shipped(list []shipment) (all []Fault) {
-	for _, s := range list {
-		for name := range strings.FieldsSeq(s.names) {
+func shipped() (all []Fault) {
+	for _, s := range standsFor {
+		for i := range History {
+			name := History[i].ships(s.release)
+			if name == "" || slices.ContainsFunc(all, func(f Fault) bool { return f.Edition == s.edition && f.Mutant == name }) {
+				continue
+			}
 			m, _ := find(name)
 			f := Fault{s.edition, name, m.Scenario, m.Property}
 			if name == "cancel-rcu" {
@@ -57,6 +73,93 @@ func shipped(list []shipment) (all []Fault) {
 		}
 	}
 	return all
+}
+
+// ships returns the mutant that is the fault, "" if a release didn't have it or none is.
+func (f *Fix) ships(r Release) string {
+	for _, b := range f.Back {
+		if b.How == AMutant && f.In(r) {
+			if m, ok := find(b.Name); ok && m.Equivalent == nil {
+				return b.Name
+			}
+		}
+	}
+	return ""
+}
+
+// hasnt says why as-shipped doesn't bring the fault back.
+func (f *Fix) hasnt() string {
+	b := f.Back[0]
+	if b.How != NotHere {
+		return hasnt[b.How]
+	}
+	for _, r := range Reasons {
+		if r.Word == b.Name {
+			return r.Says
+		}
+	}
+	return b.Name
+}
+
+// A Tally is how many of the faults that History has for a release as-shipped brings
+// back, and how many it doesn't for each reason, most first.
+type Tally struct {
+	Release Release
+	Known   int
+	Back    int
+	Not     []Missing
+}
+
+// A Missing is a number of faults and the reason why they aren't brought back.
+type Missing struct {
+	Faults int
+	Why    string
+}
+
+// TallyOf counts the faults of the release that an edition stands for; ok is false if it stands for none.
+func TallyOf(e rules.Edition) (t Tally, ok bool) {
+	if t.Release, ok = ReleaseOf(e); !ok {
+		return t, false
+	}
+	for i := range History {
+		f := &History[i]
+		if !f.In(t.Release) {
+			continue
+		}
+		if t.Known++; f.ships(t.Release) != "" {
+			t.Back++
+			continue
+		}
+		why := f.hasnt()
+		k := slices.IndexFunc(t.Not, func(m Missing) bool { return m.Why == why })
+		if k < 0 {
+			k = len(t.Not)
+			t.Not = append(t.Not, Missing{Why: why})
+		}
+		t.Not[k].Faults++
+	}
+	slices.SortStableFunc(t.Not, func(a, b Missing) int { return b.Faults - a.Faults })
+	return t, true
+}
+
+// Releases says in which releases kernels had the fault that a mutant is, "" if it is
+// none of History. Of several rows it says what the rows together cover.
+func Releases(name string) string {
+	var whole Fix
+	for i := range History {
+		f := &History[i]
+		if !slices.Contains(f.Back, Back{AMutant, name}) {
+			continue
+		}
+		if whole.Fixed == 0 {
+			whole = *f
+		}
+		whole.Introduced, whole.Fixed = min(whole.Introduced, f.Introduced), max(whole.Fixed, f.Fixed)
+	}
+	if whole.Fixed == 0 {
+		return ""
+	}
+	return whole.Releases()
 }
 
 // ShippedIn returns the mutants that an edition's kernels were shipped with, as far

@@ -18,8 +18,17 @@ const OfThoseKnown = "with the faults that we know of"
 // A Shipped is what --as-shipped brings back in an edition, as --json prints it.
 type Shipped struct {
 	Edition string         `json:"edition"`
+	Release string         `json:"release,omitempty"` // that the edition stands for
 	Faults  []shippedFault `json:"faults"`
+	Known   int            `json:"known"` // faults of the release in the history
+	Has     int            `json:"has"`   // of these, how many are brought back
+	Not     []notShipped   `json:"not"`   // and how many aren't, by the reason
 	Limit   string         `json:"limit"`
+}
+
+type notShipped struct {
+	Faults int    `json:"faults"`
+	Why    string `json:"why"`
 }
 
 type shippedFault struct {
@@ -33,7 +42,7 @@ func (f *Broken) ShippedAs(e rules.Edition) *Shipped {
 	if f.Mutant != mutants.AsShipped {
 		return nil
 	}
-	s := &Shipped{Edition: e.String(), Faults: []shippedFault{}, Limit: NotAll}
+	s := &Shipped{Edition: e.String(), Faults: []shippedFault{}, Not: []notShipped{}, Limit: NotAll}
 	if e == rules.EditionNone {
 		s.Edition = "none"
 		return s
@@ -41,6 +50,12 @@ func (f *Broken) ShippedAs(e rules.Edition) *Shipped {
 	for _, name := range mutants.ShippedIn(e) {
 		mu, _ := mutants.ByName(name)
 		s.Faults = append(s.Faults, shippedFault{name, mutants.Releases(name), mu.Says})
+	}
+	if t, ok := mutants.TallyOf(e); ok {
+		s.Release, s.Known, s.Has = t.Release.String(), t.Known, t.Back
+		for _, m := range t.Not {
+			s.Not = append(s.Not, notShipped(m))
+		}
 	}
 	return s
 }
@@ -62,6 +77,10 @@ func TellShipped(p *cli.Program, s *Shipped) {
 	}
 	for _, f := range s.Faults {
 		p.Indented(cli.Indent, fmt.Sprintf("%-*s  %-*s  %s", name, f.Mutant, releases, f.Releases, f.Says))
+	}
+	p.Indented("", fmt.Sprintf("the history (kpsim list history) knows %s of %s: %d are brought back, %d aren't:", cli.Number(s.Known, "fault"), s.Release, s.Has, s.Known-s.Has))
+	for _, n := range s.Not {
+		p.Indented(cli.Indent, fmt.Sprintf("%3d  %s", n.Faults, n.Why))
 	}
 	p.Indented("", NotAll)
 }
