@@ -157,7 +157,7 @@ var (
 
 	Sources = []Reason{
 		{"tree", "in the history of a kernel's source, 2.6.12 to 2.6.39"},
-		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; the subject stood beside the id"},
+		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; the id stood there with its subject or message"},
 		{"study", "in the notes that this engine was built from"},
 		{"run", "no commit: it was found here, and shown on a real kernel"},
 		{"no", "the id wasn't found, and isn't given; fault and release are from memory"},
