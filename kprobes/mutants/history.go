@@ -134,7 +134,7 @@ type Reason struct{ Word, Says string }
 
 // Reasons are all of them.
 var Reasons = []Reason{
-	{"open", "it could be, and nobody has written the mutant"},
+	{"open", "it could be: the mutant is still to be written"},
 	{"symbol", "it is about which of the kernel's own functions may be probed or traced: those are Go here"},
 	{"below", "it is in what lies below text patching: page tables, write protection, the processor's errata"},
 	{"boot", "it is in what happens once, at boot or when a module is loaded: alternatives, init text, the order of starting"},
