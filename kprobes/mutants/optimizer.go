@@ -3,6 +3,7 @@ package mutants
 import (
 	"encoding/binary"
 
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -102,3 +103,17 @@ type unqueued struct{ kapi.DelayedWork }
 
 // Queue implements kapi.DelayedWork.
 func (unqueued) Queue(context) {}
+
+// jumpHidden has the search for the jump over an address end at the nearest probe before it.
+func jumpHidden(s *steps) {
+	get := s.GetOptimizedKprobe
+	s.GetOptimizedKprobe = func(e *engine, addr arch.Addr) *aggr {
+		q := get(e, addr)
+		for i := 0; q != nil && i < e.Points(); i++ {
+			if at, _, _, ok := e.StateOf(i); ok && uint64(q.Addr()) < at && at < uint64(addr) {
+				return nil
+			}
+		}
+		return q
+	}
+}

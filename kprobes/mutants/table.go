@@ -344,6 +344,10 @@ var All = []Mutant{
 			skip1(&s.PreemptDisable)
 			skip1(&s.PreemptEnable)
 		})},
+	{Name: "jump-hidden", NeedsJump: true, Source: "get_optimized_kprobe, 2.6.34 to 7.2", Scenario: "hidden-jump", Property: "text-agrees",
+		Also:  []string{"whole-instructions"}, // a CPU runs the jump with the breakpoint in it
+		Says:  "a breakpoint is written into a region while its jump is there, if another probe, disabled, stands between the two",
+		Apply: on(jumpHidden)},
 	{Name: "slot-before-grace", Source: "M12", Scenario: "slot-before-grace", Property: "no-use-after-free",
 		Says: "unregister frees the copy of an instruction before it waits for who may step it, and CPUs aren't synchronized",
 		Apply: func(w *Wiring) {
