@@ -13,8 +13,8 @@ import (
 //
 // Introduced is from the commit that the fix names, or from the source of the releases
 // around it; where neither was at hand it is the first release that had the code.
-// A row may have no commit: either the fault isn't mended, or the id couldn't be
-// looked up. None was written from memory.
+// A row may have no commit: either the fault isn't mended, or the id couldn't be looked
+// up. Sources says where those that are given were found.
 type Fix struct {
 	Commit     string // 12 hexadecimal digits, or ""
 	Introduced Release
@@ -121,8 +121,8 @@ const (
 
 var hows = [...]string{"mutant", "like", "rule", "taken back", "scenario", "setting", "not:"}
 
-// hasn't says, for each How, why --as-shipped doesn't bring such a fault back.
-var hasnt = [...]string{
+// whyNot says, for each How but NotHere, why --as-shipped doesn't bring such a fault back.
+var whyNot = [...]string{
 	AMutant: "can't be noticed", LikeOne: "a mutant does more than the kernel did, or only something like it", ARule: "only tests of the specification's rules have a mutant",
 	TakenBack: "only the kernel's own source without the fix shows it (taken-back.md)", AScenario: "kernels show it as they are", ASetting: "it is a setting of scenarios",
 }
@@ -158,7 +158,7 @@ var (
 	Sources = []Reason{
 		{"tree", "in the history of a kernel's source, 2.6.12 to 2.6.39"},
 		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; the id stood there with its subject or message"},
-		{"study", "in the notes that this engine was built from"},
+		{"study", "in the notes that this engine was built from, which say of some ids that they are from memory"},
 		{"run", "no commit: it was found here, and shown on a real kernel"},
 		{"no", "the id wasn't found, and isn't given; fault and release are from memory"},
 	}

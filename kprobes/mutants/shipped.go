@@ -87,11 +87,11 @@ func (f *Fix) ships(r Release) string {
 	return ""
 }
 
-// hasnt says why as-shipped doesn't bring the fault back.
-func (f *Fix) hasnt() string {
+// whyNot says why as-shipped doesn't bring the fault back.
+func (f *Fix) whyNot() string {
 	b := f.Back[0]
 	if b.How != NotHere {
-		return hasnt[b.How]
+		return whyNot[b.How]
 	}
 	for _, r := range Reasons {
 		if r.Word == b.Name {
@@ -130,7 +130,7 @@ func TallyOf(e rules.Edition) (t Tally, ok bool) {
 			t.Back++
 			continue
 		}
-		why := f.hasnt()
+		why := f.whyNot()
 		k := slices.IndexFunc(t.Not, func(m Missing) bool { return m.Why == why })
 		if k < 0 {
 			k = len(t.Not)
