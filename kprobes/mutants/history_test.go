@@ -204,7 +204,7 @@ only the tests of [the specification's rules](spec-coverage.md) notice; `+"`scen
 ## How complete it is
 
 `, known, back)
-	fmt.Fprintf(&b, "To 2.6.39 the subject of every commit that touched kprobes, alternatives, the instruction decoder or jump labels was read in the source's history, and the message of each that mends something. For later kernels there was no such history: the rows are from lists of what the stable kernels took, from archived mail, and from the notes that this engine was built from. "+
+	fmt.Fprintf(&b, "To 2.6.39 the subject of every commit that touched kprobes, alternatives, the instruction decoder or jump labels was read in the source's history, and the messages of about a hundred of them. For later kernels there was no such history: the rows are from lists of what the stable kernels took, from archived mail, and from the notes that this engine was built from. "+
 		"Fixes of 3.0 to 4.19 that were not sent to stable kernels are the most likely to be missing, and so are fixes of fprobe. Fixes for other architectures are left out.\n\nWhere commit and fault were looked up:\n\n| word | where | rows |\n|---|---|--:|\n")
 	for _, s := range mutants.Sources {
 		fmt.Fprintf(&b, "| %s | %s | %d |\n", s.Word, s.Says, count(func(f *mutants.Fix) bool { return f.Seen == s.Word }))
