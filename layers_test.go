@@ -53,7 +53,7 @@ var layers = []layer{
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
-	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "smp/arch", "smp/kapi", "traces"}},
+	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "linux/linuxev", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
 	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev", "linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}}, // never smp, never smp/kernel
 	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},

@@ -10,6 +10,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/traces"
 )
 
 // Deps are the kernel services that the engine stands on.
@@ -104,6 +105,9 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
 		d: d, do: cmp.Or(s.Steps, &linux), s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
 		kprobeTable: e.kprobeTable, kcb: e.kcb, optimizingList: e.optimizingList, unoptimizingList: e.unoptimizingList, freeingList: e.freeingList, // Init empties them
+	}
+	if d.Tell == nil { // nobody listens
+		e.d.Tell = func(kapi.Context, traces.Kind, uint64, uint64, uint64) {}
 	}
 	e.lists = 0
 	e.kprobeMutex = d.Locks.NewMutex("kprobe_mutex")

@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"slices"
+
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/kapi"
@@ -44,12 +46,12 @@ func (e *Engine) fillPool(rph *holder) {
 func (e *Engine) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	switch {
 	case e.s.Return == era.ReturnFreelist:
-		ri = freelistTryGet(x, rph)
+		ri = e.freelistTryGet(x, rph)
 	case !rph.live.Load(x):
 	case e.s.Return == era.ReturnRethook:
-		ri = freelistTryGet(x, rph)
+		ri = e.freelistTryGet(x, rph)
 	default:
-		ri = objpoolPop(x, rph)
+		ri = e.objpoolPop(x, rph)
 	}
 	rph.look(x)
 	if ri != nil {
@@ -65,15 +67,44 @@ func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 	rph := ri.holder
 	rph.look(x)
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
+	e.stays(x, ri)
 	switch {
 	case !rph.live.Load(x):
 		e.d.RCU.Call(x, (*instanceHead)(ri))
 	case e.s.Return == era.ReturnObjpool:
-		objpoolPush(x, rph, ri)
+		e.objpoolPush(x, rph, ri)
 	default:
-		freelistAdd(x, rph, ri)
+		e.freelistAdd(x, rph, ri)
 	}
 	rph.look(x)
+}
+
+// seeks, lies and stays tell monitors alone where instances are, in the step in which that
+// changes: which of them a call can find, and whether one that is given back is still among
+// the calls in flight of its task.
+func (e *Engine) seeks(x kapi.Context, rph *holder) { e.d.Tell(x, kpev.Seeks, rph.probe, 0, 0) }
+
+func (e *Engine) lies(x kapi.Context, ri *Instance, free bool) { // see seeks
+	on := uint64(0)
+	if free {
+		on = 1
+	}
+	e.d.Tell(x, kpev.Lies, ri.ID, ri.holder.probe, on)
+}
+
+func (e *Engine) stays(x kapi.Context, ri *Instance) { // see seeks
+	t := &e.ret
+	found := false
+	if !e.listed() {
+		found = slices.Contains(e.bucket(x).calls.Peek(), ri)
+	} else {
+		for o, n := t.calls[x.Task()].Peek(), 0; o != nil && n < mostCalls && !found; o, n = o.below, n+1 {
+			found = o == ri
+		}
+	}
+	if found {
+		e.d.Tell(x, kpev.Stays, ri.ID, ri.holder.probe, uint64(x.Task()))
+	}
 }
 
 // look says that memory which is freed is looked at: what a kernel's KASAN would.
@@ -205,20 +236,24 @@ func (e *Engine) freeList(x kapi.Context, rph *holder) {
 const toList = 1 << 31
 
 // freelistAdd puts an instance on the list, or leaves that to who looks at it.
-func freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
+func (e *Engine) freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
 	if addRefs(x, ri, toList) == toList {
-		freelistPut(x, rph, ri)
+		e.freelistPut(x, rph, ri)
 	}
 }
 
 // freelistPut puts an instance on the list that no CPU looks at. It tries again when
 // another CPU has changed the list in between.
-func freelistPut(x kapi.Context, rph *holder, ri *Instance) {
+func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	for {
 		first := rph.head.Load(x)
 		ri.next.Store(x, first)
 		ri.refs.Store(x, 1)
-		if rph.head.Swap(x, first, ri) || addRefs(x, ri, toList-1) != toList {
+		if rph.head.Swap(x, first, ri) {
+			e.lies(x, ri, true)
+			return
+		}
+		if addRefs(x, ri, toList-1) != toList {
 			return
 		}
 	}
@@ -226,7 +261,7 @@ func freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 
 // freelistTryGet takes the first instance of the list; nil: it is empty. Each time
 // round another CPU has changed the list in between.
-func freelistTryGet(x kapi.Context, rph *holder) *Instance {
+func (e *Engine) freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {
 		ri := rph.head.Load(x)
 		if ri == nil {
@@ -238,12 +273,13 @@ func freelistTryGet(x kapi.Context, rph *holder) *Instance {
 			continue
 		}
 		if rph.head.Swap(x, ri, ri.next.Load(x)) {
+			e.lies(x, ri, false)
 			ri.look(x)
 			addRefs(x, ri, ^uint32(1)) // ours and the list's
 			return ri
 		}
 		if addRefs(x, ri, ^uint32(0)) == toList {
-			freelistPut(x, rph, ri)
+			e.freelistPut(x, rph, ri)
 		}
 	}
 }

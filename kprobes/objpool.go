@@ -97,7 +97,7 @@ func (e *Engine) objpoolInit(rph *holder) {
 
 // objpoolPush gives an instance back to the ring of the CPU. Interrupts are off
 // meanwhile, but for NMIs.
-func objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
+func (e *Engine) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	on := x.IRQ(false)
 	slot := &rph.rings[x.CPU()]
 	tail := slot.tail.Load(x)
@@ -106,18 +106,20 @@ func objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	}
 	x.Access(slot.cell.ID(), kapi.Write)
 	*slot.place(tail) = place{ri, tail}
+	e.lies(x, ri, true)
 	rph.do.ObjpoolPublish(x, slot, tail)
 	x.IRQ(on)
 }
 
 // objpoolPop takes a free instance; nil: no ring has one. Interrupts are off
 // meanwhile, but for NMIs.
-func objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
+func (e *Engine) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 	on := x.IRQ(false)
 	cpu := x.CPU()
 	for i := range rph.rings {
 		slot := &rph.rings[(cpu+i)%len(rph.rings)]
 		if ri = rph.do.ObjpoolPop(x, slot); ri != nil {
+			e.lies(x, ri, false)
 			break
 		}
 	}

@@ -26,6 +26,7 @@ func (e *Engine) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs)
 
 // rethookEnter is that of 5.11 and later.
 func (e *Engine) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	e.seeks(x, rp.holder)
 	ri := e.rethookTryGet(x, rp.holder)
 	if ri == nil {
 		e.noInstance(x, rp)
@@ -58,8 +59,9 @@ func (e *Engine) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.
 		return
 	}
 	rph := rp.holder
+	e.seeks(x, rph)
 	rph.lock.Lock(x)
-	ri := firstOf(x, rph.lock, &rph.free)
+	ri := e.firstOf(x, rph.lock, &rph.free)
 	rph.lock.Unlock(x)
 	if ri == nil {
 		e.noInstance(x, rp)
@@ -69,7 +71,7 @@ func (e *Engine) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.
 	if !e.begins(x, rp, ri, regs) {
 		x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
 		rph.lock.Lock(x)
-		rph.free.Push(x, ri)
+		e.giveBack(x, rph, ri)
 		rph.lock.Unlock(x)
 		return
 	}
@@ -86,8 +88,9 @@ func (e *Engine) kretprobeEnterGlobal(x kapi.Context, rp *Kretprobe, regs *arch.
 		return
 	}
 	rph := rp.holder
+	e.seeks(x, rph)
 	e.ret.global.Lock(x)
-	ri := firstOf(x, e.ret.global, &rph.free)
+	ri := e.firstOf(x, e.ret.global, &rph.free)
 	if ri == nil {
 		e.noInstance(x, rp)
 	} else {
@@ -101,14 +104,21 @@ func (e *Engine) kretprobeEnterGlobal(x kapi.Context, rp *Kretprobe, regs *arch.
 }
 
 // firstOf takes the first instance of a list. Context: its lock held.
-func firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Instance]) *Instance {
+func (e *Engine) firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Instance]) *Instance {
 	lock.AssertHeld(x)
 	if l.Len(x) == 0 {
 		return nil
 	}
 	ri := l.Peek()[0]
 	l.Del(x, ri)
+	e.lies(x, ri, false)
 	return ri
+}
+
+// giveBack puts an instance on the list of free ones. Context: its lock held.
+func (e *Engine) giveBack(x kapi.Context, rph *holder, ri *Instance) {
+	rph.free.Push(x, ri)
+	e.lies(x, ri, true)
 }
 
 // noInstance counts a call that can't be followed (spec 2.3).
@@ -184,7 +194,7 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 	was := busy{}
 	if !e.s.Unwind {
 		was = e.kprobeBusyBegin(x, &e.ret.busyAggr)
-		first.Store(x, last.below)
+		e.do.LeaveCalls(x, first, last.below)
 	} else {
 		regs.IP = to
 	}
@@ -197,7 +207,7 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 		}
 	}
 	if e.s.Unwind {
-		first.Store(x, last.below)
+		e.do.LeaveCalls(x, first, last.below)
 	}
 	for ri := newest; ; {
 		below := ri.below
@@ -258,19 +268,20 @@ func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame ar
 func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
 	b.lock.AssertHeld(x)
 	rph := ri.holder
-	b.calls.Del(x, ri)
+	e.do.LeaveBucket(x, &b.calls, ri)
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
+	e.stays(x, ri)
 	switch {
 	case ri.gone:
 		ri.below = empty
 		return ri
 	case e.s.Return == era.ReturnHashed:
 		rph.lock.Lock(x)
-		rph.free.Push(x, ri)
+		e.giveBack(x, rph, ri)
 		rph.lock.Unlock(x)
 	default:
 		rph.used.Del(x, ri)
-		rph.free.Push(x, ri)
+		e.giveBack(x, rph, ri)
 	}
 	return empty
 }
@@ -351,7 +362,7 @@ func (e *Engine) flushTask(x kapi.Context) {
 		first := &e.ret.calls[x.Task()]
 		ri := first.Load(x)
 		if ri != nil {
-			first.Store(x, nil)
+			e.do.LeaveCalls(x, first, nil)
 		}
 		for ri != nil {
 			below := ri.below

@@ -53,9 +53,9 @@ func TestPools(t *testing.T) {
 					for i := range 3 {
 						var ri *Instance
 						if g == era.ReturnFreelist {
-							ri = freelistTryGet(x, h)
+							ri = b.e.freelistTryGet(x, h)
 						} else {
-							ri = objpoolPop(x, h)
+							ri = b.e.objpoolPop(x, h)
 						}
 						if ri == nil {
 							continue
@@ -68,9 +68,9 @@ func TestPools(t *testing.T) {
 						x.Step("holds", i)
 						delete(held, ri)
 						if g == era.ReturnFreelist {
-							freelistAdd(x, h, ri)
+							b.e.freelistAdd(x, h, ri)
 						} else {
-							objpoolPush(x, h, ri)
+							b.e.objpoolPush(x, h, ri)
 						}
 					}
 					x.PreemptEnable()

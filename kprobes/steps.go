@@ -117,6 +117,8 @@ type Steps struct {
 	ReturnLost              func(e *Engine, x kapi.Context)
 	FlushTask               func(e *Engine, x kapi.Context)
 	FreeFlushed             func(x kapi.Context, ri *Instance)
+	LeaveCalls              func(x kapi.Context, first *kapi.Var[*Instance], to *Instance) // the newest calls of a task, up to one
+	LeaveBucket             func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance)
 	ObjpoolPop              func(x kapi.Context, slot *ObjpoolSlot) *Instance
 	ObjpoolPublish          func(x kapi.Context, slot *ObjpoolSlot, tail uint32) // an instance is at tail
 	ObjpoolFilled           func(slot *ObjpoolSlot) uint32                       // up to where, when no CPU pushes
@@ -265,6 +267,8 @@ var linux = Steps{
 	ReturnLost:              (*Engine).lost,
 	FlushTask:               (*Engine).flushTask,
 	FreeFlushed:             freeAll,
+	LeaveCalls:              func(x kapi.Context, first *kapi.Var[*Instance], to *Instance) { first.Store(x, to) },
+	LeaveBucket:             func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance) { calls.Del(x, ri) },
 	ObjpoolPop:              func(x kapi.Context, slot *ObjpoolSlot) *Instance { return slot.pop(x) },
 	ObjpoolPublish:          func(kapi.Context, *ObjpoolSlot, uint32) {},
 	ObjpoolFilled:           func(slot *ObjpoolSlot) uint32 { return slot.tail.Peek() },

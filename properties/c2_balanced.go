@@ -1,28 +1,53 @@
 package properties
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
-// Balanced is property C2: what a function of a kernel's own engine must leave as it was.
+// Balanced is property C2: what a routine must leave as it was.
 //
-// Based on: Uneven. An engine emits it when a function has returned to code that isn't
-// the kernel's.
+// Based on: Tilted, which the machine emits at the end of a trap's handler, of what text
+// has called, of a work, and of a call of the API; and Uneven, which a kernel's own engine
+// emits when a function has returned to code that isn't the kernel's.
 var Balanced = Property{
 	ID:      "C2",
 	Name:    "balanced",
-	Says:    "After a call of the API, a work or a breakpoint, preemption is counted as before, interrupts are as they were, and the CPU runs the same probe's handlers, mostly none.",
-	Kinds:   []traces.Kind{linuxev.Uneven},
+	Says:    "After a call of the API, a work, a trap or a detour's call, preemption is counted as before, interrupts are as they were, and the CPU runs the same probe's handlers, mostly none.",
+	Kinds:   []traces.Kind{smpev.Tilted, kpev.JprobeEnter, kpev.JprobeLeave, linuxev.Uneven},
 	New:     func(*Scene) Monitor { return new(balanced) },
-	Touches: nothingTouched,
+	Touches: nothingTouched, // a task's own routines decide
 }
 
-type balanced struct{}
+// balanced knows the one trap that may leave preemption off: that of a jprobe, whose
+// entry runs until the trap of jprobe_return.
+type balanced struct {
+	jumps [tasksMax]int8 // by task: what the trap under way may add to the count
+}
 
-func (*balanced) Reset() {}
+func (m *balanced) Reset() { clear(m.jumps[:]) }
 
-func (*balanced) Event(e *traces.Event) *traces.Finding {
+func (m *balanced) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case kpev.JprobeEnter:
+		m.jumps[e.Task]++
+		return nil
+	case kpev.JprobeLeave:
+		m.jumps[e.Task]--
+		return nil
+	case smpev.Tilted:
+		if e.A == smpev.TiltIRQs {
+			return found(e, 0, "goes on with interrupts %s", onOff(e.C))
+		}
+		may := m.jumps[e.Task]
+		m.jumps[e.Task] = 0
+		if e.C-e.B == uint64(int64(may)) {
+			return nil
+		}
+		return found(e, 0, "goes on with preemption counted %#x, which was %#x", e.C, e.B)
+	}
 	switch e.A {
 	case linuxev.Preemption:
 		return found(e, 0, "goes on with preemption counted %#x, which was %#x", e.C, e.B)

@@ -38,6 +38,7 @@ var All = []*Property{
 	&NoMemoryMisuse,
 	&NoLeak,
 	&Balanced,
+	&ModuleHolds,
 	&NoRemains,
 }
 

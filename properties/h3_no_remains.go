@@ -5,13 +5,14 @@ import (
 	"kpsim/traces"
 )
 
-// NoRemains is property H3: the tables of a kernel's own engine when no work is left.
+// NoRemains is property H3: the tables of an engine when no work is left.
 //
-// Based on: Remains. An engine emits it when a run has ended.
+// Based on: Remains, which an engine emits when a run has ended, and the machine for what
+// tasks count.
 var NoRemains = Property{
 	ID:      "H3",
 	Name:    "no-remains",
-	Says:    "When all work is done each point of the table stands for a probe, ftrace calls from points only, as many slots are in use as points have one, and no CPU counts preempt_disable or runs a handler.",
+	Says:    "When all work is done each point of the table stands for a probe, ftrace calls from points only, as many slots are in use as points have one, no call is in flight, and no CPU counts preempt_disable or runs a handler.",
 	Kinds:   []traces.Kind{linuxev.Remains},
 	New:     func(*Scene) Monitor { return new(noRemains) },
 	Touches: nothingTouched, // remains are no CPU's
@@ -44,6 +45,8 @@ func (m *noRemains) End(drained bool) *traces.Finding {
 		return atEnd(m.n, "ftrace calls kprobes from %#x, where no point is", m.n)
 	case linuxev.CurrentProbe:
 		return atEnd(m.n, "current_kprobe is %#x", m.n)
+	case linuxev.InFlight:
+		return atEnd(0, "instance %d is still among the calls in flight of task%d", m.n, m.m)
 	}
 	return atEnd(0, "preemption is counted %#x", m.n)
 }

@@ -100,7 +100,7 @@ const theSwitch = 1 << 42
 
 // OfKernel reports whether a kernel's own engine alone emits what the property needs.
 func (p *Property) OfKernel() bool {
-	other := func(k traces.Kind) bool { return k < linuxev.Warn || k > linuxev.Remains }
+	other := func(k traces.Kind) bool { return k < linuxev.Warn || k > linuxev.Heap }
 	return len(p.Kinds) > 0 && !slices.ContainsFunc(p.Kinds, other)
 }
 

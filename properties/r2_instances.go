@@ -2,20 +2,23 @@ package properties
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
 // Instances is property R2: the memory of return probes is neither lost nor used twice.
 //
-// Based on: the engine's events about its instances, against each other.
+// Based on: the engine's events about its instances, against each other. For misses these
+// are Seeks and Lies, which a kernel's own engine doesn't emit.
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
-	Says: "An instance of a return probe is one call's at a time, goes back once, and is freed when no call has it; when all work is done none is left of a return probe that is gone.",
+	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a call is missed only if none was free; each is freed when no call has it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
 	Kinds: []traces.Kind{
-		kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
+		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
+		kpev.Seeks, kpev.Lies, kpev.Stays, kpev.RetMissed,
 	},
-	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn},
+	Reads:   []traces.Kind{smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &instances{scene: s} },
 	Touches: instanceTouches,
 }
@@ -24,11 +27,13 @@ type instances struct {
 	scene   *Scene
 	list    []instance
 	holders []holder // those seen so far
+	seeking []seeker // calls that look for a free instance
 }
 
 type instance struct {
-	id, probe uint64
-	is        uint8
+	id, probe, holder uint64
+	is                uint8
+	free              bool // a call can find it
 }
 
 // The states of an instance.
@@ -39,11 +44,24 @@ const (
 )
 
 type holder struct {
-	id   uint64
-	gone bool
+	id, probe uint64
+	gone      bool
+	counts    bool // its references are counted: the last one frees it
 }
 
-func (m *instances) Reset() { m.list, m.holders = m.list[:0], m.holders[:0] }
+// A seeker is a call that looks for a free instance. It may find none although one is free
+// all the time: if another call gives one back meanwhile, it may come to where the seeker
+// has looked before, while another leaves where it hasn't. So what is claimed is less: the
+// miss is wrong if instances were free when it began, no other was on its way back, and
+// not all were taken meanwhile.
+type seeker struct {
+	task, depth uint8
+	probe       uint64
+	moves       uint32 // of the probe's registration, when it began
+	excused     bool   // an instance was, or is, on its way back, or the registration changes
+}
+
+func (m *instances) Reset() { m.list, m.holders, m.seeking = m.list[:0], m.holders[:0], m.seeking[:0] }
 
 func (m *instances) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
@@ -51,15 +69,29 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 		if i := m.find(e.A); i != nil && i.is != isGone {
 			return found(e, 0, "allocates instance %d, which there is", e.A)
 		}
-		m.list = append(m.list, instance{e.A, e.B, isFree})
+		m.list = append(m.list, instance{e.A, e.B, e.C, isFree, true})
 		if m.holder(e.C) == nil {
-			m.holders = append(m.holders, holder{id: e.C})
+			m.holders = append(m.holders, holder{id: e.C, probe: e.B})
 		}
 	case kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree:
 		return m.moves(e)
+	case kpev.Seeks:
+		m.seeks(e)
+	case kpev.Lies:
+		if i := m.find(e.A); i != nil {
+			i.free = e.C != 0
+		}
+	case kpev.Stays:
+		return found(e, 0, "gives back instance %d of probe %d, which is still among the calls in flight of task%d", e.A, e.B, e.C)
+	case kpev.RetMissed:
+		return m.misses(e)
 	case kpev.HolderDrop:
-		if h := m.holder(e.A); h != nil && h.gone {
+		h := m.holder(e.A)
+		if h != nil && h.gone {
 			return found(e, 0, "drops %d references to return probe memory %d, which is freed", e.B, e.A)
+		}
+		if h != nil {
+			h.counts = true
 		}
 	case kpev.HolderFree:
 		h := m.holder(e.A)
@@ -87,6 +119,7 @@ func (m *instances) moves(e *traces.Event) *traces.Finding {
 	default:
 		does, from, to = "frees", isFree, isGone
 	}
+	m.sought(e)
 	switch {
 	case e.Kind == kpev.InstanceGet && e.C == 1:
 		return found(e, 0, "looks at instance %d of probe %d, which is freed", e.A, e.B)
@@ -94,6 +127,7 @@ func (m *instances) moves(e *traces.Event) *traces.Finding {
 		return found(e, 0, "%s instance %d of probe %d, which was never allocated", does, e.A, e.B)
 	case i.is == from:
 		i.is = to
+		i.free = i.free && to == isFree
 		return nil
 	case i.is == isTaken:
 		return found(e, 0, "%s instance %d of probe %d, which a call has", does, e.A, e.B)
@@ -101,6 +135,64 @@ func (m *instances) moves(e *traces.Event) *traces.Finding {
 		return found(e, 0, "%s instance %d of probe %d, which is freed", does, e.A, e.B)
 	}
 	return found(e, 0, "%s instance %d of probe %d, which no call has", does, e.A, e.B)
+}
+
+// seeks begins to follow a call that looks for an instance.
+func (m *instances) seeks(e *traces.Event) {
+	s := seeker{task: e.Task, depth: m.depth(e.Task), probe: e.A, excused: true}
+	if k := m.scene.probes.index(e.A); k >= 0 {
+		p := &m.scene.probes.list[k]
+		s.moves, s.excused = p.moves, p.reg != regYes
+	}
+	for k := range m.list {
+		i := &m.list[k]
+		s.excused = s.excused || i.probe == e.A && i.is == isFree && !i.free
+	}
+	m.seeking = append(m.seeking, s)
+}
+
+// sought takes down that an instance was taken, or is on its way back.
+func (m *instances) sought(e *traces.Event) {
+	switch e.Kind {
+	case kpev.InstanceGet:
+		m.ends(e.Task, e.B)
+	case kpev.InstancePut:
+		for k := range m.seeking {
+			if s := &m.seeking[k]; s.probe == e.B {
+				s.excused = true
+			}
+		}
+	}
+}
+
+// ends returns the newest call of a task that looks for an instance of a probe, and
+// forgets it, as well as those that an end of their task has left.
+func (m *instances) ends(task uint8, probe uint64) (s seeker, ok bool) {
+	for k := len(m.seeking) - 1; k >= 0; k-- {
+		if s = m.seeking[k]; s.task == task && s.probe == probe {
+			m.seeking = append(m.seeking[:k], m.seeking[k+1:]...)
+			return s, s.depth == m.depth(task)
+		}
+	}
+	return s, false
+}
+
+// depth returns how many traps are open on a task: a seeker of less was interrupted.
+func (m *instances) depth(task uint8) uint8 { return uint8(len(*m.scene.frames.of(task))) }
+
+// misses judges a call that has found no free instance.
+func (m *instances) misses(e *traces.Event) *traces.Finding {
+	s, ok := m.ends(e.Task, e.A)
+	k := m.scene.probes.index(e.A)
+	if !ok || s.excused || k < 0 || m.scene.probes.list[k].moves != s.moves {
+		return nil
+	}
+	for k := range m.list {
+		if i := &m.list[k]; i.probe == e.A && i.free {
+			return found(e, 0, "finds no instance of return probe %d, and counts a miss, though instance %d is free", e.A, i.id)
+		}
+	}
+	return nil
 }
 
 func (m *instances) End(drained bool) *traces.Finding {
@@ -113,7 +205,29 @@ func (m *instances) End(drained bool) *traces.Finding {
 			return atEnd(m.scene.probes.list[p].addr, "instance %d is left behind, though probe %d isn't registered any more", i.id, i.probe)
 		}
 	}
+	for k := range m.holders {
+		h := &m.holders[k]
+		if drained && h.counts && !h.gone && m.gone(h.probe) && !m.belong(h.id) {
+			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any more, and all instances are freed", h.id, h.probe)
+		}
+	}
 	return nil
+}
+
+// gone reports whether a probe is certainly not registered.
+func (m *instances) gone(probe uint64) bool {
+	p := m.scene.probes.index(probe)
+	return p >= 0 && m.scene.probes.list[p].reg == regNo
+}
+
+// belong reports whether an instance of a holder isn't freed.
+func (m *instances) belong(holder uint64) bool {
+	for k := range m.list {
+		if i := &m.list[k]; i.holder == holder && i.is != isGone {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the newest instance with a number.
@@ -135,16 +249,20 @@ func (m *instances) holder(id uint64) *holder {
 	return nil
 }
 
-// instanceTouches: an object is an instance, or what instances belong to. At the end
-// the state of each counts, and which calls have returned, in any order.
+// instanceTouches: an object is an instance, or what instances belong to, or a probe: a
+// miss is judged by where its instances are. At the end the state of each counts, and
+// which calls have returned, in any order.
 func instanceTouches(t *Touched, e *traces.Event) {
 	const holders = 1 << 40
 	switch e.Kind {
 	case kpev.InstanceNew:
 		t.Write(e.A)
 		t.Write(holders | e.C)
-	case kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree:
+	case kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.Lies:
 		t.Write(e.A)
+		t.Write(2*holders | e.B)
+	case kpev.Seeks, kpev.RetMissed:
+		t.Write(2*holders | e.A)
 	case kpev.HolderDrop, kpev.HolderFree:
 		t.Write(holders | e.A)
 	case kpev.ApiEnter, kpev.ApiReturn:

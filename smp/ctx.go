@@ -29,6 +29,8 @@ type Ctx struct {
 	gate    kapi.Routine // or what text called
 	body    func(x *Ctx) // or a task's body
 	exits   bool         // the task ends when it has returned
+	guest   bool         // of what text called: a kernel's own code calls it
+	was     Balance      // of a trap's, or of what text called: when it began
 
 	cond    kapi.Cond // what it waits for
 	wait    waiting   // and for which mover: the default schedule serves it
@@ -178,6 +180,26 @@ func (x *Ctx) PreemptSelf() {
 	x.yield()
 	if !x.Atomic() {
 		x.Preempt()
+	}
+}
+
+// A Balance is what a routine of the kernel's leaves of a CPU as it was.
+type Balance struct {
+	Preempt int  // the nesting of PreemptDisable
+	Open    bool // interrupts are on
+}
+
+// Balance returns that of now.
+func (x *Ctx) Balance() Balance { return Balance{x.task.preempt, x.Open()} }
+
+// Even tells monitors of what isn't as it was.
+func (x *Ctx) Even(was Balance) {
+	is := x.Balance()
+	if is.Preempt != was.Preempt {
+		x.Tell(smpev.Tilted, smpev.TiltPreempt, uint64(was.Preempt), uint64(is.Preempt))
+	}
+	if is.Open != was.Open {
+		x.Tell(smpev.Tilted, smpev.TiltIRQs, b2u(was.Open), b2u(is.Open))
 	}
 }
 

@@ -162,6 +162,8 @@ func (m *Machine) finish(x *Ctx) {
 		sim.Bug("cpu%d: %s ended below the top of the stack of frames", c.id, x.place)
 	}
 	if f.trap {
+		x.was.Open = x.Open() // those of what was interrupted are in its frame
+		x.Even(x.was)
 		if !m.storeFrame(f.base, &x.regs) {
 			m.garbled(c, f.base, nil, "the trap frame is not mapped")
 		}
@@ -175,6 +177,9 @@ func (m *Machine) finish(x *Ctx) {
 		t.pop()
 		t.exiting, c.guest = true, false
 	case x.gate != nil:
+		if !x.guest { // else it may be what turns preemption or interrupts on and off for a kernel's own code
+			x.Even(x.was)
+		}
 		m.leaveGate(c)
 	default:
 		m.bodyEnded(c, t)
@@ -294,7 +299,7 @@ func (m *Machine) enter(c *CPU, ip arch.Addr) {
 		return
 	}
 	x := m.acquire(c, t)
-	x.gate, x.vector = g.f, 0
+	x.gate, x.vector, x.was, x.guest = g.f, 0, x.Balance(), ip >= kapi.GuestGates
 	x.place, x.step = g.name, 0
 	x.read.Add(uint64(ip-m.at.gate)/gateSize + 1)
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})

@@ -34,7 +34,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 		f.frame(t, base)
 	}
 	x := m.acquire(c, t)
-	x.regs = c.regs
+	x.regs, x.was = c.regs, x.Balance()
 	c.regs.Flags &^= trapClears
 	c.regs.R[regSP] = uint64(base)
 	c.regs.IP = m.idleIP()

@@ -42,6 +42,10 @@ const (
 	Listed                                    // [addr, letter, tags] a line of kprobes/list, at the end of the run: see TagGone; letter 0: the file is opened; monitors alone are told (rig)
 	NoJump                                    // [probe, 0, 0] no jump may be at its address while it is registered: it has a post_handler, or is a jprobe; monitors alone are told (rig)
 	Returner                                  // [addr, 0, 0] where the trampoline of return probes is; monitors alone are told (rig)
+	Seeks                                     // [probe, 0, 0] a call of its function looks for a free instance of a return probe; monitors alone are told
+	Lies                                      // [instance, probe, free] an instance becomes one that a call can find, free 1, or isn't any more; monitors alone are told
+	Stays                                     // [instance, probe, task] it is given back, and is in the list of a task's calls in flight all the same; monitors alone are told
+	Keeps                                     // [on, 0, 0] whether a module is held as long as a probe is registered in it; monitors alone are told (rig)
 )
 
 // The bits of State.
@@ -167,4 +171,8 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Listed", Args: []string{"addr", "letter", "tags"}},
 	traces.Spec{Name: "NoJump", Args: []string{"probe"}},
 	traces.Spec{Name: "Returner", Args: []string{"addr"}},
+	traces.Spec{Name: "Seeks", Args: []string{"probe"}},
+	traces.Spec{Name: "Lies", Args: []string{"instance", "probe", "free"}},
+	traces.Spec{Name: "Stays", Args: []string{"instance", "probe", "task"}},
+	traces.Spec{Name: "Keeps", Args: []string{"on"}},
 )

@@ -6,6 +6,7 @@ import (
 	"kpsim/kprobes"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -53,6 +54,23 @@ func (m *audited) Unlock(x kapi.Context) {
 		}
 	}
 	m.Mutex.Unlock(x)
+}
+
+// remains tells what the engine still has when nothing runs. Monitors believe it when no
+// work is left.
+func (p *plug) remains(tell func(k traces.Kind, a, b, c uint64)) {
+	if cpu, at, ok := p.e.Busy(); ok {
+		tell(linuxev.Remains, linuxev.CurrentProbe, uint64(at), uint64(cpu))
+	}
+	if at, ok := p.e.Unneeded(); ok {
+		tell(linuxev.Remains, linuxev.UnusedPoint, uint64(at), 0)
+	}
+	if at, ok := p.e.CalledInVain(); ok {
+		tell(linuxev.Remains, linuxev.Traced, uint64(at), 0)
+	}
+	if ri, ok := p.e.InFlight(); ok {
+		tell(linuxev.Remains, linuxev.InFlight, ri.ID, uint64(ri.Task))
+	}
 }
 
 // list tells what kprobes/list says, line by line.

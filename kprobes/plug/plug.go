@@ -310,7 +310,10 @@ func (p *plug) Files() []engine.File {
 }
 
 // Claim implements engine.Engine.
-func (p *plug) Claim(tell func(k traces.Kind, a, b, c uint64)) { p.audit.list(p, tell) }
+func (p *plug) Claim(tell func(k traces.Kind, a, b, c uint64)) {
+	p.audit.list(p, tell)
+	p.remains(tell)
+}
 
 func (p *plug) pre(x kapi.Context, k *kprobes.Kprobe, regs *arch.Regs) int {
 	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Pre, At: k.Addr, Regs: regs})

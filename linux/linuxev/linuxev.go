@@ -5,7 +5,7 @@ import (
 	"kpsim/traces"
 )
 
-// Events of a kernel's own engine.
+// Events of a kernel's own engine. Of Remains monitors are told by the engine in Go, too.
 const (
 	Warn    = traces.EngineBlock + 32 + iota // [ip, line, 0] the kernel's WARN at ip
 	Heap                                     // [what, at, size] memory is misused: see UseAfterFree
@@ -34,6 +34,7 @@ const (
 	UnusedPoint             // n: the address of a point that stands for no probe
 	Slots                   // n are in use, and m of the points have one
 	Traced                  // n: the address of a site that ftrace calls kprobes from, without a point
+	InFlight                // n: an instance that is in the list of calls in flight of task m
 )
 
 var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak", User: "user access"}

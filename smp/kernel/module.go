@@ -24,18 +24,20 @@ type Modules struct {
 // Its data come and go with it.
 type Module struct {
 	kapi.Module
-	k     *Kernel
-	funcs []moduleFunc   `state:"boot"` // set at boot
-	init  arch.Addr      // set at boot: called when it is loaded; 0: nothing
-	exit  arch.Addr      // set at boot: called when it is unloaded; 0: nothing
-	boot  bool           // set at boot: a run begins with it loaded, its init done
-	data  []kapi.Section // set at boot: the pages of its data
+	k      *Kernel
+	number uint64         // set at boot: as monitors know it
+	funcs  []moduleFunc   `state:"boot"` // set at boot
+	init   arch.Addr      // set at boot: called when it is loaded; 0: nothing
+	exit   arch.Addr      // set at boot: called when it is unloaded; 0: nothing
+	boot   bool           // set at boot: a run begins with it loaded, its init done
+	data   []kapi.Section // set at boot: the pages of its data
 
-	state kapi.Var[kapi.ModuleState]
-	refs  kapi.Var[int]  // of holders, and one of the load; 0: it can't be held
-	inits kapi.Var[bool] // its init section is there
-	loads kapi.Var[bool] // it is live, and its load isn't over yet
-	taken bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
+	state  kapi.Var[kapi.ModuleState]
+	refs   kapi.Var[int]  // of holders, and one of the load; 0: it can't be held
+	inits  kapi.Var[bool] // its init section is there
+	loads  kapi.Var[bool] // it is live, and its load isn't over yet
+	taken  bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
+	coming bool           // owned by who loads it: its load holds it, beside being one of refs
 
 	core, initial int // set at boot: the numbers of the sections' ranges; -1: there is no init section
 }
@@ -86,7 +88,7 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Ad
 	if ms.mutex == nil {
 		ms.mutex = k.Locks.bootMutex("module_mutex")
 	}
-	m := &Module{Module: kapi.Module{Name: name}, k: k, init: init, exit: exit, boot: loaded}
+	m := &Module{Module: kapi.Module{Name: name}, k: k, number: uint64(len(ms.list)), init: init, exit: exit, boot: loaded}
 	for i := range texts {
 		t := &texts[i]
 		m.funcs = append(m.funcs, moduleFunc{t.At, t.Code, t.Init})
@@ -158,7 +160,7 @@ func (m *Module) section(init bool) *kapi.Section {
 
 // rewind makes the module what it is when a run begins.
 func (m *Module) rewind() {
-	m.taken = m.boot
+	m.taken, m.coming = m.boot, false
 	m.state.Set(kapi.ModuleUnformed)
 	m.refs.Set(0)
 	m.inits.Set(false)
@@ -226,6 +228,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.set(x, kapi.TextCore, kapi.TextInit)
 
 	m.refs.Store(x, 2) // one is the load's, one its init's
+	m.coming = true
 	m.become(x, kapi.ModuleComing)
 	ms.k.section(x, m.Core, true)
 	ms.k.section(x, m.Init, true)
@@ -246,6 +249,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 				ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			}
 			m.refs.Store(x, 0)
+			m.coming = false
 			m.free(x)
 			return int(-ret)
 		}
@@ -256,6 +260,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	m.retire(x, m.Init)
 	ms.notify(x, m, kapi.ModuleLive)
 	m.Put(x)
+	m.coming = false
 
 	ms.k.section(x, m.Init, false)
 	ms.k.Prefix.follow(x, m.Init, false)
@@ -296,6 +301,11 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 		errno = ModuleEBUSY
 	case !m.refs.Swap(x, 1, 0):
 		errno = ModuleEAGAIN
+		coming := uint64(0)
+		if m.coming {
+			coming = 1
+		}
+		ctxOf(x).Tell(smpev.Denies, m.number, coming, 0)
 	case m.loads.Peek():
 		m.refs.Set(1)
 		errno = ModuleEBUSY
@@ -478,6 +488,21 @@ func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
 // Put drops a hold on the module.
 func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
+
+// Number is how monitors know the module.
+func (m *Module) Number() uint64 { return m.number }
+
+// Holds returns how many hold the module, without what its load counts for itself.
+func (m *Module) Holds() int {
+	n := m.refs.Peek()
+	switch {
+	case m.coming:
+		return n - 2
+	case m.state.Peek() == kapi.ModuleLive:
+		return n - 1
+	}
+	return n
+}
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }

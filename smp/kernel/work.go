@@ -98,7 +98,9 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 	}
 	w.state.Store(x, workRunning)
 	x.Tell(smpev.Lock, w.id, 0, 0)
+	was := x.Balance()
 	w.f(x)
+	x.Even(was)
 	x.Tell(smpev.Unlock, w.id, 0, 0)
 	x.Access(w.state.ID(), kapi.Write)
 	w.state.Set(w.state.Peek() &^ workRunning)

@@ -38,6 +38,16 @@ const (
 	Retire // [addr, size, what] executable memory in which a task may still be is given back: its Free comes later
 	Gives  // [prev, next, how] a CPU is given up, as in Switch, or would be if another task wanted it: then next is prev; how: a set of Give…; monitors alone are told
 	Due    // [task, fired, 0] a timer that will wake a worker runs, or, fired 1, is over; monitors alone are told
+	Tilted // [what, was, is] a routine of the kernel's has ended, and has left a CPU otherwise than it was: see TiltPreempt; monitors alone are told
+	Module // [addr, size, module] where a section of a module's text is when it is there; monitors alone are told, before anything runs (rig)
+	Denies // [module, loading, 0] rmmod is refused, since somebody holds the module; loading 1: its own load does; monitors alone are told
+	Holds  // [module, n, 0] how many hold it at the end of a run, beside its load; monitors alone are told (rig)
+)
+
+// What a routine leaves as it was, as in Tilted.
+const (
+	TiltPreempt = 1 // the count of preempt_disable
+	TiltIRQs    = 2 // whether interrupts are on
 )
 
 // MayMiss says of an expected call that it doesn't have to be made.
@@ -165,4 +175,8 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Retire", Args: []string{"addr", "size", "what"}},
 	traces.Spec{Name: "Gives", Args: []string{"prev", "next", "how"}},
 	traces.Spec{Name: "Due", Args: []string{"task", "fired"}},
+	traces.Spec{Name: "Tilted", Args: []string{"what", "was", "is"}},
+	traces.Spec{Name: "Module", Args: []string{"addr", "size", "module"}},
+	traces.Spec{Name: "Denies", Args: []string{"module", "loading"}},
+	traces.Spec{Name: "Holds", Args: []string{"module", "n"}},
 )

@@ -77,6 +77,21 @@ func (r *Rig) tellProbes() {
 	if r.tells() {
 		r.tellContexts()
 	}
+	r.tellModules()
+}
+
+// tellModules tells the monitors where modules are, and whether probes hold them.
+func (r *Rig) tellModules() {
+	for _, m := range r.modules {
+		for _, s := range [...]kapi.Section{m.Core, m.Init} {
+			if s.Size > 0 {
+				r.claim(smpev.Module, uint64(s.At), uint64(s.Size), m.Number())
+			}
+		}
+	}
+	if len(r.modules) > 0 {
+		r.claim(kpev.Keeps, b2u(r.Scenario.Machine.ModuleRefs && r.row.Boot == nil), 0, 0)
+	}
 }
 
 func (r *Rig) tellContexts() {
@@ -224,10 +239,16 @@ func (r *Rig) begins(x kapi.Context, call uint64, i int) {
 // do makes a call of the API and tells of it.
 func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr) {
 	r.begins(x, call, i)
+	was := balance(x)
 	errno = r.engine.Do(x, call, i)
+	even(x, was)
 	x.Emit(kpev.ApiReturn, call, uint64(i), errno)
 	return errno, r.engine.Status(i).Addr
 }
+
+// balance and even are those of a context: a call of the API leaves a CPU as it was.
+func balance(x kapi.Context) smp.Balance   { return x.(*smp.Ctx).Balance() }
+func even(x kapi.Context, was smp.Balance) { x.(*smp.Ctx).Even(was) } // see balance
 
 // api is do for an operation: it checks the answer.
 func (p *program) api(x *smp.Ctx, i int, call uint64) {
@@ -254,7 +275,9 @@ func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 		r.begins(x, call, n)
 		list = append(list, n)
 	}
+	was := x.Balance()
 	errno := r.engine.DoAll(x, call, list)
+	x.Even(was)
 	each := errno
 	if call == kpev.Unregister && len(op.Targets) > 1 {
 		each = 0

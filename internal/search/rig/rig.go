@@ -434,6 +434,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 		r.Log.Emit(smpev.Done, 255, traces.NoTask, b2u(drained), 0, 0)
 		if r.Log.Found == nil && r.monitors != nil {
 			r.engine.Claim(r.onClaim)
+			r.tellCounts()
 			r.Log.Found = r.monitors.End(drained)
 		}
 	}

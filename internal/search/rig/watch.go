@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"kpsim/linux/linuxev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -19,6 +20,18 @@ func (r *Rig) resetMonitors() {
 		if t.OnQueue() && !t.Idle() {
 			r.Log.Tell(smpev.Wake, uint8(t.CPUID()), traces.NoTask, uint64(t.ID), 0, 0)
 		}
+	}
+}
+
+// tellCounts tells monitors what tasks and modules still count when a run has ended.
+func (r *Rig) tellCounts() {
+	for _, t := range r.Machine.Tasks() {
+		if n := t.PreemptCount(); n != 0 {
+			r.claim(linuxev.Remains, linuxev.Preemption, uint64(n), uint64(t.CPUID()))
+		}
+	}
+	for _, m := range r.modules {
+		r.claim(smpev.Holds, m.Number(), uint64(m.Holds()), 0)
 	}
 }
 
