@@ -92,7 +92,7 @@ func holdTouches(t *Touched, e *traces.Event) {
 	case kpev.ApiEnter, kpev.ApiReturn:
 		t.Write(e.B)
 		t.Write(calls)
-	case smpev.Denies:
+	case smpev.Denies, smpev.Holds:
 		t.Read(calls)
 	}
 }

@@ -16,7 +16,7 @@ var Instances = Property{
 	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a call is missed only if none was free; each is freed when no call has it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
-		kpev.Seeks, kpev.Lies, kpev.Stays, kpev.RetMissed,
+		kpev.Wants, kpev.Seeks, kpev.Lies, kpev.Stays, kpev.RetMissed,
 	},
 	Reads:   []traces.Kind{smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &instances{scene: s} },
@@ -28,7 +28,11 @@ type instances struct {
 	list    []instance
 	holders []holder // those seen so far
 	seeking []seeker // calls that look for a free instance
+	asked   []asked  `state:"boot"`
 }
+
+// asked is how many calls a return probe asks to follow at a time.
+type asked struct{ probe, n uint64 }
 
 type instance struct {
 	id, probe, holder uint64
@@ -61,7 +65,9 @@ type seeker struct {
 	excused     bool   // an instance was, or is, on its way back, or the registration changes
 }
 
-func (m *instances) Reset() { m.list, m.holders, m.seeking = m.list[:0], m.holders[:0], m.seeking[:0] }
+func (m *instances) Reset() {
+	m.list, m.holders, m.seeking, m.asked = m.list[:0], m.holders[:0], m.seeking[:0], m.asked[:0]
+}
 
 func (m *instances) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
@@ -81,6 +87,8 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 		if i := m.find(e.A); i != nil {
 			i.free = e.C != 0
 		}
+	case kpev.Wants:
+		m.asked = append(m.asked, asked{e.A, e.B})
 	case kpev.Stays:
 		return found(e, 0, "gives back instance %d of probe %d, which is still among the calls in flight of task%d", e.A, e.B, e.C)
 	case kpev.RetMissed:
@@ -187,10 +195,27 @@ func (m *instances) misses(e *traces.Event) *traces.Finding {
 	if !ok || s.excused || k < 0 || m.scene.probes.list[k].moves != s.moves {
 		return nil
 	}
+	var has, wants, holder uint64
 	for k := range m.list {
-		if i := &m.list[k]; i.probe == e.A && i.free {
+		i := &m.list[k]
+		if i.probe != e.A {
+			continue
+		}
+		if i.free {
 			return found(e, 0, "finds no instance of return probe %d, and counts a miss, though instance %d is free", e.A, i.id)
 		}
+		if holder != i.holder { // of the last registration
+			has, holder = 0, i.holder
+		}
+		has++
+	}
+	for _, a := range m.asked {
+		if a.probe == e.A {
+			wants = a.n
+		}
+	}
+	if has < wants {
+		return found(e, 0, "counts a miss of return probe %d, which follows %d calls at a time and has asked for %d", e.A, has, wants)
 	}
 	return nil
 }

@@ -160,6 +160,20 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A, e.B = uint64(11+r.N(3)), uint64(r.N(3))
 	case kpev.HolderDrop, kpev.HolderFree:
 		e.A = 10
+	case kpev.Lies:
+		e.A, e.B, e.C = uint64(11+r.N(3)), uint64(r.N(3)), uint64(r.N(2))
+	case kpev.Seeks:
+		e.A = uint64(r.N(3))
+	case kpev.Stays: // mostly seen at once
+		if e.Kind, e.A = kpev.Seeks, uint64(r.N(3)); r.N(40) == 0 {
+			e.Kind = k
+		}
+	case smpev.Tilted:
+		e.A, e.B, e.C = uint64(smpev.TiltPreempt+r.N(2)), 0, uint64(r.N(2))
+	case smpev.Denies:
+		e.B = uint64(r.N(4) / 3)
+	case smpev.Holds:
+		e.B = uint64(r.N(4) / 3)
 	case linuxev.Heap:
 		e.A, e.C = uint64(linuxev.UseAfterFree+r.N(linuxev.Leak)), 8
 	case linuxev.Uneven:
@@ -192,7 +206,11 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(smpev.Alloc, slotAt+32, 32, kpev.SlotMem)
 	for id := range uint64(3) {
 		add(kpev.Kind, id, 0, 4)
+		add(kpev.InstanceNew, 11+id, id, 10)
+		add(kpev.Wants, id, 1, 0)
 	}
+	add(smpev.Module, textAt, 0x100, 0)
+	add(kpev.Keeps, 1, 0, 0)
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
 		add(smpev.Image, textAt, uint64(jump), jumpLen<<56)
@@ -336,7 +354,7 @@ func TestTouches(t *testing.T) {
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps && k != smpev.Module {
 					kinds = append(kinds, k)
 				}
 			}

@@ -45,6 +45,7 @@ const (
 	Seeks                                     // [probe, 0, 0] a call of its function looks for a free instance of a return probe; monitors alone are told
 	Lies                                      // [instance, probe, free] an instance becomes one that a call can find, free 1, or isn't any more; monitors alone are told
 	Stays                                     // [instance, probe, task] it is given back, and is in the list of a task's calls in flight all the same; monitors alone are told
+	Wants                                     // [probe, n, 0] how many calls a return probe asks to follow at a time; not told of one that leaves it to the kernel; monitors alone are told (rig)
 	Keeps                                     // [on, 0, 0] whether a module is held as long as a probe is registered in it; monitors alone are told (rig)
 )
 
@@ -174,5 +175,6 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Seeks", Args: []string{"probe"}},
 	traces.Spec{Name: "Lies", Args: []string{"instance", "probe", "free"}},
 	traces.Spec{Name: "Stays", Args: []string{"instance", "probe", "task"}},
+	traces.Spec{Name: "Wants", Args: []string{"probe", "n"}},
 	traces.Spec{Name: "Keeps", Args: []string{"on"}},
 )

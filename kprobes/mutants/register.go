@@ -43,6 +43,18 @@ func (unheld) Get(context, *kapi.Module) bool { return true }
 // Put implements kapi.Modules.
 func (unheld) Put(context, *kapi.Module) {}
 
+// heldOnce are modules that nobody lets go.
+type heldOnce struct{ kapi.Modules }
+
+// Put implements kapi.Modules.
+func (heldOnce) Put(context, *kapi.Module) {}
+
+func moduleHeld(w *Wiring) {
+	if w.Deps.Modules != nil {
+		w.Deps.Modules = heldOnce{w.Deps.Modules}
+	}
+}
+
 // OnChange implements kapi.Modules.
 func (deaf) OnChange(kapi.ModuleNotifier) {}
 

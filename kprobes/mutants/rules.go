@@ -56,7 +56,6 @@ var ofRules = []Mutant{
 	{Name: "switch-to", Source: "K17", Says: "__switch_to can be return-probed", Apply: on(func(s *steps) { s.KretprobeBlacklisted = never(s.KretprobeBlacklisted) })},
 	{Name: "anywhere", Source: "spec 2.9", Says: "return probes go anywhere in a function", Apply: on(func(s *steps) { s.OnFuncEntry = always })},
 	{Name: "no-ibt", Source: "spec 2.9", Says: "there is no IBT", Apply: func(w *Wiring) { w.Engine.Kernel.IBT = false }},
-	{Name: "one-less", Source: "spec 2.2", Says: "a return probe has one instance less than it says", Apply: on(oneLess)},
 	{Name: "one-data", Source: "spec 2.5", Says: "the instances of a return probe share their data", Apply: on(oneData)},
 	{Name: "one-handler", Source: "spec 2.10", Says: "of a frame's calls only the one that knows where to has its handler run", Apply: on(oneHandler)},
 	{Name: "regs-lost", Source: "spec 2.6", Says: "what a return handler changes of the registers is lost", Apply: on(retRegsLost)},

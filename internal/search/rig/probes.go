@@ -121,7 +121,10 @@ func (r *Rig) tellProbe(i int) {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 	if sp.Kind == scenario.ProbeKretprobe {
-		r.Log.Tell(kpev.Returner, 255, traces.NoTask, uint64(r.engine.Trampoline()), 0, 0)
+		r.claim(kpev.Returner, uint64(r.engine.Trampoline()), 0, 0)
+		if sp.Maxactive > 0 {
+			r.claim(kpev.Wants, uint64(i), uint64(sp.Maxactive), 0)
+		}
 	}
 	silent := sp.Pre == nil
 	switch sp.Kind {
