@@ -19,7 +19,7 @@ type Spec struct {
 	Scenario *scenario.Scenario
 	Mutant   string // "" is the right engine
 	Strategy string // a name of sched.All; "" is portfolio
-	Runs     uint64 // how many, unless the strategy has nothing left before; at least 1
+	Runs     uint64 // how many, unless the strategy has nothing left before, or every run is broken (everyRun); at least 1
 	Seed     uint64
 	Delay    uint64         // sched.Params.Delay
 	Unbiased bool           // no strategy prefers watched text: sched.Params.Unbiased
@@ -200,6 +200,16 @@ type shard struct {
 
 const progressEvery = 256
 
+// everyRun is after how many runs a shard ends if each of them was broken. More runs would
+// say the same again, except of a property that hardly any run breaks first.
+const everyRun = 64
+
+// hopeless reports whether each run so far was broken, and there were enough of them.
+// Runs that go on past what they break may differ in what they break next.
+func (s *shard) hopeless(spec *Spec) bool {
+	return s.Runs == everyRun && s.Violations == everyRun && spec.Past == 0
+}
+
 func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uint64) {
 	spec := total.spec
 	strategy, err := spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
@@ -226,6 +236,9 @@ func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uin
 		if s.Runs-told >= progressEvery || spec.Stop && s.Violations > toldViolations {
 			total.add(s.Runs-told, s.Violations-toldViolations)
 			told, toldViolations = s.Runs, s.Violations
+		}
+		if s.hopeless(spec) {
+			break
 		}
 	}
 	total.add(s.Runs-told, s.Violations-toldViolations)

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/internal/thorough"
+	"kpsim/properties"
 	"kpsim/sched"
 )
 
@@ -47,6 +48,33 @@ func TestBuiltin(t *testing.T) {
 			require.Len(t, res.Broken, 1, "%v", res.Broken)
 			require.LessOrEqual(t, len(res.Witness.Schedule), 6, "%v", res.Witness.Schedule)
 		})
+	}
+}
+
+// TestEveryRunBroken: an exploration of what each run breaks ends soon, whatever the number
+// of workers; one that goes on past what is broken doesn't, nor one that some runs survive.
+func TestEveryRunBroken(t *testing.T) {
+	const runs = 2 * shards * everyRun
+	for _, c := range []struct {
+		name, mutant string
+		past         properties.Set
+		ends         bool
+	}{
+		{"return-probes", "holder-kept", 0, true},
+		{"return-probes", "holder-kept", properties.Every, false},
+		{"return-storm", "ret-addr-lost", 0, false},
+	} {
+		sc, err := library.Load(c.name)
+		require.NoError(t, err)
+		for _, workers := range []int{1, 3} {
+			res, err := Run(Spec{Scenario: sc, Mutant: c.mutant, Runs: runs, Workers: workers, Past: c.past, Blind: true})
+			require.NoError(t, err)
+			require.NotZero(t, res.Violations)
+			require.Equal(t, c.ends, res.Runs < runs, "%s: %d of %d", c.mutant, res.Violations, res.Runs)
+			if c.ends {
+				require.EqualValues(t, shards*everyRun, res.Runs)
+			}
+		}
 	}
 }
 
