@@ -12,6 +12,7 @@ var All = []*Property{
 	&WholeInstructions,
 	&NoSailPast,
 	&OwnedBreakpoint,
+	&Copies,
 	&RightResult,
 	&Transparent,
 	&Accounted,

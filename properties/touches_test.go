@@ -257,8 +257,11 @@ func (l *logDrawn) order(r *sim.Rand, e *traces.Event) {
 		if n == 0 || e.A != smpev.VecBP {
 			return
 		}
+		to := e.B
 		if e.B = open.breaks[n-1]; e.Kind == smpev.Return { // mostly to try again
-			e.B--
+			if e.B--; to >= slotAt {
+				e.B = to &^ 1 // or to a copy
+			}
 			open.breaks = open.breaks[:n-1]
 		}
 	case kpev.Handler, kpev.Missed, kpev.Skipped:
@@ -362,7 +365,7 @@ func TestTouches(t *testing.T) {
 			var r sim.Rand
 			swapped, broken, matters, related := 0, 0, 0, false
 			logs := uint64(logs)
-			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain {
+			if p == &Accounted || p == &ReturnPairs || p == &PostCalled || p == &OptimizedAgain || p == &Copies {
 				logs *= 8 // they have the rarest reasons
 			}
 			for i := range logs {
@@ -376,6 +379,9 @@ func TestTouches(t *testing.T) {
 						traces.Event{Kind: kpev.ApiReturn, CPU: 255, Task: 9, A: kpev.Register},
 						traces.Event{Kind: kpev.Enabled}, traces.Event{Kind: kpev.Enabled, CPU: 1, Task: 1, A: 1})
 					l.open[0].enabled, l.open[1].enabled = 1, 2
+				}
+				if p == &Copies && i%4 > 0 { // a breakpoint that leads to a copy is rare otherwise
+					kinds = []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return, smpev.TextStore}
 				}
 				for range 4 + r.N(24) {
 					e := draw(&r, kinds[r.N(len(kinds))])

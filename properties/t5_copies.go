@@ -1,0 +1,156 @@
+package properties
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// Copies is property T5: what the rules say of a copy (spec 1.3, 4.2). It judges when a CPU
+// is sent there, before it runs what may be wrong.
+//
+// Based on: Return from a breakpoint, Load, and what TextStore left in slots and detours.
+var Copies = Property{
+	ID:   "T5",
+	Name: "copies",
+	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds the instruction that was linked at the breakpoint, the same but for what is relative to its address, and in a detour all that a jump covers, and after it a jump to what follows.",
+	Kinds: []traces.Kind{
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim, smpev.Return,
+	},
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim},
+	New:     func(s *Scene) Monitor { return &copies{scene: s} },
+	Touches: copyTouches,
+}
+
+type copies struct {
+	scene *Scene
+	looks [64]look `state:"skip: what follows from bytes"`
+}
+
+// A look is what decoding an instruction has shown.
+type look struct {
+	lo, hi   uint64
+	relative bool // it has a memory operand relative to its address
+}
+
+func (m *copies) Reset()                   {}
+func (m *copies) End(bool) *traces.Finding { return nil }
+
+// Event handles a Return.
+func (m *copies) Event(e *traces.Event) *traces.Finding {
+	s := m.scene
+	f := s.popped
+	if e.A != smpev.VecBP || f == nil || f.owner != kpev.OwnerKprobe {
+		return nil
+	}
+	memory := in(s.handed, e.B)
+	if memory == nil || memory.what == smpev.ModuleMem {
+		return nil
+	}
+	at := f.ip - 1 // of the breakpoint
+	for i := range s.images[:s.raw] {
+		if s.images[i].addr == at {
+			return nil // others patch there, too: what was linked isn't what is copied
+		}
+	}
+	for d := uint64(0); ; {
+		x := s.text.insnAt(at + d)
+		if x.len() == 0 {
+			return nil
+		}
+		if !m.same(&x, e.B+d) {
+			return found(e, at, "is sent from the breakpoint at %#x to a copy at %#x, which holds %s; linked there: %s", at+d, e.B+d, m.bytes(e.B+d, x.len()), hex(x.lo, x.hi))
+		}
+		if d += x.len(); memory.what != kpev.DetourMem {
+			return nil
+		}
+		if d >= jumpLen {
+			return m.goesOn(e, at+d, e.B+d)
+		}
+	}
+}
+
+// same reports whether memory at to holds a linked instruction, relocated: of its bytes four
+// in a row may differ, by as much as the addresses do.
+func (m *copies) same(x *insn, to uint64) bool {
+	n := x.len()
+	first, last := n, uint64(0) // that differ
+	for k := range n {
+		if b, known := m.byteAt(to + k); known && b != x.at(k) {
+			first, last = min(first, k), k
+		}
+	}
+	if first > last {
+		return x.addr == to || !m.relative(x) // branches may be copied as they are, and put right when they have been stepped
+	}
+	for k := uint64(max(int(last)-3, 1)); k <= first && k+4 <= n; k++ {
+		var was, is uint32
+		known := true
+		for i := range uint64(4) {
+			b, ok := m.byteAt(to + k + i)
+			known = known && ok
+			was, is = was|uint32(x.at(k+i))<<(8*i), is|uint32(b)<<(8*i)
+		}
+		if !known || is-was == uint32(x.addr-to) {
+			return true
+		}
+	}
+	return false
+}
+
+// relative reports whether a linked instruction has a memory operand relative to its
+// address.
+func (m *copies) relative(x *insn) bool {
+	l := &m.looks[(x.lo^x.hi)*0x9e3779b97f4a7c15>>58]
+	if l.lo == x.lo && l.hi == x.hi {
+		return l.relative
+	}
+	var b [16]byte
+	for k := range min(x.len(), uint64(len(b))) {
+		b[k] = x.at(k)
+	}
+	*l = look{lo: x.lo, hi: x.hi}
+	if in, err := target.Decode(b[:x.len()], arch.Addr(x.addr)); err == nil {
+		_, _, l.relative = in.IPRelative()
+	}
+	return l.relative
+}
+
+// goesOn judges what follows the copy in a detour.
+func (m *copies) goesOn(e *traces.Event, to, at uint64) *traces.Finding {
+	lo, known := m.scene.text.word(at)
+	if want := jumpTo(at, to); (lo^want)&known&mask(jumpLen) != 0 {
+		return found(e, to, "is sent to a detour that goes on with %s at %#x; right is %s, a jump to %#x", hex(lo, jumpLen<<56), at, hex(want, jumpLen<<56), to)
+	}
+	return nil
+}
+
+// byteAt returns a byte of memory, and whether it is known.
+func (m *copies) byteAt(a uint64) (b byte, ok bool) {
+	mem, known := m.scene.text.word(a)
+	return byte(mem), byte(known) != 0
+}
+
+// bytes returns n bytes of memory in words.
+func (m *copies) bytes(a, n uint64) string {
+	lo, _ := m.scene.text.word(a)
+	hi, _ := m.scene.text.word(a + 8)
+	return hex(lo, hi&mask(7)|n<<56)
+}
+
+// copyTouches: a Return is judged by the memory that it goes to.
+func copyTouches(t *Touched, e *traces.Event) {
+	longest := 4 + 15 + jumpLen
+	switch e.Kind {
+	case smpev.Return:
+		if e.A == smpev.VecBP {
+			t.ReadText(e.B, longest)
+		}
+	case smpev.TextStore:
+		t.WriteText(e.A, e.C)
+	case smpev.Alloc, smpev.Free:
+		t.WriteText(e.A, e.B)
+	}
+}
