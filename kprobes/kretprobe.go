@@ -24,7 +24,7 @@ type Kretprobe struct {
 	DataSize  int        // bytes of Instance.Data (4.15 and later)
 
 	nmissed kapi.Var[int]
-	holder  *holder // owned by kprobe_mutex: nil while it isn't registered
+	holder  *holder // owned by who registers or unregisters; goes with nmissed: nil while it isn't registered
 	_       struct{}
 }
 

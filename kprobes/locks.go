@@ -106,3 +106,72 @@ func (e *Engine) unlockModules(x kapi.Context) {
 		e.d.ModuleMutex.Unlock(x)
 	}
 }
+
+// Owned folds what kprobe_mutex owns into one word: it changes only while a task holds the
+// mutex. Of memory that is kept for the next run, and of what a look at text has left,
+// it takes in how much is in use, not what is there. It allocates nothing. Context:
+// kprobe_mutex held.
+func (e *Engine) Owned() uint64 {
+	var s owned
+	t := &e.ret
+	s.flag(e.kprobesAllowOptimization)
+	s.flag(e.kprobesAllDisarmed)
+	s.flag(e.held)
+	s.add(uint64(e.kprobeFtraceOps.armed))
+	s.add(uint64(e.kprobeIpmodifyOps.armed))
+	s.add(uint64(e.lists))
+	s.add(uint64(t.nInstances))
+	s.add(uint64(t.nHolders))
+	s.add(t.memories)
+	s.aggr(e, &t.nopAggr)
+	s.kprobe(&t.nop)
+	s.add(uint64(len(e.aggrs)))
+	for _, ap := range e.aggrs {
+		s.aggr(e, ap)
+		if c := ap.probes.Peek(); c != nil { // else it is being registered
+			for _, p := range c.probes {
+				s.kprobe(p)
+			}
+		}
+	}
+	return uint64(s)
+}
+
+type owned uint64
+
+func (s *owned) add(v uint64) {
+	x := (uint64(*s) ^ v) * 0x9e3779b97f4a7c15
+	*s = owned(x ^ x>>29)
+}
+
+func (s *owned) flag(on bool) {
+	v := uint64(1)
+	if on {
+		v = 2
+	}
+	s.add(v)
+}
+
+func (s *owned) kprobe(p *Kprobe) {
+	s.add(p.ID)
+	s.flag(p.entry)
+	s.flag(p.gone)
+	s.flag(p.off)
+	if p.aggr != nil {
+		s.add(p.aggr.id)
+	}
+}
+
+func (s *owned) aggr(e *Engine, ap *Aggr) {
+	s.add(ap.id)
+	s.add(ap.Note)
+	s.flag(ap.jumped)
+	s.flag(ap.gone)
+	s.flag(ap.client == &e.kprobeFtraceOps)
+	s.flag(ap.client == &e.kprobeIpmodifyOps)
+	for i, l := range [...]*kapi.List[*Aggr]{&e.optimizingList, &e.unoptimizingList, &e.freeingList} {
+		if ap.list == l {
+			s.add(uint64(i) + 1)
+		}
+	}
+}

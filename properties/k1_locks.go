@@ -1,19 +1,20 @@
 package properties
 
 import (
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
 // Locks is property K1: what lockdep checks.
 //
-// Based on: Lock, Unlock, MightSleep.
+// Based on: Lock, Unlock, MightSleep, and Foreign for what an engine's own lock owns.
 var Locks = Property{
 	ID:   "K1",
 	Name: "locks",
 	Says: "A lock is taken once and released by its owner, locks are taken and waits are begun in one order, what a lock protects is touched by who holds it, no interrupt takes what it may have interrupted the holder of, and nothing that may sleep is called where sleeping is forbidden.",
 	Kinds: []traces.Kind{
-		smpev.Lock, smpev.Unlock, smpev.MightSleep,
+		smpev.Lock, smpev.Unlock, smpev.MightSleep, kpev.Foreign,
 	},
 	New:     func(*Scene) Monitor { return new(locks) },
 	Touches: lockTouches,
@@ -55,6 +56,8 @@ func (m *locks) Event(e *traces.Event) *traces.Finding {
 		return m.lock(e)
 	case smpev.Unlock:
 		return m.unlock(e)
+	case kpev.Foreign:
+		return found(e, 0, "takes kprobe_mutex, and what it owns has changed while nobody held it")
 	case smpev.MightSleep:
 		if e.A == 1 {
 			return found(e, 0, "calls what may sleep: sleeping while atomic")
@@ -213,7 +216,7 @@ func (o *order) add(i, j int) {
 // finding is at the second task, whichever that is: the property is broken either way.
 // At the end it counts which task holds what.
 func lockTouches(t *Touched, e *traces.Event) {
-	if e.Kind != smpev.MightSleep {
+	if e.Kind != smpev.MightSleep && e.Kind != kpev.Foreign {
 		t.Write(e.A)
 	}
 }

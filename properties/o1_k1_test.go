@@ -7,6 +7,10 @@ import (
 )
 
 func init() {
+	golden("K1-foreign", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Lock(1).Emit(kpev.Foreign, 0, 0, 0)
+		tr.ExpectViolation("K1", "cpu1 task2 takes kprobe_mutex, and what it owns has changed while nobody held it")
+	})
 	golden("O1-oops", func(tr *tracetest.Trace) {
 		tr.On(1, 2).Trap(smpev.VecUD, f).Oops(smpev.VecUD, f)
 		tr.ExpectViolation("O1", "cpu1 task2 dies of #UD at 0x1000")

@@ -67,6 +67,14 @@ func copyRegs(s *steps) {
 	}
 }
 
+func noteUnlocked(s *steps) {
+	pre := s.AggrPreHandler
+	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
+		ap.Note++
+		return pre(e, x, ap, r, stop)
+	}
+}
+
 func ignorePre(s *steps) {
 	call := s.CallPreHandler
 	s.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int { call(e, x, p, r); return 0 }

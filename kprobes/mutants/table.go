@@ -430,6 +430,9 @@ var All = []Mutant{
 	{Name: "module-put-lost", Source: "check_kprobe_address_safe", Scenario: "module-unload", Property: "module-holds",
 		Says:  "the module in which a probe was registered is held for good",
 		Apply: moduleHeld},
+	{Name: "note-unlocked", Source: "the owner of a field", Scenario: "no-sail-past", Property: "locks",
+		Says:  "a hit is noted in what kprobe_mutex owns, and who is hit doesn't hold that",
+		Apply: on(noteUnlocked)},
 	// Equivalent:
 	{Name: "kick-unlocked", Source: "R7, M07; 2.6.38 to 5.7", Scenario: "neighbours", Property: "optimized-again",
 		Says:       "the optimizer looks whether there is more to do, and starts again, when it has let kprobe_mutex go",

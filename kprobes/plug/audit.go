@@ -12,8 +12,9 @@ import (
 )
 
 // audit is how monitors come to know what the engine says of itself: before a
-// routine lets kprobe_mutex go they are told the state of every aggregator, and at
-// the end of a run what kprobes/list says. It is no part of a run: nothing is
+// routine lets kprobe_mutex go they are told the state of every aggregator, when one has
+// taken it whether somebody has changed meanwhile what it owns, and at the end of a run
+// what kprobes/list says. It is no part of a run: nothing is
 // stored, there is no point, and no digest changes.
 type audit struct {
 	kapi.Locks // set at watch: the engine's
@@ -26,7 +27,17 @@ type audit struct {
 // audited is kprobe_mutex.
 type audited struct {
 	kapi.Mutex
-	a *audit
+	a     *audit
+	owned uint64 // what it owned when it was let go last
+	let   bool   // it was
+}
+
+// Lock implements kapi.Mutex. What the mutex owns must be as its last holder has left it.
+func (m *audited) Lock(x kapi.Context) {
+	m.Mutex.Lock(x)
+	if m.let && m.a.p.e.Owned() != m.owned {
+		m.a.tell(x, kpev.Foreign, 0, 0, 0)
+	}
 }
 
 // watch has the engine's locks made by way of a.
@@ -41,7 +52,7 @@ func (a *audit) NewMutex(name string) kapi.Mutex {
 	if name != "kprobe_mutex" {
 		return m
 	}
-	a.mutex = audited{m, a}
+	a.mutex = audited{Mutex: m, a: a}
 	return &a.mutex
 }
 
@@ -53,6 +64,7 @@ func (m *audited) Unlock(x kapi.Context) {
 			m.a.tell(x, kpev.State, addr, bits, detour)
 		}
 	}
+	m.owned, m.let = e.Owned(), true
 	m.Mutex.Unlock(x)
 }
 
