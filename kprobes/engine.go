@@ -217,6 +217,16 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	return uint64(ap.addr), bits, uint64(ap.detour.addr), true
 }
 
+// ProbesOf returns the probes of aggr i, if that is what is found at its address. Context:
+// as StateOf.
+func (e *Engine) ProbesOf(i int) []*Kprobe {
+	ap := e.aggrs[i]
+	if q, ok := e.kprobeTable.Peek(ap.addr); !ok || q != ap {
+		return nil
+	}
+	return ap.List()
+}
+
 // Registered reports whether a probe is registered. Context: as StateOf.
 func (p *Kprobe) Registered() bool { return p.aggr != nil }
 

@@ -93,6 +93,7 @@ func (e *Linux) aggregate(p arch.Addr) bool {
 func (e *Linux) tellStates(x kapi.Context) {
 	f := &e.k.fields
 	armed := e.Switched(engine.Armed)
+	e.tellCarried(x)
 	e.points(func(p arch.Addr) {
 		flags := e.look(p, f.kpFlags)
 		bits, detour := uint64(0), uint64(0)
@@ -123,6 +124,32 @@ func (e *Linux) tellStates(x kapi.Context) {
 			}
 		}
 		e.d.Tell(x, kpev.State, e.look(p, f.kpAddr), bits, detour)
+	})
+}
+
+// tellCarried tells monitors which probes the points have. Nothing is said where tasks
+// have used one struct at the same time, which is misuse.
+func (e *Linux) tellCarried(x kapi.Context) {
+	for _, p := range e.probes {
+		if p.mixed {
+			return
+		}
+	}
+	list := arch.Addr(e.k.fields.kpList.off)
+	e.d.Tell(x, kpev.Carries, 0, 0, 1)
+	e.points(func(p arch.Addr) {
+		at := e.look(p, e.k.fields.kpAddr)
+		if i := e.of(uint64(p)); i >= 0 {
+			e.d.Tell(x, kpev.Carries, at, uint64(i), 0)
+		}
+		if !e.aggregate(p) {
+			return
+		}
+		for q, n := e.next(p+list), 0; q != p+list && q != 0 && n < most; q, n = e.next(q), n+1 {
+			if i := e.of(uint64(q - list)); i >= 0 {
+				e.d.Tell(x, kpev.Carries, at, uint64(i), 0)
+			}
+		}
 	})
 }
 

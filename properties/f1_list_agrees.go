@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -9,15 +11,15 @@ import (
 // ListAgrees is property F1: kprobes/list tells its readers the truth (spec 7.1).
 //
 // Based on: Listed, the lines of kprobes/list, against the text, the API calls and
-// Kind.
+// Kind; and Carries, what a reader would find in the midst of a run, against the calls.
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
-	Says: "At the end of a run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what isn't armed on the original text.",
+	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end of a run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what isn't armed on the original text.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Listed,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &listAgrees{scene: s} },
 	Touches: listTouches,
 }
@@ -27,6 +29,9 @@ type listAgrees struct {
 	read    bool // the file was
 	lines   []listedLine
 	retired []span // text of modules that has gone, or is about to
+
+	told    bool     // what the engine carries was, once at least
+	carried []uint64 // the probes that it carried when its mutex was let go last
 }
 
 type listedLine struct {
@@ -35,7 +40,9 @@ type listedLine struct {
 	tags   uint64
 }
 
-func (m *listAgrees) Reset() { m.read, m.lines, m.retired = false, m.lines[:0], m.retired[:0] }
+func (m *listAgrees) Reset() {
+	m.read, m.lines, m.retired, m.told, m.carried = false, m.lines[:0], m.retired[:0], false, m.carried[:0]
+}
 
 func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
@@ -46,6 +53,32 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 	case kpev.Listed:
 		if m.read = true; e.B != 0 {
 			m.lines = append(m.lines, listedLine{e.A, byte(e.B), e.C})
+		}
+	case kpev.Carries:
+		if e.C != 0 {
+			m.told, m.carried = true, m.carried[:0]
+		} else {
+			m.carried = append(m.carried, e.B)
+		}
+	case kpev.ApiReturn:
+		return m.answered(e)
+	}
+	return nil
+}
+
+// answered judges what is known when a call has returned: a probe whose registration is
+// known has been in that state since the engine's mutex was let go last.
+func (m *listAgrees) answered(e *traces.Event) *traces.Finding {
+	if !m.told {
+		return nil
+	}
+	for i := range m.scene.probes.list {
+		p := &m.scene.probes.list[i]
+		switch carried := slices.Contains(m.carried, p.id); {
+		case p.reg == regYes && !carried:
+			return found(e, p.addr, "returns from the API, and probe %d, which is registered at %#x, isn't listed", p.id, p.addr)
+		case p.reg == regNo && carried:
+			return found(e, p.addr, "returns from the API, and probe %d, which isn't registered, is listed", p.id)
 		}
 	}
 	return nil
@@ -166,12 +199,13 @@ func one64(b bool) uint64 {
 	return 0
 }
 
-// listTouches: the file is read at the end, when its order no longer counts. Then these
+// listTouches: what the engine carries is judged when a call returns, by all calls. The
+// file is read at the end, when its order no longer counts. Then these
 // count: the text, which depends on the order of stores to each chunk; which probes are
 // registered and enabled, which depends on their calls; and which write of the switch
 // came last.
 func listTouches(t *Touched, e *traces.Event) {
-	const file = 1 << 33 // other objects are probes
+	const file, carried = 1 << 33, 1 << 34 // other objects are probes
 	switch e.Kind {
 	case smpev.TextStore:
 		t.WriteText(e.A, e.C)
@@ -182,6 +216,9 @@ func listTouches(t *Touched, e *traces.Event) {
 		}
 	case kpev.ApiEnter, kpev.ApiReturn:
 		t.Write(e.B)
+		t.Write(carried)
+	case kpev.Carries:
+		t.Write(carried)
 	case kpev.Enabled:
 		t.Write(file)
 	case kpev.Printk:

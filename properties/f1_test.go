@@ -7,6 +7,33 @@ import (
 )
 
 func init() {
+	golden("F1-carried", func(tr *tracetest.Trace) {
+		tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
+		tr.ExpectNone()
+	})
+	golden("F1-not-carried", func(tr *tracetest.Trace) {
+		tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).ApiReturn(kpev.Register, 1, 0)
+		tr.ExpectViolation("F1", "probe 1, which is registered at 0x1000, isn't listed")
+	})
+	trap("F1-leaves", "register has returned, and the probe isn't listed: another task has begun to unregister it",
+		func(tr *tracetest.Trace) {
+			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0)
+			tr.On(1, 2).ApiEnter(kpev.Unregister, 1, f).Emit(kpev.Carries, 0, 0, 1)
+			tr.On(0, 0).ApiReturn(kpev.Register, 1, 0)
+			tr.ExpectNone()
+		})
+	trap("F1-sibling-only", "a probe is listed at the address, but it isn't the one that was registered last",
+		func(tr *tracetest.Trace) {
+			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
+			tr.ApiEnter(kpev.Register, 2, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 2, 0)
+			tr.ExpectViolation("F1", "probe 2, which is registered at 0x1000, isn't listed")
+		})
+	trap("F1-stays", "unregister answers 0, and the probe stays listed",
+		func(tr *tracetest.Trace) {
+			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
+			tr.ApiEnter(kpev.Unregister, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Unregister, 1, 0)
+			tr.ExpectViolation("F1", "probe 1, which isn't registered, is listed")
+		})
 	line := func(tr *tracetest.Trace, addr uint64, letter byte, tags uint64) *tracetest.Trace {
 		tr.Emit(kpev.Listed, addr, uint64(letter), tags)
 		return tr

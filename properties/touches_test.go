@@ -145,6 +145,10 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 	case kpev.Listed:
 		e.A, e.B = probesAt[r.N(3)], 'k'
 		e.C = [...]uint64{0, kpev.TagDisabled, kpev.TagOptimized}[r.N(3)]
+	case kpev.Carries:
+		if e.B = uint64(r.N(3)); r.N(4) == 0 {
+			e.B, e.C = 0, 1
+		}
 	case kpev.RetEntry, kpev.RetLeft, kpev.RetReturn: // one place of each task's stack
 		e.A, e.B, e.C = uint64(r.N(3)), uint64(e.Task), uint64(7+r.N(8)/7)
 		if k == kpev.RetLeft {

@@ -95,6 +95,15 @@ func enableLost(s *steps) {
 	}
 }
 
+func disabledDropped(s *steps) {
+	add := s.AddNewKprobe
+	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+		if !p.Disabled() {
+			add(e, x, ap, p)
+		}
+	}
+}
+
 func reuseDisabled(s *steps) {
 	enabled, add, reuse := s.AggrEnabled, s.AddNewKprobe, s.CancelUnoptimize
 	s.AggrEnabled = func(ap *aggr) bool { return enabled(ap) || ap.Note&(noteReused|noteSilent) == noteReused }

@@ -59,9 +59,13 @@ func (a *audit) NewMutex(name string) kapi.Mutex {
 // Unlock implements kapi.Mutex.
 func (m *audited) Unlock(x kapi.Context) {
 	e := m.a.p.e
+	m.a.tell(x, kpev.Carries, 0, 0, 1)
 	for i := range e.Points() {
 		if addr, bits, detour, ok := e.StateOf(i); ok {
 			m.a.tell(x, kpev.State, addr, bits, detour)
+			for _, p := range e.ProbesOf(i) {
+				m.a.tell(x, kpev.Carries, addr, p.ID, 0)
+			}
 		}
 	}
 	m.owned, m.let = e.Owned(), true
