@@ -217,11 +217,11 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	return uint64(ap.addr), bits, uint64(ap.detour.addr), true
 }
 
-// ProbesOf returns the probes of aggr i, if that is what is found at its address. Context:
-// as StateOf.
+// ProbesOf returns the probes of aggr i, if that is what is found at its address, and they
+// aren't the kernel's own. Context: as StateOf.
 func (e *Engine) ProbesOf(i int) []*Kprobe {
 	ap := e.aggrs[i]
-	if q, ok := e.kprobeTable.Peek(ap.addr); !ok || q != ap {
+	if q, ok := e.kprobeTable.Peek(ap.addr); !ok || q != ap || ap.addr == e.ret.trampoline {
 		return nil
 	}
 	return ap.List()
