@@ -132,6 +132,7 @@ func (e *Linux) tellStates(x kapi.Context) {
 func (e *Linux) tellCarried(x kapi.Context) {
 	for _, p := range e.probes {
 		if p.mixed {
+			e.d.Tell(x, kpev.Carries, 0, 0, 2)
 			return
 		}
 	}

@@ -56,7 +56,7 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 		}
 	case kpev.Carries:
 		if e.C != 0 {
-			m.told, m.carried = true, m.carried[:0]
+			m.told, m.carried = e.C == 1, m.carried[:0]
 		} else {
 			m.carried = append(m.carried, e.B)
 		}

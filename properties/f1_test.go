@@ -22,6 +22,12 @@ func init() {
 			tr.On(0, 0).ApiReturn(kpev.Register, 1, 0)
 			tr.ExpectNone()
 		})
+	trap("F1-unreported", "register has answered, and the last report hasn't got the probe: the engine's mutex was let go since, without one",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Carries, 0, 0, 1)
+			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 2).ApiReturn(kpev.Register, 1, 0)
+			tr.ExpectNone()
+		})
 	trap("F1-sibling-only", "a probe is listed at the address, but it isn't the one that was registered last",
 		func(tr *tracetest.Trace) {
 			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)

@@ -20,19 +20,13 @@ var Copies = Property{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim, smpev.Return,
 	},
 	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim},
-	New:     func(s *Scene) Monitor { return &copies{scene: s} },
+	New:     func(s *Scene) Monitor { return &copies{scene: s, known: make(map[[2]uint64]bool)} },
 	Touches: copyTouches,
 }
 
 type copies struct {
 	scene *Scene
-	looks [64]look `state:"skip: what follows from bytes"`
-}
-
-// A look is what decoding an instruction has shown.
-type look struct {
-	lo, hi   uint64
-	relative bool // it has a memory operand relative to its address
+	known map[[2]uint64]bool `state:"skip: what follows from bytes"` // of an instruction: relative
 }
 
 func (m *copies) Reset()                   {}
@@ -103,19 +97,19 @@ func (m *copies) same(x *insn, to uint64) bool {
 // relative reports whether a linked instruction has a memory operand relative to its
 // address.
 func (m *copies) relative(x *insn) bool {
-	l := &m.looks[(x.lo^x.hi)*0x9e3779b97f4a7c15>>58]
-	if l.lo == x.lo && l.hi == x.hi {
-		return l.relative
+	is, known := m.known[[2]uint64{x.lo, x.hi}]
+	if known {
+		return is
 	}
-	var b [16]byte
-	for k := range min(x.len(), uint64(len(b))) {
-		b[k] = x.at(k)
+	var b []byte
+	for k := range x.len() {
+		b = append(b, x.at(k))
 	}
-	*l = look{lo: x.lo, hi: x.hi}
-	if in, err := target.Decode(b[:x.len()], arch.Addr(x.addr)); err == nil {
-		_, _, l.relative = in.IPRelative()
+	if in, err := target.Decode(b, arch.Addr(x.addr)); err == nil {
+		_, _, is = in.IPRelative()
 	}
-	return l.relative
+	m.known[[2]uint64{x.lo, x.hi}] = is
+	return is
 }
 
 // goesOn judges what follows the copy in a detour.

@@ -279,7 +279,8 @@ func TestStoriesAreTrue(t *testing.T) {
 		require.LessOrEqual(t, len(x.story), 8, x.name)
 		last := x.story[len(x.story)-1].Seq
 		if x.in.At != 0 && !strings.HasPrefix(x.in.Property, "P3 ") { // that is in no log: a call has lasted too long
-			require.EqualValues(t, x.in.At, last, "%s: the story ends with the violation", x.name)
+			// Nor is what monitors alone are told: then the story ends with what came before.
+			require.EqualValues(t, min(int(x.in.At), len(x.events)-1), last, "%s: the story ends with the violation", x.name)
 		}
 		for _, s := range x.story {
 			at := fmt.Sprintf("%s: %q of event %d", x.name, s.Text, s.Seq)
