@@ -139,7 +139,7 @@ func copyTouches(t *Touched, e *traces.Event) {
 	longest := 4 + 15 + jumpLen
 	switch e.Kind {
 	case smpev.Return:
-		if e.A == smpev.VecBP {
+		if e.A == smpev.VecBP && t.isLent(e.B) {
 			t.ReadText(e.B, longest)
 		}
 	case smpev.TextStore:
