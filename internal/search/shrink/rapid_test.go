@@ -82,6 +82,8 @@ var reports = map[string]func(*rapid.T, string){
 	"H1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"H2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"H3": func(t *rapid.T, says string) { t.Fatal(says) },
+	"M1": func(t *rapid.T, says string) { t.Fatal(says) },
+	"T5": func(t *rapid.T, says string) { t.Fatal(says) },
 	"K1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"L2": func(t *rapid.T, says string) { t.Fatal(says) },
