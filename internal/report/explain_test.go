@@ -240,6 +240,7 @@ var claims = []struct {
 	{`^(cpu\d+) was handed`, []traces.Kind{smpev.Alloc}},
 	{`^(cpu\d+): call \d+ `, []traces.Kind{smpev.CallEnd}},
 	{`^(cpu\d+): check \d+ `, []traces.Kind{smpev.Got}},
+	{`^(cpu\d+): \w+: no free instance, missed`, []traces.Kind{kpev.RetMissed}},
 	{`^(cpu\d+) had taken \S+ under \S+ before`, []traces.Kind{smpev.Lock}},
 	{`^\S+'s \S+ grace period ended before`, []traces.Kind{smpev.GPEnd}},
 	{`^stop_machine stops each CPU where it stands`, []traces.Kind{smpev.StopStart}},
