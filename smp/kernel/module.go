@@ -301,11 +301,7 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 		errno = ModuleEBUSY
 	case !m.refs.Swap(x, 1, 0):
 		errno = ModuleEAGAIN
-		coming := uint64(0)
-		if m.coming {
-			coming = 1
-		}
-		ctxOf(x).Tell(smpev.Denies, m.number, coming, 0)
+		m.denies(ctxOf(x))
 	case m.loads.Peek():
 		m.refs.Set(1)
 		errno = ModuleEBUSY
@@ -488,21 +484,6 @@ func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
 // Put drops a hold on the module.
 func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
-
-// Number is how monitors know the module.
-func (m *Module) Number() uint64 { return m.number }
-
-// Holds returns how many hold the module, without what its load counts for itself.
-func (m *Module) Holds() int {
-	n := m.refs.Peek()
-	switch {
-	case m.coming:
-		return n - 2
-	case m.state.Peek() == kapi.ModuleLive:
-		return n - 1
-	}
-	return n
-}
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -80,4 +81,28 @@ func (e *ExecMem) listsName() string {
 		name += smpev.Memory.Name(e.k.cfg.Exec[i].What) + "s"
 	}
 	return name
+}
+
+// Number is how monitors know the module.
+func (m *Module) Number() uint64 { return m.number }
+
+// Holds returns how many hold the module, without what its load counts for itself.
+func (m *Module) Holds() int {
+	n := m.refs.Peek()
+	switch {
+	case m.coming:
+		return n - 2
+	case m.state.Peek() == kapi.ModuleLive:
+		return n - 1
+	}
+	return n
+}
+
+// denies tells monitors that rmmod is refused, since the module is held.
+func (m *Module) denies(x *smp.Ctx) {
+	coming := uint64(0)
+	if m.coming {
+		coming = 1
+	}
+	x.Tell(smpev.Denies, m.number, coming, 0)
 }
