@@ -110,6 +110,8 @@ var layers = []layer{
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "kpsimtest", may: []string{"*"}, free: []string{"*"}}, // for tests of other modules
 	{pkg: "scripts/compare-builds", free: []string{"*"}},        // runs two builds of kpsim
+	{pkg: "scripts/drawn-faults/on", free: []string{"*"}},
+	{pkg: "scripts/drawn-faults", may: []string{"scripts/drawn-faults/on"}, free: []string{"*"}}, // builds kpsim
 }
 
 // bannedImports would let something other than the strategy decide a run.
