@@ -12,7 +12,8 @@
 //
 // A Fault is noticed when a search prints a line that is against expectation, when a
 // scenario is refused, or when kpsim crashes. A search that doesn't end within --limit
-// hasn't noticed. A search is given one core, and its words are followed by --json
+// hasn't noticed. Of what isn't noticed the report says whether the searches printed
+// another number at all: of runs, points, behaviours. A search is given one core, and its words are followed by --json
 // --workers 1 --traces.
 //
 // --results is written as it goes; a rerun with the same file does what is left.
@@ -224,7 +225,7 @@ func (o *options) one(binary string, n int, x *Fault, r *results) error {
 			continue
 		}
 		if t == nil && !slices.Contains(r.get(none, s).Clean, n) {
-			t = &trial{Search: s, Far: neverReached, How: unnoticed}
+			t = &trial{Search: s, Far: neverReached, How: unnoticed, Shown: r.get(none, s).Shown}
 		} else if t == nil {
 			var err error
 			if t, err = o.search(binary, s, n); err != nil {

@@ -13,18 +13,21 @@ type verdict struct {
 	changed bool
 	by      []*trial // that noticed, in the order of the searches
 	all     []*trial
+	same    bool   // all searches print what they print without it
 	why     string // it changes nothing
 }
 
 func (o *options) verdicts(list []*Fault, r *results, equal map[string]string) (all []*verdict) {
 	for _, x := range list {
-		v := &verdict{Fault: x, why: equal[x.ID]}
+		v := &verdict{Fault: x, why: equal[x.ID], same: true}
 		for _, s := range o.Search {
 			t := r.get(x.ID, s)
 			if t == nil {
 				continue
 			}
 			v.all = append(v.all, t)
+			clean := r.get(none, s)
+			v.same = v.same && clean != nil && t.Shown != "" && t.Shown == clean.Shown
 			v.reached = v.reached || t.Far != neverReached
 			v.changed = v.changed || t.Far != neverReached && t.Far != "reached"
 			if t.noticed() {
@@ -105,7 +108,8 @@ func (o *options) report(w io.Writer, all []*verdict) {
 		title string
 		is    func(v *verdict) bool
 	}{
-		{"Reached, not noticed", func(v *verdict) bool { return v.why == "" && v.reached && v.changed }},
+		{"Reached, not noticed, though the searches print other numbers", func(v *verdict) bool { return v.why == "" && v.reached && v.changed && !v.same }},
+		{"Reached, not noticed, and the searches print the same", func(v *verdict) bool { return v.why == "" && v.reached && v.changed && v.same }},
 		{"Reached, but never with another value", func(v *verdict) bool { return v.why == "" && v.reached && !v.changed }},
 		{"Never reached", func(v *verdict) bool { return v.why == "" && !v.reached }},
 		{"Changes nothing", func(v *verdict) bool { return v.why != "" }},

@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +29,7 @@ type trial struct {
 	Far     string  `json:"far"`               // on.Reached, on.Changed, or neither: "never reached"
 	How     string  `json:"how"`               // one of those below
 	By      string  `json:"by,omitempty"`      // what noticed
+	Shown   string  `json:"shown,omitempty"` // what stands for all that the search printed, if it ended
 	Seconds float64 `json:"seconds"`           // by the clock, until it was noticed or the search ended
 	Clean   []int   `json:"reached,omitempty"` // without a fault: those that would have been reached
 }
@@ -77,7 +81,7 @@ func (o *options) search(binary, args string, n int) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{Search: args, How: unnoticed, Far: neverReached}
-	if t.How, t.By = first(out); t.How != unnoticed {
+	if t.How, t.By, t.Shown = first(out); t.How != unnoticed {
 		t.Seconds = time.Since(began).Seconds()
 		cancel()
 	}
@@ -89,7 +93,7 @@ func (o *options) search(binary, args string, n int) (*trial, error) {
 	switch {
 	case t.How != unnoticed:
 	case ctx.Err() != nil:
-		t.How = late
+		t.How, t.Shown = late, ""
 	case errors.As(err, &exit):
 		t.How, t.By = ended(exit.ExitCode(), said.String())
 	case err != nil:
@@ -145,8 +149,10 @@ type row struct {
 	Trace       string            `json:"trace"`
 }
 
-// first reads lines until one is against expectation, and says what is.
-func first(out io.Reader) (how, by string) {
+// first reads lines until one is against expectation, and says what is; or else what
+// stands for all that they say but for times and names of files.
+func first(out io.Reader) (how, by, shown string) {
+	all := fnv.New64a()
 	in := bufio.NewScanner(out)
 	in.Buffer(nil, 64<<20)
 	for in.Scan() {
@@ -155,10 +161,19 @@ func first(out io.Reader) (how, by string) {
 			continue
 		}
 		if how, by := r.against(); how != "" {
-			return how, by
+			return how, by, ""
+		}
+		var any map[string]json.RawMessage
+		if json.Unmarshal(in.Bytes(), &any) != nil {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(any)) {
+			if key != "schedules_per_s" && key != "trace" && key != "older_traces" {
+				fmt.Fprintf(all, "%s %s\n", key, any[key])
+			}
 		}
 	}
-	return unnoticed, ""
+	return unnoticed, "", fmt.Sprintf("%016x", all.Sum64())
 }
 
 // against says how a row is against expectation, "" if it isn't.
