@@ -29,7 +29,7 @@ type trial struct {
 	Far     string  `json:"far"`               // on.Reached, on.Changed, or neither: "never reached"
 	How     string  `json:"how"`               // one of those below
 	By      string  `json:"by,omitempty"`      // what noticed
-	Shown   string  `json:"shown,omitempty"` // what stands for all that the search printed, if it ended
+	Shown   string  `json:"shown,omitempty"`   // what stands for all that the search printed, if it ended
 	Seconds float64 `json:"seconds"`           // by the clock, until it was noticed or the search ended
 	Clean   []int   `json:"reached,omitempty"` // without a fault: those that would have been reached
 }
