@@ -62,7 +62,8 @@
 //	sim                 choice, clock, fibre, random numbers
 //
 // scripts has programs for developers: remove-lines removes lines and runs the
-// tests; covered says which statements searches run; compare-builds compares the output of two builds; oracle and
+// tests; covered says which statements searches run; drawn-faults puts drawn faults into kpsim and runs the searches (on
+// guards them); compare-builds compares the output of two builds; oracle and
 // on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
 // kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and at-work serve tests.
 //
