@@ -54,6 +54,20 @@ func TestADrawIsTheSameForASeed(t *testing.T) {
 	assert.NotEqual(t, ids(1), ids(2))
 }
 
+func TestFaultsAreNamed(t *testing.T) {
+	rooms := toy(t)
+	drawn := draw(rooms, 5, 1)
+	file := filepath.Join(t.TempDir(), "ids")
+	text := "no such fault\n"
+	for _, x := range drawn {
+		text += x.ID + "\n"
+	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	list, err := (&options{Only: file}).choose(rooms)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, drawn, list)
+}
+
 // All faults that don't clash go into one program, which does what it did until one is
 // chosen; nearly all of them are seen then.
 func TestFaultsAreGuardedAndNoticed(t *testing.T) {

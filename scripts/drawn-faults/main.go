@@ -29,6 +29,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ import (
 type options struct {
 	Draw       int           `help:"How many faults." default:"80"`
 	Seed       uint64        `help:"Which ones: the same seed draws the same faults of the same tree." default:"1"`
+	Only       string        `help:"A file of IDs, as --list prints them: these faults, as far as they are in the tree, instead of drawn ones." placeholder:"FILE"`
 	In         []string      `help:"The packages, as folders." default:"kprobes,smp/kernel" placeholder:"FOLDER"`
 	Search     []string      `help:"What is to notice them, as words of kpsim; may be given many times." default:"explore;storm;fuzz" sep:";" placeholder:"WORDS"`
 	Limit      time.Duration `help:"How long one search may take." default:"5m"`
@@ -72,7 +74,10 @@ func run(o *options) error {
 	if o.Draw > on.Most {
 		return fmt.Errorf("--draw: %d are too many; draw %d at most", o.Draw, on.Most)
 	}
-	list := draw(rooms, o.Draw, o.Seed)
+	list, err := o.choose(rooms)
+	if err != nil {
+		return err
+	}
 	if o.List {
 		o.list(rooms, list)
 		return nil
@@ -86,7 +91,7 @@ func run(o *options) error {
 	if err != nil {
 		return err
 	}
-	r, err := open(o.Results, head{tree(rooms), o.Seed, o.Draw})
+	r, err := open(o.Results, head{tree(rooms), o.Seed, len(list)})
 	if err != nil {
 		return err
 	}
@@ -96,6 +101,34 @@ func run(o *options) error {
 	}
 	o.report(os.Stdout, o.verdicts(list, r, equal))
 	return nil
+}
+
+// choose draws faults, or reads which.
+func (o *options) choose(rooms []*room) ([]*Fault, error) {
+	if o.Only == "" {
+		return draw(rooms, o.Draw, o.Seed), nil
+	}
+	text, err := os.ReadFile(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool)
+	for l := range strings.Lines(string(text)) {
+		wanted[strings.TrimRight(l, "\n")] = true
+	}
+	var list []*Fault
+	for _, r := range rooms {
+		for _, x := range r.faults {
+			if wanted[x.ID] && !slices.ContainsFunc(list, func(y *Fault) bool { return clash(x, y) }) && r.compiles(x) {
+				delete(wanted, x.ID)
+				list = append(list, x)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(wanted)) {
+		fmt.Fprintf(os.Stderr, "left out, not in the tree or it clashes with another: %s\n", id)
+	}
+	return list, nil
 }
 
 // list prints the faults that are drawn, or how many there are.
