@@ -119,6 +119,7 @@ func TestWhatIsAgainstExpectation(t *testing.T) {
 		{`{"edition":"6.9","programs":3,"violations":0}`, unnoticed, ""},
 		{`{"edition":"6.9","preempt":"none","programs":3,"violations":2,"broken":{"T1":2},"seeds":[7]}`, violation, "6.9 none seed 7: T1"},
 		{`{"property":"T1","seed":7,"deviations":3,"trace":"x"}`, violation, "seed 7: T1"},
+		{`{"property":"T1","program":"fuzz-7","deviations":3}`, violation, "fuzz-7: T1"},
 		{"no JSON\n" + `{"property":"T1","seed":7}`, violation, "seed 7: T1"},
 	} {
 		how, by, _ := first(strings.NewReader(k.out + "\n"))

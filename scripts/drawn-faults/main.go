@@ -1,6 +1,6 @@
 // Command drawn-faults measures the searches: it draws faults of the engine and of the
-// kernel's services, puts each by itself into kpsim, and sees whether kpsim explore,
-// storm and fuzz notice, without the help of any unit test.
+// kernel's services, puts each by itself into kpsim, and sees whether kpsim explore
+// and fuzz notice, without the help of any unit test.
 //
 //	go run ./scripts/drawn-faults --draw 80 --seed 1 --results faults.jsonl > faults.md
 //	go run ./scripts/drawn-faults --list
@@ -43,7 +43,7 @@ type options struct {
 	Seed       uint64        `help:"Which ones: the same seed draws the same faults of the same tree." default:"1"`
 	Only       string        `help:"A file of IDs, as --list prints them: these faults, as far as they are in the tree, instead of drawn ones." placeholder:"FILE"`
 	In         []string      `help:"The packages, as folders." default:"kprobes,smp/kernel" placeholder:"FOLDER"`
-	Search     []string      `help:"What is to notice them, as words of kpsim; may be given many times." default:"explore;storm;fuzz" sep:";" placeholder:"WORDS"`
+	Search     []string      `help:"What is to notice them, as words of kpsim; may be given many times." default:"explore;fuzz" sep:";" placeholder:"WORDS"`
 	Limit      time.Duration `help:"How long one search may take." default:"5m"`
 	Memory     uint64        `help:"How many MiB a search may map." default:"8192"`
 	Jobs       int           `help:"How many searches at once, each on one core." default:"1"`

@@ -145,6 +145,7 @@ type row struct {
 	Violations  uint64            `json:"violations"`
 	Broken      map[string]uint64 `json:"broken"`
 	Seed        *uint64           `json:"seed"`
+	Program     string            `json:"program"`
 	Seeds       []uint64          `json:"seeds"`
 	Trace       string            `json:"trace"`
 }
@@ -184,6 +185,8 @@ func (r *row) against() (how, by string) {
 		return violation, r.Scenario + ": " + r.Property
 	case r.Expected != nil:
 		return missing, fmt.Sprintf("%s: %s: %s", r.Scenario, r.Property, r.Reason)
+	case r.Program != "" && r.Property != "":
+		return violation, r.Program + ": " + r.Property
 	case r.Seed != nil && r.Property != "":
 		return violation, fmt.Sprintf("seed %d: %s", *r.Seed, r.Property)
 	case r.Violations > 0:
