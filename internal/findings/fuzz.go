@@ -169,7 +169,7 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		return spec, err
 	}
 	if k != nil {
-		spec.Kernel, spec.On = k, gen.On{Machines: twoengines.Machines(k), Contract: true}
+		spec.Kernel, spec.On = k, gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}
 		return spec, nil
 	}
 	spec.On.Machines, err = c.machines()

@@ -23,6 +23,9 @@ task("nobody", ops = [schedule()])
 never()
 `
 
+// failing is an init that answers an errno.
+const failing = "fails"
+
 // module adds one that comes and goes while a task of its own calls it, and probes there,
 // which a prober registers and unregisters among the others: now the text is there, now it
 // isn't. Or several tasks load and unload it, or its init fails, or the kernel loads none;
@@ -46,7 +49,7 @@ func (g *maker) module() {
 		m.Loaded = g.one(4)
 	} else {
 		if g.one(3) {
-			m.Enter = "fails"
+			m.Enter = failing
 		}
 		if g.one(6) {
 			g.sc.Machine.Modules = scenario.LoadingStay

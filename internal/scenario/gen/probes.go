@@ -84,7 +84,7 @@ const (
 // their detours need more than a page.
 func (g *maker) row() {
 	g.part("row")
-	if !g.one(40) || g.on.Contract { // a kernel's own engine takes too many steps for all of these
+	if !g.one(40) || g.on.Few {
 		return
 	}
 	n := rowMost - g.rand.N(rowMost/2)

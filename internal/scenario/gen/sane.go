@@ -27,9 +27,13 @@ type Use struct {
 	loaded     map[string]bool // modules
 }
 
-// NewUse begins with nothing.
+// NewUse begins with what a run begins with.
 func NewUse(sc *scenario.Scenario) *Use {
-	return &Use{sc, make(map[string]bool), make(map[string]bool)}
+	u := &Use{sc, make(map[string]bool), make(map[string]bool)}
+	for i := range sc.Modules {
+		u.loaded[sc.Modules[i].Name] = sc.Modules[i].Loaded
+	}
+	return u
 }
 
 // Misused reports whether an operation registers a return probe that is registered, or
@@ -38,8 +42,11 @@ func NewUse(sc *scenario.Scenario) *Use {
 func (u *Use) Misused(op *scenario.Op) bool {
 	registers := op.Kind == scenario.OpRegister || op.Kind == scenario.OpRegisterAll
 	switch {
-	case op.Kind == scenario.OpLoad || op.Kind == scenario.OpUnload:
-		u.loaded[op.Target] = op.Kind == scenario.OpLoad
+	case op.Kind == scenario.OpLoad:
+		u.loaded[op.Target] = u.loaded[op.Target] || u.loads(op.Target)
+		return false
+	case op.Kind == scenario.OpUnload:
+		u.loaded[op.Target] = u.loaded[op.Target] && u.sc.Machine.Modules == scenario.LoadingStay
 		return false
 	case !registers && op.Kind != scenario.OpUnregister && op.Kind != scenario.OpUnregisterAll:
 		return false
@@ -57,11 +64,16 @@ func (u *Use) Misused(op *scenario.Op) bool {
 	return false
 }
 
-// away reports whether a probe is in a module that isn't loaded.
+// loads reports whether a module can be loaded: the kernel loads modules, and its init doesn't fail.
+func (u *Use) loads(name string) bool {
+	return u.sc.Machine.Modules != scenario.LoadingNone && !slices.ContainsFunc(u.sc.Modules, func(m scenario.Module) bool { return m.Name == name && m.Enter == failing })
+}
+
+// away reports whether a probe is in a module that isn't loaded, or in its init, which is gone when it is.
 func (u *Use) away(p *scenario.Probe) bool {
 	for i := range u.sc.Modules {
 		m := &u.sc.Modules[i]
-		if (slices.Contains(m.Core, p.Func) || slices.Contains(m.Init, p.Func)) && !u.loaded[m.Name] {
+		if slices.Contains(m.Init, p.Func) || slices.Contains(m.Core, p.Func) && !u.loaded[m.Name] {
 			return true
 		}
 	}
