@@ -6,8 +6,9 @@ import (
 )
 
 // jng sends a jng or jg that was emulated the other way where "ZF and SF !=
-// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc")..
-func jng(in *x86.Inst, r *regs) {
+// OF" has another answer than "ZF or SF != OF" (SDM vol. 2, "Jcc").
+func jng(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
+	in := ap.Insn()
 	target, _ := in.Target()
 	switch in.Opcode() {
 	case 0x7e, 0x7f, 0x0f8e, 0x0f8f:
@@ -30,8 +31,52 @@ func jprobeKeepsIP(regs, saved *regs) { regs.IP, regs.R[x86.RSP] = saved.IP, sav
 
 // callsFive puts the return address of an emulated call through a register (FF /2, SDM
 // vol. 2, "CALL") five bytes behind its start, as if it were a call by displacement.
-func callsFive(ap *aggr, r *regs, m arch.Memory) {
+func callsFive(ap *aggr, r *regs, m arch.Memory, _ *regs) {
 	if group, _ := ap.Insn().Group(); ap.Insn().Opcode() == 0xff && group == 2 {
 		m.Store(x86.SP(r), 8, uint64(ap.Addr())+5)
+	}
+}
+
+// widenFlags has an emulated pushf or popf with an operand size of 16 bits (66 9C, 66 9D; SDM
+// vol. 2, "PUSHF", "POPF") move eight bytes, where it should two.
+func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
+	sp := x86.SP(before)
+	switch {
+	case ap.Insn().Opcode() == 0x9c && x86.SP(r) == sp-2:
+		r.R[x86.RSP] = uint64(sp - 8)
+		m.Store(sp-8, 8, r.Flags)
+	case ap.Insn().Opcode() == 0x9d && x86.SP(r) == sp+2:
+		r.R[x86.RSP] = uint64(sp + 8)
+	}
+}
+
+// lateLoop has an emulated loop ask the counter before it is decremented (E0 to E2; SDM vol.
+// 2, "LOOP": afterwards).
+func lateLoop(ap *aggr, r *regs, _ arch.Memory, before *regs) {
+	in := ap.Insn()
+	on := true // what it asks beside the counter
+	switch in.Opcode() {
+	case 0xe0:
+		on = before.Flags&x86.ZF == 0
+	case 0xe1:
+		on = before.Flags&x86.ZF != 0
+	case 0xe2:
+	default:
+		return
+	}
+	counter := before.R[x86.RCX]
+	if in.Prefixes()&x86.PrefixAddrSize != 0 {
+		counter &= 1<<32 - 1
+	}
+	if r.IP = in.Next(); on && counter != 0 {
+		r.IP, _ = in.Target()
+	}
+}
+
+// retKeeps has an emulated ret with an operand leave on the stack what it should take off
+// (C2; SDM vol. 2, "RET").
+func retKeeps(ap *aggr, r *regs, _ arch.Memory, before *regs) {
+	if ap.Insn().Opcode() == 0xc2 {
+		r.R[x86.RSP] = before.R[x86.RSP] + 8
 	}
 }

@@ -9,20 +9,16 @@ import (
 
 var int3 = []byte{x86.Int3}
 
-func jngAnd(s *steps) {
-	emulate := s.Emulate
-	s.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
-		emulate(e, x, ap, r)
-		jng(ap.Insn(), r)
-	}
-}
-
-func callFive(s *steps) {
-	emulate := s.Emulate
-	s.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
-		emulate(e, x, ap, r)
-		callsFive(ap, r, x.Memory())
-	}
+// emulated does something to what an emulated instruction has done. before is what it found.
+func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiring) {
+	return on(func(s *steps) {
+		emulate := s.Emulate
+		s.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+			before := *r
+			emulate(e, x, ap, r)
+			f(ap, r, x.Memory(), &before)
+		}
+	})
 }
 
 func byteFirst(w *Wiring) {
