@@ -178,11 +178,16 @@ func (rph *holder) drain(by kapi.Emitter, n int) {
 	}
 	for i := range rph.rings {
 		slot := &rph.rings[i]
-		for at := slot.Head.Peek(); at != rph.do.ObjpoolFilled(slot); at++ {
+		at := slot.Head.Peek()
+		for range len(rph.all) { // there are no more, whatever head and tail say
+			if at == rph.do.ObjpoolFilled(slot) {
+				break
+			}
 			if ri := slot.place(at).ri; ri != nil {
 				ri.free(by)
 				n++
 			}
+			at++
 		}
 	}
 	rph.drop(by, n)

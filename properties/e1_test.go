@@ -31,6 +31,21 @@ func init() {
 		tr.ApiEnter(kpev.Unregister, 1, f).ApiReturn(kpev.Unregister, 1, 22)
 		tr.ExpectViolation("E1", "errno 22 to unregister of probe 1")
 	})
+	golden("E1-refused-for-nothing", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Fits, 1, 0, 0)
+		probed(tr)
+		unprobed(tr)
+		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 16)
+		tr.ExpectViolation("E1", "errno 16 to register of probe 1, which isn't registered, and nothing speaks against it")
+	})
+	trap("E1-refused-at-first", "a probe is refused of which nobody has said that it fits, and one that fits and is registered",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Fits, 1, 0, 0)
+			tr.ApiEnter(kpev.Register, 2, g).ApiReturn(kpev.Register, 2, 16)
+			probed(tr)
+			tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 22)
+			tr.ExpectNone()
+		})
 	trap("E1-overlapping", "two registrations of one probe both succeed, and an unregister in between is why",
 		func(tr *tracetest.Trace) {
 			probed(tr)

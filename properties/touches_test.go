@@ -212,6 +212,7 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 		add(kpev.Kind, id, 0, 4)
 		add(kpev.InstanceNew, 11+id, id, 10)
 		add(kpev.Wants, id, 1, 0)
+		add(kpev.Fits, id, 0, 0)
 	}
 	add(smpev.Module, textAt, 0x100, 0)
 	add(kpev.Keeps, 1, 0, 0)
@@ -361,7 +362,7 @@ func TestTouches(t *testing.T) {
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps && k != smpev.Module {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps && k != kpev.Fits && k != smpev.Module {
 					kinds = append(kinds, k)
 				}
 			}

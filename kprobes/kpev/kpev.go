@@ -48,6 +48,7 @@ const (
 	Wants                                     // [probe, n, 0] how many calls a return probe asks to follow at a time; not told of one that leaves it to the kernel; monitors alone are told (rig)
 	Carries                                   // [addr, probe, begins] a probe that the point at an address has, when kprobe_mutex is about to be free; begins 1: the first of such a report, and none, 2: there is no report; monitors alone are told (rig)
 	Foreign                                   // [0, 0, 0] kprobe_mutex is taken, and what it owns isn't as its last holder has left it; monitors alone are told
+	Fits                                      // [probe, 0, 0] no answer but 0 is right where it is registered and isn't yet; monitors alone are told (rig)
 	Keeps                                     // [on, 0, 0] whether a module is held as long as a probe is registered in it; monitors alone are told (rig)
 )
 
@@ -180,5 +181,6 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Wants", Args: []string{"probe", "n"}},
 	traces.Spec{Name: "Carries", Args: []string{"addr", "probe", "begins"}},
 	traces.Spec{Name: "Foreign"},
+	traces.Spec{Name: "Fits", Args: []string{"probe"}},
 	traces.Spec{Name: "Keeps", Args: []string{"on"}},
 )

@@ -76,6 +76,9 @@ var All = []Mutant{
 		Also:  []string{"right-result", "no-oops"}, // where an instruction starts there
 		Says:  "an emulated call through a register returns to five bytes behind the call, which is two or three bytes long",
 		Apply: emulated(callsFive)},
+	{Name: "one-each", Source: "register_kprobe", Scenario: "handlers-at-work", Property: "answers",
+		Says:  "a second probe at an address is refused",
+		Apply: on(func(s *steps) { s.CheckJprobe = func(*aggr, *kprobe) error { return kprobes.EEXIST } })},
 	{Name: "flags-wide", Source: "kprobe_emulate_ifmodifiers, 5.13 and later", Scenario: "flags-word", Property: "right-result",
 		Also:  []string{"no-start-inside", "no-oops"},
 		Says:  "an emulated pushfw or popfw moves the stack by eight bytes",
@@ -392,7 +395,7 @@ var All = []Mutant{
 	{Name: "no-break", Source: "spec 3.3", Scenario: "return-global", Property: "owned-breakpoint",
 		Says:  "the breakpoint of jprobe_return is nobody's",
 		Apply: on(func(s *steps) { s.LongjmpBreakHandler = func(*engine, context, arch.Addr, *regs) bool { return false } })},
-	{Name: "boost-any", Source: "spec 8.5", Scenario: "boost-room", Property: "right-result",
+	{Name: "boost-any", Source: "spec 8.5", Scenario: "boost-room", Property: "answers",
 		Says:  "a jump back is put behind the copy of whatever instruction, also of one that leaves no room for it",
 		Apply: on(func(s *steps) { s.CanBoost = func(*engine, *aggr) bool { return true } })},
 	{Name: "copy-regs", Source: "spec 1.7", Scenario: "handlers-at-work", Property: "no-start-inside",

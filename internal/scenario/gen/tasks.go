@@ -171,7 +171,7 @@ func (g *maker) callers() {
 		g.numbered("caller", i)
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		ops := append(g.round(i), g.breath()...)
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: roundsMost, Ops: ops, Background: true})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: 2 * roundsMost / n, Ops: ops, Background: true})
 		if m.Preempt >= scenario.PreemptFull && g.one(2) {
 			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
 			most := 3

@@ -120,6 +120,9 @@ func (r *Rig) tellProbe(i int) {
 	if sp.Kind == scenario.ProbeJprobe || sp.Kind == scenario.ProbeKprobe && sp.Post != nil {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
+	if i < len(r.fits) && r.fits[i] {
+		r.claim(kpev.Fits, uint64(i), 0, 0)
+	}
 	if sp.Kind == scenario.ProbeKretprobe {
 		r.claim(kpev.Returner, uint64(r.engine.Trampoline()), 0, 0)
 		if sp.Maxactive > 0 {

@@ -68,6 +68,7 @@ type Rig struct {
 	relate   *relate // nil: no run was ever observed
 	setup
 	last    Run
+	fits    []bool // of each probe: see Scenario.Fits
 	goOn    goOn
 	ofTrace bool // its runs are a trace's
 }
@@ -207,6 +208,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
 		r.linear = newLinear(r)
+		if r.row.Boot == nil {
+			r.fits = sc.Fits()
+		}
 	}
 	if r.row.Boot != nil && !twin {
 		r.config.Booted = r.row.Boot(settings, &r.Kernel.Guest, sc.Machine.CPUs)

@@ -151,6 +151,7 @@ func schedules() []sched.Strategy {
 // than the rules, and the defect in docs/findings.md that does it.
 var otherwise = map[string]string{
 	"emulated":           "emulated-wrong",
+	"flags-word":         "flags-wide",
 	"ftrace-probe":       "ftrace-by-post",
 	"globally-off":       "enable-lost",
 	"globally-off-alone": "list-bare",
