@@ -15,7 +15,7 @@ import (
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, or a switch is off.",
+	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, what else is patched jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump,
 	},
@@ -24,11 +24,13 @@ var OptimizedAgain = Property{
 	Touches: againTouches,
 }
 
-// optimizedAgain assumes that text which once had a jump can have one again. Which text
-// can have a jump is decided by rules that a monitor doesn't know.
+// optimizedAgain assumes that text which once had a jump can have one again, unless a jump
+// that was written since, a label's, leads into it. Which text can have a jump is decided by
+// rules that a monitor doesn't know otherwise.
 type optimizedAgain struct {
 	scene *Scene
 	jumps []jumpWith
+	all   []uint64 // where a jump was declared, whoever writes it
 	never []uint64 // the probes that rule out a jump, disabled or not
 	zeros int      // writes of 0 to the sysctl begun so far
 	ones  []one
@@ -46,7 +48,7 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
-	m.jumps, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.never[:0], 0, m.ones[:0], false
+	m.jumps, m.all, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.never[:0], 0, m.ones[:0], false
 }
 
 func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
@@ -54,6 +56,9 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 	case smpev.Image:
 		if m.scene.head && byte(e.B) == jump {
 			m.jump(e.A)
+			if !slices.Contains(m.all, e.A) {
+				m.all = append(m.all, e.A)
+			}
 		}
 	case kpev.Sysctl:
 		m.sysctl(e)
@@ -132,6 +137,11 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 		}
 		region += x.len()
 	}
+	for _, at := range m.all {
+		if to := m.target(at); at != addr && addr < to && to <= addr+jumpLen { // the rules take the end for a part of it
+			return true
+		}
+	}
 	for i := range m.scene.probes.list {
 		p := &m.scene.probes.list[i]
 		if p.reg != regNo && p.addr == addr && slices.Contains(m.never, p.id) {
@@ -142,6 +152,14 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 		}
 	}
 	return false
+}
+
+// target is where the jump that stands at an address leads, 0 if none stands there.
+func (m *optimizedAgain) target(at uint64) uint64 {
+	if mem, _ := m.scene.text.word(at); byte(mem) == jump {
+		return at + jumpLen + uint64(int64(int32(mem>>8)))
+	}
+	return 0
 }
 
 // againTouches: at the end these count: the text, which depends on the order of stores

@@ -64,6 +64,22 @@ func init() {
 		unoptimize(tr)
 		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectNone()
 	})
+	trap("P2-label", "a jump of another patcher leads behind the region, which the rules count in", func(tr *tracetest.Trace) {
+		flip := leadTo(tr, f+5)
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		flip()
+		tr.End(true).ExpectNone()
+	})
+	trap("P2-label-beyond", "a jump of another patcher leads beyond that", func(tr *tracetest.Trace) {
+		flip := leadTo(tr, f+6)
+		probed(tr)
+		optimize(tr)
+		unoptimize(tr)
+		flip()
+		tr.End(true).ExpectViolation("P2", "probe 1")
+	})
 	trap("P2-behind", "another probe is registered, but behind the region", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
@@ -127,4 +143,12 @@ func init() {
 		disarm(tr, f, push[0])
 		tr.Emit(kpev.Enabled, 0, 1, 0).End(true).ExpectNone()
 	})
+}
+
+// leadTo declares g a site of another patcher, and writes a jump there when it is told to.
+func leadTo(tr *tracetest.Trace, to uint64) (flip func()) {
+	rel := uint32(to - (g + 5))
+	label := []byte{0xe9, byte(rel), byte(rel >> 8), byte(rel >> 16), byte(rel >> 24)}
+	tr.Image(g, label...)
+	return func() { tr.Image(g, label...).Store(g, label...) }
 }

@@ -218,8 +218,9 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(kpev.Keeps, 1, 0, 0)
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
-		add(smpev.Image, textAt, uint64(jump), jumpLen<<56)
-		add(smpev.TextStore, textAt, uint64(jump), jumpLen)
+		away := uint64(jump) | 0x4000<<8 // to nobody's region
+		add(smpev.Image, textAt, away, jumpLen<<56)
+		add(smpev.TextStore, textAt, away, jumpLen)
 	}
 	for t := range uint64(3) {
 		for i := range uint64(3) {
