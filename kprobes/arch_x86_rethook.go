@@ -141,7 +141,7 @@ func (e *Engine) archInitKprobes(x kapi.Context) {
 	ap.slot.Init(e.d.Cells, insnSlot{})
 	ap.armed.Init(e.d.Cells, true)
 	ap.optimized.Init(e.d.Cells, false)
-	c.probes = append(c.probes, p)
+	c.add(p)
 	ap.probes.Init(e.d.Cells, c)
 	e.kprobeTable.Put(x, ap.addr, ap)
 }

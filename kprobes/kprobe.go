@@ -2,6 +2,7 @@ package kprobes
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
@@ -118,16 +119,23 @@ func (ap *Aggr) flags() Flags {
 // once readers can see it.
 type probeList struct {
 	probes []*Kprobe // set at the making
+	posts  bool      // set at the making: one that isn't gone has a post_handler
 }
 
-// posts reports whether a probe of a list has a post_handler.
-func (c *probeList) posts() bool {
-	for _, p := range c.probes {
-		if p.Post != nil {
-			return true
-		}
-	}
-	return false
+// add puts a probe behind the others. Context: no reader can see the list yet.
+func (c *probeList) add(p *Kprobe) {
+	c.probes = append(c.probes, p)
+	c.posts = c.posts || p.Post != nil && !p.gone
+}
+
+// owesPost reports whether a hit has a post_handler to call when the instruction is done. A
+// probe that is gone doesn't count: it keeps no jump away either, and who steps where a jump
+// is about to be written comes back into its region.
+func (c *probeList) owesPost() bool { return c.posts }
+
+// AnyPost is owesPost with those that are gone, for a wrapper of steps (kprobes/mutants).
+func AnyPost(c *probeList) bool {
+	return slices.ContainsFunc(c.probes, func(p *Kprobe) bool { return p.Post != nil })
 }
 
 // Unused reports whether an aggr has no probe any more (kprobe_unused).

@@ -66,7 +66,7 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 	}
 	p.aggr = ap
 	first := e.newList()
-	first.probes = append(first.probes, p)
+	first.add(p)
 	ap.probes.Set(first)
 	e.kprobeTable.Put(x, ap.addr, ap)
 	if err := e.armEnabled(x, ap); err != nil {
@@ -142,15 +142,15 @@ func (e *Engine) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
 	next := e.newList()
 	last := add != nil && e.do.AddTail(add)
 	if add != nil && !last {
-		next.probes = append(next.probes, add)
+		next.add(add)
 	}
 	for _, p := range ap.probes.Peek().probes {
 		if p != drop {
-			next.probes = append(next.probes, p)
+			next.add(p)
 		}
 	}
 	if last {
-		next.probes = append(next.probes, add)
+		next.add(add)
 	}
 	e.do.PublishProbes(x, ap, next)
 }

@@ -227,7 +227,7 @@ var linux = Steps{
 	KprobeDisabled:       func(x kapi.Context, p *Kprobe, _ bool) bool { return p.disabled.Load(x) },
 	DetourSkips:          func(p *Kprobe) bool { return p.Post != nil || p.jp != nil },
 	PostProbes:           func(_ kapi.Context, _ *Aggr, asked []*Kprobe) []*Kprobe { return asked },
-	OwesPost:             (*probeList).posts,
+	OwesPost:             (*probeList).owesPost,
 	IncNmissed:           incNmissed,
 	SetupDetourExecution: (*Engine).setupDetourExecution,
 	StepsBoosted:         (*Engine).stepsAll,

@@ -30,7 +30,7 @@ var OptimizedAgain = Property{
 type optimizedAgain struct {
 	scene *Scene
 	jumps []jumpWith
-	all   []uint64 // where a jump was declared, whoever writes it
+	all   []uint64 // where a jump was declared, a probe's or not
 	never []uint64 // the probes that rule out a jump, disabled or not
 	zeros int      // writes of 0 to the sysctl begun so far
 	ones  []one

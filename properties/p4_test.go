@@ -2,6 +2,7 @@ package properties_test
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
 )
 
@@ -58,6 +59,15 @@ func init() {
 		tr.Register(2, f)
 		tr.Unregister(2)
 		optimize(tr)
+		tr.End(true).ExpectNone()
+	})
+	trap("P4-post-lost", "a probe with a post_handler is registered, but its module has gone since, and is there again", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.NoJump, 2, 0, 0)
+		tr.Alloc(f, 0x100, smpev.ModuleMem)
+		tr.Register(2, f)
+		tr.Retire(f, 0x100, smpev.ModuleMem).Free(f, 0x100, smpev.ModuleMem)
+		tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push...)
+		jumped(tr)
 		tr.End(true).ExpectNone()
 	})
 	trap("P4-post-elsewhere", "a probe with a post_handler is registered, but elsewhere", func(tr *tracetest.Trace) {

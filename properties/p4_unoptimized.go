@@ -69,7 +69,7 @@ func (m *unoptimized) wrong(x *insn) (why string, id uint64) {
 		p := &m.scene.probes.list[i]
 		switch at := p.addr - x.addr; {
 		case at >= x.len() || p.reg == regNo:
-		case at == 0 && p.reg == regYes && slices.Contains(m.never, p.id):
+		case at == 0 && p.reg == regYes && !p.lost && slices.Contains(m.never, p.id):
 			return "is there, which forbids it", p.id
 		case at == 0 && p.reg == regYes && p.down:
 			down = p.id

@@ -18,6 +18,7 @@ type probe struct {
 	reg      uint8
 	own      bool // certainly enabled: register or enable returned 0, and no disable or unregister has begun
 	sure     bool // and so certainly armed: no task has written 0 to kprobes/enabled either
+	lost     bool // its module's text has gone, since it was registered or while it was: it is never armed again
 	down     bool // certainly disabled: disable, or register of a disabled probe, returned 0, and no other call but disable has begun
 
 	regs, unregs, downs                uint32 // calls in progress: register, unregister, disable or unregister
@@ -180,7 +181,7 @@ func (ps *probes) event(e *traces.Event) int {
 func (ps *probes) freed(addr, size uint64) {
 	for i := range ps.list {
 		if p := &ps.list[i]; p.addr-addr < size {
-			p.own, p.sure = false, false
+			p.own, p.sure, p.lost = false, false, true
 			p.downsBegun++ // nor is one whose register hasn't returned yet
 		}
 	}
@@ -194,7 +195,7 @@ func (ps *probes) enter(e *traces.Event) int {
 	}
 	p := &ps.list[i]
 	if p.reg == regNo && e.A == kpev.Register {
-		p.addr = e.C
+		p.addr, p.lost = e.C, false
 	}
 	c := call{task: e.Task, api: e.A, probe: e.B, was: p.reg, up: p.downs == 0, downs: p.downsBegun}
 	switch e.A {

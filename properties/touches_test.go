@@ -218,7 +218,7 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 	add(kpev.Keeps, 1, 0, 0)
 	if slices.Contains(kinds, kpev.NoJump) { // it is about jumps that stand
 		add(kpev.NoJump, 1, 0, 0)
-		away := uint64(jump) | 0x4000<<8 // to nobody's region
+		away := uint64(jump) | 0x4000<<8 // into no probe's region
 		add(smpev.Image, textAt, away, jumpLen<<56)
 		add(smpev.TextStore, textAt, away, jumpLen)
 	}

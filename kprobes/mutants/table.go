@@ -76,6 +76,9 @@ var All = []Mutant{
 		Also:  []string{"right-result", "no-oops"}, // where an instruction starts there
 		Says:  "an emulated call through a register returns to five bytes behind the call, which is two or three bytes long",
 		Apply: emulated(callsFive)},
+	{Name: "gone-posts", NeedsJump: true, Source: "kill_kprobe", Scenario: "gone-posts", Property: "no-start-inside",
+		Says:  "a probe that is gone with its module has hits stepped for its post_handler, and doesn't keep a jump away",
+		Apply: on(func(s *steps) { s.OwesPost = kprobes.AnyPost })},
 	{Name: "one-each", Source: "register_kprobe", Scenario: "handlers-at-work", Property: "answers",
 		Says:  "a second probe at an address is refused",
 		Apply: on(func(s *steps) { s.CheckJprobe = func(*aggr, *kprobe) error { return kprobes.EEXIST } })},
