@@ -94,6 +94,8 @@ func (x *Ctx) PreemptEnable() {
 		x.m.attend(x.cpu)
 		if x.MustResched() && !x.Atomic() {
 			x.Preempt()
+		} else if x.task.preempt == 0 && !x.Atomic() {
+			x.yieldOpen()
 		}
 	}
 }
@@ -108,6 +110,9 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 	}
 	if on != was {
 		x.m.attend(x.cpu)
+		if on {
+			x.yieldOpen() // what waited until interrupts are on comes now
+		}
 	}
 	return was
 }

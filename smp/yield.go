@@ -47,8 +47,21 @@ func (x *Ctx) yield() {
 	if x.prompt || x.held() {
 		return
 	}
+	x.m.spend(x.cpu.id, cycles.Point, 1)
+	x.mayLose()
+}
+
+// yieldOpen is a yield point behind what has just turned interrupts or preemption on: no
+// step of its own, so it costs nothing.
+func (x *Ctx) yieldOpen() {
+	if !x.prompt && !x.held() {
+		x.mayLose()
+	}
+}
+
+// mayLose asks who goes on.
+func (x *Ctx) mayLose() {
 	m := x.m
-	m.spend(x.cpu.id, cycles.Point, 1)
 	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
 	} else if m.spins {
