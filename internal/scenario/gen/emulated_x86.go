@@ -3,6 +3,7 @@ package gen
 import (
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // Where the functions lie whose instructions some kernels don't copy, but do themselves, or
@@ -142,6 +143,10 @@ func (g *maker) refused(add func(name string, make func(f *function))) {
 		f.put(0xeb, 0)          // over all of it
 		from := len(f.code)
 		for range 1 + g.rand.N(4) {
+			if g.one(2) {
+				f.put(f.any()...)
+				continue
+			}
 			b := refusedInsns[g.rand.N(len(refusedInsns))]
 			if b[0] == 0x62 {
 				b = append(append([]byte(nil), b...), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
@@ -151,6 +156,40 @@ func (g *maker) refused(add func(name string, make func(f *function))) {
 		f.code[from-1] = byte(len(f.code) - from)
 		f.put(0xc3)
 	})
+}
+
+// any draws an instruction of any encoding: prefixes, a map of opcodes, and what follows.
+func (f *function) any() []byte {
+	r := f.g.rand
+	for range 16 {
+		var b []byte
+		for f.g.one(3) && len(b) < 3 {
+			b = append(b, [...]byte{0x66, 0x67, 0xf2, 0xf3, 0x2e, 0x65, 0xf0}[r.N(7)])
+		}
+		switch r.N(12) {
+		case 0, 1:
+			b = append(b, 0x40+byte(r.N(16))) // REX
+		case 2, 3:
+			b = append(b, 0x0f)
+		case 4:
+			b = append(b, 0x0f, 0x38)
+		case 5:
+			b = append(b, 0x0f, 0x3a)
+		case 6, 7:
+			b = append(b, 0xc5, byte(r.N(256))) // VEX
+		case 8:
+			b = append(b, 0xc4, byte(r.N(8))<<5|1+byte(r.N(3)), byte(r.N(256)))
+		case 9:
+			b = append(b, 0x62, byte(r.N(16))<<4|1+byte(r.N(3)), byte(r.N(256))|4, byte(r.N(256))) // EVEX
+		}
+		for len(b) < x86.MaxLen {
+			b = append(b, byte(r.N(256)))
+		}
+		if in, err := x86.Decode(b, f.at); err == nil {
+			return b[:in.Len]
+		}
+	}
+	return []byte{0x90}
 }
 
 // faults adds a function whose access faults always, and goes on by the exception table.
@@ -180,7 +219,7 @@ func (g *maker) odd() {
 	if g.one(4) {
 		g.emulated(add(emulatedAt))
 	}
-	if g.one(8) {
+	if g.one(5) {
 		g.refused(add(refusedAt))
 	}
 	if g.one(5) {

@@ -88,6 +88,9 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	case 0:
 		k.Offset = 3
 	case 1:
+		if g.on.Contract {
+			break // who loads the module decides whether it can be registered, and so whether it may be unregistered
+		}
 		k = scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: "work", Post: []scenario.Step{{Kind: scenario.StepCount}}}
 	case 2:
 		k.Func = "counts"

@@ -14,9 +14,11 @@ import (
 // A Block is a basic block of a kernel's functions: instructions of which the first alone is
 // jumped to, and the last alone jumps.
 type Block struct {
-	Func  string
-	Addr  arch.Addr
-	Traps bool // it begins with what kills or warns: ud2
+	Func string
+	Addr arch.Addr
+	Why  string // no program is expected to come there; "" if one is
+
+	next []arch.Addr // where it goes on, in the function
 }
 
 // blocksOf lists the basic blocks of a kernel's probes, by function and address.
@@ -27,9 +29,53 @@ func blocksOf(k *linux.Kernel) ([]Block, error) {
 	}
 	var list []Block
 	for i := range c.Inside {
-		list = append(list, ofFunction(c, &c.Inside[i])...)
+		of := ofFunction(c, &c.Inside[i])
+		excuse(of)
+		list = append(list, of...)
 	}
 	return list, nil
+}
+
+// warns is why no program comes to a block with ud2 in it, which is how BUG and WARN say that
+// something is broken, nor to one that only leads there, or only comes from there.
+const warns = "it says that something is broken"
+
+// excuse says of a function's blocks why no program comes to them.
+func excuse(list []Block) {
+	if why := excused[list[0].Func]; why != "" {
+		for i := range list {
+			list[i].Why = why
+		}
+		return
+	}
+	at := make(map[arch.Addr]int)
+	for i := range list {
+		at[list[i].Addr] = i
+	}
+	for more := true; more; {
+		more = false
+		from, broken := make([]int, len(list)), make([]int, len(list)) // where a block is come from; of these, where something is broken
+		for i := range list {
+			b, leads := &list[i], 0
+			for _, a := range b.next {
+				j := at[a]
+				if from[j]++; b.Why != "" {
+					broken[j]++
+				}
+				if list[j].Why != "" {
+					leads++
+				}
+			}
+			if b.Why == "" && leads > 0 && leads == len(b.next) {
+				b.Why, more = warns, true
+			}
+		}
+		for i := 1; i < len(list); i++ { // a function begins with the first
+			if list[i].Why == "" && from[i] > 0 && from[i] == broken[i] {
+				list[i].Why, more = warns, true
+			}
+		}
+	}
 }
 
 // ofFunction lists the blocks of a function. What follows a return or a jump, and nothing
@@ -55,8 +101,23 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 		}
 	}
 	for i := range code {
-		if in := &code[i]; starts[in.Addr] {
-			list = append(list, Block{f.Name, in.Addr, in.Flow() == arch.FlowUndefined})
+		in := &code[i]
+		if starts[in.Addr] {
+			list = append(list, Block{Func: f.Name, Addr: in.Addr})
+		}
+		if len(list) == 0 {
+			continue
+		}
+		b, next := &list[len(list)-1], in.Addr+arch.Addr(in.Len)
+		flow := in.Flow()
+		if flow == arch.FlowUndefined {
+			b.Why = warns
+		}
+		if t, ok := in.Target(); ok && within(t) && (flow == arch.FlowCond || flow == arch.FlowJump) {
+			b.next = append(b.next, t)
+		}
+		if falls := flow != arch.FlowJump && flow != arch.FlowRet && flow != arch.FlowIndirectJump; falls && starts[next] {
+			b.next = append(b.next, next)
 		}
 	}
 	return list

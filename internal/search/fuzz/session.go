@@ -289,7 +289,7 @@ type Coverage struct {
 	New       uint64 // of a thousand programs more, how many would show a new one (Good and Turing); at most 1000
 	Kept      int    // programs that others are made from
 	Blocks    int    // of a kernel: reached
-	BlocksAll int    // of so many that don't kill or warn
+	BlocksAll int    // of so many that a program is expected to come to
 }
 
 // Coverage says what was seen.
@@ -298,7 +298,7 @@ func (s *Session) Coverage() Coverage {
 	c.Estimated = c.Features + s.once*s.once/max(2*s.twice, 1)
 	c.New = min(1000*s.once/max(s.Programs, 1), 1000)
 	for i := range s.reach.blocks {
-		if s.reach.blocks[i].Traps {
+		if s.reach.blocks[i].Why != "" {
 			continue
 		}
 		if c.BlocksAll++; s.reach.reached[i] {
@@ -308,11 +308,11 @@ func (s *Session) Coverage() Coverage {
 	return c
 }
 
-// Unreached lists the blocks of the kernel that no program has come to, but for those that
-// kill or warn.
+// Unreached lists the blocks of the kernel that no program has come to, but for those that none
+// is expected to.
 func (s *Session) Unreached() (list []Block) {
 	for i, b := range s.reach.blocks {
-		if !s.reach.reached[i] && !b.Traps {
+		if !s.reach.reached[i] && b.Why == "" {
 			list = append(list, b)
 		}
 	}
