@@ -26,18 +26,19 @@ import (
 )
 
 type Fuzz struct {
-	For      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long: 30s, 1h. Default: two minutes, unless --runs or --programs say how long."`
-	Runs     uint64        `range:"0..1000000000000" placeholder:"N" help:"At least so many runs in all, however long they take."`
-	Programs uint64        `range:"0..1000000000000" placeholder:"N" help:"So many programs, however long they take."`
-	Each     uint64        `range:"1..1000000000" default:"8" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
-	Seed     uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program that is drawn by itself; those behind it have the next ones."`
-	Edition  string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
-	Preempt  string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
-	Fresh    bool          `help:"Draw each program by itself; make none from others."`
-	Corpus   string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
-	Recipe   cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
-	Strategy string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
-	Workers  int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
+	For          time.Duration `range:"0s..8760h" placeholder:"TIME" help:"Go on so long: 30s, 1h. Default: two minutes, unless --runs, --programs or --until-covered say how long."`
+	Runs         uint64        `range:"0..1000000000000" placeholder:"N" help:"At least so many runs in all, however long they take."`
+	Programs     uint64        `range:"0..1000000000000" placeholder:"N" help:"So many programs, however long they take."`
+	UntilCovered uint64        `range:"0..1000" placeholder:"N" help:"Stop when, of a thousand programs more, at most N would show something new, by estimate."`
+	Each         uint64        `range:"1..1000000000" default:"8" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
+	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program that is drawn by itself; those behind it have the next ones."`
+	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
+	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
+	Fresh        bool          `help:"Draw each program by itself; make none from others."`
+	Corpus       string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
+	Recipe       cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
+	Strategy     string        `placeholder:"NAME" help:"Who decides the schedules: ${strategies}. Default: drawn, mostly random."`
+	Workers      int           `range:"0..64" placeholder:"N" help:"How many programs are run at once. Default: one a processor. Changes no result but of --for."`
 	inputs.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
@@ -56,6 +57,9 @@ type Fuzz struct {
 	finds   []fuzzFind
 	samples []fuzzSample
 }
+
+// fuzzFirst is how many programs are run before any estimate is believed.
+const fuzzFirst = 256
 
 // fuzzFor is how long it goes on if nothing is said.
 const fuzzFor = 2 * time.Minute
@@ -161,7 +165,7 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	if err := c.HTML.CheckPage(); err != nil {
 		return spec, err
 	}
-	if c.For == 0 && c.Runs == 0 && c.Programs == 0 {
+	if c.For == 0 && c.Runs == 0 && c.Programs == 0 && c.UntilCovered == 0 {
 		c.For = fuzzFor
 	}
 	k, err := c.Kernel.Open()
@@ -269,6 +273,9 @@ func blocks(cov *fuzz.Coverage) string {
 func (c *Fuzz) more() bool {
 	if c.late.Load() || c.stop.Load() {
 		c.late.Store(true)
+		return false
+	}
+	if c.UntilCovered > 0 && c.total.Programs >= fuzzFirst && c.session.Coverage().New <= c.UntilCovered {
 		return false
 	}
 	return (c.Runs == 0 || c.total.Runs < c.Runs) && (c.Programs == 0 || c.total.Programs < c.Programs)
@@ -384,7 +391,7 @@ func (c *Fuzz) words() []string {
 	for _, f := range []struct {
 		flag string
 		n    uint64
-	}{{"--programs", c.Programs}, {"--runs", c.Runs}} {
+	}{{"--programs", c.Programs}, {"--runs", c.Runs}, {"--until-covered", c.UntilCovered}} {
 		if f.n > 0 {
 			words = append(words, f.flag, fmt.Sprint(f.n))
 		}
