@@ -61,8 +61,12 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 //
 // Kernels take the one that it would be armed with now: where a probe with a
 // post_handler has joined meanwhile the site isn't disarmed, and the probe that is
-// unregistered stays in the table (mutant ftrace-by-post). Context: kprobe_mutex
-// held.
+// unregistered stays in the table (mutant ftrace-by-post).
+//
+// The last site of a client leaves its filter empty, which means all sites. So a CPU that is still
+// going through the clients that were there before has to be done first: else it calls this
+// one for another client's site, and a probe there is hit twice. Kernels don't wait (mutant
+// filter-emptied). Context: kprobe_mutex held; may sleep.
 func (e *Engine) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 	c := &e.kprobeFtraceOps
 	if e.do.ArmedIPModify(e, ap) {
@@ -70,6 +74,7 @@ func (e *Engine) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 	}
 	if c.armed == 1 {
 		c.ops.Unregister(x)
+		e.do.SyncFtrace(e, x)
 	}
 	c.armed--
 	c.ops.Filter(x, ap.addr, false)

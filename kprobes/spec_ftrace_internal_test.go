@@ -285,6 +285,7 @@ var specFtrace = []specRule{
 				}
 			}
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: aside.at})) // unregistering the last one waits for its callers
 				for range 2 {
 					k := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 						for i := range 80 { // longer than unregistering takes

@@ -133,7 +133,8 @@ type Steps struct {
 	InTable             func(e *Engine, ap *Aggr) bool
 	KillKprobe          func(e *Engine, x kapi.Context, ap *Aggr)
 	DisarmKprobeFtrace  func(e *Engine, x kapi.Context, ap *Aggr)
-	ArmedIPModify       func(e *Engine, ap *Aggr) bool // with kprobe_ipmodify_ops
+	SyncFtrace          func(e *Engine, x kapi.Context) // until no CPU is on its way to a client that was unregistered
+	ArmedIPModify       func(e *Engine, ap *Aggr) bool  // with kprobe_ipmodify_ops
 	KprobeFtraceHandler func(e *Engine, x kapi.Context, ip arch.Addr, regs *arch.Regs)
 
 	// Files.
@@ -286,6 +287,7 @@ var linux = Steps{
 	},
 	KillKprobe:          (*Engine).killKprobe,
 	DisarmKprobeFtrace:  (*Engine).disarmKprobeFtrace,
+	SyncFtrace:          func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceSched) },
 	ArmedIPModify:       func(e *Engine, ap *Aggr) bool { return ap.client == &e.kprobeIpmodifyOps },
 	KprobeFtraceHandler: (*Engine).callFtraceHandlers,
 

@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -13,12 +15,12 @@ import (
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
-	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a call is missed only if none was free; each is freed when no call has it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
+	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a return probe has as many as it asks for; a call is missed only if none was free; each is freed when no call has it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
 		kpev.Wants, kpev.Seeks, kpev.Lies, kpev.Stays, kpev.RetMissed,
 	},
-	Reads:   []traces.Kind{smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn},
+	Reads:   []traces.Kind{smpev.Trap, smpev.Return, kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &instances{scene: s} },
 	Touches: instanceTouches,
 }
@@ -81,6 +83,8 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 		}
 	case kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree:
 		return m.moves(e)
+	case kpev.ApiReturn:
+		return m.registered(e)
 	case kpev.Seeks:
 		m.seeks(e)
 	case kpev.Lies:
@@ -195,27 +199,32 @@ func (m *instances) misses(e *traces.Event) *traces.Finding {
 	if !ok || s.excused || k < 0 || m.scene.probes.list[k].moves != s.moves {
 		return nil
 	}
-	var has, wants, holder uint64
 	for k := range m.list {
-		i := &m.list[k]
-		if i.probe != e.A {
-			continue
-		}
-		if i.free {
+		if i := &m.list[k]; i.probe == e.A && i.free {
 			return found(e, 0, "finds no instance of return probe %d, and counts a miss, though instance %d is free", e.A, i.id)
 		}
-		if holder != i.holder { // of the last registration
-			has, holder = 0, i.holder
-		}
-		has++
 	}
-	for _, a := range m.asked {
-		if a.probe == e.A {
-			wants = a.n
+	return nil
+}
+
+// registered judges a return probe that is registered now: it has as many instances as it has
+// asked for.
+func (m *instances) registered(e *traces.Event) *traces.Finding {
+	k := slices.IndexFunc(m.asked, func(a asked) bool { return a.probe == e.B })
+	if c := &m.scene.probes.last; k < 0 || e.A != kpev.Register || e.C != 0 || m.scene.called.place < 0 || !c.lone {
+		return nil
+	}
+	var has, holder uint64
+	for k := range m.list {
+		if i := &m.list[k]; i.probe == e.B {
+			if holder != i.holder { // of the last registration
+				has, holder = 0, i.holder
+			}
+			has++
 		}
 	}
-	if has < wants {
-		return found(e, 0, "counts a miss of return probe %d, which follows %d calls at a time and has asked for %d", e.A, has, wants)
+	if wants := m.asked[k].n; has != wants {
+		return found(e, 0, "registers return probe %d, which follows %d calls at a time, and asks for %d", e.B, has, wants)
 	}
 	return nil
 }

@@ -123,15 +123,18 @@ func init() {
 			tr.On(1, 2).Emit(kpev.RetMissed, 1, 0, 0)
 			tr.ExpectNone()
 		})
-	trap("R2-one-less", "every instance is in flight when a call is missed, and there are fewer than were asked for",
-		func(tr *tracetest.Trace) {
-			tr.Emit(kpev.Wants, 1, 3, 0)
-			pooled(tr)
-			takes(tr.On(1, 2), 11)
-			takes(tr.On(1, 2), 12)
-			tr.On(2, 3).Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
-			tr.ExpectViolation("R2", "which follows 2 calls at a time and has asked for 3")
-		})
+	golden("R2-one-less", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Wants, 1, 3, 0)
+		pooled(tr)
+		tr.ExpectViolation("R2", "registers return probe 1, which follows 2 calls at a time, and asks for 3")
+	})
+	trap("R2-one-less-again", "the registration before had more", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Wants, 1, 2, 0)
+		pooled(tr)
+		tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderFree, 10, 1, 0)
+		tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.InstanceNew, 13, 1, 20).ApiReturn(kpev.Register, 1, 0)
+		tr.ExpectViolation("R2", "which follows 1 calls at a time, and asks for 2")
+	})
 	golden("R2-stays", func(tr *tracetest.Trace) {
 		pooled(tr)
 		takes(tr.On(1, 2), 11)

@@ -45,7 +45,7 @@ const (
 	Seeks                                     // [probe, 0, 0] a call of its function looks for a free instance of a return probe; monitors alone are told
 	Lies                                      // [instance, probe, free] an instance becomes one that a call can find, free 1, or isn't any more; monitors alone are told
 	Stays                                     // [instance, probe, task] it is given back, and is in the list of a task's calls in flight all the same; monitors alone are told
-	Wants                                     // [probe, n, 0] how many calls a return probe asks to follow at a time; not told of one that leaves it to the kernel; monitors alone are told (rig)
+	Wants                                     // [probe, n, 0] how many calls a return probe asks to follow at a time, or the rules say; monitors alone are told (rig)
 	Carries                                   // [addr, probe, begins] a probe that the point at an address has, when kprobe_mutex is about to be free; begins 1: the first of such a report, and none, 2: there is no report; monitors alone are told (rig)
 	Foreign                                   // [0, 0, 0] kprobe_mutex is taken, and what it owns isn't as its last holder has left it; monitors alone are told
 	Fits                                      // [probe, 0, 0] no answer but 0 is right where it is registered and isn't yet; monitors alone are told (rig)

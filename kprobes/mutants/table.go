@@ -76,6 +76,9 @@ var All = []Mutant{
 		Also:  []string{"right-result", "no-oops"}, // where an instruction starts there
 		Says:  "an emulated call through a register returns to five bytes behind the call, which is two or three bytes long",
 		Apply: emulated(callsFive)},
+	{Name: "filter-emptied", Source: "__disarm_kprobe_ftrace, 5.4 and later", Scenario: "ftrace-emptied", Property: "accounted",
+		Says:  "the filter of a client of ftrace is emptied, which means all sites, while calls may still come to it",
+		Apply: on(func(s *steps) { skip2(&s.SyncFtrace) })},
 	{Name: "gone-posts", NeedsJump: true, Source: "kill_kprobe", Scenario: "gone-posts", Property: "no-start-inside",
 		Says:  "a probe that is gone with its module has hits stepped for its post_handler, and doesn't keep a jump away",
 		Apply: on(func(s *steps) { s.OwesPost = kprobes.AnyPost })},
@@ -174,6 +177,7 @@ var All = []Mutant{
 		Says:  "a batch's table of breakpoints is taken back before the last sync",
 		Apply: func(w *Wiring) { w.Kernel.Poke.Mutants.DropEarly = true }},
 	{Name: "module-kept", Source: "kprobes_module_callback", Scenario: "module-unload", Property: "no-oops",
+		Also:  []string{"text-agrees"},
 		Says:  "kprobes isn't told that a module's text goes",
 		Apply: moduleKept},
 	{Name: "gone-traced", Source: "kill_kprobe, until 6.1 (0cb2f1372baa, 0c76ef3f26d5)", Scenario: "module-traced", Property: "text-agrees",

@@ -143,6 +143,11 @@ func (p *past) tellHit(task uint8, v int) {
 	}
 	a := p.x.area(p.ev[x].A)
 	if a == nil {
+		same := func(o *traces.Event) bool { return o.Kind == kpev.Handler && o.Task == task && o.A == p.ev[v].A }
+		if k := p.next(x, v, same); k >= 0 { // a site of ftrace
+			p.say(x, 1, "%s ran %s at %s.", p.who(x), p.insn(x), p.x.place(p.ev[x].A))
+			p.say(k, 1, "%s ran the %s for it.", p.who(k), p.t.say(&p.ev[k])).also(p, x)
+		}
 		return
 	}
 	s := &stay{task: task, cpu: p.ev[x].CPU, ip: p.ev[x].A, arrive: -1, until: x}

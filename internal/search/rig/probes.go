@@ -125,8 +125,8 @@ func (r *Rig) tellProbe(i int) {
 	}
 	if sp.Kind == scenario.ProbeKretprobe {
 		r.claim(kpev.Returner, uint64(r.engine.Trampoline()), 0, 0)
-		if sp.Maxactive > 0 {
-			r.claim(kpev.Wants, uint64(i), uint64(sp.Maxactive), 0)
+		if n := r.maxactive(sp); n > 0 {
+			r.claim(kpev.Wants, uint64(i), uint64(n), 0)
 		}
 	}
 	silent := sp.Pre == nil
@@ -292,4 +292,20 @@ func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 		x.Emit(kpev.ApiReturn, call, uint64(r.index(name)), each)
 	}
 	p.answer(x, i, errno, 0)
+}
+
+// maxactive is how many calls a return probe asks to follow at a time; of one that leaves it to
+// the kernel the rule says it (spec 2.2). It is 0 if the engine isn't the one in Go: others
+// don't tell of their instances.
+func (r *Rig) maxactive(sp *scenario.Probe) int {
+	m := &r.Scenario.Machine
+	switch {
+	case m.Engine != "" || r.row.Boot != nil:
+		return 0
+	case sp.Maxactive > 0:
+		return sp.Maxactive
+	case m.MaxactiveAll || m.Kernel.Preemption:
+		return max(10, 2*m.CPUs)
+	}
+	return m.CPUs
 }
