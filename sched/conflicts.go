@@ -15,6 +15,7 @@ type conflicts struct {
 	movers  []sim.Mover            // in the order they were first seen
 	number  [3 * sim.MaxCPUs]uint8 // of a mover, from 1; 0 if it has done nothing. From the 64th on all share one
 	grew    bool                   // a step that was called invisible isn't
+	learnt  bool                   // something was noted since this was last cleared
 }
 
 // users are the movers that read an object, and those that write it, as bits.
@@ -64,6 +65,7 @@ func (c *conflicts) step(mv sim.Mover, touched []sim.Touch) (visible bool) {
 			u.read |= me
 		}
 		if *u != was {
+			c.learnt = true
 			c.grew = c.grew || was.exposes(*u)
 		}
 		visible = visible || u.shows(me, t.Write)
@@ -76,10 +78,21 @@ func (c *conflicts) numberOf(mv sim.Mover) uint8 {
 	if c.number[mv] == 0 {
 		if len(c.movers) < MostMovers {
 			c.movers = append(c.movers, mv)
+			c.learnt = true
 		}
 		c.number[mv] = uint8(len(c.movers))
 	}
 	return c.number[mv] - 1
+}
+
+// copy makes c know what from does.
+func (c *conflicts) copy(from *conflicts) {
+	c.objects.slots = append(c.objects.slots[:0], from.objects.slots...)
+	c.objects.list = append(c.objects.list[:0], from.objects.list...)
+	c.objects.shift = from.objects.shift
+	c.users = append(c.users[:0], from.users...)
+	c.movers = append(c.movers[:0], from.movers...)
+	c.number, c.grew, c.learnt = from.number, false, false
 }
 
 // numbers returns a set of movers as a set of their numbers.

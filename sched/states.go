@@ -80,6 +80,8 @@ type States struct {
 
 	firstBytes int // the memory that they take
 
+	helper *Helper // whose runs these are, nil if they are the search's own
+
 	complete bool
 	all      Ways
 	stats    StatesStats
@@ -292,6 +294,9 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		hi, lo = s.led(p, hi, lo)
 	}
 	k := lanes{hi, lo}
+	if s.helper != nil {
+		return s.helper.come(p, k), 0
+	}
 	was, again := s.seen[k]
 	more := !again
 	switch {

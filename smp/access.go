@@ -41,7 +41,7 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 		return
 	}
 	if t := c.task; !write && !f.readsBelow && c.guest && a < spOf(&c.regs) && a >= t.stack-StackSize {
-		f.readsBelow, f.grew = true, true
+		f.readsBelow, f.grew, f.words.learnt = true, true, true
 	}
 	f.onStack(c, a, size, write)
 	f.accessWord(c, a, write)
@@ -118,6 +118,7 @@ type words struct {
 	table  []word
 	n      int
 	stacks bool // some of them lie in a stack
+	learnt bool // something was noted since it was last asked
 }
 
 // A word is eight aligned bytes and their use so far.
@@ -171,7 +172,7 @@ func (w *words) grow() {
 // access takes an access by a thread. grew: it is what made them shared.
 func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool) {
 	e := w.at(number)
-	was := e.use
+	before, was := *e, e.use
 	switch {
 	case was == 0 && e.who == 0:
 		e.who = who + 1 // so that 0 is no thread
@@ -181,6 +182,9 @@ func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool
 	if write {
 		e.use |= written
 	}
+	if *e != before {
+		w.learnt = true
+	}
 	return e.use == touchy, e.use == touchy && was != touchy
 }
 
@@ -189,6 +193,7 @@ func (w *words) share(number uint64) bool {
 	e := w.at(number)
 	was := e.use
 	e.use = touchy
+	w.learnt = w.learnt || was != touchy
 	return was != touchy
 }
 
@@ -201,6 +206,32 @@ func (w *words) shared(number uint64) bool {
 func (w *words) copy(from *words) {
 	w.table = append(w.table[:0], from.table...)
 	w.n, w.stacks = from.n, from.stacks
+}
+
+// A Known is what the runs of a machine have shown of what its threads share.
+type Known struct {
+	words words
+	below bool
+}
+
+// Learnt reports whether since it was last asked a run has shown something, be it
+// that a thread has accessed what no other has.
+func (f *Footprint) Learnt() bool {
+	was := f.words.learnt
+	f.words.learnt = false
+	return was
+}
+
+// Known puts into k what is known. It is for machines that are observed, but not afresh.
+func (f *Footprint) Known(k *Known) {
+	k.words.copy(&f.words)
+	k.below = f.readsBelow
+}
+
+// SetKnown makes it known what k says, of a machine made alike, and nothing else.
+func (f *Footprint) SetKnown(k *Known) {
+	f.words.copy(&k.words)
+	f.readsBelow, f.grew, f.words.learnt = k.below, false, false
 }
 
 // Bytes of a function's own stack that it hasn't written hold what earlier calls and

@@ -25,12 +25,18 @@ func (c *Crash) Unwrap() error {
 	return err
 }
 
+// Workers returns how many workers there are if n are asked for: one a processor if n is 0.
+func Workers(n int) int {
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	return n
+}
+
 // Run does the jobs 0 to n-1. A panic sets stop, and is panicked again in
 // the goroutine that called, as a *Crash.
 func Run(workers, n int, stop *atomic.Bool, begin func() (do func(job int), close func())) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers = Workers(workers)
 	var (
 		next   atomic.Int64
 		wg     sync.WaitGroup

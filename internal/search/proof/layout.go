@@ -15,8 +15,8 @@ type sort uint8
 
 const (
 	asTyped    sort = iota // in a rule: what its type says
-	plainWords             // size bytes: numbers, and addresses that aren't followed
-	aPointer               // its address, and what it points to
+	plainWords             // size bytes
+	aPointer               // which object it points to, and what that holds
 	aSlice                 // its length and its elements
 	aTrimmed               // a slice whose elements of nothing but zeros at the end don't count
 	aSet                   // a slice in any order
@@ -27,7 +27,7 @@ const (
 	aSeq                   // the ordinal of an event: which marks lie before it
 	aMark                  // an ordinal that others are compared with
 	aWhile                 // what elem says, while the word at guard isn't zero
-	anAddress              // the words of an interface: what it holds is found elsewhere
+	anAddress              // the type of an interface's value, and which object: what that holds is found elsewhere
 	anInst                 // a pointer to an instruction, or an interface that holds one: its address and bytes
 )
 
@@ -48,6 +48,9 @@ type layout struct {
 	plain  bool // all of it is words without padding
 	pieces []piece
 }
+
+// nothing is the layout of what isn't followed.
+var nothing = new(layout)
 
 // A rule says that a field doesn't count, or not as its type says. The package that owns
 // the field gives it in a tag `state:"…"`: a word, and after a colon the reason. A field
@@ -135,7 +138,7 @@ func (ls *layouts) add(l *layout, t reflect.Type, off uintptr) {
 	case reflect.Pointer:
 		for _, n := range ls.notFollowed {
 			if t.Elem() == n {
-				l.words(off, 8)
+				l.pieces = append(l.pieces, piece{sort: aPointer, off: off, elem: nothing})
 				return
 			}
 		}
@@ -193,7 +196,8 @@ func (ls *layouts) field(l *layout, t reflect.Type, f *reflect.StructField, at u
 	case r.sort == aWhile:
 		l.pieces = append(l.pieces, piece{sort: aWhile, off: at, guard: by, elem: ls.layout(f.Type)})
 	case r.sort == anAddress:
-		l.words(at, f.Type.Size())
+		l.words(at, 8)
+		l.pieces = append(l.pieces, piece{sort: aPointer, off: at + 8, elem: nothing})
 	case r.sort == aSeq:
 		l.pieces = append(l.pieces, piece{sort: aSeq, off: at, guard: by})
 	case f.Type.Kind() == reflect.Slice:
@@ -208,7 +212,7 @@ func (ls *layouts) slice(l *layout, t reflect.Type, off uintptr, s sort) {
 	p := piece{sort: s, off: off, size: t.Elem().Size()}
 	switch s {
 	case aList:
-		p.sort, p.elem = aSlice, &layout{plain: true}
+		p.sort, p.elem = aSlice, &layout{pieces: []piece{{sort: aPointer, elem: nothing}}}
 	case aMark:
 		p.sort, p.elem = aSlice, &layout{pieces: []piece{{sort: aMark}}}
 	default:
@@ -228,6 +232,10 @@ func (l *layout) empty(at unsafe.Pointer) bool {
 				if *(*byte)(unsafe.Add(f, k)) != 0 {
 					return false
 				}
+			}
+		case aPointer:
+			if *(*unsafe.Pointer)(f) != nil {
+				return false
 			}
 		case anInst:
 			if p.inst(f) != nil {

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes"
 	"kpsim/properties"
+	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch/x86"
@@ -35,10 +36,16 @@ type states struct {
 	layouts *layouts
 	mine    [sim.MaxCPUs][]root // words of each CPU's own
 
-	number map[sim.Object]int // of objects, from 0
-	wrote  []sim.Hash         // of each object: its last writer, and what that had read
-	own    [sim.MaxCPUs]sim.Hash
-	on     bool // steps are told of
+	names   map[unsafe.Pointer]uint64 // of what is pointed to, from 1, in the order in which it was first seen
+	frozen  bool                      // nothing gets a name any more
+	strange bool                      // frozen: something without a name was seen
+	inMaps  bool                      // something was first seen in a map, and so in no order
+
+	number  map[sim.Object]int // of objects, from 0
+	objects []sim.Object       // by their number
+	wrote   []sim.Hash         // of each object: its last writer, and what that had read
+	own     [sim.MaxCPUs]sim.Hash
+	on      bool // steps are told of
 
 	// What of the states on the way a run that is played again doesn't show. A
 	// run may have 200,000 of them, so of wrote only what changes is kept.
@@ -91,7 +98,7 @@ func newStates(r *rig.Rig) *states { return newStatesWithout(r, "") }
 // newStatesWithout is newStates, with a field left out.
 func newStatesWithout(r *rig.Rig, field string) *states {
 	ls := newLayouts(field, elsewhere)
-	s := &states{r: r, layouts: ls, visited: make([]visit, 1<<8), number: make(map[sim.Object]int)}
+	s := &states{r: r, layouts: ls, visited: make([]visit, 1<<8), number: make(map[sim.Object]int), names: make(map[unsafe.Pointer]uint64)}
 	add := func(p any) {
 		v := reflect.ValueOf(p)
 		s.roots = append(s.roots, root{v.UnsafePointer(), ls.layout(v.Type().Elem())})
@@ -194,6 +201,7 @@ func (s *states) numberOf(o sim.Object) int {
 		n = len(s.wrote)
 		s.number[o] = n
 		s.wrote = append(s.wrote, sim.Hash{})
+		s.objects = append(s.objects, o)
 	}
 	return n
 }
@@ -226,6 +234,33 @@ func (s *states) keptBefore(number int) keptState {
 		return s.kept[n-1]
 	}
 	return keptState{}
+}
+
+// Kept implements sched.Portable.
+func (s *states) Kept(number int) *sched.Kept {
+	before, k := s.keptBefore(number), s.kept[number]
+	kept := &sched.Kept{Reads: slices.Clone(s.reads[before.reads:k.reads])}
+	if n := k.writes - before.writes; n > 0 {
+		kept.Writes = make([]sched.Write, n)
+		for i, w := range s.writes[before.writes:k.writes] {
+			kept.Writes[i] = sched.Write{Object: s.objects[w.object], By: w.by}
+		}
+	}
+	return kept
+}
+
+// Restore implements sched.Portable.
+func (s *states) Restore(number int, kept *sched.Kept) {
+	end := s.keptBefore(number)
+	for len(s.kept) < number {
+		s.kept = append(s.kept, end)
+	}
+	s.reads = append(s.reads[:end.reads], kept.Reads...)
+	s.writes = s.writes[:end.writes]
+	for i := range kept.Writes {
+		s.writes = append(s.writes, write{s.numberOf(kept.Writes[i].Object), kept.Writes[i].By})
+	}
+	s.kept = append(s.kept[:number], keptState{len(s.writes), len(s.reads)})
 }
 
 // Begin implements sched.Stateful.
@@ -275,7 +310,7 @@ func (s *states) walk() (h sim.Hash) {
 	for len(s.work) > 0 {
 		w := s.work[len(s.work)-1]
 		s.work = s.work[:len(s.work)-1]
-		o := sim.Hash{Hi: uint64(uintptr(w.at)), Lo: 1}
+		o := sim.Hash{Hi: s.name(w.at), Lo: 1}
 		s.hash(&o, w.at, w.l)
 		others.Join(o)
 	}
@@ -314,7 +349,7 @@ func (s *states) hash(h *sim.Hash, at unsafe.Pointer, l *layout) {
 			h.Add(uint64(x.n))
 			addBytes(h, x.data, uintptr(x.n))
 		case aMap:
-			addEntries(h, reflect.NewAt(p.typ, f).Elem())
+			s.addEntries(h, reflect.NewAt(p.typ, f).Elem())
 		case anArray:
 			for k := range p.n {
 				s.hash(h, unsafe.Add(f, uintptr(k)*p.size), p.elem)
@@ -349,10 +384,29 @@ func addInst(h *sim.Hash, in *x86.Inst) {
 	h.Add(hi)
 }
 
-// pointer adds an address. Objects don't move, and a run has its own in places
-// that the last one had: so states of two runs have equal ones.
+// name returns what stands for an address: another number for each, 0 for nil. Objects
+// don't move, and a run has its own in places that the last one had: so states of two
+// runs have equal ones. Two rigs that were looked at alike so far (lookAround) have
+// given the same names.
+func (s *states) name(at unsafe.Pointer) uint64 {
+	if at == nil {
+		return 0
+	}
+	n, ok := s.names[at]
+	if !ok {
+		n = uint64(len(s.names)) + 1
+		if s.frozen {
+			s.strange = true
+			return n
+		}
+		s.names[at] = n
+	}
+	return n
+}
+
+// pointer adds which object is pointed to.
 func (s *states) pointer(h *sim.Hash, to unsafe.Pointer, l *layout) {
-	h.Add(uint64(uintptr(to)))
+	h.Add(s.name(to))
 	if to == nil || len(l.pieces) == 0 {
 		return
 	}
@@ -419,19 +473,21 @@ func (s *states) slice(h *sim.Hash, x *sliceHeader, p *piece) {
 }
 
 // addEntries adds a map's. What they point to can be reached elsewhere, too.
-func addEntries(h *sim.Hash, m reflect.Value) {
+func (s *states) addEntries(h *sim.Hash, m reflect.Value) {
 	var all sim.Hash
+	named := len(s.names)
 	for i := m.MapRange(); i.Next(); {
-		all.Join(sim.Hash{Hi: wordOf(i.Key()), Lo: wordOf(i.Value())})
+		all.Join(sim.Hash{Hi: s.wordOf(i.Key()), Lo: s.wordOf(i.Value())})
 	}
+	s.inMaps = s.inMaps || len(s.names) != named
 	h.Add(uint64(m.Len()))
 	h.AddHash(all)
 }
 
-func wordOf(v reflect.Value) uint64 {
+func (s *states) wordOf(v reflect.Value) uint64 {
 	switch {
 	case v.Kind() == reflect.Pointer:
-		return uint64(v.Pointer())
+		return s.name(v.UnsafePointer())
 	case v.CanUint():
 		return v.Uint()
 	case v.CanInt():
@@ -443,22 +499,20 @@ func wordOf(v reflect.Value) uint64 {
 
 // addBytes adds n bytes. Of many most are zero: 64 of those are left out.
 func addBytes(h *sim.Hash, at unsafe.Pointer, n uintptr) {
-	b := unsafe.Slice((*byte)(at), n)
-	for ; len(b) >= 64; b = b[64:] {
-		if w := (*[8]uint64)(unsafe.Pointer(&b[0])); w[0]|w[1]|w[2]|w[3]|w[4]|w[5]|w[6]|w[7] != 0 {
-			h.Add(uint64(len(b)))
-			for _, v := range w {
-				h.Add(v)
-			}
+	for ; n >= 64; at, n = unsafe.Add(at, 64), n-64 {
+		if w := (*[8]uint64)(at); w[0]|w[1]|w[2]|w[3]|w[4]|w[5]|w[6]|w[7] != 0 {
+			h.Add(uint64(n))
+			h.AddWords(w[:])
 		}
 	}
-	for ; len(b) >= 8; b = b[8:] {
-		h.Add(*(*uint64)(unsafe.Pointer(&b[0])))
+	if k := n / 8; k > 0 {
+		h.AddWords(unsafe.Slice((*uint64)(at), k))
+		at, n = unsafe.Add(at, k*8), n%8
 	}
-	if len(b) > 0 {
-		v := uint64(len(b)) << 56
-		for k, c := range b {
-			v |= uint64(c) << (8 * k)
+	if n > 0 {
+		v := uint64(n) << 56
+		for k := range n {
+			v |= uint64(*(*byte)(unsafe.Add(at, k))) << (8 * k)
 		}
 		h.Add(v)
 	}

@@ -3,6 +3,8 @@ package proof
 import (
 	"fmt"
 
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -49,6 +51,8 @@ type stateSearch struct {
 	rig *rig.Rig
 	st  *states
 	s   *sched.States
+
+	around sim.Hash // of lookAround
 }
 
 // byStates makes a search of states.
@@ -58,24 +62,27 @@ func (v *verifier) byStates(search func(stateSearch) error) error {
 	st := newStates(r)
 	s := sched.NewStates(st)
 	st.next = s
+	v.observe(r, rig.Deaf{})
+	around := st.lookAround()
 	v.observe(r, surveyor{s})
 	surveyStates(r, s, surveyedStates)
-	check := newMergeCheck(v.Spec.MustRig())
-	v.observe(check.rig, rig.Deaf{})
+	check := v.newCheck()
 	defer check.rig.Close()
 	s.Check(checkedMerges, check.same)
-	return search(stateSearch{v, r, st, s})
+	return search(stateSearch{v, r, st, s, around})
+}
+
+// newCheck returns what checks merges.
+func (v *verifier) newCheck() *mergeCheck {
+	check := newMergeCheck(v.Spec.MustRig())
+	v.observe(check.rig, rig.Deaf{})
+	return check
 }
 
 // run makes all runs of a search. It stops after the first violation if first is set.
 func (x stateSearch) run(first bool) (complete bool, err error) {
 	v, s := x.v, x.s
-	part, restarts, err := v.run(x.rig, observedBy{s, x.st}, func(run rig.Run) {
-		if run.Outcome == smp.Exhausted {
-			v.Cut++
-		}
-		s.End(run.Counts.Points)
-	}, first, v.Memory)
+	part, restarts, err := x.runs(first)
 	if err != nil {
 		return false, err
 	}
@@ -91,6 +98,52 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 	v.States, v.Circles, v.Checked, v.Without = t.States, t.Circles, t.Checked, t.Ways
 	v.Restarts += restarts
 	return s.Complete() && t.Circles <= v.Cut, nil
+}
+
+// runs makes them, by one worker or more.
+func (x stateSearch) runs(first bool) (part *explore.Part, restarts uint64, err error) {
+	v := x.v
+	if n := parallel.Workers(v.Workers); n > 1 && v.Full && !v.Uncounted {
+		return x.byCrew(n, first)
+	}
+	return v.run(x.rig, observedBy{x.s, x.st}, func(run rig.Run) {
+		if run.Outcome == smp.Exhausted {
+			v.Cut++
+		}
+		x.s.End(run.Counts.Points)
+	}, first, v.Memory)
+}
+
+// lookedAround is how many of the survey's runs are looked at.
+const lookedAround = 64
+
+// lookAround gives names to what the states of some runs point to: the same on each rig of
+// a scenario. It returns a hash of these states, by which that can be told.
+func (s *states) lookAround() (h sim.Hash) {
+	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 8})
+	for i := range uint64(lookedAround) {
+		l.Begin(i)
+		n := s.r.Run(&lookingAround{l, s, &h}).Counts
+		l.End(n.Points)
+		if n.Boundaries > surveyedMost/lookedAround {
+			break
+		}
+	}
+	return h
+}
+
+type lookingAround struct {
+	sim.Chooser
+	s *states
+	h *sim.Hash
+}
+
+// Choose implements sim.Chooser.
+func (l *lookingAround) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Step && p.Seq%4 == 0 {
+		l.h.AddHash(l.s.walk())
+	}
+	return l.Chooser.Choose(p)
 }
 
 // surveyStates tells a search what conflicts in so many runs, which its surveyor is told

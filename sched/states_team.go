@@ -1,0 +1,421 @@
+package sched
+
+import "kpsim/sim"
+
+// A Portable is a Stateful of which there are several that are alike, each on a machine of
+// its own. The states that these reach have the same digests.
+type Portable interface {
+	Stateful
+
+	// Kept returns what Keep has saved under a number, since what it saved under those
+	// below.
+	Kept(number int) *Kept
+
+	// Restore saves what another has kept, under the same number. Those below have been
+	// saved.
+	Restore(number int, kept *Kept)
+}
+
+// Kept is a part of what Keep saves.
+type Kept struct {
+	Reads  []sim.Hash // what each routine under way has read
+	Writes []Write    // since the state before, in order
+}
+
+// A Write is one to an object, by a step with that hash.
+type Write struct {
+	Object sim.Object
+	By     sim.Hash
+}
+
+// A Team makes the runs of a search of states, on several machines. The runs, their
+// order, and what the search says of them are those of the search alone.
+//
+// Each answer that the search has not tried yet, at a point on the way of its run, is a
+// branch: it will be tried, and what comes behind it depends on the way there alone. So
+// helpers try branches ahead, the next ones first, each up to a state that anyone has
+// reached before. The search doesn't run what was tried: it takes the points that were
+// found, and looks up the states in what it has seen itself. What it can't tell from
+// them it runs: the ends of runs, circles, and what shows something new of conflicts. A
+// branch behind a state that the search turns out to have seen is dropped.
+//
+// All methods but those of a Helper are called by one goroutine at a time.
+type Team struct {
+	s    *States
+	m    Portable
+	list Branch // the branches to try, in the order in which the search comes to them: a ring
+
+	ways     []*trail    // of the search's points
+	open     [][]*Branch // of each of the points: those of the answers from 1 on
+	restored []*trail    // what the search's machine has kept
+	current  *Branch     // the one that the search is on; nil between runs
+	own      bool        // the run is to be made by the search
+	claims   *claims     // the states that were reached
+	epoch    int         // how often all began anew
+	asked    uint64      // questions of the run that has ended
+}
+
+// A trail is the way to a point, and the answer there.
+type trail struct {
+	before *trail
+	depth  int // the number of points, with this one
+	point  statePoint
+	kept   *Kept // of a state
+}
+
+// A Branch is an answer to be tried.
+type Branch struct {
+	next, prev *Branch // nil: it isn't in the list
+	way        *trail  // nil: the beginning of the search
+	stage      stage
+	epoch      int
+	found      []*trail    // the points behind it, with the default answers
+	open       [][]*Branch // of each of these: those of the answers from 1 on
+	ended      bool        // the run has ended; else the last point is a state that was reached before
+}
+
+// A stage is how far a branch is.
+type stage uint8
+
+const (
+	toTry stage = iota
+	trying
+	tried
+	unknown // only the search itself can tell
+)
+
+// NewTeam returns a team that makes the runs of s, whose machine is m. Movers don't sleep,
+// and deviations aren't counted.
+func NewTeam(s *States, m Portable) *Team {
+	t := &Team{s: s, m: m}
+	t.Restart()
+	return t
+}
+
+// Restart begins the search again.
+func (t *Team) Restart() {
+	t.s.Restart()
+	t.list.next, t.list.prev = &t.list, &t.list
+	t.ways, t.open, t.restored = nil, nil, nil
+	t.current, t.own = nil, false
+	t.claims = newClaims()
+	t.epoch++
+}
+
+// insert puts a branch into the list.
+func (t *Team) insert(b, after *Branch) {
+	b.prev, b.next = after, after.next
+	b.prev.next, b.next.prev = b, b
+}
+
+func (b *Branch) remove() {
+	if b.next != nil {
+		b.prev.next, b.next.prev = b.next, b.prev
+		b.prev, b.next = nil, nil
+	}
+}
+
+// branches makes those of the answers at a point after the one that way gives, and puts them into
+// the list, in order.
+func (t *Team) branches(way *trail, after *Branch) (list []*Branch) {
+	p := &way.point
+	for pick := p.pick + 1; pick < p.n; pick++ {
+		w := &trail{before: way.before, depth: way.depth, point: *p, kept: way.kept}
+		w.point.pick = pick
+		b := &Branch{way: w, epoch: t.epoch}
+		t.insert(b, after)
+		after = b
+		list = append(list, b)
+	}
+	return list
+}
+
+// Tried takes what a helper has found behind a branch; ok says that it can be relied on.
+func (t *Team) Tried(b *Branch, h *Helper, ok bool) {
+	if b.epoch != t.epoch || b.next == nil {
+		return // it was dropped meanwhile
+	}
+	if !ok {
+		b.stage = unknown
+		return
+	}
+	b.stage, b.found, b.ended = tried, h.found, !h.stopped
+	b.open = make([][]*Branch, len(b.found))
+	for i, w := range b.found {
+		if i < len(b.found)-1 || b.ended {
+			b.open[i] = t.branches(w, b)
+		}
+	}
+}
+
+// drop takes branches out of the list, and those behind them.
+func (t *Team) drop(open [][]*Branch) {
+	for _, list := range open {
+		for _, b := range list {
+			b.remove()
+			t.drop(b.open)
+			b.open = nil
+		}
+	}
+}
+
+// A Step is how far the search has come.
+type Step uint8
+
+const (
+	Waits Step = iota // until the branch that it is on was tried
+	Ran               // a run has ended
+	Runs              // a run is to be made by the search itself, in the usual way, but for SetOut and Arrived
+	Done              // the search is complete
+)
+
+// Advance lets the search go on as far as is known.
+func (t *Team) Advance() Step {
+	s := t.s
+	switch {
+	case s.complete:
+		return Done
+	case t.own:
+		return Runs
+	case t.current == nil:
+		n := len(s.points)
+		if n == 0 {
+			t.own = true
+			return Runs
+		}
+		p := &s.points[n-1]
+		b := t.open[n-1][0]
+		t.open[n-1] = t.open[n-1][1:]
+		if b.way.point.pick != p.pick {
+			sim.Bug("states: answer %d is next, and answer %d was tried", p.pick, b.way.point.pick)
+		}
+		t.ways[n-1], t.current = b.way, b
+	}
+	b := t.current
+	switch b.stage {
+	case toTry, trying:
+		return Waits
+	case unknown:
+		b.remove()
+		t.own = true
+		return Runs
+	}
+	b.remove()
+	for i, w := range b.found {
+		if w.point.isState() && !t.enter(w) {
+			t.drop(b.open[i:])
+			if s.pruned {
+				t.end(w.point.seq)
+				return Ran
+			}
+			t.own = true
+			return Runs
+		}
+		t.push(w, b.open[i])
+	}
+	if t.own = b.ended; t.own {
+		return Runs
+	}
+	w := t.ways[len(t.ways)-1]
+	t.open[len(t.open)-1] = t.branches(w, &t.list)
+	t.current = &Branch{way: w, epoch: t.epoch}
+	t.insert(t.current, &t.list)
+	return Waits
+}
+
+// Alone says that nobody tries the branch that the search waits for.
+func (t *Team) Alone() { t.current.stage = unknown }
+
+// push makes w's point one of the search's.
+func (t *Team) push(w *trail, open []*Branch) {
+	t.s.points = append(t.s.points, w.point)
+	t.ways = append(t.ways, w)
+	t.open = append(t.open, open)
+}
+
+// enter takes the run to a state as Choose does. It returns false if the run doesn't go on
+// from there: it is pruned, or has come round in a circle.
+func (t *Team) enter(w *trail) bool {
+	s, p := t.s, &w.point
+	was, again := s.seen[p.state]
+	if was.open {
+		return false
+	}
+	if again {
+		if was.way != 0 {
+			s.stats.Checked++
+			s.merged(s.first[was.way-1], s.way(p.seq))
+		}
+		s.pruned, s.leads = true, was.ways
+		return false
+	}
+	was.way, was.open = s.pickOut(p.seq), true
+	s.seen[p.state] = was
+	return true
+}
+
+// end ends a run that was not made.
+func (t *Team) end(seq uint64) {
+	t.s.next++
+	t.s.played, t.s.circle = true, -1
+	t.asked = seq + 1
+	t.ended()
+}
+
+// ended ends the search's run.
+func (t *Team) ended() {
+	s := t.s
+	s.End(0)
+	s.pruned = false
+	t.ways, t.open = t.ways[:len(s.points)], t.open[:len(s.points)]
+	t.current, t.own = nil, false
+}
+
+// Asked returns how many questions the run that has ended would have been asked.
+func (t *Team) Asked() uint64 { return t.asked }
+
+// SetOut is called before a run of the search's own.
+func (t *Team) SetOut() {
+	t.restored = restore(t.m, t.ways, t.restored)
+}
+
+// restore saves what was kept at the states of a way. Of those of the way had the same is
+// saved already.
+func restore(m Portable, way, had []*trail) []*trail {
+	from := 0
+	for from < len(way) && from < len(had) && way[from] == had[from] {
+		from++
+	}
+	had = append(had[:from], way[from:]...)
+	for i := from; i < len(way); i++ {
+		if way[i].point.isState() {
+			m.Restore(i, way[i].kept)
+		}
+	}
+	return had
+}
+
+// Arrived is called after such a run, and instead of End.
+func (t *Team) Arrived() {
+	s := t.s
+	var before *trail
+	if n := len(t.ways); n > 0 {
+		before = t.ways[n-1]
+	}
+	for i := len(t.ways); i < len(s.points); i++ {
+		w := &trail{before: before, depth: i + 1, point: s.points[i]}
+		if w.point.isState() {
+			w.kept = t.m.Kept(i)
+			t.claims.claim(w.point.state)
+		}
+		t.ways = append(t.ways, w)
+		t.open = append(t.open, t.branches(w, &t.list))
+		before = w
+	}
+	t.restored = append(t.restored[:0], t.ways...)
+	t.ended()
+}
+
+// A Helper makes runs for a team, on a machine of its own. It has to observe the steps.
+type Helper struct {
+	States
+	t        *Team
+	portable Portable
+	claims   *claims
+	path     []*trail // of the last run, up to where it branched off
+	restored []*trail
+	found    []*trail
+	stopped  bool // by a state that was reached before
+	room     int  // for so many new states
+}
+
+// mostNew is how many new states a helper's run goes through.
+const mostNew = 64
+
+// NewHelper returns a helper, whose machine is m.
+func (t *Team) NewHelper(m Portable) *Helper {
+	h := &Helper{t: t, portable: m}
+	h.m, h.helper = m, h
+	return h
+}
+
+// Know makes the helper know of conflicts what the search knows. It is to be called at the
+// beginning, and when the search has learnt something.
+func (h *Helper) Know() { h.conflicts.copy(&h.t.s.conflicts) }
+
+// Learnt reports whether the search has learnt something of conflicts since it was last asked.
+func (t *Team) Learnt() bool {
+	was := t.s.conflicts.learnt
+	t.s.conflicts.learnt = false
+	return was
+}
+
+// Learnt reports whether the run has shown something of conflicts that the search didn't
+// know. What the helper finds can't be relied on then, until it knows what the search knows.
+func (h *Helper) Learnt() bool { return h.conflicts.learnt }
+
+// Next returns a branch for the helper to try, nil if there is none now. It is called as the
+// team's methods are.
+func (h *Helper) Next() *Branch {
+	for b := h.t.list.next; b != &h.t.list; b = b.next {
+		if b.stage == toTry {
+			b.stage, h.claims = trying, h.t.claims
+			return b
+		}
+	}
+	return nil
+}
+
+// Begin begins the run behind a branch.
+func (h *Helper) Begin(b *Branch) {
+	n := b.way.depth
+	if cap(h.path) < n {
+		h.path = append(h.path[:cap(h.path)], make([]*trail, n-cap(h.path))...)
+	}
+	same := len(h.path)
+	h.path = h.path[:n]
+	at := n
+	for w := b.way; w != nil; w = w.before {
+		if at--; at < same && h.path[at] == w {
+			break
+		}
+		h.path[at] = w
+	}
+	h.points = h.points[:min(at, len(h.points))]
+	for i := len(h.points); i < n; i++ {
+		h.points = append(h.points, h.path[i].point)
+	}
+	h.restored = restore(h.portable, h.path, h.restored)
+	h.found, h.stopped, h.room = nil, false, mostNew
+	h.next = 0
+	h.States.Begin(0)
+}
+
+// come answers at a state: the run ends at one that was reached before.
+func (h *Helper) come(p *sim.Point, k lanes) (pick int) {
+	h.enter(p, k)
+	if h.room--; h.claims.claim(k) && h.room > 0 {
+		return 0
+	}
+	h.stopped, h.over = true, true
+	return sim.Enough
+}
+
+// End is called after the run.
+func (h *Helper) End() {
+	n := len(h.path)
+	before := h.path[n-1]
+	if len(h.points) > n {
+		h.found = make([]*trail, 0, len(h.points)-n)
+	}
+	for i := n; i < len(h.points); i++ {
+		w := &trail{before: before, depth: i + 1, point: h.points[i]}
+		if w.point.isState() {
+			w.kept = h.portable.Kept(i)
+		}
+		h.found = append(h.found, w)
+		before = w
+	}
+	h.restored = append(h.restored[:n], h.found...)
+	h.points = h.points[:n]
+}
