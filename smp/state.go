@@ -219,12 +219,13 @@ func (x *Ctx) Forget(n uint64) {
 	x.knowsCPU = false
 }
 
-// AppendRead appends what each routine under way has read.
+// AppendRead appends what each routine under way has read, and whether it has just come to
+// look at what it waits for, which a run that isn't observed can't tell.
 func (s *State) AppendRead(list []sim.Hash) []sim.Hash {
 	for _, t := range s.m.tasks {
 		for i := range t.frames {
 			if f := &t.frames[i]; f.kind == routine {
-				list = append(list, f.ctx.read)
+				list = append(list, f.ctx.read, sim.Hash{Lo: b2u(f.ctx.looking)})
 			}
 		}
 	}
@@ -237,15 +238,15 @@ func (s *State) SetRead(list []sim.Hash) {
 	for _, t := range s.m.tasks {
 		for i := range t.frames {
 			if f := &t.frames[i]; f.kind == routine {
-				if len(list) == 0 {
+				if len(list) < 2 {
 					sim.Bug("a run that stands at the same place has more routines under way")
 				}
-				f.ctx.read, list = list[0], list[1:]
+				f.ctx.read, f.ctx.looking, list = list[0], list[1].Lo != 0, list[2:]
 			}
 		}
 	}
 	if len(list) != 0 {
-		sim.Bug("a run that stands at the same place has %d routines less under way", len(list))
+		sim.Bug("a run that stands at the same place has %d routines less under way", len(list)/2)
 	}
 }
 

@@ -53,6 +53,7 @@ func (s *Sync) init(k *Kernel) {
 func (s *Sync) reset() {
 	s.calls.Set(0)
 	s.wake.Set(0)
+	s.why = 0
 	for c := range s.k.M.CPUs() {
 		*s.served.Of(c) = 0
 	}
