@@ -81,7 +81,7 @@ const (
 
 func (ps *probes) reset() {
 	ps.list, ps.calls, ps.kinds = ps.list[:0], ps.calls[:0], ps.kinds[:0]
-	ps.file = enabledFile{}
+	ps.last, ps.file = ended{}, enabledFile{}
 }
 
 // kind returns what the head says about a probe, the zero value for a plain kprobe.

@@ -63,7 +63,7 @@ func (p *TextPoke) reset() {
 	p.Sync, p.Mutants = &p.k.Sync, PokeMutants{}
 	p.desc.Set(nil)
 	p.refs.Set(0)
-	p.only.batch = 0
+	p.only.vec, p.only.batch = p.only.vec[:0], 0
 }
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
