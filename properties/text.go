@@ -75,9 +75,9 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 // text is known once it was stored.
 type text struct {
 	blocks []block                 `state:"set: they are looked up by their base"`
-	linked int                     `state:"boot"` // how many of them, from the first, are of linked text
-	built  int                     `state:"boot"` // how many instructions they are made from
-	last   *block                  // the last one found, nil if it must be looked up
+	linked int                     `state:"boot"`                                                                // how many of them, from the first, are of linked text
+	built  int                     `state:"boot"`                                                                // how many instructions they are made from
+	last   *block                  `state:"skip: which block was found last: a memory of what can be found out"` // nil if it must be looked up
 	lately [1 << latelyBits]uint16 `state:"skip: where blocks were found: a memory of what can be found out"`
 	loads  loads                   `state:"boot"`
 
