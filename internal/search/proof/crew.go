@@ -27,6 +27,7 @@ type crew struct {
 	known   smp.Known      // what the workers are to know
 	merges  [][2]sched.Way // to be checked
 	pending int            // workers that check one
+	made    uint64         // runs, by the search itself
 	useful  int            // workers that run ahead
 	ended   bool           // no run is to be made any more
 	over    bool
@@ -45,6 +46,12 @@ type worker struct {
 
 // byCrew makes all runs by n workers. What comes of it is what run comes to.
 func (x stateSearch) byCrew(n int, first bool) (part *explore.Part, restarts uint64, err error) {
+	c := x.newCrew(n, first)
+	c.muster(n)
+	return c.part, c.grown, c.err
+}
+
+func (x stateSearch) newCrew(n int, first bool) *crew {
 	c := &crew{x: x, first: first, team: sched.NewTeam(x.s, x.st)}
 	c.news.L = &c.mu
 	c.rec = &sched.Recorder{Strategy: observedBy{x.s, x.st}}
@@ -55,14 +62,18 @@ func (x stateSearch) byCrew(n int, first bool) (part *explore.Part, restarts uin
 	x.s.Check(checkedMerges, func(first, again sched.Way) {
 		c.merges = append(c.merges, [2]sched.Way{first, again})
 	})
-	parallel.Run(n, n, &x.v.stop, func() (do func(job int), close func()) {
+	return c
+}
+
+// muster has n workers make all runs.
+func (c *crew) muster(n int) {
+	parallel.Run(n, n, &c.x.v.stop, func() (do func(job int), close func()) {
 		w := c.newWorker()
 		return func(int) { c.work(w) }, func() {
 			w.rig.Close()
 			w.check.rig.Close()
 		}
 	})
-	return c.part, c.grown, c.err
 }
 
 func (c *crew) begin() {
@@ -207,6 +218,7 @@ func (c *crew) advance() {
 			c.ran(false)
 		case sched.Runs:
 			c.team.SetOut()
+			c.made++
 			c.rec.Begin(c.run)
 			run := c.x.rig.Run(c.rec)
 			c.rec.End(run.Counts.Points)
