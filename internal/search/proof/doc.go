@@ -12,5 +12,9 @@
 // Its rule: one in 256 merged states is continued from both histories, which must agree. A
 // search that was cut short is never called complete.
 //
-// Its limits: 64 CPUs, interrupts and sources for classes; one core for all schedules.
+// By states and without a bound, several workers run ahead of the search (crew.go,
+// sched.Team), which takes what they have found where it would have run that itself.
+//
+// Its limits: 64 CPUs, interrupts and sources for classes; one core for all classes, and for
+// states under a bound.
 package proof

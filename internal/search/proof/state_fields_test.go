@@ -59,6 +59,10 @@ func (f *fields) value(v reflect.Value) {
 			field := v.Type().Field(i)
 			if r, ok := ruleOf(&field); ok {
 				f.ruled(key, e, r)
+				for k := 0; r.sort == aSet && k < e.Len(); k++ {
+					f.at = key
+					f.value(e.Index(k))
+				}
 				continue
 			}
 			if !strings.HasSuffix(key, "._") {

@@ -20,7 +20,7 @@ import (
 type Proof struct {
 	explore.Spec       // Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
 	Deviations   int   // every schedule of at most so many deviations
-	Full         bool  // every schedule there is, on one core
+	Full         bool  // every schedule there is
 	Classes      bool  // those apart that differ in the order of steps that don't commute, whatever state they reach
 	Uncounted    bool  // Full, not Classes: Without isn't told, for fewer runs
 	All          bool  // go on after something was broken
