@@ -28,6 +28,10 @@ type Write struct {
 	By     sim.Hash
 }
 
+// A Claim notes that a state was reached, and reports whether that is new. It may be called
+// by several goroutines at a time.
+type Claim func(hi, lo uint64) bool
+
 // A Team makes the runs of a search of states, on several machines. The runs, their
 // order, and what the search says of them are those of the search alone.
 //
@@ -50,9 +54,10 @@ type Team struct {
 	restored []*trail    // what the search's machine has kept
 	current  *Branch     // the one that the search is on; nil between runs
 	own      bool        // the run is to be made by the search
-	claims   *claims     // the states that were reached
-	epoch    int         // how often all began anew
-	asked    uint64      // questions of the run that has ended
+	claims   Claim       // the states that were reached
+	anew     func() Claim
+	epoch    int    // how often all began anew
+	asked    uint64 // questions of the run that has ended
 }
 
 // A trail is the way to a point, and the answer there.
@@ -85,9 +90,9 @@ const (
 )
 
 // NewTeam returns a team that makes the runs of s, whose machine is m. Movers don't sleep,
-// and deviations aren't counted.
-func NewTeam(s *States, m Portable) *Team {
-	t := &Team{s: s, m: m}
+// and deviations aren't counted. claims returns a Claim that knows no state.
+func NewTeam(s *States, m Portable, claims func() Claim) *Team {
+	t := &Team{s: s, m: m, anew: claims}
 	t.Restart()
 	return t
 }
@@ -98,7 +103,7 @@ func (t *Team) Restart() {
 	t.list.next, t.list.prev = &t.list, &t.list
 	t.ways, t.open, t.restored = nil, nil, nil
 	t.current, t.own = nil, false
-	t.claims = newClaims()
+	t.claims = t.anew()
 	t.epoch++
 }
 
@@ -223,7 +228,7 @@ func (t *Team) Advance() Step {
 	return Waits
 }
 
-// Alone says that nobody tries the branch that the search waits for.
+// Alone says that no helper tries the branch that the search waits for.
 func (t *Team) Alone() { t.current.stage = unknown }
 
 // push makes w's point one of the search's.
@@ -306,7 +311,7 @@ func (t *Team) Arrived() {
 		w := &trail{before: before, depth: i + 1, point: s.points[i]}
 		if w.point.isState() {
 			w.kept = t.m.Kept(i)
-			t.claims.claim(w.point.state)
+			t.claims(w.point.state.hi, w.point.state.lo)
 		}
 		t.ways = append(t.ways, w)
 		t.open = append(t.open, t.branches(w, &t.list))
@@ -321,7 +326,7 @@ type Helper struct {
 	States
 	t        *Team
 	portable Portable
-	claims   *claims
+	claims   Claim
 	path     []*trail // of the last run, up to where it branched off
 	restored []*trail
 	found    []*trail
@@ -394,7 +399,7 @@ func (h *Helper) Begin(b *Branch) {
 // come answers at a state: the run ends at one that was reached before.
 func (h *Helper) come(p *sim.Point, k lanes) (pick int) {
 	h.enter(p, k)
-	if h.room--; h.claims.claim(k) && h.room > 0 {
+	if h.room--; h.claims(k.hi, k.lo) && h.room > 0 {
 		return 0
 	}
 	h.stopped, h.over = true, true

@@ -52,7 +52,7 @@ func (x stateSearch) byCrew(n int, first bool) (part *explore.Part, restarts uin
 }
 
 func (x stateSearch) newCrew(n int, first bool) *crew {
-	c := &crew{x: x, first: first, team: sched.NewTeam(x.s, x.st)}
+	c := &crew{x: x, first: first, team: sched.NewTeam(x.s, x.st, func() sched.Claim { return newClaims() })}
 	c.news.L = &c.mu
 	c.rec = &sched.Recorder{Strategy: observedBy{x.s, x.st}}
 	c.useful = n
