@@ -35,10 +35,14 @@ type states struct {
 	layouts *layouts
 	mine    [sim.MaxCPUs][]root // words of each CPU's own
 
-	names   map[unsafe.Pointer]uint64 // of what is pointed to, from 1, in the order in which it was first seen
-	frozen  bool                      // nothing gets a name any more
-	strange bool                      // frozen: something without a name was seen
-	inMaps  bool                      // something was first seen in a map, and so in no order
+	names  map[unsafe.Pointer]uint64 // of what is pointed to, from 1, in the order in which it was first seen
+	lately [64]struct {              // some of the names
+		at   unsafe.Pointer
+		name uint64
+	}
+	frozen  bool // nothing gets a name any more
+	strange bool // frozen: something without a name was seen
+	inMaps  bool // something was first seen in a map, and so in no order
 
 	number  map[sim.Object]int // of objects, from 0
 	objects []sim.Object       // by their number
@@ -319,6 +323,10 @@ func (s *states) name(at unsafe.Pointer) uint64 {
 	if at == nil {
 		return 0
 	}
+	near := &s.lately[uintptr(at)>>4%uintptr(len(s.lately))]
+	if near.at == at {
+		return near.name
+	}
 	n, ok := s.names[at]
 	if !ok {
 		n = uint64(len(s.names)) + 1
@@ -328,6 +336,7 @@ func (s *states) name(at unsafe.Pointer) uint64 {
 		}
 		s.names[at] = n
 	}
+	near.at, near.name = at, n
 	return n
 }
 
