@@ -435,20 +435,21 @@ func (s *states) wordOf(v reflect.Value) uint64 {
 
 // addBytes adds n bytes. Of many most are zero: 64 of those are left out.
 func addBytes(h *sim.Hash, at unsafe.Pointer, n uintptr) {
-	for ; n >= 64; at, n = unsafe.Add(at, 64), n-64 {
-		if w := (*[8]uint64)(at); w[0]|w[1]|w[2]|w[3]|w[4]|w[5]|w[6]|w[7] != 0 {
-			h.Add(uint64(n))
+	b := unsafe.Slice((*byte)(at), n)
+	for ; len(b) >= 64; b = b[64:] {
+		if w := (*[8]uint64)(unsafe.Pointer(&b[0])); w[0]|w[1]|w[2]|w[3]|w[4]|w[5]|w[6]|w[7] != 0 {
+			h.Add(uint64(len(b)))
 			h.AddWords(w[:])
 		}
 	}
-	if k := n / 8; k > 0 {
-		h.AddWords(unsafe.Slice((*uint64)(at), k))
-		at, n = unsafe.Add(at, k*8), n%8
+	if k := len(b) / 8; k > 0 {
+		h.AddWords(unsafe.Slice((*uint64)(unsafe.Pointer(&b[0])), k))
+		b = b[k*8:]
 	}
-	if n > 0 {
-		v := uint64(n) << 56
-		for k := range n {
-			v |= uint64(*(*byte)(unsafe.Add(at, k))) << (8 * k)
+	if len(b) > 0 {
+		v := uint64(len(b)) << 56
+		for k, c := range b {
+			v |= uint64(c) << (8 * k)
 		}
 		h.Add(v)
 	}
