@@ -94,8 +94,6 @@ func (x *Ctx) PreemptEnable() {
 		x.m.attend(x.cpu)
 		if x.MustResched() && !x.Atomic() {
 			x.Preempt()
-		} else if x.task.preempt == 0 && !x.Atomic() {
-			x.yieldOpen()
 		}
 	}
 }
@@ -111,7 +109,10 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 	if on != was {
 		x.m.attend(x.cpu)
 		if on {
-			x.yieldOpen() // what waited until interrupts are on comes now
+			x.m.touch(objIPI, uint64(x.cpu.id), false)
+			if x.cpu.ipi != 0 {
+				x.yieldOpen()
+			}
 		}
 	}
 	return was

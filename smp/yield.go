@@ -51,8 +51,10 @@ func (x *Ctx) yield() {
 	x.mayLose()
 }
 
-// yieldOpen is a yield point behind what has just turned interrupts or preemption on: no
-// step of its own, so it costs nothing.
+// yieldOpen is a yield point behind what has just turned interrupts on while an IPI waited for
+// that: it comes right here. It is no step of its own, so it costs nothing. (A task that waits
+// for preemption to be on comes where that is, too: see PreemptEnable. Others may as well come
+// at the routine's next access: nothing can tell.)
 func (x *Ctx) yieldOpen() {
 	if !x.prompt && !x.held() {
 		x.mayLose()
