@@ -221,13 +221,31 @@ func errnoOf(err error) uint64 {
 	return uint64(err.(kprobes.Errno))
 }
 
-// Set implements engine.Engine.
-func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
-	if s == engine.Armed {
-		p.e.SetArmed(x, on)
-		return
+// How off and on may be written to a switch in every edition, and what means neither there.
+var (
+	spelled = [...][2][]string{
+		engine.Armed:        {{"0\n", "n\n", "N"}, {"1\n", "y\n", "Y"}},
+		engine.Optimization: {{"0\n", "\t0", "0x0\n", "00 1"}, {"1\n", " 1", "0x1\n", "01 0"}},
 	}
-	p.e.SetOptimization(x, on)
+	meaningless = [...][]string{
+		engine.Armed:        {"2\n", "ox\n", " 1", " 0", ""},
+		engine.Optimization: {"2\n", "-1\n", "0x\n", "1x", ""},
+	}
+)
+
+// Set implements engine.Engine. What is written is spelled in this way or that, by the task,
+// and then something is written that means nothing and changes nothing.
+func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
+	write := p.e.WriteEnabled
+	if s == engine.Optimization {
+		write = p.e.WriteOptimization
+	}
+	n, words := int(x.Task()), spelled[s][0]
+	if on {
+		words = spelled[s][1]
+	}
+	write(x, words[n%len(words)]) // an engine that doesn't understand it leaves the switch as it was, which monitors see
+	write(x, meaningless[s][n%len(meaningless[s])])
 }
 
 // Wait implements engine.Engine.
