@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -8,16 +10,18 @@ import (
 
 // ModuleHolds is property M1: who may keep a module. A probe holds its module while it is
 // being registered, and in old kernels until it is unregistered. What no probe accounts
-// for is a hold that was never dropped: such a module can't be unloaded any more.
+// for is a hold that was never dropped: such a module can't be unloaded any more. And what
+// insmod and rmmod answer: while no such call of a module is under way, whether it is there
+// is known from how many have succeeded; a call that no other overlaps answers by that.
 //
 // Based on: Denies, where rmmod has found the module held, and Holds, what is left at the
-// end, against the API calls.
+// end, against the API calls; Asked, the calls of insmod and rmmod against each other.
 var ModuleHolds = Property{
 	ID:   "M1",
 	Name: "module-holds",
-	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe that is registered in the module, holds it; when all work is done nobody else does.",
+	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe that is registered in the module, holds it; when all work is done nobody else does. Insmod and rmmod answer by whether the module is there.",
 	Kinds: []traces.Kind{
-		smpev.Module, smpev.Denies, smpev.Holds, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
+		smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
 	},
 	Reads:   []traces.Kind{kpev.ApiEnter, kpev.ApiReturn},
 	New:     func(s *Scene) Monitor { return &moduleHolds{scene: s} },
@@ -30,9 +34,28 @@ type moduleHolds struct {
 	keeps    bool   `state:"boot"` // probes hold their modules until they are unregistered
 	held     int    // the number of a module that is held at the end for no probe's sake, and 1
 	n, most  uint64 // how many hold it, and how many may
+	presence []presence
 }
 
-func (m *moduleHolds) Reset() { *m = moduleHolds{scene: m.scene, sections: m.sections[:0]} }
+// presence is what is known of a module by what insmod and rmmod have answered.
+type presence struct {
+	module uint64
+	there  int  // 1 if it is there, 0 if not, by the calls that have ended
+	calls  int  // that are under way
+	mixed  bool // one of them has overlapped another
+}
+
+// The answers that monitors know by their number.
+const (
+	moduleENOENT = 2
+	moduleEAGAIN = 11
+	moduleEEXIST = 17
+	moduleENOSYS = 38
+)
+
+func (m *moduleHolds) Reset() {
+	*m = moduleHolds{scene: m.scene, sections: m.sections[:0], presence: m.presence[:0]}
+}
 
 func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
@@ -40,6 +63,8 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 		m.keeps = e.A != 0
 	case smpev.Module:
 		m.sections = append(m.sections, span{e.A, e.B, e.C})
+	case smpev.Asked:
+		return m.answered(e)
 	case smpev.Denies:
 		if e.B == 0 && len(m.scene.probes.calls) == 0 && m.holders(e.A) == 0 {
 			return found(e, m.at(e.A), "is refused to unload module %d, which nobody holds: no call of the API is under way", e.A)
@@ -48,6 +73,58 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 		if most := m.holders(e.A); e.B > most && m.held == 0 {
 			m.held, m.n, m.most = int(e.A)+1, e.B, most
 		}
+	}
+	return nil
+}
+
+// answered judges what insmod and rmmod answer. What is there as a run begins was loaded by a
+// call that nobody saw begin.
+func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
+	i := slices.IndexFunc(m.presence, func(a presence) bool { return a.module == e.A })
+	if i < 0 {
+		i = len(m.presence)
+		m.presence = append(m.presence, presence{module: e.A})
+	}
+	a := &m.presence[i]
+	if e.B&smpev.AskedEnds == 0 {
+		a.calls++
+		a.mixed = a.mixed || a.calls > 1
+		return nil
+	}
+	was, lone := a.there, !a.mixed
+	a.calls = max(a.calls-1, 0)
+	a.mixed = a.mixed && a.calls > 0
+	does := "rmmod"
+	switch inserts := e.B&^smpev.AskedEnds == smpev.AskedLoad; {
+	case e.C == moduleENOSYS:
+		return nil
+	case inserts:
+		does = "insmod"
+		if e.C == 0 {
+			a.there++
+		}
+	case e.C == 0:
+		a.there--
+	}
+	right := true
+	switch {
+	case !lone:
+	case does == "insmod" && was == 1:
+		right = e.C == moduleEEXIST
+	case does == "insmod":
+		right = e.C != moduleEEXIST
+	case was == 1:
+		right = e.C == 0 || e.C == moduleEAGAIN
+	default:
+		right = e.C == moduleENOENT
+	}
+	switch {
+	case !right && was == 1:
+		return found(e, m.at(e.A), "answers %d to %s of module %d, which is loaded", e.C, does, e.A)
+	case !right:
+		return found(e, m.at(e.A), "answers %d to %s of module %d, which isn't loaded", e.C, does, e.A)
+	case a.calls == 0 && a.there != 0 && a.there != 1:
+		return found(e, m.at(e.A), "answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
 	}
 	return nil
 }
@@ -85,10 +162,13 @@ func (m *moduleHolds) End(drained bool) *traces.Finding {
 }
 
 // holdTouches: a refusal is judged by the calls that are under way and the probes that are
-// registered. An object is a probe, or what all calls have in common.
+// registered. An object is a probe, what all calls have in common, or what insmod and rmmod
+// of a module have.
 func holdTouches(t *Touched, e *traces.Event) {
-	const calls = 1 << 43
+	const calls, asks = 1 << 43, 1 << 42
 	switch e.Kind {
+	case smpev.Asked:
+		t.Write(asks | e.A)
 	case kpev.ApiEnter, kpev.ApiReturn:
 		t.Write(e.B)
 		t.Write(calls)

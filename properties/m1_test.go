@@ -55,6 +55,36 @@ func init() {
 			tr.On(1, 2).Emit(smpev.Denies, 3, 1, 0)
 			tr.ExpectNone()
 		})
+	insmod, rmmod := uint64(smpev.AskedLoad), uint64(smpev.AskedUnload)
+	golden("M1-gone", func(tr *tracetest.Trace) {
+		ofModule(tr, 0)
+		tr.Emit(smpev.Asked, 3, insmod, 0).Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 0)
+		tr.On(1, 2).Emit(smpev.Asked, 3, rmmod, 0).Emit(smpev.Asked, 3, rmmod+smpev.AskedEnds, 2)
+		tr.ExpectViolation("M1", "answers 2 to rmmod of module 3, which is loaded")
+	})
+	trap("M1-loaded-twice", "two insmods overlap, and both succeed: no order of the two allows that",
+		func(tr *tracetest.Trace) {
+			ofModule(tr, 0)
+			tr.Emit(smpev.Asked, 3, insmod, 0)
+			tr.On(1, 2).Emit(smpev.Asked, 3, insmod, 0).Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 0)
+			tr.On(0, 1).Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 0)
+			tr.ExpectViolation("M1", "of insmod and rmmod more have succeeded")
+		})
+	trap("M1-rmmod-busy", "rmmod is refused of a module that is there, and nobody holds it: its insmod isn't over",
+		func(tr *tracetest.Trace) {
+			ofModule(tr, 0)
+			tr.Emit(smpev.Asked, 3, insmod, 0)
+			tr.On(1, 2).Emit(smpev.Asked, 3, rmmod, 0).Emit(smpev.Asked, 3, rmmod+smpev.AskedEnds, 16)
+			tr.On(0, 1).Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 0)
+			tr.ExpectNone()
+		})
+	trap("M1-there", "the module is there as the run begins: a second insmod of it can't succeed",
+		func(tr *tracetest.Trace) {
+			ofModule(tr, 0)
+			tr.Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 0)
+			tr.On(1, 2).Emit(smpev.Asked, 3, insmod, 0).Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 0)
+			tr.ExpectViolation("M1", "answers 0 to insmod of module 3, which is loaded")
+		})
 	trap("M1-refused", "register was refused, nobody unloads the module, and a hold is left of it",
 		func(tr *tracetest.Trace) {
 			ofModule(tr, 1)

@@ -176,6 +176,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A, e.B, e.C = uint64(smpev.TiltPreempt+r.N(2)), 0, uint64(r.N(2))
 	case smpev.Denies:
 		e.B = uint64(r.N(4) / 3)
+	case smpev.Asked:
+		e.A, e.B, e.C = uint64(r.N(2)), uint64(r.N(4)), [...]uint64{0, 0, 2, 17}[r.N(4)]
 	case smpev.Holds:
 		e.B = uint64(r.N(4) / 3)
 	case linuxev.Heap:

@@ -42,12 +42,20 @@ const (
 	Module // [addr, size, module] where a section of a module's text is when it is there; monitors alone are told, before anything runs (rig)
 	Denies // [module, loading, 0] rmmod is refused, since somebody holds the module; loading 1: its own load does; monitors alone are told
 	Holds  // [module, n, 0] how many hold it at the end of a run, beside its load; monitors alone are told (rig)
+	Asked  // [module, call, errno] insmod or rmmod begins, or, with its errno, ends: see AskedLoad; monitors alone are told
 )
 
 // What a routine leaves as it was, as in Tilted.
 const (
 	TiltPreempt = 1 // the count of preempt_disable
 	TiltIRQs    = 2 // whether interrupts are on
+)
+
+// The calls of Asked. A module that is there from the beginning was loaded before.
+const (
+	AskedLoad   = 0 // insmod begins
+	AskedUnload = 1 // rmmod begins
+	AskedEnds   = 2 // added to either: it ends
 )
 
 // MayMiss says of an expected call that it doesn't have to be made.
@@ -179,4 +187,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Module", Args: []string{"addr", "size", "module"}},
 	traces.Spec{Name: "Denies", Args: []string{"module", "loading"}},
 	traces.Spec{Name: "Holds", Args: []string{"module", "n"}},
+	traces.Spec{Name: "Asked", Args: []string{"module", "call", "errno"}},
 )

@@ -88,6 +88,9 @@ func (r *Rig) tellModules() {
 				r.claim(smpev.Module, uint64(s.At), uint64(s.Size), m.Number())
 			}
 		}
+		if m.Now() == kapi.ModuleLive {
+			r.claim(smpev.Asked, m.Number(), smpev.AskedLoad|smpev.AskedEnds, 0)
+		}
 	}
 	if len(r.modules) > 0 {
 		r.claim(kpev.Keeps, b2u(r.Scenario.Machine.ModuleRefs && r.row.Boot == nil), 0, 0)
