@@ -30,7 +30,7 @@ type Fuzz struct {
 	Runs         uint64        `range:"0..1000000000000" placeholder:"N" help:"At least so many runs in all, however long they take."`
 	Programs     uint64        `range:"0..1000000000000" placeholder:"N" help:"So many programs, however long they take."`
 	UntilCovered uint64        `range:"0..1000" placeholder:"N" help:"Stop when, of a thousand programs more, at most N would show something new, by estimate."`
-	Each         uint64        `range:"1..1000000000" default:"8" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
+	Each         uint64        `range:"1..1000000000" default:"3" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
 	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program that is drawn by itself; those behind it have the next ones."`
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`

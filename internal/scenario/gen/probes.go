@@ -16,6 +16,7 @@ const (
 	reachMost  = 8  // probes are at f+0 to f+8
 	probesMost = 4  // at most
 	roundsMost = 30 // of a caller, at most
+	roundsFew  = 16 // in most programs: a run takes half the points then, and shows as much
 )
 
 // libraryFuncs are the functions that a storm is about, and where in each the

@@ -167,11 +167,15 @@ func (g *maker) callers() {
 	if g.one(30) { // tasks whose calls are in one bucket of a table
 		n = 6 + g.rand.N(8)
 	}
+	rounds := roundsFew
+	if g.one(3) {
+		rounds = roundsMost
+	}
 	for i := range n {
 		g.numbered("caller", i)
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		ops := append(g.round(i), g.breath()...)
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: 2 * roundsMost / n, Ops: ops, Background: true})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: max(2*rounds/n, 1), Ops: ops, Background: true})
 		if m.Preempt >= scenario.PreemptFull && g.one(2) {
 			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
 			most := 3

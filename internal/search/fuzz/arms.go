@@ -19,7 +19,7 @@ const (
 type bandit struct{ news, cost uint64 }
 
 const (
-	setup      = 20_000  // what building a program costs, in points
+	setup      = 10_000  // what building a program costs, in points
 	forgotten  = 1 << 23 // points after which half of an arm's past is forgotten
 	unit       = 1 << 20 // of the rates by which arms are chosen
 	leastShare = 24      // of all programs, one in so many is at least of each arm

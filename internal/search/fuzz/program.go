@@ -89,6 +89,7 @@ type runner struct {
 	spec  *Spec
 	known func(feature uint64) bool // whether some batch before has shown it
 	shown shown
+	conflicts
 	reach reach
 }
 
@@ -116,6 +117,7 @@ func (w *runner) run(p *Program) error {
 		return err
 	}
 	w.shown.begin(sc)
+	w.conflicts.begin(r, &w.shown, p.Recipe.Hash()%observedIn == 0)
 	r.Log.Subscribe(&w.shown, shownKinds...)
 	most, old := w.spec.Each, 0
 	for i := uint64(0); i < most; i++ {
@@ -123,7 +125,7 @@ func (w *runner) run(p *Program) error {
 			return errStopped
 		}
 		w.shown.run()
-		run, more := r.Next(schedules, i)
+		run, more := r.NextWatched(schedules, i, &w.conflicts)
 		if !more {
 			break
 		}
