@@ -114,18 +114,12 @@ func (e *Engine) unlockModules(x kapi.Context) {
 func (e *Engine) Owned() uint64 {
 	var s owned
 	t := &e.ret
-	s.flag(e.kprobesAllowOptimization)
-	s.flag(e.kprobesAllDisarmed)
-	s.flag(e.held)
-	s.add(uint64(e.kprobeFtraceOps.armed))
-	s.add(uint64(e.kprobeIpmodifyOps.armed))
-	s.add(uint64(e.lists))
-	s.add(uint64(t.nInstances))
-	s.add(uint64(t.nHolders))
+	s.add(bit(e.kprobesAllowOptimization, 0) | bit(e.kprobesAllDisarmed, 1) | bit(e.held, 2) | uint64(e.lists)<<3 | uint64(len(e.aggrs))<<32)
+	s.add(uint64(e.kprobeFtraceOps.armed) | uint64(e.kprobeIpmodifyOps.armed)<<32)
+	s.add(uint64(t.nInstances) | uint64(t.nHolders)<<32)
 	s.add(t.memories)
 	s.aggr(e, &t.nopAggr)
 	s.kprobe(&t.nop)
-	s.add(uint64(len(e.aggrs)))
 	for _, ap := range e.aggrs {
 		s.aggr(e, ap)
 		if c := ap.probes.Peek(); c != nil { // else it is being registered
@@ -144,34 +138,25 @@ func (s *owned) add(v uint64) {
 	*s = owned(x ^ x>>29)
 }
 
-func (s *owned) flag(on bool) {
-	v := uint64(1)
+// bit is 1<<n if on.
+func bit(on bool, n int) uint64 {
+	b := uint8(0)
 	if on {
-		v = 2
+		b = 1
 	}
-	s.add(v)
+	return uint64(b) << n
 }
 
 func (s *owned) kprobe(p *Kprobe) {
-	s.add(p.ID)
-	s.flag(p.entry)
-	s.flag(p.gone)
-	s.flag(p.off)
+	s.add(bit(p.entry, 0) | bit(p.gone, 1) | bit(p.off, 2) | p.ID<<3)
 	if p.aggr != nil {
 		s.add(p.aggr.id)
 	}
 }
 
 func (s *owned) aggr(e *Engine, ap *Aggr) {
-	s.add(ap.id)
+	of := bit(ap.client == &e.kprobeFtraceOps, 2) | bit(ap.client == &e.kprobeIpmodifyOps, 3)
+	on := bit(ap.list == &e.optimizingList, 4) | bit(ap.list == &e.unoptimizingList, 5) | bit(ap.list == &e.freeingList, 6)
+	s.add(bit(ap.jumped, 0) | bit(ap.gone, 1) | of | on | ap.id<<7)
 	s.add(ap.Note)
-	s.flag(ap.jumped)
-	s.flag(ap.gone)
-	s.flag(ap.client == &e.kprobeFtraceOps)
-	s.flag(ap.client == &e.kprobeIpmodifyOps)
-	for i, l := range [...]*kapi.List[*Aggr]{&e.optimizingList, &e.unoptimizingList, &e.freeingList} {
-		if ap.list == l {
-			s.add(uint64(i) + 1)
-		}
-	}
 }

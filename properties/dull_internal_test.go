@@ -13,6 +13,7 @@ import (
 // changed.
 func TestDullEnds(t *testing.T) {
 	const linked, slot = 0x1000, 0x2000
+	take := func(s *Scene, e *traces.Event) bool { return takes[e.Kind](s, e) }
 	exec := func(at uint64) *traces.Event {
 		return &traces.Event{Kind: smpev.Exec, A: at, B: 0x90, C: 1 << 56}
 	}
@@ -25,24 +26,24 @@ func TestDullEnds(t *testing.T) {
 	} {
 		var s Scene
 		s.reset()
-		s.take(&traces.Event{Kind: smpev.Load, A: linked, B: 0x90, C: 1 << 56})
-		s.take(&traces.Event{Kind: smpev.Alloc, A: slot, B: 16})
-		s.take(&traces.Event{Kind: smpev.TextStore, A: slot, B: 0x90, C: 1})
+		take(&s, &traces.Event{Kind: smpev.Load, A: linked, B: 0x90, C: 1 << 56})
+		take(&s, &traces.Event{Kind: smpev.Alloc, A: slot, B: 16})
+		take(&s, &traces.Event{Kind: smpev.TextStore, A: slot, B: 0x90, C: 1})
 		for _, at := range []uint64{linked, slot} {
 			require.False(t, s.wasDull(exec(at)), name)
-			require.True(t, s.take(exec(at)), name)
+			require.True(t, take(&s, exec(at)), name)
 			require.True(t, s.wasDull(exec(at)), name)
 		}
 		other := exec(slot)
 		other.B = 0xcc
 		require.False(t, s.wasDull(other), "other bytes")
-		s.take(&change)
+		take(&s, &change)
 		require.False(t, s.wasDull(exec(slot)), name)
 		require.False(t, s.wasDull(exec(linked)), name)
 	}
 	var s Scene
-	s.take(&traces.Event{Kind: smpev.Load, A: linked, B: 0x90, C: 1 << 56})
-	s.take(exec(linked))
+	take(&s, &traces.Event{Kind: smpev.Load, A: linked, B: 0x90, C: 1 << 56})
+	take(&s, exec(linked))
 	s.reset()
 	require.False(t, s.wasDull(exec(linked)), "another run")
 }

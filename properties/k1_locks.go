@@ -123,6 +123,9 @@ func (m *locks) lock(e *traces.Event) *traces.Finding {
 			}
 			return found(e, 0, "takes lock%d under lock%d: the order so far is the reverse", e.A, m.ids[a])
 		}
+		if m.after.has(a, b) { // and so have those under which a was taken
+			continue
+		}
 		for i := range m.ids {
 			if i == a || m.after.has(i, a) {
 				m.after.add(i, b)
@@ -201,7 +204,7 @@ func (o *order) clear() { o.n, o.bits = 0, o.bits[:0] }
 
 func (o *order) row(i int) []uint64 { return o.bits[i*o.words : (i+1)*o.words] }
 
-func (o *order) has(i, j int) bool { return o.row(i)[j/64]>>(j%64)&1 != 0 }
+func (o *order) has(i, j int) bool { return o.bits[i*o.words+j/64]>>(uint(j)%64)&1 != 0 }
 
 // add adds j, and everything that j has, to the row of i.
 func (o *order) add(i, j int) {
@@ -209,7 +212,7 @@ func (o *order) add(i, j int) {
 	for k, w := range o.row(j) {
 		to[k] |= w
 	}
-	to[j/64] |= 1 << (j % 64)
+	to[j/64] |= 1 << (uint(j) % 64)
 }
 
 // lockTouches: an object is a lock. When two locks are taken in both orders, the

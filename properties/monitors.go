@@ -3,7 +3,6 @@ package properties
 import (
 	"slices"
 
-	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -12,7 +11,7 @@ import (
 type Monitors struct {
 	scene  Scene
 	list   []member
-	told   [][]member // by kind: the monitors that get it
+	heard  []heard // by kind
 	kinds  []traces.Kind
 	finder *Property
 	awake  bool // they also get irrelevant events
@@ -20,6 +19,12 @@ type Monitors struct {
 	pass   Set      // a run goes on after a finding of these
 	muted  Set      // those of them that were broken in this run
 	broken []Broken // their findings, in order
+}
+
+// heard is who gets the events of a kind: the scene first, nil if they say nothing to it.
+type heard struct {
+	take func(s *Scene, e *traces.Event) (dull bool)
+	told []member
 }
 
 type member struct {
@@ -42,14 +47,14 @@ func NewMonitors(list ...*Property) *Monitors {
 	for i, p := range list {
 		ms.list[i] = member{p, p.New(&ms.scene), SetOf(p)}
 		for _, k := range p.Kinds {
-			for int(k) >= len(ms.told) {
-				ms.told = append(ms.told, nil)
+			for int(k) >= len(ms.heard) {
+				ms.heard = append(ms.heard, heard{take: takes[traces.Kind(len(ms.heard))]})
 			}
 			if !slices.Contains(ms.kinds, k) {
 				ms.kinds = append(ms.kinds, k)
 			}
 			if !p.reads(k) {
-				ms.told[k] = append(ms.told[k], ms.list[i])
+				ms.heard[k].told = append(ms.heard[k].told, ms.list[i])
 			}
 		}
 	}
@@ -96,17 +101,20 @@ func (ms *Monitors) SameText() { ms.scene.text.again() }
 
 // Event implements traces.Sink.
 func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
-	if (e.Kind == smpev.Exec && ms.scene.wasDull(e) || ms.scene.take(e)) && !ms.awake {
+	h := &ms.heard[e.Kind]
+	if h.take != nil && h.take(&ms.scene, e) && !ms.awake {
 		return nil
 	}
-	told := ms.told[e.Kind]
+	told := h.told
 	for i := range told {
 		m := &told[i]
 		if ms.muted&m.bit != 0 {
 			continue
 		}
-		if f := m.monitor.Event(e); f != nil && !ms.passed(m, f) {
-			return ms.found(m, f)
+		if f := m.monitor.Event(e); f != nil {
+			if !ms.passed(m, f) {
+				return ms.found(m, f)
+			}
 		}
 	}
 	return nil

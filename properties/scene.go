@@ -41,64 +41,110 @@ func (s *Scene) reset() {
 	s.handed, s.dying = s.handed[:0], s.dying[:0]
 }
 
-// take handles an event, and reports whether it is irrelevant: whether it can't mean
-// anything to a monitor.
-func (s *Scene) take(e *traces.Event) (dull bool) {
-	switch e.Kind {
-	case smpev.Exec:
-		if !s.plain(e) {
-			return false
-		}
-		s.dulls[e.A%uint64(len(s.dulls))] = dullExec{e.A, e.B, e.C, s.text.version}
+// takes are what handles the events of each kind that say something to a scene. They
+// report whether an event is irrelevant: whether it can't mean anything to a monitor.
+var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
+	smpev.Exec:       (*Scene).exec,
+	smpev.TextStore:  (*Scene).store,
+	smpev.MightSleep: (*Scene).mightSleep,
+	smpev.Trap:       (*Scene).trap,
+	smpev.Claim:      (*Scene).claim,
+	smpev.Return:     (*Scene).unwind,
+	smpev.Load:       (*Scene).load,
+	smpev.Image:      (*Scene).image,
+	smpev.Alloc:      (*Scene).alloc,
+	smpev.Free:       (*Scene).free,
+	smpev.Retire:     (*Scene).retire,
+	kpev.ApiEnter:    (*Scene).call,
+	kpev.ApiReturn:   (*Scene).call,
+	kpev.Kind:        (*Scene).kind,
+	kpev.Enabled:     (*Scene).enabled,
+	kpev.Printk:      (*Scene).printed,
+}
+
+func (s *Scene) exec(e *traces.Event) (dull bool) {
+	if s.wasDull(e) {
 		return true
-	case smpev.TextStore:
-		s.head = true
-		return s.store(e)
-	case smpev.Trap:
-		s.frames.push(e)
-	case smpev.Claim:
-		s.claimed = s.frames.claim(e)
-	case smpev.Return:
-		s.popped = s.frames.pop(e)
-	case smpev.Load:
-		s.text.load(e)
-	case smpev.Image:
-		s.images.add(e)
-		if !s.head {
-			s.raw = len(s.images)
-		}
-		s.text.mark(e.A, e.C>>56)
-	case smpev.Alloc:
-		s.text.forget(e.A, e.B)
-		s.handed = append(s.handed, span{e.A, e.B, e.C})
-	case smpev.Free:
-		s.text.forget(e.A, e.B)
-		s.takeBack(e)
-		if e.C == smpev.ModuleMem {
-			s.text.relink(e.A, e.B)
-			take(&s.dying, span{e.A, e.B, e.C})
-		}
-	case smpev.Retire:
-		if e.C == smpev.ModuleMem {
-			s.probes.freed(e.A, e.B)
-			s.dying = append(s.dying, span{e.A, e.B, e.C})
-		}
-	case kpev.ApiEnter, kpev.ApiReturn:
-		s.head = true
-		s.call(e)
-	case kpev.Kind:
-		s.probes.kinds = append(s.probes.kinds, kindOf{e.A, e.B, e.C})
-	case kpev.Enabled:
-		s.probes.enabled(e)
-	case kpev.Printk:
-		s.probes.printed(e)
-	case smpev.MightSleep:
-		return e.A == 0
+	}
+	if !s.plain(e) {
+		return false
+	}
+	s.dulls[e.A%uint64(len(s.dulls))] = dullExec{e.A, e.B, e.C, s.text.version}
+	return true
+}
+
+func (s *Scene) mightSleep(e *traces.Event) (dull bool) { return e.A == 0 }
+
+func (s *Scene) trap(e *traces.Event) (dull bool) {
+	s.frames.push(e)
+	return false
+}
+
+func (s *Scene) claim(e *traces.Event) (dull bool) {
+	s.claimed = s.frames.claim(e)
+	return false
+}
+
+func (s *Scene) unwind(e *traces.Event) (dull bool) {
+	s.popped = s.frames.pop(e)
+	return false
+}
+
+func (s *Scene) load(e *traces.Event) (dull bool) {
+	s.text.load(e)
+	return false
+}
+
+func (s *Scene) image(e *traces.Event) (dull bool) {
+	s.images.add(e)
+	if !s.head {
+		s.raw = len(s.images)
+	}
+	s.text.mark(e.A, e.C>>56)
+	return false
+}
+
+func (s *Scene) alloc(e *traces.Event) (dull bool) {
+	s.text.forget(e.A, e.B)
+	s.handed = append(s.handed, span{e.A, e.B, e.C})
+	return false
+}
+
+func (s *Scene) free(e *traces.Event) (dull bool) {
+	s.text.forget(e.A, e.B)
+	s.takeBack(e)
+	if e.C == smpev.ModuleMem {
+		s.text.relink(e.A, e.B)
+		take(&s.dying, span{e.A, e.B, e.C})
 	}
 	return false
 }
 
+func (s *Scene) retire(e *traces.Event) (dull bool) {
+	if e.C == smpev.ModuleMem {
+		s.probes.freed(e.A, e.B)
+		s.dying = append(s.dying, span{e.A, e.B, e.C})
+	}
+	return false
+}
+
+func (s *Scene) kind(e *traces.Event) (dull bool) {
+	s.probes.kinds = append(s.probes.kinds, kindOf{e.A, e.B, e.C})
+	return false
+}
+
+func (s *Scene) enabled(e *traces.Event) (dull bool) {
+	s.probes.enabled(e)
+	return false
+}
+
+func (s *Scene) printed(e *traces.Event) (dull bool) {
+	s.probes.printed(e)
+	return false
+}
+
 func (s *Scene) store(e *traces.Event) (dull bool) {
+	s.head = true
 	b := s.text.store(e)
 	if e.C > 1 && e.B == 0xcccccccccccccccc&mask(e.C) && !b.has(e.A) {
 		// Poison: the memory is being freed. no-use-after-free reports a CPU that is
@@ -117,7 +163,8 @@ func (s *Scene) takeBack(e *traces.Event) {
 	}
 }
 
-func (s *Scene) call(e *traces.Event) {
+func (s *Scene) call(e *traces.Event) (dull bool) {
+	s.head = true
 	c := &s.called
 	*c = called{}
 	if i := s.probes.index(e.B); i >= 0 {
@@ -127,6 +174,7 @@ func (s *Scene) call(e *traces.Event) {
 	if e.Kind == kpev.ApiEnter {
 		s.text.mark(s.probes.list[c.place].addr, 1)
 	}
+	return false
 }
 
 // Most events are irrelevant. No property is about a linked instruction that runs

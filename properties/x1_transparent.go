@@ -40,10 +40,11 @@ func (x *expected) is(task, call uint64) bool { return x.task == task && x.call 
 const tasksMax = 256
 
 func (m *transparent) Reset() {
-	m.calls = m.calls[:0]
-	for i := range m.at {
-		m.at[i] = m.at[i][:0]
+	for i := range m.calls {
+		at := &m.at[m.calls[i].task%tasksMax]
+		*at = (*at)[:0]
 	}
+	m.calls = m.calls[:0]
 }
 
 func (m *transparent) Event(e *traces.Event) *traces.Finding {

@@ -135,8 +135,12 @@ func (ls *lines) cell(id kapi.CellID) *line {
 // bring brings the line of a cell that is about to be loaded or stored to.
 func (x *Ctx) bring(id kapi.CellID, mode kapi.Mode) {
 	if x.m.time.lines != nil {
-		x.m.bring(x.cpu, x.m.time.lines.cell(id), mode == kapi.Write)
+		x.m.bringCell(x.cpu, id, mode)
 	}
+}
+
+func (m *Machine) bringCell(c *CPU, id kapi.CellID, mode kapi.Mode) {
+	m.bring(c, m.time.lines.cell(id), mode == kapi.Write)
 }
 
 // bringQueue brings the run queue of a CPU to the one that changes it.

@@ -56,14 +56,23 @@ func (l *Log) SubscribeAll(s Sink) {
 	}
 }
 
-// Unsubscribe undoes all of s's Subscribes. It is called between two runs, so that
-// sinks which few runs use cost the others nothing.
-func (l *Log) Unsubscribe(s Sink) {
-	for k := range l.kinds {
-		subs := &l.kinds[k].subs
-		if i := slices.Index(*subs, s); i >= 0 {
-			*subs = slices.Delete(*subs, i, i+1)
+// Unsubscribe undoes a Subscribe to the kinds, or all of s's Subscribes if none are given.
+// It is called between two runs, so that sinks which few runs use cost the others nothing.
+func (l *Log) Unsubscribe(s Sink, kinds ...Kind) {
+	for _, k := range kinds {
+		l.unsubscribe(s, k)
+	}
+	if len(kinds) == 0 {
+		for k := range l.kinds {
+			l.unsubscribe(s, Kind(k))
 		}
+	}
+}
+
+func (l *Log) unsubscribe(s Sink, k Kind) {
+	subs := &l.kinds[k].subs
+	if i := slices.Index(*subs, s); i >= 0 {
+		*subs = slices.Delete(*subs, i, i+1)
 	}
 }
 
@@ -92,9 +101,9 @@ func (l *Log) Emit(k Kind, cpu, task uint8, a, b, c uint64) {
 	if l.Store {
 		l.keep()
 	}
-	for i := range kind.subs {
-		if f := kind.subs[i].Event(e); f != nil {
-			l.found(f, kind.subs[i])
+	for _, s := range kind.subs {
+		if f := s.Event(e); f != nil {
+			l.found(f, s)
 		}
 	}
 }
@@ -106,10 +115,11 @@ func (l *Log) Tell(k Kind, cpu, task uint8, a, b, c uint64) {
 	if len(kind.subs) == 0 {
 		return
 	}
-	l.ev = Event{Seq: l.seq, Kind: k, CPU: cpu, Task: task, A: a, B: b, C: c}
-	for i := range kind.subs {
-		if f := kind.subs[i].Event(&l.ev); f != nil {
-			l.found(f, kind.subs[i])
+	e := &l.ev
+	e.Seq, e.Kind, e.CPU, e.Task, e.A, e.B, e.C = l.seq, k, cpu, task, a, b, c
+	for _, s := range kind.subs {
+		if f := s.Event(e); f != nil {
+			l.found(f, s)
 		}
 	}
 }

@@ -82,7 +82,8 @@ func (r *Rig) learn(on bool) {
 		r.Log.Subscribe(&r.features, featureKinds...)
 		r.Log.Subscribe(&r.features, standKinds...)
 	} else {
-		r.Log.Unsubscribe(&r.features)
+		r.Log.Unsubscribe(&r.features, featureKinds...)
+		r.Log.Unsubscribe(&r.features, standKinds...)
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *Rig) tap(o sim.Observer) {
 		if q.on = !q.on; q.on {
 			r.Log.Subscribe(q, q.kinds...)
 		} else {
-			r.Log.Unsubscribe(q)
+			r.Log.Unsubscribe(q, q.kinds...)
 		}
 	}
 }
