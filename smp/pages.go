@@ -126,7 +126,7 @@ func (m *Machine) swapData(p *page, there bool) {
 func (m *Machine) forgetPage(p *page) {
 	for i := range m.cpus {
 		if c := &m.cpus[i]; c.page == p {
-			c.page, c.code, c.next = nil, m.mem.noCode, nil
+			c.page, c.code = nil, m.mem.noCode
 		}
 	}
 }

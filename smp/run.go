@@ -28,9 +28,12 @@ func (m *Machine) drive(x *Ctx, mv sim.Mover) {
 		if m.spins {
 			m.stepped(mv)
 		}
-		if mv < sim.MoverIPI && m.cpus[mv].guest {
-			m.execute(&m.cpus[mv])
-		} else if y := m.move(mv, x); y != nil {
+		if c := m.onText(mv); c != nil {
+			m.execute(c)
+			mv = m.turn()
+			continue
+		}
+		if y := m.move(mv, x); y != nil {
 			if y != x {
 				m.next = mv
 				x.park()
@@ -136,15 +139,21 @@ func (m *Machine) settle() {
 	m.settled = m.steps
 }
 
-// firstWatched reports whether the mover of alternative 0 is a CPU that stands
-// before watched text. What is known of a CPU's next instruction is known of
-// unwatched text only.
-func (m *Machine) firstWatched() bool {
-	if m.p.First >= sim.MoverIPI {
-		return false
+// onText returns the CPU that a mover is if it goes on with text, else nil.
+func (m *Machine) onText(mv sim.Mover) *CPU {
+	if int(mv) < len(m.cpus) {
+		if c := &m.cpus[mv]; c.guest {
+			return c
+		}
 	}
-	c := &m.cpus[m.p.First]
-	if !c.guest {
+	return nil
+}
+
+// firstWatched reports whether the mover of alternative 0 is a CPU that stands
+// before watched text.
+func (m *Machine) firstWatched() bool {
+	c := m.onText(m.p.First)
+	if c == nil {
 		return false
 	}
 	if at := c.regs.IP - c.codeAt; at < pageSize && c.page != nil {
@@ -362,12 +371,10 @@ func (m *Machine) ask(k sim.Kind, n int, c *CPU) int {
 // been answered for, while they need nothing but to be executed. It is what
 // turn, move and execute again would do, without the way there.
 func (m *Machine) execute(c *CPU) {
-	in := c.next
-	if in == nil || in.Addr != c.regs.IP {
-		if in = c.known(); in == nil {
-			if in = m.fetchSlow(c); in == nil {
-				return
-			}
+	in := c.known()
+	if in == nil {
+		if in = m.fetchSlow(c); in == nil {
+			return
 		}
 	}
 	m.mem.cpu = c.id
@@ -379,28 +386,27 @@ func (m *Machine) execute(c *CPU) {
 	for {
 		m.log.Mix(uint64(in.Addr)<<6 | id)
 		m.time.now[id%sim.MaxCPUs] += instruction
-		out = in.Exec(&c.regs, m.own)
-		next := c.known()
-		if next == nil && out == arch.Next && left > 0 {
-			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
-				next = nil
-				m.steps++
-			}
-		}
-		if out != arch.Next || left == 0 || next == nil {
-			c.next = next
+		if out = in.Exec(&c.regs, m.own); out != arch.Next || left == 0 {
 			break
+		}
+		next := c.known()
+		if next == nil {
+			if next = m.fetchOn(c); m.log.Found != nil { // a boundary, but it is not executed
+				m.steps++
+				break
+			}
+			if next == nil {
+				break
+			}
 		}
 		in = next
 		left--
 	}
-	m.instr++
+	more := held - left
+	m.instr += 1 + more
+	m.steps += more
 	if m.time.tally != nil {
-		m.time.tally[id][cycles.Instruction] += 1 + held - left
-	}
-	if left != held {
-		m.instr += held - left
-		m.steps += held - left
+		m.time.tally[id][cycles.Instruction] += 1 + more
 	}
 	if out != arch.Next || c.after != 0 {
 		m.react(c, in, out)

@@ -172,7 +172,6 @@ type CPU struct {
 	codeAt arch.Addr    // the page of text that was executed last
 	page   *page        // nil: none yet
 	code   *decodedPage // its decoded instructions
-	next   *inst        // the instruction to be executed, if IP still stands at it
 
 	task        *Task
 	idle        *Task

@@ -252,9 +252,6 @@ func (m *Memory) Watch(a arch.Addr, n int) {
 				q.code[i%pageSize] = nil
 			}
 		}
-		for i := range m.m.cpus {
-			m.m.cpus[i].next = nil
-		}
 	}
 }
 
