@@ -21,9 +21,10 @@ type Monitors struct {
 	broken []Broken // their findings, in order
 }
 
-// heard is who gets the events of a kind: the scene first, nil if they say nothing to it.
+// heard is who gets the events of a kind.
 type heard struct {
-	take func(s *Scene, e *traces.Event) (dull bool)
+	ms   *Monitors
+	take func(s *Scene, e *traces.Event) (dull bool) // the scene, first; nil: they say nothing to it
 	told []member
 }
 
@@ -48,7 +49,7 @@ func NewMonitors(list ...*Property) *Monitors {
 		ms.list[i] = member{p, p.New(&ms.scene), SetOf(p)}
 		for _, k := range p.Kinds {
 			for int(k) >= len(ms.heard) {
-				ms.heard = append(ms.heard, heard{take: takes[traces.Kind(len(ms.heard))]})
+				ms.heard = append(ms.heard, heard{ms: ms, take: takes[traces.Kind(len(ms.heard))]})
 			}
 			if !slices.Contains(ms.kinds, k) {
 				ms.kinds = append(ms.kinds, k)
@@ -99,9 +100,27 @@ func (ms *Monitors) Reset() {
 // that its Loads won't be sent.
 func (ms *Monitors) SameText() { ms.scene.text.again() }
 
+// Subscribe makes them sinks of a log, a sink for each kind: so an event finds its monitors
+// at once.
+func (ms *Monitors) Subscribe(l *traces.Log) {
+	for _, k := range ms.kinds {
+		l.Subscribe(&ms.heard[k], k)
+	}
+}
+
+// Unsubscribe undoes Subscribe.
+func (ms *Monitors) Unsubscribe(l *traces.Log) {
+	for _, k := range ms.kinds {
+		l.Unsubscribe(&ms.heard[k], k)
+	}
+}
+
+// Event implements traces.Sink, for events of all kinds that they need.
+func (ms *Monitors) Event(e *traces.Event) *traces.Finding { return ms.heard[e.Kind].Event(e) }
+
 // Event implements traces.Sink.
-func (ms *Monitors) Event(e *traces.Event) *traces.Finding {
-	h := &ms.heard[e.Kind]
+func (h *heard) Event(e *traces.Event) *traces.Finding {
+	ms := h.ms
 	if h.take != nil && h.take(&ms.scene, e) && !ms.awake {
 		return nil
 	}

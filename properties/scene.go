@@ -19,6 +19,7 @@ type Scene struct {
 	frames frames
 	dulls  [256]dullExec `state:"skip: a memory of what can be found out"`
 	handed []span        // slots and detours that are allocated
+	lately int           `state:"skip: which of them was run in last: where to look first"`
 	dying  []span        // sections of modules that are about to go: their text isn't restored
 
 	claimed *frame `state:"skip: of the event under way"` // of a Claim: its trap, or nil
@@ -226,7 +227,21 @@ func (s *Scene) plain(e *traces.Event) bool {
 		x := &s.text.loads.insns[b.which[i]]
 		return x.lo == e.B && x.hi == e.C
 	}
-	return !b.text && in(s.handed, e.A) != nil && s.text.agrees(e)
+	return !b.text && s.isHanded(e.A) && s.text.agrees(e)
+}
+
+// isHanded reports whether addr is in a slot or a detour that is allocated.
+func (s *Scene) isHanded(addr uint64) bool {
+	if s.lately < len(s.handed) && s.handed[s.lately].has(addr) {
+		return true
+	}
+	for i := range s.handed {
+		if s.handed[i].has(addr) {
+			s.lately = i
+			return true
+		}
+	}
+	return false
 }
 
 // agrees reports whether the bytes of an Exec equal those of memory, as far as they are

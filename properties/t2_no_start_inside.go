@@ -91,6 +91,9 @@ func (m *noStartInside) image(addr, size uint64) {
 			at = i
 			continue
 		}
+		if addr-s.addr >= s.size && s.addr-addr >= size { // they don't overlap
+			continue
+		}
 		for k := range s.size {
 			if s.addr+k-addr < size && (size > 1 || m.scene.text.starts(addr)) {
 				s.own &^= 1 << k

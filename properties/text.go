@@ -236,8 +236,12 @@ func (t *text) store(e *traces.Event) *block {
 // forget makes [addr, addr+size) unknown, except linked text.
 func (t *text) forget(addr, size uint64) {
 	t.version++
+	first := addr &^ (blockSize - 1)
 	for i := range t.blocks {
 		b := &t.blocks[i]
+		if b.base-first >= addr+size-first {
+			continue
+		}
 		from, end := max(addr, b.base), min(addr+size, b.base+blockSize)
 		for from < end {
 			w, s := from/chunkSize%blockChunks, from%chunkSize

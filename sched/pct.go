@@ -126,16 +126,22 @@ func (s *priorities) begin(r *sim.Rand) { s.salt, s.lows = r.Uint64(), 0 }
 // highest returns the mover of highest priority among the CPUs and IPIs that
 // can move, and the given sources.
 func (s *priorities) highest(p *sim.Point, sources uint64) (best sim.Mover) {
-	most := uint64(0)
-	for w, set := range [...]uint64{p.Moves[0], p.Moves[1], sources} {
-		for ; set != 0; set &= set - 1 {
-			m := sim.Mover(w*sim.MaxCPUs + bits.TrailingZeros64(set))
-			if v := s.of(m); v > most {
-				best, most = m, v
-			}
+	best, most := s.highestOf(0, p.Moves[0], 0, 0)
+	best, most = s.highestOf(sim.MoverIPI, p.Moves[1], best, most)
+	best, _ = s.highestOf(sim.MoverSource, sources, best, most)
+	return best
+}
+
+// highestOf returns the mover of highest priority, and that: of best, whose priority is
+// most, and those of a set, the first of which is at bit 0.
+func (s *priorities) highestOf(first sim.Mover, set uint64, best sim.Mover, most uint64) (sim.Mover, uint64) {
+	for ; set != 0; set &= set - 1 {
+		m := first + sim.Mover(bits.TrailingZeros64(set))
+		if v := s.of(m); v > most {
+			best, most = m, v
 		}
 	}
-	return best
+	return best, most
 }
 
 // of returns a mover's priority, at least 1.

@@ -46,7 +46,7 @@ func (x *Ctx) PoisonText(a arch.Addr, n int) {
 	for end := a + arch.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
 		x.m.bringText(x.cpu, a, k, true)
-		x.m.putText(a, poison>>(64-8*k), k)
+		x.m.putText(x.m.mem.page(a), a, poison>>(64-8*k), k)
 		a += arch.Addr(k)
 	}
 }

@@ -297,19 +297,20 @@ func (m *Machine) unwatch() {
 // storeText stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a arch.Addr, v uint64, n int) {
-	if p := m.mem.page(a); p.later && p.perm == 0 {
+	p := m.mem.page(a)
+	if p.later && p.perm == 0 {
 		m.storeUnmapped(c, a)
 		return
 	}
 	m.bringText(c, a, n, true)
-	m.putText(a, v, n)
+	m.putText(p, a, v, n)
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }
 
-// putText stores past the page's permissions: text patching writes through a
+// putText stores to the page of a, past its permissions: text patching writes through a
 // mapping of its own.
-func (m *Machine) putText(a arch.Addr, v uint64, n int) {
-	p, off := m.mem.page(a), uint64(a)%pageSize
+func (m *Machine) putText(p *page, a arch.Addr, v uint64, n int) {
+	off := uint64(a) % pageSize
 	watched := p.watched[off/chunk]
 	m.touchStore(a, watched)
 	if !p.touched(off, uint64(n)) {

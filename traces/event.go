@@ -1,6 +1,9 @@
 package traces
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Kind is the kind of an event. Each vocabulary package owns a block of kinds.
 type Kind uint16
@@ -70,14 +73,16 @@ func (e *Event) String() string {
 // PackBytes packs up to 15 bytes and their number into two words of an event:
 // the first eight bytes, then seven more with the length in the top byte.
 func PackBytes(b []byte) (lo, hi uint64) {
-	for i, v := range b {
-		if i < 8 {
-			lo |= uint64(v) << (8 * i)
-		} else {
-			hi |= uint64(v) << (8 * (i - 8))
-		}
+	n := len(b)
+	if n >= 8 {
+		lo = binary.LittleEndian.Uint64(b)
+		hi = binary.LittleEndian.Uint64(b[n-8:]) >> (8 * (16 - n))
+		return lo, hi | uint64(n)<<56
 	}
-	return lo, hi | uint64(len(b))<<56
+	for i, v := range b {
+		lo |= uint64(v) << (8 * i)
+	}
+	return lo, uint64(n) << 56
 }
 
 // UnpackBytes is the inverse of PackBytes.

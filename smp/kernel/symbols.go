@@ -3,6 +3,7 @@ package kernel
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"kpsim/smp/arch"
@@ -111,10 +112,7 @@ func (s *Symbols) sort() {
 // at returns the symbol that addr lies in, there or not; nil if there is none.
 func (s *Symbols) at(addr arch.Addr) *kapi.Function {
 	s.sort()
-	i, here := slices.BinarySearchFunc(s.funcs, addr, func(f kapi.Function, a arch.Addr) int { return cmp.Compare(f.Addr, a) })
-	if !here {
-		i--
-	}
+	i := sort.Search(len(s.funcs), func(i int) bool { return s.funcs[i].Addr > addr }) - 1
 	if i < 0 || addr >= s.funcs[i].Addr+arch.Addr(s.funcs[i].Size) {
 		return nil
 	}
@@ -124,10 +122,7 @@ func (s *Symbols) at(addr arch.Addr) *kapi.Function {
 // Kind implements kapi.Symbols.
 func (s *Symbols) Kind(addr arch.Addr) kapi.TextKind {
 	s.sort()
-	i, here := slices.BinarySearchFunc(s.ranges, addr, func(r Range, a arch.Addr) int { return cmp.Compare(r.Addr, a) })
-	if !here {
-		i--
-	}
+	i := sort.Search(len(s.ranges), func(i int) bool { return s.ranges[i].Addr > addr }) - 1
 	if i >= 0 && addr < s.ranges[i].Addr+arch.Addr(s.ranges[i].Size) {
 		return s.kinds[s.ranges[i].id]
 	}

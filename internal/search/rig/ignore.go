@@ -31,10 +31,10 @@ func (r *Rig) GoOnAfter(ignored, past properties.Set) {
 
 // watchFor has only the monitors of some properties watch the rig's runs.
 func (r *Rig) watchFor(list []*properties.Property) {
-	r.Log.Unsubscribe(r.monitors)
+	r.monitors.Unsubscribe(&r.Log)
 	r.monitors = properties.NewMonitors(list...)
 	r.monitors.Pass(r.goOn.passed())
-	r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
+	r.monitors.Subscribe(&r.Log)
 }
 
 func (g *goOn) passed() properties.Set { return g.ignored | g.past }

@@ -204,7 +204,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	if !twin {
 		r.monitors = properties.NewMonitors(properties.All...)
-		r.Log.Subscribe(r.monitors, r.monitors.Kinds()...)
+		r.monitors.Subscribe(&r.Log)
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
 		r.linear = newLinear(r)
