@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"bytes"
+
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
@@ -228,10 +230,7 @@ func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byt
 	if e.d.Ftrace != nil {
 		e.recoverSites(f.Addr, code)
 	}
-	for off, c := range code {
-		if c != x86.Int3 && c != jumpOpcode {
-			continue
-		}
+	for off := written(code, 0); off < len(code); off = written(code, off+1) {
 		q, ok := e.kprobeTable.Peek(f.Addr + arch.Addr(off))
 		switch {
 		case !ok:
@@ -242,6 +241,19 @@ func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byt
 		}
 	}
 	return code
+}
+
+// written returns where the first byte of code from off on stands that a probe may have
+// written there, an int3 or a jump's; len(code) if none does.
+func written(code []byte, off int) int {
+	rest := code[off:]
+	if i := bytes.IndexByte(rest, x86.Int3); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := bytes.IndexByte(rest, jumpOpcode); i >= 0 {
+		rest = rest[:i]
+	}
+	return off + len(rest)
 }
 
 // recoverSites puts nops where ftrace may have written calls.

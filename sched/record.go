@@ -68,10 +68,10 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 		sim.Bug("question %d (%v) of %d alternatives was answered %d, hold %d", p.Seq, p.Kind, p.N, pick, hold)
 	}
 	if pick != 0 {
-		r.rec.Choices = r.note(r.rec.Choices, p, pick)
+		r.note(&r.rec.Choices, p, pick)
 	}
 	if r.All {
-		r.rec.All = r.note(r.rec.All, p, pick)
+		r.note(&r.rec.All, p, pick)
 		hold = 0
 	}
 	if p.Kind != sim.Step {
@@ -82,9 +82,9 @@ func (r *Recorder) Choose(p *sim.Point) (pick, hold int) {
 
 // Forced implements sim.Forced.
 func (r *Recorder) Forced(p *sim.Point, pick int) {
-	r.rec.Choices = r.note(r.rec.Choices, p, pick)
+	r.note(&r.rec.Choices, p, pick)
 	if r.All {
-		r.rec.All = r.note(r.rec.All, p, pick)
+		r.note(&r.rec.All, p, pick)
 	}
 	if f, ok := r.Strategy.(sim.Forced); ok {
 		f.Forced(p, pick)
@@ -93,15 +93,15 @@ func (r *Recorder) Forced(p *sim.Point, pick int) {
 
 // note appends an answer, field by field: copying a whole Choice would read it in
 // larger pieces than it was written in, and the processor would stall.
-func (r *Recorder) note(list []Choice, p *sim.Point, pick int) []Choice {
-	if n := len(list); n < cap(list) {
-		list = list[:n+1]
+func (r *Recorder) note(list *[]Choice, p *sim.Point, pick int) {
+	n := len(*list)
+	if n < cap(*list) {
+		*list = (*list)[:n+1]
 	} else {
-		list = append(list, Choice{})
+		*list = append(*list, Choice{})
 	}
-	c := &list[len(list)-1]
+	c := &(*list)[n]
 	c.Seq, c.Steps, c.Kind, c.N, c.Pick = p.Seq, p.Seq-r.others, p.Kind, p.N, pick
-	return list
 }
 
 // NoHold forces each hold to 0. A run under it equals the run without it.

@@ -49,7 +49,7 @@ type census struct {
 	probes []Probed
 	was    []uint8     // by probe: what happened to it in this run
 	at     []arch.Addr // where the probes are, in this run
-	in     []called    // by task: the function that it is in a call of
+	in     []called    // by program: the function that its task is in a call of
 	stood  []called    // likewise, when the machine was stopped last: no CPU moves while text is written then
 	during bool        // in this run a jump was written in a function while a task was in a call of it
 
@@ -174,10 +174,10 @@ func CensusOf(list []Probed) Census {
 // called is a function that a task calls, nothing while it calls none.
 type called struct{ from, to arch.Addr }
 
-// enter notes what a task calls.
-func (c *census) enter(task int, f called) {
-	for len(c.in) <= task {
+// enter notes what the task of a program calls.
+func (c *census) enter(program int, f called) {
+	for len(c.in) <= program {
 		c.in = append(c.in, called{})
 	}
-	c.in[task] = f
+	c.in[program] = f
 }

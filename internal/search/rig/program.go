@@ -17,6 +17,7 @@ import (
 // A program is a task's operations, run as a kernel routine.
 type program struct {
 	r      *Rig
+	number int // in the order of the scenario's tasks
 	task   *smp.Task
 	ops    []scenario.Op
 	repeat int
@@ -137,9 +138,9 @@ func (p *program) call(x *smp.Ctx, i int) {
 	anyRegs(regs)
 	setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
-	p.r.census.enter(int(p.task.ID), p.called[i])
+	p.r.census.enter(p.number, p.called[i])
 	x.Call(p.called[i].from)
-	p.r.census.enter(int(p.task.ID), called{})
+	p.r.census.enter(p.number, called{})
 	if op.Checked {
 		p.got(x, i, 0, smpev.CheckResult, p.task.Left().R[target.Arch.Result]&(^uint64(0)>>(64-op.Bits)), 0)
 	}
@@ -157,13 +158,19 @@ func (p *program) call(x *smp.Ctx, i int) {
 // anyRegs gives the registers values that no task has left there, so that each
 // call starts alike, whatever ran before.
 func anyRegs(regs *arch.Regs) {
-	for i := range regs.R {
-		if arch.Reg(i) != target.Arch.SP {
-			regs.R[i] = sim.Mix(uint64(i))
-		}
-	}
+	sp := regs.R[target.Arch.SP]
+	regs.R = anyValues
+	regs.R[target.Arch.SP] = sp
 	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
 }
+
+// anyValues are those that anyRegs gives.
+var anyValues = func() (r [len(arch.Regs{}.R)]uint64) {
+	for i := range r {
+		r[i] = sim.Mix(uint64(i))
+	}
+	return r
+}()
 
 // digest folds what a call left: every register, the flags, the stack pointer,
 // the stack above it, and the data, if no other call can have written there.

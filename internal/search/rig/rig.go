@@ -179,7 +179,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	for i := range sc.Tasks {
-		p := &program{r: r, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), setup: sc.Tasks[i].Setup, behind: sc.Tasks[i].Background && !twin}
+		p := &program{r: r, number: i, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), setup: sc.Tasks[i].Setup, behind: sc.Tasks[i].Background && !twin}
 		r.behind = r.behind || p.behind
 		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
