@@ -16,9 +16,9 @@ var OwnedBreakpoint = Property{
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
 	},
-	Reads:   []traces.Kind{smpev.Trap},
-	New:     func(s *Scene) Monitor { return &ownedBreakpoint{s} },
-	Touches: nothingTouched,
+	Reads: []traces.Kind{smpev.Trap},
+	New:   func(s *Scene) Monitor { return &ownedBreakpoint{s} },
+	Alone: true,
 }
 
 var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback"}
@@ -66,8 +66,3 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 }
 
 func (m *ownedBreakpoint) End(bool) *traces.Finding { return nil }
-
-// nothingTouched is for monitors that remember what one task did, or nothing: events of
-// a task are ordered, whatever the others do, and the judgement at the end doesn't
-// depend on the others.
-func nothingTouched(*Touched, *traces.Event) {}

@@ -16,9 +16,9 @@ var HandlerContext = Property{
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context,
 	},
-	Reads:   []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return},
-	New:     func(s *Scene) Monitor { return &handlerContext{scene: s} },
-	Touches: nothingTouched, // a task's own open traps decide
+	Reads: []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return},
+	New:   func(s *Scene) Monitor { return &handlerContext{scene: s} },
+	Alone: true, // a task's own open traps decide
 }
 
 type handlerContext struct {

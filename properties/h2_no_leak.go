@@ -10,12 +10,12 @@ import (
 // Based on: Heap. An engine emits a leak when a run has ended, for memory that nothing
 // of it can free any more.
 var NoLeak = Property{
-	ID:      "H2",
-	Name:    "no-leak",
-	Says:    "What was allocated for a probe is freed after the probe was unregistered.",
-	Kinds:   []traces.Kind{linuxev.Heap},
-	New:     func(*Scene) Monitor { return new(noLeak) },
-	Touches: nothingTouched, // leaks are no CPU's
+	ID:    "H2",
+	Name:  "no-leak",
+	Says:  "What was allocated for a probe is freed after the probe was unregistered.",
+	Kinds: []traces.Kind{linuxev.Heap},
+	New:   func(*Scene) Monitor { return new(noLeak) },
+	Alone: true, // leaks are no CPU's
 }
 
 // noLeak remembers the first leak: the engine tells of it after the last step.

@@ -9,12 +9,12 @@ import (
 //
 // Based on: Oops.
 var NoOops = Property{
-	ID:      "O1",
-	Name:    "no-oops",
-	Says:    "The kernel doesn't die: every fault is handled.",
-	Kinds:   []traces.Kind{smpev.Oops},
-	New:     func(*Scene) Monitor { return new(noOops) },
-	Touches: nothingTouched,
+	ID:    "O1",
+	Name:  "no-oops",
+	Says:  "The kernel doesn't die: every fault is handled.",
+	Kinds: []traces.Kind{smpev.Oops},
+	New:   func(*Scene) Monitor { return new(noOops) },
+	Alone: true,
 }
 
 type noOops struct{}

@@ -7,11 +7,11 @@ import "kpsim/traces"
 //
 // Based on: nothing: the rig judges it by how the run ended.
 var Progress = Property{
-	ID:      "P1",
-	Name:    "progress",
-	Says:    "Every run ends: Stuck and Exhausted are reported, not passed.",
-	New:     func(*Scene) Monitor { return new(progress) },
-	Touches: nothingTouched,
+	ID:    "P1",
+	Name:  "progress",
+	Says:  "Every run ends: Stuck and Exhausted are reported, not passed.",
+	New:   func(*Scene) Monitor { return new(progress) },
+	Alone: true,
 }
 
 type progress struct{}

@@ -19,13 +19,13 @@ import (
 // Based on: the API calls and the switches against Wake, Gives and Due: which tasks
 // have had a CPU meanwhile.
 var Returns = Property{
-	ID:      "P3",
-	Name:    "returns",
-	Says:    "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since, or was under way.",
-	Kinds:   []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
-	Reads:   []traces.Kind{smpev.Trap, smpev.Return},
-	New:     func(s *Scene) Monitor { return &returns{scene: s} },
-	Touches: nothingTouched, // see there
+	ID:    "P3",
+	Name:  "returns",
+	Says:  "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since, or was under way.",
+	Kinds: []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
+	Reads: []traces.Kind{smpev.Trap, smpev.Return},
+	New:   func(s *Scene) Monitor { return &returns{scene: s} },
+	Alone: true, // see there
 }
 
 // roundsEach is the bound. The longest part of a call is a run of the optimizer, which

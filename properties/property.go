@@ -23,7 +23,12 @@ type Property struct {
 	// object: they are always ordered. nil stands for one object that each event of
 	// Kinds writes: correct for any monitor, but slow.
 	Touches func(t *Touched, e *traces.Event)
-	_       struct{}
+
+	// Alone says that events touch nothing, and Touches is nil: the monitor remembers what
+	// one task did, or nothing. Events of a task are ordered, whatever the others do, and
+	// the judgement at the end doesn't depend on the others.
+	Alone bool
+	_     struct{}
 }
 
 // Touched collects what one event touches.

@@ -9,12 +9,12 @@ import (
 //
 // Based on: Warn.
 var NoWarning = Property{
-	ID:      "W1",
-	Name:    "no-warning",
-	Says:    "No WARN of the kernel's own code is hit.",
-	Kinds:   []traces.Kind{linuxev.Warn},
-	New:     func(*Scene) Monitor { return new(noWarning) },
-	Touches: nothingTouched,
+	ID:    "W1",
+	Name:  "no-warning",
+	Says:  "No WARN of the kernel's own code is hit.",
+	Kinds: []traces.Kind{linuxev.Warn},
+	New:   func(*Scene) Monitor { return new(noWarning) },
+	Alone: true,
 }
 
 type noWarning struct{}

@@ -16,8 +16,8 @@ var Transparent = Property{
 	Kinds: []traces.Kind{
 		smpev.Expect, smpev.CallEnd,
 	},
-	New:     func(*Scene) Monitor { return new(transparent) },
-	Touches: nothingTouched,
+	New:   func(*Scene) Monitor { return new(transparent) },
+	Alone: true,
 }
 
 // notCompared as an expected digest: the call must end, with any result.

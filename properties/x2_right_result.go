@@ -17,8 +17,8 @@ var RightResult = Property{
 	Kinds: []traces.Kind{
 		smpev.Want, smpev.Got,
 	},
-	New:     func(*Scene) Monitor { return new(rightResult) },
-	Touches: nothingTouched,
+	New:   func(*Scene) Monitor { return new(rightResult) },
+	Alone: true,
 }
 
 type rightResult struct {

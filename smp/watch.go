@@ -25,6 +25,7 @@ type Footprint struct {
 	plans    bool // the observer is a sim.Planner
 	asked    bool // the instruction asked for more than registers and memory
 	touched  []sim.Touch
+	marks    uint64             // of the objects in touched: one without its mark isn't there
 	places   map[sim.Object]int // where touched has an object after the first few
 	ahead    [sim.MaxCPUs]sim.Touch
 	words    words
@@ -158,7 +159,8 @@ func (m *Machine) watch() {
 	if f.plans {
 		m.p.Ahead = &f.ahead
 	}
-	f.mover, f.touched, f.apart, f.inside = sim.NoMover, f.touched[:0], f.apart[:0], nil
+	f.untouch()
+	f.mover, f.apart, f.inside = sim.NoMover, f.apart[:0], nil
 	f.nowOf = nil
 	for _, t := range m.tasks {
 		t.use.begin(t, t.pointer())
@@ -259,7 +261,12 @@ func (f *Footprint) end() {
 	f.inside = nil
 	f.mover = sim.NoMover
 	f.observer.Stepped(mv, f.touched)
-	f.touched = f.touched[:0]
+	f.untouch()
+}
+
+// untouch forgets what was touched.
+func (f *Footprint) untouch() {
+	f.touched, f.marks = f.touched[:0], 0
 	if len(f.places) > 0 {
 		clear(f.places)
 	}
@@ -283,12 +290,16 @@ func (f *Footprint) add(o sim.Object, write bool) {
 	if f.mover == sim.NoMover {
 		return
 	}
-	for i := range min(len(f.touched), fewTouched) {
-		if t := &f.touched[i]; t.Object == o {
-			t.Write = t.Write || write
-			return
+	mark := uint64(1) << (uint64(o) * 0x9e3779b97f4a7c15 >> 58)
+	if f.marks&mark != 0 {
+		for i := range min(len(f.touched), fewTouched) {
+			if t := &f.touched[i]; t.Object == o {
+				t.Write = t.Write || write
+				return
+			}
 		}
 	}
+	f.marks |= mark
 	f.append(o, write)
 }
 

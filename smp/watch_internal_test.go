@@ -28,7 +28,6 @@ func TestFootprintTouches(t *testing.T) {
 		if !slices.Equal(f.touched, want) {
 			t.Fatalf("step %d: %v, want %v", step, f.touched, want)
 		}
-		f.touched = f.touched[:0]
-		clear(f.places)
+		f.untouch()
 	}
 }

@@ -96,6 +96,9 @@ func newRelate(r *Rig) *relate {
 		}
 	}
 	for i, p := range properties.All {
+		if p.Alone {
+			continue
+		}
 		for _, k := range p.Kinds {
 			for int(k) >= len(q.heed) {
 				q.heed = append(q.heed, nil)
@@ -123,14 +126,18 @@ func (q *relate) Event(e *traces.Event) *traces.Finding {
 	if !foot.Observing() {
 		return nil
 	}
-	for _, m := range q.heed[e.Kind] {
+	heed := q.heed[e.Kind]
+	for i := range heed {
+		m := &heed[i]
 		if m.touches == nil {
 			foot.TouchEvent(m.place, 0, true)
 			continue
 		}
 		q.taken.Begin()
 		m.touches(&q.taken, e)
-		for _, t := range q.taken.List() {
+		list := q.taken.List()
+		for i := range list {
+			t := &list[i]
 			switch {
 			case t.Apart:
 				foot.TouchEventApart(m.place, t.Object, t.Write)
