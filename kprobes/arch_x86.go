@@ -219,7 +219,7 @@ func (e *Engine) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch
 	ap := kcb.current
 	x.Work(WorkResume, 1)
 	if e.s.Step == era.StepDebug {
-		e.resumeExecution(x, kcb, ap, regs)
+		e.do.ResumeExecution(e, x, kcb, ap, regs)
 	} else {
 		regs.IP = ap.addr + (regs.IP - kcb.copy)
 	}

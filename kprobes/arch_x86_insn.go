@@ -298,6 +298,7 @@ func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.A
 func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, code []byte, post bool) error {
 	ap.verdict = v
 	copy(ap.orig[:], code)
+	e.do.SaveOpcode(x, ap)
 	if v.Ftrace {
 		return nil
 	}

@@ -109,7 +109,7 @@ func (e *Engine) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 	}
 	buf := e.insn[:d.size]
 	if !e.archPrepareOptimizedKprobe(buf, &d, ap) {
-		e.d.Exec.Free(x, d.addr, d.size, kpev.DetourMem)
+		e.do.FreeOptinsnSlot(e, x, d.addr, d.size)
 		return
 	}
 	e.d.Text.Fill(x, d.addr, buf)

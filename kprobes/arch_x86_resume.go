@@ -34,11 +34,7 @@ func (e *Engine) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 	if !ap.loadsFlags() {
 		regs.Flags &^= x86.TF
 	}
-	op, group := -1, 0
-	if ap.insn != nil {
-		op = ap.insn.Opcode()
-		group, _ = ap.insn.Group()
-	}
+	op, group := e.do.ResumeOpcode(ap)
 	switch {
 	case op == pushf:
 		e.do.FixPushedFlags(kcb, ap, regs, x.Memory())
@@ -54,6 +50,16 @@ func (e *Engine) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 		e.boostStepped(x, kcb, regs, true)
 	}
 	regs.IP = ap.addr + (regs.IP - kcb.copy)
+}
+
+// resumeOpcode returns the opcode, and the group in the ModRM byte, by which an instruction is
+// known that was stepped. op is -1 if it is none.
+func resumeOpcode(ap *Aggr) (op, group int) {
+	if ap.insn == nil {
+		return -1, 0
+	}
+	group, _ = ap.insn.Group()
+	return ap.insn.Opcode(), group
 }
 
 // loadsFlags reports whether the instruction loads TF with the other flags.

@@ -179,6 +179,27 @@ func (e *Engine) Settled() bool {
 // kprobe_mutex held.
 func (e *Engine) Unoptimizing(ap *Aggr) bool { return ap.list == &e.unoptimizingList }
 
+// Dequeue takes an aggr off the optimizer's lists. Context: kprobe_mutex held.
+func (e *Engine) Dequeue(x kapi.Context, ap *Aggr) { e.enlist(x, ap, nil) }
+
+// Stepping reports whether the CPU has been sent to a copy to come back from it.
+func (e *Engine) Stepping(x kapi.Context) bool { return e.kcb.This(x).stepping() }
+
+// InPostHandler reports whether the CPU runs post_handlers (KPROBE_HIT_SSDONE).
+func (e *Engine) InPostHandler(x kapi.Context) bool {
+	kcb := e.kcb.This(x)
+	return kcb.current != nil && kcb.status == kprobeHitSSDone
+}
+
+// Find returns the aggr of an address, nil if there is none. Context: a trap's.
+func (e *Engine) Find(x kapi.Context, at arch.Addr) *Aggr {
+	ap, _ := e.kprobeTable.Get(x, at)
+	return ap
+}
+
+// PoolLock is the lock of the free instances among which an instance belongs (2.6.28 to 5.10).
+func (ri *Instance) PoolLock() kapi.Spinlock { return ri.holder.lock }
+
 // Mutex is kprobe_mutex.
 func (e *Engine) Mutex() kapi.Mutex { return e.kprobeMutex }
 

@@ -190,6 +190,13 @@ func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.Load(x).prob
 // Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
 func (ap *Aggr) Jumped() bool { return ap.jumped }
 
+// Armed reports whether the breakpoint, the jump or ftrace's call is there. Context:
+// kprobe_mutex held.
+func (ap *Aggr) Armed() bool { return ap.armed.Peek() }
+
+// Traced reports whether ftrace arms an aggr.
+func (ap *Aggr) Traced() bool { return ap.verdict.Ftrace }
+
 // HasDetour reports whether an aggr can be optimized. Context: kprobe_mutex held.
 func (ap *Aggr) HasDetour() bool { return ap.detour.size != 0 }
 

@@ -94,12 +94,18 @@ func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
 	ap.jumped = false
 	ap.optimized.Store(x, false)
 	if ap.Unused() {
-		e.enlist(x, ap, &e.freeingList)
-		e.kickKprobeOptimizer(x)
+		e.do.KillUnused(e, x, ap)
 	} else {
 		e.enlist(x, ap, nil)
 	}
 	e.archRemoveKprobe(x, ap)
+}
+
+// killUnused has the optimizer free what was waiting for it when its text went: nobody else
+// knows of it. Context: kprobe_mutex held.
+func (e *Engine) killUnused(x kapi.Context, ap *Aggr) {
+	e.enlist(x, ap, &e.freeingList)
+	e.kickKprobeOptimizer(x)
 }
 
 // reviveAggr makes an aggr whose text went anew, for a probe that is registered where

@@ -181,7 +181,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 		if ap == nil {
 			err = EINVAL
 			if e.s.Batches {
-				e.do.ClearAddr(p)
+				e.do.ClearAddr(x, p)
 			}
 			continue
 		}
@@ -434,6 +434,11 @@ func (e *Engine) RegisterAll(x kapi.Context, kps []*Kprobe) error {
 	if len(kps) == 0 {
 		return EINVAL
 	}
+	return e.do.RegisterKprobes(e, x, kps)
+}
+
+// registerKprobes is RegisterAll of one or more.
+func (e *Engine) registerKprobes(x kapi.Context, kps []*Kprobe) error {
 	for i, p := range kps {
 		if err := e.Register(x, p); err != nil {
 			if i > 0 {

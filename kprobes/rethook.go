@@ -69,10 +69,7 @@ func (e *Engine) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.
 	}
 	x.Emit(kpev.InstanceGet, ri.ID, rph.probe, 0)
 	if !e.begins(x, rp, ri, regs) {
-		x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
-		rph.lock.Lock(x)
-		e.giveBack(x, rph, ri)
-		rph.lock.Unlock(x)
+		e.do.RefuseCall(e, x, ri)
 		return
 	}
 	e.archPrepareKretprobe(x, ri, regs)
@@ -80,6 +77,15 @@ func (e *Engine) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.
 	b.lock.Lock(x)
 	b.calls.Push(x, ri)
 	b.lock.Unlock(x)
+}
+
+// refuseCall gives back the instance of a call that its entry_handler doesn't let pass.
+func (e *Engine) refuseCall(x kapi.Context, ri *Instance) {
+	rph := ri.holder
+	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
+	rph.lock.Lock(x)
+	e.giveBack(x, rph, ri)
+	rph.lock.Unlock(x)
 }
 
 // kretprobeEnterGlobal is that of kernels until 2.6.27: one lock over all of it.

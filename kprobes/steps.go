@@ -2,6 +2,7 @@ package kprobes
 
 import (
 	"kpsim/kprobes/era"
+	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -22,8 +23,10 @@ type Steps struct {
 	AddTail                func(p *Kprobe) bool // does it run last?
 	PublishProbes          func(x kapi.Context, ap *Aggr, list *probeList)
 	Rollback               func(e *Engine, x kapi.Context, kps []*Kprobe) // register_kprobes, when one fails
+	RegisterKprobes        func(e *Engine, x kapi.Context, kps []*Kprobe) error
+	SaveOpcode             func(x kapi.Context, ap *Aggr) // what disarming puts back, if it isn't what the image had
 	UnregisterKprobes      func(e *Engine, x kapi.Context, kps []*Kprobe) error
-	ClearAddr              func(p *Kprobe)                             // of what isn't registered
+	ClearAddr              func(x kapi.Context, p *Kprobe)             // of what isn't registered
 	UnregisterWait         func(e *Engine, x kapi.Context, gone *Aggr) // gone: aggrs whose last probe goes, nil: none
 	UnregisterKprobeBottom func(e *Engine, x kapi.Context, gone *Aggr)
 	Synchronize            func(e *Engine, x kapi.Context) // wait for handlers that have found something
@@ -62,6 +65,7 @@ type Steps struct {
 	DetourSpans              func(e *Engine, x kapi.Context)
 	DoFreeCleanedKprobes     func(e *Engine, x kapi.Context)
 	KickAgain                func(e *Engine, x kapi.Context)
+	FreeOptinsnSlot          func(e *Engine, x kapi.Context, at arch.Addr, size int) // of a detour that can't be made
 	ArchUnoptimizeKprobe     func(e *Engine, x kapi.Context, ap *Aggr)
 	CopiedInsn               func(ap *Aggr) []byte // what stood under the jump, after its first byte
 	ClearOptimized           func(x kapi.Context, ap *Aggr)
@@ -86,6 +90,8 @@ type Steps struct {
 	Unboost              func(e *Engine, x kapi.Context, ap *Aggr) error
 	RunsAt               func(ap *Aggr, at arch.Addr) arch.Addr // for what in a copy at at is relative
 	Emulate              func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
+	ResumeExecution      func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
+	ResumeOpcode         func(ap *Aggr) (op, group int) // what was stepped
 	RestoreFlags         func(kcb *kprobeCtlblk, regs *arch.Regs)
 	FixPushedFlags       func(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
 	FixReturnAddress     func(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
@@ -110,6 +116,7 @@ type Steps struct {
 	PreHandlerKretprobe     func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int
 	InNMI                   func(x kapi.Context) bool
 	CallEntryHandler        func(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) int
+	RefuseCall              func(e *Engine, x kapi.Context, ri *Instance) // 2.6.28 to 5.10
 	ReplaceReturn           func(e *Engine, x kapi.Context, regs *arch.Regs)
 	SameFrame               func(of, frame arch.Addr) bool
 	KretprobeRethookHandler func(e *Engine, x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs)
@@ -132,6 +139,7 @@ type Steps struct {
 	// Modules and ftrace.
 	InTable             func(e *Engine, ap *Aggr) bool
 	KillKprobe          func(e *Engine, x kapi.Context, ap *Aggr)
+	KillUnused          func(e *Engine, x kapi.Context, ap *Aggr)
 	DisarmKprobeFtrace  func(e *Engine, x kapi.Context, ap *Aggr)
 	SyncFtrace          func(e *Engine, x kapi.Context) // until no CPU is on its way to a client that was unregistered
 	ArmedIPModify       func(e *Engine, ap *Aggr) bool  // with kprobe_ipmodify_ops
@@ -174,8 +182,10 @@ var linux = Steps{
 	AddTail:                func(p *Kprobe) bool { return p.jp != nil },
 	PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.Store(x, list) },
 	Rollback:               func(e *Engine, x kapi.Context, kps []*Kprobe) { _ = e.unregisterKprobes(x, kps) },
+	RegisterKprobes:        (*Engine).registerKprobes,
+	SaveOpcode:             func(kapi.Context, *Aggr) {},
 	UnregisterKprobes:      (*Engine).unregisterKprobes,
-	ClearAddr:              func(p *Kprobe) { p.Addr = 0 },
+	ClearAddr:              func(_ kapi.Context, p *Kprobe) { p.Addr = 0 },
 	UnregisterWait:         func(e *Engine, x kapi.Context, _ *Aggr) { e.do.Synchronize(e, x) },
 	UnregisterKprobeBottom: (*Engine).unregisterKprobeBottom,
 	Synchronize:            func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceRCU) },
@@ -212,6 +222,7 @@ var linux = Steps{
 	DetourSpans:              (*Engine).detourSpans,
 	DoFreeCleanedKprobes:     (*Engine).doFreeCleanedKprobes,
 	KickAgain:                (*Engine).kickAgain,
+	FreeOptinsnSlot:          func(e *Engine, x kapi.Context, at arch.Addr, size int) { e.d.Exec.Free(x, at, size, kpev.DetourMem) },
 	ArchUnoptimizeKprobe:     (*Engine).archUnoptimizeKprobe,
 	CopiedInsn:               func(ap *Aggr) []byte { return ap.orig[1:jumpSize] },
 	ClearOptimized:           func(x kapi.Context, ap *Aggr) { ap.optimized.Store(x, false) },
@@ -237,6 +248,8 @@ var linux = Steps{
 	Unboost:              (*Engine).unboost,
 	RunsAt:               func(_ *Aggr, at arch.Addr) arch.Addr { return at },
 	Emulate:              (*Engine).emulate,
+	ResumeExecution:      (*Engine).resumeExecution,
+	ResumeOpcode:         resumeOpcode,
 	RestoreFlags:         func(kcb *kprobeCtlblk, regs *arch.Regs) { regs.Flags |= kcb.savedFlags },
 	FixPushedFlags:       fixPushedFlags,
 	FixReturnAddress:     fixReturnAddress,
@@ -261,6 +274,7 @@ var linux = Steps{
 	CallEntryHandler: func(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) int {
 		return rp.Entry(x, ri, regs)
 	},
+	RefuseCall:              (*Engine).refuseCall,
 	ReplaceReturn:           (*Engine).replaceReturn,
 	SameFrame:               func(of, frame arch.Addr) bool { return of == frame },
 	KretprobeRethookHandler: (*Engine).kretprobeRethookHandler,
@@ -286,6 +300,7 @@ var linux = Steps{
 		return ok && q == ap
 	},
 	KillKprobe:          (*Engine).killKprobe,
+	KillUnused:          (*Engine).killUnused,
 	DisarmKprobeFtrace:  (*Engine).disarmKprobeFtrace,
 	SyncFtrace:          func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceSched) },
 	ArmedIPModify:       func(e *Engine, ap *Aggr) bool { return ap.client == &e.kprobeIpmodifyOps },

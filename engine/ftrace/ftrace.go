@@ -34,6 +34,8 @@ type Ftrace struct {
 
 	Writer Writer `state:"skip: the engine"` // owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 
+	Plug kapi.CPUs `state:"boot"` // owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
+
 	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
 }
 
@@ -60,7 +62,7 @@ func New(d Deps) *Ftrace {
 }
 
 func (f *Ftrace) reset() {
-	f.n, f.TextRW, f.Writer = 0, false, nil
+	f.n, f.TextRW, f.Plug, f.Writer = 0, false, nil, nil
 	for _, s := range f.sites {
 		s.on, s.here = false, f.d.Boot.Present(s.at)
 	}
@@ -309,6 +311,10 @@ func (f *Ftrace) update(x kapi.Context) {
 	if m := f.d.ModuleMutex(); f.TextRW && m != nil {
 		m.Lock(x)
 		m.Unlock(x)
+	}
+	if f.Plug != nil {
+		f.Plug.ReadLock(x)
+		f.Plug.ReadUnlock(x)
 	}
 	f.d.Patch.Batch(x, f.batch)
 	f.d.Text.Mutex().Unlock(x)

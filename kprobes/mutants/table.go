@@ -1,6 +1,8 @@
 package mutants
 
 import (
+	"slices"
+
 	"kpsim/kprobes"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
@@ -12,7 +14,9 @@ import (
 )
 
 // All are the mutants. A new one goes beside those that break the same function.
-var All = []Mutant{
+var All = slices.Concat(table, past, equivalent)
+
+var table = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
 		Also:  []string{"no-use-after-free"}, // the same wait stands between taking a jump away and freeing its detour
 		Says:  "the optimizer doesn't wait before it writes a jump",
@@ -457,7 +461,10 @@ var All = []Mutant{
 	{Name: "note-unlocked", Source: "the owner of a field", Scenario: "no-sail-past", Property: "locks",
 		Says:  "a hit is noted in what kprobe_mutex owns, and who is hit doesn't hold that",
 		Apply: on(noteUnlocked)},
-	// Equivalent:
+}
+
+// equivalent are those that no property can notice.
+var equivalent = []Mutant{
 	{Name: "kick-unlocked", Source: "R7, M07; 2.6.38 to 5.7", Scenario: "neighbours", Property: "optimized-again",
 		Says:       "the optimizer looks whether there is more to do, and starts again, when it has let kprobe_mutex go",
 		Apply:      on(kickUnlocked),

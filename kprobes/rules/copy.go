@@ -56,8 +56,11 @@ func (j *Judge) Slot(dst []byte, v *Verdict, slot arch.Addr) (copied []byte, ok 
 func (j *Judge) Detour(dst []byte, v *Verdict, to arch.Addr) (copied []byte, ok bool) {
 	at := v.Offset + v.Delta
 	for n := 0; n < v.Region; {
-		in := *j.insnAt(at + n)
-		if dst, ok = j.move(dst, at+n, in, to+arch.Addr(n)); !ok {
+		in, place := *j.insnAt(at + n), to+arch.Addr(n)
+		if j.k.Unchecked&CheckPlace != 0 {
+			place = to
+		}
+		if dst, ok = j.move(dst, at+n, in, place); !ok {
 			return dst, false
 		}
 		n += int(in.length)

@@ -94,7 +94,9 @@ func (k *Kernel) knows(kind SiteKind) bool {
 	switch kind {
 	case SiteFentry:
 		return k.Edition >= Edition415 && k.Ftrace
-	case SiteBug, SiteStaticCall:
+	case SiteStaticCall:
+		return k.Edition >= Edition514 && k.Unchecked&CheckStaticCall == 0
+	case SiteBug:
 		return k.Edition >= Edition514
 	}
 	return k.Edition >= Edition415
@@ -346,7 +348,7 @@ func (j *Judge) boost(at int, in *insn) Reason {
 // jumpBack returns why the copy of an instruction can't be followed by a jump back.
 func (j *Judge) jumpBack(at int, in *insn) Reason {
 	switch {
-	case j.bytes[at].extab:
+	case j.bytes[at].extab && j.k.Unchecked&CheckFault == 0:
 		return Reason{Kind: ExtableEntry, At: at}
 	case !j.k.movable(in):
 		return Reason{Kind: Fixed}

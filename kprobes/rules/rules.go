@@ -68,7 +68,7 @@ type Kernel struct {
 	Unchecked Checks // for mutants: steps that are skipped
 }
 
-// Checks are steps of the check whether a region can become a jump.
+// Checks are steps of what the rules look at.
 type Checks uint8
 
 // The steps:
@@ -77,6 +77,9 @@ const (
 	CheckTargets                     // no jump leads into it
 	CheckIndirect                    // no jump in the function has an unknown target
 	CheckExtable                     // no instruction of the function has an exception-table entry
+	CheckFault                       // what is boosted has none
+	CheckStaticCall                  // no probe stands on a static call's site
+	CheckPlace                       // what is relative to itself in a region is relocated for where it comes to lie in the detour, not for where that begins
 )
 
 // The kernels whose answers were recorded:

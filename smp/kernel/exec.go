@@ -34,6 +34,10 @@ type ExecMem struct {
 
 	// NoGrace lets the collector take slots without a grace period. It is a mutant's.
 	NoGrace bool // set at boot
+
+	// Unlocked has a task that gives memory back to the arena, and the list of what is free
+	// changed under it meanwhile, go on as if it hadn't been. It is a mutant's.
+	Unlocked bool // set at boot
 }
 
 // An insnCache is the pages of one kind.
@@ -98,7 +102,7 @@ func (e *ExecMem) caching() bool {
 }
 
 func (e *ExecMem) reset() {
-	e.mapped, e.next, e.NoGrace = smp.ExecBase, smp.ExecBase, false
+	e.mapped, e.next, e.NoGrace, e.Unlocked = smp.ExecBase, smp.ExecBase, false, false
 	if !e.caching() {
 		e.mapped += execPages * pageSize
 	}
@@ -142,6 +146,11 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 	x.Touch(e.lists.ID(), kapi.Write)
 	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
 	ctxOf(x).PoisonText(addr, size)
+	if e.Unlocked {
+		n := len(e.free[what])
+		x.Access(e.lists.ID(), kapi.Write)
+		e.free[what] = e.free[what][:n] // what was handed out meanwhile is on it again
+	}
 	e.free[what] = append(e.free[what], addr)
 }
 

@@ -1,0 +1,130 @@
+package mutants
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// past are mutants that were written for a row of History.
+var past = []Mutant{
+	{Name: "ret-resumed", Source: "0b9e2cac8a56, 2.6.9 to 2.6.11", Scenario: "resumed", Property: "no-oops",
+		Also:  []string{"no-start-inside", "right-result"},
+		Says:  "after a step of ret the instruction pointer, which ret has set, is made relative to the original",
+		Apply: resumedAs(func(_ *aggr, op, _ int) bool { return op == 0xc2 || op == 0xc3 || op == 0xca || op == 0xcb })},
+	{Name: "iret-resumed", Source: "0b0122faf483, 2.6.12 to 2.6.23", Scenario: "resumed", Property: "no-oops",
+		Also:  []string{"no-start-inside", "right-result"},
+		Says:  "after a step of iret the instruction pointer, which iret has set, is made relative to the original",
+		Apply: resumedAs(func(_ *aggr, op, _ int) bool { return op == 0xcf })},
+	{Name: "jump-resumed", Source: "bcff5cd667da, until 2.6.16", Scenario: "resumed", Property: "no-oops",
+		Also:  []string{"no-start-inside", "right-result"},
+		Says:  "after a step of a jump through a register the instruction pointer, which that has set, is made relative to the original",
+		Apply: resumedAs(func(_ *aggr, op, group int) bool { return op == 0xff && (group == 4 || group == 5) })},
+	{Name: "rep-ret-resumed", Source: "567a9fd86735, until 2.6.35", Scenario: "resumed", Property: "no-oops",
+		Also: []string{"no-start-inside", "right-result"},
+		Says: "what was stepped is told by its first byte, a prefix: behind rep ret the instruction pointer is made relative to the original",
+		Apply: resumedAs(func(ap *aggr, _, _ int) bool {
+			return ap.Insn() != nil && ap.Insn().Prefixes()&^(x86.PrefixREX|x86.PrefixREXW) != 0
+		})},
+	{Name: "post-in-slot", Source: "acb5b8a2dd0f, until 2.6.25", Scenario: "post-moves", Property: "no-oops",
+		Also:  []string{"right-result", "no-start-inside"},
+		Says:  "post_handlers run before what the step has left is put right: where they go on is taken for a place in the slot",
+		Apply: on(func(s *steps) { postInSlot(s, &s.ResumeExecution) })},
+	{Name: "removed-passed", Source: "bce0649417d6, until 2.6.13", Scenario: "removed", Property: "no-oops",
+		Also:  []string{"no-start-inside", "right-result", "transparent"},
+		Says:  "who traps on a breakpoint that was taken away meanwhile goes on behind its byte",
+		Apply: removed(func(_ *steps, _ *engine, _ context, r *regs) uint64 { r.IP++; return kpev.OwnerRemoved })},
+	{Name: "removed-nested", Source: "eb3a72921c82, 2.6.13 to 2.6.15", Scenario: "removed", Property: "owned-breakpoint",
+		Says: "a breakpoint that is gone, met by a handler, is nobody's",
+		Apply: removed(func(s *steps, e *engine, x context, r *regs) uint64 {
+			if !s.KprobeRunning(e, x) {
+				return kpev.OwnerRemoved
+			}
+			r.IP++
+			return 0
+		})},
+	{Name: "removed-preempt", Source: "ddc66df876fd, 2.6.25-rc", Scenario: "removed", Property: "balanced",
+		Says:  "who traps on a breakpoint that was taken away meanwhile goes on with preemption off",
+		Apply: removed(func(_ *steps, _ *engine, x context, _ *regs) uint64 { x.PreemptDisable(); return kpev.OwnerRemoved })},
+	{Name: "post-disarms", Source: "f5ad31158d60, 2.6.25 to 2.6.32", Scenario: "handlers-at-work", Property: "locks",
+		Also:  []string{"no-sail-past", "text-agrees", "accounted"},
+		Says:  "a probe that a post_handler hits loses its breakpoint, and nobody is told",
+		Apply: postDisarms},
+	{Name: "nmi-in-step", Source: "6a5022a56ac3, 2.6.33 to 3.15", Scenario: "nmi-in-step", Property: "no-oops",
+		Says: "a probe that an NMI hits on top of a step is one too many: BUG()",
+		Apply: on(func(s *steps) {
+			reentered := s.Reentered
+			s.Reentered = func(e *engine, x context) bool { return e.Stepping(x) || reentered(e, x) }
+		})},
+	{Name: "unregister-unknown", Source: "04dea5f93231, until 2.6.11", Scenario: "arrays", Property: "no-oops",
+		Says:  "unregistering a probe that isn't registered takes it off a list that it isn't on",
+		Apply: unregisterUnknown},
+	{Name: "array-first", Source: "67dddaad5d8b, 2.6.26-rc", Scenario: "arrays", Property: "list-agrees",
+		Also:  []string{"right-result"},
+		Says:  "the error of the first probe of an array is forgotten when the next is registered",
+		Apply: on(arrayFirst)},
+	{Name: "boost-extable", Source: "30390880debc, 2.6.25 to 2.6.28; 3.4 to 4.11", Scenario: "boost-extable", Property: "no-use-after-free",
+		Also:  []string{"no-oops", "no-start-inside", "right-result"},
+		Says:  "an instruction that may fault is boosted: its task sleeps in the slot",
+		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked = rules.CheckFault }},
+	{Name: "refusal-unlocks", Source: "f02b8624fedc, 2.6.27 to 2.6.29", Scenario: "return-refused", Property: "locks",
+		Says:  "where an entry_handler refuses a call a lock is let go that wasn't taken",
+		Apply: on(func(s *steps) { s.RefuseCall = func(_ *engine, x context, ri *instance) { ri.PoolLock().Unlock(x) } })},
+	{Name: "refusal-keeps", Source: "pre_handler_kretprobe, 2.6.25 to 3.2", Scenario: "return-refused", Property: "instances",
+		Also:  []string{"accounted"},
+		Says:  "the instance of a call that its entry_handler refuses isn't given back",
+		Apply: on(func(s *steps) { skip3(&s.RefuseCall) })},
+	{Name: "null-handler", Source: "1d661ed54d86, 5.18-rc", Scenario: "return-handlerless", Property: "no-oops",
+		Says:  "a return probe without a handler has it called all the same",
+		Apply: nullHandler},
+	{Name: "labels-atomic", Source: "de31c3ca8179, 2.6.37-rc", Scenario: "lock-orders", Property: "locks",
+		Says: "to register a probe kprobes takes jump_label_mutex with preemption off",
+		Apply: on(func(s *steps) {
+			lock := s.LockSites
+			s.LockSites = func(e *engine, x context) { x.PreemptDisable(); lock(e, x); x.PreemptEnable() }
+		})},
+	{Name: "traced-plug", Source: "d5b844a2cf50, 5.2-rc", Scenario: "traced-hotplug", Property: "locks",
+		Says:  "ftrace takes the CPU-hotplug lock under text_mutex, which kprobes takes under it",
+		Apply: func(w *Wiring) { w.Ftrace.Plug = w.Deps.Hotplug }},
+	{Name: "opcode-under-jump", NeedsJump: true, Source: "arch_copy_kprobe, 2.6.34 to 3.3", Scenario: "under-a-jump", Property: "whole-instructions",
+		Also:  []string{"text-agrees", "no-start-inside", "text-restored", "owned-breakpoint"},
+		Says:  "the byte that disarming puts back is read where a neighbour's jump lies",
+		Apply: opcodeUnderJump},
+	{Name: "detour-misplaced", NeedsJump: true, Source: "copy_optimized_instructions, 4.14 to 4.18", Scenario: "detour-relative", Property: "right-result",
+		Also:  []string{"copies", "transparent", "no-oops"},
+		Says:  "an instruction of a detour that is relative to itself is relocated as if it were the first there",
+		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked = rules.CheckPlace }},
+	{Name: "detour-leaked", NeedsJump: true, Source: "arch_prepare_optimized_kprobe, 3.12 to 4.12", Scenario: "detour-out-of-reach", Property: "no-use-after-free",
+		Also:  []string{"no-remains"},
+		Says:  "the memory of a detour that can't be made isn't given back",
+		Apply: on(func(s *steps) { s.FreeOptinsnSlot = func(*engine, context, arch.Addr, int) {} })},
+	{Name: "unused-killed", NeedsJump: true, Source: "kill_optimized_kprobe, 2.6.38 to 3.10", Scenario: "module-goes-queued", Property: "no-remains",
+		Also:  []string{"list-agrees", "no-sail-past"},
+		Says:  "what was unregistered and waits to lose its jump when its module goes is never freed",
+		Apply: on(func(s *steps) { s.KillUnused = (*engine).Dequeue })},
+	{Name: "short-unsigned", Source: "ae052e3ae095, 6.2-rc", Scenario: "emulated-back", Property: "no-oops",
+		Also:  []string{"no-start-inside", "right-result", "progress"},
+		Says:  "an emulated jump of two bytes that goes back goes forward",
+		Apply: emulated(shortUnsigned)},
+	{Name: "unarmed-registered", Source: "12310e343755, 3.7 to 4.15", Scenario: "ftrace-refuses", Property: "right-result",
+		Also:  []string{"no-sail-past", "text-agrees"},
+		Says:  "a probe that ftrace can't arm is registered all the same",
+		Apply: on(unarmedRegistered)},
+	{Name: "unarmed-enabled", Source: "4a6f316d6855, 4.16 to 6.0", Scenario: "ftrace-refuses", Property: "no-sail-past",
+		Also:  []string{"text-agrees", "list-agrees", "accounted"},
+		Says:  "a probe that ftrace can't arm when it is enabled counts as enabled",
+		Apply: on(unarmedEnabled)},
+	{Name: "unarmed-killed", Source: "3031313eb3d5, 5.9-rc", Scenario: "module-traced-disabled", Property: "no-sail-past",
+		Also:  []string{"accounted"},
+		Says:  "a site of ftrace that isn't armed is disarmed when its module goes: the count of those that are is one too low",
+		Apply: on(unarmedKilled)},
+	{Name: "static-call-probed", Source: "1dcba646c86d, 5.11 to 5.13", Scenario: "static-call-probed", Property: "text-agrees",
+		Also:  []string{"whole-instructions", "no-sail-past", "owned-breakpoint", "accounted"},
+		Says:  "a probe may stand on the site of a static call",
+		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked = rules.CheckStaticCall }},
+	{Name: "slots-unlocked", Source: "2dd960d66bc1, 2.6.12 to 2.6.13", Scenario: "slots-at-once", Property: "no-use-after-free",
+		Also:  []string{"copies", "no-remains"},
+		Says:  "who gives a slot back doesn't lock the list of those that are free",
+		Apply: func(w *Wiring) { w.Kernel.Exec.Unlocked = true }},
+}

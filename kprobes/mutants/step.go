@@ -1,0 +1,148 @@
+package mutants
+
+import (
+	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
+)
+
+// resumedAs has the end of a step take what is is for a nop.
+func resumedAs(is func(ap *aggr, op, group int) bool) func(*Wiring) {
+	return on(func(s *steps) {
+		look := s.ResumeOpcode
+		s.ResumeOpcode = func(ap *aggr) (op, group int) {
+			if op, group = look(ap); is(ap, op, group) {
+				return 0x90, 0
+			}
+			return op, group
+		}
+	})
+}
+
+// postInSlot swaps two steps: the post_handlers come before resume_execution. K is the
+// control block of a CPU.
+func postInSlot[K any](s *steps, resume *func(*engine, context, K, *aggr, *regs)) {
+	was, post := *resume, s.AggrPostHandler
+	*resume = func(e *engine, x context, kcb K, ap *aggr, r *regs) {
+		if !s.Reentered(e, x) {
+			post(e, x, ap, r)
+		}
+		was(e, x, kcb, ap, r)
+	}
+	skip4(&s.AggrPostHandler)
+}
+
+// removed has a trap on a breakpoint that is gone handled by f, which returns whose it is.
+// Without a sync after the disarm: with one, no CPU comes so late.
+func removed(f func(s *steps, e *engine, x context, r *regs) uint64) func(*Wiring) {
+	return func(w *Wiring) {
+		w.Engine.RemovedInt3 = true
+		s := w.Steps()
+		handle := s.KprobeInt3Handler
+		s.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
+			owner := handle(e, x, r)
+			if owner == kpev.OwnerRemoved {
+				return f(s, e, x, r)
+			}
+			return owner
+		}
+		SkipSync(kpev.SyncDisarm)(w)
+	}
+}
+
+// postDisarms writes the original byte where a post_handler has hit a probe
+// (arch_disarm_kprobe): what is hit there later isn't.
+func postDisarms(w *Wiring) {
+	s := w.Steps()
+	handle := s.KprobeInt3Handler
+	s.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
+		if !e.InPostHandler(x) {
+			return handle(e, x, r)
+		}
+		ap := e.Find(x, r.IP-1)
+		if ap == nil {
+			return handle(e, x, r)
+		}
+		w.Deps.Text.Poke(x, ap.Addr(), ap.Orig()[:1])
+		r.IP = ap.Addr()
+		return kpev.OwnerKprobe
+	}
+}
+
+// shortUnsigned takes the displacement of an emulated jump of one byte (70 to 7F, E0 to E3, EB)
+// for unsigned.
+func shortUnsigned(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
+	in := ap.Insn()
+	op := in.Opcode()
+	if op>>4 != 7 && op>>2 != 0xe0>>2 && op != 0xeb {
+		return
+	}
+	if to, _ := in.Target(); r.IP == to && to < in.Next() {
+		r.IP += 256
+	}
+}
+
+// opcodeUnderJump keeps in an Aggr's Note what stood in memory when its probe was registered.
+func opcodeUnderJump(w *Wiring) {
+	s := w.Steps()
+	s.SaveOpcode = func(x context, ap *aggr) {
+		var now [1]byte
+		w.Deps.Text.Read(x, ap.Addr(), now[:])
+		ap.Note = ap.Note&^0xff | uint64(now[0])
+	}
+	s.RestoreOpcode = func(_ *engine, x context, ap *aggr) {
+		w.Deps.Text.Poke(x, ap.Addr(), []byte{byte(ap.Note)})
+	}
+}
+
+func arrayFirst(s *steps) {
+	register := s.RegisterKprobes
+	s.RegisterKprobes = func(e *engine, x context, kps []*kprobe) error {
+		if err := register(e, x, kps[:1]); err == nil || len(kps) == 1 {
+			return err
+		}
+		return register(e, x, kps[1:])
+	}
+}
+
+// unregisterUnknown has a probe that isn't registered taken out of the table by links that
+// are null.
+func unregisterUnknown(w *Wiring) {
+	w.Steps().ClearAddr = func(x context, _ *kprobe) { w.Deps.Traps.Bug(x, "hlist_del follows a null pointer") }
+}
+
+func nullHandler(w *Wiring) {
+	s := w.Steps()
+	handle := s.KretprobeRethookHandler
+	s.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
+		if ri.Rp.Handler == nil {
+			w.Deps.Traps.Bug(x, "a null pointer is called")
+		}
+		handle(e, x, ri, to, r)
+	}
+}
+
+func unarmedRegistered(s *steps) {
+	arm := s.ArmKprobe
+	s.ArmKprobe = func(e *engine, x context, ap *aggr) error { _ = arm(e, x, ap); return nil }
+}
+
+func unarmedEnabled(s *steps) {
+	enable := s.EnableAggr
+	s.EnableAggr = func(e *engine, x context, ap *aggr, p *kprobe) error {
+		err := enable(e, x, ap, p)
+		if err != nil {
+			s.SetDisabled(x, p, false)
+		}
+		return err
+	}
+}
+
+func unarmedKilled(s *steps) {
+	kill := s.KillKprobe
+	s.KillKprobe = func(e *engine, x context, ap *aggr) {
+		if ap.Traced() && !ap.Armed() {
+			s.DisarmKprobeFtrace(e, x, ap)
+		}
+		kill(e, x, ap)
+	}
+}
