@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,9 @@ func playPath(t *testing.T, path string, edit func(f *traces.File)) (*traces.Fil
 	return f, r
 }
 
+// nowhere is what is said of a CPU that has gone where no memory is, and so no name.
+var nowhere = regexp.MustCompile(`dies of #PF at (0xffff[0-9a-f]{12}), address 0xffff[0-9a-f]{12}$`)
+
 // TestCorpus: each committed trace ends in its property, at its place, with its
 // digest; one of a mutant doesn't on the right engine; and each mutant has one. A file that
 // doesn't any more is re-recorded in a commit of its own:
@@ -80,7 +84,9 @@ func TestCorpus(t *testing.T) {
 			f, r := playPath(t, path, nil)
 			require.True(t, r.Same, r.Why)
 			require.Equal(t, r.Message, f.Message)
-			require.NotContains(t, f.Message, "0xffff")
+			if !nowhere.MatchString(f.Message) {
+				require.NotContains(t, f.Message, "0xffff")
+			}
 			require.Empty(t, r.Drifts)
 			require.Equal(t, c.file[:2], r.Property.ID)
 			if c.mutant != "" {

@@ -73,13 +73,13 @@ type Checks uint8
 
 // The steps:
 const (
-	CheckEnd      Checks = 1 << iota // the region lies within the function
-	CheckTargets                     // no jump leads into it
-	CheckIndirect                    // no jump in the function has an unknown target
-	CheckExtable                     // no instruction of the function has an exception-table entry
-	CheckFault                       // what is boosted has none
-	CheckStaticCall                  // no probe stands on a static call's site
-	CheckPlace                       // what is relative to itself in a region is relocated for where it comes to lie in the detour, not for where that begins
+	CheckEnd        Checks = 1 << iota // the region lies within the function
+	CheckTargets                       // no jump leads into it
+	CheckIndirect                      // no jump in the function has an unknown target
+	CheckExtable                       // no instruction of the function has an exception-table entry
+	CheckFault                         // what is boosted has none
+	CheckStaticCall                    // no probe stands on a static call's site
+	CheckPlace                         // what is relative to itself in a region is relocated for where it comes to lie in the detour, not for where that begins
 )
 
 // The kernels whose answers were recorded:
