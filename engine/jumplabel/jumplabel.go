@@ -10,27 +10,44 @@ const Site kapi.SiteKind = 1
 
 // Labels are the jump labels of one kernel.
 type Labels struct {
-	boot  kapi.Boot  // set at boot
-	text  kapi.Text  // set at boot
+	boot  kapi.Boot  `state:"boot"` // set at boot
+	text  kapi.Text  `state:"boot"` // set at boot
 	list  []*Label   // set at boot
-	mutex kapi.Mutex // jump_label_mutex; set at boot, nil: see Lock
+	mutex kapi.Mutex `state:"address: it is among the mutexes"` // jump_label_mutex; set at boot, nil: see Lock
+
+	// Turn, if it isn't nil, is what Set does. It is a mutant's.
+	Turn func(l *Label, x kapi.Context, on bool, p kapi.Patcher) `state:"boot"` // owned by the boot of a run
 }
 
 // New returns a kernel's labels: none.
-func New(boot kapi.Boot, text kapi.Text) *Labels { return &Labels{boot: boot, text: text} }
+func New(boot kapi.Boot, text kapi.Text) *Labels {
+	ls := &Labels{boot: boot, text: text}
+	boot.OnReset(ls.reset)
+	boot.OnSections(ls.follow)
+	return ls
+}
+
+func (ls *Labels) reset() {
+	ls.Turn = nil
+	for _, l := range ls.list {
+		l.on, l.here = false, ls.boot.Present(l.at)
+	}
+}
 
 // A Label is a 5-byte nop in text that is turned into a jump and back.
 type Label struct {
-	of     *Labels
+	of     *Labels   `state:"boot"` // set at boot
 	at     arch.Addr // set at boot
 	target arch.Addr // set at boot
 	jump   arch.Code // set at boot
+	on     bool      // owned by text_mutex: it is turned on
+	here   bool      // owned by text_mutex: the text is there
 }
 
 // Add makes a label of the nop at at, at boot. ok false: the target is out of
 // reach.
 func (ls *Labels) Add(at, target arch.Addr) (l *Label, ok bool) {
-	l = &Label{of: ls, at: at, target: target}
+	l = &Label{of: ls, at: at, target: target, here: ls.boot.Present(at)}
 	l.jump, ok = ls.text.Arch().Jump(at, target)
 	ls.list = append(ls.list, l)
 	ls.boot.AddSite(kapi.Site{Addr: at, Size: len(l.jump.Bytes()), Kind: Site})
@@ -60,26 +77,88 @@ func (l *Label) Images() (at arch.Addr, nop, jump arch.Code) {
 // Target returns where its jump goes.
 func (l *Label) Target() arch.Addr { return l.target }
 
-// Set turns the label on (a jump) or off (a nop) with the patcher. Context: may
-// sleep; takes jump_label_mutex, then text_mutex.
+// Set turns the label on (a jump) or off (a nop) with the patcher. Where the label is in a
+// module that isn't there it is turned when that comes. Context: may sleep; takes
+// jump_label_mutex, then text_mutex.
 func (l *Label) Set(x kapi.Context, on bool, p kapi.Patcher) {
-	if m := l.of.mutex; m != nil {
-		m.Lock(x)
-		l.set(x, on, p)
-		m.Unlock(x)
+	if turn := l.of.Turn; turn != nil {
+		turn(l, x, on, p)
 		return
 	}
-	l.set(x, on, p)
+	l.Update(x, on, p)
 }
 
-// set is Set with jump_label_mutex held, if there is one.
-func (l *Label) set(x kapi.Context, on bool, p kapi.Patcher) {
-	a := l.of.text.Arch()
-	insn, resume := a.BranchNop.Bytes(), l.at+arch.Addr(a.BranchLen)
-	if on {
-		insn, resume = l.jump.Bytes(), l.target
+// Update is Set.
+func (l *Label) Update(x kapi.Context, on bool, p kapi.Patcher) {
+	l.Lock(x)
+	l.Write(x, on, p)
+	l.Unlock(x)
+}
+
+// Lock takes jump_label_mutex, if there is one; Unlock gives it back.
+func (l *Label) Lock(x kapi.Context) {
+	if m := l.of.mutex; m != nil {
+		m.Lock(x)
 	}
+}
+
+// Unlock undoes Lock.
+func (l *Label) Unlock(x kapi.Context) {
+	if m := l.of.mutex; m != nil {
+		m.Unlock(x)
+	}
+}
+
+// Write is Set with jump_label_mutex held, if there is one.
+func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
 	l.of.text.Mutex().Lock(x)
-	p.Patch(x, l.at, insn, resume)
+	l.on = on
+	if l.here {
+		l.patch(x, p)
+	}
 	l.of.text.Mutex().Unlock(x)
+}
+
+// WriteBlind is Write for text that may not be there: for a mutant.
+func (l *Label) WriteBlind(x kapi.Context, on bool, p kapi.Patcher) {
+	l.of.text.Mutex().Lock(x)
+	l.on = on
+	l.patch(x, p)
+	l.of.text.Mutex().Unlock(x)
+}
+
+// Here reports whether the label's text is there, if text_mutex is held; else it may go
+// meanwhile.
+func (l *Label) Here() bool { return l.here }
+
+// patch makes the text what the label is. Context: text_mutex held.
+func (l *Label) patch(x kapi.Context, p kapi.Patcher) {
+	insn, resume := l.insn()
+	p.Patch(x, l.at, insn, resume)
+}
+
+// insn is what stands at the label, and where that goes.
+func (l *Label) insn() (insn []byte, to arch.Addr) {
+	a := l.of.text.Arch()
+	if l.on {
+		return l.jump.Bytes(), l.target
+	}
+	return a.BranchNop.Bytes(), l.at + arch.Addr(a.BranchLen)
+}
+
+// follow is called when a module's section has come or is about to go: its labels are nops,
+// and those that are on are written before any task runs there (jump_label_add_module).
+// Those of text that goes are forgotten without a store. Context: may sleep; takes text_mutex.
+func (ls *Labels) follow(x kapi.Context, in kapi.Section, here bool) {
+	for _, l := range ls.list {
+		if !in.Has(l.at) {
+			continue
+		}
+		ls.text.Mutex().Lock(x)
+		if l.here = here; here && l.on {
+			insn, _ := l.insn()
+			ls.text.Poke(x, l.at, insn)
+		}
+		ls.text.Mutex().Unlock(x)
+	}
 }

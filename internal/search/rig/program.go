@@ -85,6 +85,13 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks:
 		p.patch(x, i)
 		return
+	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+		for i := range r.labels.All() {
+			if r.Scenario.Labels[i].Name == op.Target {
+				r.setLabel(x, i, op.Kind == scenario.OpEnableLabel)
+			}
+		}
+		return
 	}
 	if r.twin {
 		return
@@ -114,12 +121,6 @@ func (p *program) do(x *smp.Ctx, i int) {
 		x.Emit(kpev.Sysctl, b2u(op.On), 1, 0)
 	case scenario.OpHotplug:
 		r.Kernel.Hotplug.Change(x)
-	case scenario.OpEnableLabel, scenario.OpDisableLabel:
-		for i := range r.labels.All() {
-			if r.Scenario.Labels[i].Name == op.Target {
-				r.setLabel(x, i, op.Kind == scenario.OpEnableLabel)
-			}
-		}
 	default:
 		sim.Bug("operation %v", op.Kind)
 	}

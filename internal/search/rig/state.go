@@ -8,7 +8,7 @@ import (
 // programs: the kernel, the engine, the probes, the monitors. They stay where they are
 // as long as the rig does.
 func (r *Rig) StateRoots() []any {
-	list := []any{r.Kernel, r.calls, r.ftrace}
+	list := []any{r.Kernel, r.labels, r.calls, r.ftrace}
 	r.engine.State(func(root any) { list = append(list, root) })
 	if r.behind {
 		list = append(list, &r.front)

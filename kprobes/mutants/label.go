@@ -1,0 +1,106 @@
+package mutants
+
+import (
+	"kpsim/engine/jumplabel"
+	"kpsim/smp/kapi"
+)
+
+type label = jumplabel.Label
+
+// keyed has labels turned by f, which is given the count of the label's key
+// (static_key.enabled).
+func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher)) func(*Wiring) {
+	return func(w *Wiring) {
+		if w.Deps.Labels == nil {
+			return
+		}
+		all := w.Deps.Labels.All()
+		keys := make([]kapi.Var[int], len(all))
+		for i := range keys {
+			keys[i].Init(w.Deps.Cells, 0)
+		}
+		w.Deps.Labels.Turn = func(l *label, x context, on bool, p kapi.Patcher) {
+			for i := range all {
+				if all[i] == l {
+					f(l, &keys[i], x, on, p)
+				}
+			}
+		}
+	}
+}
+
+// keyEarly counts before it patches, and goes by the count.
+func keyEarly(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
+	if on && kapi.Add(enabled, x, 1) == 1 || !on && kapi.Add(enabled, x, -1) == 0 {
+		l.Update(x, on, p)
+	}
+}
+
+// keyKept is static_key_slow_inc and static_key_slow_dec. Who is the last, and finds another
+// that has come and is going, asks again whether it isn't the last, and if it is does nothing.
+func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
+	if on {
+		if above(enabled, x, 0, 1) {
+			return
+		}
+		l.Lock(x)
+		if !above(enabled, x, 0, 1) {
+			l.Write(x, true, p)
+			enabled.Store(x, 1)
+		}
+		l.Unlock(x)
+		return
+	}
+	if above(enabled, x, 1, -1) {
+		return
+	}
+	l.Lock(x)
+	if enabled.Swap(x, 1, 0) {
+		l.Write(x, false, p)
+	} else {
+		above(enabled, x, 1, -1)
+	}
+	l.Unlock(x)
+}
+
+// above adds d to a count if it is above least, and reports whether it was (point).
+func above(enabled *kapi.Var[int], x context, least, d int) bool {
+	x.Access(enabled.ID(), kapi.Write)
+	n := enabled.Peek()
+	if n > least {
+		enabled.Set(n + d)
+	}
+	return n > least
+}
+
+// keyStays takes the old count of a key for whether it is to be turned off, the wrong way round.
+func keyStays(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
+	l.Lock(x)
+	if was := enabled.Swap(x, 1, 0); on || !was {
+		l.Write(x, on, p)
+	}
+	if on {
+		enabled.Store(x, 1)
+	}
+	l.Unlock(x)
+}
+
+// labelAsked asks whether a label's text is there before it takes text_mutex.
+func labelAsked(l *label, _ *kapi.Var[int], x context, on bool, p kapi.Patcher) {
+	l.Lock(x)
+	here := l.Here()
+	x.Step("jump_label_update", 1)
+	if here {
+		l.WriteBlind(x, on, p)
+	} else {
+		l.Write(x, on, p)
+	}
+	l.Unlock(x)
+}
+
+// labelGone doesn't ask.
+func labelGone(l *label, _ *kapi.Var[int], x context, on bool, p kapi.Patcher) {
+	l.Lock(x)
+	l.WriteBlind(x, on, p)
+	l.Unlock(x)
+}
