@@ -144,7 +144,7 @@ var Reasons = []Reason{
 	{"decoder", "it is in tables of the kernel's decoder; ours is compared with objdump"},
 	{"absent", "what it is in isn't modelled"},
 	{"setting", "kernels differ there by their configuration or their compiler, and a scenario says so"},
-	{"annotation", "a checker warned of what was right"},
+	{"annotation", "a checker warned of what was right, or the code says more clearly what it did before"},
 	{"text", "only the text of a file is wrong"},
 	{"build", "the kernel didn't compile, or a compiler was wrong"},
 	{"arch", "only i386 has it"},

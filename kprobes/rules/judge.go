@@ -311,7 +311,7 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 		return ilseq, Reason{Kind: Breakpoint}
 	case late && in.isTrap():
 		return ilseq, Reason{Kind: Traps}
-	case in.forced:
+	case in.forced && j.k.Unchecked&CheckForced == 0:
 		return inval, Reason{Kind: ForcedEmulated}
 	case in.op[0] == x86.Int3:
 		return inval, Reason{Kind: Breakpoint}

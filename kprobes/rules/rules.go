@@ -79,6 +79,7 @@ const (
 	CheckExtable                       // no instruction of the function has an exception-table entry
 	CheckFault                         // what is boosted has none
 	CheckStaticCall                    // no probe stands on a static call's site
+	CheckForced                        // no probe stands on the prefix by which a hypervisor is asked to emulate an instruction
 	CheckPlace                         // what is relative to itself in a region is relocated for where it comes to lie in the detour, not for where that begins
 )
 

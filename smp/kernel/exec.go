@@ -38,6 +38,10 @@ type ExecMem struct {
 	// Unlocked has a task that gives memory back to the arena, and the list of what is free
 	// changed under it meanwhile, go on as if it hadn't been. It is a mutant's.
 	Unlocked bool // set at boot
+
+	// Misnumbered has a slot that is given back to a cache found at the wrong place of its
+	// page, as if it were a quarter of its size. It is a mutant's.
+	Misnumbered bool // set at boot
 }
 
 // An insnCache is the pages of one kind.
@@ -102,7 +106,7 @@ func (e *ExecMem) caching() bool {
 }
 
 func (e *ExecMem) reset() {
-	e.mapped, e.next, e.NoGrace, e.Unlocked = smp.ExecBase, smp.ExecBase, false, false
+	e.mapped, e.next, e.NoGrace, e.Unlocked, e.Misnumbered = smp.ExecBase, smp.ExecBase, false, false, false
 	if !e.caching() {
 		e.mapped += execPages * pageSize
 	}
@@ -159,8 +163,17 @@ func (e *ExecMem) clean(x kapi.Context, c *insnCache, i int, addr arch.Addr, wha
 	x.Emit(smpev.Free, uint64(addr), uint64(c.size), what)
 	ctxOf(x).PoisonText(addr, c.size)
 	p := &c.pages[i]
-	p.slots[int(addr-p.at)/c.size] = insnClean
+	p.slots[e.number(c, p, addr)] = insnClean
 	p.clean++
+}
+
+// number is a slot's place in its page.
+func (e *ExecMem) number(c *insnCache, p *insnPage, addr arch.Addr) int {
+	n := int(addr-p.at) / c.size
+	if e.Misnumbered {
+		return 4 * n % len(p.slots)
+	}
+	return n
 }
 
 // unmap takes page i away if all its slots are clean and it isn't the only page.
@@ -197,7 +210,7 @@ func (e *ExecMem) Retire(x kapi.Context, addr arch.Addr, size int, what uint64) 
 	c.mutex.Lock(x)
 	x.Emit(smpev.Retire, uint64(addr), uint64(c.size), what)
 	p := &c.pages[c.page(addr)]
-	p.slots[int(addr-p.at)/c.size] = insnDirty
+	p.slots[e.number(c, p, addr)] = insnDirty
 	if c.dirty++; c.dirty > pageSize/c.size {
 		e.collect(x, c, what)
 	}
