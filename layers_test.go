@@ -60,7 +60,7 @@ var layers = []layer{
 	{pkg: "linux/source", may: []string{"linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
-	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "engine/jumplabel", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/scenario", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario"}},

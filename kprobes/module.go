@@ -101,8 +101,8 @@ func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
 	e.archRemoveKprobe(x, ap)
 }
 
-// killUnused has the optimizer free what was waiting for it when its text went: nobody else
-// knows of it. Context: kprobe_mutex held.
+// killUnused has the optimizer free what was waiting for it when its text went: no task will
+// unregister it again. Context: kprobe_mutex held.
 func (e *Engine) killUnused(x kapi.Context, ap *Aggr) {
 	e.enlist(x, ap, &e.freeingList)
 	e.kickKprobeOptimizer(x)

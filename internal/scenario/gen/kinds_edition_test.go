@@ -47,7 +47,7 @@ func hasLabels(m *scenario.Machine) bool    { return m.Edition != rules.Edition2
 // TestKindsOfEditions: of the scenarios of each edition at least 3 % hold each kind of call
 // and probe that it has, and none what it lacks. With -v it prints how many do.
 func TestKindsOfEditions(t *testing.T) {
-	const programs, least = 2000, 3 // percent
+	const programs, least = 3000, 3 // percent
 	machines := Machines()
 	each := programs/len(machines) + 1
 	byEdition := map[rules.Edition]map[string]int{}
