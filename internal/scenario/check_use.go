@@ -44,6 +44,10 @@ func (c checker) probes() error {
 // MaxRet bounds what a return probe allocates: calls followed, and bytes of each.
 const MaxRet = 4096
 
+// MaxRetData is how many bytes of each call may be asked for: more than MaxRet, which an
+// engine refuses.
+const MaxRetData = MaxRet + 8
+
 // kind checks what only probes of one kind have, and what not every edition has.
 func (c checker) kind(p Part, who string, k *Probe) error {
 	m := &c.s.Machine
@@ -62,7 +66,7 @@ func (c checker) kind(p Part, who string, k *Probe) error {
 	case ProbeKprobe:
 		rest.Fault = nil
 	case ProbeKretprobe:
-		if k.Maxactive > MaxRet || k.Maxactive < -MaxRet || k.DataSize < 0 || k.DataSize > MaxRet {
+		if k.Maxactive > MaxRet || k.Maxactive < -MaxRet || k.DataSize < 0 || k.DataSize > MaxRetData {
 			return Faultf(p, "%s: maxactive = %d, data_size = %d are out of range; at most %d", who, k.Maxactive, k.DataSize, MaxRet)
 		}
 		if k.Pre != nil || k.DataSize > 0 {

@@ -111,6 +111,7 @@ func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
 	g.changes = g.one(6)
 	g.calls()
 	g.probes()
+	g.wide()
 	g.probers()
 	g.callers()
 	g.sources()
@@ -118,6 +119,7 @@ func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
 	g.others()
 	g.row()
 	g.rareTasks()
+	g.wideTasks()
 	g.built()
 	if on.Contract {
 		g.sc = Sane(g.sc)

@@ -1,0 +1,421 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// What is on this page is there to come to the corners of an engine: the decoder of
+// instructions, answers that are errnos, several pages of detours, a site of ftrace that
+// another client holds. Each is a part of its own with functions, probes and a task of its
+// own, in few scenarios, so that the other parts are as they were without it.
+
+// Where the functions of this page lie.
+const (
+	tastesName           = "tastes"
+	tastesAt   arch.Addr = 0xffffffff81049000
+	cfiAt      arch.Addr = 0xffffffff8104a000
+	entryName            = "traced0"
+	siteAt     arch.Addr = 0xffffffff8104b000
+	crowdAt    arch.Addr = 0xffffffff8104c000
+)
+
+// How much of it there is, at most.
+const (
+	tastesMost = 12      // instructions of any encoding
+	tastedMost = 5       // probes on these
+	crowdMost  = 40      // probes, of which each is made a jump: more than a page of detours
+	crowdSteps = 600_000 // boundaries of a run with a crowd
+)
+
+// wide adds these parts.
+func (g *maker) wide() {
+	g.tastes()
+	g.preamble()
+	g.siblings()
+	g.nesting()
+}
+
+// wideTasks adds what comes with tasks of its own.
+func (g *maker) wideTasks() {
+	g.odds()
+	g.entry()
+	g.crowd()
+}
+
+// own adds a probe that no prober has.
+func (g *maker) own(p scenario.Probe) string {
+	if p.Kind == scenario.ProbeKprobe && p.Pre == nil {
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
+	}
+	g.sc.Probes = append(g.sc.Probes, p)
+	return p.Name
+}
+
+// alone adds a task that does this once.
+func (g *maker) alone(name string, ops []scenario.Op) {
+	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
+}
+
+// tastes adds a function of instructions of any encoding, which nothing calls, for the
+// rules and the decoder to look at. odds registers probes there.
+func (g *maker) tastes() {
+	g.part("tastes")
+	if !g.one(5) {
+		return
+	}
+	f := &function{g: g, at: tastesAt, calm: true}
+	for range 3 + g.rand.N(tastesMost-2) {
+		switch g.rand.N(4) {
+		case 0:
+			b := refusedInsns[g.rand.N(len(refusedInsns))]
+			if b[0] == 0x62 {
+				b = append(slices.Clone(b), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
+			}
+			f.put(b...)
+		case 1:
+			f.put(encodings[g.rand.N(len(encodings))]...)
+		default:
+			f.put(f.any()...)
+		}
+	}
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: tastesName, At: f.at, Code: f.code})
+}
+
+// encodings are forms that few instructions drawn byte by byte have: many prefixes, addresses
+// and numbers of other sizes than most, what emulators look for behind ud2.
+var encodings = [...][]byte{
+	{0x66, 0x67, 0x2e, 0xf2, 0x36, 0x90},                         // five prefixes, all different
+	{0x66, 0x67, 0x2e, 0x3e, 0x36, 0x64, 0x65, 0x90},             // seven
+	{0x66, 0x67, 0xf3, 0x65, 0x26, 0x66, 0x66, 0x90},             // one of them again
+	{0x0f, 0x0b, 0x78, 0x65, 0x6e, 0x0f, 0xa2},                   // ud2; "xen"; cpuid
+	{0x0f, 0x0b, 0x6b, 0x76, 0x6d, 0x0f, 0xa2},                   // ud2; "kvm"; cpuid
+	{0x0f, 0x01, 0xc1},                                           // vmcall
+	{0x0f, 0x01, 0x00},                                           // sgdt (%rax)
+	{0x0f, 0x01, 0xca},                                           // clac
+	{0x66, 0xb8, 0x34, 0x12},                                     // mov $0x1234,%ax
+	{0x66, 0x05, 0x34, 0x12},                                     // add $0x1234,%ax
+	{0x66, 0x81, 0xc1, 0x34, 0x12},                               // add $0x1234,%cx
+	{0x66, 0x68, 0x34, 0x12},                                     // pushw $0x1234
+	{0x66, 0x69, 0xc0, 0x34, 0x12},                               // imul $0x1234,%ax,%ax
+	{0x66, 0xc7, 0x00, 0x34, 0x12},                               // movw $0x1234,(%rax)
+	{0x48, 0xb8, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}, // movabs $n,%rax
+	{0x48, 0xa1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}, // movabs n,%rax
+	{0xa2, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11},       // movabs %al,n
+	{0x67, 0xa1, 0x44, 0x33, 0x22, 0x11},                         // mov n,%eax, of 32 bits
+	{0x67, 0x8b, 0x04, 0x24},                                     // mov (%esp),%eax
+	{0x67, 0x8b, 0x45, 0x08},                                     // mov 8(%ebp),%eax
+	{0x67, 0x8b, 0x05, 0x08, 0, 0, 0},                            // mov 8(%eip),%eax
+	{0x8b, 0x84, 0x24, 0x80, 0, 0, 0},                            // mov 0x80(%rsp),%eax
+	{0x8b, 0x04, 0x25, 0x80, 0, 0, 0},                            // mov 0x80,%eax
+	{0xc8, 0x10, 0x00, 0x01},                                     // enter
+	{0xc2, 0x08, 0x00},                                           // ret $8
+	{0x0f, 0xc7, 0x0f},                                           // cmpxchg8b (%rdi)
+	{0x0f, 0xae, 0xf0},                                           // mfence
+	{0xf3, 0x0f, 0xae, 0xc0},                                     // rdfsbase %eax
+	{0xf3, 0x0f, 0xb8, 0xc0},                                     // popcnt
+	{0x66, 0x0f, 0x6f, 0xc1},                                     // movdqa
+	{0xf2, 0x0f, 0x38, 0xf0, 0xc1},                               // crc32b %cl,%eax
+	{0x66, 0xf2, 0x0f, 0x38, 0xf1, 0xc1},                         // crc32w %cx,%eax
+	{0x0f, 0x38, 0x00, 0xc1},                                     // pshufb
+	{0x66, 0x0f, 0x3a, 0x0f, 0xc1, 0x04},                         // palignr
+	{0x0f, 0x71, 0xd0, 0x04},                                     // psrlw $4,%mm0
+	{0x66, 0x0f, 0x71, 0xd0, 0x04},                               // psrlw $4,%xmm0
+	{0x0f, 0x0d, 0x08},                                           // prefetchw
+	{0x0f, 0xb9, 0xc1},                                           // ud1
+	{0xc5, 0xf8, 0x77},                                           // vzeroupper
+	{0xc5, 0xf9, 0x6f, 0xc1},                                     // vmovdqa, with two bytes of VEX
+	{0xc4, 0xe2, 0x7d, 0x00, 0xc1},                               // vpshufb, with three
+	{0xc4, 0xe3, 0x7d, 0x0f, 0xc1, 0x04},                         // vpalignr
+	{0xc4, 0xe2, 0xf8, 0xf2, 0xc1},                               // andn
+	{0xc4, 0xe3, 0xfb, 0xf0, 0xc1, 0x04},                         // rorx
+	{0xc5, 0xf9, 0x71, 0xd0, 0x04},                               // vpsrlw $4
+	{0x62, 0xf1, 0x7d, 0x48, 0x6f, 0xc1},                         // vmovdqa32, with EVEX
+	{0x62, 0xf2, 0x7d, 0x48, 0x00, 0xc1},                         // vpshufb
+	{0x62, 0xf3, 0x7d, 0x48, 0x0f, 0xc1, 0x04},                   // vpalignr
+	{0x62, 0xf1, 0x7d, 0x48, 0x71, 0xd0, 0x04},                   // vpsrlw $4
+	{0x8e, 0xd0},                                                 // mov %eax,%ss
+	{0x8e, 0xd8},                                                 // mov %eax,%ds
+	{0x9b},                                                       // wait
+	{0x66, 0xe9, 0x10, 0, 0, 0},                                  // jmp with a prefix that means nothing
+	{0x66, 0xe8, 0x10, 0, 0, 0},                                  // call with one
+	{0x66, 0x0f, 0x84, 0x10, 0, 0, 0},                            // je with one
+	{0x2e, 0x74, 0x01},                                           // je with a hint
+	{0x3e, 0x8b, 0x00},                                           // mov %ds:(%rax),%eax
+	{0x2e, 0x8b, 0x00},                                           // mov %cs:(%rax),%eax
+	{0x67, 0xe3, 0x01},                                           // jecxz
+	{0xf3, 0x48, 0xab},                                           // rep stos
+	{0x41, 0xff, 0xe0},                                           // jmp *%r8
+	{0x41, 0xff, 0xd0},                                           // call *%r8
+	{0xff, 0x25, 0, 0, 0, 0},                                     // jmp *(%rip)
+	{0xff, 0x15, 0, 0, 0, 0},                                     // call *(%rip)
+	{0xff, 0x34, 0x24},                                           // push (%rsp)
+	{0xf6, 0xc1, 0x01},                                           // test $1,%cl
+	{0xf7, 0xc1, 0x01, 0, 0, 0},                                  // test $1,%ecx
+	{0x66, 0xf7, 0xc1, 0x01, 0},                                  // test $1,%cx
+	{0x48, 0x0f, 0xc7, 0x0f},                                     // cmpxchg16b (%rdi)
+	{0xdb, 0xe3},                                                 // fninit
+	{0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},             // nop
+	{0xf3, 0x0f, 0x1e, 0xfa},                                     // endbr64
+	{0x66, 0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0},                   // nop
+	{0x2e, 0x2e, 0x66, 0x66, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0, 0, 0, 0}, // nop
+}
+
+// tasted are ops of a task on probes at some of these instructions, of which the last is
+// one, for all before it are decoded there.
+func (g *maker) tasted() (ops []scenario.Op) {
+	if !g.text(tastesName) {
+		return nil
+	}
+	starts := boundaries(g.sc, tastesName)
+	for i := range 2 + g.rand.N(tastedMost-1) {
+		at := starts[len(starts)-1]
+		if i > 0 {
+			at = starts[g.rand.N(len(starts))]
+		}
+		k := g.own(scenario.Probe{Name: fmt.Sprint("taste", i), Func: tastesName, Offset: at})
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		if g.one(4) {
+			ops = append(ops, g.settled())
+		}
+		if g.one(2) {
+			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		}
+	}
+	return ops
+}
+
+// emulatedOps are ops on probes at some of the instructions that newer kernels do themselves.
+func (g *maker) emulatedOps() (ops []scenario.Op) {
+	if !g.text(emulatedName) || !g.one(2) {
+		return nil
+	}
+	starts := boundaries(g.sc, emulatedName)
+	var names []string
+	for i := range 2 + g.rand.N(4) {
+		names = append(names, g.own(scenario.Probe{Name: fmt.Sprint("does", i), Func: emulatedName, Offset: starts[g.rand.N(len(starts))]}))
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: names[i]})
+	}
+	for range 1 + g.rand.N(3) {
+		ops = append(ops, g.callOf(emulatedName))
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+	}
+	return ops
+}
+
+// preamble adds a function with the name of what lies before a function in kernels that
+// check types of calls.
+func (g *maker) preamble() {
+	g.part("preamble")
+	if !g.one(25) {
+		return
+	}
+	names := [...]string{"__cfi_f", "__pfx_f", "__cfi", "_fx_f"}
+	f := &function{g: g, at: cfiAt}
+	f.begin()
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: names[g.rand.N(len(names))], At: f.at, Code: f.code})
+}
+
+// preambled are ops on probes in it.
+func (g *maker) preambled() (ops []scenario.Op) {
+	i := slices.IndexFunc(g.sc.Texts, func(t scenario.Text) bool { return t.At == cfiAt })
+	if i < 0 {
+		return nil
+	}
+	name := g.sc.Texts[i].Name
+	starts := boundaries(g.sc, name)
+	k := g.own(scenario.Probe{Name: "before", Func: name, Offset: starts[g.rand.N(len(starts))]})
+	return []scenario.Op{{Kind: scenario.OpRegister, Target: k}, {Kind: scenario.OpUnregister, Target: k}}
+}
+
+// siblings puts a second return probe on a function that has one: a call goes back through
+// both.
+func (g *maker) siblings() {
+	g.part("siblings")
+	if !g.one(3) {
+		return
+	}
+	for i := range g.sc.Probes {
+		p := g.sc.Probes[i]
+		if p.Kind != scenario.ProbeKretprobe {
+			continue
+		}
+		g.sc.Probes = append(g.sc.Probes, scenario.Probe{Name: "sibling", Kind: p.Kind, Func: p.Func, Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		return
+	}
+}
+
+// nesting has handlers that call a function call another than the first, so that what is hit
+// in a handler is of all kinds. One that may sleep isn't called, nor who may call it.
+func (g *maker) nesting() {
+	g.part("nesting")
+	if g.faulty || g.sleeps || !g.one(2) {
+		return
+	}
+	list := g.made
+	if i := slices.Index(g.rares, emulatedName); i >= 0 {
+		list = append(slices.Clone(list), emulatedName, emulatedName)
+	}
+	for i := range g.sc.Probes {
+		for k := range g.sc.Probes[i].Pre {
+			if st := &g.sc.Probes[i].Pre[k]; st.Kind == scenario.StepCall && g.one(2) {
+				st.Func = list[g.rand.N(len(list))]
+			}
+		}
+	}
+}
+
+// kernels are functions that a kernel has itself: it lets none of these be probed, for one
+// reason or another, or isn't asked to in a scenario that executes none. kpsim's own engine
+// knows no symbol of that name.
+var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe", "arch_rethook_trampoline", "do_idle", "schedule"}
+
+// odds adds a task that asks for what is refused, or is there for another reason than most:
+// an array without a probe, one of return probes of which one can't be, a kernel's own
+// function, the functions above.
+func (g *maker) odds() {
+	g.part("odds")
+	m := &g.sc.Machine
+	ops := append(append(g.tasted(), g.preambled()...), g.emulatedOps()...)
+	if m.Batches && g.one(10) {
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegisterAll}, scenario.Op{Kind: scenario.OpUnregisterAll})
+	}
+	if m.Batches && g.one(10) { // never unregistered: whether it was registered isn't known
+		var names []string
+		bad := g.rand.N(3)
+		for i := range 1 + g.rand.N(3) {
+			p := scenario.Probe{Name: fmt.Sprint("array", i), Kind: scenario.ProbeKretprobe, Func: g.made[g.rand.N(len(g.made))], Maxactive: 2, Post: []scenario.Step{{Kind: scenario.StepCount}}}
+			if i == bad {
+				p.Func, p.Symbol = "", "nobody"
+			}
+			names = append(names, g.own(p))
+		}
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegisterAll, Targets: names})
+	}
+	if m.Batches && g.one(20) {
+		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRetData, Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+	}
+	if g.on.Contract && g.one(10) {
+		for i := range 1 + g.rand.N(3) {
+			k := g.own(scenario.Probe{Name: fmt.Sprint("kernels", i), Symbol: kernels[g.rand.N(len(kernels))]})
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		}
+	}
+	if len(ops) > 0 {
+		g.alone("odd", ops)
+	}
+}
+
+// entry adds a function that begins with a site of ftrace, probes there, and a task that
+// registers them while clients of ftrace come and go: one that may change where a call goes
+// on keeps a probe with a post_handler from being armed.
+func (g *maker) entry() {
+	g.part("entry")
+	if !g.one(8) || !g.sc.Machine.Kernel.Ftrace {
+		return
+	}
+	f := &function{g: g, at: siteAt}
+	if g.one(2) {
+		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+	}
+	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: entryName, Offset: len(f.code)})
+	at := len(f.code)
+	f.put(x86.Nop5[:]...)
+	f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entryName, At: f.at, Code: f.code})
+	posts := g.one(2) // of one site either all have one or none has: findings.md, ftrace-by-post
+	var names []string
+	for i := range 1 + g.rand.N(3) {
+		p := scenario.Probe{Name: fmt.Sprint("site", i), Func: entryName, Offset: at, Disabled: g.sc.Machine.Batches && g.one(4)}
+		if posts {
+			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+		}
+		if p.Pre = []scenario.Step{{Kind: scenario.StepCount}}; g.one(3) {
+			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepCall, Func: entryName})
+		}
+		names = append(names, g.own(p))
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: entryName, Args: []uint64{uint64(g.rand.N(7))}}
+	one := func() string { return names[g.rand.N(len(names))] }
+	var ops []scenario.Op
+	held := g.one(2)
+	if held {
+		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch, On: true})
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+	}
+	for range 1 + g.rand.N(4) {
+		switch g.rand.N(6) {
+		case 0:
+			ops = append(ops, call)
+		case 1:
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: one()})
+		case 2:
+			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: one()})
+		case 3:
+			if g.sc.Machine.Batches {
+				ops = append(ops, scenario.Op{Kind: scenario.OpDisable, Target: one()}, scenario.Op{Kind: scenario.OpEnable, Target: one()})
+			}
+		case 4:
+			ops = append(ops, scenario.Op{Kind: scenario.OpEnabled}, call, scenario.Op{Kind: scenario.OpEnabled, On: true})
+		case 5:
+			ops = append(ops, scenario.Op{Kind: scenario.OpTracer, On: true}, call, scenario.Op{Kind: scenario.OpTracer})
+		}
+	}
+	if held {
+		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch})
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+	}
+	g.alone("entrant", append(ops, call))
+}
+
+// crowd adds short functions with so many probes that their detours take more than a page,
+// and goes through all of them at once: a page of them is given back.
+func (g *maker) crowd() {
+	g.part("crowd")
+	if !g.one(120) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes || g.sc.Machine.Edition == rules.Edition26 {
+		return
+	}
+	const each = 8 // probes of a function
+	var names []string
+	for i := 0; len(names) < crowdMost; i++ {
+		f := &function{g: g, at: crowdAt + arch.Addr(i)*0x100}
+		name := fmt.Sprint("crowd", i)
+		f.put(0x89, 0xf8) // mov %edi,%eax
+		for k := range each {
+			names = append(names, g.own(scenario.Probe{Name: fmt.Sprintf("crowd%d.%d", i, k), Func: name, Offset: len(f.code)}))
+			f.put(0x05, byte(k), 0, 0, 0) // add $k,%eax
+		}
+		f.put(0xc3)
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: f.at, Code: f.code})
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: "crowd0", Args: []uint64{1}}
+	all, none := scenario.Op{Kind: scenario.OpRegisterAll, Targets: names}, scenario.Op{Kind: scenario.OpUnregisterAll, Targets: names}
+	ops := []scenario.Op{all}
+	if g.one(2) {
+		ops = append(ops, g.settled(), call)
+	}
+	ops = append(ops, none)
+	if g.one(2) {
+		ops = append(ops, g.settled())
+	}
+	if g.one(2) {
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: names[0]}, call, scenario.Op{Kind: scenario.OpUnregister, Target: names[0]})
+	}
+	g.sc.Machine.Steps = crowdSteps
+	g.alone("crowd", ops)
+}
