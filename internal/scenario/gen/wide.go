@@ -23,14 +23,16 @@ const (
 	entryName            = "traced0"
 	siteAt     arch.Addr = 0xffffffff8104b000
 	crowdAt    arch.Addr = 0xffffffff8104c000
+	goingName            = "going"
+	goingAt    arch.Addr = 0xffffffff8104d000
 )
 
 // How much of it there is, at most.
 const (
-	tastesMost = 12      // instructions of any encoding
-	tastedMost = 5       // probes on these
-	crowdMost  = 40      // probes, of which each is made a jump: more than a page of detours
-	crowdSteps = 600_000 // boundaries of a run with a crowd
+	tastesMost = 12        // instructions of any encoding
+	tastedMost = 5         // probes on these
+	crowdMost  = 36        // probes, of which each is made a jump: more than a page of detours
+	crowdSteps = 3_000_000 // boundaries of a run with a crowd
 )
 
 // wide adds these parts.
@@ -46,6 +48,9 @@ func (g *maker) wideTasks() {
 	g.odds()
 	g.entry()
 	g.crowd()
+	g.contended()
+	g.going()
+	g.inInit()
 }
 
 // own adds a probe that no prober has.
@@ -66,7 +71,7 @@ func (g *maker) alone(name string, ops []scenario.Op) {
 // rules and the decoder to look at. odds registers probes there.
 func (g *maker) tastes() {
 	g.part("tastes")
-	if !g.one(5) {
+	if !g.one(4) {
 		return
 	}
 	f := &function{g: g, at: tastesAt, calm: true}
@@ -78,7 +83,7 @@ func (g *maker) tastes() {
 				b = append(slices.Clone(b), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
 			}
 			f.put(b...)
-		case 1:
+		case 1, 2:
 			f.put(encodings[g.rand.N(len(encodings))]...)
 		default:
 			f.put(f.any()...)
@@ -93,9 +98,10 @@ func (g *maker) tastes() {
 var encodings = [...][]byte{
 	{0x66, 0x67, 0x2e, 0xf2, 0x36, 0x90},                         // five prefixes, all different
 	{0x66, 0x67, 0x2e, 0x3e, 0x36, 0x64, 0x65, 0x90},             // seven
+	{0x66, 0x67, 0x2e, 0xf2, 0x66, 0x90},                         // the first of four again
 	{0x66, 0x67, 0xf3, 0x65, 0x26, 0x66, 0x66, 0x90},             // one of them again
-	{0x0f, 0x0b, 0x78, 0x65, 0x6e, 0x0f, 0xa2},                   // ud2; "xen"; cpuid
-	{0x0f, 0x0b, 0x6b, 0x76, 0x6d, 0x0f, 0xa2},                   // ud2; "kvm"; cpuid
+	{0x0f, 0x0b, 0x78, 0x65, 0x6e, 0x90},                         // ud2; "xen"; nop
+	{0x0f, 0x0b, 0x6b, 0x76, 0x6d, 0x90},                         // ud2; "kvm"; nop
 	{0x0f, 0x01, 0xc1},                                           // vmcall
 	{0x0f, 0x01, 0x00},                                           // sgdt (%rax)
 	{0x0f, 0x01, 0xca},                                           // clac
@@ -164,7 +170,6 @@ var encodings = [...][]byte{
 	{0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},             // nop
 	{0xf3, 0x0f, 0x1e, 0xfa},                                     // endbr64
 	{0x66, 0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0},                   // nop
-	{0x2e, 0x2e, 0x66, 0x66, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0, 0, 0, 0}, // nop
 }
 
 // tasted are ops of a task on probes at some of these instructions, of which the last is
@@ -294,8 +299,12 @@ func (g *maker) odds() {
 		bad := g.rand.N(3)
 		for i := range 1 + g.rand.N(3) {
 			p := scenario.Probe{Name: fmt.Sprint("array", i), Kind: scenario.ProbeKretprobe, Func: g.made[g.rand.N(len(g.made))], Maxactive: 2, Post: []scenario.Step{{Kind: scenario.StepCount}}}
-			if i == bad {
+			switch {
+			case i != bad:
+			case g.one(2):
 				p.Func, p.Symbol = "", "nobody"
+			default:
+				p.Offset = 1 // no return probe is there
 			}
 			names = append(names, g.own(p))
 		}
@@ -303,6 +312,10 @@ func (g *maker) odds() {
 	}
 	if m.Batches && g.one(20) {
 		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRetData, Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+	}
+	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
+		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: "__switch_to", Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 	}
 	if g.on.Contract && g.one(10) {
@@ -387,10 +400,10 @@ func (g *maker) entry() {
 // and goes through all of them at once: a page of them is given back.
 func (g *maker) crowd() {
 	g.part("crowd")
-	if !g.one(120) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes || g.sc.Machine.Edition == rules.Edition26 {
+	if !g.one(150) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes || g.sc.Machine.Edition == rules.Edition26 {
 		return
 	}
-	const each = 8 // probes of a function
+	const each = 4 // probes of a function
 	var names []string
 	for i := 0; len(names) < crowdMost; i++ {
 		f := &function{g: g, at: crowdAt + arch.Addr(i)*0x100}
@@ -418,4 +431,59 @@ func (g *maker) crowd() {
 	}
 	g.sc.Machine.Steps = crowdSteps
 	g.alone("crowd", ops)
+}
+
+// contended adds a return probe with few instances on a short function that a task on each
+// CPU calls again and again: CPUs take and give back instances at the same time.
+func (g *maker) contended() {
+	g.part("contended")
+	if !g.one(8) {
+		return
+	}
+	k := g.own(scenario.Probe{Name: "few", Kind: scenario.ProbeKretprobe, Func: zeroName, Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+	call := scenario.Op{Kind: scenario.OpCall, Target: zeroName, Changed: g.changes}
+	for cpu := range g.sc.Machine.CPUs {
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("contender", cpu), CPU: cpu, Repeat: 4 + g.rand.N(12), Ops: []scenario.Op{call, call, {Kind: scenario.OpSchedule}}, Background: true})
+	}
+	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	g.alone("holder", []scenario.Op{register, give, give, unregister, give, register, call, give, unregister})
+}
+
+// going adds tasks that give way in a function with a return probe, and end there, while the
+// probe comes and goes: calls that never return, of a probe that is gone.
+func (g *maker) going() {
+	g.part("going")
+	if !g.one(12) {
+		return
+	}
+	f := &function{g: g, at: goingAt}
+	f.put(0x90)
+	if to, ok := scenario.KernelExport("cond_resched"); ok {
+		f.relative(to, 0xe8)
+	}
+	to, _ := scenario.KernelExport("do_exit")
+	f.relative(to, 0xe9)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: goingName, At: goingAt, Code: f.code})
+	k := g.own(scenario.Probe{Name: "gone", Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	g.alone("undertaker", []scenario.Op{register, give, unregister, register, give, unregister})
+	for i := range 1 + g.rand.N(3) {
+		ops := []scenario.Op{give, {Kind: scenario.OpCall, Target: goingName}}
+		g.alone(fmt.Sprint("goer", i), ops[g.rand.N(2):])
+	}
+}
+
+// inInit adds a probe in the text of a module's init, which is there only while that runs.
+func (g *maker) inInit() {
+	g.part("in-init")
+	if len(g.sc.Modules) == 0 || len(g.sc.Modules[0].Init) == 0 || !g.one(3) {
+		return
+	}
+	m := &g.sc.Modules[0]
+	k := g.own(scenario.Probe{Name: "init", Func: m.Init[g.rand.N(len(m.Init))]})
+	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	g.alone("starter", []scenario.Op{register, give, unregister, register, give, register, unregister})
 }

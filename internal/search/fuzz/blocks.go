@@ -3,6 +3,7 @@ package fuzz
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kpsim/linux"
 	"kpsim/linux/closure"
@@ -19,6 +20,7 @@ type Block struct {
 	Why  string // no program is expected to come there; "" if one is
 
 	next []arch.Addr // where it goes on, in the function
+	text string      // how it is come to from the block before, and its instructions: for excuses
 }
 
 // blocksOf lists the basic blocks of a kernel's probes, by function and address.
@@ -33,7 +35,32 @@ func blocksOf(k *linux.Kernel) ([]Block, error) {
 		excuse(of)
 		list = append(list, of...)
 	}
+	lead(list)
 	return list, nil
+}
+
+// lead excuses the blocks that jump to a part of their function that lies elsewhere (.cold)
+// and only says that something is broken.
+func lead(list []Block) {
+	broken := make(map[string]bool) // such parts, by name
+	for i := range list {
+		if strings.HasSuffix(list[i].Func, ".cold") && (i == 0 || list[i-1].Func != list[i].Func) && list[i].Why == warns {
+			broken["<"+list[i].Func+">"] = true
+		}
+	}
+	for i := 0; i < len(list); {
+		n := i
+		for ; n < len(list) && list[n].Func == list[i].Func; n++ {
+			b := &list[n]
+			for _, word := range strings.Fields(b.text) {
+				if b.Why == "" && broken[strings.Trim(word, ";")] {
+					b.Why = warns
+				}
+			}
+		}
+		spread(list[i:n])
+		i = n
+	}
 }
 
 // warns is why no program comes to a block with ud2 in it, which is how BUG and WARN say that
@@ -42,37 +69,54 @@ const warns = "it says that something is broken"
 
 // excuse says of a function's blocks why no program comes to them.
 func excuse(list []Block) {
-	if why := excused[list[0].Func]; why != "" {
+	why := excused[list[0].Func]
+	if why == "" && linux.Served(list[0].Func) {
+		why = served
+	}
+	if why != "" {
 		for i := range list {
 			list[i].Why = why
 		}
 		return
 	}
+	for i := range list {
+		if b := &list[i]; b.Why == "" {
+			b.Why = whyNot(b)
+		}
+	}
+	spread(list)
+}
+
+// spread excuses the blocks of a function that only lead to excused ones, and those that are
+// only come to from such.
+func spread(list []Block) {
 	at := make(map[arch.Addr]int)
 	for i := range list {
 		at[list[i].Addr] = i
 	}
 	for more := true; more; {
 		more = false
-		from, broken := make([]int, len(list)), make([]int, len(list)) // where a block is come from; of these, where something is broken
+		from, broken := make([]int, len(list)), make([]int, len(list)) // where a block is come from; of these, how many are excused
+		whys := make([]string, len(list))                              // of one of these
 		for i := range list {
 			b, leads := &list[i], 0
 			for _, a := range b.next {
 				j := at[a]
 				if from[j]++; b.Why != "" {
 					broken[j]++
+					whys[j] = b.Why
 				}
 				if list[j].Why != "" {
 					leads++
 				}
 			}
 			if b.Why == "" && leads > 0 && leads == len(b.next) {
-				b.Why, more = warns, true
+				b.Why, more = list[at[b.next[0]]].Why, true
 			}
 		}
 		for i := 1; i < len(list); i++ { // a function begins with the first
 			if list[i].Why == "" && from[i] > 0 && from[i] == broken[i] {
-				list[i].Why, more = warns, true
+				list[i].Why, more = whys[i], true
 			}
 		}
 	}
@@ -100,10 +144,19 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 			}
 		}
 	}
+	last, falls := "", false // what was called since the last block began; whether that goes on to what follows
 	for i := range code {
 		in := &code[i]
 		if starts[in.Addr] {
-			list = append(list, Block{Func: f.Name, Addr: in.Addr})
+			b := Block{Func: f.Name, Addr: in.Addr, text: "at; "}
+			if falls {
+				b.text = "after" + last + "; "
+			}
+			list = append(list, b)
+			last, falls = "", true
+		}
+		if !falls {
+			continue // padding, or where faults are led
 		}
 		if len(list) == 0 {
 			continue
@@ -113,10 +166,16 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 		if flow == arch.FlowUndefined {
 			b.Why = warns
 		}
+		b.text += in.String()
+		if s, _ := c.Target(f, in); s.Name != "" && s.Name != f.Name {
+			last = " [" + s.Name + "]"
+			b.text += " <" + s.Name + ">"
+		}
+		b.text += "; "
 		if t, ok := in.Target(); ok && within(t) && (flow == arch.FlowCond || flow == arch.FlowJump) {
 			b.next = append(b.next, t)
 		}
-		if falls := flow != arch.FlowJump && flow != arch.FlowRet && flow != arch.FlowIndirectJump; falls && starts[next] {
+		if falls = flow != arch.FlowJump && flow != arch.FlowRet && flow != arch.FlowIndirectJump; falls && starts[next] {
 			b.next = append(b.next, next)
 		}
 	}

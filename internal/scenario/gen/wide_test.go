@@ -1,0 +1,54 @@
+package gen
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch/x86"
+)
+
+// Every encoding of the lists is one that the processor has, alone and behind others.
+func TestEncodings(t *testing.T) {
+	for _, list := range [][][]byte{encodings[:], refusedInsns[:]} {
+		for _, b := range list {
+			if b[0] == 0x62 && len(b) < 6 {
+				b = append(append([]byte(nil), b...), 0xc2)
+			}
+			for rest := b; len(rest) > 0; {
+				in, err := x86.Decode(rest, tastesAt)
+				require.NoError(t, err, "%x", b)
+				rest = rest[in.Len:]
+			}
+		}
+	}
+}
+
+// The corners are in some of the programs that are drawn, and programs with them are read.
+func TestWide(t *testing.T) {
+	in := make(map[string]int)
+	for seed := range uint64(800) {
+		sc := Fuzz(seed + 1)
+		for i := range sc.Tasks {
+			in[sc.Tasks[i].Name]++
+		}
+		for i := range sc.Probes {
+			in[sc.Probes[i].Name]++
+		}
+		for _, name := range []string{tastesName, entryName, "__cfi_f", "__pfx_f"} {
+			if sc.Text(name) != nil {
+				in[name]++
+				require.NotEmpty(t, boundaries(sc, name))
+			}
+		}
+		for i := range sc.Probes {
+			if p := &sc.Probes[i]; p.DataSize == scenario.MaxRetData {
+				require.Equal(t, scenario.ProbeKretprobe, p.Kind)
+			}
+		}
+	}
+	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "before", "does0"} {
+		require.NotZero(t, in[name], name)
+	}
+}
