@@ -42,7 +42,8 @@ type Fuzz struct {
 	inputs.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Unreached bool         `help:"List what of the kernel no program has come to."`
+	Unreached bool         `help:"List what of the kernel no program has come to, and what none is expected to come to."`
+	Reach     uint64       `range:"0..100" placeholder:"N" help:"With --kernel: exit with 1 if programs have come to fewer than N of a hundred blocks that they are expected to come to."`
 	Print     bool         `help:"Print the first program instead, for kpsim explore."`
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
@@ -53,8 +54,9 @@ type Fuzz struct {
 	session *fuzz.Session
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
-	told    map[string]bool // properties
+	told    map[string]bool // properties, and what is answered otherwise
 	finds   []fuzzFind
+	like    map[string]uint64 // programs that are answered otherwise, by the known difference
 	samples []fuzzSample
 }
 
@@ -82,6 +84,7 @@ type fuzzRow struct {
 	Estimated uint64  `json:"estimated,omitempty"` // how many there are, at least
 	New       float64 `json:"new,omitempty"`       // the chance that one more program shows one
 	Kept      int     `json:"kept,omitempty"`      // programs that others are made from
+	Otherwise uint64  `json:"otherwise,omitempty"` // programs that the kernel answers otherwise than by the rules, and not as is known
 	Blocks    int     `json:"blocks,omitempty"`    // of the kernel, reached
 	BlocksAll int     `json:"blocks_all,omitempty"`
 }
@@ -158,6 +161,9 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	spec.Mutant = c.Mutant
 	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
 		return spec, err
+	}
+	if c.Reach > 0 && c.Kernel.Kernel == "" {
+		return spec, errors.New("--reach: it is about a kernel's code; give the kernel with --kernel FILE")
 	}
 	if c.Unreached && c.Kernel.Kernel == "" {
 		return spec, errors.New("--unreached: it lists what of a kernel's code no program comes to; give the kernel with --kernel FILE")
@@ -318,6 +324,9 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, clear func()) error {
 		c.of[one.Edition] = of
 	}
 	of.add(one)
+	if err := c.answered(p, one, clear); err != nil {
+		return err
+	}
 	for _, q := range properties.All {
 		if one.Broken[q.Name] > 0 && !c.told[q.Name] {
 			c.told[q.Name] = true
@@ -433,8 +442,12 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	if !c.JSON {
 		p.Indented("", c.shows())
 	}
+	if !c.JSON {
+		c.tellAnswers(p)
+	}
 	if c.Unreached {
 		c.eachUnreached(func(line string) { p.Indented("", "never reached: "+line) })
+		c.eachExcuse(func(line string) { p.Indented("", "not expected: "+line) })
 	}
 	if c.HTML != "" {
 		if err := c.html(p); err != nil {
@@ -448,7 +461,10 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	case c.stop.Load():
 		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
 		return cli.Interrupted, nil
-	case all.Violations > 0 && c.Mutant == "":
+	case (all.Violations > 0 || all.Otherwise > 0) && c.Mutant == "":
+		return cli.Against, nil
+	case uint64(100*cov.Blocks) < c.Reach*uint64(cov.BlocksAll):
+		fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the blocks were reached\n", c.Reach)
 		return cli.Against, nil
 	}
 	return cli.OK, nil

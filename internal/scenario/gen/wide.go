@@ -23,6 +23,8 @@ const (
 	entryName            = "traced0"
 	siteAt     arch.Addr = 0xffffffff8104b000
 	crowdAt    arch.Addr = 0xffffffff8104c000
+	jointName            = "joint"
+	jointAt    arch.Addr = 0xffffffff8104e000
 	goingName            = "going"
 	goingAt    arch.Addr = 0xffffffff8104d000
 )
@@ -51,6 +53,7 @@ func (g *maker) wideTasks() {
 	g.contended()
 	g.going()
 	g.inInit()
+	g.joint()
 }
 
 // own adds a probe that no prober has.
@@ -220,7 +223,7 @@ func (g *maker) emulatedOps() (ops []scenario.Op) {
 // check types of calls.
 func (g *maker) preamble() {
 	g.part("preamble")
-	if !g.one(25) {
+	if !g.on.Contract || !g.one(25) { // releases of one edition differ, so it is for a kernel
 		return
 	}
 	names := [...]string{"__cfi_f", "__pfx_f", "__cfi", "_fx_f"}
@@ -238,7 +241,7 @@ func (g *maker) preambled() (ops []scenario.Op) {
 	}
 	name := g.sc.Texts[i].Name
 	starts := boundaries(g.sc, name)
-	k := g.own(scenario.Probe{Name: "before", Func: name, Offset: starts[g.rand.N(len(starts))]})
+	k := g.own(scenario.Probe{Name: preambleProbe, Func: name, Offset: starts[g.rand.N(len(starts))]})
 	return []scenario.Op{{Kind: scenario.OpRegister, Target: k}, {Kind: scenario.OpUnregister, Target: k}}
 }
 
@@ -279,10 +282,20 @@ func (g *maker) nesting() {
 	}
 }
 
-// kernels are functions that a kernel has itself: it lets none of these be probed, for one
-// reason or another, or isn't asked to in a scenario that executes none. kpsim's own engine
-// knows no symbol of that name.
+const (
+	switchName    = "__switch_to" // which no return probe may follow
+	preambleProbe = "before"
+)
+
+// kernels are functions that a kernel has itself: most refuse probes, and no scenario
+// executes them. kpsim's own engine knows no symbol of that name.
 var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe", "arch_rethook_trampoline", "do_idle", "schedule"}
+
+// Kernels reports whether a probe is at a function that only a kernel has, or that some
+// releases of an edition refuse and others don't: a preamble.
+func Kernels(p *scenario.Probe) bool {
+	return p.Symbol == switchName || p.Func == "" && slices.Contains(kernels[:], p.Symbol) || p.Name == preambleProbe
+}
 
 // odds adds a task that asks for what is refused, or is there for another reason than most:
 // an array without a probe, one of return probes of which one can't be, a kernel's own
@@ -315,7 +328,7 @@ func (g *maker) odds() {
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 	}
 	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
-		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: "__switch_to", Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName, Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 	}
 	if g.on.Contract && g.one(10) {
@@ -486,4 +499,77 @@ func (g *maker) inInit() {
 	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
 	give := scenario.Op{Kind: scenario.OpSchedule}
 	g.alone("starter", []scenario.Op{register, give, unregister, register, give, register, unregister})
+}
+
+// joint adds a function with several probes on one instruction, of which each has handlers of
+// its own, or is registered disabled, and a task that has them come, go, and be switched, with
+// calls between: what an address is depends on all of its probes.
+func (g *maker) joint() {
+	g.part("joint")
+	if !g.one(5) {
+		return
+	}
+	f := &function{g: g, at: jointAt, calm: true}
+	f.put(0x89, 0xf8)       // mov %edi,%eax
+	f.put(0x83, 0xc0, 0x01) // add $1,%eax
+	f.put(0x01, 0xf0)       // add %esi,%eax
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: jointName, At: f.at, Code: f.code})
+	m := &g.sc.Machine
+	at := []int{0, 0, 2, 5}[g.rand.N(4)]
+	count := []scenario.Step{{Kind: scenario.StepCount}}
+	var names []string
+	for i := range 2 + g.rand.N(3) {
+		p := scenario.Probe{Name: fmt.Sprint("joint", i), Func: jointName, Offset: at, Pre: count}
+		switch g.rand.N(6) {
+		case 0, 1:
+			p.Post = count
+		case 2:
+			if p.Pre = nil; g.one(2) {
+				p.Post = count
+			}
+		case 3: // beside the others, in the region of a jump
+			p.Offset = []int{0, 2, 5}[g.rand.N(3)]
+		}
+		p.Disabled = m.Batches && g.one(3)
+		if p.Pre == nil { // own would give it one
+			g.sc.Probes = append(g.sc.Probes, p)
+			names = append(names, p.Name)
+			continue
+		}
+		names = append(names, g.own(p))
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: jointName, Args: []uint64{uint64(g.rand.N(7)), 2}}
+	one := func(k scenario.OpKind) scenario.Op { return scenario.Op{Kind: k, Target: names[g.rand.N(len(names))]} }
+	var ops []scenario.Op
+	for _, k := range names {
+		if !g.one(4) {
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		}
+	}
+	for range 4 + g.rand.N(8) {
+		switch g.rand.N(8) {
+		case 0, 1:
+			ops = append(ops, one(scenario.OpRegister))
+		case 2, 3:
+			ops = append(ops, one(scenario.OpUnregister))
+		case 4:
+			if m.Batches {
+				ops = append(ops, one(scenario.OpEnable))
+			}
+		case 5:
+			if m.Batches {
+				ops = append(ops, one(scenario.OpDisable))
+			}
+		case 6:
+			ops = append(ops, g.settled())
+		}
+		if g.one(2) {
+			ops = append(ops, call)
+		}
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+	}
+	g.alone("joiner", append(ops, g.settled(), call))
 }

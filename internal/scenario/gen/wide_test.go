@@ -29,7 +29,7 @@ func TestEncodings(t *testing.T) {
 func TestWide(t *testing.T) {
 	in := make(map[string]int)
 	for seed := range uint64(800) {
-		sc := Fuzz(seed + 1)
+		sc, _ := Of(&Recipe{Seed: seed + 1}, On{Contract: true})
 		for i := range sc.Tasks {
 			in[sc.Tasks[i].Name]++
 		}
@@ -48,7 +48,7 @@ func TestWide(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "before", "does0"} {
+	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "before", "does0", "joint0", "joiner", "few", "gone", "init"} {
 		require.NotZero(t, in[name], name)
 	}
 }

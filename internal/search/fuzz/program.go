@@ -28,8 +28,10 @@ type Program struct {
 	Broken     map[string]uint64 // how many runs broke each property, by its name; nil: none
 	First      map[string]uint64 // the number of the first such run
 	Edition    rules.Edition
-	Kept       bool // others are made from it
-	Refused    bool // the kernel has no such thing: it wasn't run
+	Kept       bool   // others are made from it
+	Refused    bool   // the kernel has no such thing: it wasn't run
+	Otherwise  string // what a kernel answers otherwise than by the rules, if that was asked (answers.go)
+	Like       string // the known difference that this is, "" if none
 
 	features []uint64
 	blocks   []uint32 // of a kernel, those that were reached first in this program
@@ -139,6 +141,7 @@ func (w *runner) run(p *Program) error {
 	}
 	p.features = append([]uint64(nil), w.shown.list...)
 	p.blocks = w.reach.of(r.Machine, p.blocks)
+	w.answers(p)
 	p.whole = true
 	return nil
 }

@@ -319,6 +319,16 @@ func (s *Session) Unreached() (list []Block) {
 	return list
 }
 
+// Excused lists the blocks that no program is expected to come to, each with the reason.
+func (s *Session) Excused() (list []Block) {
+	for _, b := range s.reach.blocks {
+		if b.Why != "" {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
 // Hopeless reports whether every run of every program has broken something: there is
 // nothing to be learnt from more.
 func (s *Session) Hopeless() bool { return s.Programs >= batch && s.broke == s.Programs }
