@@ -316,6 +316,7 @@ type stubRCU struct{}
 func (stubRCU) Synchronize(kapi.Context, kapi.Flavour) {}
 func (stubRCU) ReadLock(kapi.Context)                  {}
 func (stubRCU) ReadUnlock(kapi.Context)                {}
+func (stubRCU) Sections(kapi.Context) int              { return 0 }
 func (stubRCU) Call(x kapi.Context, h kapi.Reclaimer)  { h.Reclaim(x) }
 
 type stubSymbols struct {

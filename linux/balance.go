@@ -17,6 +17,7 @@ type balance struct {
 	preemption uint64 // the count, without the bit that says whether another task waits
 	current    uint64 // current_kprobe: whose handlers run; 0: no probe's
 	irqs       uint64 // whether interrupts are on
+	sections   uint64 // of RCU that the task is in
 }
 
 // status reads how far the CPU is with its current probe (kprobe_status).
@@ -31,6 +32,7 @@ func (e *Linux) status(cpu int) uint64 {
 func (e *Linux) weigh(x kapi.Context) balance {
 	b := e.weighCPU(x.CPU())
 	b.irqs = x.Regs().Flags & target.Arch.IRQFlag
+	b.sections = uint64(e.d.RCU.Sections(x))
 	return b
 }
 
@@ -57,6 +59,8 @@ func (e *Linux) even(x kapi.Context, f arch.Addr, was balance) {
 		what, a, b = linuxev.Interrupts, was.irqs, is.irqs
 	case is.current != was.current:
 		what, a, b = linuxev.CurrentProbe, was.current, is.current
+	case is.sections != was.sections:
+		what, a, b = linuxev.Sections, was.sections, is.sections
 	}
 	name, _, _ := e.k.Symbol(f)
 	e.d.Guest.Why(x, "after "+name)

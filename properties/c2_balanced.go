@@ -53,6 +53,8 @@ func (m *balanced) Event(e *traces.Event) *traces.Finding {
 		return found(e, 0, "goes on with preemption counted %#x, which was %#x", e.C, e.B)
 	case linuxev.Interrupts:
 		return found(e, 0, "goes on with interrupts %s", onOff(e.C))
+	case linuxev.Sections:
+		return found(e, 0, "goes on in %d sections of RCU, which were %d", int64(e.C), int64(e.B))
 	}
 	return found(e, 0, "goes on with current_kprobe %#x, which was %#x", e.C, e.B)
 }

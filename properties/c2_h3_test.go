@@ -18,6 +18,10 @@ func init() {
 		tr.On(1, 2).Emit(linuxev.Uneven, linuxev.Interrupts, 1<<9, 0)
 		tr.ExpectViolation("C2", "goes on with interrupts off, which were on")
 	})
+	golden("C2-sections", func(tr *tracetest.Trace) {
+		tr.On(1, 2).Emit(linuxev.Uneven, linuxev.Sections, 0, ^uint64(0))
+		tr.ExpectViolation("C2", "goes on in -1 sections of RCU, which were 0")
+	})
 	trap("C2-answered", "the call answers 0 and the probe works, but the CPU still runs a probe's handlers",
 		func(tr *tracetest.Trace) {
 			probed(tr)

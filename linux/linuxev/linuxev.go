@@ -35,6 +35,7 @@ const (
 	Slots                   // n are in use, and m of the points have one
 	Traced                  // n: the address of a site that ftrace calls kprobes from, without a point
 	InFlight                // n: an instance that is in the list of calls in flight of task m
+	Sections                // of RCU that the task is in
 )
 
 var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak", User: "user access"}

@@ -84,6 +84,10 @@ type RCU interface {
 	ReadLock(x Context)
 	ReadUnlock(x Context)
 
+	// Sections is in how many sections the task is: less than none if it has ended one
+	// that it hadn't begun. No step depends on it.
+	Sections(x Context) int
+
 	// Call has h reclaimed after a grace period of QuiesceRCU (call_rcu), in the
 	// step that ends it. Context: any.
 	Call(x Context, h Reclaimer)

@@ -331,6 +331,9 @@ func (r *RCU) ReadUnlock(x kapi.Context) {
 	x.Step("rcu_read_unlock", 0)
 }
 
+// Sections implements kapi.RCU.
+func (r *RCU) Sections(x kapi.Context) int { return int(r.readers[x.Task()]) }
+
 // urgent reports whether a grace period waits for this CPU or task.
 func (r *RCU) urgent(x *smp.Ctx) bool {
 	r.quiet(x.CPU(), false)
