@@ -267,14 +267,6 @@ func (c *Fuzz) left(took time.Duration) string {
 	return fmt.Sprintf("%v left: ", max(left, 0).Round(time.Second))
 }
 
-// blocks says how many of a kernel's blocks were reached.
-func blocks(cov *fuzz.Coverage) string {
-	if cov.BlocksAll == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d of %d blocks", cov.Blocks, cov.BlocksAll)
-}
-
 // more reports whether there is more to run.
 func (c *Fuzz) more() bool {
 	if c.late.Load() || c.stop.Load() {
@@ -463,11 +455,8 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return cli.Interrupted, nil
 	case (all.Violations > 0 || all.Otherwise > 0) && c.Mutant == "":
 		return cli.Against, nil
-	case uint64(100*cov.Blocks) < c.Reach*uint64(cov.BlocksAll):
-		fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the blocks were reached\n", c.Reach)
-		return cli.Against, nil
 	}
-	return cli.OK, nil
+	return c.reached(p), nil
 }
 
 // shows says in a line what was shown, and what there is, for all that is known.

@@ -87,3 +87,22 @@ func (c *Fuzz) eachExcuse(f func(line string)) {
 		f(fmt.Sprintf("%s: %s", cli.Number(count[why], "block"), why))
 	}
 }
+
+// blocks says how many of a kernel's blocks were reached.
+func blocks(cov *fuzz.Coverage) string {
+	if cov.BlocksAll == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d blocks", cov.Blocks, cov.BlocksAll)
+}
+
+// reached is the exit status: against what was asked for if too few of a kernel's blocks were
+// reached.
+func (c *Fuzz) reached(p *cli.Program) int {
+	cov := c.session.Coverage()
+	if uint64(100*cov.Blocks) < c.Reach*uint64(cov.BlocksAll) {
+		fmt.Fprintf(p.Err, "kpsim: fewer than %d %% of the blocks were reached\n", c.Reach)
+		return cli.Against
+	}
+	return cli.OK
+}

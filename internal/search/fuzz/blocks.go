@@ -20,7 +20,7 @@ type Block struct {
 	Why  string // no program is expected to come there; "" if one is
 
 	next []arch.Addr // where it goes on, in the function
-	text string      // how it is come to from the block before, and its instructions: for excuses
+	text string      // whether the block before goes on here, and the instructions: for excuses
 }
 
 // blocksOf lists the basic blocks of a kernel's probes, by function and address.

@@ -70,7 +70,7 @@ var bans = []ban{
 	{`register_kretprobe`, `^at; callq \S+ <rethook_free>`, memory},
 	{`rethook_alloc`, `<kfree>|^at; mov \$-0x16`, memory},
 	{`objpool_drop`, `mov \$-0x16,%eax`, "a pool is there"},
-	{`objpool_free`, `^at; jmpq \S+ <__x86_return_thunk>`, "the pool of return probes has a function for its end"},
+	{`objpool_free`, `^at; pop %rbx; pop %rbp; jmpq \S+ <__x86_return_thunk>; $`, "the pool of return probes has a function for its end"},
 	{`objpool_init`, `<__kmalloc_node_noprof>|<kfree>|<kvfree>|^(at|after[^;]*); mov \$-0x(16|1),%eax`, memory},
 	{`__get_insn_slot`, `<kfree>|^after \[kfree\]; xor %ebx,%ebx; jmpq`, memory},
 	{`__get_insn_slot`, `^\w+; (movl \$0x0,0x28\(|movw \$0x0,-0x2\(|test \$0x4,%al|movb \$0x0,0x28\()`, "a page has more than seven places"},
@@ -127,7 +127,7 @@ var bans = []ban{
 	{`insn_get_displacement`, `cmp \$0x6,%dl; sete|movswl \(%rax\),%eax`, sixtyFour},
 	{`insn_get_immediate`, `^at; movzbl 0x50\(%rbx\),%(eax; cmp \$0x2,%al|edx; cmp \$0x2,%dl); je \S+; $|^after; cmp \$0x4,%[ad]l; jne \S+; $|movswl \(%rdi\),%edi|^\w+; mov 0x68\(%rbx\),%rdi; mov 0x60\(%rbx\),%rsi; lea 0x4`, sixtyFour + ", which has no far pointers in instructions"},
 	{`insn_get_opcode`, `cmpb \$0x2,0x15\(%rbx\); (je|jbe)|movzbl 0x1[12]\(%rbx\),%esi; and \$0x3,%esi`, "an opcode of several bytes behind VEX isn't looked up by escapes"},
-	{`insn_get_(opcode|prefixes)`, `cmpb \$0x0,0x9\(%rbx\); js|mov \$0xf,%edi; callq|^after; mov %r12d,%edi; callq \S+ <inat_get_opcode_attribute>|cmpb \$0x0,0x12\(%rbx\); js|mov %r12b,0x8\(%rbp\)`, apx},
+	{`insn_get_(opcode|prefixes)`, `cmpb \$0x0,0x9\(%rbx\); js|mov \$0xf,%edi; callq|mov %r12d,%edi; callq \S+ <inat_get_opcode_attribute>; mov %eax,0x4c\(%rbx\); jmpq|cmpb \$0x0,0x12\(%rbx\); js|mov %r12b,0x8\(%rbp\)`, apx},
 	{`inat_get_(escape|avx|group)_attribute`, `^\w+; xor %eax,%eax; jmpq`, "the tables have all that is asked for"},
 
 	// Helpers.

@@ -1,0 +1,246 @@
+package gen
+
+import (
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// entry adds a function that begins with a site of ftrace, probes there, and a task that
+// registers them while clients of ftrace come and go: one that may change where a call goes
+// on keeps a probe with a post_handler from being armed.
+func (g *maker) entry() {
+	g.part("entry")
+	if !g.one(8) || !g.sc.Machine.Kernel.Ftrace {
+		return
+	}
+	f := &function{g: g, at: siteAt}
+	if g.one(2) {
+		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+	}
+	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: entryName, Offset: len(f.code)})
+	at := len(f.code)
+	f.put(x86.Nop5[:]...)
+	f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entryName, At: f.at, Code: f.code})
+	posts := g.one(2) // of one site either all have one or none has: findings.md, ftrace-by-post
+	var names []string
+	for i := range 1 + g.rand.N(3) {
+		p := scenario.Probe{Name: fmt.Sprint("site", i), Func: entryName, Offset: at, Disabled: g.sc.Machine.Batches && g.one(4)}
+		if posts {
+			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+		}
+		if p.Pre = []scenario.Step{{Kind: scenario.StepCount}}; g.one(3) {
+			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepCall, Func: entryName})
+		}
+		names = append(names, g.own(p))
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: entryName, Args: []uint64{uint64(g.rand.N(7))}}
+	one := func() string { return names[g.rand.N(len(names))] }
+	var ops []scenario.Op
+	held := g.one(2)
+	if held {
+		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch, On: true})
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+	}
+	for range 1 + g.rand.N(4) {
+		switch g.rand.N(6) {
+		case 0:
+			ops = append(ops, call)
+		case 1:
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: one()})
+		case 2:
+			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: one()})
+		case 3:
+			if g.sc.Machine.Batches {
+				ops = append(ops, scenario.Op{Kind: scenario.OpDisable, Target: one()}, scenario.Op{Kind: scenario.OpEnable, Target: one()})
+			}
+		case 4:
+			ops = append(ops, scenario.Op{Kind: scenario.OpEnabled}, call, scenario.Op{Kind: scenario.OpEnabled, On: true})
+		case 5:
+			ops = append(ops, scenario.Op{Kind: scenario.OpTracer, On: true}, call, scenario.Op{Kind: scenario.OpTracer})
+		}
+	}
+	if held {
+		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch})
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+	}
+	g.alone("entrant", append(ops, call))
+}
+
+// crowd adds short functions with so many probes that their detours take more than a page,
+// and goes through all of them at once: a page of them is given back.
+func (g *maker) crowd() {
+	g.part("crowd")
+	if !g.one(150) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes || g.sc.Machine.Edition == rules.Edition26 {
+		return
+	}
+	const each = 4 // probes of a function
+	var names []string
+	for i := 0; len(names) < crowdMost; i++ {
+		f := &function{g: g, at: crowdAt + arch.Addr(i)*0x100}
+		name := fmt.Sprint("crowd", i)
+		f.put(0x89, 0xf8) // mov %edi,%eax
+		for k := range each {
+			names = append(names, g.own(scenario.Probe{Name: fmt.Sprintf("crowd%d.%d", i, k), Func: name, Offset: len(f.code)}))
+			f.put(0x05, byte(k), 0, 0, 0) // add $k,%eax
+		}
+		f.put(0xc3)
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: f.at, Code: f.code})
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: "crowd0", Args: []uint64{1}}
+	all, none := scenario.Op{Kind: scenario.OpRegisterAll, Targets: names}, scenario.Op{Kind: scenario.OpUnregisterAll, Targets: names}
+	ops := []scenario.Op{all}
+	if g.one(2) {
+		ops = append(ops, g.settled(), call)
+	}
+	ops = append(ops, none)
+	if g.one(2) {
+		ops = append(ops, g.settled())
+	}
+	if g.one(2) {
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: names[0]}, call, scenario.Op{Kind: scenario.OpUnregister, Target: names[0]})
+	}
+	g.sc.Machine.Steps = crowdSteps
+	g.alone("crowd", ops)
+}
+
+// contended adds a return probe with few instances on a short function that a task on each
+// CPU calls again and again: CPUs take and give back instances at the same time.
+func (g *maker) contended() {
+	g.part("contended")
+	if !g.one(8) {
+		return
+	}
+	k := g.own(scenario.Probe{Name: "few", Kind: scenario.ProbeKretprobe, Func: zeroName, Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+	call := scenario.Op{Kind: scenario.OpCall, Target: zeroName, Changed: g.changes}
+	for cpu := range g.sc.Machine.CPUs {
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("contender", cpu), CPU: cpu, Repeat: 4 + g.rand.N(12), Ops: []scenario.Op{call, call, {Kind: scenario.OpSchedule}}, Background: true})
+	}
+	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	g.alone("holder", []scenario.Op{register, give, give, unregister, give, register, call, give, unregister})
+}
+
+// going adds tasks that give way in a function with a return probe, and end there, while the
+// probe comes and goes: calls that never return, of a probe that is gone.
+func (g *maker) going() {
+	g.part("going")
+	if !g.one(12) {
+		return
+	}
+	f := &function{g: g, at: goingAt}
+	f.put(0x90)
+	if to, ok := scenario.KernelExport("cond_resched"); ok {
+		f.relative(to, 0xe8)
+	}
+	to, _ := scenario.KernelExport("do_exit")
+	f.relative(to, 0xe9)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: goingName, At: goingAt, Code: f.code})
+	k := g.own(scenario.Probe{Name: "gone", Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	g.alone("undertaker", []scenario.Op{register, give, unregister, register, give, unregister})
+	for i := range 1 + g.rand.N(3) {
+		ops := []scenario.Op{give, {Kind: scenario.OpCall, Target: goingName}}
+		g.alone(fmt.Sprint("goer", i), ops[g.rand.N(2):])
+	}
+}
+
+// inInit adds a probe in the text of a module's init, which is there only while that runs.
+func (g *maker) inInit() {
+	g.part("in-init")
+	if len(g.sc.Modules) == 0 || len(g.sc.Modules[0].Init) == 0 || !g.one(3) {
+		return
+	}
+	m := &g.sc.Modules[0]
+	k := g.own(scenario.Probe{Name: "init", Func: m.Init[g.rand.N(len(m.Init))]})
+	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	give := scenario.Op{Kind: scenario.OpSchedule}
+	g.alone("starter", []scenario.Op{register, give, unregister, register, give, register, unregister})
+}
+
+// joint adds a function with several probes on one instruction, of which each has handlers of
+// its own, or is registered disabled, and a task that has them come, go, and be switched, with
+// calls between: what an address is depends on all of its probes.
+func (g *maker) joint() {
+	g.part("joint")
+	if !g.one(5) {
+		return
+	}
+	f := &function{g: g, at: jointAt, calm: true}
+	if g.one(3) {
+		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64, behind which a probe on the function is put
+	}
+	base := len(f.code)
+	f.put(0x89, 0xf8)       // mov %edi,%eax
+	f.put(0x83, 0xc0, 0x01) // add $1,%eax
+	f.put(0x01, 0xf0)       // add %esi,%eax
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: jointName, At: f.at, Code: f.code})
+	m := &g.sc.Machine
+	at := []int{0, base, base + 2, base + 5}[g.rand.N(4)]
+	count := []scenario.Step{{Kind: scenario.StepCount}}
+	var names []string
+	for i := range 2 + g.rand.N(3) {
+		p := scenario.Probe{Name: fmt.Sprint("joint", i), Func: jointName, Offset: at, Pre: count}
+		switch g.rand.N(6) {
+		case 0, 1:
+			p.Post = count
+		case 2:
+			if p.Pre = nil; g.one(2) {
+				p.Post = count
+			}
+		case 3: // beside the others, in the region of a jump
+			p.Offset = base + []int{0, 2, 5}[g.rand.N(3)]
+		}
+		p.Disabled = m.Batches && g.one(3)
+		if p.Pre == nil { // own would give it one
+			g.sc.Probes = append(g.sc.Probes, p)
+			names = append(names, p.Name)
+			continue
+		}
+		names = append(names, g.own(p))
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: jointName, Args: []uint64{uint64(g.rand.N(7)), 2}}
+	one := func(k scenario.OpKind) scenario.Op { return scenario.Op{Kind: k, Target: names[g.rand.N(len(names))]} }
+	var ops []scenario.Op
+	for _, k := range names {
+		if !g.one(4) {
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		}
+	}
+	for range 4 + g.rand.N(8) {
+		switch g.rand.N(8) {
+		case 0, 1:
+			ops = append(ops, one(scenario.OpRegister))
+		case 2, 3:
+			ops = append(ops, one(scenario.OpUnregister))
+		case 4:
+			if m.Batches {
+				ops = append(ops, one(scenario.OpEnable))
+			}
+		case 5:
+			if m.Batches {
+				ops = append(ops, one(scenario.OpDisable))
+			}
+		case 6:
+			ops = append(ops, g.settled())
+		}
+		if g.one(2) {
+			ops = append(ops, call)
+		}
+	}
+	for _, k := range names {
+		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+	}
+	g.alone("joiner", append(ops, g.settled(), call))
+}
