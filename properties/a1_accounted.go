@@ -50,7 +50,7 @@ type accounted struct {
 type tally struct {
 	hits      []hits
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
-	off       []uint8  // likewise: bit n: it was certainly disabled when its address was last hit with n interrupts open
+	off       []uint8  `state:"trimmed: likewise"`                     // bit n: it was certainly disabled when its address was last hit with n interrupts open
 }
 
 // hits counts the hits at the address of a linked instruction.

@@ -96,6 +96,14 @@ func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 	}
 }
 
+// askedResched takes that a routine asks whether another task wants its CPU. While none
+// does, in any run, that is no part of a state.
+func (f *Footprint) askedResched() {
+	if !f.asksResched {
+		f.asksResched, f.grew, f.words.learnt = true, true, true
+	}
+}
+
 // level returns how many interrupts are open on the task, and below which
 // address its stack is the innermost one's. size is that of a frame.
 func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
@@ -208,10 +216,12 @@ func (w *words) copy(from *words) {
 	w.n, w.stacks = from.n, from.stacks
 }
 
-// A Known is what the runs of a machine have shown of what its threads share.
+// A Known is what the runs of a machine have shown of what its threads share, and of
+// what is ever looked at.
 type Known struct {
-	words words
-	below bool
+	words   words
+	below   bool
+	resched bool
 }
 
 // Learnt reports whether since it was last asked a run has shown something, be it
@@ -225,13 +235,13 @@ func (f *Footprint) Learnt() bool {
 // Known puts into k what is known. It is for machines that are observed, but not afresh.
 func (f *Footprint) Known(k *Known) {
 	k.words.copy(&f.words)
-	k.below = f.readsBelow
+	k.below, k.resched = f.readsBelow, f.asksResched
 }
 
 // SetKnown makes it known what k says, of a machine made alike, and nothing else.
 func (f *Footprint) SetKnown(k *Known) {
 	f.words.copy(&k.words)
-	f.readsBelow, f.grew, f.words.learnt = k.below, false, false
+	f.readsBelow, f.asksResched, f.grew, f.words.learnt = k.below, k.resched, false, false
 }
 
 // Bytes of a function's own stack that it hasn't written hold what earlier calls and

@@ -145,6 +145,9 @@ func (x *Ctx) Source() *Source { return x.source }
 // NeedResched reports whether another task wants the CPU.
 func (x *Ctx) NeedResched() bool {
 	x.m.touchQueue(x.cpu, false)
+	if f := x.m.foot; f != nil {
+		f.askedResched()
+	}
 	x.knows(2 + b2u(x.cpu.needResched)) // 1 is a step
 	return x.cpu.needResched
 }

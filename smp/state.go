@@ -23,7 +23,8 @@ func (m *Machine) State() *State { return &m.state }
 // Add adds the state of the machine at a boundary to a hash: all that later steps
 // depend on but memory (Memory). Left out are counts
 // of questions and steps, clocks, which nothing but text that asks for the time
-// reads (ReadsClock), and what is remembered of what can be found out.
+// reads (ReadsClock), whether another task wants a CPU, if no routine ever asks for
+// that, and what is remembered of what can be found out.
 func (s *State) Add(h *sim.Hash) {
 	for i := range s.m.cpus {
 		s.m.addCPU(h, &s.m.cpus[i])
@@ -52,7 +53,7 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 	if boot := m.bootOf(c); *y != boot {
 		addSystem(h, y)
 	}
-	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched)<<26 | b2u(c.urgent)<<27 | uint64(len(c.runq))<<32)
+	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | uint64(len(c.runq))<<32)
 	if m.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)
@@ -61,6 +62,10 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 		h.Add(uint64(t.ID))
 	}
 }
+
+// asksResched reports whether a routine may ask whether another task wants its CPU: one
+// has, in some run that was observed, or this run isn't.
+func (m *Machine) asksResched() bool { return m.foot == nil || m.foot.asksResched }
 
 // bootOf returns what a CPU's system registers are at boot, but for the clock.
 func (m *Machine) bootOf(c *CPU) system {

@@ -114,4 +114,11 @@ func TestAddState(t *testing.T) {
 	also("where a fault was", func() { m.mem.fault++ }, func() { m.mem.fault-- })
 	also("a watched place", func() { m.mem.watched = []arch.Addr{TextBase} }, func() { m.mem.watched = nil })
 	require.Equal(t, "nothing", seen[state()])
+
+	m.foot = &m.footprint
+	c.needResched = true
+	require.Equal(t, "nothing", seen[state()], "no routine has ever asked for it")
+	m.foot.askedResched()
+	require.Equal(t, "somebody wants the CPU", seen[state()])
+	require.True(t, m.foot.SharedGrew(), "all begins anew")
 }

@@ -44,6 +44,7 @@ type Footprint struct {
 	begun      bool // the run is observed from the step on that is about to begin
 
 	readsBelow  bool // text has read its stack below the stack pointer
+	asksResched bool // a routine has asked whether another task wants its CPU
 	readsUninit bool // text has read bytes of its stack that it hadn't written
 
 	reads  []sim.Object // what of the touched its routine may keep something of
