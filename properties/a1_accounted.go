@@ -50,6 +50,7 @@ type accounted struct {
 type tally struct {
 	hits      []hits
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
+	over      []hits   `state:"skip: for messages only"`               // in this call, that are settled
 	off       []uint8  `state:"trimmed: likewise"`                     // bit n: it was certainly disabled when its address was last hit with n interrupts open
 }
 
@@ -60,13 +61,23 @@ type hits struct {
 }
 
 // at returns the hits of an address, nil if there were none.
-func (t *tally) at(addr uint64) *hits {
-	for i := range t.hits {
-		if t.hits[i].addr == addr {
-			return &t.hits[i]
+func (t *tally) at(addr uint64) *hits { return hitsAt(t.hits, addr) }
+
+func hitsAt(list []hits, addr uint64) *hits {
+	for i := range list {
+		if list[i].addr == addr {
+			return &list[i]
 		}
 	}
 	return nil
+}
+
+// past returns how many hits of an address are settled.
+func (t *tally) past(addr uint64) uint32 {
+	if h := hitsAt(t.over, addr); h != nil {
+		return h.n
+	}
+	return 0
 }
 
 // interrupts returns how many interrupts of a task are open, at most the last bit of
@@ -84,7 +95,7 @@ func (m *accounted) Reset() {
 	m.flip, m.noPre = m.flip[:0], m.noPre[:0]
 	for i := range m.tasks {
 		t := &m.tasks[i]
-		t.hits, t.need, t.got, t.off = t.hits[:0], t.need[:0], t.got[:0], t.off[:0]
+		t.hits, t.over, t.need, t.got, t.off = t.hits[:0], t.over[:0], t.need[:0], t.got[:0], t.off[:0]
 	}
 }
 
@@ -103,9 +114,11 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 			m.unhit(e.Task, f.ip-1, f.seq)
 		}
 	case smpev.Return:
-		// The patcher may also send a CPU to try again.
-		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP && f.owner == smpev.OwnerPoke && e.B == f.ip-1 {
-			m.unhit(e.Task, f.ip-1, f.seq)
+		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP {
+			if f.owner == smpev.OwnerPoke && e.B == f.ip-1 { // the patcher may also send a CPU to try again
+				m.unhit(e.Task, f.ip-1, f.seq)
+			}
+			m.settle(e.Task, f.ip-1)
 		}
 	case smpev.CallEnd:
 		return m.rest(e)
@@ -154,8 +167,10 @@ func (m *accounted) End(drained bool) *traces.Finding {
 	}
 	for i := range m.tasks {
 		if p, t := m.lost(&m.tasks[i]); p >= 0 {
-			return atEnd(m.scene.probes.list[p].addr, "a hit is lost: of probe %d at %#x %d must be accounted for in task%d, and %d are",
-				m.scene.probes.list[p].id, m.scene.probes.list[p].addr, t.need[p], uint8(i)-1, t.got[p])
+			x := &m.scene.probes.list[p]
+			past := t.past(x.addr)
+			return atEnd(x.addr, "a hit is lost: of probe %d at %#x %d must be accounted for in task%d, and %d are",
+				x.id, x.addr, t.need[p]+past, uint8(i)-1, t.got[p]+past)
 		}
 	}
 	return nil
@@ -233,9 +248,48 @@ func (m *accounted) account(e *traces.Event, does string) *traces.Finding {
 		n = h.n
 	}
 	if t.got[j] > n {
-		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j], n)
+		past := t.past(p.addr)
+		return found(e, p.addr, "%s probe %d at %#x: %d for %d hits", does, p.id, p.addr, t.got[j]+past, n+past)
 	}
+	m.settle(e.Task, p.addr)
 	return nil
+}
+
+// settle forgets the hits at an address once they are over, as the end of a call does: no
+// trap of the task is open, and as much is accounted for of each probe there as there were
+// hits. A hit that no probe has run may be under way yet: in the detour, to which the
+// patcher's breakpoint also sends, or in ftrace.
+func (m *accounted) settle(task uint8, addr uint64) {
+	t := m.of(task)
+	h := t.at(addr)
+	if h == nil || len(*m.scene.frames.of(task)) > 0 {
+		return
+	}
+	over := h.n == 0
+	for j := range t.got {
+		if m.scene.probes.list[j].addr != addr {
+			continue
+		}
+		if t.got[j] != h.n || t.need[j] > h.n {
+			return
+		}
+		over = true
+	}
+	if !over {
+		return
+	}
+	for j := range t.got {
+		if m.scene.probes.list[j].addr == addr {
+			t.need[j], t.got[j], t.off[j] = 0, 0, 0
+		}
+	}
+	if past := hitsAt(t.over, addr); past != nil {
+		past.n += h.n
+	} else {
+		t.over = append(t.over, *h)
+	}
+	*h = t.hits[len(t.hits)-1]
+	t.hits = t.hits[:len(t.hits)-1]
 }
 
 // silent reports a pre_handler of a probe that was already disabled at the hit. A CPU
@@ -280,7 +334,7 @@ func (m *accounted) turned(e *traces.Event, j int, moved bool) {
 }
 
 func (t *tally) clear() {
-	t.hits = t.hits[:0]
+	t.hits, t.over = t.hits[:0], t.over[:0]
 	clear(t.need)
 	clear(t.got)
 	clear(t.off)
@@ -293,8 +347,10 @@ func (m *accounted) rest(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	if p, t := m.lost(m.of(e.Task)); p >= 0 {
-		return found(e, m.scene.probes.list[p].addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
-			m.scene.probes.list[p].id, m.scene.probes.list[p].addr, t.need[p], t.got[p])
+		x := &m.scene.probes.list[p]
+		past := t.past(x.addr)
+		return found(e, x.addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
+			x.id, x.addr, t.need[p]+past, t.got[p]+past)
 	}
 	m.of(e.Task).clear()
 	return nil
@@ -313,11 +369,11 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 // accountTouches: a tally is its task's own, but a call for a probe sets every task's
 // need of it to got, and decides whether the next hit counts. An object is a probe: its
 // hits, handlers and misses read it, a call writes it, and the end of a call, which
-// judges all probes, reads all. The number of a flip doesn't matter, only whether it
-// came before a trap. A hit that is taken back touches nothing: if a flip comes first,
-// need is the got of that moment, and if it comes after, it sets need to that. At the
-// end each tally is what its task and the calls have made it, in the order that the
-// objects keep.
+// judges all probes, reads all. Where an address is settled its probes are read. The
+// number of a flip doesn't matter, only whether it came before a trap. A hit that is
+// taken back touches nothing: if a flip comes first, need is the got of that moment, and
+// if it comes after, it sets need to that. At the end each tally is what its task and the
+// calls have made it, in the order that the objects keep.
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:
@@ -332,8 +388,16 @@ func accountTouches(t *Touched, e *traces.Event) {
 		for id := range t.Addrs {
 			t.Read(uint64(id))
 		}
+	case smpev.Return:
+		if e.A == smpev.VecBP { // what was hit isn't said
+			for id := range t.Addrs {
+				t.Read(uint64(id))
+			}
+		}
 	case kpev.Handler, kpev.Missed, kpev.Skipped, kpev.RetMissed, kpev.RetLeft, kpev.JprobeEnter:
-		t.Read(e.A)
+		if t.Read(e.A); e.A < uint64(len(t.Addrs)) {
+			t.readAt(t.Addrs[e.A])
+		}
 	case kpev.Enabled:
 		t.writeAll()
 		t.Write(theSwitch)

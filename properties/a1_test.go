@@ -279,6 +279,16 @@ func init() {
 			h.Trap(smpev.VecNMI, 0x9000).Break(f).Pre(1)
 			tr.ExpectViolation("A1", "for a hit that came when it was disabled")
 		})
+	golden("A1-settled", func(tr *tracetest.Trace) { // the first hit has come before it was certainly armed, and was run
+		tr.Expect(2, 0, 0)
+		a := tr.On(1, 2)
+		tr.On(0, 3).ApiEnter(kpev.Register, 1, f)
+		a.Break(f)
+		tr.On(0, 3).ApiReturn(kpev.Register, 1, 0)
+		a.Pre(1).Own(f, kpev.OwnerKprobe).Resume(f + 1)
+		a.Break(f).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 1)
+		tr.ExpectViolation("A1", "2 must be accounted for, and 1 are")
+	})
 	trap("A1-enabled-meanwhile", "disable has returned, but an enable was under way",
 		func(tr *tracetest.Trace) {
 			probed(tr)
