@@ -26,6 +26,13 @@ type heard struct {
 	ms   *Monitors
 	take func(s *Scene, e *traces.Event) (dull bool) // the scene, first; nil: they say nothing to it
 	told []member
+	sink traces.Sink // of a log
+}
+
+// A sole monitor gets all events of a kind, which say nothing to the scene.
+type sole struct {
+	ms *Monitors
+	*member
 }
 
 type member struct {
@@ -59,7 +66,19 @@ func NewMonitors(list ...*Property) *Monitors {
 			}
 		}
 	}
+	ms.sinks()
 	return ms
+}
+
+// sinks says who gets the events of each kind from a log: so an event finds its monitors at
+// once.
+func (ms *Monitors) sinks() {
+	for k := range ms.heard {
+		h := &ms.heard[k]
+		if h.sink = h; h.take == nil && len(h.told) == 1 { // most
+			h.sink = &sole{ms, &h.told[0]}
+		}
+	}
 }
 
 // Kinds returns the kinds that they need, each once.
@@ -100,18 +119,17 @@ func (ms *Monitors) Reset() {
 // that its Loads won't be sent.
 func (ms *Monitors) SameText() { ms.scene.text.again() }
 
-// Subscribe makes them sinks of a log, a sink for each kind: so an event finds its monitors
-// at once.
+// Subscribe makes them sinks of a log.
 func (ms *Monitors) Subscribe(l *traces.Log) {
 	for _, k := range ms.kinds {
-		l.Subscribe(&ms.heard[k], k)
+		l.Subscribe(ms.heard[k].sink, k)
 	}
 }
 
 // Unsubscribe undoes Subscribe.
 func (ms *Monitors) Unsubscribe(l *traces.Log) {
 	for _, k := range ms.kinds {
-		l.Unsubscribe(&ms.heard[k], k)
+		l.Unsubscribe(ms.heard[k].sink, k)
 	}
 }
 
@@ -135,6 +153,17 @@ func (h *heard) Event(e *traces.Event) *traces.Finding {
 				return ms.found(m, f)
 			}
 		}
+	}
+	return nil
+}
+
+// Event implements traces.Sink.
+func (s *sole) Event(e *traces.Event) *traces.Finding {
+	if s.ms.muted&s.bit != 0 {
+		return nil
+	}
+	if f := s.monitor.Event(e); f != nil && !s.ms.passed(s.member, f) {
+		return s.ms.found(s.member, f)
 	}
 	return nil
 }
