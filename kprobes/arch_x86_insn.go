@@ -235,7 +235,9 @@ func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byt
 		switch {
 		case !ok:
 		case q.jumped:
-			copy(code[off:], q.orig[:jumpSize])
+			if e.do.RecoverOptprobed(e, q) {
+				copy(code[off:], q.orig[:jumpSize])
+			}
 		case q.armed.Peek():
 			code[off] = q.orig[0]
 		}

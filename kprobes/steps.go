@@ -24,6 +24,7 @@ type Steps struct {
 	PublishProbes          func(x kapi.Context, ap *Aggr, list *probeList)
 	Rollback               func(e *Engine, x kapi.Context, kps []*Kprobe) // register_kprobes, when one fails
 	RegisterKprobes        func(e *Engine, x kapi.Context, kps []*Kprobe) error
+	RecoverOptprobed       func(e *Engine, ap *Aggr) bool // are the bytes under its jump known?
 	SaveOpcode             func(x kapi.Context, ap *Aggr) // what disarming puts back, if it isn't what the image had
 	UnregisterKprobes      func(e *Engine, x kapi.Context, kps []*Kprobe) error
 	ClearAddr              func(x kapi.Context, p *Kprobe)             // of what isn't registered
@@ -183,6 +184,7 @@ var linux = Steps{
 	PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.Store(x, list) },
 	Rollback:               func(e *Engine, x kapi.Context, kps []*Kprobe) { _ = e.unregisterKprobes(x, kps) },
 	RegisterKprobes:        (*Engine).registerKprobes,
+	RecoverOptprobed:       func(*Engine, *Aggr) bool { return true },
 	SaveOpcode:             func(kapi.Context, *Aggr) {},
 	UnregisterKprobes:      (*Engine).unregisterKprobes,
 	ClearAddr:              func(_ kapi.Context, p *Kprobe) { p.Addr = 0 },

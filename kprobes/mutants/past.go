@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
@@ -153,4 +154,16 @@ var past = []Mutant{
 		Also:  []string{"answers"},
 		Says:  "what is relative to itself can't be probed: the copy's length is taken for 0",
 		Apply: on(func(s *steps) { s.RunsAt = func(_ *aggr, at arch.Addr) arch.Addr { return at ^ 1<<40 } })},
+	{Name: "ftrace-post-cleared", Source: "5dd7caf0bdc5, 5.4 to 6.0", Scenario: "ftrace-post-first", Property: "no-remains",
+		Also:  []string{"text-agrees", "accounted", "no-sail-past"},
+		Says:  "when a probe with a post_handler leaves others at a site of ftrace, the last of these is taken off the wrong client",
+		Apply: on(func(s *steps) { postCleared(s, &s.PublishProbes, kprobes.AnyPost) })},
+	{Name: "forced-kept", NeedsJump: true, Source: "4fbd2f83fda0, 5.6 to 6.2", Scenario: "forced-away", Property: "owned-breakpoint",
+		Also:  []string{"text-restored", "text-agrees"},
+		Says:  "a probe that waits to be freed, and loses its jump by force, leaves its breakpoint behind",
+		Apply: on(forcedKept)},
+	{Name: "recover-queued", NeedsJump: true, Source: "f1c97a1b4ef7, 5.6 to 6.2", Scenario: "forced-away", Property: "answers",
+		Also:  []string{"right-result"},
+		Says:  "text under a jump that waits to be taken away is decoded as it stands",
+		Apply: on(func(s *steps) { s.RecoverOptprobed = func(e *engine, ap *aggr) bool { return !e.Unoptimizing(ap) } })},
 }

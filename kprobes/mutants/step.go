@@ -1,6 +1,8 @@
 package mutants
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 )
@@ -145,4 +147,39 @@ func unarmedKilled(s *steps) {
 		}
 		kill(e, x, ap)
 	}
+}
+
+// postCleared forgets that an Aggr has had a post_handler when that leaves others. L is its list
+// of probes.
+func postCleared[L any](s *steps, publish *func(context, *aggr, *L), posts func(*L) bool) {
+	was, modifies := *publish, s.ArmedIPModify
+	*publish = func(x context, ap *aggr, list *L) {
+		had := slices.ContainsFunc(ap.List(), func(p *kprobe) bool { return p.Post != nil })
+		was(x, ap, list)
+		switch has := posts(list); {
+		case has:
+			ap.Note &^= noteCleared
+		case had && !ap.Unused():
+			ap.Note |= noteCleared
+		}
+	}
+	s.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) && ap.Note&noteCleared == 0 }
+}
+
+// forcedKept leaves the breakpoint of what loses its jump by force, when it waits for the
+// optimizer to take that away, and the breakpoint with it.
+func forcedKept(s *steps) {
+	unoptimize, work, disarmed, working := s.ArchUnoptimizeKprobe, s.DoUnoptimizeKprobes, s.FreedDisarmed, false
+	s.DoUnoptimizeKprobes = func(e *engine, x context) {
+		working = true
+		work(e, x)
+		working = false
+	}
+	s.ArchUnoptimizeKprobe = func(e *engine, x context, ap *aggr) {
+		if !working && e.Unoptimizing(ap) {
+			ap.Note |= noteForced
+		}
+		unoptimize(e, x, ap)
+	}
+	s.FreedDisarmed = func(e *engine, ap *aggr) bool { return ap.Note&noteForced == 0 && disarmed(e, ap) }
 }

@@ -36,9 +36,11 @@ func skip4[A, B, C, D any](f *func(A, B, C, D)) { *f = func(A, B, C, D) {} }
 
 // What mutants keep in an Aggr's Note: in its low half the bytes under a jump.
 const (
-	noteReused = 1 << (32 + iota) // it is held for enabled
-	noteSilent                    // it is held for disabled
-	noteShared                    // another probe has joined
-	notePosted                    // one with a post_handler has
-	noteGoing                     // its text is about to go
+	noteReused  = 1 << (32 + iota) // it is held for enabled
+	noteSilent                     // it is held for disabled
+	noteShared                     // another probe has joined
+	notePosted                     // one with a post_handler has
+	noteGoing                      // its text is about to go
+	noteForced                     // its jump was taken away by force, when it waited for that
+	noteCleared                    // the last one with a post_handler has left others
 )
