@@ -55,6 +55,7 @@ type Steps struct {
 	AllDisarmed              func(e *Engine) bool // kprobes_all_disarmed, as optimize_kprobe sees it
 	HasPostHandler           func(ap *Aggr) bool
 	ArchCheckOptimizedKprobe func(e *Engine, ap *Aggr) bool
+	KeepsJumpAway            func(ap *Aggr) bool // from a region that it stands in
 	PrepareOptimizedKprobe   func(e *Engine, x kapi.Context, ap *Aggr)
 	CancelUnoptimize         func(e *Engine, x kapi.Context, ap *Aggr) // it is wanted again before its jump is gone
 	OptimizeBlocked          func(e *Engine, x kapi.Context, ap *Aggr) // those that ap has blocked
@@ -213,6 +214,7 @@ var linux = Steps{
 	AllDisarmed:              func(e *Engine) bool { return e.kprobesAllDisarmed },
 	HasPostHandler:           (*Aggr).post,
 	ArchCheckOptimizedKprobe: (*Engine).archCheckOptimizedKprobe,
+	KeepsJumpAway:            (*Aggr).Armed,
 	PrepareOptimizedKprobe:   (*Engine).prepareOptimizedKprobe,
 	CancelUnoptimize:         func(e *Engine, x kapi.Context, ap *Aggr) { e.enlist(x, ap, nil) },
 	OptimizeBlocked:          (*Engine).optimizeBlocked,

@@ -162,8 +162,12 @@ var past = []Mutant{
 		Also:  []string{"text-restored", "text-agrees"},
 		Says:  "a probe that waits to be freed, and loses its jump by force, leaves its breakpoint behind",
 		Apply: on(forcedKept)},
-	{Name: "recover-queued", NeedsJump: true, Source: "f1c97a1b4ef7, 5.6 to 6.2", Scenario: "forced-away", Property: "answers",
+	{Name: "recover-queued", NeedsJump: true, Source: "868a6fc0ca24, 5.6 to 6.2", Scenario: "forced-away", Property: "answers",
 		Also:  []string{"right-result"},
 		Says:  "text under a jump that waits to be taken away is decoded as it stands",
 		Apply: on(func(s *steps) { s.RecoverOptprobed = func(e *engine, ap *aggr) bool { return !e.Unoptimizing(ap) } })},
+	{Name: "disabled-is-disarmed", NeedsJump: true, Source: "f1c97a1b4ef7, 5.6 to 6.2", Scenario: "disabled-neighbour", Property: "no-start-inside",
+		Also:  []string{"unoptimized", "text-agrees", "whole-instructions"},
+		Says:  "a disabled probe whose jump still stands doesn't keep its neighbour from being optimized",
+		Apply: on(func(s *steps) { s.KeepsJumpAway = func(ap *aggr) bool { return ap.Armed() && s.AggrEnabled(ap) } })},
 }
