@@ -128,6 +128,7 @@ var bans = []ban{
 	{`insn_get_immediate`, `^at; movzbl 0x50\(%rbx\),%(eax; cmp \$0x2,%al|edx; cmp \$0x2,%dl); je \S+; $|^after; cmp \$0x4,%[ad]l; jne \S+; $|movswl \(%rdi\),%edi|^\w+; mov 0x68\(%rbx\),%rdi; mov 0x60\(%rbx\),%rsi; lea 0x4`, sixtyFour + ", which has no far pointers in instructions"},
 	{`insn_get_opcode`, `cmpb \$0x2,0x15\(%rbx\); (je|jbe)|movzbl 0x1[12]\(%rbx\),%esi; and \$0x3,%esi`, "an opcode of several bytes behind VEX isn't looked up by escapes"},
 	{`insn_get_(opcode|prefixes)`, `cmpb \$0x0,0x9\(%rbx\); js|mov \$0xf,%edi; callq|mov %r12d,%edi; callq \S+ <inat_get_opcode_attribute>; mov %eax,0x4c\(%rbx\); jmpq|cmpb \$0x0,0x12\(%rbx\); js|mov %r12b,0x8\(%rbp\)`, apx},
+	{`insn_get_immediate`, `^after; cmp \$0x2,%al; je \S+; $`, sixtyFour},
 	{`inat_get_(escape|avx|group)_attribute`, `^\w+; xor %eax,%eax; jmpq`, "the tables have all that is asked for"},
 
 	// Helpers.
