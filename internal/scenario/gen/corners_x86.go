@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
@@ -145,10 +146,13 @@ func (g *maker) going() {
 	to, _ := scenario.KernelExport("do_exit")
 	f.relative(to, 0xe9)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: goingName, At: goingAt, Code: f.code})
-	k := g.own(scenario.Probe{Name: "gone", Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
+	var register, unregister []scenario.Op
+	for i := range 1 + g.rand.N(2) { // a call that never returns has an instance of each
+		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		register, unregister = append(register, scenario.Op{Kind: scenario.OpRegister, Target: k}), append(unregister, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+	}
 	give := scenario.Op{Kind: scenario.OpSchedule}
-	g.alone("undertaker", []scenario.Op{register, give, unregister, register, give, unregister})
+	g.alone("undertaker", slices.Concat(register, []scenario.Op{give}, unregister, register, []scenario.Op{give, give}, unregister))
 	for i := range 1 + g.rand.N(3) {
 		ops := []scenario.Op{give, {Kind: scenario.OpCall, Target: goingName}}
 		g.alone(fmt.Sprint("goer", i), ops[g.rand.N(2):])

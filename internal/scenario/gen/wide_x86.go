@@ -322,7 +322,7 @@ func (g *maker) odds() {
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegisterAll, Targets: names})
 	}
 	if m.Batches && g.one(20) {
-		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRetData, Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRet + g.rand.N(scenario.MaxRetData-scenario.MaxRet+1), Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 	}
 	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
