@@ -85,6 +85,10 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 		}
 		add(over())
 	case 5: // a jump through a register to what follows
+		if g.direct() {
+			add(over())
+			return
+		}
 		move(f.at + arch.Addr(len(f.code)+7+2))
 		f.put(0xff, 0xe0)
 		f.put(0x31, 0xc0)

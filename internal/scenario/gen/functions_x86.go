@@ -156,7 +156,7 @@ func (f *function) item() {
 		}
 		f.plain()
 	case 7: // a jump through a register, to what follows: no jump may go over that
-		if !f.calm && f.g.one(4) {
+		if !f.calm && f.g.one(4) && !f.g.direct() {
 			f.relative(f.at+arch.Addr(len(f.code)+7+2), 0x48, 0x8d, 0x15)
 			f.put(0xff, 0xe2)
 			return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 )
 
@@ -52,6 +53,13 @@ func (g *maker) wideTasks() {
 	g.going()
 	g.inInit()
 	g.joint()
+}
+
+// direct reports whether a kernel takes its text to be free of jumps through registers: since
+// 6.6 one built with retpolines or IBT does, and puts a jump where such a one leads to.
+func (g *maker) direct() bool {
+	k := &g.sc.Machine.Kernel
+	return g.on.Contract && (k.Retpoline || k.IBT) && k.Edition >= rules.Edition69
 }
 
 // own adds a probe that no prober has.
