@@ -43,7 +43,7 @@ func (g *maker) entry() {
 	call := scenario.Op{Kind: scenario.OpCall, Target: entryName, Args: []uint64{uint64(g.rand.N(7))}}
 	one := func() string { return names[g.rand.N(len(names))] }
 	var ops []scenario.Op
-	held := g.one(2)
+	held := g.one(2) && !g.switches() // where a client is that changes the path there, writing 1 leaves a probe unarmed
 	if held {
 		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch, On: true})
 	}
@@ -63,6 +63,9 @@ func (g *maker) entry() {
 				ops = append(ops, scenario.Op{Kind: scenario.OpDisable, Target: one()}, scenario.Op{Kind: scenario.OpEnable, Target: one()})
 			}
 		case 4:
+			if held {
+				break
+			}
 			ops = append(ops, scenario.Op{Kind: scenario.OpEnabled}, call, scenario.Op{Kind: scenario.OpEnabled, On: true})
 		case 5:
 			ops = append(ops, scenario.Op{Kind: scenario.OpTracer, On: true}, call, scenario.Op{Kind: scenario.OpTracer})
@@ -247,4 +250,14 @@ func (g *maker) joint() {
 		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
 	}
 	g.alone("joiner", append(ops, g.settled(), call))
+}
+
+// switches reports whether a task writes kprobes/enabled.
+func (g *maker) switches() bool {
+	for i := range g.sc.Tasks {
+		if slices.ContainsFunc(g.sc.Tasks[i].Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpEnabled }) {
+			return true
+		}
+	}
+	return false
 }
