@@ -77,8 +77,8 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// answered judges what insmod and rmmod answer. What is there as a run begins was loaded by a
-// call that nobody saw begin.
+// answered judges what insmod and rmmod answer. What is there as a run begins is told of
+// by the end of a call alone.
 func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
 	i := slices.IndexFunc(m.presence, func(a presence) bool { return a.module == e.A })
 	if i < 0 {

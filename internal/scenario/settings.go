@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/engine"
@@ -50,6 +51,13 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 			of, ok := switches[s.Tasks[i].Ops[j].Kind]
 			if ok && !k.Has(of) {
 				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, asks[s.Tasks[i].Ops[j].Kind].what)
+			}
+		}
+	}
+	for i := range s.Labels {
+		for k := range s.Modules {
+			if m := &s.Modules[k]; slices.Contains(m.Core, s.Labels[i].Func) || slices.Contains(m.Init, s.Labels[i].Func) {
+				return Faultf(PartOf(TheLabels, i), "label %q is in module %q: a kernel's own jump labels aren't told here of modules that come and go; leave the kernel out", s.Labels[i].Name, m.Name)
 			}
 		}
 	}

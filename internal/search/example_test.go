@@ -36,7 +36,7 @@ func Example_proof() {
 	}
 	fmt.Println(v.Complete, v.Violations, "broken, of", v.Runs, "schedules")
 	// Output:
-	// true 0 broken, of 2266 schedules
+	// true 0 broken, of 2264 schedules
 }
 
 // A trace is replayed: the same events, on every computer.

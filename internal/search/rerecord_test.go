@@ -101,7 +101,7 @@ func TestReplaySurvives(t *testing.T) {
 			} else {
 				t.Logf("%s, %s: %s; %+v", c.file, name, r.Why, r.Miss)
 				require.NotEmpty(t, r.Why)
-				if !strings.Contains(r.Why, " is broken; ") { // the change has broken something else: all was found
+				if !strings.Contains(r.Why, " is broken") { // the change has broken something else, or moved the place: all was found
 					require.NotNil(t, r.Miss, "%s, %s: %s", c.file, name, r.Why)
 				}
 			}
@@ -133,14 +133,17 @@ func TestReplaySurvives(t *testing.T) {
 		if name == "another CPU" { // it has IPIs to answer: what was to be had is not there so soon
 			least = n * 3 / 4
 		}
-		if name == "a nop at the end" { // the texts of R1-frame-unchecked, of T2-call-five, of X2-ret-keeps, of two traces of R2 and of the four of objpool call another function, which has moved
-			least = n - 9
+		if name == "a nop at the end" { // the texts of R1-frame-unchecked, of T2-call-five, of X2-ret-keeps, of two traces of R2 and of the four of objpool call another function, which has moved; four of O1 go on outside all text
+			least = n - 13
 		}
-		if name == "moved" { // two X2 read relative to themselves, R1-frame-unchecked, R2-empty-late, T2-call-five and another call what stays
-			least = n - 6
+		if name == "moved" { // two X2 read relative to themselves, R1-frame-unchecked, R2-empty-late, T2-call-five and another call what stays; T5-detour-misplaced reads relative to itself, five of O1 go on outside all text
+			least = n - 12
 		}
-		if name == "one call more before" { // the page of fault-in-copy's two comes in but once, and the modules of T3-no-module-ref and T2-gone-posts aren't there yet
-			least = n - 4
+		if name == "one call more before" { // the page of fault-in-copy's two comes in but once, and the modules of T3-no-module-ref and T2-gone-posts aren't there yet; what X2-key-early calls has another result
+			least = n - 5
+		}
+		if name == "another function and probe" { // O1-label-asked has the module's text gone later
+			least = n - 1
 		}
 		require.GreaterOrEqual(t, survive[name], least, name)
 	}

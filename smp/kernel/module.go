@@ -208,13 +208,6 @@ func (ms *Modules) Named(name string) *Module {
 //	step 4: it is live; notifiers
 //	step 5: the names of its init section go; a grace period; the section goes
 func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
-	m.asked(x, smpev.AskedLoad, 0)
-	errno = ms.load(x, m)
-	m.asked(x, smpev.AskedLoad|smpev.AskedEnds, errno)
-	return errno
-}
-
-func (ms *Modules) load(x kapi.Context, m *Module) (errno int) {
 	if ms.k.cfg.NoModules {
 		return ModuleENOSYS
 	}
@@ -296,13 +289,6 @@ func (m *Module) loading(on bool) {
 //	step 3: notifiers
 //	step 4: it isn't found any more; a grace period; it goes
 func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
-	m.asked(x, smpev.AskedUnload, 0)
-	errno = ms.unload(x, m)
-	m.asked(x, smpev.AskedUnload|smpev.AskedEnds, errno)
-	return errno
-}
-
-func (ms *Modules) unload(x kapi.Context, m *Module) (errno int) {
 	if ms.k.cfg.NoModules || ms.k.cfg.NoUnload {
 		return ModuleENOSYS
 	}

@@ -98,11 +98,6 @@ func (m *Module) Holds() int {
 	return n
 }
 
-// asked tells monitors that insmod or rmmod begins or ends.
-func (m *Module) asked(x kapi.Context, call uint64, errno int) {
-	ctxOf(x).Tell(smpev.Asked, m.number, call, uint64(errno))
-}
-
 // denies tells monitors that rmmod is refused, since the module is held.
 func (m *Module) denies(x *smp.Ctx) {
 	coming := uint64(0)

@@ -42,7 +42,7 @@ const (
 	Module // [addr, size, module] where a section of a module's text is when it is there; monitors alone are told, before anything runs (rig)
 	Denies // [module, loading, 0] rmmod is refused, since somebody holds the module; loading 1: its own load does; monitors alone are told
 	Holds  // [module, n, 0] how many hold it at the end of a run, beside its load; monitors alone are told (rig)
-	Asked  // [module, call, errno] insmod or rmmod begins, or, with its errno, ends: see AskedLoad; monitors alone are told
+	Asked  // [module, call, errno] insmod or rmmod begins, or, with its errno, ends: see AskedLoad; monitors alone are told (rig)
 )
 
 // What a routine leaves as it was, as in Tilted.

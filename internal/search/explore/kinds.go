@@ -31,6 +31,7 @@ type has struct {
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
+	detours                                   bool // a detour may be made ready, be there a jump or not
 }
 
 var reaches = []reach{
@@ -49,7 +50,7 @@ var reaches = []reach{
 	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
 	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
 	{smpev.Retire, func(h *has) bool {
-		return h.caches && h.register && h.slots && h.undo && (h.boosts || h.optimizes()) || h.loads
+		return h.caches && h.register && h.slots && h.undo && (h.boosts || h.detours) || h.loads
 	}},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
@@ -167,6 +168,7 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 		h.sites = true
 	} else {
 		h.slots = true
+		h.detours = h.detours || sc.Machine.Kernel.Optprobes
 		h.jumps = h.jumps || sc.Machine.Kernel.Optprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
 	}
 	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {

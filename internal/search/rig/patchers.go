@@ -275,11 +275,13 @@ func (p *program) patch(x *smp.Ctx, i int) {
 			if r.modules[k].Name != op.Target {
 				continue
 			}
-			do := r.Kernel.Modules.Load
+			do, call := r.Kernel.Modules.Load, uint64(smpev.AskedLoad)
 			if op.Kind == scenario.OpUnload {
-				do = r.Kernel.Modules.Unload
+				do, call = r.Kernel.Modules.Unload, smpev.AskedUnload
 			}
+			x.Tell(smpev.Asked, r.modules[k].Number(), call, 0)
 			errno := uint64(do(x, r.modules[k]))
+			x.Tell(smpev.Asked, r.modules[k].Number(), call|smpev.AskedEnds, errno)
 			p.came, p.errno = sim.Mix(p.came^errno), errno
 			if op.Checked && !r.twin { // without probes it is never held
 				p.got(x, i, 0, smpev.CheckErrno, errno, 0)

@@ -155,6 +155,7 @@ var otherwise = map[string]string{
 	"ftrace-probe":       "ftrace-by-post",
 	"globally-off":       "enable-lost",
 	"globally-off-alone": "list-bare",
+	"module-goes-queued": "unload-kept",
 	"neighbours":         "retry-lost",
 	"reuse-disabled":     "reuse-disabled",
 	"switches":           "disarm-lost",
