@@ -6,8 +6,8 @@ import (
 )
 
 // conflicts tells shown of accesses of two CPUs to one object, one of them writing, that
-// follow each other: of what sort the object is, which of the two wrote, and what each CPU
-// had shown last. The same two in the other order are another feature. It looks at the
+// follow each other: of what sort the object is, which of the two wrote, and what the
+// second CPU had shown last. The same two in the other order are another feature. It looks at the
 // first run of one program in observedIn: an observed run takes some three times as long.
 type conflicts struct {
 	rig   *rig.Rig
@@ -21,7 +21,6 @@ type conflicts struct {
 type access struct {
 	cpu   sim.Mover
 	write bool
-	after uint64 // what its CPU had shown
 }
 
 const observedIn = 4
@@ -55,7 +54,7 @@ func (c *conflicts) Stepped(mv sim.Mover, touched []sim.Touch) {
 	for _, t := range touched {
 		was, ok := c.last[t.Object]
 		if ok && was.cpu != cpu && (was.write || t.Write) {
-			f := c.sortOf(t.Object) ^ was.after<<24 ^ after<<8 ^ 3<<60
+			f := c.sortOf(t.Object) ^ after<<8 ^ 3<<60
 			if was.write {
 				f ^= 1 << 56
 			}
@@ -65,7 +64,7 @@ func (c *conflicts) Stepped(mv sim.Mover, touched []sim.Touch) {
 			c.shown.add(sim.Mix(f))
 		}
 		if !ok || was.cpu != cpu || t.Write || !was.write {
-			c.last[t.Object] = access{cpu, t.Write, after}
+			c.last[t.Object] = access{cpu, t.Write}
 		}
 	}
 }

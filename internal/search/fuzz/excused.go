@@ -75,7 +75,7 @@ var bans = []ban{
 	{`__get_insn_slot`, `<kfree>|^after \[kfree\]; xor %ebx,%ebx; jmpq`, memory},
 	{`__get_insn_slot`, `^\w+; (movl \$0x0,0x28\(|movw \$0x0,-0x2\(|test \$0x4,%al|movb \$0x0,0x28\()`, "a page has more than seven places"},
 	{`free_insn_page`, ``, onePage},
-	{`arch_prepare_optimized_kprobe|__copy_instruction`, `mov \$-0x22,%|<_printk>`, near},
+	{`arch_prepare_optimized_kprobe`, `mov \$-0x22,%`, near},
 	{`arch_prepare_optimized_kprobe`, `movb \$0xca,0x2\(`, "the CPUs of a scenario have no SMAP"},
 
 	// Rules.
