@@ -8,13 +8,13 @@ import (
 
 // HandlerContext is property C1: the context that a handler may rely on.
 //
-// Based on: Context, against Contexts and the open traps.
+// Based on: Context, against Contexts and the open traps; Sees, against Finds.
 var HandlerContext = Property{
 	ID:   "C1",
 	Name: "handler-context",
-	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and those of return probes as their edition has it.",
+	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and those of return probes as their edition has it. A pre_handler finds the instruction pointer after the breakpoint, a post_handler at the next instruction.",
 	Kinds: []traces.Kind{
-		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context,
+		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context, kpev.Finds, kpev.Sees,
 	},
 	Reads: []traces.Kind{smpev.Trap, smpev.Claim, smpev.Return},
 	New:   func(s *Scene) Monitor { return &handlerContext{scene: s} },
@@ -24,14 +24,25 @@ var HandlerContext = Property{
 type handlerContext struct {
 	scene           *Scene
 	detour, returns bool // with interrupts off
+	finds           []ips
 }
 
-func (m *handlerContext) Reset() { m.detour, m.returns = false, false }
+// ips are the instruction pointers that a probe's handlers are to find.
+type ips struct{ probe, pre, post uint64 }
+
+func (m *handlerContext) Reset() { m.detour, m.returns, m.finds = false, false, m.finds[:0] }
 
 func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 	if e.Kind == kpev.Contexts {
 		m.detour, m.returns = e.A != 0, e.B != 0
 		return nil
+	}
+	if e.Kind == kpev.Finds {
+		m.finds = append(m.finds, ips{e.A, e.B, e.C})
+		return nil
+	}
+	if e.Kind == kpev.Sees {
+		return m.sees(e)
 	}
 	off, were := e.C&kpev.IRQsOff != 0, e.C&kpev.WereOff != 0
 	trap := m.inBreakpoint(e.Task)
@@ -50,6 +61,23 @@ func (m *handlerContext) Event(e *traces.Event) *traces.Finding {
 		return m.like(e, m.returns, off, were)
 	default:
 		return m.like(e, m.detour, off, were)
+	}
+	return nil
+}
+
+// sees compares the instruction pointer of a handler with the one that it is to find.
+func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
+	for _, f := range m.finds {
+		if f.probe != e.A {
+			continue
+		}
+		want, name := f.pre, "pre_handler"
+		if e.B == kpev.Post {
+			want, name = f.post, "post_handler"
+		}
+		if want != 0 && e.C != want {
+			return found(e, want, "runs the %s of probe %d with the instruction pointer at %#x; it should be %#x", name, e.A, e.C, want)
+		}
 	}
 	return nil
 }

@@ -215,6 +215,7 @@ func head(kinds []traces.Kind) (list []traces.Event) {
 		add(kpev.InstanceNew, 11+id, id, 10)
 		add(kpev.Wants, id, 1, 0)
 		add(kpev.Fits, id, 0, 0)
+		add(kpev.Finds, id, textAt+1, textAt+2)
 	}
 	add(smpev.Module, textAt, 0x100, 0)
 	add(kpev.Keeps, 1, 0, 0)
@@ -367,7 +368,7 @@ func TestTouches(t *testing.T) {
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps && k != kpev.Fits && k != smpev.Module {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps && k != kpev.Fits && k != kpev.Finds && k != smpev.Module {
 					kinds = append(kinds, k)
 				}
 			}

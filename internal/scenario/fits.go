@@ -9,7 +9,7 @@ import (
 )
 
 // Fits says of each probe whether no answer but 0 is right where it is registered and
-// isn't yet: a kprobe, or a return probe at a function's first byte, in text that is always
+// isn't yet: a kprobe, or a return probe or the only jprobe at a function's first byte, in text that is always
 // there, that nothing else writes to and no table of the kernel names, at an instruction that
 // the rules let be probed and that every edition steps, and registered by itself. The rules
 // are those that the engine asks, but it decides what comes after them. Of a kernel's own
@@ -51,7 +51,7 @@ func (s *Scenario) Fits() []bool {
 	for i := range s.Probes {
 		p := &s.Probes[i]
 		t := s.Text(p.Func)
-		plain := p.Kind == ProbeKprobe || p.Kind == ProbeKretprobe && p.Offset == 0 && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0
+		plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0 || s.onlyJprobe(p))
 		if !plain || t == nil || p.Symbol != "" || len(t.Extable) > 0 || together[p.Name] || slices.Contains(taken, t.Name) || p.Offset >= len(t.Code) {
 			continue
 		}
@@ -60,6 +60,20 @@ func (s *Scenario) Fits() []bool {
 		fits[i] = v.Errno == 0 && judge.Boundary(p.Offset) && stepped(t.Code[p.Offset:])
 	}
 	return fits
+}
+
+// onlyJprobe reports whether a probe is a jprobe, on a machine that has them, and the only one
+// of its function: another is refused.
+func (s *Scenario) onlyJprobe(p *Probe) bool {
+	if p.Kind != ProbeJprobe || !s.Machine.Jprobes {
+		return false
+	}
+	for i := range s.Probes {
+		if q := &s.Probes[i]; q != p && q.Kind == ProbeJprobe && (q.Func == p.Func || q.Symbol != "") {
+			return false
+		}
+	}
+	return true
 }
 
 // stepped reports whether an instruction is one that each edition steps or emulates, wherever

@@ -50,6 +50,8 @@ const (
 	Foreign                                   // [0, 0, 0] kprobe_mutex is taken, and what it owns isn't as its last holder has left it; monitors alone are told
 	Fits                                      // [probe, 0, 0] no answer but 0 is right where it is registered and isn't yet; monitors alone are told (rig)
 	Keeps                                     // [on, 0, 0] whether a module is held as long as a probe is registered in it; monitors alone are told (rig)
+	Finds                                     // [probe, pre, post] the instruction pointer that a kprobe's handlers are to find, 0: it isn't said; monitors alone are told (rig)
+	Sees                                      // [probe, which, ip] the one that a handler of such a probe finds as it begins; monitors alone are told (rig)
 )
 
 // The bits of State.
@@ -183,4 +185,6 @@ var _ = traces.Define(traces.KprobesBlock,
 	traces.Spec{Name: "Foreign"},
 	traces.Spec{Name: "Fits", Args: []string{"probe"}},
 	traces.Spec{Name: "Keeps", Args: []string{"on"}},
+	traces.Spec{Name: "Finds", Args: []string{"probe", "pre", "post"}},
+	traces.Spec{Name: "Sees", Args: []string{"probe", "which", "ip"}},
 )

@@ -126,6 +126,9 @@ func (r *Rig) tellProbe(i int) {
 	if i < len(r.fits) && r.fits[i] {
 		r.claim(kpev.Fits, uint64(i), 0, 0)
 	}
+	if i < len(r.founds) && r.founds[i].Pre != 0 {
+		r.claim(kpev.Finds, uint64(i), uint64(r.founds[i].Pre), uint64(r.founds[i].Post))
+	}
 	if sp.Kind == scenario.ProbeKretprobe {
 		r.claim(kpev.Returner, uint64(r.engine.Trampoline()), 0, 0)
 		if n := r.maxactive(sp); n > 0 {
@@ -157,10 +160,13 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 		r.saw(h)
 	}
 	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
+	c := x.(*smp.Ctx)
+	if h.Probe < len(r.founds) && r.founds[h.Probe].Pre != 0 && (h.Which == kpev.Pre || h.Which == kpev.Post) {
+		c.Tell(kpev.Sees, uint64(h.Probe), h.Which, uint64(h.Regs.IP))
+	}
 	if !r.tells() {
 		return
 	}
-	c := x.(*smp.Ctx)
 	t := c.Thread()
 	bits := kpev.PreemptOff*b2u(c.PreemptOff() || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
 	x.Emit(kpev.Context, uint64(h.Probe), h.Which, bits)

@@ -1,0 +1,43 @@
+package scenario
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+)
+
+// A Found is what a kprobe's handlers are to find as the instruction pointer; 0: that isn't said.
+type Found struct{ Pre, Post arch.Addr }
+
+// Founds says it of each probe: a pre_handler finds the byte after the breakpoint, which is
+// a byte long (spec 1.2), a post_handler the next instruction (1.4), be the probe a breakpoint,
+// a jump or a call from ftrace. Nothing is said where a handler changes the path, of
+// functions with a jprobe, and of what goes elsewhere or is stepped in several steps.
+func (s *Scenario) Founds() []Found {
+	list := make([]Found, len(s.Probes))
+	jprobes := make(map[string]bool)
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		for _, steps := range p.Handlers() {
+			for _, st := range *steps {
+				if st.Kind == StepSetIP {
+					return list
+				}
+			}
+		}
+		jprobes[p.Func] = jprobes[p.Func] || p.Kind == ProbeJprobe
+	}
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		t := s.Text(p.Func)
+		if p.Kind != ProbeKprobe || t == nil || p.Symbol != "" || p.Offset >= len(t.Code) || jprobes[p.Func] {
+			continue
+		}
+		at := t.At + arch.Addr(p.Offset)
+		list[i].Pre = at + 1
+		code := t.Code[p.Offset:]
+		if in, err := target.Decode(code, at); err == nil && in.Flow() == arch.FlowNext && code[0]&0xfe != 0xf2 && !s.Machine.AnyByte {
+			list[i].Post = in.Next()
+		}
+	}
+	return list
+}
