@@ -1,9 +1,14 @@
 package scenario
 
 import (
+	"bytes"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 )
+
+// endbr64 is the instruction that an indirect call must lead to on a kernel with IBT.
+var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 
 // A Found is what a kprobe's handlers are to find as the instruction pointer; 0: that isn't said.
 type Found struct{ Pre, Post arch.Addr }
@@ -11,7 +16,8 @@ type Found struct{ Pre, Post arch.Addr }
 // Founds says it of each probe: a pre_handler finds the byte after the breakpoint, which is
 // a byte long (spec 1.2), a post_handler the next instruction (1.4), be the probe a breakpoint,
 // a jump or a call from ftrace. Nothing is said where a handler changes the path, of
-// functions with a jprobe, and of what goes elsewhere or is stepped in several steps.
+// functions with a jprobe, of an endbr64, behind which a kernel with IBT puts the probe, and
+// of what goes elsewhere or is stepped in several steps.
 func (s *Scenario) Founds() []Found {
 	list := make([]Found, len(s.Probes))
 	jprobes := make(map[string]bool)
@@ -33,8 +39,11 @@ func (s *Scenario) Founds() []Found {
 			continue
 		}
 		at := t.At + arch.Addr(p.Offset)
-		list[i].Pre = at + 1
 		code := t.Code[p.Offset:]
+		if bytes.HasPrefix(code, endbr64) {
+			continue
+		}
+		list[i].Pre = at + 1
 		if in, err := target.Decode(code, at); err == nil && in.Flow() == arch.FlowNext && code[0]&0xfe != 0xf2 && !s.Machine.AnyByte {
 			list[i].Post = in.Next()
 		}

@@ -63,7 +63,7 @@ func (g *maker) entry() {
 				ops = append(ops, scenario.Op{Kind: scenario.OpDisable, Target: one()}, scenario.Op{Kind: scenario.OpEnable, Target: one()})
 			}
 		case 4:
-			if held {
+			if held || g.lateSite {
 				break
 			}
 			ops = append(ops, scenario.Op{Kind: scenario.OpEnabled}, call, scenario.Op{Kind: scenario.OpEnabled, On: true})

@@ -173,6 +173,7 @@ type maker struct {
 	rares    []string          // functions that few scenarios have
 	moves    bool              // the objects with movers are there
 	faulty   bool              // handlers call what faults
+	lateSite bool              // a probe is at a site of ftrace in a module
 }
 
 // one reports true once in n.

@@ -95,8 +95,8 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	case 2:
 		k.Func = "counts"
 	case 3:
-		if sites {
-			k.Func = "traced"
+		if sites && !g.switches() { // written while the module is coming, 1 leaves what is at its sites unarmed
+			k.Func, g.lateSite = "traced", true
 		}
 	}
 	if k.Kind == scenario.ProbeKprobe && g.one(3) {
