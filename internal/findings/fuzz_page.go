@@ -83,7 +83,7 @@ func (c *Fuzz) pageCoverage() page.Section {
 	cli.Must(page.AddLine(plot, 0, line(func(s *fuzzSample) float64 { return s.features }), false))
 	cli.Must(page.AddLine(plot, 1, line(func(s *fuzzSample) float64 { return s.estimated }), false))
 	f := &page.Figure{
-		Caption: "A feature is an event with its small arguments, two events that come one after the other on a CPU or on two, an instruction that is probed. How many there are is guessed from those that one and two programs have shown (Chao), and is a lower bound.",
+		Caption: "A feature is an event with its small arguments, two events that come one after the other on a CPU or on two, an instruction that is probed, two accesses of different CPUs to one object. How many there are is guessed from those that one and two programs have shown (Chao), and is a lower bound.",
 		Legend:  []page.Key{{Name: "shown", Of: 0}, {Name: "guessed", Of: 1}},
 		Plots:   []page.Plot{{Title: "Features", Says: c.shows(), Plot: plot}},
 	}
