@@ -94,39 +94,42 @@ func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
 	was, lone := a.there, !a.mixed
 	a.calls = max(a.calls-1, 0)
 	a.mixed = a.mixed && a.calls > 0
-	does := "rmmod"
-	switch inserts := e.B&^smpev.AskedEnds == smpev.AskedLoad; {
+	insmod := e.B&^smpev.AskedEnds == smpev.AskedLoad
+	does, is := "rmmod", "isn't loaded"
+	if insmod {
+		does = "insmod"
+	}
+	if was == 1 {
+		is = "is loaded"
+	}
+	switch {
 	case e.C == moduleENOSYS:
 		return nil
-	case inserts:
-		does = "insmod"
-		if e.C == 0 {
-			a.there++
-		}
-	case e.C == 0:
+	case e.C != 0:
+	case insmod:
+		a.there++
+	default:
 		a.there--
 	}
-	right := true
 	switch {
-	case !lone:
-	case does == "insmod" && was == 1:
-		right = e.C == moduleEEXIST
-	case does == "insmod":
-		right = e.C != moduleEEXIST
-	case was == 1:
-		right = e.C == 0 || e.C == moduleEAGAIN
-	default:
-		right = e.C == moduleENOENT
-	}
-	switch {
-	case !right && was == 1:
-		return found(e, m.at(e.A), "answers %d to %s of module %d, which is loaded", e.C, does, e.A)
-	case !right:
-		return found(e, m.at(e.A), "answers %d to %s of module %d, which isn't loaded", e.C, does, e.A)
+	case lone && !rightErrno(insmod, was == 1, e.C):
+		return found(e, m.at(e.A), "answers %d to %s of module %d, which %s", e.C, does, e.A, is)
 	case a.calls == 0 && a.there != 0 && a.there != 1:
 		return found(e, m.at(e.A), "answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
 	}
 	return nil
+}
+
+// rightErrno reports whether an errno is right where no other call of the module overlaps: its
+// init may fail, and a probe may hold it.
+func rightErrno(insmod, there bool, errno uint64) bool {
+	switch {
+	case insmod:
+		return (errno == moduleEEXIST) == there
+	case there:
+		return errno == 0 || errno == moduleEAGAIN
+	}
+	return errno == moduleENOENT
 }
 
 // holders returns how many probes may hold a module for as long as they are registered.

@@ -126,8 +126,8 @@ func (r *Rig) tellProbe(i int) {
 	if i < len(r.fits) && r.fits[i] {
 		r.claim(kpev.Fits, uint64(i), 0, 0)
 	}
-	if i < len(r.founds) && r.founds[i].Pre != 0 {
-		r.claim(kpev.Finds, uint64(i), uint64(r.founds[i].Pre), uint64(r.founds[i].Post))
+	if i < len(r.ips) && r.ips[i].Pre != 0 {
+		r.claim(kpev.Finds, uint64(i), uint64(r.ips[i].Pre), uint64(r.ips[i].Post))
 	}
 	if sp.Kind == scenario.ProbeKretprobe {
 		r.claim(kpev.Returner, uint64(r.engine.Trampoline()), 0, 0)
@@ -161,7 +161,7 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 	}
 	x.Emit(kpev.Handler, uint64(h.Probe), h.Which, uint64(h.At))
 	c := x.(*smp.Ctx)
-	if h.Probe < len(r.founds) && r.founds[h.Probe].Pre != 0 && (h.Which == kpev.Pre || h.Which == kpev.Post) {
+	if h.Probe < len(r.ips) && r.ips[h.Probe].Pre != 0 && (h.Which == kpev.Pre || h.Which == kpev.Post) {
 		c.Tell(kpev.Sees, uint64(h.Probe), h.Which, uint64(h.Regs.IP))
 	}
 	if !r.tells() {

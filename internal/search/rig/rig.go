@@ -69,7 +69,7 @@ type Rig struct {
 	setup
 	last    Run
 	fits    []bool // of each probe: see Scenario.Fits
-	founds  []scenario.Found
+	ips     []scenario.HandlerIP
 	goOn    goOn
 	ofTrace bool // its runs are a trace's
 }
@@ -209,7 +209,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.Log.Subscribe(&r.census, censusKinds...)
 		r.Log.Subscribe(&r.arrivals, arrivalKinds...)
 		r.linear = newLinear(r)
-		r.founds = sc.Founds()
+		r.ips = sc.HandlerIPs()
 		if r.row.Boot == nil {
 			r.fits = sc.Fits()
 		}

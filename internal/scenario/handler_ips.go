@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -10,16 +11,16 @@ import (
 // endbr64 is the instruction that an indirect call must lead to on a kernel with IBT.
 var endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
 
-// A Found is what a kprobe's handlers are to find as the instruction pointer; 0: that isn't said.
-type Found struct{ Pre, Post arch.Addr }
+// A HandlerIP is the instruction pointer that a kprobe's handlers must find; 0: unknown.
+type HandlerIP struct{ Pre, Post arch.Addr }
 
-// Founds says it of each probe: a pre_handler finds the byte after the breakpoint, which is
+// HandlerIPs returns those of each probe: a pre_handler finds the byte after the breakpoint, which is
 // a byte long (spec 1.2), a post_handler the next instruction (1.4), be the probe a breakpoint,
 // a jump or a call from ftrace. Nothing is said where a handler changes the path, of
 // functions with a jprobe, of an endbr64, behind which a kernel with IBT puts the probe, and
 // of what goes elsewhere or is stepped in several steps.
-func (s *Scenario) Founds() []Found {
-	list := make([]Found, len(s.Probes))
+func (s *Scenario) HandlerIPs() []HandlerIP {
+	list := make([]HandlerIP, len(s.Probes))
 	jprobes := make(map[string]bool)
 	for i := range s.Probes {
 		p := &s.Probes[i]
@@ -30,7 +31,7 @@ func (s *Scenario) Founds() []Found {
 				}
 			}
 		}
-		jprobes[p.Func] = jprobes[p.Func] || p.Kind == ProbeJprobe
+		jprobes[cmp.Or(p.Func, p.Symbol)] = jprobes[cmp.Or(p.Func, p.Symbol)] || p.Kind == ProbeJprobe
 	}
 	for i := range s.Probes {
 		p := &s.Probes[i]
