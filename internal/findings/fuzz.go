@@ -42,8 +42,8 @@ type Fuzz struct {
 	inputs.Kernel
 	inputs.Broken
 	Traces    string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
-	Unreached bool         `help:"List what of the kernel no program has come to, and what none is expected to come to."`
-	Reach     uint64       `range:"0..100" placeholder:"N" help:"With --kernel: exit with 1 if programs have come to fewer than N of a hundred blocks that they are expected to come to."`
+	Unreached bool         `help:"List the blocks of the kernel that no program has reached, and why others aren't expected to be."`
+	Reach     uint64       `range:"0..100" placeholder:"N" help:"With --kernel: exit with 1 if programs have reached fewer than N percent of the blocks that they are expected to reach."`
 	Print     bool         `help:"Print the first program instead, for kpsim explore."`
 	HTML      cli.FileName `name:"html" placeholder:"FILE" help:"Write a page: what was broken, and what was shown by how many programs."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"bytes"
-	"cmp"
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -17,8 +16,7 @@ type HandlerIP struct{ Pre, Post arch.Addr }
 // HandlerIPs returns those of each probe: a pre_handler finds the byte after the breakpoint, which is
 // a byte long (spec 1.2), a post_handler the next instruction (1.4), be the probe a breakpoint,
 // a jump or a call from ftrace. Nothing is said where a handler changes the path, of
-// functions with a jprobe, of an endbr64, behind which a kernel with IBT puts the probe, and
-// of what goes elsewhere or is stepped in several steps.
+// functions with a jprobe, and of what goes elsewhere or is stepped in several steps.
 func (s *Scenario) HandlerIPs() []HandlerIP {
 	list := make([]HandlerIP, len(s.Probes))
 	jprobes := make(map[string]bool)
@@ -31,18 +29,23 @@ func (s *Scenario) HandlerIPs() []HandlerIP {
 				}
 			}
 		}
-		jprobes[cmp.Or(p.Func, p.Symbol)] = jprobes[cmp.Or(p.Func, p.Symbol)] || p.Kind == ProbeJprobe
+		if f, ok := s.Place(p); ok && p.Kind == ProbeJprobe {
+			jprobes[f] = true
+		}
 	}
 	for i := range s.Probes {
 		p := &s.Probes[i]
-		t := s.Text(p.Func)
-		if p.Kind != ProbeKprobe || t == nil || p.Symbol != "" || p.Offset >= len(t.Code) || jprobes[p.Func] {
+		f, ok := s.Place(p)
+		if !ok || p.Kind != ProbeKprobe || jprobes[f] {
 			continue
 		}
-		at := t.At + arch.Addr(p.Offset)
-		code := t.Code[p.Offset:]
-		if bytes.HasPrefix(code, endbr64) {
+		t, off := s.Text(f), p.Offset+s.Entry(p)
+		if t == nil || off >= len(t.Code) {
 			continue
+		}
+		at, code := t.At+arch.Addr(off), t.Code[off:]
+		if s.Machine.Engine != "" && bytes.HasPrefix(code, endbr64) {
+			continue // that engine may be built with IBT, whatever the machine says
 		}
 		list[i].Pre = at + 1
 		if in, err := target.Decode(code, at); err == nil && in.Flow() == arch.FlowNext && code[0]&0xfe != 0xf2 && !s.Machine.AnyByte {

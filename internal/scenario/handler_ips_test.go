@@ -19,7 +19,7 @@ func TestHandlerIPs(t *testing.T) {
 	}
 	s.Probes = append(s.Probes, scenario.Probe{Func: "f", Kind: scenario.ProbeKretprobe}, scenario.Probe{Symbol: "f"})
 	require.Equal(t, []scenario.HandlerIP{
-		{Pre: at + 1, Post: at + 1}, {Pre: at + 2, Post: at + 4}, {Pre: at + 5}, {Pre: at + 10}, {}, {Pre: at + 16}, {}, {},
+		{Pre: at + 1, Post: at + 1}, {Pre: at + 2, Post: at + 4}, {Pre: at + 5}, {Pre: at + 10}, {Pre: at + 12}, {Pre: at + 16}, {}, {Pre: at + 1, Post: at + 1},
 	}, s.HandlerIPs())
 
 	jprobe := *s
