@@ -62,6 +62,16 @@ func init() {
 		tr.On(1, 2).Emit(smpev.Asked, 3, rmmod, 0).Emit(smpev.Asked, 3, rmmod+smpev.AskedEnds, 2)
 		tr.ExpectViolation("M1", "answers 2 to rmmod of module 3, which is loaded")
 	})
+	golden("M1-absent", func(tr *tracetest.Trace) {
+		ofModule(tr, 0)
+		tr.On(1, 2).Emit(smpev.Asked, 3, rmmod, 0).Emit(smpev.Asked, 3, rmmod+smpev.AskedEnds, 16)
+		tr.ExpectViolation("M1", "answers 16 to rmmod of module 3, which isn't loaded")
+	})
+	golden("M1-exists", func(tr *tracetest.Trace) {
+		ofModule(tr, 0)
+		tr.On(1, 2).Emit(smpev.Asked, 3, insmod, 0).Emit(smpev.Asked, 3, insmod+smpev.AskedEnds, 17)
+		tr.ExpectViolation("M1", "answers 17 to insmod of module 3, which isn't loaded")
+	})
 	trap("M1-loaded-twice", "two insmods overlap, and both succeed: no order of the two allows that",
 		func(tr *tracetest.Trace) {
 			ofModule(tr, 0)
