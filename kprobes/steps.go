@@ -150,7 +150,7 @@ type Steps struct {
 	// Files.
 	InitKprobes      func(e *Engine)
 	SetAllDisarmed   func(e *Engine, on bool)
-	ArmAllKprobes    func(e *Engine, x kapi.Context)
+	ArmAllKprobes    func(e *Engine, x kapi.Context) (failed, all int)
 	DisarmAllKprobes func(e *Engine, x kapi.Context)
 	ParseEnabled     func(e *Engine, s string) (on, ok bool)
 	SysctlRange      func(n uint64) bool

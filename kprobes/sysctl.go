@@ -2,6 +2,7 @@ package kprobes
 
 import (
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/kapi"
 )
 
@@ -47,16 +48,20 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 		e.kprobeMutex.Unlock(x)
 		return
 	}
+	failed, all := 0, 0
 	if on {
 		e.do.SetAllDisarmed(e, false) // before anything is armed: what is armed is to be optimized, too
-		e.do.ArmAllKprobes(e, x)
+		failed, all = e.do.ArmAllKprobes(e, x)
 	} else {
 		e.do.SetAllDisarmed(e, true)
 		e.do.DisarmAllKprobes(e, x)
 	}
-	if on {
+	switch {
+	case on && failed > 0 && e.s.Kernel.Edition >= rules.Edition514: // since 4.16 (12310e343755)
+		e.printk(x, e.line(kpev.LineArmedSome, kpev.LineEnabledSome), uint64(failed), uint64(all))
+	case on:
 		e.printk(x, kpev.LineArmed, 0, 0)
-	} else {
+	default:
 		e.printk(x, kpev.LineDisarmed, 0, 0)
 	}
 	e.kprobeMutex.Unlock(x)
@@ -83,17 +88,21 @@ func (e *Engine) DisarmKprobeNow(x kapi.Context, ap *Aggr) {
 
 // armAllKprobes arms every aggr with a probe that isn't disabled. Context:
 // kprobe_mutex held.
-func (e *Engine) armAllKprobes(x kapi.Context) {
+func (e *Engine) armAllKprobes(x kapi.Context) (failed, all int) {
 	for i := 0; i < len(e.aggrs); i++ {
 		ap := e.aggrs[i]
 		if ap.freed || !e.do.AggrEnabled(ap) {
 			continue
 		}
 		if !ap.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-			_ = e.do.ArmKprobe(e, x, ap) // a site of ftrace that another client has taken meanwhile stays as it is
+			if e.do.ArmKprobe(e, x, ap) != nil { // a site of ftrace that another client has taken meanwhile stays as it is
+				failed++
+			}
 		}
+		all++
 		e.optimizeKprobe(x, ap)
 	}
+	return failed, all
 }
 
 // disarmAllKprobes disarms every aggr, also what is on its way out: it may be enabled

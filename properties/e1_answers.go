@@ -7,14 +7,18 @@ import (
 	"kpsim/traces"
 )
 
+// einval is the errno of what is asked of a probe in the wrong state (spec 6.1, 6.6).
+const einval = 22
+
 // Answers is property E1: the API's answers agree with what it has done.
 //
-// Based on: the API calls against each other.
+// Based on: the API calls against each other; Fits, what the scenario says of a place; the
+// kernel's lines against the writes of kprobes/enabled and of the sysctl (spec 7.2, 7.3).
 var Answers = Property{
 	ID:    "E1",
 	Name:  "answers",
-	Says:  "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is refused; unregistering or disabling one that is succeeds, and so does registering one that isn't where nothing speaks against it.",
-	Kinds: []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Fits},
+	Says:  "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered as its place asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl prints what was changed, and nothing if nothing was.",
+	Kinds: []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
 	Reads: []traces.Kind{kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &answers{scene: s} },
 	Touches: func(t *Touched, e *traces.Event) { // an object is a probe
@@ -24,19 +28,40 @@ var Answers = Property{
 
 type answers struct {
 	scene *Scene
-	fits  []uint64 // the probes that nothing speaks against
+	fits  []fit
+	files [2]written // kprobes/enabled, the sysctl
 }
 
-func (m *answers) Reset() { m.fits = m.fits[:0] }
+// A fit is what a probe must be answered that isn't registered: errno, or or if that isn't 0.
+type fit struct{ probe, errno, or uint64 }
+
+// written is what is known about a switch, and about the writes in progress.
+type written struct {
+	busy   int
+	lone   bool // the write in progress is overlapped by none
+	on     bool // what it writes
+	prints bool // it has printed what it has changed
+	known  bool // is is what was written last
+	is     bool
+}
+
+func (m *answers) Reset() { m.fits, m.files = m.fits[:0], [2]written{} }
 
 var apiWords = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
 
 // Event handles the return of a call for one probe, if no other call for the probe
 // overlapped it.
 func (m *answers) Event(e *traces.Event) *traces.Finding {
-	if e.Kind == kpev.Fits {
-		m.fits = append(m.fits, e.A)
+	switch e.Kind {
+	case kpev.Fits:
+		m.fits = append(m.fits, fit{e.A, e.B, e.C})
 		return nil
+	case kpev.Enabled:
+		return m.files[0].wrote(e, "kprobes/enabled")
+	case kpev.Sysctl:
+		return m.files[1].wrote(e, "kprobes-optimization")
+	case kpev.Printk:
+		return m.printed(e)
 	}
 	c := &m.scene.probes.last
 	if m.scene.called.place < 0 || !c.lone || e.A >= uint64(len(apiWords)) {
@@ -48,10 +73,66 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 		return found(e, 0, "answers that register of probe %d, which is registered, has succeeded", e.B)
 	case c.was == regNo && e.A != kpev.Register && e.C == 0:
 		return found(e, 0, "answers that %s of probe %d, which isn't registered, has succeeded", does, e.B)
-	case c.was == regNo && e.A == kpev.Register && e.C != 0 && slices.Contains(m.fits, e.B):
-		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing speaks against it", e.C, e.B)
+	case c.was == regNo && e.A != kpev.Register && e.C != einval:
+		return found(e, 0, "answers errno %d to %s of probe %d, which isn't registered: it must be %d", e.C, does, e.B, einval)
+	case c.was == regNo && e.A == kpev.Register:
+		return m.registered(e)
 	case c.was == regYes && (e.A == kpev.Unregister || e.A == kpev.Disable) && e.C != 0:
 		return found(e, 0, "answers errno %d to %s of probe %d, which is registered", e.C, does, e.B)
+	}
+	return nil
+}
+
+// registered judges the answer to register of a probe that isn't registered.
+func (m *answers) registered(e *traces.Event) *traces.Finding {
+	i := slices.IndexFunc(m.fits, func(f fit) bool { return f.probe == e.B })
+	switch {
+	case i < 0:
+		return nil
+	case e.C == m.fits[i].errno || m.fits[i].or != 0 && e.C == m.fits[i].or:
+		return nil
+	case m.fits[i].errno == 0:
+		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing speaks against it", e.C, e.B)
+	}
+	return found(e, 0, "answers errno %d to register of probe %d, whose place must be refused with errno %d", e.C, e.B, m.fits[i].errno)
+}
+
+// wrote follows the writes of a file.
+func (w *written) wrote(e *traces.Event, name string) *traces.Finding {
+	on, done := e.A != 0, e.B != 0
+	if !done {
+		w.busy++
+		w.lone, w.on, w.prints = w.busy == 1, on, false
+		return nil
+	}
+	if w.busy = max(0, w.busy-1); !w.lone || w.busy > 0 {
+		w.known = false
+		return nil
+	}
+	was, known := w.is, w.known
+	w.is, w.known, w.lone = on, true, false
+	switch {
+	case known && was != on && !w.prints:
+		return found(e, 0, "says nothing when %d is written to %s, where %d was", e.A, name, 1-e.A&1)
+	case known && was == on && w.prints:
+		return found(e, 0, "says that something has changed when %d is written to %s, where it was already", e.A, name)
+	}
+	return nil
+}
+
+// printed judges a line about a switch that one task alone turns.
+func (m *answers) printed(e *traces.Event) *traces.Finding {
+	s, on := kpev.Line(e.A).Switched()
+	if s == kpev.NoSwitch {
+		return nil
+	}
+	w := &m.files[s-kpev.EnabledFile]
+	if w.busy != 1 || !w.lone {
+		return nil
+	}
+	w.prints = true
+	if on != w.on {
+		return found(e, 0, "prints %q while the opposite is written", kpev.Text(kpev.Line(e.A), e.B, e.C))
 	}
 	return nil
 }

@@ -114,7 +114,8 @@ func (ps *probes) enabled(e *traces.Event) {
 		if w.busy--; !w.wrote[0] {
 			w.off = false
 		} else if w.busy == 0 && w.wrote[1] {
-			w.off = w.prints != kpev.LineArmed
+			_, on := w.prints.Switched()
+			w.off = !on
 		}
 	}
 	for i := range ps.list {
@@ -131,8 +132,8 @@ func (ps *probes) printed(e *traces.Event) {
 
 // aboutSwitch reports whether a line is about switching by kprobes/enabled.
 func aboutSwitch(e *traces.Event) bool {
-	l := kpev.Line(e.A) &^ kpev.Prefixed
-	return l == kpev.LineArmed || l == kpev.LineDisarmed
+	s, _ := kpev.Line(e.A).Switched()
+	return s == kpev.EnabledFile
 }
 
 // index returns the index of a probe in the list, or -1.

@@ -2,22 +2,42 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 )
 
-// Fits says of each probe whether no answer but 0 is right where it is registered and
-// isn't yet: a kprobe, or a return probe or the only jprobe at a function's first byte, in text that is always
-// there, that nothing else writes to and no table of the kernel names, at an instruction that
-// the rules let be probed and that every edition steps, and registered by itself. The rules
-// are those that the engine asks, but it decides what comes after them. Of a kernel's own
-// engine nothing is said.
-func (s *Scenario) Fits() []bool {
-	fits := make([]bool, len(s.Probes))
-	if s.Machine.Engine != "" || len(s.Reserved) > 0 {
-		return fits
+// An Answer is what registering a probe answers where it isn't registered yet.
+type Answer struct {
+	Known bool // what is below is all that is right
+	Errno int  // 0: it succeeds
+	Or    int  // another answer that is right, by what else is registered; 0: none
+}
+
+// Errnos that register answers.
+const (
+	enoent = 2
+	eexist = 17
+	einval = 22
+	eilseq = 84
+)
+
+// Answers says of each probe what is right where it is registered by itself and isn't yet, as
+// far as the scenario alone says so. A kprobe, or a return probe or a jprobe at a function's
+// first byte, in text that is always there, that nothing else writes to and no table of the
+// kernel names, at an instruction that the rules let be probed and that every edition steps, is
+// registered; of several jprobes of a function all but one are refused (spec 3.2). What the
+// rules refuse at a byte is refused so, a return probe behind the entry too (2.9), and one that
+// says where it is both by address and by name, or neither way, or by a name that there isn't
+// (6.1). The rules are those that the engine asks, but it decides what comes before and after
+// them. Of a kernel's own engine nothing is said.
+func (s *Scenario) Answers() []Answer {
+	answers := make([]Answer, len(s.Probes))
+	if s.Machine.Engine != "" {
+		return answers
 	}
 	var taken []string // functions that others write to, that come and go, or that aren't looked at here
 	for i := range s.Modules {
@@ -50,24 +70,60 @@ func (s *Scenario) Fits() []bool {
 	judge := new(rules.Judge)
 	for i := range s.Probes {
 		p := &s.Probes[i]
-		t := s.Text(p.Func)
-		plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0 || s.onlyJprobe(p))
-		if !plain || t == nil || p.Symbol != "" || len(t.Extable) > 0 || together[p.Name] || slices.Contains(taken, t.Name) || p.Offset >= len(t.Code) {
+		if together[p.Name] {
 			continue
 		}
-		judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code})
-		v := judge.At(p.Offset)
-		fits[i] = v.Errno == 0 && judge.Boundary(p.Offset) && stepped(t.Code[p.Offset:])
+		answers[i] = s.askedFor(p)
+		f, ok := s.Place(p)
+		if t := s.Text(f); !answers[i].Known && ok && t != nil && len(t.Extable) == 0 && len(s.Reserved) == 0 && !slices.Contains(taken, f) {
+			answers[i] = s.answer(judge, p, t)
+		}
 	}
-	return fits
+	return answers
 }
 
-// onlyJprobe reports whether a probe is a jprobe, on a machine that has them, and the only one
-// of its function: another is refused.
-func (s *Scenario) onlyJprobe(p *Probe) bool {
-	if p.Kind != ProbeJprobe || !s.Machine.Jprobes {
-		return false
+// askedFor says what the words by which a kprobe names its place are answered.
+func (s *Scenario) askedFor(p *Probe) Answer {
+	_, known := s.Place(p)
+	switch {
+	case p.Kind != ProbeKprobe:
+	case (p.Func == "") == (p.Symbol == ""):
+		return Answer{Known: true, Errno: einval}
+	case p.Func != "" || known || strings.Contains(p.Symbol, ":") || s.Reserved != nil:
+	case s.Machine.Kernel.Edition == rules.Edition26:
+		return Answer{Known: true, Errno: einval}
+	default:
+		return Answer{Known: true, Errno: enoent}
 	}
+	return Answer{}
+}
+
+// answer says what the rules answer to a probe in a function that nothing else has to do with.
+func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
+	if p.Kind == ProbeKretprobe && p.Offset > len(endbr64) && s.Machine.Return != era.ReturnGlobal {
+		return Answer{Known: true, Errno: einval}
+	}
+	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0 || p.Kind == ProbeJprobe && s.Machine.Jprobes)
+	if !plain || p.Offset >= len(t.Code) || s.Machine.AnyByte {
+		return Answer{}
+	}
+	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code})
+	v := judge.At(p.Offset + s.Entry(p))
+	switch {
+	case v.Errno != 0:
+		return Answer{Known: p.Kind == ProbeKprobe, Errno: -v.Errno}
+	case !judge.Boundary(p.Offset):
+		return Answer{Known: p.Kind == ProbeKprobe, Errno: eilseq}
+	case !stepped(t.Code[p.Offset:]):
+		return Answer{}
+	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
+		return Answer{Known: true, Or: eexist}
+	}
+	return Answer{Known: true}
+}
+
+// onlyJprobe reports whether a jprobe is the only one of its function: another is refused.
+func (s *Scenario) onlyJprobe(p *Probe) bool {
 	for i := range s.Probes {
 		if q := &s.Probes[i]; q != p && q.Kind == ProbeJprobe && (q.Func == p.Func || q.Symbol != "") {
 			return false

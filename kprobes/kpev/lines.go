@@ -22,6 +22,10 @@ const (
 	LineRethookLost                       // and of 5.18 and later
 	LineUnrecoverable                     // a hit on a CPU that can't keep track of it (until 4.15)
 	LineUnrecoverableBare                 // the same of 4.16 and later
+	LineArmedSome                         // LineArmed where some couldn't be (4.16 and later)
+	LineDisarmedSome                      // LineDisarmed, likewise
+	LineEnabledSome                       // LineArmedSome of 5.16 and later
+	LineDisabledSome                      // LineDisarmedSome, likewise
 	lineCount
 )
 
@@ -44,10 +48,39 @@ var formats = [lineCount]string{
 
 	LineUnrecoverable:     "Unrecoverable kprobe detected at %x.",
 	LineUnrecoverableBare: "Unrecoverable kprobe detected.",
+
+	LineArmedSome:    "Kprobes globally enabled, but failed to arm %d out of %d probes",
+	LineDisarmedSome: "Kprobes globally disabled, but failed to disarm %d out of %d probes",
+	LineEnabledSome:  "Kprobes globally enabled, but failed to enable %d out of %d probes. Please check which kprobes are kept disabled via debugfs.",
+	LineDisabledSome: "Kprobes globally disabled, but failed to disable %d out of %d probes. Please check which kprobes are kept enabled via debugfs.",
 }
 
 // verbs is how many numbers each has in it.
-var verbs = [lineCount]int{LineRetBug: 2, LineUnrecoverable: 1}
+var verbs = [lineCount]int{LineRetBug: 2, LineUnrecoverable: 1, LineArmedSome: 2, LineDisarmedSome: 2, LineEnabledSome: 2, LineDisabledSome: 2}
+
+// A Switch is what an administrator writes to.
+type Switch uint8
+
+const (
+	NoSwitch     Switch = iota
+	EnabledFile         // kprobes/enabled
+	Optimization        // the sysctl debug.kprobes-optimization
+)
+
+// Switched says which switch a line is about, and which way it has been turned.
+func (l Line) Switched() (s Switch, on bool) {
+	switch l &^ Prefixed {
+	case LineArmed, LineArmedSome, LineEnabledSome:
+		return EnabledFile, true
+	case LineDisarmed, LineDisarmedSome, LineDisabledSome:
+		return EnabledFile, false
+	case LineOptimized, LineAllowed:
+		return Optimization, true
+	case LineUnoptimized, LineForbidden:
+		return Optimization, false
+	}
+	return NoSwitch, false
+}
 
 // Text returns what a Printk event [line, a, b] prints, without the time.
 func Text(line Line, a, b uint64) string {

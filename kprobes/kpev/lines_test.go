@@ -24,12 +24,31 @@ func TestLineOf(t *testing.T) {
 	for format, want := range map[string]Line{
 		"\x016kprobes: Kprobes globally enabled\n": LineArmed | Prefixed,
 		"\x016Kprobes globally disabled\n":         LineDisarmed,
-		"\x016kprobes: something else\n":           0,
-		"\x01":                                     0,
-		"":                                         0,
+		"\x014kprobes: Kprobes globally enabled, but failed to enable %d out of %d probes. Please check which kprobes are kept disabled via debugfs.\n": LineEnabledSome | Prefixed,
+		"\x016kprobes: something else\n": 0,
+		"\x01":                           0,
+		"":                               0,
 	} {
 		got, ok := LineOf(format)
 		assert.Equal(t, want, got, format)
 		assert.Equal(t, want != 0, ok, format)
 	}
+}
+
+// The lines about a switch are told from each other, and from the others.
+func TestSwitched(t *testing.T) {
+	ways := map[Switch][2]int{}
+	for line := Line(0); line < lineCount; line++ {
+		s, on := line.Switched()
+		is, was := (line | Prefixed).Switched()
+		assert.Equal(t, []any{s, on}, []any{is, was}, "line %d", line)
+		n := ways[s]
+		if on {
+			n[1]++
+		} else {
+			n[0]++
+		}
+		ways[s] = n
+	}
+	assert.Equal(t, map[Switch][2]int{NoSwitch: {6, 0}, EnabledFile: {3, 3}, Optimization: {2, 2}}, ways)
 }

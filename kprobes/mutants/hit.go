@@ -167,10 +167,11 @@ func killKeepsFtrace(s *steps) {
 func enabledAll(s *steps) {
 	enabled, arm, all := s.AggrEnabled, s.ArmAllKprobes, false
 	s.AggrEnabled = func(ap *aggr) bool { return all || enabled(ap) }
-	s.ArmAllKprobes = func(e *engine, x context) {
+	s.ArmAllKprobes = func(e *engine, x context) (failed, tried int) {
 		all = true
-		arm(e, x)
+		failed, tried = arm(e, x)
 		all = false
+		return failed, tried
 	}
 }
 

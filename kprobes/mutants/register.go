@@ -204,7 +204,11 @@ func armBeforeClear(s *steps) {
 			set(e, true)
 		}
 	}
-	s.ArmAllKprobes = func(e *engine, x context) { arm(e, x); set(e, false) }
+	s.ArmAllKprobes = func(e *engine, x context) (failed, all int) {
+		failed, all = arm(e, x)
+		set(e, false)
+		return failed, all
+	}
 }
 
 func ftraceByPost(s *steps) {

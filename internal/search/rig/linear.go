@@ -86,12 +86,11 @@ func (l *Linear) Event(e *traces.Event) *traces.Finding {
 		}
 	case kpev.Printk:
 		about := uint64(linearEnabled)
-		switch kpev.Line(e.A) &^ kpev.Prefixed {
-		case kpev.LineArmed, kpev.LineDisarmed:
-		case kpev.LineOptimized, kpev.LineUnoptimized, kpev.LineAllowed, kpev.LineForbidden:
-			about = linearSysctl
-		default:
+		switch s, _ := kpev.Line(e.A).Switched(); s {
+		case kpev.NoSwitch:
 			return nil
+		case kpev.Optimization:
+			about = linearSysctl
 		}
 		if c := l.open(e.Task, linearWrite, about); c != nil {
 			c.prints = true

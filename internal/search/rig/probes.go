@@ -123,8 +123,8 @@ func (r *Rig) tellProbe(i int) {
 	if sp.Kind == scenario.ProbeJprobe || sp.Kind == scenario.ProbeKprobe && sp.Post != nil {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
-	if i < len(r.fits) && r.fits[i] {
-		r.claim(kpev.Fits, uint64(i), 0, 0)
+	if i < len(r.answers) && r.answers[i].Known {
+		r.claim(kpev.Fits, uint64(i), uint64(r.answers[i].Errno), uint64(r.answers[i].Or))
 	}
 	if i < len(r.ips) && r.ips[i].Pre != 0 {
 		r.claim(kpev.Finds, uint64(i), uint64(r.ips[i].Pre), uint64(r.ips[i].Post))

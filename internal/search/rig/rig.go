@@ -68,7 +68,7 @@ type Rig struct {
 	relate   *relate // nil: no run was ever observed
 	setup
 	last    Run
-	fits    []bool // of each probe: see Scenario.Fits
+	answers []scenario.Answer // of each probe
 	ips     []scenario.HandlerIP
 	goOn    goOn
 	ofTrace bool // its runs are a trace's
@@ -211,7 +211,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.linear = newLinear(r)
 		r.ips = sc.HandlerIPs()
 		if r.row.Boot == nil {
-			r.fits = sc.Fits()
+			r.answers = sc.Answers()
 		}
 	}
 	if r.row.Boot != nil && !twin {
