@@ -21,8 +21,20 @@ var Answers = Property{
 	Kinds: []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
 	Reads: []traces.Kind{kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &answers{scene: s} },
-	Touches: func(t *Touched, e *traces.Event) { // an object is a probe
-		t.Write(e.B)
+	Touches: func(t *Touched, e *traces.Event) { // an object is a probe, or a file
+		const files = 1 << 32
+		switch e.Kind {
+		case kpev.Enabled:
+			t.Write(files + uint64(kpev.EnabledFile))
+		case kpev.Sysctl:
+			t.Write(files + uint64(kpev.Optimization))
+		case kpev.Printk:
+			if s, _ := kpev.Line(e.A).Switched(); s != kpev.NoSwitch {
+				t.Write(files + uint64(s))
+			}
+		default:
+			t.Write(e.B)
+		}
 	},
 }
 
@@ -77,15 +89,22 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 		return found(e, 0, "answers errno %d to %s of probe %d, which isn't registered: it must be %d", e.C, does, e.B, einval)
 	case c.was == regNo && e.A == kpev.Register:
 		return m.registered(e)
+	case c.was == regYes && e.A == kpev.Register && e.C != einval && m.fit(e.B) >= 0: // else its module may have gone
+		return found(e, 0, "answers errno %d to register of probe %d, which is registered: it must be %d", e.C, e.B, einval)
 	case c.was == regYes && (e.A == kpev.Unregister || e.A == kpev.Disable) && e.C != 0:
 		return found(e, 0, "answers errno %d to %s of probe %d, which is registered", e.C, does, e.B)
 	}
 	return nil
 }
 
+// fit returns the index of what is known about a probe's place, -1: nothing.
+func (m *answers) fit(probe uint64) int {
+	return slices.IndexFunc(m.fits, func(f fit) bool { return f.probe == probe })
+}
+
 // registered judges the answer to register of a probe that isn't registered.
 func (m *answers) registered(e *traces.Event) *traces.Finding {
-	i := slices.IndexFunc(m.fits, func(f fit) bool { return f.probe == e.B })
+	i := m.fit(e.B)
 	switch {
 	case i < 0:
 		return nil

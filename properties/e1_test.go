@@ -61,4 +61,56 @@ func init() {
 			tr.ApiEnter(kpev.Unregister, 1, f).ApiEnter(kpev.Unregister, 2, f).ApiReturn(kpev.Unregister, 1, 22).ApiReturn(kpev.Unregister, 2, 22)
 			tr.ExpectNone()
 		})
+	golden("E1-errno-of-state", func(tr *tracetest.Trace) {
+		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 16)
+		tr.ExpectViolation("E1", "errno 16 to disable of probe 1, which isn't registered: it must be 22")
+	})
+	golden("E1-errno-of-twice", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Fits, 1, 0, 0)
+		probed(tr)
+		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 16)
+		tr.ExpectViolation("E1", "errno 16 to register of probe 1, which is registered: it must be 22")
+	})
+	golden("E1-errno-of-place", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Fits, 1, 84, 0)
+		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 22)
+		tr.ExpectViolation("E1", "errno 22 to register of probe 1, whose place must be refused with errno 84")
+	})
+	golden("E1-refused-place", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Fits, 1, 84, 0)
+		probed(tr)
+		tr.ExpectViolation("E1", "errno 0 to register of probe 1, whose place must be refused with errno 84")
+	})
+	trap("E1-either", "a jprobe is refused where there is one, and isn't where there is none",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Fits, 1, 0, 17)
+			tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 17)
+			probed(tr)
+			tr.ExpectNone()
+		})
+	golden("E1-wrong-line", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0)
+		tr.ExpectViolation("E1", "prints \"Kprobes globally enabled\" while the opposite is written")
+	})
+	golden("E1-no-line", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Sysctl, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineForbidden|kpev.Prefixed), 0, 0).Emit(kpev.Sysctl, 0, 1, 0)
+		tr.Emit(kpev.Sysctl, 1, 0, 0).Emit(kpev.Sysctl, 1, 1, 0)
+		tr.ExpectViolation("E1", "says nothing when 1 is written to kprobes-optimization, where 0 was")
+	})
+	golden("E1-line-for-nothing", func(tr *tracetest.Trace) {
+		for range 2 {
+			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
+		}
+		tr.ExpectViolation("E1", "says that something has changed when 0 is written to kprobes/enabled, where it was already")
+	})
+	trap("E1-lines", "one write changes what was, some probes can't be armed, one changes nothing, and two overlap",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
+			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 2).Emit(kpev.Enabled, 1, 1, 0)
+			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
+			tr.Emit(kpev.Enabled, 0, 0, 0).On(1, 2).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0)
+			tr.Emit(kpev.Enabled, 1, 1, 0).On(0, 1).Emit(kpev.Enabled, 0, 1, 0)
+			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
+			tr.ExpectNone()
+		})
 }

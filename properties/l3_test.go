@@ -12,7 +12,7 @@ func init() {
 		optimize(tr)
 		tr.Sysctl(0, 0)
 		unoptimize(tr)
-		tr.Sysctl(0, 1).Sysctl(1, 0).Sysctl(1, 1)
+		tr.Sysctl(0, 1).Sysctl(1, 0).Emit(kpev.Printk, uint64(kpev.LineOptimized), 0, 0).Sysctl(1, 1)
 		optimize(tr)
 		tr.End(true).ExpectNone()
 	})

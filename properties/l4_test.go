@@ -18,6 +18,7 @@ func init() {
 		disarm(tr, f, push[0])
 		tr.Emit(kpev.Enabled, 0, 1, 0).Emit(kpev.Enabled, 1, 0, 0)
 		arm(tr, f)
+		tr.Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0)
 		tr.Emit(kpev.Enabled, 1, 1, 0).End(true).ExpectNone()
 	})
 	golden("L4-breakpoint-left", func(tr *tracetest.Trace) {

@@ -116,7 +116,7 @@ func init() {
 		optimize(tr)
 		tr.Sysctl(0, 0)
 		unoptimize(tr)
-		tr.Sysctl(0, 1).Sysctl(1, 0).Sysctl(1, 1).End(true).ExpectViolation("P2", "probe 1")
+		tr.Sysctl(0, 1).Sysctl(1, 0).Emit(kpev.Printk, uint64(kpev.LineOptimized), 0, 0).Sysctl(1, 1).End(true).ExpectViolation("P2", "probe 1")
 	})
 	trap("P2-overtaken", "a write of 1 has returned last, but one of 0 came into it", func(tr *tracetest.Trace) {
 		probed(tr)

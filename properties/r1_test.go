@@ -183,6 +183,7 @@ func init() {
 		tr.Emit(kpev.Enabled, 0, 1, 0).Emit(kpev.Enabled, 1, 0, 0)
 		tr.On(1, 2).Exec(f, push...)
 		arm(tr, f)
+		tr.Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0)
 		tr.Emit(kpev.Enabled, 1, 1, 0)
 		tr.On(1, 2).Exec(f, push...)
 		tr.ExpectViolation("T3", "probe 1")

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -23,6 +22,8 @@ const (
 	eexist = 17
 	einval = 22
 	eilseq = 84
+
+	eopnotsupp = 95 // X2 says more of an instruction that is stepped although it can't be
 )
 
 // Answers says of each probe what is right where it is registered by itself and isn't yet, as
@@ -100,7 +101,7 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 
 // answer says what the rules answer to a probe in a function that nothing else has to do with.
 func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
-	if p.Kind == ProbeKretprobe && p.Offset > len(endbr64) && s.Machine.Return != era.ReturnGlobal {
+	if p.Kind == ProbeKretprobe && p.Offset > len(endbr64) && p.Pre == nil && p.DataSize == 0 {
 		return Answer{Known: true, Errno: einval}
 	}
 	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0 || p.Kind == ProbeJprobe && s.Machine.Jprobes)
@@ -111,7 +112,7 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	v := judge.At(p.Offset + s.Entry(p))
 	switch {
 	case v.Errno != 0:
-		return Answer{Known: p.Kind == ProbeKprobe, Errno: -v.Errno}
+		return Answer{Known: p.Kind == ProbeKprobe && v.Errno != -eopnotsupp, Errno: -v.Errno}
 	case !judge.Boundary(p.Offset):
 		return Answer{Known: p.Kind == ProbeKprobe, Errno: eilseq}
 	case !stepped(t.Code[p.Offset:]):

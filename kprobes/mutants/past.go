@@ -147,7 +147,7 @@ var past = []Mutant{
 		Also:  []string{"copies", "right-result", "no-remains"},
 		Says:  "a slot is given back under the number of another",
 		Apply: func(w *Wiring) { w.Kernel.Exec.Misnumbered = true }},
-	{Name: "forced-stepped", Source: "004e8dce9c52, until 5.3", Scenario: "refused-forced", Property: "right-result",
+	{Name: "forced-stepped", Source: "004e8dce9c52, until 5.3", Scenario: "refused-forced", Property: "answers",
 		Says:  "a probe may stand on the prefix by which a hypervisor is asked to emulate an instruction",
 		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked |= rules.CheckForced }},
 	{Name: "relative-refused", Source: "__copy_instruction, until 4.0", Scenario: "relative", Property: "right-result",

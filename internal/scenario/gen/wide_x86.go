@@ -333,6 +333,12 @@ func (g *maker) odds() {
 		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRet + g.rand.N(scenario.MaxRetData-scenario.MaxRet+1), Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 	}
+	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
+		if starts := boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
+			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		}
+	}
 	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
 		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName, Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
