@@ -101,10 +101,11 @@ func (g *maker) fromLibrary() bool {
 }
 
 // knows reports whether a machine's rules know the places in a scenario's text that others
-// write to: where they don't a probe may be put there.
+// write to, and where no instruction begins: where they don't a probe may be put there.
 func knows(m *scenario.Machine, s *scenario.Scenario) bool {
 	e := m.Kernel.Edition
-	return (len(s.Sites) == 0 || m.Kernel.Ftrace) && (len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
+	within := func(p scenario.Probe) bool { return p.Func != "" && !slices.Contains(boundaries(s, p.Func), p.Offset) }
+	return (!m.AnyByte || !slices.ContainsFunc(s.Probes, within)) && (len(s.Sites) == 0 || m.Kernel.Ftrace) && (len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
 }
 
 // change changes what a task does in a few places.

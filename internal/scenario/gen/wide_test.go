@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,4 +52,24 @@ func TestWide(t *testing.T) {
 	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "behind", "before", "does0", "joint0", "joiner", "few", "gone0", "gone1", "init"} {
 		require.NotZero(t, in[name], name)
 	}
+}
+
+// TestBoundaries: where boundaries aren't checked no probe is within an instruction, in what is
+// made from a scenario of the library either, where such a probe is refused.
+func TestBoundaries(t *testing.T) {
+	any, within := 0, 0
+	for seed := uint64(901000200); seed < 901001800; seed++ {
+		sc, _ := Of(&Recipe{Seed: seed}, On{})
+		if sc.Machine.AnyByte {
+			any++
+		}
+		for i := range sc.Probes {
+			if p := &sc.Probes[i]; p.Func != "" && !slices.Contains(boundaries(sc, p.Func), p.Offset) {
+				within++
+				require.False(t, sc.Machine.AnyByte, "seed %d: %s is within an instruction", seed, p.Name)
+			}
+		}
+	}
+	require.NotZero(t, any)
+	require.NotZero(t, within)
 }
