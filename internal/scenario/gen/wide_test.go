@@ -64,7 +64,7 @@ func TestBoundaries(t *testing.T) {
 			any++
 		}
 		for i := range sc.Probes {
-			if p := &sc.Probes[i]; p.Func != "" && !slices.Contains(boundaries(sc, p.Func), p.Offset) {
+			if p := &sc.Probes[i]; p.Kind == scenario.ProbeKprobe && p.Func != "" && !slices.Contains(boundaries(sc, p.Func), p.Offset) {
 				within++
 				require.False(t, sc.Machine.AnyByte, "seed %d: %s is within an instruction", seed, p.Name)
 			}
