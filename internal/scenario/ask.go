@@ -29,13 +29,14 @@ func (s *Scenario) Probe(name string) *Probe {
 	return nil
 }
 
-// Place returns the function that a probe is on, as far as its symbol is one.
+// Place returns the function that a probe is on, as far as its symbol is one, and it isn't
+// behind its end.
 func (s *Scenario) Place(k *Probe) (f string, ok bool) {
 	if k.Func != "" {
 		return k.Func, true
 	}
 	for i := range s.Texts {
-		if s.Texts[i].Name == k.Symbol {
+		if t := &s.Texts[i]; t.Name == k.Symbol && k.Offset < len(t.Code) {
 			return k.Symbol, true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
@@ -20,6 +21,8 @@ func (c checker) probes() error {
 			if err := c.function(p, who, f, k.Offset); err != nil {
 				return err
 			}
+		} else if err := c.outside(p, who, k); err != nil {
+			return err
 		}
 		if k.Symbol != "" {
 			if err := checkName(p, "symbol", k.Symbol); err != nil {
@@ -36,6 +39,28 @@ func (c checker) probes() error {
 			if err := c.handler(p, who+h.what, k, h.steps); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// MaxBehind is how far from a function's beginning a probe may be that names it, and isn't
+// in it: that is refused.
+const MaxBehind = 1 << 16
+
+// outside checks that a probe behind the end of a function, which it names by a symbol, is in no other.
+func (c checker) outside(p Part, who string, k *Probe) error {
+	t := c.s.Text(k.Symbol)
+	if t == nil {
+		return nil
+	}
+	if k.Offset > MaxBehind {
+		return Faultf(p, "%s: offset %d of %s is too much; %d at most", who, k.Offset, t.Name, MaxBehind)
+	}
+	at := t.At + arch.Addr(k.Offset)
+	for i := range c.s.Texts {
+		if o := &c.s.Texts[i]; at >= o.At && at < o.At+arch.Addr(len(o.Code)) {
+			return Faultf(p, "%s: %s+%#x is %s+%#x; give at = that", who, t.Name, k.Offset, o.Name, int(at-o.At))
 		}
 	}
 	return nil

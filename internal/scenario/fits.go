@@ -32,8 +32,8 @@ const (
 // kernel names, at an instruction that the rules let be probed and that every edition steps, is
 // registered; of several jprobes of a function all but one are refused (spec 3.2). What the
 // rules refuse at a byte is refused so, a return probe behind the entry too (2.9), and one that
-// says where it is both by address and by name, or neither way, or by a name that there isn't
-// (6.1). The rules are those that the engine asks, but it decides what comes before and after
+// says where it is both by address and by name, or neither way, or by a name that there isn't,
+// or behind the function's end (6.1). The rules are those that the engine asks, but it decides what comes before and after
 // them. Of a kernel's own engine nothing is said.
 func (s *Scenario) Answers() []Answer {
 	answers := make([]Answer, len(s.Probes))
@@ -90,7 +90,9 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 	case p.Kind != ProbeKprobe:
 	case (p.Func == "") == (p.Symbol == ""):
 		return Answer{Known: true, Errno: einval}
-	case p.Func != "" || known || strings.Contains(p.Symbol, ":") || s.Reserved != nil:
+	case p.Func != "" || known || strings.Contains(p.Symbol, ":") || s.Reserved != nil || len(s.Modules) > 0:
+	case s.Text(p.Symbol) != nil && s.Machine.Kernel.Edition < rules.Edition514: // behind its end; the later ones look it up first (cc66bb914578)
+		return Answer{Known: true, Errno: einval}
 	case s.Machine.Kernel.Edition == rules.Edition26:
 		return Answer{Known: true, Errno: einval}
 	default:
@@ -105,12 +107,14 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 		return Answer{Known: true, Errno: einval}
 	}
 	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0 || p.Kind == ProbeJprobe && s.Machine.Jprobes)
-	if !plain || p.Offset >= len(t.Code) || s.Machine.AnyByte {
+	if !plain || p.Offset >= len(t.Code) {
 		return Answer{}
 	}
 	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code})
 	v := judge.At(p.Offset + s.Entry(p))
 	switch {
+	case s.Machine.AnyByte && (v.Errno != 0 || !judge.Boundary(p.Offset)): // it may be read from the middle of an instruction
+		return Answer{}
 	case v.Errno != 0:
 		return Answer{Known: p.Kind == ProbeKprobe && v.Errno != -eopnotsupp, Errno: -v.Errno}
 	case !judge.Boundary(p.Offset):

@@ -174,6 +174,9 @@ func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
 	case k.Symbol != "" && k.Func != "":
 		return why + "an address and a symbol are given; give one"
 	case !ok:
+		if t := s.Text(k.Symbol); t != nil {
+			return why + fmt.Sprintf("%s has %d bytes, and no function is at %s+%#x", t.Name, len(t.Code), t.Name, k.Offset)
+		}
 		return why + "there is no symbol " + k.Symbol
 	case k.Kind == scenario.ProbeKretprobe && k.Offset != 0:
 		return why + "a return probe is at a function's first byte"

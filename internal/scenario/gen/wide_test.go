@@ -49,7 +49,7 @@ func TestWide(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "behind", "before", "does0", "joint0", "joiner", "few", "gone0", "gone1", "init"} {
+	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "behind", "outside", "before", "does0", "joint0", "joiner", "few", "gone0", "gone1", "init"} {
 		require.NotZero(t, in[name], name)
 	}
 }

@@ -336,6 +336,15 @@ func (g *maker) odds() {
 	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
 		if starts := boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
 			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
+			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		}
+	}
+	if g.one(12) { // behind all functions
+		t := g.sc.Text(g.made[g.rand.N(len(g.made))])
+		p := scenario.Probe{Name: "outside", Symbol: t.Name, Offset: len(t.Code) + g.rand.N(64)}
+		at := t.At + arch.Addr(p.Offset)
+		if !slices.ContainsFunc(g.sc.Texts, func(o scenario.Text) bool { return at >= o.At && at < o.At+arch.Addr(len(o.Code)) }) {
+			k := g.own(p)
 			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k})
 		}
 	}

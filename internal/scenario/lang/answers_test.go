@@ -1,0 +1,55 @@
+package lang_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+)
+
+// TestAnswers: what a probe must be answered, as far as its place alone decides it (spec 2.9, 3.2, 5, 6.1).
+func TestAnswers(t *testing.T) {
+	const einval, enoent, eilseq = 22, 2, 84
+	only := func(errno int) scenario.Answer { return scenario.Answer{Known: true, Errno: errno} }
+	for _, c := range []struct {
+		edition, probe string
+		want           scenario.Answer
+	}{
+		{"6.9", `kprobe("k", at = f + 1)`, only(0)},
+		{"6.9", `kprobe("k", at = f + 2)`, only(eilseq)},
+		{"2.6", `kprobe("k", at = f + 2)`, scenario.Answer{}}, // boundaries aren't checked: it is in the way
+		{"6.9", `kprobe("k", at = f, symbol = "f")`, only(einval)},
+		{"2.6", `kprobe("k", symbol = "nowhere")`, only(einval)},
+		{"4.15", `kprobe("k", symbol = "nowhere")`, only(enoent)},
+		{"4.15", `kprobe("k", symbol = "f", offset = 6)`, only(einval)},
+		{"6.9", `kprobe("k", symbol = "f", offset = 6)`, only(enoent)},
+		{"6.9", `kprobe("k", symbol = "f", offset = 1)`, only(0)},
+		{"6.9", `kretprobe("k", at = f)`, only(0)},
+		{"6.9", `kretprobe("k", at = f + 5)`, only(einval)},
+		{"6.9", `kretprobe("k", at = f, data_size = 4100)`, scenario.Answer{}},
+		{"2.6", `jprobe("k", at = f, entry = e)`, only(0)},
+		{"2.6", `jprobe("k", at = f, entry = e); jprobe("other", at = f, entry = e)`, scenario.Answer{Known: true, Or: 17}},
+		{"6.9", `kprobe("k", at = w)`, scenario.Answer{}}, // there, or not: its module comes
+	} {
+		s, err := lang.Load("answers", []byte(fmt.Sprintf(`
+scenario(says = "Answers.")
+machine(cpus = 1, edition = "%s")
+f = text("f", "554889e55dc3")
+e = text("e", "e800000000c3", at = 0xffffffff81008000)
+w = text("w", "90c3", at = 0xffffffff81004000)
+m = module("m", funcs = [w])
+%s
+task("t", cpu = 0, ops = [call(f)])
+never()
+`, c.edition, c.probe)), library.Open)
+		require.NoError(t, err, c.probe)
+		if c.want.Errno == enoent || c.want.Errno == einval && c.edition != "6.9" {
+			s.Modules = nil // a name may be of one that comes
+		}
+		require.Equal(t, c.want, s.Answers()[0], "%s: %s", c.edition, c.probe)
+	}
+}
