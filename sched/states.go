@@ -286,7 +286,7 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		return s.goOn(p), 0
 	}
 	s.visible, s.moves, s.mover = false, p.Moves, p.First
-	if s.sleeps {
+	if s.sleeps && s.helper == nil {
 		s.lieDown(p)
 	}
 	hi, lo := s.m.State()

@@ -1,6 +1,10 @@
 package sched
 
-import "kpsim/sim"
+import (
+	"slices"
+
+	"kpsim/sim"
+)
 
 // A Portable is a Stateful of which there are several that are alike, each on a machine of
 // its own. The states that these reach have the same digests.
@@ -28,9 +32,10 @@ type Write struct {
 	By     sim.Hash
 }
 
-// A Claim notes that a state was reached, and reports whether that is new. It may be called
-// by several goroutines at a time.
-type Claim func(hi, lo uint64) bool
+// A Claim notes that a state was reached, and who was asleep, and reports whether that is new,
+// and, if it isn't, who was asleep each time before. It may be called by several goroutines at
+// a time.
+type Claim func(hi, lo, asleep uint64) (fresh bool, was uint64)
 
 // A Team makes the runs of a search of states, on several machines. The runs, their
 // order, and what the search says of them are those of the search alone.
@@ -66,6 +71,7 @@ type trail struct {
 	depth  int // the number of points, with this one
 	point  statePoint
 	kept   *Kept // of a state
+	crib   *crib // of a state, if movers sleep
 }
 
 // A Branch is an answer to be tried.
@@ -89,8 +95,8 @@ const (
 	unknown // only the search itself can tell
 )
 
-// NewTeam returns a team that makes the runs of s, whose machine is m. Movers don't sleep,
-// and deviations aren't counted. claims returns a Claim that knows no state.
+// NewTeam returns a team that makes the runs of s, whose machine is m. Deviations aren't
+// counted. claims returns a Claim that knows no state.
 func NewTeam(s *States, m Portable, claims func() Claim) *Team {
 	t := &Team{s: s, m: m, anew: claims}
 	t.Restart()
@@ -120,19 +126,31 @@ func (b *Branch) remove() {
 	}
 }
 
-// branches makes those of the answers at a point after the one that way gives, and puts them into
-// the list, in order.
-func (t *Team) branches(way *trail, after *Branch) (list []*Branch) {
-	p := &way.point
-	for pick := p.pick + 1; pick < p.n; pick++ {
-		w := &trail{before: way.before, depth: way.depth, point: *p, kept: way.kept}
-		w.point.pick = pick
-		b := &Branch{way: w, epoch: t.epoch}
+// branches makes those of the answers at a point after the one that way gives.
+func (t *Team) branches(way *trail, after *Branch) []*Branch {
+	var picks []int
+	for pick := way.point.pick + 1; pick < way.point.n; pick++ {
+		picks = append(picks, pick)
+	}
+	return t.branchesTo(way, after, picks)
+}
+
+// branchesTo makes those of some answers, and puts them into the list, in order.
+func (t *Team) branchesTo(way *trail, after *Branch, picks []int) (list []*Branch) {
+	for _, pick := range picks {
+		b := &Branch{way: way.to(pick), epoch: t.epoch}
 		t.insert(b, after)
 		after = b
 		list = append(list, b)
 	}
 	return list
+}
+
+// to is the way to the same point, with another answer there.
+func (w *trail) to(pick int) *trail {
+	to := *w
+	to.point.pick = pick
+	return &to
 }
 
 // Tried takes what a helper has found behind a branch; ok says that it can be relied on.
@@ -147,10 +165,13 @@ func (t *Team) Tried(b *Branch, h *Helper, ok bool) {
 	b.stage, b.found, b.ended = tried, h.found, !h.stopped
 	b.open = make([][]*Branch, len(b.found))
 	for i, w := range b.found {
-		if i < len(b.found)-1 || b.ended {
+		if last := i == len(b.found)-1 && !b.ended; w.crib != nil {
+			b.open[i] = t.expected(w, b, last)
+		} else if !last {
 			b.open[i] = t.branches(w, b)
 		}
 	}
+	t.tell(b)
 }
 
 // drop takes branches out of the list, and those behind them.
@@ -188,13 +209,7 @@ func (t *Team) Advance() Step {
 			t.own = true
 			return Runs
 		}
-		p := &s.points[n-1]
-		b := t.open[n-1][0]
-		t.open[n-1] = t.open[n-1][1:]
-		if b.way.point.pick != p.pick {
-			sim.Bug("states: answer %d is next, and answer %d was tried", p.pick, b.way.point.pick)
-		}
-		t.ways[n-1], t.current = b.way, b
+		t.take(n-1, s.points[n-1].pick)
 	}
 	b := t.current
 	switch b.stage {
@@ -217,23 +232,53 @@ func (t *Team) Advance() Step {
 			return Runs
 		}
 		t.push(w, b.open[i])
+		if w.crib != nil && t.turned(b, i) {
+			return t.Advance()
+		}
 	}
 	if t.own = b.ended; t.own {
 		return Runs
 	}
-	w := t.ways[len(t.ways)-1]
-	t.open[len(t.open)-1] = t.branches(w, &t.list)
+	n := len(t.ways) - 1
+	w := t.ways[n]
+	t.open[n] = t.branches(w, &t.list)
 	t.current = &Branch{way: w, epoch: t.epoch}
 	t.insert(t.current, &t.list)
 	return Waits
 }
 
+// take makes the branch of an answer at point n the current one.
+func (t *Team) take(n, pick int) {
+	open := t.open[n]
+	i := slices.IndexFunc(open, func(b *Branch) bool { return b.way.point.pick == pick })
+	switch {
+	case i >= 0:
+		t.current = open[i]
+		t.open[n] = slices.Delete(open, i, i+1)
+	case t.ways[n].crib == nil:
+		sim.Bug("states: answer %d is next, and was not tried", pick)
+	default:
+		t.current = &Branch{way: t.ways[n].to(pick), epoch: t.epoch}
+		t.insert(t.current, &t.list)
+	}
+	t.ways[n] = t.current.way
+	if c := t.ways[n].crib; c != nil {
+		t.s.points[n].mover = c.mover(pick)
+	}
+}
+
 // Alone says that no helper tries the branch that the search waits for.
 func (t *Team) Alone() { t.current.stage = unknown }
 
-// push makes w's point one of the search's.
+// push makes w's point one of the search's. Where movers sleep the search may answer
+// otherwise there.
 func (t *Team) push(w *trail, open []*Branch) {
-	t.s.points = append(t.s.points, w.point)
+	p := w.point
+	if n := len(t.s.points); w.crib != nil {
+		p.pick = t.s.beds[n].pick(&t.s.conflicts)
+		p.mover = w.crib.mover(p.pick)
+	}
+	t.s.points = append(t.s.points, p)
 	t.ways = append(t.ways, w)
 	t.open = append(t.open, open)
 }
@@ -246,15 +291,25 @@ func (t *Team) enter(w *trail) bool {
 	if was.open {
 		return false
 	}
-	if again {
-		if was.way != 0 {
-			s.stats.Checked++
-			s.merged(s.first[was.way-1], s.way(p.seq))
-		}
+	if w.crib != nil {
+		t.lieDown(w.crib)
+	}
+	more := !again
+	switch {
+	case !again:
+		was.way = s.pickOut(p.seq)
+	case was.way != 0:
+		s.stats.Checked++
+		s.merged(s.first[was.way-1], s.way(p.seq))
+	}
+	if w.crib != nil {
+		more = s.wakes(p.state, &was, again)
+	}
+	if !more {
 		s.pruned, s.leads = true, was.ways
 		return false
 	}
-	was.way, was.open = s.pickOut(p.seq), true
+	was.open = true
 	s.seen[p.state] = was
 	return true
 }
@@ -272,6 +327,7 @@ func (t *Team) ended() {
 	s := t.s
 	s.End(0)
 	s.pruned = false
+	t.drop(t.open[len(s.points):]) // of those who sleep
 	t.ways, t.open = t.ways[:len(s.points)], t.open[:len(s.points)]
 	t.current, t.own = nil, false
 }
@@ -311,10 +367,18 @@ func (t *Team) Arrived() {
 		w := &trail{before: before, depth: i + 1, point: s.points[i]}
 		if w.point.isState() {
 			w.kept = t.m.Kept(i)
-			t.claims(w.point.state.hi, w.point.state.lo)
+			if s.sleeps {
+				w.crib = cribOf(&s.beds[i])
+			}
+			k := w.point.state
+			t.claims(k.hi, k.lo, s.seen[k].asleep)
 		}
 		t.ways = append(t.ways, w)
-		t.open = append(t.open, t.branches(w, &t.list))
+		if w.crib != nil {
+			t.open = append(t.open, t.branchesTo(w, &t.list, t.picks(w, s.beds[i].todo, w.point.pick)))
+		} else {
+			t.open = append(t.open, t.branches(w, &t.list))
+		}
 		before = w
 	}
 	t.restored = append(t.restored[:0], t.ways...)
@@ -330,8 +394,10 @@ type Helper struct {
 	path     []*trail // of the last run, up to where it branched off
 	restored []*trail
 	found    []*trail
-	stopped  bool // by a state that was reached before
-	room     int  // for so many new states
+	stopped  bool      // by a state that was reached before
+	room     int       // for so many new states
+	asleep   []dormant // at the last state, and who goes to sleep when that is left
+	cribs    []*crib   // of the states that the run has reached
 }
 
 // mostNew is how many new states a helper's run goes through.
@@ -340,7 +406,7 @@ const mostNew = 64
 // NewHelper returns a helper, whose machine is m.
 func (t *Team) NewHelper(m Portable) *Helper {
 	h := &Helper{t: t, portable: m}
-	h.m, h.helper = m, h
+	h.m, h.helper, h.sleeps = m, h, t.s.sleeps
 	return h
 }
 
@@ -365,6 +431,7 @@ func (h *Helper) Next() *Branch {
 	for b := h.t.list.next; b != &h.t.list; b = b.next {
 		if b.stage == toTry {
 			b.stage, h.claims = trying, h.t.claims
+			h.asleep = h.t.sleepers(b.way, h.asleep[:0])
 			return b
 		}
 	}
@@ -391,16 +458,26 @@ func (h *Helper) Begin(b *Branch) {
 		h.points = append(h.points, h.path[i].point)
 	}
 	h.restored = restore(h.portable, h.path, h.restored)
-	h.found, h.stopped, h.room = nil, false, mostNew
+	h.found, h.stopped, h.room, h.cribs = nil, false, mostNew, h.cribs[:0]
 	h.next = 0
 	h.States.Begin(0)
 }
 
-// come answers at a state: the run ends at one that was reached before.
+// come answers at a state: the run ends at one that was reached before, unless somebody is
+// awake who wasn't then.
 func (h *Helper) come(p *sim.Point, k lanes) (pick int) {
-	h.enter(p, k)
-	if h.room--; h.claims(k.hi, k.lo) && h.room > 0 {
-		return 0
+	more := false
+	if h.sleeps {
+		pick, more = h.lie(p, k)
+		h.mover = p.Mover(pick)
+	} else {
+		more, _ = h.claims(k.hi, k.lo, 0)
+	}
+	n := len(h.points)
+	h.m.Keep(n)
+	h.points = append(h.points, statePoint{seq: p.Seq, n: p.N, pick: pick, kind: p.Kind, state: k, mover: h.mover})
+	if h.room--; h.room > 0 && more {
+		return pick
 	}
 	h.stopped, h.over = true, true
 	return sim.Enough
@@ -408,7 +485,7 @@ func (h *Helper) come(p *sim.Point, k lanes) (pick int) {
 
 // End is called after the run.
 func (h *Helper) End() {
-	n := len(h.path)
+	n, cribs := len(h.path), h.cribs
 	before := h.path[n-1]
 	if len(h.points) > n {
 		h.found = make([]*trail, 0, len(h.points)-n)
@@ -417,6 +494,9 @@ func (h *Helper) End() {
 		w := &trail{before: before, depth: i + 1, point: h.points[i]}
 		if w.point.isState() {
 			w.kept = h.portable.Kept(i)
+			if h.sleeps {
+				w.crib, cribs = cribs[0], cribs[1:]
+			}
 		}
 		h.found = append(h.found, w)
 		before = w

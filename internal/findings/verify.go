@@ -19,7 +19,7 @@ type Verify struct {
 	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios."`
 	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
 	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
-	Uncounted  bool     `help:"With --full by states: don't count the schedules that there are. It takes fewer runs, on one core."`
+	Uncounted  bool     `help:"With --full by states: don't count the schedules that there are. It takes fewer runs."`
 	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
 	All        bool     `help:"Go on after something was broken."`
 	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`

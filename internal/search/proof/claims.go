@@ -1,29 +1,37 @@
 package proof
 
-import "sync"
+import (
+	"sync"
 
-// claims are states that were reached, by whichever worker. They are used by all at once.
+	"kpsim/sched"
+)
+
+// claims are states that were reached, by whichever worker, and the movers that slept each
+// time. They are used by all at once.
 type claims [64]struct {
 	mu   sync.Mutex
-	seen map[[2]uint64]struct{}
+	seen map[[2]uint64]uint64
 }
 
-func newClaims() func(hi, lo uint64) bool {
+func newClaims() sched.Claim {
 	c := new(claims)
 	for i := range c {
-		c[i].seen = make(map[[2]uint64]struct{})
+		c[i].seen = make(map[[2]uint64]uint64)
 	}
 	return c.claim
 }
 
-// claim notes that a state was reached, and reports whether that is new.
-func (c *claims) claim(hi, lo uint64) bool {
+// claim implements sched.Claim.
+func (c *claims) claim(hi, lo, asleep uint64) (fresh bool, was uint64) {
 	p, k := &c[lo%uint64(len(c))], [2]uint64{hi, lo}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, again := p.seen[k]; again {
-		return false
+	was, again := p.seen[k]
+	if !again {
+		was = asleep
 	}
-	p.seen[k] = struct{}{}
-	return true
+	if was&asleep != was || !again {
+		p.seen[k] = was & asleep
+	}
+	return !again, was
 }

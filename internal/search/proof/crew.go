@@ -176,6 +176,7 @@ func (c *crew) ahead(w *worker) bool {
 		c.useful--
 	}
 	c.team.Tried(b, w.helper, ok)
+	c.news.Broadcast() // there are branches behind it
 	return true
 }
 

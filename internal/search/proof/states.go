@@ -103,7 +103,7 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 // runs makes them, by one worker or more.
 func (x stateSearch) runs(first bool) (part *explore.Part, restarts uint64, err error) {
 	v := x.v
-	if n := parallel.Workers(v.Workers); n > 1 && v.Full && !v.Uncounted {
+	if n := parallel.Workers(v.Workers); n > 1 && v.Full {
 		return x.byCrew(n, first)
 	}
 	return v.run(x.rig, observedBy{x.s, x.st}, func(run rig.Run) {

@@ -1,0 +1,213 @@
+package sched
+
+import (
+	"slices"
+
+	"kpsim/sim"
+)
+
+// A crib is what a helper knows of the sleepers at a state. The search makes the state's bed
+// itself: a branch that it doesn't want is dropped, and one that wasn't made is made when it
+// asks for it. So a crib decides what is tried ahead, and nothing else. What is in its lists isn't
+// changed any more.
+type crib struct {
+	first sim.Mover // of answer 0
+	moves [3]uint64
+	since stretch   // from the state before
+	sleep []dormant // asleep on arrival, as far as was known
+	up    uint64    // the movers that are to be tried
+	done  []tucked  // the answers that were tried ahead
+}
+
+// A tucked is an answer that was tried.
+type tucked struct {
+	pick int
+	dormant
+}
+
+// mover returns the mover of an answer.
+func (c *crib) mover(pick int) sim.Mover {
+	p := sim.Point{First: c.first, Moves: c.moves, N: 3 * sim.MaxCPUs}
+	return p.Mover(pick)
+}
+
+// cribOf is the crib of a state of which the search has made the bed.
+func cribOf(b *bed) *crib { return &crib{first: b.first, moves: b.moves} }
+
+// picks are the answers whose movers are of a set, but one, in the order in which the search
+// tries them.
+func (t *Team) picks(way *trail, movers uint64, but int) (list []int) {
+	c, number := way.crib, &t.s.conflicts.number
+	for pick := range way.point.n {
+		if n := number[c.mover(pick)]; pick != but && n != 0 && movers>>(n-1)&1 != 0 {
+			list = append(list, pick)
+		}
+	}
+	slices.SortFunc(list, func(x, y int) int {
+		if t.before(c, x, y) {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// expected makes the branches that the search is expected to want at a state that a helper has
+// reached. last: the helper has gone no further.
+func (t *Team) expected(w *trail, after *Branch, last bool) []*Branch {
+	but := w.point.pick
+	if last {
+		but = -1
+	}
+	return t.branchesTo(w, after, t.picks(w, w.crib.up, but))
+}
+
+// turned sees whether the search goes on from state i of a branch, its last point, as the
+// helper did. If it doesn't, what was found behind it is kept as a branch of its own, and the
+// current branch is that of the search's answer.
+func (t *Team) turned(b *Branch, i int) bool {
+	n, w := len(t.ways)-1, b.found[i]
+	last := i == len(b.found)-1 && !b.ended
+	pick := t.s.points[n].pick
+	if pick == w.point.pick && !last {
+		return false
+	}
+	if !last {
+		by := &Branch{way: w, stage: tried, epoch: t.epoch, found: b.found[i+1:], open: b.open[i+1:], ended: b.ended}
+		t.insert(by, &t.list)
+		t.open[n] = append(t.open[n], by)
+	}
+	after := &t.list
+	for _, p := range t.picks(w, t.s.beds[n].todo, -1) {
+		at := slices.IndexFunc(t.open[n], func(o *Branch) bool { return o.way.point.pick == p })
+		if at < 0 {
+			t.open[n] = append(t.open[n], t.branchesTo(w, after, []int{p})...)
+			at = len(t.open[n]) - 1
+		}
+		after = t.open[n][at]
+	}
+	t.take(n, pick)
+	return true
+}
+
+// lieDown makes the bed of a state that a helper has reached, as if the search had.
+func (t *Team) lieDown(c *crib) {
+	s := t.s
+	last := len(s.points) - 1
+	for last >= 0 && !s.points[last].isState() {
+		last--
+	}
+	s.setOff(last)
+	s.since.add(&c.since.footprint)
+	s.since.by = c.since.by
+	s.lieDown(&sim.Point{First: c.first, Moves: c.moves, N: 3 * sim.MaxCPUs})
+}
+
+// tell notes, at the states that a branch leads from and to, what was done after them.
+func (t *Team) tell(b *Branch) {
+	at := b.way.state()
+	for _, w := range b.found {
+		if w.crib == nil {
+			continue
+		}
+		if at != nil {
+			t.tuck(at, &w.crib.since)
+		}
+		at = w
+	}
+}
+
+// state returns the last state of a way, nil if it has none whose sleepers are known.
+func (w *trail) state() *trail {
+	for w != nil && w.crib == nil {
+		w = w.before
+	}
+	return w
+}
+
+// tuck notes what was done when the mover that w answers with went on.
+func (t *Team) tuck(w *trail, did *stretch) {
+	n := t.s.conflicts.number[w.crib.mover(w.point.pick)]
+	if n == 0 {
+		return
+	}
+	d := tucked{w.point.pick, dormant{n - 1, did.clone()}}
+	i := slices.IndexFunc(w.crib.done, func(o tucked) bool { return o.pick == d.pick })
+	if i < 0 {
+		w.crib.done = append(w.crib.done, d)
+		return
+	}
+	d.add(&w.crib.done[i].footprint)
+	d.by |= w.crib.done[i].by
+	w.crib.done[i] = d
+}
+
+// clone returns a stretch with a list of its own.
+func (t *stretch) clone() stretch {
+	c := *t
+	c.list = slices.Clone(t.list)
+	return c
+}
+
+// sleepers appends those who sleep when the last state of a way is left by its answer.
+func (t *Team) sleepers(way *trail, list []dormant) []dormant {
+	w := way.state()
+	if w == nil {
+		return list
+	}
+	c := w.crib
+	if n := w.depth - 1; n < len(t.ways) && t.ways[n].crib == c { // the search is there
+		b := &t.s.beds[n]
+		for _, from := range [2][]dormant{b.sleep, b.done} {
+			for i := range from {
+				list = append(list, dormant{from[i].mover, from[i].stretch.clone()})
+			}
+		}
+	} else {
+		list = append(list, c.sleep...)
+	}
+	for i := range c.done {
+		if d := &c.done[i]; t.before(c, d.pick, w.point.pick) && !slices.ContainsFunc(list, func(o dormant) bool { return o.mover == d.mover }) {
+			list = append(list, d.dormant)
+		}
+	}
+	return list
+}
+
+// before reports whether the search tries one answer before another: the first one, and the
+// others by their movers' numbers.
+func (t *Team) before(c *crib, pick, other int) bool {
+	number := &t.s.conflicts.number
+	return other != 0 && (pick == 0 || number[c.mover(pick)] < number[c.mover(other)])
+}
+
+// lie is lieDown and wakes of a helper: it answers with who is to be tried first. ok false:
+// nobody is.
+func (h *Helper) lie(p *sim.Point, k lanes) (pick int, ok bool) {
+	c := &crib{first: p.First, moves: p.Moves, since: h.since.clone()}
+	for i := len(h.points) - 1; i >= 0; i-- {
+		if x := &h.points[i]; x.isState() {
+			h.since.all = h.since.all || len(h.since.list) == 0 && !has(p, x.mover)
+			break
+		}
+	}
+	b := bed{first: p.First, moves: p.Moves, todo: h.conflicts.numbers(&p.Moves)}
+	b.fallAsleep(h.asleep, &h.since)
+	asleep := uint64(0)
+	for i := range b.sleep {
+		asleep |= 1 << b.sleep[i].mover
+	}
+	fresh, was := h.claims(k.hi, k.lo, asleep)
+	if c.up = b.todo &^ asleep; !fresh {
+		c.up = was &^ asleep
+		b.keepAsleep(was)
+	}
+	c.sleep = b.sleep
+	h.asleep = append(h.asleep[:0], c.sleep...)
+	h.cribs = append(h.cribs, c)
+	h.setOff(len(h.points))
+	if b.todo = c.up; b.todo == 0 {
+		return 0, false
+	}
+	return b.pick(&h.conflicts), true
+}
