@@ -66,7 +66,7 @@ var apiWords = [...]string{kpev.Register: "register", kpev.Unregister: "unregist
 func (m *answers) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case kpev.Fits:
-		m.fits = append(m.fits, fit{e.A, e.B, e.C})
+		m.fits = append(m.fits, fit{e.A, e.B, e.C &^ kpev.FitsJump})
 		return nil
 	case kpev.Enabled:
 		return m.files[0].wrote(e, "kprobes/enabled")

@@ -8,16 +8,16 @@ import (
 	"kpsim/traces"
 )
 
-// OptimizedAgain is property P2: when the reason why a jump was removed ends, the jump
-// comes back (spec 4.4, 4.7).
+// OptimizedAgain is property P2: a probe becomes a jump (spec 4.1), and when the reason why a
+// jump was removed ends, the jump comes back (spec 4.4, 4.7).
 //
 // Based on: Image, the API calls and the switches against what TextStore left.
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, what else is patched jumps into its region, or a switch is off.",
+	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, what else is patched jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,
 	},
 	Reads:   []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &optimizedAgain{scene: s} },
@@ -31,6 +31,7 @@ type optimizedAgain struct {
 	scene *Scene
 	jumps []jumpWith
 	all   []uint64 // where a jump was declared, a probe's or not
+	fits  []uint64 // probes of which the scenario says that the rules make them jumps
 	never []uint64 // the probes that rule out a jump, disabled or not
 	zeros int      // writes of 0 to the sysctl begun so far
 	ones  []one
@@ -48,7 +49,7 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
-	m.jumps, m.all, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.never[:0], 0, m.ones[:0], false
+	m.jumps, m.all, m.fits, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.fits[:0], m.never[:0], 0, m.ones[:0], false
 }
 
 func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
@@ -64,6 +65,10 @@ func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
 		m.sysctl(e)
 	case kpev.NoJump:
 		m.never = append(m.never, e.A)
+	case kpev.Fits:
+		if e.C&kpev.FitsJump != 0 {
+			m.fits = append(m.fits, e.A)
+		}
 	}
 	return nil
 }
@@ -111,7 +116,15 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 	if !drained || m.maybe {
 		return nil
 	}
-	for _, j := range m.jumps {
+	was := len(m.jumps)
+	for _, id := range m.fits {
+		if i := m.scene.probes.index(id); i >= 0 {
+			if j := (jumpWith{m.scene.probes.list[i].addr, id}); !m.with(j) {
+				m.jumps = append(m.jumps, j)
+			}
+		}
+	}
+	for n, j := range m.jumps {
 		i := m.scene.probes.index(j.probe)
 		if i < 0 {
 			continue
@@ -120,7 +133,9 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 		if p.addr != j.addr || p.reg != regYes || !p.sure || m.forbidden(j.addr) {
 			continue
 		}
-		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump {
+		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump && n >= was {
+			return atEnd(j.addr, "%02x stands at probe %d, %#x, and nothing forbids that it is a jump", mem, p.id, j.addr)
+		} else if mem != jump {
 			return atEnd(j.addr, "%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again", mem, p.id, j.addr)
 		}
 	}

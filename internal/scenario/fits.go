@@ -14,6 +14,7 @@ type Answer struct {
 	Known bool // what is below is all that is right
 	Errno int  // 0: it succeeds
 	Or    int  // another answer that is right, by what else is registered; 0: none
+	Jump  bool // it is to be a jump when all work is done, unless another probe keeps it away
 }
 
 // Errnos that register answers.
@@ -124,7 +125,8 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	return Answer{Known: true}
+	jump := s.Machine.Optimizes() && v.Optimizable() && p.Post == nil && p.Kind != ProbeJprobe && !s.Does(OpLivepatch)
+	return Answer{Known: true, Jump: jump}
 }
 
 // onlyJprobe reports whether a jprobe is the only one of its function: another is refused.

@@ -48,11 +48,14 @@ const (
 	Wants                                     // [probe, n, 0] how many calls a return probe asks to follow at a time, or the rules say; monitors alone are told (rig)
 	Carries                                   // [addr, probe, begins] a probe that the point at an address has, when kprobe_mutex is about to be free; begins 1: the first of such a report, and none, 2: there is no report; monitors alone are told (rig)
 	Foreign                                   // [0, 0, 0] kprobe_mutex is taken, and what it owns isn't as its last holder has left it; monitors alone are told
-	Fits                                      // [probe, errno, or] no answer but errno, or the other errno, is right where it is registered and isn't yet; monitors alone are told (rig)
+	Fits                                      // [probe, errno, or] no answer but errno, or the other errno, is right where it is registered and isn't yet; with FitsJump in or, it is to be a jump in the end, unless another probe keeps it away; monitors alone are told (rig)
 	Keeps                                     // [on, 0, 0] whether a module is held as long as a probe is registered in it; monitors alone are told (rig)
 	Finds                                     // [probe, pre, post] the instruction pointer that a kprobe's handlers are to find, 0: it isn't said; monitors alone are told (rig)
 	Sees                                      // [probe, which, ip] the one that a handler of such a probe finds as it begins; monitors alone are told (rig)
 )
+
+// FitsJump is a bit of or of a Fits.
+const FitsJump = 1 << 16
 
 // The bits of State.
 const (

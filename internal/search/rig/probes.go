@@ -124,7 +124,7 @@ func (r *Rig) tellProbe(i int) {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 	if i < len(r.answers) && r.answers[i].Known {
-		r.claim(kpev.Fits, uint64(i), uint64(r.answers[i].Errno), uint64(r.answers[i].Or))
+		r.claim(kpev.Fits, uint64(i), uint64(r.answers[i].Errno), uint64(r.answers[i].Or)|kpev.FitsJump*b2u(r.answers[i].Jump))
 	}
 	if i < len(r.ips) && r.ips[i].Pre != 0 {
 		r.claim(kpev.Finds, uint64(i), uint64(r.ips[i].Pre), uint64(r.ips[i].Post))
