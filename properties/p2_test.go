@@ -111,6 +111,17 @@ func init() {
 		unoptimize(tr)
 		tr.Sysctl(0, 1).End(true).ExpectNone()
 	})
+	golden("P2-never-a-jump", func(tr *tracetest.Trace) {
+		tr.Emit(kpev.Fits, 1, 0, kpev.FitsJump)
+		probed(tr)
+		tr.End(true).ExpectViolation("P2", "cc stands at probe 1")
+	})
+	trap("P2-no-jump-yet", "a probe that is to be a jump isn't one, because the run was cut short, or because it isn't to be one",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Fits, 1, 0, kpev.FitsJump).Emit(kpev.Fits, 2, 0, 0)
+			probed(tr)
+			tr.End(false).ExpectNone()
+		})
 	trap("P2-off-and-on", "the sysctl has said 0, and says 1 again", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
