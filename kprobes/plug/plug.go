@@ -221,31 +221,41 @@ func errnoOf(err error) uint64 {
 	return uint64(err.(kprobes.Errno))
 }
 
-// How off and on may be written to a switch in every edition, and what means neither there.
+// How off and on may be written to a switch in every edition, and to kprobes/enabled since 5.16;
+// what means neither in every edition, and there before 5.16.
 var (
 	spelled = [...][2][]string{
 		engine.Armed:        {{"0\n", "n\n", "N"}, {"1\n", "y\n", "Y"}},
 		engine.Optimization: {{"0\n", "\t0", "0x0\n", "00 1"}, {"1\n", " 1", "0x1\n", "01 0"}},
 	}
+	spelledBool = [2][]string{{"0\n", "n\n", "off\n", "f\n"}, {"1\n", "y\n", "on\n", "True"}}
 	meaningless = [...][]string{
 		engine.Armed:        {"2\n", "ox\n", " 1", " 0", ""},
-		engine.Optimization: {"2\n", "-1\n", "0x\n", "1x", ""},
+		engine.Optimization: {"2\n", "-1\n", "0x\n", "1x", "", "18446744073709551617\n", "1a", "08"},
 	}
+	meaninglessChar = []string{"2\n", "on\n", "f\n", "True", "off", ""}
 )
 
 // Set implements engine.Engine. What is written is spelled in this way or that, by the task,
 // and then something is written that means nothing and changes nothing.
 func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
-	write := p.e.WriteEnabled
-	if s == engine.Optimization {
+	write, words, others := p.e.WriteEnabled, spelled[s], meaningless[s]
+	switch {
+	case s == engine.Optimization:
 		write = p.e.WriteOptimization
+	case p.files == era.FilesBool:
+		words = spelledBool
+	default:
+		others = meaninglessChar
 	}
-	n, words := int(x.Task()), spelled[s][0]
+	n := int(x.Task())
+	which := words[0]
 	if on {
-		words = spelled[s][1]
+		which = words[1]
 	}
-	write(x, words[n%len(words)]) // an engine that doesn't understand it leaves the switch as it was, which monitors see
-	write(x, meaningless[s][n%len(meaningless[s])])
+	write(x, which[n%len(which)]) // an engine that doesn't understand it leaves the switch as it was, which monitors see
+	write(x, others[n%len(others)])
+	write(x, others[(n+len(others)/2)%len(others)])
 }
 
 // Wait implements engine.Engine.
