@@ -114,10 +114,12 @@ func (w *runner) run(p *Program) error {
 	defer r.Close()
 	strategy, delay := w.spec.schedules(&p.Recipe)
 	shape, _ := r.Survey(delay)
-	schedules, err := sched.New(strategy, sched.Params{Seed: p.Recipe.Hash(), Shape: shape, Delay: delay})
+	params := sched.Params{Seed: p.Recipe.Hash(), Shape: shape, Delay: delay}
+	schedules, err := sched.New(strategy, params)
 	if err != nil {
 		return err
 	}
+	var first uint64 // the digest of the first run
 	w.shown.begin(sc)
 	w.conflicts.begin(r, &w.shown, p.Recipe.Hash()%observedIn == 0)
 	r.Log.Subscribe(&w.shown, shownKinds...)
@@ -134,17 +136,32 @@ func (w *runner) run(p *Program) error {
 		if run.Outcome == smp.Refused {
 			return fmt.Errorf("%s: %w", sc.Name, run.Err)
 		}
-		p.took(&run, i)
+		if p.took(&run, i); i == 0 {
+			first = run.Digest
+		}
 		if i+1 == most && most < w.spec.Each*longer && w.news(&old) {
 			most += w.spec.Each
 		}
 	}
 	p.features = append([]uint64(nil), w.shown.list...)
+	if p.Recipe.Hash()%repeatedIn == 1 {
+		again, err := sched.New(strategy, params)
+		if err != nil {
+			return err
+		}
+		if run, more := r.Next(again, 0); more && run.Digest != first {
+			sim.Bug("%s: the first schedule, run again after %d others, is another run: something isn't reset", sc.Name, p.Runs-1)
+		}
+	}
 	p.blocks = w.reach.of(r.Machine, p.blocks)
 	w.answers(p)
 	p.whole = true
 	return nil
 }
+
+// repeatedIn: the first schedule of one program in so many is run once more behind the others,
+// and must be the same run, whatever these have left behind.
+const repeatedIn = 4
 
 // longer is how many times as many schedules as others a program may have that goes on
 // showing what is new.
