@@ -180,34 +180,3 @@ func (t *Team) before(c *crib, pick, other int) bool {
 	number := &t.s.conflicts.number
 	return other != 0 && (pick == 0 || number[c.mover(pick)] < number[c.mover(other)])
 }
-
-// lie is lieDown and wakes of a helper: it answers with who is to be tried first. ok false:
-// nobody is.
-func (h *Helper) lie(p *sim.Point, k lanes) (pick int, ok bool) {
-	c := &crib{first: p.First, moves: p.Moves, since: h.since.clone()}
-	for i := len(h.points) - 1; i >= 0; i-- {
-		if x := &h.points[i]; x.isState() {
-			h.since.all = h.since.all || len(h.since.list) == 0 && !has(p, x.mover)
-			break
-		}
-	}
-	b := bed{first: p.First, moves: p.Moves, todo: h.conflicts.numbers(&p.Moves)}
-	b.fallAsleep(h.asleep, &h.since)
-	asleep := uint64(0)
-	for i := range b.sleep {
-		asleep |= 1 << b.sleep[i].mover
-	}
-	fresh, was := h.claims(k.hi, k.lo, asleep)
-	if c.up = b.todo &^ asleep; !fresh {
-		c.up = was &^ asleep
-		b.keepAsleep(was)
-	}
-	c.sleep = b.sleep
-	h.asleep = append(h.asleep[:0], c.sleep...)
-	h.cribs = append(h.cribs, c)
-	h.setOff(len(h.points))
-	if b.todo = c.up; b.todo == 0 {
-		return 0, false
-	}
-	return b.pick(&h.conflicts), true
-}
