@@ -102,8 +102,10 @@ func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
 }
 
 // killUnused has the optimizer free what was waiting for it when its text went: no task will
-// unregister it again. Context: kprobe_mutex held.
+// unregister it again. It isn't found from now on: a probe that is registered where there is
+// text again gets an aggr of its own. Context: kprobe_mutex held.
 func (e *Engine) killUnused(x kapi.Context, ap *Aggr) {
+	e.do.HideKprobe(e, x, ap)
 	e.enlist(x, ap, &e.freeingList)
 	e.kickKprobeOptimizer(x)
 }

@@ -174,6 +174,9 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 		}
 	}
 	mem, orig := s.text.byteAt(l.addr)
+	if all != 0 && m.covered(l.addr) {
+		return nil // a byte of another probe's jump
+	}
 	switch optimized := l.tags&kpev.TagOptimized != 0; {
 	case !drained:
 	case l.tags&kpev.TagFtrace != 0:
@@ -190,6 +193,16 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 		return atEnd(l.addr, "kprobes/list says [DISABLED] of %#x, and a breakpoint stands there", l.addr)
 	}
 	return nil
+}
+
+// covered reports whether an address lies behind the first byte of a jump that is listed.
+func (m *listAgrees) covered(addr uint64) bool {
+	for _, o := range m.lines {
+		if d := addr - o.addr; o.tags&kpev.TagOptimized != 0 && d > 0 && d < jumpLen {
+			return true
+		}
+	}
+	return false
 }
 
 func one64(b bool) uint64 {

@@ -125,7 +125,7 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	jump := s.Machine.Optimizes() && v.Optimizable() && p.Post == nil && p.Kind != ProbeJprobe && !s.Does(OpLivepatch)
+	jump := s.Machine.Optimizes() && v.Optimizable() && moves(t.Code[p.Offset:][:v.Region]) && p.Post == nil && p.Kind != ProbeJprobe && !s.Does(OpLivepatch)
 	return Answer{Known: true, Jump: jump}
 }
 
@@ -135,6 +135,19 @@ func (s *Scenario) onlyJprobe(p *Probe) bool {
 		if q := &s.Probes[i]; q != p && q.Kind == ProbeJprobe && (q.Func == p.Func || q.Symbol != "") {
 			return false
 		}
+	}
+	return true
+}
+
+// moves reports whether instructions can be moved anywhere: what is read relative to them may be
+// too far from there.
+func moves(code []byte) bool {
+	for len(code) > 0 {
+		in, err := target.Decode(code, 0)
+		if err != nil || !stepped(code) {
+			return false
+		}
+		code = code[in.Size():]
 	}
 	return true
 }

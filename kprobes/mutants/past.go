@@ -104,6 +104,10 @@ var past = []Mutant{
 		Also:  []string{"list-agrees", "no-sail-past"},
 		Says:  "what was unregistered and waits to lose its jump when its module goes is never freed",
 		Apply: on(func(s *steps) { s.KillUnused = (*engine).Dequeue })},
+	{Name: "killed-found", NeedsJump: true, Source: "kill_optimized_kprobe, 3.11 and later", Scenario: "module-goes-reused", Property: "text-restored",
+		Also:  []string{"no-sail-past", "accounted", "list-agrees", "no-remains", "owned-breakpoint"},
+		Says:  "what was unregistered and waits to lose its jump when its module goes is found when another probe is registered at its address",
+		Apply: on(killedFound)},
 	{Name: "short-unsigned", Source: "ae052e3ae095, 6.2-rc", Scenario: "emulated-back", Property: "right-result",
 		Also:  []string{"no-start-inside", "no-oops", "transparent"},
 		Says:  "an emulated jump of two bytes that goes back goes forward",
@@ -170,4 +174,18 @@ var past = []Mutant{
 		Also:  []string{"unoptimized", "text-agrees", "whole-instructions"},
 		Says:  "a disabled probe whose jump still stands doesn't keep its neighbour from being optimized",
 		Apply: on(func(s *steps) { s.KeepsJumpAway = func(ap *aggr) bool { return ap.Armed() && s.AggrEnabled(ap) } })},
+}
+
+func killedFound(s *steps) {
+	hide, kill, killing := s.HideKprobe, s.KillUnused, false
+	s.HideKprobe = func(e *engine, x context, ap *aggr) {
+		if !killing {
+			hide(e, x, ap)
+		}
+	}
+	s.KillUnused = func(e *engine, x context, ap *aggr) {
+		killing = true
+		kill(e, x, ap)
+		killing = false
+	}
 }
