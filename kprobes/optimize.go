@@ -181,7 +181,7 @@ func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 		if e.do.FreedDisarmed(e, ap) && ap.armed.Load(x) {
 			e.archDisarmKprobe(x, ap)
 		}
-		if ap.Unused() && !ap.gone { // else killUnused has done so, and another may be there
+		if ap.Unused() && e.do.InTable(e, ap) { // else killUnused has taken it out, and another may be there
 			e.kprobeTable.Del(x, ap.addr)
 		}
 	}

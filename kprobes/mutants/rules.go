@@ -38,7 +38,7 @@ var ofRules = []Mutant{
 	{Name: "reenter-again", Source: "KPROBE_REENTER", Says: "a hit on top of two others is taken for one on top of one",
 		Apply: on(func(s *steps) { s.Reentered = func(*engine, context) bool { return false } })},
 	{Name: "kill-hidden", Source: "kprobes_module_callback", Says: "points that aren't in the table any more are killed, too",
-		Apply: on(func(s *steps) { s.InTable = func(_ *engine, ap *aggr) bool { return !ap.Freed() } })},
+		Apply: on(func(s *steps) { s.InTable = func(*engine, *aggr) bool { return true } })},
 	{Name: "kill-keeps-ftrace", Source: "R51", Says: "the probes of a module that goes stay with ftrace", Apply: on(killKeepsFtrace)},
 	{Name: "ftrace-keeps-path", Source: "spec 8.4", Says: "a pre_handler at a site that has changed ip is ignored", Apply: on(ftraceKeepsPath)},
 	{Name: "list-kprobes", Source: "spec 7.1", Says: "each probe is listed as a kprobe", Apply: on(func(s *steps) { s.ProbeType = func(*kprobe) byte { return 'k' } })},
