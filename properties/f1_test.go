@@ -1,6 +1,8 @@
 package properties_test
 
 import (
+	"fmt"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces/tracetest"
@@ -57,6 +59,16 @@ func init() {
 		optimize(tr)
 		line(tr, f, 'k', kpev.TagOptimized).End(true).ExpectNone()
 	})
+	for _, b := range []byte{0xcc, 0xe9} {
+		trap(fmt.Sprintf("F1-jump-byte-%x", b), "a disabled probe lies behind the first byte of a jump, whose second byte looks like a breakpoint or a jump",
+			func(tr *tracetest.Trace) {
+				probed(tr)
+				tr.Register(2, f+1).Disable(2)
+				tr.Image(f, 0xe9, b, 0x0f, 0xfc, 0x1e).Store(f+1, b, 0x0f, 0xfc, 0x1e).Store(f, 0xe9)
+				line(tr, f, 'k', kpev.TagOptimized)
+				line(tr, f+1, 'k', kpev.TagDisabled).End(true).ExpectNone()
+			})
+	}
 	golden("F1-missing", func(tr *tracetest.Trace) {
 		probed(tr)
 		line(tr, g, 'k', 0).End(true).ExpectViolation("F1", "kprobes/list has 0 lines k for 0x1000, where 1 to 1")
