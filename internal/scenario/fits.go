@@ -125,7 +125,7 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	jump := s.Machine.Optimizes() && v.Optimizable() && moves(t.Code[p.Offset:][:v.Region]) && p.Post == nil && p.Kind != ProbeJprobe && !s.Does(OpLivepatch)
+	jump := s.Machine.Optimizes() && v.Optimizable() && moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.Does(OpLivepatch)
 	return Answer{Known: true, Jump: jump}
 }
 
