@@ -156,6 +156,7 @@ var otherwise = map[string]string{
 	"globally-off":       "enable-lost",
 	"globally-off-alone": "list-bare",
 	"module-goes-queued": "unload-kept",
+	"module-goes-reused": "unload-kept",
 	"neighbours":         "retry-lost",
 	"reuse-disabled":     "reuse-disabled",
 	"switches":           "disarm-lost",
