@@ -97,6 +97,10 @@ func (r *Rig) tellModules() {
 	}
 }
 
+// LeaveAnswers has the runs that follow not be told what Scenario.Answers says: they are to be
+// compared with those of an engine of which it says nothing.
+func (r *Rig) LeaveAnswers() { r.answers = nil }
+
 func (r *Rig) tellContexts() {
 	m := &r.Scenario.Machine
 	r.Log.Emit(kpev.Contexts, 255, traces.NoTask, b2u(m.DetourIRQsOff), b2u(m.Return >= era.ReturnHashed), 0)

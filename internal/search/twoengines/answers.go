@@ -50,6 +50,7 @@ func under(sc *scenario.Scenario, mutant string, list []sched.Strategy) (all []*
 		return nil, err
 	}
 	defer r.Close()
+	r.LeaveAnswers()
 	c := &collector{r: r, calls: handlersCall(sc)}
 	r.See(func(h engine.Hit) { c.hit = h })
 	r.Log.Subscribe(c, kpev.ApiReturn, kpev.Handler, smpev.CallEnd)
