@@ -299,13 +299,7 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 	}
 	was, again := s.seen[k]
 	more := !again
-	switch {
-	case !again:
-		was.way = s.pickOut(p.Seq)
-	case was.way != 0:
-		s.stats.Checked++
-		s.merged(s.first[was.way-1], s.way(p.Seq))
-	}
+	s.met(&was, again, p.Seq)
 	switch {
 	case s.sleeps:
 		more = s.wakes(k, &was, again)
@@ -326,6 +320,18 @@ func (s *States) Choose(p *sim.Point) (pick, hold int) {
 		return s.enter(p, k), 0
 	}
 	return 0, 0
+}
+
+// met picks out a new state, now and then, and has one that was picked out checked when it is
+// reached again.
+func (s *States) met(was *seen, again bool, seq uint64) {
+	switch {
+	case !again:
+		was.way = s.pickOut(seq)
+	case was.way != 0:
+		s.stats.Checked++
+		s.merged(s.first[was.way-1], s.way(seq))
+	}
 }
 
 // enter makes a state a point at which later runs branch.

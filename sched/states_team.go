@@ -295,13 +295,7 @@ func (t *Team) enter(w *trail) bool {
 		t.lieDown(w.crib)
 	}
 	more := !again
-	switch {
-	case !again:
-		was.way = s.pickOut(p.seq)
-	case was.way != 0:
-		s.stats.Checked++
-		s.merged(s.first[was.way-1], s.way(p.seq))
-	}
+	s.met(&was, again, p.seq)
 	if w.crib != nil {
 		more = s.wakes(p.state, &was, again)
 	}

@@ -34,8 +34,8 @@ const (
 // registered; of several jprobes of a function all but one are refused (spec 3.2). What the
 // rules refuse at a byte is refused so, a return probe behind the entry too (2.9), and one that
 // says where it is both by address and by name, or neither way, or by a name that there isn't,
-// or behind the function's end (6.1). The rules are those that the engine asks, but it decides what comes before and after
-// them. Of a kernel's own engine nothing is said.
+// or behind the function's end (6.1). The rules are those that the engine asks, but it decides
+// what comes before and after them. Of a kernel's own engine nothing is said.
 func (s *Scenario) Answers() []Answer {
 	answers := make([]Answer, len(s.Probes))
 	if s.Machine.Engine != "" {
