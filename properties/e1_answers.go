@@ -44,8 +44,8 @@ type answers struct {
 	files [2]written // kprobes/enabled, the sysctl
 }
 
-// A fit is what a probe must be answered that isn't registered: errno, or or if that isn't 0.
-type fit struct{ probe, errno, or uint64 }
+// A fit is what registering a probe must answer: errno, or else other, unless that is 0.
+type fit struct{ probe, errno, other uint64 }
 
 // written is what is known about a switch, and about the writes in progress.
 type written struct {
@@ -53,8 +53,8 @@ type written struct {
 	lone   bool // the write in progress is overlapped by none
 	on     bool // what it writes
 	prints bool // it has printed what it has changed
-	known  bool // is is what was written last
-	is     bool
+	known  bool // value is certain
+	value  bool // what was written last
 }
 
 func (m *answers) Reset() { m.fits, m.files = m.fits[:0], [2]written{} }
@@ -108,7 +108,7 @@ func (m *answers) registered(e *traces.Event) *traces.Finding {
 	switch {
 	case i < 0:
 		return nil
-	case e.C == m.fits[i].errno || m.fits[i].or != 0 && e.C == m.fits[i].or:
+	case e.C == m.fits[i].errno || m.fits[i].other != 0 && e.C == m.fits[i].other:
 		return nil
 	case m.fits[i].errno == 0:
 		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing speaks against it", e.C, e.B)
@@ -128,8 +128,8 @@ func (w *written) wrote(e *traces.Event, name string) *traces.Finding {
 		w.known = false
 		return nil
 	}
-	was, known := w.is, w.known
-	w.is, w.known, w.lone = on, true, false
+	was, known := w.value, w.known
+	w.value, w.known, w.lone = on, true, false
 	switch {
 	case known && was != on && !w.prints:
 		return found(e, 0, "says nothing when %d is written to %s, where %d was", e.A, name, 1-e.A&1)

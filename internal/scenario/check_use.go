@@ -44,8 +44,8 @@ func (c checker) probes() error {
 	return nil
 }
 
-// MaxBehind is how far from a function's beginning a probe may be that names it, and isn't
-// in it: that is refused.
+// MaxBehind bounds the offset of a probe that names a function and lies behind its end. An
+// engine refuses such a probe.
 const MaxBehind = 1 << 16
 
 // outside checks that a probe behind the end of a function, which it names by a symbol, is in no other.
