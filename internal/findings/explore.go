@@ -188,7 +188,8 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	if err := c.beforehand(p, j, rig.Probed()); err != nil {
 		return err
 	}
-	j.usual, j.digest = defaultRuns(run.Counts.Points), run.Digest
+	j.points, j.digest = run.Counts.Points, run.Digest
+	j.usual = defaultRuns(j.points)
 	switch {
 	case c.Runs != nil:
 		j.runs = *c.Runs

@@ -12,6 +12,7 @@ type job struct {
 	*inputs.Input
 	runs   uint64
 	usual  uint64        // how many there are without --runs if it is named
+	points uint64        // that the default run asks
 	each   time.Duration // that the default run takes here
 	digest uint64        // of the default run
 	notes  []string      // what that has shown

@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/cli/inputs"
-	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
-	"kpsim/kprobes/mutants"
 )
 
 type Merge struct {
@@ -45,61 +41,15 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 
-	x := &Explore{
-		Strategy: all.Strategy, Seed: all.Seed, Unbiased: all.Unbiased, Broken: inputs.Broken{Mutant: all.Mutant}, Fetch: all.Fetch, Edition: all.Edition, Traces: c.Traces, JSON: c.JSON,
-		GoOn: inputs.GoOn{Ignore: all.Ignored, AllProperties: all.Every},
-	}
-	if err := x.GoOn.Check(); err != nil {
-		return 0, err
-	}
-	var jobs []*job
-	var specs []explore.Spec
-	for _, e := range all.Scenarios {
-		spec, points, err := all.Spec(e)
-		if err != nil {
-			return 0, err
-		}
-		if err := spec.Scenario.Expect.CheckNames(inputs.PropertyNames(), mutants.Names()); err != nil {
-			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
-		}
-		x.release, _, _ = strings.Cut(spec.Scenario.Machine.Image, " ")
+	x := &Explore{Traces: c.Traces, JSON: c.JSON}
+	return x.report(p, all, cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...), func(spec explore.Spec, i int) error {
 		for _, r := range list { // before anything is believed
-			if err := r.Check(spec, r.Scenarios[len(jobs)]); err != nil {
-				return 0, err
+			if err := r.Check(spec, r.Scenarios[i]); err != nil {
+				return err
 			}
 		}
-		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, usual: defaultRuns(points), checked: e.Checked}
-		if !j.Builtin() {
-			j.notes, j.blind = j.NeverJumps(all.Mutant)
-			j.notes = append(vet.Inert(j.Scenario), j.notes...)
-		}
-		jobs = append(jobs, j)
-		specs = append(specs, spec)
-	}
-	p.StopAtInterrupt(&x.stop)
-	if err := cli.MakeFolder(c.Traces); err != nil {
-		return 0, err
-	}
-	r := newPrinter(p, x, jobs)
-	for i, j := range jobs {
-		x.doing(p, j, x.Mutant)
-		p.Again = cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...)
-		e := all.Scenarios[i]
-		res, err := explore.Merge(specs[i], e.Parts)
-		if err != nil {
-			return 0, j.FileFirst(err)
-		}
-		took := time.Duration(e.Seconds * float64(time.Second))
-		if err := x.conclude(p, j, &explored{res: res, canary: e.Canary, took: took}, r); err != nil {
-			return 0, err
-		}
-		if x.stop.Load() {
-			r.interrupted(i)
-			return cli.Interrupted, nil
-		}
-	}
-	r.total()
-	return r.status(), nil
+		return nil
+	})
 }
 
 // again is the line that makes a share.

@@ -137,7 +137,7 @@ func (r *printer) total() {
 
 // saveResults writes the result file.
 func (r *printer) saveResults(jobs []*job) error {
-	data, err := r.c.results(jobs)
+	data, err := r.c.file(jobs).Marshal()
 	if err != nil {
 		return err
 	}

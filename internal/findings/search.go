@@ -45,7 +45,7 @@ func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error)
 func (c *Explore) spec(j *job) explore.Spec {
 	return explore.Spec{
 		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
-		Share: c.share, Shares: c.shares, Cancelled: &c.stop,
+		Dealt: explore.Deal(j.runs, j.points), Share: c.share, Shares: c.shares, Cancelled: &c.stop,
 		Ignore: c.Ignored, Past: c.Past(),
 	}
 }
@@ -151,8 +151,8 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 	return x
 }
 
-// results makes a result file of what the jobs have found.
-func (c *Explore) results(jobs []*job) ([]byte, error) {
+// file makes a result file of what the jobs have found.
+func (c *Explore) file(jobs []*job) *results.File {
 	r := &results.File{
 		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
 		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.Ignored.Names(), Every: c.AllProperties,
@@ -163,7 +163,7 @@ func (c *Explore) results(jobs []*job) ([]byte, error) {
 	for _, j := range jobs {
 		r.Scenarios = append(r.Scenarios, j.result)
 	}
-	return r.Marshal()
+	return r
 }
 
 // witnessOf returns the witness against a property, nil if there is none.

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"sync/atomic"
 
@@ -29,6 +30,9 @@ type Spec struct {
 	Past     properties.Set // and after these, which count all the same: with properties.Every all that a run breaks is seen
 	Stop     bool           // stop soon after the first violation: then Runs and Violations depend on the workers
 	Most     int            // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
+
+	// Dealt is to how many shards the runs are dealt out; 0: 16. See Deal.
+	Dealt int
 
 	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
 	// is all of them. See Merge.
@@ -59,18 +63,13 @@ type Result struct {
 	Parts      []Part // what it was added up from, in their order
 }
 
-// shards is how many instances of the strategy share the runs. It is fixed, so
-// that run number i is the same run whatever the number of workers, and of
-// computers.
-const shards = 16
-
 // MostShares is into how many shares an exploration can be divided.
-const MostShares = shards
+const MostShares = fewest
 
 // own lists the shards of the spec's share.
-func (spec *Spec) own() (list []uint64) {
-	for i := range uint64(shards) {
-		if spec.Shares <= 1 || i%uint64(spec.Shares) == uint64(spec.Share)-1 {
+func (spec *Spec) own() (list []int) {
+	for i := range spec.Dealt {
+		if spec.Shares <= 1 || i%spec.Shares == spec.Share-1 {
 			list = append(list, i)
 		}
 	}
@@ -90,23 +89,13 @@ func Run(spec Spec) (*Result, error) {
 	}
 	total := progress{spec: &spec}
 	own := spec.own()
-	list := make([]shard, len(own))
+	parts, errs := make([]Part, len(own)), make([]error, len(own))
 	parallel.Run(spec.Workers, len(own), &total.stop, func() (do func(job int), close func()) {
-		rig := spec.MustRig().Learnt()
-		return func(i int) {
-			list[i].run(rig, &total, shape, own[i])
-			if list[i].watch.grew { // the next shard is to begin with no more than any other
-				rig.Close()
-				rig = spec.MustRig().Learnt()
-			}
-		}, func() { rig.Close() }
+		s := Seat{total: &total, shape: shape, rig: spec.MustRig().Learnt()}
+		return func(i int) { parts[i], errs[i] = s.Part(own[i]) }, s.Close
 	})
-	parts := make([]Part, len(own))
-	for i := range list {
-		if list[i].err != nil {
-			return nil, fmt.Errorf("%s: %w", spec.Scenario.Name, list[i].err)
-		}
-		parts[i] = list[i].Part
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
 	}
 	return Merge(spec, parts)
 }
@@ -120,6 +109,7 @@ func (spec *Spec) fill() {
 	if spec.Most == 0 {
 		spec.Most = sched.MostDeviations
 	}
+	spec.Dealt = max(spec.Dealt, fewest)
 }
 
 // DefaultStrategy is that of a Spec that names none.
@@ -190,62 +180,6 @@ func (p *progress) stopped() bool {
 	return p.stop.Load() || p.spec.Cancelled != nil && p.spec.Cancelled.Load()
 }
 
-// A shard makes the runs number i, i+shards, i+2*shards …, and takes down what
-// they show.
-type shard struct {
-	Part
-	watch watcher
-	err   error
-}
-
-const progressEvery = 256
-
-// everyRun is after how many runs a shard ends if each of them was broken. More runs would
-// say the same again, except of a property that hardly any run breaks first.
-const everyRun = 64
-
-// hopeless reports whether each run so far was broken, and there were enough of them.
-// Runs that go on past what they break may differ in what they break next.
-func (s *shard) hopeless(spec *Spec) bool {
-	return s.Runs == everyRun && s.Violations == everyRun && spec.Past == 0
-}
-
-func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uint64) {
-	spec := total.spec
-	strategy, err := spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shard: index, Shards: shards})
-	if err != nil {
-		s.err = err
-		return
-	}
-	rec := &sched.Recorder{Strategy: strategy}
-	s.Begin(int(index))
-	s.watch.begin(rig, spec)
-	told, toldViolations := uint64(0), uint64(0)
-	for i := index; i < spec.Runs && !total.stopped(); i += shards {
-		run, more := rig.NextWatched(rec, i, &s.watch)
-		if !more {
-			break
-		}
-		if run.Outcome == smp.Refused {
-			s.err = run.Err
-			return
-		}
-		s.watch.done()
-		rig.Ended()
-		s.Take(i, run, rec)
-		if s.Runs-told >= progressEvery || spec.Stop && s.Violations > toldViolations {
-			total.add(s.Runs-told, s.Violations-toldViolations)
-			told, toldViolations = s.Runs, s.Violations
-		}
-		if s.hopeless(spec) {
-			break
-		}
-	}
-	total.add(s.Runs-told, s.Violations-toldViolations)
-	s.Complete = complete(strategy)
-	s.watch.end(&s.Part)
-}
-
 // complete reports whether a strategy has run all it can be complete for.
 func complete(s sched.Strategy) bool {
 	switch s := s.(type) {
@@ -264,5 +198,5 @@ func (spec *Spec) First() (sched.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shards: shards})
+	return spec.strategy(sched.Params{Seed: spec.Seed, Shape: shape, Shards: uint64(spec.Dealt)})
 }

@@ -54,7 +54,7 @@ func TestBuiltin(t *testing.T) {
 // TestEveryRunBroken: an exploration of what each run breaks ends soon, whatever the number
 // of workers; one that goes on past what is broken doesn't, nor one that some runs survive.
 func TestEveryRunBroken(t *testing.T) {
-	const runs = 2 * shards * everyRun
+	const runs = 2 * fewest * everyRun
 	for _, c := range []struct {
 		name, mutant string
 		past         properties.Set
@@ -72,7 +72,7 @@ func TestEveryRunBroken(t *testing.T) {
 			require.NotZero(t, res.Violations)
 			require.Equal(t, c.ends, res.Runs < runs, "%s: %d of %d", c.mutant, res.Violations, res.Runs)
 			if c.ends {
-				require.EqualValues(t, shards*everyRun, res.Runs)
+				require.EqualValues(t, fewest*everyRun, res.Runs)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func (spec *Spec) wants(parts []Part) error {
 	own := spec.own()
 	for i, index := range own {
 		switch {
-		case i < len(parts) && uint64(parts[i].Index) == index:
+		case i < len(parts) && parts[i].Index == index:
 		case i > 0 && i < len(parts) && parts[i].Index == parts[i-1].Index:
 			return fmt.Errorf("part %d is there twice", parts[i].Index)
 		default:

@@ -41,7 +41,7 @@ func SelfCheck(spec Spec) (uint64, error) {
 	)
 	parallel.Run(spec.Workers, len(own), &total.stop, func() (do func(job int), close func()) {
 		c := checker{spec: &spec, used: spec.MustRig().Learnt()}
-		return func(i int) { errs[i] = c.shard(&total, shape, own[i], &n) }, c.used.Close
+		return func(i int) { errs[i] = c.shard(&total, shape, uint64(own[i]), &n) }, c.used.Close
 	})
 	for _, err := range errs {
 		if err != nil {
@@ -70,6 +70,7 @@ type checked struct {
 }
 
 func (c *checker) shard(total *progress, shape *sched.Shape, index uint64, n *atomic.Uint64) error {
+	shards := uint64(c.spec.Dealt)
 	s, err := c.spec.strategy(sched.Params{Seed: c.spec.Seed, Shape: shape, Shard: index, Shards: shards})
 	if err != nil {
 		return err

@@ -32,8 +32,8 @@ func checkPart(spec *explore.Spec, p *explore.Part, runs uint64) error {
 		sources = len(p.Stats.Sources)
 	}
 	switch n := len(spec.Scenario.Probes); {
-	case p.Index < 0 || p.Index >= explore.MostShares:
-		return fmt.Errorf("there are parts 0 to %d only", explore.MostShares-1)
+	case p.Index < 0 || p.Index >= spec.Dealt:
+		return fmt.Errorf("there are parts 0 to %d only", spec.Dealt-1)
 	case p.Runs > runs:
 		return fmt.Errorf("it has %d runs, and all parts together %d", p.Runs, runs)
 	case p.Violations > p.Runs:

@@ -17,7 +17,7 @@ import (
 
 // Format numbers what result files look like, and what the shards of an
 // exploration are. It is raised when either changes.
-const Format = 2
+const Format = 3
 
 // File are the contents of a result file: what one share of an exploration
 // has shown. On disk it is a line of JSON about the exploration, one for each
@@ -233,6 +233,7 @@ func (r *File) Spec(e *Explored) (spec explore.Spec, points uint64, err error) {
 	if got := DigestName(run.Digest); got != e.Default {
 		return spec, 0, fmt.Errorf("%s: made by another version of kpsim: the default run of %s has digest %s there, %s here; merge with the one that made it", e.from, e.Name, e.Default, got)
 	}
+	spec.Dealt = explore.Deal(e.Runs, run.Counts.Points)
 	return spec, run.Counts.Points, nil
 }
 

@@ -125,7 +125,7 @@ func TestForeignResults(t *testing.T) {
 	file := shares(t, "torn-jump", 1, explore.Spec{Runs: 200, Seed: 1})[0]
 	lines := strings.SplitAfter(string(file), "\n")
 	for _, c := range []struct{ was, is, want string }{
-		{`"kpsim_results":2,`, `"kpsim_results":1,`, "result format 1, and this kpsim reads 2"},
+		{`"kpsim_results":3,`, `"kpsim_results":1,`, "result format 1, and this kpsim reads 3"},
 		{`"schedule_format":`, `"schedule_format":9`, "and this kpsim makes"},
 		{`"shard":1,`, `"shard":2,`, "shard 2 of 1"},
 		{`"scenarios":1}`, `"scenarios":2}`, "1 scenarios, where 2 were explored"},
