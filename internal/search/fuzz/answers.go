@@ -21,11 +21,16 @@ const unloadKept = "unload-kept"
 
 // answers compares a program's answers, if it is one that is compared.
 func (w *runner) answers(p *Program) {
-	if w.spec.Kernel == nil || p.Recipe.Hash()%answersIn != 0 {
+	if !w.spec.compares(p) {
 		return
 	}
 	sc, _ := gen.Of(&p.Recipe, w.spec.On)
 	p.Otherwise, p.Like = Otherwise(w.spec.Kernel, sc, w.spec.Mutant)
+}
+
+// compares reports whether a program's answers are compared.
+func (s *Spec) compares(p *Program) bool {
+	return s.Kernel != nil && p.Recipe.Hash()%answersIn == 0
 }
 
 // Otherwise says what the serial programs of a scenario answer on a kernel that they don't by

@@ -26,7 +26,7 @@ const (
 )
 
 // earned notes what an arm's program has shown that is new, and how many points it took.
-func (s *Session) earned(how arm, news, points uint64) {
+func (s *state) earned(how arm, news, points uint64) {
 	if how >= arms {
 		return
 	}
@@ -39,7 +39,7 @@ func (s *Session) earned(how arm, news, points uint64) {
 
 // choose draws an arm: the more new features it has shown a point, the more often by far,
 // but none is given up.
-func (s *Session) choose() arm {
+func (s *state) choose() arm {
 	var weights [arms]uint64
 	sum := uint64(0)
 	for i := range weights {

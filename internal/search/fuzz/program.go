@@ -38,6 +38,7 @@ type Program struct {
 	whole    bool     // it was run to its end
 	how      arm      // how it was made
 	from     *kept    // of what
+	number   uint64   // among all that islands run
 }
 
 // Scenario draws the scenario of a recipe as a session has it.
@@ -47,6 +48,16 @@ func (s *Spec) Scenario(r *gen.Recipe) (sc *scenario.Scenario, parts []string, e
 		return sc, parts, sc.SetLinux(s.Kernel)
 	}
 	return sc, parts, nil
+}
+
+// Describe fills in what Session.Read and Fold leave out of a program: Parts, Edition and
+// Optimizes.
+func (s *Spec) Describe(p *Program) error {
+	sc, parts, err := s.Scenario(&p.Recipe)
+	if err == nil {
+		p.Parts, p.Edition, p.Optimizes = parts, sc.Machine.Edition, sc.Machine.Optimizes()
+	}
+	return err
 }
 
 // otherStrategies are those that one program in other is run with: they see other orders,
@@ -89,7 +100,7 @@ func (s *Spec) Explore(r *gen.Recipe, runs uint64) (explore.Spec, error) {
 // A runner runs programs, one after the other.
 type runner struct {
 	spec  *Spec
-	known func(feature uint64) bool // whether some batch before has shown it
+	known func(feature uint64) bool // whether a program of a batch before, or of the island, has shown it
 	shown shown
 	conflicts
 	reach reach
@@ -126,7 +137,7 @@ func (w *runner) run(p *Program) error {
 	most, old := w.spec.Each, 0
 	for i := uint64(0); i < most; i++ {
 		if w.spec.stopped() {
-			return errStopped
+			return ErrStopped
 		}
 		w.shown.run()
 		run, more := r.NextWatched(schedules, i, &w.conflicts)
@@ -167,8 +178,8 @@ const repeatedIn = 4
 // showing what is new.
 const longer = 6
 
-// errStopped says that a session was stopped while a program was run.
-var errStopped = errors.New("stopped")
+// ErrStopped says that a session was stopped while a program was run.
+var ErrStopped = errors.New("stopped")
 
 // news reports whether features were shown since it was asked last that no program before
 // has shown.

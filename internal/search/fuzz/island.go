@@ -1,0 +1,269 @@
+package fuzz
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"kpsim/internal/search/twoengines"
+	"kpsim/properties"
+)
+
+// An Island is what the programs of one have shown, as data. Two computers that make the same
+// one have the same bytes (Marshal). Which programs these are isn't in it: a session plans them
+// again, so that an island can't say of a program what it wasn't asked.
+type Island struct {
+	Round    uint64 `json:"round"`
+	Number   uint64 `json:"number"`
+	Plan     uint64 `json:"plan"` // a hash of the recipes
+	Programs []Ran  `json:"programs"`
+}
+
+// Ran is what is known of a program that was run: its fields are those of Program.
+type Ran struct {
+	Refused    bool    `json:"refused,omitempty"`
+	Runs       uint64  `json:"runs,omitempty"`
+	Points     uint64  `json:"points,omitempty"`
+	Violations uint64  `json:"violations,omitempty"`
+	During     uint64  `json:"during,omitempty"`
+	Broken     []Broke `json:"broken,omitempty"` // in the order of properties.All
+	Otherwise  string  `json:"otherwise,omitempty"`
+	Like       string  `json:"like,omitempty"`
+	Features   []byte  `json:"features,omitempty"` // packed
+	Blocks     []byte  `json:"blocks,omitempty"`   // packed
+}
+
+// Broke says how often a property was broken.
+type Broke struct {
+	Property string `json:"property"`
+	Runs     uint64 `json:"runs"`
+	First    uint64 `json:"first"` // the number of the first such run
+}
+
+// What an island may have.
+const (
+	islandBytes    = 256 << 20
+	pointsMost     = 1 << 48 // of a program
+	otherwiseBytes = 1 << 16
+	featuresMost   = tableSize * 3 / 4
+)
+
+// Marshal returns the island as text, one line.
+func (i *Island) Marshal() []byte {
+	b, err := json.Marshal(i)
+	if err != nil {
+		panic(err) // numbers, strings and bytes
+	}
+	return b
+}
+
+// ReadIsland is the inverse of Marshal: it takes no other bytes for an island than Marshal's.
+// What the island says Session.Read looks at.
+func ReadIsland(b []byte) (*Island, error) {
+	if len(b) > islandBytes || bytes.Count(b, []byte("{")) > programsMost*(1+len(properties.All))+1 {
+		return nil, fmt.Errorf("an island of %d bytes is too large", len(b))
+	}
+	i := new(Island)
+	if err := json.Unmarshal(b, i); err != nil {
+		return nil, fmt.Errorf("no island: %.80q", err.Error())
+	}
+	if !bytes.Equal(i.Marshal(), b) {
+		return nil, errors.New("no island: it isn't written as islands are")
+	}
+	return i, nil
+}
+
+// write returns a program as data, before the island takes it.
+func (is *islander) write(p *Program) Ran {
+	if p.Refused {
+		return Ran{Refused: true}
+	}
+	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: text(p.Otherwise), Like: p.Like}
+	for _, q := range properties.All {
+		if n := p.Broken[q.Name]; n > 0 {
+			r.Broken = append(r.Broken, Broke{q.Name, n, p.First[q.Name]})
+		}
+	}
+	slices.Sort(p.features)
+	r.Features, r.Blocks = is.pack(p.features), packUp(nil, p.blocks)
+	return r
+}
+
+// text is what JSON can hold of a text, and Read takes.
+func text(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	for len(s) > otherwiseBytes || !utf8.ValidString(s) {
+		s = s[:min(len(s)-1, otherwiseBytes)]
+	}
+	return s
+}
+
+// read is the inverse of write: it fills in a program that was planned. Parts, Edition and
+// Optimizes are left out: most programs are soon forgotten, and Describe knows them.
+func (is *islander) read(p *Program, r *Ran) (err error) {
+	s := is.session
+	p.Refused, p.whole = r.Refused, true
+	if r.Refused {
+		if !r.empty() {
+			return errors.New("it was refused, and has results")
+		}
+		if _, _, err := s.Scenario(&p.Recipe); err == nil {
+			return errors.New("it isn't refused here")
+		}
+		return nil
+	}
+	switch {
+	case r.Runs == 0 || r.Runs/longer > s.Each || r.Runs > s.Each*longer:
+		return fmt.Errorf("a program has 1 to %d runs, not %d", s.Each*longer, r.Runs)
+	case r.Points > pointsMost:
+		return fmt.Errorf("%d points are too many", r.Points)
+	case r.During > r.Runs || r.Violations > r.Runs:
+		return fmt.Errorf("more runs than the %d that it has", r.Runs)
+	case r.Otherwise == "" && r.Like != "" || r.Otherwise != "" && !s.compares(p):
+		return errors.New("its answers aren't compared")
+	case r.Otherwise != text(r.Otherwise) || !knownLike(r.Like):
+		return errors.New("no answer is like that")
+	}
+	p.Runs, p.Points, p.Violations, p.During, p.Otherwise, p.Like = r.Runs, r.Points, r.Violations, r.During, r.Otherwise, r.Like
+	if err := p.brokenAs(r.Broken); err != nil {
+		return err
+	}
+	if p.features, err = is.unpack(r.Features); err != nil {
+		return fmt.Errorf("features: %w", err)
+	}
+	if !bytes.Equal(is.pack(p.features), r.Features) {
+		return errors.New("features: they aren't packed as features are")
+	}
+	if p.blocks, err = unpackUp(r.Blocks, len(is.reach.blocks)); err != nil {
+		return fmt.Errorf("blocks: %w", err)
+	}
+	for _, b := range p.blocks {
+		if is.reach.reached[b] {
+			return errors.New("blocks: one was reached before")
+		}
+	}
+	if !bytes.Equal(packUp(nil, p.blocks), r.Blocks) {
+		return errors.New("blocks: they aren't packed as blocks are")
+	}
+	return nil
+}
+
+func (r *Ran) empty() bool {
+	return r.Runs == 0 && r.Points == 0 && r.Violations == 0 && r.During == 0 && r.Broken == nil && r.Otherwise == "" && r.Like == "" && r.Features == nil && r.Blocks == nil
+}
+
+// brokenAs fills in what a program has broken. Each run breaks one property at most.
+func (p *Program) brokenAs(list []Broke) error {
+	sum, at := uint64(0), 0
+	for _, b := range list {
+		for at < len(properties.All) && properties.All[at].Name != b.Property {
+			at++
+		}
+		if at == len(properties.All) {
+			return fmt.Errorf("no property is called %.40q, or it is out of order", b.Property)
+		}
+		at++
+		if b.Runs == 0 || b.Runs > p.Runs || b.First > p.Runs-b.Runs {
+			return fmt.Errorf("%s is broken by %d runs from run %d on, of %d", b.Property, b.Runs, b.First, p.Runs)
+		}
+		if p.Broken == nil {
+			p.Broken, p.First = make(map[string]uint64), make(map[string]uint64)
+		}
+		p.Broken[b.Property], p.First[b.Property] = b.Runs, b.First
+		sum += b.Runs
+	}
+	if sum != p.Violations {
+		return fmt.Errorf("%d runs break something, and %d break a property", p.Violations, sum)
+	}
+	return nil
+}
+
+// knownLike reports whether a program's answers may be said to be like that.
+func knownLike(name string) bool {
+	return name == "" || name == unloadKept || slices.ContainsFunc(twoengines.Known, func(d twoengines.Difference) bool { return d.Name == name })
+}
+
+// pack packs sorted features: the numbers of those that were known, and the hashes of the
+// others. Most are known, and come with a byte.
+func (is *islander) pack(list []uint64) []byte {
+	var old []uint32
+	var news []byte
+	for _, f := range list {
+		if i, ok := is.index[f]; ok {
+			old = append(old, i)
+		} else {
+			news = binary.BigEndian.AppendUint64(news, f)
+		}
+	}
+	slices.Sort(old)
+	b := binary.AppendUvarint(nil, uint64(len(old)))
+	return append(packUp(b, old), news...)
+}
+
+// unpack is the inverse of pack.
+func (is *islander) unpack(b []byte) ([]uint64, error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > featuresMost {
+		return nil, errors.New("they begin with no count")
+	}
+	b = b[size:]
+	end := 0
+	for k := uint64(0); k < n; end++ {
+		if end == len(b) {
+			return nil, errors.New("some are missing")
+		}
+		if b[end] < 1<<7 {
+			k++
+		}
+	}
+	old, err := unpackUp(b[:end], len(is.seen))
+	if err != nil {
+		return nil, err
+	}
+	b = b[end:]
+	if len(b)%8 != 0 || n+uint64(len(b)/8) > featuresMost {
+		return nil, errors.New("they end within one, or are too many")
+	}
+	list := make([]uint64, 0, len(old)+len(b)/8)
+	last := uint64(0)
+	for ; len(b) > 0; b = b[8:] {
+		f := binary.BigEndian.Uint64(b)
+		if f <= last || is.known(f) {
+			return nil, errors.New("one is out of order, or isn't new")
+		}
+		list, last = append(list, f), f
+	}
+	for _, i := range old {
+		list = append(list, is.seen[i].hash)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// packUp packs numbers that go up, by what lies between them.
+func packUp(b []byte, list []uint32) []byte {
+	next := uint32(0)
+	for _, n := range list {
+		b = binary.AppendUvarint(b, uint64(n-next))
+		next = n + 1
+	}
+	return b
+}
+
+// unpackUp is the inverse of packUp; the numbers are below most.
+func unpackUp(b []byte, most int) (list []uint32, err error) {
+	next := uint64(0)
+	for len(b) > 0 {
+		gap, size := binary.Uvarint(b)
+		if size <= 0 || gap >= uint64(most) || next+gap >= uint64(most) {
+			return nil, fmt.Errorf("there are %d, and one is beyond them", most)
+		}
+		list, next, b = append(list, uint32(next+gap)), next+gap+1, b[size:]
+	}
+	return list, nil
+}

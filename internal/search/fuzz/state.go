@@ -1,0 +1,228 @@
+package fuzz
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"kpsim/internal/scenario/gen"
+	"kpsim/sim"
+)
+
+// A state is what a session has learnt: programs are planned from it, and what they show
+// changes it. It depends on nothing else than on what was taken, in that order.
+type state struct {
+	Programs uint64 // that were run
+	Runs     uint64
+	Refused  uint64 // programs that ask for what the kernel has not
+	Next     uint64 // the seed of the next program that isn't made from another
+
+	fresh bool   // Spec.Fresh
+	on    gen.On // Spec.On
+	rand  sim.Rand
+	index map[uint64]uint32 // of each feature in seen, by its hash
+	seen  []feature         // in the order in which they were shown first
+	once  uint64            // features that one program alone has shown
+	twice uint64
+	kept  []*kept
+	arms  [arms]bandit
+	reach reach
+	broke uint64 // programs all of whose runs broke something
+}
+
+// A feature is one that programs have shown.
+type feature struct {
+	hash  uint64
+	shown uint32 // by how many programs
+}
+
+// kept is a program that others are made from.
+type kept struct {
+	number uint64 // of the program among all that islands run
+	recipe gen.Recipe
+	parts  []string
+	rare   []uint32 // of the features that it has shown first, some, as they are in seen
+	points uint64   // a run had, in the mean
+	used   uint64   // how many programs were made from it
+}
+
+// clone returns a copy that shares with the state only what never changes.
+func (s *state) clone() state {
+	c := *s
+	c.index, c.seen, c.reach.reached = maps.Clone(s.index), slices.Clone(s.seen), slices.Clone(s.reach.reached)
+	c.kept = slices.Clone(s.kept)
+	all := make([]kept, len(s.kept))
+	for i, k := range s.kept {
+		all[i] = *k
+		c.kept[i] = &all[i]
+	}
+	return c
+}
+
+// known reports whether a program has shown a feature.
+func (s *state) known(f uint64) bool {
+	_, ok := s.index[f]
+	return ok
+}
+
+// parts returns those of a program's scenario. A program that was run elsewhere comes
+// without them.
+func (s *state) parts(p *Program) []string {
+	if p.Parts == nil {
+		_, p.Parts = gen.Of(&p.Recipe, s.on)
+	}
+	return p.Parts
+}
+
+// drawn makes the recipe of a program, from others or from the next seed.
+func (s *state) drawn() *Program {
+	how := fresh
+	if len(s.kept) > 0 && !s.fresh {
+		how = s.choose()
+	}
+	if how == fresh {
+		s.Next++
+		return &Program{Recipe: gen.Recipe{Seed: s.Next - 1}}
+	}
+	from := s.parent()
+	from.used++
+	return &Program{Recipe: s.made(how, from), how: how, from: from}
+}
+
+// made makes a recipe from that of a program that was kept.
+func (s *state) made(how arm, from *kept) gen.Recipe {
+	r := from.recipe
+	some := func() string { return from.parts[s.rand.N(len(from.parts))] }
+	seed := func() uint64 { return max(s.rand.Uint64(), 1) }
+	switch how {
+	case part:
+		return r.With(some(), seed())
+	case parts:
+		for range 2 + s.rand.N(5) {
+			r = r.With(some(), seed())
+		}
+	case plainer:
+		for range 1 + s.rand.N(3) {
+			r = r.With(some(), gen.Plain)
+		}
+	case splice:
+		with := s.kept[s.rand.N(len(s.kept))]
+		sort := strings.TrimRight(with.parts[s.rand.N(len(with.parts))], "0123456789.")
+		r = r.Taking(&with.recipe, with.parts, func(name string) bool { return strings.HasPrefix(name, sort) })
+	case schedules: // the same program: no scenario has a part of that name
+		return r.With("schedules", seed())
+	}
+	return r
+}
+
+// take takes what a program has shown.
+func (s *state) take(p *Program) {
+	if p.Refused {
+		s.Refused++
+		s.earned(p.how, 0, 0)
+		return
+	}
+	s.Programs++
+	s.Runs += p.Runs
+	if p.Violations == p.Runs {
+		s.broke++
+	}
+	k := &kept{number: p.number, points: p.Points / max(p.Runs, 1)}
+	news := uint64(0)
+	for _, f := range p.features {
+		i, ok := s.index[f]
+		if !ok {
+			i = uint32(len(s.seen))
+			s.index[f], s.seen = i, append(s.seen, feature{hash: f})
+		}
+		s.seen[i].shown++
+		switch s.seen[i].shown {
+		case 1:
+			s.once++
+			if news++; len(k.rare) < rareMost {
+				k.rare = append(k.rare, i)
+			}
+		case 2:
+			s.once--
+			s.twice++
+		case 3:
+			s.twice--
+		}
+	}
+	for _, b := range p.blocks {
+		if !s.reach.reached[b] {
+			s.reach.reached[b] = true
+			news += blockNews
+		}
+	}
+	s.earned(p.how, news, p.Points)
+	if news == 0 || s.fresh {
+		if p.how == plainer {
+			s.simpler(p)
+		}
+		return
+	}
+	p.Kept = true
+	k.recipe, k.parts = p.Recipe, s.parts(p)
+	s.kept = append(s.kept, k)
+	if len(s.kept) > keptMost {
+		s.forget()
+	}
+}
+
+const (
+	rareMost  = 16   // features by which a program that is kept is chosen
+	keptMost  = 4096 // programs
+	blockNews = 8    // features that a new block counts for
+)
+
+// simpler puts a program in the place of the one that it was made from, if it is as rare
+// and takes fewer points.
+func (s *state) simpler(p *Program) {
+	if p.from == nil || p.Points/max(p.Runs, 1) >= p.from.points {
+		return
+	}
+	for _, i := range p.from.rare {
+		if !slices.Contains(p.features, s.seen[i].hash) {
+			return
+		}
+	}
+	p.from.recipe, p.from.parts, p.from.points = p.Recipe, s.parts(p), p.Points/max(p.Runs, 1)
+}
+
+// forget forgets the half of the programs that are chosen least.
+func (s *state) forget() {
+	slices.SortStableFunc(s.kept, func(a, b *kept) int {
+		x, y := s.score(a), s.score(b)
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	clear(s.kept[keptMost/2:])
+	s.kept = s.kept[:keptMost/2]
+}
+
+// score says how promising a program is: the rarer what it alone or few others show, and the
+// fewer programs were made from it.
+func (s *state) score(k *kept) uint64 {
+	rarest := uint32(1 << 20)
+	for _, i := range k.rare {
+		rarest = min(rarest, max(s.seen[i].shown, 1))
+	}
+	return 1 << 40 / uint64(rarest) / (1 + k.used)
+}
+
+// parent chooses a program that was kept: the most promising of a few.
+func (s *state) parent() *kept {
+	best := s.kept[s.rand.N(len(s.kept))]
+	for range 3 {
+		if k := s.kept[s.rand.N(len(s.kept))]; s.score(k) > s.score(best) {
+			best = k
+		}
+	}
+	return best
+}
