@@ -3,19 +3,15 @@ package findings
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
-	"kpsim/internal/report"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
-	"kpsim/internal/search/explore"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/shrink"
@@ -58,6 +54,8 @@ type Fuzz struct {
 	finds   []fuzzFind
 	like    map[string]uint64 // programs that are answered otherwise, by the known difference
 	samples []fuzzSample
+	shrunk  map[string]*shrink.Witness // by property: what an island has found, before it is told
+	command string                     // of the page; "": as it was typed
 }
 
 // fuzzFirst is how many programs are run before any estimate is believed.
@@ -102,16 +100,6 @@ func (r *fuzzRow) add(p *fuzz.Program) {
 		}
 		r.Broken[name] += n
 	}
-}
-
-// A fuzzFind is what is printed of a property that was broken.
-type fuzzFind struct {
-	Property   string `json:"property"`
-	Program    string `json:"program"`
-	Message    string `json:"message"`
-	Deviations int    `json:"deviations"`
-	Trace      string `json:"trace"`
-	Recipe     string `json:"recipe"`
 }
 
 func (c *Fuzz) Run(p *cli.Program) (int, error) {
@@ -273,10 +261,15 @@ func (c *Fuzz) more() bool {
 		c.late.Store(true)
 		return false
 	}
+	return !c.enough()
+}
+
+// enough reports whether as much was run as the flags ask for, apart from time.
+func (c *Fuzz) enough() bool {
 	if c.UntilCovered > 0 && c.total.Programs >= fuzzFirst && c.session.Coverage().New <= c.UntilCovered {
-		return false
+		return true
 	}
-	return (c.Runs == 0 || c.total.Runs < c.Runs) && (c.Programs == 0 || c.total.Programs < c.Programs)
+	return (c.Runs > 0 && c.total.Runs >= c.Runs) || (c.Programs > 0 && c.total.Programs >= c.Programs)
 }
 
 // batch runs some programs. The report of a bug has the line that makes the runs of the
@@ -330,52 +323,6 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, clear func()) error {
 	}
 	return nil
 }
-
-// tell shrinks what a program has found of a property, saves it and prints how to replay it.
-func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) error {
-	spec, err := c.session.Explore(&one.Recipe, one.First[q.Name]+1)
-	if err != nil {
-		return err
-	}
-	p.Again = c.line(&one.Recipe, one.Runs)
-	res, err := explore.Run(spec)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(res.Witnesses, func(w *shrink.Witness) bool { return w.Property == q })
-	if i < 0 {
-		return nil
-	}
-	w := res.Witnesses[i]
-	name := filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+spec.Scenario.Name))
-	find := fuzzFind{q.Name, spec.Scenario.Name, w.Message, len(w.Schedule), name + ".kps", name + ".recipe"}
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{find.Trace, w.File.Marshal()}, {find.Recipe, one.Recipe.Marshal()}} {
-		if err := cli.WriteWhole(f.name, f.data); err != nil {
-			return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, f.name), c.line(&one.Recipe, one.Runs))
-		}
-	}
-	c.finds = append(c.finds, find)
-	if c.JSON {
-		return p.PrintJSON(find)
-	}
-	if _, err := fmt.Fprintf(p.Out, "%s breaks %s: %s\n", find.Program, q.Name, w.Message); err != nil {
-		return err
-	}
-	p.Indented(cli.Indent, report.Headline(p, w.File))
-	if len(w.Schedule) <= fuzzLines {
-		for _, l := range scheduleLines(w.Schedule) {
-			p.Indented(cli.Indent+"  ", l)
-		}
-	}
-	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
-	return nil
-}
-
-// fuzzLines is of how many deviations a schedule is printed.
-const fuzzLines = 40
 
 // line is the command that runs a recipe's program.
 func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {

@@ -43,38 +43,48 @@ func (c *Fuzz) resume() error {
 		c.session.Again(r)
 		c.Programs = 1
 	}
+	list, next, err := c.corpus()
+	if err != nil {
+		return err
+	}
+	c.session.Again(list...)
+	c.session.Next = next
+	return nil
+}
+
+// corpus reads what is kept in the corpus's folder, and where fresh programs go on.
+func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
 	if c.Corpus == "" {
-		return nil
+		return nil, c.Seed, nil
 	}
 	if err := cli.MakeFolder(c.Corpus); err != nil {
-		return err
+		return nil, 0, err
 	}
 	files, err := os.ReadDir(c.Corpus)
 	if err != nil {
-		return fmt.Errorf("--corpus: %s", cli.Cause(err, c.Corpus))
+		return nil, 0, fmt.Errorf("--corpus: %s", cli.Cause(err, c.Corpus))
 	}
-	var list []gen.Recipe
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), recipeFile) {
 			continue
 		}
 		if len(list) == corpusMost {
-			return fmt.Errorf("--corpus: %s has more than %d recipes; remove some, or give another folder", c.Corpus, corpusMost)
+			return nil, 0, fmt.Errorf("--corpus: %s has more than %d recipes; remove some, or give another folder", c.Corpus, corpusMost)
 		}
 		r, err := readRecipe(filepath.Join(c.Corpus, f.Name()))
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		list = append(list, r)
 	}
-	c.session.Again(list...)
-	next, err := readRecipe(filepath.Join(c.Corpus, nextFile))
-	if err == nil {
-		c.session.Next = next.Seed
-	} else if !os.IsNotExist(err) {
-		return err
+	r, err := readRecipe(filepath.Join(c.Corpus, nextFile))
+	switch {
+	case err == nil:
+		return list, r.Seed, nil
+	case os.IsNotExist(err):
+		return list, c.Seed, nil
 	}
-	return nil
+	return nil, 0, err
 }
 
 // keep writes what is new in the corpus to its folder.

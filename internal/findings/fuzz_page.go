@@ -30,9 +30,13 @@ func (c *Fuzz) sample() {
 
 // html writes the page of a session.
 func (c *Fuzz) html(p *cli.Program) error {
+	command := c.command
+	if command == "" {
+		command = cli.Line(append(c.words(), "--html", c.HTML.Base())...)
+	}
 	d := &page.Document{
 		Title:   "What drawn programs have shown",
-		Command: cli.Line(append(c.words(), "--html", c.HTML.Base())...),
+		Command: command,
 		Foot:    "Written by kpsim, which simulates live code patching on x86 machines.",
 		Lead: []page.Text{
 			page.Text(fmt.Sprintf("Found by `kpsim fuzz` on %s: %s, %s.", cli.Today(), cli.Number(int(c.total.Programs), "program"), cli.Number(int(c.total.Runs), "schedule"))),

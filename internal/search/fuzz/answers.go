@@ -19,13 +19,15 @@ const answersIn = 3
 // module goes: another order of the same calls may show it, so it is no row of Known.
 const unloadKept = "unload-kept"
 
-// answers compares a program's answers, if it is one that is compared.
-func (w *runner) answers(p *Program) {
-	if !w.spec.compares(p) {
-		return
+// Answers says what the kernel answers otherwise than by the rules in a program, and the known
+// difference that this is: nothing, if it isn't one that is compared.
+func (s *Spec) Answers(p *Program) (otherwise, like string) {
+	if !s.compares(p) {
+		return "", ""
 	}
-	sc, _ := gen.Of(&p.Recipe, w.spec.On)
-	p.Otherwise, p.Like = Otherwise(w.spec.Kernel, sc, w.spec.Mutant)
+	sc, _ := gen.Of(&p.Recipe, s.On)
+	otherwise, like = Otherwise(s.Kernel, sc, s.Mutant)
+	return text(otherwise), like
 }
 
 // compares reports whether a program's answers are compared.

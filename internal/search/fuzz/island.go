@@ -83,7 +83,7 @@ func (is *islander) write(p *Program) Ran {
 	if p.Refused {
 		return Ran{Refused: true}
 	}
-	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: text(p.Otherwise), Like: p.Like}
+	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: p.Otherwise, Like: p.Like}
 	for _, q := range properties.All {
 		if n := p.Broken[q.Name]; n > 0 {
 			r.Broken = append(r.Broken, Broke{q.Name, n, p.First[q.Name]})

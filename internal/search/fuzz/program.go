@@ -165,7 +165,7 @@ func (w *runner) run(p *Program) error {
 		}
 	}
 	p.blocks = w.reach.of(r.Machine, p.blocks)
-	w.answers(p)
+	p.Otherwise, p.Like = w.spec.Answers(p)
 	p.whole = true
 	return nil
 }

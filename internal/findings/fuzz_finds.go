@@ -1,0 +1,85 @@
+package findings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/report"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/fuzz"
+	"kpsim/internal/search/shrink"
+	"kpsim/properties"
+)
+
+// A fuzzFind is what is printed of a property that was broken.
+type fuzzFind struct {
+	Property   string `json:"property"`
+	Program    string `json:"program"`
+	Message    string `json:"message"`
+	Deviations int    `json:"deviations"`
+	Trace      string `json:"trace"`
+	Recipe     string `json:"recipe"`
+}
+
+// witness shrinks what a program has found of a property; nil if it hasn't found that.
+func (c *Fuzz) witness(p *cli.Program, one *fuzz.Program, q *properties.Property) (*shrink.Witness, error) {
+	spec, err := c.session.Explore(&one.Recipe, one.First[q.Name]+1)
+	if err != nil {
+		return nil, err
+	}
+	p.Again = c.line(&one.Recipe, one.Runs)
+	res, err := explore.Run(spec)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(res.Witnesses, func(w *shrink.Witness) bool { return w.Property == q })
+	if i < 0 {
+		return nil, nil
+	}
+	return res.Witnesses[i], nil
+}
+
+// tell shrinks what a program has found of a property, saves it and prints how to replay it.
+func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) error {
+	w, err := c.shrunk[q.Name], error(nil)
+	if w == nil {
+		if w, err = c.witness(p, one, q); w == nil {
+			return err
+		}
+	}
+	sc, _, err := c.session.Scenario(&one.Recipe)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+sc.Name))
+	find := fuzzFind{q.Name, sc.Name, w.Message, len(w.Schedule), name + ".kps", name + ".recipe"}
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{find.Trace, w.File.Marshal()}, {find.Recipe, one.Recipe.Marshal()}} {
+		if err := cli.WriteWhole(f.name, f.data); err != nil {
+			return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, f.name), c.line(&one.Recipe, one.Runs))
+		}
+	}
+	c.finds = append(c.finds, find)
+	if c.JSON {
+		return p.PrintJSON(find)
+	}
+	if _, err := fmt.Fprintf(p.Out, "%s breaks %s: %s\n", find.Program, q.Name, w.Message); err != nil {
+		return err
+	}
+	p.Indented(cli.Indent, report.Headline(p, w.File))
+	if len(w.Schedule) <= fuzzLines {
+		for _, l := range scheduleLines(w.Schedule) {
+			p.Indented(cli.Indent+"  ", l)
+		}
+	}
+	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
+	return nil
+}
+
+// fuzzLines is of how many deviations a schedule is printed.
+const fuzzLines = 40

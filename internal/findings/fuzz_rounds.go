@@ -1,0 +1,199 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/fuzz"
+	"kpsim/internal/search/shrink"
+	"kpsim/kprobes/rules"
+	"kpsim/properties"
+)
+
+// FuzzRounds are a fuzzing session that is divided among computers, as data: how it is divided,
+// and those flags of Fuzz that change what is found, or say when it is enough.
+type FuzzRounds struct {
+	Islands uint64   `json:"islands"`         // of a round
+	Size    uint64   `json:"size"`            // programs of an island
+	Start   []string `json:"start,omitempty"` // the recipes of the first programs
+
+	Seed         uint64 `json:"seed"` // of the first program that isn't made from another
+	Each         uint64 `json:"each"`
+	Edition      string `json:"edition,omitempty"`
+	Preempt      string `json:"preempt,omitempty"`
+	Strategy     string `json:"strategy,omitempty"`
+	Mutant       string `json:"mutant,omitempty"`
+	AsShipped    bool   `json:"as_shipped,omitempty"`
+	Fresh        bool   `json:"fresh,omitempty"`
+	Programs     uint64 `json:"programs,omitempty"`
+	Runs         uint64 `json:"runs,omitempty"`
+	UntilCovered uint64 `json:"until_covered,omitempty"`
+}
+
+// ErrUntrue says that an island claims to have found what its programs, run again, don't show.
+var ErrUntrue = errors.New("run again, it isn't so")
+
+// Plan divides the session of the flags into rounds, and makes sure of all that can be known
+// before the first program is run. The corpus is read here and nowhere else. Errors are about
+// the input.
+func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
+	switch {
+	case c.For > 0:
+		return nil, errors.New("--for: rounds don't end by time, else they would differ from computer to computer; give --programs, --runs or --until-covered")
+	case c.Recipe != "":
+		return nil, errors.New("--recipe: one program has no rounds; leave it out")
+	case c.Print:
+		return nil, errors.New("--print: it prints one program, which has no rounds; leave it out")
+	}
+	list, next, err := c.corpus()
+	if err != nil {
+		return nil, err
+	}
+	r := &FuzzRounds{
+		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt, Strategy: c.Strategy, Mutant: c.Mutant,
+		AsShipped: c.AsShipped, Fresh: c.Fresh, Programs: c.Programs, Runs: c.Runs, UntilCovered: c.UntilCovered,
+	}
+	for i := range list {
+		r.Start = append(r.Start, string(list[i].Marshal()))
+	}
+	return r, c.Begin(r)
+}
+
+// Begin begins the session of a plan, here or on another computer: there c has no flags yet but
+// for where the kernel and its objects lie. It writes nothing.
+func (c *Fuzz) Begin(r *FuzzRounds) error {
+	c.Seed, c.Each, c.Edition, c.Preempt, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each, r.Edition, r.Preempt, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
+	c.Programs, c.Runs, c.UntilCovered = r.Programs, r.Runs, r.UntilCovered
+	if r.Each == 0 {
+		return errors.New("a program has one run at least")
+	}
+	spec, err := c.spec()
+	c.For = 0 // what spec says if nothing else does
+	if err != nil {
+		return err
+	}
+	spec.Rounds = fuzz.Rounds{Islands: r.Islands, Programs: r.Size}
+	for i, text := range r.Start {
+		one, err := gen.ReadRecipe([]byte(text))
+		if err != nil {
+			return fmt.Errorf("recipe %d of the rounds: %w", i, err)
+		}
+		spec.Rounds.Start = append(spec.Rounds.Start, one)
+	}
+	c.session, err = fuzz.New(spec)
+	return err
+}
+
+// Stop ends the islands that are being made, without a result. It may be called while another
+// goroutine is in Island.
+func (c *Fuzz) Stop() { c.late.Store(true) }
+
+// Island makes an island (fuzz.Session's Island). Several goroutines may make some, also while
+// one is in Fold or Took. The report of a bug has the line that runs the program it is in.
+func (c *Fuzz) Island(p *cli.Program, round, number uint64) (*fuzz.Island, error) {
+	var now gen.Recipe
+	defer func() {
+		if v := recover(); v != nil {
+			p.Again = c.line(&now, c.Each)
+			panic(v)
+		}
+	}()
+	return c.session.Island(round, number, func(r *gen.Recipe) { now = *r })
+}
+
+// Check says what in an island that comes from elsewhere can't be. It may be called when
+// Island may be, for an island that isn't folded next too.
+func (c *Fuzz) Check(i *fuzz.Island) error {
+	_, err := c.session.Read(i)
+	return err
+}
+
+// Folded says which island is folded next.
+func (c *Fuzz) Folded() (round, number uint64) { return c.session.Folded() }
+
+// Coverage says what the islands that were folded have shown.
+func (c *Fuzz) Coverage() fuzz.Coverage { return c.session.Coverage() }
+
+// Fold folds the next island, and tells nothing: computers that only make islands do that.
+func (c *Fuzz) Fold(i *fuzz.Island) error {
+	_, err := c.session.Fold(i, nil)
+	return err
+}
+
+// Took folds the next island and tells what it has found that none before has, as Run does: it
+// writes witnesses and the corpus, and prints. What it prints depends on the islands alone. An
+// error that is ErrUntrue is about the island, and leaves all as it was.
+func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
+	if c.told == nil {
+		if err := cli.MakeFolder(c.Traces); err != nil {
+			return err
+		}
+		c.told, c.of = make(map[string]bool), make(map[rules.Edition]*fuzzRow)
+	}
+	p.Doing = fmt.Sprintf("programs of island %d of round %d", i.Number, i.Round)
+	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.believe(p, list) })
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		if err := c.took(p, one, func() {}); err != nil {
+			return err
+		}
+	}
+	c.shrunk = nil
+	c.sample()
+	return c.keep(list)
+}
+
+// believe runs those programs again that have found what would be told, and describes all.
+func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
+	c.shrunk = make(map[string]*shrink.Witness)
+	like := make(map[string]bool)
+	for n, one := range list {
+		if one.Refused {
+			continue
+		}
+		if err := c.session.Describe(one); err != nil {
+			return fmt.Errorf("program %d: it isn't said to be refused, and is: %w: %w", n, ErrUntrue, err)
+		}
+		if one.Otherwise != "" && c.like[one.Like] == 0 && !like[one.Like] {
+			if says, as := c.session.Answers(one); says != one.Otherwise || as != one.Like {
+				return fmt.Errorf("program %d: answers: %w", n, ErrUntrue)
+			}
+			like[one.Like] = true
+		}
+		for _, q := range properties.All {
+			if one.Broken[q.Name] == 0 || c.told[q.Name] || c.shrunk[q.Name] != nil {
+				continue
+			}
+			w, err := c.witness(p, one, q)
+			if err != nil {
+				return err
+			}
+			if w == nil {
+				return fmt.Errorf("program %d: it breaks %s: %w", n, q.Name, ErrUntrue)
+			}
+			c.shrunk[q.Name] = w
+		}
+	}
+	return nil
+}
+
+// Done reports whether the islands that Took has folded are as many as the flags ask for, or
+// each of their runs has broken something.
+func (c *Fuzz) Done() bool {
+	return c.enough() || c.session.Hopeless()
+}
+
+// End prints what the islands that Took has folded have shown in all, as Run does at its end,
+// but for how long it took. Again is the command line that the page has. It returns the exit
+// status.
+func (c *Fuzz) End(p *cli.Program, again string) (int, error) {
+	if c.total.Programs == 0 {
+		return 0, errors.New("no program was run")
+	}
+	c.command = again
+	return c.end(p, 0, c.session.Hopeless())
+}
