@@ -1,0 +1,53 @@
+package fuzz
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/twoengines"
+)
+
+// TestKernelIslands: with a kernel's engine islands have basic blocks and compared answers too,
+// and two sessions make the same. A program that others were made from is chosen less often.
+func TestKernelIslands(t *testing.T) {
+	k := kernel(t, "6.1")
+	spec := Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 1, Rounds: Rounds{Islands: 1, Programs: 12}}
+	a, err := New(spec)
+	require.NoError(t, err)
+	b, err := New(spec)
+	require.NoError(t, err)
+	for round := range uint64(3) {
+		made, err := a.Island(round, 0, nil)
+		require.NoError(t, err)
+		again, err := b.Island(round, 0, nil)
+		require.NoError(t, err)
+		require.Equal(t, string(made.Marshal()), string(again.Marshal()))
+		read, err := ReadIsland(made.Marshal())
+		require.NoError(t, err)
+		_, err = a.Fold(made, nil)
+		require.NoError(t, err)
+		_, err = b.Fold(read, nil)
+		require.NoError(t, err)
+		require.Equal(t, a.Coverage(), b.Coverage())
+	}
+	c := a.Coverage()
+	require.NotZero(t, c.Blocks)
+	used := uint64(0)
+	for _, k := range a.kept {
+		used += k.used
+	}
+	require.NotZero(t, used)
+
+	lie, err := a.Island(3, 0, nil)
+	require.NoError(t, err)
+	for n := range lie.Programs {
+		if r := &lie.Programs[n]; !r.Refused {
+			r.Blocks = append([]byte{0xff, 0xff, 3}, r.Blocks...)
+			break
+		}
+	}
+	_, err = b.Read(lie)
+	require.ErrorContains(t, err, "blocks: ")
+}
