@@ -108,6 +108,16 @@ var layers = []layer{
 	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},   // its tests run kpsim
 	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}}, // its tests run kpsim
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/build", free: []string{"*"}}, // a module of its own: searches on many computers
+	{pkg: "campaign/plan", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/unit", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit"}, free: []string{"*"}},
+	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
+	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit"}, free: []string{"*"}},
+	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/desk", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/cmd/kpsim-campaign", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign", free: []string{"*"}},                      // its map
 	{pkg: "kpsimtest", may: []string{"*"}, free: []string{"*"}}, // for tests of other modules
 	{pkg: "scripts/compare-builds", free: []string{"*"}},        // runs two builds of kpsim
 	{pkg: "scripts/drawn-faults/on", free: []string{"*"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -99,6 +100,9 @@ func (n *FileName) UnmarshalText(b []byte) error {
 	*n = FileName(b)
 	return nil
 }
+
+// UnmarshalJSON implements json.Unmarshaler. In JSON an empty name says that none was given.
+func (n *FileName) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*string)(n)) }
 
 // Check returns what would keep the file from being written.
 func (n FileName) Check() error {

@@ -10,8 +10,18 @@ import (
 	"kpsim/traces"
 )
 
+// calledAs is what CallAs said.
+var calledAs string
+
+// CallAs has command lines begin with a name: they are of kpsim, and this is another program. It is
+// called before any other goroutine runs.
+func CallAs(name string) { calledAs = name }
+
 // Typed returns the word, or words, by which this program was called.
 func Typed() string {
+	if calledAs != "" {
+		return calledAs
+	}
 	if exe, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(exe), "/go-build") {
 		if _, err := os.Stat("cmd/kpsim"); err == nil {
 			return "go run ./cmd/kpsim"

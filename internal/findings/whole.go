@@ -58,6 +58,25 @@ func (c *Explore) Report(p *cli.Program, all *results.File, again string) (int, 
 	return c.report(p, all, again, func(explore.Spec, int) error { return nil })
 }
 
+// Words are the command, as it was typed but for where it writes.
+func (c *Explore) Words() []string {
+	words := append([]string{"explore"}, c.Scenarios...)
+	if c.Runs != nil {
+		words = append(words, "--runs", fmt.Sprint(*c.Runs))
+	}
+	for _, f := range []struct{ flag, value, unless string }{
+		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"}, {"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
+	} {
+		if f.value != f.unless {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	if c.Unbiased {
+		words = append(words, "--unbiased")
+	}
+	return append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)
+}
+
 // report is Report; where the file comes from may say what is wrong with a scenario's parts.
 func (c *Explore) report(p *cli.Program, all *results.File, again string, believe func(spec explore.Spec, i int) error) (int, error) {
 	c.Strategy, c.Seed, c.Unbiased, c.Broken, c.Fetch, c.Edition = all.Strategy, all.Seed, all.Unbiased, inputs.Broken{Mutant: all.Mutant, AsShipped: c.AsShipped}, all.Fetch, all.Edition
@@ -82,6 +101,7 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 			return 0, err
 		}
 		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, points: points, usual: defaultRuns(points), checked: e.Checked}
+		c.Kernel.Laid(j.Input)
 		if !j.Builtin() {
 			j.notes, j.blind = j.NeverJumps(all.Mutant)
 			j.notes = append(vet.Inert(j.Scenario), j.notes...)

@@ -78,10 +78,16 @@ func (f *Kernel) Set(j *Input) error {
 	if err := j.SetLinux(k); err != nil {
 		return fmt.Errorf("%s: %w", j.Arg, err)
 	}
+	f.Laid(j)
+	return nil
+}
+
+// Laid notes which objects lie over the kernel that a scenario runs, for the traces of it.
+func (f *Kernel) Laid(j *Input) {
+	j.objects = nil
 	for _, o := range f.Objects {
 		j.objects = append(j.objects, o.Base())
 	}
-	return nil
 }
 
 // Open opens the kernel, and makes it known to the scenarios that run it. It returns nil

@@ -15,8 +15,7 @@ import (
 func Merge(spec Spec, parts []Part) (*Result, error) {
 	spec.fill()
 	r := &Result{Broken: make(map[string]uint64), After: make(map[string]uint64), Complete: spec.Most}
-	r.Parts = slices.Clone(parts)
-	slices.SortFunc(r.Parts, func(a, b Part) int { return a.Index - b.Index })
+	r.Parts = InOrder(parts)
 	if err := spec.wants(r.Parts); err != nil {
 		return nil, err
 	}
@@ -92,5 +91,12 @@ func (r *Result) Found() (list []shrink.Found) {
 	for i := range r.Parts {
 		list = append(list, r.Parts[i].Found...)
 	}
+	return list
+}
+
+// InOrder returns parts in the order of their shards.
+func InOrder(parts []Part) []Part {
+	list := slices.Clone(parts)
+	slices.SortFunc(list, func(a, b Part) int { return a.Index - b.Index })
 	return list
 }

@@ -1,0 +1,153 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The names in JetStream.
+const (
+	streamWork    = "WORK"
+	streamDone    = "DONE"
+	streamTrouble = "TROUBLE"
+	bucketState   = "CAMPAIGNS"
+	bucketStatus  = "STATUS"
+	bucketFinds   = "FINDS"
+	bucketLead    = "LEAD"
+	storeFiles    = "FILES"
+)
+
+// LeadFor is for how long a coordinator leads that says nothing more.
+const LeadFor = 10 * time.Second
+
+// twice is within what time a message that is published twice is dropped.
+const twice = 2 * time.Minute
+
+// mostInline is how large a result may be that is part of its message, in bytes, compressed. The
+// usual server takes a mebibyte.
+const mostInline = 512 << 10
+
+// A Board is a connection to all of that. It may be used by many goroutines.
+type Board struct {
+	Conn *nats.Conn
+	js   jetstream.JetStream
+
+	Campaigns, Status, Finds, Lead jetstream.KeyValue
+
+	work, done, trouble jetstream.Stream
+	files               jetstream.ObjectStore
+	pack                *zstd.Encoder
+	unpack              *zstd.Decoder
+}
+
+// Make makes what isn't there yet, with so many replicas. It may be called by several processes.
+func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
+	b, err := board(nc)
+	if err != nil {
+		return nil, err
+	}
+	replicas = max(replicas, 1)
+	b.work, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Duplicates: twice, Compression: jetstream.S2Compression})
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", streamWork, err)
+	}
+	b.done, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: streamDone, Subjects: []string{"done.>"}, Replicas: replicas, Duplicates: twice, AllowDirect: true,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, // the first one counts
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", streamDone, err)
+	}
+	b.trouble, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}, Replicas: replicas, Duplicates: twice})
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", streamTrouble, err)
+	}
+	for _, k := range b.buckets() {
+		*k.at, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: k.name, Replicas: replicas, TTL: k.ttl, History: 1})
+		if err != nil {
+			return nil, fmt.Errorf("bucket %s: %w", k.name, err)
+		}
+	}
+	b.files, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: storeFiles, Replicas: replicas})
+	if err != nil {
+		return nil, fmt.Errorf("object store %s: %w", storeFiles, err)
+	}
+	return b, nil
+}
+
+// Join uses what a coordinator has made.
+func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
+	b, err := board(nc)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []struct {
+		at   *jetstream.Stream
+		name string
+	}{{&b.work, streamWork}, {&b.done, streamDone}, {&b.trouble, streamTrouble}} {
+		if *s.at, err = b.js.Stream(ctx, s.name); err != nil {
+			return nil, fmt.Errorf("stream %s: %w", s.name, err)
+		}
+	}
+	for _, k := range b.buckets() {
+		if *k.at, err = b.js.KeyValue(ctx, k.name); err != nil {
+			return nil, fmt.Errorf("bucket %s: %w", k.name, err)
+		}
+	}
+	if b.files, err = b.js.ObjectStore(ctx, storeFiles); err != nil {
+		return nil, fmt.Errorf("object store %s: %w", storeFiles, err)
+	}
+	return b, nil
+}
+
+func board(nc *nats.Conn) (b *Board, err error) {
+	b = &Board{Conn: nc}
+	if b.js, err = jetstream.New(nc); err != nil {
+		return nil, err
+	}
+	if b.pack, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+		return nil, err
+	}
+	b.unpack, err = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30))
+	return b, err
+}
+
+type bucket struct {
+	at   *jetstream.KeyValue
+	name string
+	ttl  time.Duration
+}
+
+func (b *Board) buckets() []bucket {
+	return []bucket{{&b.Campaigns, bucketState, 0}, {&b.Status, bucketStatus, 0}, {&b.Finds, bucketFinds, 0}, {&b.Lead, bucketLead, LeadFor}}
+}
+
+// Retry calls f until it succeeds, with longer and longer pauses, or until the context ends. What
+// can't become better by waiting ends it too.
+func Retry(ctx context.Context, f func(ctx context.Context) error) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		each, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := f(each)
+		cancel()
+		if err == nil || ctx.Err() != nil || errors.Is(err, errTwice) || errors.Is(err, ErrNone) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ErrNone says that something isn't there.
+var ErrNone = errors.New("it isn't there")
+
+// errTwice says that a unit has its result.
+var errTwice = errors.New("it is there already")

@@ -1,0 +1,114 @@
+package board
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A Status is what a coordinator tells of a campaign, some times a second. It has a bounded size,
+// however many units there are.
+type Status struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	State    string `json:"state"`
+	Build    string `json:"build"`
+	Priority int    `json:"priority"`
+
+	Units int `json:"units"` // of which there may be more later: canaries, witnesses
+	Done  int `json:"done"`
+	Aside int `json:"set_aside"`
+	Out   int `json:"out"` // handed out
+
+	Runs        uint64  `json:"runs"`
+	RunsPlanned uint64  `json:"runs_planned"`
+	Points      uint64  `json:"points"`
+	Violations  uint64  `json:"violations"`
+	Programs    uint64  `json:"programs,omitempty"`
+	CoreSeconds float64 `json:"core_seconds"`
+	Seconds     float64 `json:"seconds"`      // since this coordinator has led it
+	Rate        float64 `json:"runs_per_s"`   // of the last ten seconds or so
+	Left        float64 `json:"seconds_left"` // by what is done; 0: not known
+
+	Coverage *Coverage `json:"coverage,omitempty"` // of a fuzzing campaign
+
+	Workers     []Alive `json:"workers"` // some
+	WorkerCount int     `json:"worker_count"`
+	Cores       int     `json:"cores"`
+
+	Searches []SearchStatus `json:"searches"`
+	Finds    []FindStatus   `json:"finds"`
+	Troubles []Trouble      `json:"troubles"` // the last ones
+}
+
+// A Coverage is what drawn programs have shown.
+type Coverage struct {
+	Features  uint64  `json:"features"`
+	Estimated uint64  `json:"estimated"`
+	New       float64 `json:"new"` // the chance that one more program shows a new one
+	Blocks    int     `json:"blocks,omitempty"`
+	BlocksAll int     `json:"blocks_all,omitempty"`
+	Kept      int     `json:"kept"`
+}
+
+// A SearchStatus is of one search.
+type SearchStatus struct {
+	Title     string           `json:"title"`
+	Units     int              `json:"units"`
+	Done      int              `json:"done"`
+	Scenarios []ScenarioStatus `json:"scenarios"`
+}
+
+// A ScenarioStatus is of one scenario.
+type ScenarioStatus struct {
+	Scenario    string            `json:"scenario"`
+	Units       int               `json:"units"`
+	Done        int               `json:"done"`
+	Runs        uint64            `json:"runs"`
+	RunsPlanned uint64            `json:"runs_planned"`
+	Violations  uint64            `json:"violations"`
+	Broken      map[string]uint64 `json:"broken,omitempty"`
+}
+
+// A FindStatus is of a cause that the campaign has met.
+type FindStatus struct {
+	Cause
+	New bool `json:"new"` // no campaign before has
+}
+
+// Alive is what a worker says of itself.
+type Alive struct {
+	Name  string   `json:"name"`
+	Build string   `json:"build"`
+	Cores int      `json:"cores"`
+	Needs []string `json:"needs"`           // what it has
+	Doing string   `json:"doing"`           // a unit
+	Units uint64   `json:"units"`           // that it has made
+	Lacks []string `json:"lacks,omitempty"` // what it could not get, and why
+	Bye   bool     `json:"bye,omitempty"`   // it ends
+}
+
+// Tell publishes a campaign's status.
+func (b *Board) Tell(ctx context.Context, s *Status) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = b.Status.Put(ctx, s.ID, data)
+	return err
+}
+
+// Told returns a campaign's status as it was told last. ErrNone says that there is none yet.
+func (b *Board) Told(ctx context.Context, id string) (*Status, error) {
+	e, err := b.Status.Get(ctx, id)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s Status
+	return &s, json.Unmarshal(e.Value(), &s)
+}

@@ -1,0 +1,123 @@
+package board
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"kpsim/campaign/plan"
+)
+
+// Work returns the consumer from which workers of a build that have what it needs take units.
+// Make makes it, with the lease after which a unit is handed out again; lease 0 doesn't make one.
+func (b *Board) Work(ctx context.Context, build, needs string, lease time.Duration) (jetstream.Consumer, error) {
+	name := build + "-" + needs
+	if lease == 0 {
+		return b.js.Consumer(ctx, streamWork, name)
+	}
+	return b.work.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: name, FilterSubject: "work." + build + "." + needs + ".>", AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: lease, MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 100_000,
+	})
+}
+
+// Hand puts units up to be made. Epoch tells units apart that are handed out again on purpose.
+func (b *Board) Hand(ctx context.Context, build, needs string, epoch int, list []plan.Unit) error {
+	var acks []jetstream.PubAckFuture
+	for i := range list {
+		u := &list[i]
+		body, err := json.Marshal(u)
+		if err != nil {
+			return err
+		}
+		ack, err := b.js.PublishAsync("work."+build+"."+needs+"."+u.Key(), body, jetstream.WithMsgID(strconv.Itoa(epoch)+"."+u.Key()))
+		if err != nil {
+			return err
+		}
+		acks = append(acks, ack)
+	}
+	for _, a := range acks {
+		select {
+		case <-a.Ok():
+		case err := <-a.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Waiting returns the keys of a campaign's units that lie there to be made, or are being made.
+func (b *Board) Waiting(ctx context.Context, id string) (keys []string, err error) {
+	info, err := b.work.Info(ctx, jetstream.WithSubjectFilter("work.*.*."+id+".>"))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info.State.Subjects {
+		if p := strings.SplitN(subject, ".", 4); len(p) == 4 {
+			keys = append(keys, p[3])
+		}
+	}
+	return keys, nil
+}
+
+// Withdraw takes back a campaign's units that weren't taken yet.
+func (b *Board) Withdraw(ctx context.Context, id string) error {
+	return b.work.Purge(ctx, jetstream.WithPurgeSubject("work.*.*."+id+".>"))
+}
+
+// A Trouble is how a unit failed.
+type Trouble struct {
+	Unit   plan.Unit `json:"unit"`
+	Worker string    `json:"worker"`
+	Why    string    `json:"why"`
+	Log    string    `json:"log"`
+	Lost   bool      `json:"lost"`   // its workers ended, or were cut off, again and again
+	Differ bool      `json:"differ"` // it has two results
+}
+
+// Fail takes down how a unit failed, once for each delivery.
+func (b *Board) Fail(ctx context.Context, t *Trouble, delivery uint64) error {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return Retry(ctx, func(ctx context.Context) error {
+		_, err := b.js.Publish(ctx, "trouble."+t.Unit.Key(), body, jetstream.WithMsgID(fmt.Sprintf("%s.%d", t.Unit.Key(), delivery)))
+		return err
+	})
+}
+
+// Troubles calls f for each trouble of a campaign, those that are there and those that come,
+// until the context ends.
+func (b *Board) Troubles(ctx context.Context, id string, f func(t *Trouble)) error {
+	c, err := b.trouble.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}, MaxResetAttempts: -1})
+	if err != nil {
+		return err
+	}
+	it, err := c.Messages()
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	defer context.AfterFunc(ctx, it.Stop)()
+	for {
+		m, err := it.Next()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		var t Trouble
+		if json.Unmarshal(m.Data(), &t) == nil {
+			f(&t)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"kpsim/internal/cli"
+)
+
+// errInterrupted says that the user ended a command.
+var errInterrupted = errors.New("interrupted")
+
+// interruptible returns a context that ends at ^C or when the process is told to terminate.
+func interruptible(p *cli.Program) (context.Context, context.CancelFunc) {
+	p.LeaveInterrupt()
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+}

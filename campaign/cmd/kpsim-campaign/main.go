@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/flags"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search/parallel"
+	"kpsim/sim"
+	"kpsim/smp/fetch"
+)
+
+func main() {
+	cli.CallAs("kpsim") // reports have lines to type of it
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// commands is the command line.
+type commands struct {
+	Run     runCmd     `cmd:"" help:"All in one process: a server, workers, a campaign, its report."`
+	Serve   serveCmd   `cmd:"" help:"Run a server and coordinate campaigns, until ^C."`
+	Work    workCmd    `cmd:"" help:"Make units of any campaign, until ^C."`
+	Start   startCmd   `cmd:"" help:"Start a campaign."`
+	Status  statusCmd  `cmd:"" help:"Say how far campaigns are."`
+	Results resultsCmd `cmd:"" help:"Print the report of a campaign, and write its witnesses."`
+	Finds   findsCmd   `cmd:"" help:"List what campaigns have found, a line a cause, or write the witnesses."`
+	Pause   pauseCmd   `cmd:"" help:"Hand out nothing more of a campaign for now."`
+	Resume  resumeCmd  `cmd:"" help:"Go on with a campaign that was paused."`
+	Cancel  cancelCmd  `cmd:"" help:"End a campaign early."`
+	Forget  forgetCmd  `cmd:"" help:"Remove what the units of a campaign have shown; what it has found stays."`
+}
+
+type command interface {
+	Run(p *cli.Program) (status int, err error)
+}
+
+const description = `kpsim-campaign makes the searches of kpsim on many computers. The report is that of one, byte for byte.
+
+To begin with, all in one process:
+
+  kpsim-campaign run second-instruction torn-jump
+
+Others help from the same computer with: kpsim-campaign work
+
+Exit status, of every command:
+
+  0    as expected, or nothing was
+  1    something against expectation
+  2    bad input, or an unwritten file
+  3    a bug of the simulator, or units that were set aside
+  130  interrupted`
+
+func run(args []string, stdout, stderr io.Writer) int {
+	p := cli.New(stdout, stderr)
+	defer p.Flush()
+	defer p.Listen()()
+	var c commands
+	parser, err := kong.New(&c, kong.Name("kpsim-campaign"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
+	if err != nil {
+		sim.Bug("the command line: %v", err)
+	}
+	ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
+	if err == nil {
+		err = flags.OutOfRange(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s\n", flags.InPlainWords(err))
+		return cli.BadInput
+	}
+	return do(p, ctx.Selected().Target.Addr().Interface().(command))
+}
+
+// do runs a command and tells what went wrong.
+func do(p *cli.Program, c command) (status int) {
+	defer func() {
+		if v := recover(); v != nil {
+			stack := debug.Stack()
+			if crash, ok := v.(*parallel.Crash); ok {
+				v, stack = crash.Value, crash.Stack
+			}
+			fmt.Fprintf(p.Err, "kpsim-campaign: bug of the simulator: %v\n%s\nThis is a fault of kpsim. Please open an issue with these lines.\n", v, stack)
+			status = cli.Bug
+		}
+	}()
+	status, err := c.Run(p)
+	if errors.Is(err, errInterrupted) {
+		return cli.Interrupted
+	}
+	if err != nil && !p.LostBy(err) {
+		fmt.Fprintf(p.Err, "kpsim-campaign: %v\n", err)
+		return cli.BadInput
+	}
+	if why := p.Lost(); why != "" {
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s; make room, or write to another place\n", why)
+		if status == cli.OK {
+			return cli.BadInput
+		}
+	}
+	return status
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"kpsim/campaign/board"
+	"kpsim/campaign/desk"
+	"kpsim/campaign/hub"
+	"kpsim/internal/cli"
+)
+
+// which names a campaign.
+type which struct {
+	ID        string `arg:"" optional:"" name:"campaign" help:"Its ID, as start prints it. Default: the last one."`
+	hub.Where `embed:""`
+}
+
+// open connects, and finds the campaign.
+func (c *which) open(ctx context.Context) (b *board.Board, s *board.State, done func(), err error) {
+	if b, done, err = join(ctx, &c.Where); err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	if c.ID != "" {
+		s, _, err = b.State(ctx, c.ID)
+		if errors.Is(err, board.ErrNone) {
+			err = fmt.Errorf("there is no campaign %s; kpsim-campaign status lists them", c.ID)
+		}
+		return b, s, done, err
+	}
+	list, err := b.States(ctx)
+	if err == nil && len(list) == 0 {
+		err = errors.New("there is no campaign yet; kpsim-campaign start begins one")
+	}
+	if err != nil {
+		return nil, nil, done, err
+	}
+	return b, slices.MaxFunc(list, func(a, b *board.State) int { return a.Began.Compare(b.Began) }), done, nil
+}
+
+type statusCmd struct {
+	which
+	All   bool `help:"A line for each campaign there is."`
+	Watch bool `help:"Go on telling until it ends."`
+	JSON  bool `name:"json" help:"Print one JSON object."`
+}
+
+func (c *statusCmd) Run(p *cli.Program) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	b, s, done, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if c.All {
+		list, err := b.States(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for _, s := range list {
+			if c.JSON {
+				err = p.PrintJSON(s)
+			} else {
+				_, err = fmt.Fprintf(p.Out, "%-24s %-9s priority %d, began %s\n", s.ID, s.State, s.Priority, s.Began.Format(time.DateTime))
+			}
+			if err != nil {
+				return 0, err
+			}
+		}
+		return cli.OK, nil
+	}
+	if c.Watch {
+		if s, err = wait(ctx, p, b, s.ID); err != nil {
+			return 0, err
+		}
+	}
+	t, err := b.Told(ctx, s.ID)
+	if errors.Is(err, board.ErrNone) {
+		return 0, fmt.Errorf("%s is %s, and no coordinator has told of it; does kpsim-campaign serve run?", s.ID, s.State)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if t.State = s.State; c.JSON {
+		return cli.OK, p.PrintJSON(t)
+	}
+	printStatus(p, t)
+	return cli.OK, nil
+}
+
+// printStatus prints a status for people.
+func printStatus(p *cli.Program, t *board.Status) {
+	fmt.Fprintf(p.Out, "%s  %s\n", oneLine(t), t.State)
+	for _, s := range t.Searches {
+		fmt.Fprintf(p.Out, "\n%s: %d of %d units\n", s.Title, s.Done, s.Units)
+		for _, e := range s.Scenarios {
+			broken := ""
+			for name, n := range e.Broken {
+				broken += fmt.Sprintf(", %s broken by %d", name, n)
+			}
+			if e.Done < e.Units || broken != "" {
+				p.Indented("  ", fmt.Sprintf("%s: %d of %d runs%s", e.Scenario, e.Runs, e.RunsPlanned, broken))
+			}
+		}
+	}
+	for _, f := range t.Finds {
+		fmt.Fprintf(p.Out, "\nfind %s: %s breaks %s: %s\n", f.Cause.Cause, f.Scenario, f.Property, f.Message)
+		for _, s := range f.Story {
+			p.Indented(cli.Indent, s)
+		}
+	}
+	for _, w := range t.Workers {
+		fmt.Fprintf(p.Out, "worker %s: %s, %d made, now %s\n", w.Name, cli.Number(w.Cores, "core"), w.Units, w.Doing)
+		for _, l := range w.Lacks {
+			p.Indented(cli.Indent, "lacks "+l)
+		}
+	}
+	for _, x := range t.Troubles {
+		fmt.Fprintf(p.Out, "trouble %s on %s: %s\n", x.Unit.Key(), x.Worker, x.Why)
+	}
+}
+
+type resultsCmd struct {
+	which
+	Traces  string `placeholder:"DIR" help:"Where witnesses are written. Default: where the campaign was told to."`
+	Nightly bool   `help:"Say what is new, gone or slower since the campaign before of that name."`
+	Wait    bool   `help:"Wait for its end."`
+	JSON    bool   `name:"json" help:"Print one JSON object a line."`
+}
+
+func (c *resultsCmd) Run(p *cli.Program) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	b, s, done, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if s.Open() && !c.Wait {
+		return 0, fmt.Errorf("%s is %s; wait for its end with --wait, or look at kpsim-campaign status %s", s.ID, s.State, s.ID)
+	}
+	camp, err := b.Campaign(ctx, s.ID)
+	if errors.Is(err, board.ErrNone) {
+		return 0, fmt.Errorf("%s was forgotten; kpsim-campaign run --keep keeps what it has", s.ID)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := desk.Files(ctx, b, camp, defaultDir()); err != nil {
+		return 0, err
+	}
+	return finish(ctx, p, b, camp, c.Traces, c.JSON, c.Nightly)
+}
+
+type findsCmd struct {
+	hub.Where `embed:""`
+	Traces    string `placeholder:"DIR" help:"Write the smallest witness of each there, as CAUSE.kps."`
+	JSON      bool   `name:"json" help:"Print one JSON object a line."`
+}
+
+func (c *findsCmd) Run(p *cli.Program) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	b, done, err := join(ctx, &c.Where)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	list, err := b.Causes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if c.Traces != "" {
+		if err := cli.MakeFolder(c.Traces); err != nil {
+			return 0, err
+		}
+	}
+	for _, f := range list {
+		if c.Traces != "" {
+			path := filepath.Join(c.Traces, f.Cause+".kps")
+			if err := cli.WriteWhole(path, []byte(f.Trace)); err != nil {
+				return 0, errors.New(cli.Cause(err, path))
+			}
+		}
+		if c.JSON {
+			err = p.PrintJSON(f)
+		} else {
+			_, err = fmt.Fprintf(p.Out, "%s  %s breaks %s, %s, since %s: %s\n", f.Cause, f.Scenario, f.Property, cli.Number(f.Deviations, "deviation"), f.First, f.Message)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return cli.OK, nil
+}
+
+type pauseCmd struct{ which }
+
+func (c *pauseCmd) Run(p *cli.Program) (int, error) {
+	return c.become(p, board.Paused, board.Running)
+}
+
+type resumeCmd struct{ which }
+
+func (c *resumeCmd) Run(p *cli.Program) (int, error) {
+	return c.become(p, board.Running, board.Paused)
+}
+
+type cancelCmd struct{ which }
+
+func (c *cancelCmd) Run(p *cli.Program) (int, error) {
+	return c.become(p, board.Cancelled, board.Running, board.Paused, board.Starting)
+}
+
+// become changes a campaign's state, if it is one of some.
+func (c *which) become(p *cli.Program, state string, from ...string) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	b, s, done, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	was := ""
+	_, err = b.Change(ctx, s.ID, func(s *board.State) bool {
+		was = s.State
+		if !slices.Contains(from, was) {
+			return false
+		}
+		s.State = state
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	if !slices.Contains(from, was) {
+		return 0, fmt.Errorf("%s is %s already", s.ID, was)
+	}
+	fmt.Fprintf(p.Out, "%s is %s\n", s.ID, state)
+	return cli.OK, nil
+}
+
+type forgetCmd struct{ which }
+
+func (c *forgetCmd) Run(p *cli.Program) (int, error) {
+	if c.ID == "" {
+		return 0, errors.New("name the campaign that is to be forgotten")
+	}
+	ctx, stop := interruptible(p)
+	defer stop()
+	b, s, done, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if s.Open() {
+		return 0, fmt.Errorf("%s is %s; cancel it first: kpsim-campaign cancel %s", s.ID, s.State, s.ID)
+	}
+	return cli.OK, b.Forget(ctx, s.ID)
+}

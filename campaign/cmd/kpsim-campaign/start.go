@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"kpsim/campaign/board"
+	"kpsim/campaign/build"
+	"kpsim/campaign/desk"
+	"kpsim/campaign/hub"
+	"kpsim/campaign/lead"
+	"kpsim/campaign/plan"
+	"kpsim/campaign/work"
+	"kpsim/internal/cli"
+	"kpsim/internal/findings"
+)
+
+// what says what a campaign is to do.
+type what struct {
+	findings.Explore `embed:""`
+	Name             string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
+	Priority         int    `range:"-100..100" default:"0" help:"Campaigns of a higher one go first."`
+	Nightly          bool   `help:"Say at the end what is new, gone or slower since the campaign before of that name."`
+}
+
+// plan makes a campaign of it.
+func (w *what) plan(p *cli.Program) (*plan.Campaign, error) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
+		if f.given {
+			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and compares what is made twice", f.name)
+		}
+	}
+	if err := desk.CheckName(w.Name); err != nil {
+		return nil, err
+	}
+	digest, err := build.Digest()
+	if err != nil {
+		return nil, err
+	}
+	c := &plan.Campaign{Name: w.Name, Build: digest, Priority: w.Priority}
+	if file, ok := plan.IsFile(w.Scenarios); ok {
+		return c, plan.Load(p, c, file)
+	}
+	s, err := plan.Of(p, &w.Explore)
+	if err != nil {
+		return nil, err
+	}
+	c.Searches = []*plan.Search{s}
+	return c, nil
+}
+
+type startCmd struct {
+	what
+	hub.Where `embed:""`
+	Wait      bool `help:"Wait for its end, and print the report."`
+}
+
+// Help implements kong.HelpProvider.
+func (*startCmd) Help() string {
+	return `What is explored is said by the flags of kpsim explore, or by a file that calls campaign(…): see docs/campaigns.md.
+
+Examples:
+
+  kpsim-campaign start --runs 100000000 safe-none
+  kpsim-campaign start --kernel vmlinuz --strategy random --runs 10000000
+  kpsim-campaign start --wait --nightly --name nightly nightly.star`
+}
+
+func (c *startCmd) Run(p *cli.Program) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	made, err := c.plan(p)
+	if err != nil {
+		return 0, err
+	}
+	b, done, err := join(ctx, &c.Where)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	s, err := desk.Start(ctx, b, made)
+	if err != nil {
+		return 0, err
+	}
+	if !c.Wait {
+		fmt.Fprintln(p.Out, s.ID)
+		return cli.OK, nil
+	}
+	fmt.Fprintf(p.Err, "kpsim-campaign: %s began\n", s.ID)
+	return finish(ctx, p, b, made, "", c.JSON, c.Nightly)
+}
+
+// join connects a client.
+func join(ctx context.Context, w *hub.Where) (b *board.Board, done func(), err error) {
+	if w.Dir == "" {
+		w.Dir = defaultDir()
+	}
+	nc, err := w.Connect(hub.Client)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b, err = joinBoard(ctx, nc); err != nil {
+		nc.Close()
+		return nil, nil, err
+	}
+	return b, nc.Close, nil
+}
+
+// finish waits for a campaign's end and reports it.
+func finish(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaign, traces string, asJSON, nightly bool) (int, error) {
+	s, err := wait(ctx, p, b, c.ID)
+	if err != nil {
+		return 0, err
+	}
+	if s.State == board.Cancelled {
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s was cancelled\n", c.ID)
+		return cli.Interrupted, nil
+	}
+	status, err := desk.Report(ctx, p, b, c, traces, asJSON)
+	if err != nil || !nightly {
+		return status, err
+	}
+	return status, beside(ctx, p, b, s, asJSON)
+}
+
+// beside prints what a campaign shows otherwise than the one before.
+func beside(ctx context.Context, p *cli.Program, b *board.Board, s *board.State, asJSON bool) error {
+	if s.Against == "" {
+		if !asJSON {
+			fmt.Fprintf(p.Out, "\n%s is the first of its name: there is nothing to compare it with\n", s.ID)
+		}
+		return nil
+	}
+	before, _, err := b.State(ctx, s.Against)
+	if err != nil {
+		return err
+	}
+	list := desk.Compare(before, s)
+	if asJSON {
+		return p.PrintJSON(struct {
+			Campaign string        `json:"campaign"`
+			Against  string        `json:"against"`
+			Changes  []desk.Change `json:"changes"`
+		}{s.ID, before.ID, list})
+	}
+	desk.Tell(p, before, s, list)
+	return nil
+}
+
+// wait waits for a campaign's end, and shows how far it is.
+func wait(ctx context.Context, p *cli.Program, b *board.Board, id string) (*board.State, error) {
+	line := p.Watch(id, 0)
+	defer line.Clear()
+	last := time.Time{}
+	for {
+		s, _, err := b.State(ctx, id)
+		if err == nil && !s.Open() && s.State != board.Starting {
+			return s, nil
+		}
+		if errors.Is(err, board.ErrNone) {
+			return nil, err
+		}
+		if time.Since(last) > 400*time.Millisecond {
+			last = time.Now()
+			if t, err := b.Told(ctx, id); err == nil {
+				line.Tell(func(time.Duration) string { return oneLine(t) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errInterrupted
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// oneLine says how far a campaign is.
+func oneLine(t *board.Status) string {
+	left := ""
+	if t.Left > 0 {
+		left = fmt.Sprintf("%v left: ", (time.Duration(t.Left) * time.Second).Round(time.Second))
+	}
+	finds := ""
+	if len(t.Finds) > 0 {
+		finds = ", " + cli.Number(len(t.Finds), "cause") + " found"
+	}
+	return fmt.Sprintf("%s: %s%d of %d units, %d of %d runs, %.0f runs/s on %s%s", t.ID, left, t.Done, t.Units, t.Runs, t.RunsPlanned, t.Rate, cli.Number(t.Cores, "core"), finds)
+}
+
+type runCmd struct {
+	what
+	serving
+	Dir  string `placeholder:"DIR" help:"The folder of the server. Default: ${folder}."`
+	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on."`
+	Keep bool   `help:"Keep what the units have shown, for kpsim-campaign results."`
+}
+
+// Help implements kong.HelpProvider.
+func (*runCmd) Help() string {
+	return `While it runs, others on this computer help with: kpsim-campaign work
+
+Examples:
+
+  kpsim-campaign run
+  kpsim-campaign run second-instruction torn-jump
+  kpsim-campaign run --nightly --name tour
+  kpsim-campaign run --kernel vmlinuz --runs 100000`
+}
+
+func (c *runCmd) Run(p *cli.Program) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	made, err := c.plan(p)
+	if err != nil {
+		return 0, err
+	}
+	if c.Dir == "" {
+		c.Dir = defaultDir()
+	}
+	h, unlock, err := startHub(c.options(c.Dir))
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	defer h.Stop()
+	nc, err := h.Connect(hub.Lead)
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	b, err := makeBoard(ctx, nc, c.Replicas)
+	if err != nil {
+		return 0, err
+	}
+	web, err := serveWeb(p, b, c.HTTP)
+	if err != nil {
+		return 0, err
+	}
+	defer web()
+	o, err := workerOptions(c.Workers, c.Dir)
+	if err != nil {
+		return 0, err
+	}
+	quiet := lead.New(b, lead.Options{Name: o.Name, Lease: c.Lease, Tick: 20 * time.Millisecond})
+	s, err := desk.Start(ctx, b, made)
+	if err != nil {
+		return 0, err
+	}
+	cli.ManySmall()
+	within, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = work.New(b, o).Run(within) }()
+	go func() { _ = quiet.Run(within) }()
+	status, err := finish(ctx, p, b, made, "", c.JSON, c.Nightly)
+	if errors.Is(err, errInterrupted) {
+		_, _ = b.Change(context.Background(), s.ID, func(s *board.State) bool { s.State = board.Cancelled; return true })
+		fmt.Fprintf(p.Err, "kpsim-campaign: interrupted; %s is cancelled\n", s.ID)
+	}
+	end()
+	<-ended
+	if !c.Keep {
+		short, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := b.Forget(short, s.ID); err != nil {
+			fmt.Fprintf(os.Stderr, "kpsim-campaign: %s isn't forgotten: %v\n", s.ID, err)
+		}
+	}
+	return status, err
+}

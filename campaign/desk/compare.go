@@ -1,0 +1,92 @@
+package desk
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/campaign/board"
+	"kpsim/internal/cli"
+	"kpsim/properties"
+)
+
+// slower is how many times the time that a run took before is worth a word. Below it is the
+// noise of computers that do other things, too.
+const slower = 1.5
+
+// least is of how many seconds of a core a difference in speed is told.
+const least = 2.0
+
+// A Change is what two campaigns of one name differ in.
+type Change struct {
+	What     string `json:"what"` // "new", "gone", "slower", "missing"
+	Scenario string `json:"scenario"`
+	Property string `json:"property,omitempty"`
+	Says     string `json:"says"`
+}
+
+// Compare says what a campaign shows that the one before didn't, what it doesn't, and what takes
+// longer.
+func Compare(before, now *board.State) (list []Change) {
+	type key struct {
+		search   int
+		scenario string
+	}
+	was := make(map[key]*board.ScenarioEnd)
+	for i := range before.Shown {
+		was[key{before.Shown[i].Search, before.Shown[i].Scenario}] = &before.Shown[i]
+	}
+	for i := range now.Shown {
+		n := &now.Shown[i]
+		k := key{n.Search, n.Scenario}
+		o := was[k]
+		if o == nil {
+			list = append(list, Change{What: "new", Scenario: n.Scenario, Says: "it wasn't explored before"})
+			o = &board.ScenarioEnd{}
+		} else {
+			delete(was, k)
+		}
+		for _, q := range properties.All {
+			a, b := o.Broken[q.Name], n.Broken[q.Name]
+			switch {
+			case a == 0 && b > 0:
+				list = append(list, Change{"new", n.Scenario, q.Name, fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"), cli.Number(o.Runs, "run"))})
+			case a > 0 && b == 0:
+				list = append(list, Change{"gone", n.Scenario, q.Name, fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a, cli.Number(o.Runs, "run"))})
+			}
+		}
+		if o.Runs > 0 && n.Runs > 0 && max(o.Seconds, n.Seconds) >= least {
+			a, b := o.Seconds/float64(o.Runs), n.Seconds/float64(n.Runs)
+			if b > slower*a && a > 0 {
+				list = append(list, Change{What: "slower", Scenario: n.Scenario, Says: fmt.Sprintf("a run takes %.0f µs of a core, before %.0f", 1e6*b, 1e6*a)})
+			}
+		}
+		if n.Aside > 0 {
+			list = append(list, Change{What: "missing", Scenario: n.Scenario, Says: cli.Number(n.Aside, "unit") + " set aside"})
+		}
+	}
+	for i := range before.Shown { // in its order
+		o := &before.Shown[i]
+		if was[key{o.Search, o.Scenario}] != nil {
+			list = append(list, Change{What: "gone", Scenario: o.Scenario, Says: "it isn't explored any more"})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Change) int { return rank(a.What) - rank(b.What) })
+	return list
+}
+
+func rank(what string) int { return slices.Index([]string{"missing", "new", "gone", "slower"}, what) }
+
+// Tell prints what two campaigns differ in.
+func Tell(p *cli.Program, before, now *board.State, list []Change) {
+	fmt.Fprintf(p.Out, "\n%s beside %s:\n", now.ID, before.ID)
+	if len(list) == 0 {
+		fmt.Fprintln(p.Out, "  nothing is new, gone or slower")
+	}
+	for _, c := range list {
+		what := c.Scenario
+		if c.Property != "" {
+			what += ", " + c.Property
+		}
+		p.Indented("  ", fmt.Sprintf("%-7s  %s: %s", c.What, what, c.Says))
+	}
+}

@@ -1,0 +1,242 @@
+package hub
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"kpsim/internal/cli"
+)
+
+// Options are how a server runs.
+type Options struct {
+	Dir       string // where everything lies
+	Listen    string // HOST:PORT; port 0 is any
+	Insecure  bool   // listen beyond loopback without TLS
+	Cert, Key string // of TLS; "": none
+
+	Name       string   // of the server, in a cluster
+	Cluster    string   // the cluster's name; "": it is alone
+	Peers      string   // HOST:PORT where it listens for the others
+	Routes     []string // theirs, nats://HOST:PORT
+	SyncAlways bool     // write through to the disk before anything is acknowledged
+	MaxStore   int64    // bytes on disk; 0: as much as there is
+}
+
+// mostPayload is the largest message, in bytes.
+const mostPayload = 8 << 20
+
+// A Hub is a server that runs in this process.
+type Hub struct {
+	server *server.Server
+	dir    string
+}
+
+// ready is how long a server may take to begin.
+const ready = 20 * time.Second
+
+// Start starts a server. Errors are about the options or the folder.
+func Start(o Options) (*Hub, error) {
+	host, port, err := splitAddress(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	if !loopback(host) && o.Cert == "" && !o.Insecure {
+		return nil, fmt.Errorf("--listen %s: others could read along and change what is sent; give --tls-cert and --tls-key, or say --insecure in a network of your own", o.Listen)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, errors.New(cli.Cause(err, o.Dir))
+	}
+	users, err := users(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	opts := &server.Options{
+		ServerName: o.Name, Host: host, Port: port, NoSigs: true, NoLog: true, MaxPayload: mostPayload, Nkeys: users,
+		JetStream: true, StoreDir: filepath.Join(o.Dir, "store"), SyncAlways: o.SyncAlways, JetStreamMaxStore: o.MaxStore,
+		DisableJetStreamBanner: true, WriteDeadline: 10 * time.Second,
+	}
+	if port == 0 {
+		opts.Port = server.RANDOM_PORT
+	}
+	if o.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert %s --tls-key %s: %w", o.Cert, o.Key, err)
+		}
+		opts.TLSConfig, opts.TLS, opts.TLSTimeout = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, true, 5
+	}
+	if o.Cluster != "" {
+		if err := o.cluster(opts); err != nil {
+			return nil, err
+		}
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return nil, err
+	}
+	go s.Start()
+	if !s.ReadyForConnections(ready) {
+		s.Shutdown()
+		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?", o.Listen, o.Dir)
+	}
+	h := &Hub{s, o.Dir}
+	scheme := "nats"
+	if o.Cert != "" {
+		scheme = "tls"
+	}
+	addr := s.Addr().(*net.TCPAddr)
+	at := addr.String()
+	if host != "" && host != "0.0.0.0" && host != "::" {
+		at = net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	}
+	if err := cli.WriteWhole(filepath.Join(o.Dir, "url"), []byte(scheme+"://"+at+"\n")); err != nil {
+		h.Stop()
+		return nil, errors.New(cli.Cause(err, o.Dir))
+	}
+	return h, nil
+}
+
+func (o *Options) cluster(opts *server.Options) error {
+	host, port, err := splitAddress(o.Peers)
+	if err != nil {
+		return fmt.Errorf("--peers: %w", err)
+	}
+	if !loopback(host) && !o.Insecure && o.Cert == "" {
+		return fmt.Errorf("--peers %s: give --tls-cert and --tls-key, or say --insecure", o.Peers)
+	}
+	opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: host, Port: port, TLSConfig: opts.TLSConfig, TLSTimeout: 5}
+	if opts.TLSConfig != nil { // each shows the other its certificate
+		mutual := opts.TLSConfig.Clone()
+		mutual.ClientAuth = tls.RequireAndVerifyClientCert
+		opts.Cluster.TLSConfig = mutual
+	}
+	for _, r := range o.Routes {
+		u, err := url.Parse(r)
+		if err != nil || u.Host == "" {
+			return fmt.Errorf("--route %q: give nats://HOST:PORT", r)
+		}
+		opts.Routes = append(opts.Routes, u)
+	}
+	return nil
+}
+
+func splitAddress(s string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", 0, fmt.Errorf("%q: give HOST:PORT, as in 127.0.0.1:4222", s)
+	}
+	if port, err = net.LookupPort("tcp", p); err != nil {
+		return "", 0, fmt.Errorf("%q: there is no port %q", s, p)
+	}
+	return host, port, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Stop ends the server.
+func (h *Hub) Stop() {
+	h.server.Shutdown()
+	h.server.WaitForShutdown()
+}
+
+// Connect connects to the server within the process.
+func (h *Hub) Connect(role string) (*nats.Conn, error) {
+	return dial("", filepath.Join(h.dir, role+keyFile), name(role), nats.InProcessServer(h.server))
+}
+
+// Ready reports whether JetStream answers, which in a cluster takes some seconds.
+func Ready(ctx context.Context, nc *nats.Conn) error {
+	for {
+		js, err := nc.JetStream()
+		if err != nil {
+			return err
+		}
+		if _, err = js.AccountInfo(nats.MaxWait(2 * time.Second)); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("JetStream doesn't answer: %w", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// Where says how to reach a server.
+type Where struct {
+	Dir   string `placeholder:"DIR" help:"The folder of a server on this computer: its address and keys."`
+	NATS  string `name:"nats" placeholder:"URL" help:"A server elsewhere, nats://HOST:PORT or tls://HOST:PORT; several may be given, with commas between."`
+	Key   string `name:"nkey" placeholder:"FILE" help:"With --nats: the nkey to say who we are. serve writes worker.nk and client.nk to its folder."`
+	Creds string `placeholder:"FILE" help:"With --nats: credentials, where the server has accounts."`
+	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: whose certificates are believed, beside those that the system believes."`
+}
+
+// Connect connects to a server, as a worker or a client.
+func (w *Where) Connect(role string) (*nats.Conn, error) {
+	if w.NATS == "" {
+		at, err := cli.ReadFile(filepath.Join(w.Dir, "url"), 4096)
+		if err != nil {
+			return nil, fmt.Errorf("%s: no server has run there; start one with kpsim-campaign serve --dir DIR, or name another with --nats URL", w.Dir)
+		}
+		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), name(role), w.ca()...)
+	}
+	opts := w.ca()
+	if w.Creds != "" {
+		opts = append(opts, nats.UserCredentials(w.Creds))
+	}
+	return dial(w.NATS, w.Key, name(role), opts...)
+}
+
+func (w *Where) ca() (opts []nats.Option) {
+	if w.CA != "" {
+		return []nats.Option{nats.RootCAs(w.CA)}
+	}
+	if w.NATS == "" { // the server's own certificate, if it signed that itself
+		if pem, err := os.ReadFile(filepath.Join(w.Dir, "tls.pem")); err == nil {
+			pool := x509.NewCertPool()
+			pool.AppendCertsFromPEM(pem)
+			return []nats.Option{nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})}
+		}
+	}
+	return nil
+}
+
+func name(role string) string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s@%s.%d", role, host, os.Getpid())
+}
+
+// dial connects, and goes on trying for ever once it was connected.
+func dial(url, key, name string, more ...nats.Option) (*nats.Conn, error) {
+	opts := []nats.Option{nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort()}
+	if key != "" {
+		o, err := nats.NkeyOptionFromSeed(key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; it is a file that kpsim-campaign serve writes", key, err)
+		}
+		opts = append(opts, o)
+	}
+	nc, err := nats.Connect(url, append(opts, more...)...)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		return nil, fmt.Errorf("%s: it doesn't know our key; give that of its folder with --nkey FILE", url)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w; is a server running there?", url, err)
+	}
+	return nc, nil
+}

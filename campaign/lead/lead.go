@@ -1,0 +1,466 @@
+package lead
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"kpsim/campaign/board"
+	"kpsim/campaign/plan"
+	"kpsim/campaign/unit"
+)
+
+// Options are how campaigns are led.
+type Options struct {
+	Name     string        // of this coordinator
+	Lease    time.Duration // after which a unit is handed out again whose worker says nothing
+	Announce func(e *Event)
+	Tick     time.Duration // 0: a fifth of a second
+}
+
+// An Event is something to be announced.
+type Event struct {
+	Kind     string            `json:"kind"` // "find", "aside", "ended"
+	Campaign string            `json:"campaign"`
+	Find     *board.FindStatus `json:"find,omitempty"`
+	Trouble  *board.Trouble    `json:"trouble,omitempty"`
+	Status   *board.Status     `json:"status,omitempty"`
+}
+
+// failures is how often a unit may fail; then it is set aside.
+const failures = 3
+
+// A Lead coordinates. One goroutine, Run's, uses it.
+type Lead struct {
+	b       *board.Board
+	o       Options
+	events  chan func()
+	all     map[string]*running
+	workers map[string]*worker
+	made    map[string]bool // consumers
+	led     uint64          // revision of the key that says that we lead; 0: we don't
+	began   time.Time
+}
+
+type worker struct {
+	board.Alive
+	heard time.Time
+}
+
+// gone is after what silence a worker is taken for gone.
+const gone = 15 * time.Second
+
+// New makes a coordinator.
+func New(b *board.Board, o Options) *Lead {
+	if o.Tick == 0 {
+		o.Tick = 200 * time.Millisecond
+	}
+	if o.Announce == nil {
+		o.Announce = func(*Event) {}
+	}
+	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running), workers: make(map[string]*worker), made: make(map[string]bool), began: time.Now()}
+}
+
+// Run coordinates until the context ends.
+func (l *Lead) Run(ctx context.Context) error {
+	sub, err := l.b.Conn.Subscribe("alive.>", func(m *nats.Msg) {
+		var a board.Alive
+		if json.Unmarshal(m.Data, &a) == nil {
+			l.events <- func() { l.heard(&a) }
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer sub.Unsubscribe()
+	ask, err := l.b.Conn.Subscribe("needs.ask", func(m *nats.Msg) {
+		l.events <- func() { m.Respond(l.offers(string(m.Data))) }
+	})
+	if err != nil {
+		return err
+	}
+	defer ask.Unsubscribe()
+
+	tick := time.NewTicker(l.o.Tick)
+	defer tick.Stop()
+	slow, n := time.Time{}, 0
+	for {
+		select {
+		case <-ctx.Done():
+			l.resign()
+			return ctx.Err()
+		case f := <-l.events:
+			f()
+			for k := len(l.events); k > 0; k-- {
+				(<-l.events)()
+			}
+			l.step(ctx)
+		case <-tick.C:
+			if time.Since(slow) > board.LeadFor/4 {
+				slow = time.Now()
+				l.claim(ctx)
+				l.load(ctx)
+				l.sweep(ctx)
+			}
+			l.step(ctx)
+			if n++; n%3 == 0 {
+				l.tell(ctx)
+			}
+		}
+	}
+}
+
+// soon bounds a request by which the goroutine of Run waits for the server.
+const soon = 3 * time.Second
+
+// claim makes sure that one coordinator leads, or that this one does if none does.
+func (l *Lead) claim(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	if l.led > 0 {
+		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.led); err == nil {
+			l.led = rev
+			return
+		}
+		l.led = 0
+	}
+	if rev, err := l.b.Lead.Create(ctx, "lead", []byte(l.o.Name)); err == nil {
+		l.led = rev
+	}
+}
+
+func (l *Lead) resign() {
+	if l.led > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = l.b.Lead.Purge(ctx, "lead") // if it fails, it is forgotten by itself
+	}
+}
+
+// load looks for campaigns that began, were paused or cancelled.
+func (l *Lead) load(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	states, err := l.b.States(short)
+	if err != nil {
+		return
+	}
+	for _, s := range states {
+		r := l.all[s.ID]
+		switch {
+		case r != nil:
+			if r.state.State != s.State {
+				r.changed = true
+				if s.State == board.Cancelled {
+					l.cancel(short, r)
+				}
+			}
+			r.state = s
+		case s.Open():
+			c, err := l.b.Campaign(short, s.ID)
+			if err != nil {
+				continue // it may be still on its way
+			}
+			r := newRunning(c, s)
+			if keys, err := l.b.Waiting(short, s.ID); err == nil {
+				for _, k := range keys {
+					r.out[k] = true
+				}
+			}
+			l.all[s.ID] = r
+			go l.follow(ctx, r)
+		}
+	}
+}
+
+func (l *Lead) cancel(ctx context.Context, r *running) {
+	clear(r.out)
+	_ = l.b.Withdraw(ctx, r.c.ID) // what is left there is made, and not looked at
+}
+
+// follow sends what is shown of a campaign to Run's goroutine.
+func (l *Lead) follow(ctx context.Context, r *running) {
+	send := func(f func()) {
+		select {
+		case l.events <- f:
+		case <-ctx.Done():
+		}
+	}
+	go func() {
+		for ctx.Err() == nil {
+			_ = l.b.Troubles(ctx, r.c.ID, func(t *board.Trouble) { send(func() { l.failed(ctx, r, t) }) })
+			pause(ctx)
+		}
+	}()
+	for ctx.Err() == nil {
+		_ = l.b.Follow(ctx, r.c.ID, func() { send(func() { r.there = true }) }, func(d *board.Done) error {
+			send(func() { l.done(ctx, r, d) })
+			return nil
+		})
+		pause(ctx) // then all are told again; those that are counted aren't counted again
+	}
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(500 * time.Millisecond):
+	}
+}
+
+// done takes a unit's result.
+func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
+	if !r.take(d) {
+		return
+	}
+	r.idle = 0
+	if len(d.Summary.Finds) > 0 {
+		go l.keep(ctx, r, d.Unit)
+	}
+}
+
+// keep puts what a witness has shown into its buckets.
+func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
+	data, err := l.b.Data(ctx, &u)
+	var finds []unit.Find
+	if err == nil {
+		err = json.Unmarshal(data, &finds)
+	}
+	if err != nil {
+		return
+	}
+	for i := range finds {
+		c, err := l.b.Keep(ctx, &finds[i], r.c.ID, r.c.Build)
+		if err != nil {
+			return
+		}
+		select {
+		case l.events <- func() { l.found(r, c) }:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// found takes down a cause, and announces it once a campaign.
+func (l *Lead) found(r *running, c *board.Cause) {
+	f := board.FindStatus{Cause: *c, New: c.First == r.c.ID}
+	f.Trace = "" // it is in the bucket
+	r.changed = true
+	if i := slices.Index(r.causes, c.Find.Cause); i >= 0 {
+		r.finds[i] = f
+		return
+	}
+	r.causes, r.finds = append(r.causes, c.Find.Cause), append(r.finds, f)
+	if l.led > 0 {
+		l.o.Announce(&Event{Kind: "find", Campaign: r.c.ID, Find: &f})
+	}
+}
+
+// troublesTold is how many troubles a status has.
+const troublesTold = 20
+
+// failed takes down that a unit has failed, and sets it aside when that was often enough.
+func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
+	r.changed = true
+	if r.troubles = append(r.troubles, *t); len(r.troubles) > troublesTold {
+		r.troubles = r.troubles[1:]
+	}
+	key := t.Unit.Key()
+	r.failed[key]++
+	if r.failed[key] < failures && !t.Lost && !t.Differ || r.failed[key] > failures {
+		return
+	}
+	l.o.Announce(&Event{Kind: "aside", Campaign: r.c.ID, Trouble: t})
+	if t.Differ {
+		return // it has a result
+	}
+	why := t.Why
+	go func() {
+		_ = l.b.Deliver(ctx, &t.Unit, &unit.Result{Summary: unit.Summary{Aside: why}}, l.o.Name)
+	}()
+}
+
+// heard takes down what a worker says of itself.
+func (l *Lead) heard(a *board.Alive) {
+	if a.Bye {
+		delete(l.workers, a.Name)
+		return
+	}
+	l.workers[a.Name] = &worker{*a, time.Now()}
+}
+
+// cores counts those that can make units of a build and with what they need.
+func (l *Lead) cores(build, needs string) (n int) {
+	for _, w := range l.workers {
+		if w.Build == build && slices.Contains(w.Needs, needs) {
+			n += w.Cores
+		}
+	}
+	return n
+}
+
+// An Offer is what a worker of a build may get units of.
+type Offer struct {
+	Needs string      `json:"needs"`
+	Blobs []plan.Blob `json:"blobs"` // files to fetch; none for kpsim's own engine
+}
+
+// offers lists what there is for workers of a build.
+func (l *Lead) offers(build string) []byte {
+	var list []Offer
+	for _, r := range l.all {
+		if r.state.State != board.Running || r.c.Build != build {
+			continue
+		}
+		needs := r.needs()
+		for _, s := range r.c.Searches {
+			n := s.Needs()
+			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o Offer) bool { return o.Needs == n }) {
+				list = append(list, Offer{n, s.Blobs()})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b Offer) int { return strings.Compare(a.Needs, b.Needs) })
+	data, _ := json.Marshal(list) // strings and numbers
+	return data
+}
+
+// ahead is how many units lie there for each core, beside a fixed number, so that none waits for
+// the coordinator.
+const ahead, least = 2, 32
+
+// step hands out units and ends campaigns.
+func (l *Lead) step(ctx context.Context) {
+	if l.led == 0 {
+		return
+	}
+	var list []*running
+	for _, r := range l.all {
+		if r.state.State == board.Running && r.there {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *running) int {
+		if a.state.Priority != b.state.Priority {
+			return b.state.Priority - a.state.Priority
+		}
+		return strings.Compare(a.c.ID, b.c.ID)
+	})
+	lying := make(map[string]int)
+	for _, r := range l.all {
+		for key := range r.out {
+			lying[r.c.Build+"-"+r.needsOf(key)]++
+		}
+	}
+	for _, r := range list {
+		if r.ended() {
+			l.end(ctx, r)
+			continue
+		}
+		for _, needs := range r.needs() {
+			of := r.c.Build + "-" + needs
+			room := ahead*l.cores(r.c.Build, needs) + least - lying[of]
+			if room <= 0 || !l.consumer(ctx, r.c.Build, needs) {
+				continue
+			}
+			units := r.pick(room, needs)
+			if len(units) == 0 {
+				continue
+			}
+			lying[of] += len(units)
+			short, cancel := context.WithTimeout(ctx, soon)
+			if err := l.b.Hand(short, r.c.Build, needs, r.epoch, units); err != nil {
+				r.again() // whatever of them came there
+			}
+			cancel()
+			r.changed = true
+		}
+	}
+}
+
+// needsOf returns what is needed for a unit that is out.
+func (r *running) needsOf(key string) string {
+	var search int
+	if p := strings.SplitN(key, ".", 3); len(p) == 3 {
+		fmt.Sscan(p[1], &search)
+	}
+	if search < 0 || search >= len(r.c.Searches) {
+		return ""
+	}
+	return r.c.Searches[search].Needs()
+}
+
+// consumer makes sure that there is a consumer for what is handed out.
+func (l *Lead) consumer(ctx context.Context, build, needs string) bool {
+	if l.made[build+"-"+needs] {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	if _, err := l.b.Work(ctx, build, needs, l.o.Lease); err != nil {
+		return false
+	}
+	l.made[build+"-"+needs] = true
+	_ = l.b.Conn.Publish("needs.new", []byte(build)) // workers ask, too, now and then
+	return true
+}
+
+// sweep forgets workers that say nothing, and hands out again what got lost.
+func (l *Lead) sweep(ctx context.Context) {
+	for name, w := range l.workers {
+		if time.Since(w.heard) > gone {
+			delete(l.workers, name)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	for _, r := range l.all {
+		if r.state.State != board.Running || !r.there || l.led == 0 || len(r.out) == 0 {
+			continue
+		}
+		keys, err := l.b.Waiting(short, r.c.ID)
+		if err != nil {
+			continue
+		}
+		if r.idle++; len(keys) > 0 {
+			r.idle = 0
+		}
+		if r.idle > 3 { // they were handed out, aren't there and have no result: a server has lost them
+			r.idle = 0
+			r.again()
+		}
+	}
+}
+
+// end ends a campaign.
+func (l *Lead) end(ctx context.Context, r *running) {
+	short, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	r.state.State = board.Ended
+	status := l.status(r)
+	if err := l.b.Tell(short, status); err != nil {
+		r.state.State = board.Running
+		return // again, soon
+	}
+	now, err := l.b.Change(short, r.c.ID, func(s *board.State) bool {
+		if s.State != board.Running {
+			return false
+		}
+		s.State, s.Shown, s.Causes = board.Ended, r.shown(), r.causes
+		return true
+	})
+	if err != nil && !errors.Is(err, board.ErrNone) {
+		r.state.State = board.Running
+		return
+	}
+	if now != nil {
+		r.state = now
+	}
+	l.o.Announce(&Event{Kind: "ended", Campaign: r.c.ID, Status: status})
+}

@@ -1,0 +1,101 @@
+package lead
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"kpsim/campaign/board"
+)
+
+// A rate is how fast something grows, over some seconds.
+type rate struct {
+	at []time.Time
+	n  []uint64
+}
+
+const rateOver = 10 * time.Second
+
+func (r *rate) now(n uint64) float64 {
+	t := time.Now()
+	r.at, r.n = append(r.at, t), append(r.n, n)
+	for len(r.at) > 2 && t.Sub(r.at[1]) > rateOver {
+		r.at, r.n = r.at[1:], r.n[1:]
+	}
+	if took := t.Sub(r.at[0]).Seconds(); took > 0 && n >= r.n[0] {
+		return float64(n-r.n[0]) / took
+	}
+	return 0
+}
+
+// How much a status tells at most.
+const (
+	workersTold   = 100
+	scenariosTold = 400
+	findsTold     = 100
+)
+
+// tell publishes the status of campaigns that have changed.
+func (l *Lead) tell(ctx context.Context) {
+	if l.led == 0 {
+		return
+	}
+	for _, r := range l.all {
+		if !r.changed && r.state.State != board.Running {
+			continue
+		}
+		r.changed = false
+		short, cancel := context.WithTimeout(ctx, soon)
+		_ = l.b.Tell(short, l.status(r)) // the next one tells it, too
+		cancel()
+	}
+}
+
+// status is what is told of a campaign.
+func (l *Lead) status(r *running) *board.Status {
+	t := &board.Status{
+		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority, Out: len(r.out),
+		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
+		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
+		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{}, Searches: []board.SearchStatus{},
+	}
+	t.Rate = r.rate.now(r.total.Runs + r.total.Programs)
+	names := make([]string, 0, len(l.workers))
+	for name, w := range l.workers {
+		if w.Build == r.c.Build {
+			names = append(names, name)
+			t.WorkerCount++
+			t.Cores += w.Cores
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), workersTold)] {
+		t.Workers = append(t.Workers, l.workers[name].Alive)
+	}
+	told := 0
+	for i, s := range r.c.Searches {
+		one := board.SearchStatus{Title: strings.Join(s.Words(), " "), Scenarios: []board.ScenarioStatus{}}
+		for _, j := range r.jobs {
+			if j.search != i {
+				continue
+			}
+			planned := s.Scenarios[j.job].Runs
+			one.Units, one.Done = one.Units+j.units, one.Done+j.made.n
+			t.RunsPlanned += planned
+			t.Aside += j.aside
+			if told++; told <= scenariosTold {
+				one.Scenarios = append(one.Scenarios, board.ScenarioStatus{
+					Scenario: s.Scenarios[j.job].Name, Units: j.units, Done: j.made.n, Runs: j.sum.Runs, RunsPlanned: planned,
+					Violations: j.sum.Violations, Broken: j.sum.Broken,
+				})
+			}
+		}
+		t.Units, t.Done = t.Units+one.Units, t.Done+one.Done
+		t.Searches = append(t.Searches, one)
+	}
+	if t.Done > 0 && t.Cores > 0 {
+		t.Left = r.seconds / float64(t.Done) * float64(t.Units-t.Done) / float64(t.Cores)
+	}
+	return t
+}

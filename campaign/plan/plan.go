@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/findings"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/results"
+)
+
+// A Campaign is all that is to be made, as data: it is what is stored of it.
+type Campaign struct {
+	Name     string    `json:"name"`     // campaigns of one name are compared
+	ID       string    `json:"id"`       // NAME-NUMBER
+	Build    string    `json:"build"`    // package build: who may work on it
+	Priority int       `json:"priority"` // a campaign of a higher one goes first
+	Against  string    `json:"against"`  // the ID of the campaign before of that name; "": none
+	Searches []*Search `json:"searches"`
+}
+
+// A Search is one exploration of a campaign: what one command of kpsim would do.
+type Search struct {
+	Flags     *findings.Explore   `json:"flags"`
+	Head      results.File        `json:"head"`
+	Scenarios []*results.Explored `json:"scenarios"` // without parts
+	Points    []uint64            `json:"points"`    // of each scenario, that its default run asks
+	Canary    []string            `json:"canary"`    // of each, a mutant to be found if nothing is; "": none
+	Kernel    *Blob               `json:"kernel"`    // nil: kpsim's own engine
+	Objects   []Blob              `json:"objects"`
+	Fuzz      *Fuzz               `json:"fuzz,omitempty"`   // instead of an exploration
+	Verify    *Verify             `json:"verify,omitempty"` // likewise
+
+	Bundle []int `json:"bundle"` // of each scenario, how many shards are one unit of work
+}
+
+// A Blob is a file that travels to each worker once.
+type Blob struct {
+	Name   string `json:"name"` // without folder
+	Path   string `json:"path"` // where who started the campaign has it
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// A Kind is what a unit is about.
+type Kind string
+
+// The kinds of unit.
+const (
+	Runs    Kind = "r" // shards of a scenario
+	Canary  Kind = "c" // the same with the canary, until it is found
+	Witness Kind = "w" // what one unit of runs, or all, have found: shrunk
+	Island  Kind = "f" // of a fuzzing campaign: From is the round, To the island
+	Proof   Kind = "v" // of a scenario
+)
+
+// All, as From of a Witness, says that all runs of the scenario are meant.
+const All = -1
+
+// A Unit is work for one core, some seconds of it. What it shows is the same on any computer.
+type Unit struct {
+	Campaign string `json:"campaign"`
+	Search   int    `json:"search"`
+	Job      int    `json:"job"` // the scenario
+	Kind     Kind   `json:"kind"`
+	From     int    `json:"from"` // shards From to To-1
+	To       int    `json:"to"`
+}
+
+// Key names a unit; it is part of a subject.
+func (u *Unit) Key() string {
+	return fmt.Sprintf("%s.%d.%d.%s.%d.%d", u.Campaign, u.Search, u.Job, u.Kind, u.From, u.To)
+}
+
+func (u *Unit) String() string { return u.Key() }
+
+// Of plans an exploration. It loads its scenarios, and runs each once. Errors are about the
+// input.
+func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
+	made, err := flags.Plan(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &Search{Flags: flags, Head: *made.File, Scenarios: made.File.Scenarios, Points: made.Points, Canary: made.Canary}
+	s.Head.Format, s.Head.Count = results.Format, len(s.Scenarios)
+	s.Head.Scenarios = nil
+	if err := s.files(); err != nil {
+		return nil, err
+	}
+	s.bundle()
+	return s, nil
+}
+
+// What a unit's runs ask, in questions: about half a second to eight seconds of a core, by how
+// much there is. More units keep workers evenly busy to the end; fewer are cheaper to hand out.
+const (
+	unitLeast = 3_000_000
+	unitMost  = 48_000_000
+	unitsWant = 2_000
+)
+
+func (s *Search) bundle() {
+	all := uint64(0)
+	for i, e := range s.Scenarios {
+		all += e.Runs * s.Points[i]
+	}
+	points := min(max(all/unitsWant, unitLeast), unitMost)
+	for i, e := range s.Scenarios {
+		shards := uint64(s.Shards(i))
+		each := max(e.Runs*s.Points[i]/shards, 1)
+		s.Bundle = append(s.Bundle, int(min(max(points/each, 1), shards)))
+	}
+}
+
+// Shards returns to how many shards a scenario's runs are dealt out.
+func (s *Search) Shards(job int) int { return explore.Deal(s.Scenarios[job].Runs, s.Points[job]) }
+
+// Units returns how many units a scenario's runs are.
+func (s *Search) Units(job int) int {
+	return (s.Shards(job) + s.Bundle[job] - 1) / s.Bundle[job]
+}
+
+// Unit returns number n of them, of the campaign's search number search.
+func (s *Search) Unit(id string, search, job int, kind Kind, n int) Unit {
+	b := s.Bundle[job]
+	return Unit{id, search, job, kind, n * b, min((n+1)*b, s.Shards(job))}
+}
+
+// File is the exploration as a result file, to which parts are added.
+func (s *Search) File() *results.File {
+	f := s.Head
+	for _, e := range s.Scenarios {
+		e := *e
+		f.Scenarios = append(f.Scenarios, &e)
+	}
+	return &f
+}
+
+// Words are the command of kpsim whose report is that of the search.
+func (s *Search) Words() []string { return append([]string{"kpsim"}, s.Flags.Words()...) }
+
+// Spec is what a unit of a scenario explores. Errors say that this program makes other runs than
+// those that were planned.
+func (s *Search) Spec(job int) (explore.Spec, error) {
+	f := s.File()
+	spec, _, err := f.Spec(f.Scenarios[job])
+	return spec, err
+}
+
+// Needs names what a worker must have to make the search's units: "go", or a kernel with what
+// lies over it.
+func (s *Search) Needs() string {
+	if s.Kernel == nil {
+		return "go"
+	}
+	h := sha256.New()
+	for _, b := range append([]Blob{*s.Kernel}, s.Objects...) {
+		fmt.Fprintln(h, b.Digest)
+	}
+	return fmt.Sprintf("k%x", h.Sum(nil)[:8])
+}
+
+// Blobs lists the files that a worker needs.
+func (s *Search) Blobs() []Blob {
+	if s.Kernel == nil {
+		return nil
+	}
+	return append([]Blob{*s.Kernel}, s.Objects...)
+}
+
+// Marshal returns the campaign as it is stored.
+func (c *Campaign) Marshal() ([]byte, error) { return json.Marshal(c) }
+
+// Read reads a campaign. It may come from a stranger: what is in it is checked before it is used.
+func Read(data []byte) (*Campaign, error) {
+	var c Campaign
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("the campaign is no JSON: %w", err)
+	}
+	for i, s := range c.Searches {
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("search %d: %w", i, err)
+		}
+	}
+	return &c, nil
+}
+
+func (s *Search) check() error {
+	if s == nil || s.Flags == nil {
+		return fmt.Errorf("it isn't there")
+	}
+	n := len(s.Scenarios)
+	if len(s.Points) != n || len(s.Canary) != n || len(s.Bundle) != n {
+		return fmt.Errorf("%d scenarios, but %d, %d and %d figures of them", n, len(s.Points), len(s.Canary), len(s.Bundle))
+	}
+	for i, e := range s.Scenarios {
+		switch {
+		case e == nil || len(e.Parts) > 0:
+			return fmt.Errorf("scenario %d isn't one that is to be explored", i)
+		case s.Bundle[i] < 1 || e.Runs < 1:
+			return fmt.Errorf("scenario %s: %d runs, %d shards a unit", e.Name, e.Runs, s.Bundle[i])
+		}
+	}
+	return nil
+}
+
+// Fuzz and Verify come later.
+type Fuzz struct{}
+type Verify struct{}

@@ -1,0 +1,164 @@
+package unit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"kpsim/campaign/plan"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/parallel"
+)
+
+// A Result is what a unit has shown.
+type Result struct {
+	Data    []byte  // the same bytes on any computer
+	Summary Summary // what a coordinator goes by
+	Took    time.Duration
+}
+
+// A Summary is what of a result is counted, without its data.
+type Summary struct {
+	Runs       uint64            `json:"runs,omitempty"`
+	Points     uint64            `json:"points,omitempty"`
+	Violations uint64            `json:"violations,omitempty"`
+	Broken     map[string]uint64 `json:"broken,omitempty"`
+	Found      bool              `json:"found,omitempty"` // the canary
+	Programs   uint64            `json:"programs,omitempty"`
+	Aside      string            `json:"aside,omitempty"` // it was set aside: why
+	Finds      []Find            `json:"finds,omitempty"`
+}
+
+// Errors of Do that aren't the unit's.
+var ErrStopped = errors.New("stopped")
+
+// A Bench makes units, one after another. One goroutine uses it. It keeps the machine of the
+// scenario that it made last, for the next unit is likely to be of it.
+type Bench struct {
+	seat   *explore.Seat
+	of     string // what the seat is of
+	folded *folded
+}
+
+// Close ends the machine.
+func (b *Bench) Close() {
+	if b.seat != nil {
+		b.seat.Close()
+	}
+	b.seat, b.of = nil, ""
+}
+
+// Do makes a unit. The parts are those of a Witness's runs, in any order; earlier returns what
+// islands of a round have shown. An error, and a panic of the simulator, which is returned as a
+// *parallel.Crash, are the unit's fault: they come again elsewhere. ErrStopped isn't.
+func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
+	began := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			b.seat, b.of, b.folded = nil, "", nil // whatever is left of them
+			err = crashOf(v)
+		}
+		r.Took = time.Since(began)
+	}()
+	if u.Search < 0 || u.Search >= len(c.Searches) {
+		return r, fmt.Errorf("there is no search %d", u.Search)
+	}
+	s := c.Searches[u.Search]
+	switch {
+	case u.Kind == plan.Island && s.Fuzz != nil:
+		return b.island(s, u, data, stop)
+	case u.Job < 0 || u.Job >= len(s.Scenarios):
+		return r, fmt.Errorf("there is no scenario %d", u.Job)
+	}
+	switch u.Kind {
+	case plan.Runs, plan.Canary:
+		if u.From < 0 || u.To > s.Shards(u.Job) || u.From >= u.To {
+			return r, fmt.Errorf("there are no shards %d to %d", u.From, u.To-1)
+		}
+		if u.Kind == plan.Canary {
+			return b.canary(s, u, stop)
+		}
+		return b.runs(s, u, stop)
+	case plan.Witness:
+		return b.witness(s, u, data, stop)
+	}
+	return r, fmt.Errorf("a unit of kind %q is nothing that this program makes", u.Kind)
+}
+
+func crashOf(v any) *parallel.Crash {
+	if c, ok := v.(*parallel.Crash); ok {
+		return c
+	}
+	return &parallel.Crash{Value: v, Stack: stackOf(v)}
+}
+
+// runs makes a unit's shards.
+func (b *Bench) runs(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
+	of := fmt.Sprintf("%s.%d.%d", u.Campaign, u.Search, u.Job)
+	if b.of != of {
+		b.Close()
+		spec, err := s.Spec(u.Job)
+		if err != nil {
+			return r, err
+		}
+		spec.Workers, spec.Cancelled = 1, stop
+		if b.seat, err = explore.NewSeat(spec); err != nil {
+			return r, err
+		}
+		b.of = of
+	}
+	var parts []explore.Part
+	for i := u.From; i < u.To; i++ {
+		p, err := b.seat.Part(i)
+		if err != nil {
+			return r, err
+		}
+		parts = append(parts, p)
+		r.Summary.add(&p)
+	}
+	if stop.Load() {
+		return r, ErrStopped
+	}
+	r.Data, err = json.Marshal(parts)
+	return r, err
+}
+
+// add counts a part.
+func (s *Summary) add(p *explore.Part) {
+	s.Runs, s.Points, s.Violations = s.Runs+p.Runs, s.Points+p.Counts.Points, s.Violations+p.Violations
+	for name, n := range p.Broken {
+		if s.Broken == nil {
+			s.Broken = make(map[string]uint64)
+		}
+		s.Broken[name] += n
+	}
+}
+
+// canary looks for the scenario's canary in a unit's shards.
+func (b *Bench) canary(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result, err error) {
+	spec, err := s.Spec(u.Job)
+	if err != nil {
+		return r, err
+	}
+	spec.Mutant, spec.Stop, spec.Blind, spec.Workers, spec.Cancelled = s.Canary[u.Job], true, true, 1, stop
+	seat, err := explore.NewSeat(spec)
+	if err != nil {
+		return r, err
+	}
+	defer seat.Close()
+	for i := u.From; i < u.To && !r.Summary.Found; i++ {
+		p, err := seat.Part(i)
+		if err != nil {
+			return r, err
+		}
+		r.Summary.Runs, r.Summary.Points = r.Summary.Runs+p.Runs, r.Summary.Points+p.Counts.Points
+		r.Summary.Found = p.Violations > 0
+	}
+	if stop.Load() {
+		return r, ErrStopped
+	}
+	r.Data, err = json.Marshal(r.Summary.Found)
+	return r, err
+}
