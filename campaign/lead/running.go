@@ -35,22 +35,19 @@ type job struct {
 	search, job int
 	units       int
 	made        bits // units of runs that have a result
-	given       bits // that were handed out
 	next        int
 	sum         unit.Summary
 	seconds     float64
 	aside       int
 
-	canaries     bits
-	canariesOut  bits
-	canaryNext   int
-	canaryFound  bool
-	told         map[string]bool // properties of which a witness was asked for
-	asked        []plan.Unit     // witnesses to hand out
-	last         bool            // the one of all runs was asked for
-	lastMade     bool
-	witnessUnits int
-	witnessMade  map[string]bool
+	canaries    bits
+	canaryNext  int
+	canaryFound bool
+	told        map[string]bool // properties of which a witness was asked for
+	asked       []plan.Unit     // witnesses to hand out
+	last        bool            // the one of all runs was asked for
+	lastMade    bool
+	witnessMade map[string]bool
 }
 
 // bits is a set of small numbers.
@@ -75,8 +72,6 @@ func (b *bits) add(i int) bool {
 	b.n++
 	return true
 }
-
-func (b *bits) clear() { b.words, b.n = nil, 0 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
 	r := &running{c: c, state: state, out: make(map[string]bool), failed: make(map[string]int), of: make(map[[2]int]*job), changed: true}
