@@ -3,13 +3,18 @@ package board
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"syscall"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"kpsim/campaign/plan"
+	"kpsim/internal/cli"
 )
 
 // Put stores a file under a name.
@@ -42,6 +47,86 @@ func (b *Board) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 		return nil, ErrNone
 	}
 	return r, err
+}
+
+// File makes sure that a file lies below a folder, DIGEST/NAME, and returns its path. What is there
+// is believed by its digest. It doesn't fill the disk.
+func (b *Board) File(ctx context.Context, f *plan.Blob, dir string) (string, error) {
+	folder := filepath.Join(dir, filepath.Base(f.Digest))
+	path := filepath.Join(folder, filepath.Base(f.Name))
+	if Digest(path) == f.Digest {
+		return path, nil
+	}
+	if f.Size < 0 || f.Size > plan.MostFile {
+		return "", fmt.Errorf("%s: it has %d bytes; at most %d are fetched", f.Name, f.Size, plan.MostFile)
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name, err)
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(folder, &fs); err == nil && fs.Bavail*uint64(fs.Bsize) < uint64(f.Size)+roomLeft {
+		return "", fmt.Errorf("%s: there is no room for it in %s", f.Name, dir)
+	}
+	r, err := b.Get(ctx, FileName(f.Digest))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer r.Close()
+	tmp, err := os.CreateTemp(folder, ".fetch.*")
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name, err)
+	}
+	defer os.Remove(tmp.Name())
+	defer tmp.Close()
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, f.Size+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", f.Name, err)
+	case fmt.Sprintf("%x", h.Sum(nil)) != f.Digest:
+		return "", fmt.Errorf("%s: what was fetched isn't what was sent: its digest is another one", f.Name)
+	}
+	if err := tmp.Close(); err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return path, os.Rename(tmp.Name(), path)
+}
+
+// roomLeft is how much room a file must leave on a disk, in bytes.
+const roomLeft = 256 << 20
+
+// Digest returns the digest of the file that lies at a path, "" if it can't be read.
+func Digest(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// Here has a search's flags name the files where they lie on this computer. It fetches those that
+// aren't there: where who planned the search has them, or below a folder.
+func (b *Board) Here(ctx context.Context, s *plan.Search, dir string) error {
+	for i, f := range s.Blobs() {
+		path := f.Path
+		if Digest(path) != f.Digest {
+			var err error
+			if path, err = b.File(ctx, &f, filepath.Join(dir, "files")); err != nil {
+				return err
+			}
+		}
+		if i == 0 {
+			s.Flags.Kernel.Kernel = cli.FileName(path)
+		} else {
+			s.Flags.Kernel.Objects[i-1] = cli.FileName(path)
+		}
+	}
+	return nil
 }
 
 // Campaign returns a campaign.

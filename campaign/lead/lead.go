@@ -19,6 +19,7 @@ import (
 // Options are how campaigns are led.
 type Options struct {
 	Name     string        // of this coordinator
+	Dir      string        // where kernels are kept that a fuzzing session needs
 	Lease    time.Duration // after which a unit is handed out again whose worker says nothing
 	Announce func(e *Event)
 	Tick     time.Duration // 0: a fifth of a second
@@ -175,6 +176,9 @@ func (l *Lead) load(ctx context.Context) {
 			}
 			l.all[s.ID] = r
 			go l.follow(ctx, r)
+			for _, f := range r.fuzz {
+				go l.fold(ctx, r, f)
+			}
 		}
 	}
 }

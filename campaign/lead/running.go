@@ -14,9 +14,10 @@ type running struct {
 	state *board.State
 	there bool // all results that there were are counted
 	jobs  []*job
-	of    map[[2]int]*job // by search and scenario
-	next  int             // the job of which units are handed out
-	epoch int             // raised when units have to be handed out again
+	of    map[[2]int]*job  // by search and scenario
+	fuzz  map[int]*fuzzing // by search
+	next  int              // the job of which units are handed out
+	epoch int              // raised when units have to be handed out again
 
 	out      map[string]bool // units handed out that have no result
 	failed   map[string]int  // how often a unit failed
@@ -74,8 +75,11 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: make(map[string]bool), failed: make(map[string]int), of: make(map[[2]int]*job), changed: true}
+	r := &running{c: c, state: state, out: make(map[string]bool), failed: make(map[string]int), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), changed: true}
 	for i, s := range c.Searches {
+		if s.Fuzz != nil {
+			r.fuzz[i] = newFuzzing(i, s)
+		}
 		for k := range s.Scenarios {
 			j := &job{search: i, job: k, units: s.Units(k), told: make(map[string]bool), witnessMade: make(map[string]bool)}
 			r.jobs, r.of[[2]int{i, k}] = append(r.jobs, j), j
@@ -94,6 +98,13 @@ func (r *running) jobOf(u *plan.Unit) *job { return r.of[[2]int{u.Search, u.Job}
 func (r *running) take(d *board.Done) bool {
 	u := &d.Unit
 	delete(r.out, u.Key())
+	if f := r.fuzz[u.Search]; f != nil {
+		if !f.take(d) {
+			return false
+		}
+		r.count(d)
+		return true
+	}
 	j := r.jobOf(u)
 	if j == nil {
 		return false
@@ -125,10 +136,15 @@ func (r *running) take(d *board.Done) bool {
 	if d.Summary.Aside != "" {
 		j.aside++
 	}
+	r.count(d)
+	return true
+}
+
+// count counts a result for the campaign.
+func (r *running) count(d *board.Done) {
 	add(&r.total, &d.Summary)
 	r.seconds += d.Took.Seconds()
 	r.changed = true
-	return true
 }
 
 func (j *job) add(s *unit.Summary) { add(&j.sum, s) }
@@ -173,6 +189,11 @@ func (r *running) jobEnded(j *job) bool {
 
 // ended reports whether all of the campaign is made.
 func (r *running) ended() bool {
+	for _, f := range r.fuzz {
+		if !f.ended() {
+			return false
+		}
+	}
 	return r.there && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
 }
 
@@ -181,6 +202,13 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	give := func(u plan.Unit) {
 		r.out[u.Key()] = true
 		list = append(list, u)
+	}
+	for i, s := range r.c.Searches {
+		if f := r.fuzz[i]; f != nil && s.Needs() == needs {
+			for _, u := range f.pick(r, most-len(list)) {
+				give(u)
+			}
+		}
 	}
 	for _, j := range r.jobs[:min(r.next+1, len(r.jobs))] { // what follows from runs that are made
 		if r.search(j).Needs() != needs {
@@ -230,6 +258,9 @@ func (r *running) again() {
 	r.epoch++
 	r.next = 0
 	clear(r.out)
+	for _, f := range r.fuzz {
+		f.again()
+	}
 	for _, j := range r.jobs {
 		j.next, j.canaryNext, j.last = 0, 0, j.lastMade
 		j.asked = nil
@@ -238,6 +269,11 @@ func (r *running) again() {
 
 // needs lists what workers must have to make what is left.
 func (r *running) needs() (list []string) {
+	for i, s := range r.c.Searches {
+		if f := r.fuzz[i]; f != nil && !f.ended() && !slices.Contains(list, s.Needs()) {
+			list = append(list, s.Needs())
+		}
+	}
 	for _, j := range r.jobs {
 		if n := r.search(j).Needs(); !r.jobEnded(j) && !slices.Contains(list, n) {
 			list = append(list, n)

@@ -76,6 +76,11 @@ func (l *Lead) status(r *running) *board.Status {
 	told := 0
 	for i, s := range r.c.Searches {
 		one := board.SearchStatus{Title: strings.Join(s.Words(), " "), Scenarios: []board.ScenarioStatus{}}
+		if f := r.fuzz[i]; f != nil {
+			f.status(&one)
+			t.Coverage = f.coverage
+			t.Aside += f.sum.aside
+		}
 		for _, j := range r.jobs {
 			if j.search != i {
 				continue

@@ -30,8 +30,8 @@ type Search struct {
 	Canary    []string            `json:"canary"`    // of each, a mutant to be found if nothing is; "": none
 	Kernel    *Blob               `json:"kernel"`    // nil: kpsim's own engine
 	Objects   []Blob              `json:"objects"`
-	Fuzz      *Fuzz               `json:"fuzz,omitempty"`   // instead of an exploration
-	Verify    *Verify             `json:"verify,omitempty"` // likewise
+
+	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"` // instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
 
 	Bundle []int `json:"bundle"` // of each scenario, how many shards are one unit of work
 }
@@ -65,8 +65,10 @@ type Unit struct {
 	Search   int    `json:"search"`
 	Job      int    `json:"job"` // the scenario
 	Kind     Kind   `json:"kind"`
-	From     int    `json:"from"` // shards From to To-1
+	From     int    `json:"from"` // shards From to To-1; of an Island round and number
 	To       int    `json:"to"`
+
+	Claim *findings.FuzzClaim `json:"claim,omitempty"` // of the Witness of an island; From and To are its, Job the property
 }
 
 // Key names a unit; it is part of a subject.
@@ -91,6 +93,19 @@ func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	}
 	s.bundle()
 	return s, nil
+}
+
+// OfFuzz plans a fuzzing session of rounds, each of so many islands, and these of so many programs.
+// Errors are about the input.
+func OfFuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
+	rounds, err := flags.Plan(islands, size)
+	if err != nil {
+		return nil, err
+	}
+	x := &findings.Explore{Traces: flags.Traces, JSON: flags.JSON}
+	x.Kernel.Kernel, x.Kernel.Objects, x.Mutant, x.AsShipped = flags.Kernel.Kernel, flags.Kernel.Objects, flags.Mutant, flags.AsShipped
+	s := &Search{Flags: x, Fuzz: rounds}
+	return s, s.files()
 }
 
 // What a unit's runs ask, in questions: about half a second to eight seconds of a core, by how
@@ -125,7 +140,7 @@ func (s *Search) Units(job int) int {
 // Unit returns number n of them, of the campaign's search number search.
 func (s *Search) Unit(id string, search, job int, kind Kind, n int) Unit {
 	b := s.Bundle[job]
-	return Unit{id, search, job, kind, n * b, min((n+1)*b, s.Shards(job))}
+	return Unit{Campaign: id, Search: search, Job: job, Kind: kind, From: n * b, To: min((n+1)*b, s.Shards(job))}
 }
 
 // File is the exploration as a result file, to which parts are added.
@@ -139,7 +154,21 @@ func (s *Search) File() *results.File {
 }
 
 // Words are the command of kpsim whose report is that of the search.
-func (s *Search) Words() []string { return append([]string{"kpsim"}, s.Flags.Words()...) }
+func (s *Search) Words() []string {
+	if s.Fuzz == nil {
+		return append([]string{"kpsim"}, s.Flags.Words()...)
+	}
+	words := []string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(s.Fuzz.Seed), "--each", fmt.Sprint(s.Fuzz.Each), "--islands", fmt.Sprint(s.Fuzz.Islands), "--size", fmt.Sprint(s.Fuzz.Size)}
+	for _, f := range []struct {
+		flag string
+		n    uint64
+	}{{"--programs", s.Fuzz.Programs}, {"--runs", s.Fuzz.Runs}, {"--until-covered", s.Fuzz.UntilCovered}} {
+		if f.n > 0 {
+			words = append(words, f.flag, fmt.Sprint(f.n))
+		}
+	}
+	return append(words, s.Flags.Kernel.Words()...)
+}
 
 // Spec is what a unit of a scenario explores. Errors say that this program makes other runs than
 // those that were planned.
@@ -191,6 +220,9 @@ func (s *Search) check() error {
 	if s == nil || s.Flags == nil {
 		return fmt.Errorf("it isn't there")
 	}
+	if f := s.Fuzz; f != nil && (f.Islands < 1 || f.Islands > 1<<16 || f.Size < 1 || f.Size > 1<<12) {
+		return fmt.Errorf("%d islands of %d programs", f.Islands, f.Size)
+	}
 	n := len(s.Scenarios)
 	if len(s.Points) != n || len(s.Canary) != n || len(s.Bundle) != n {
 		return fmt.Errorf("%d scenarios, but %d, %d and %d figures of them", n, len(s.Points), len(s.Canary), len(s.Bundle))
@@ -205,7 +237,3 @@ func (s *Search) check() error {
 	}
 	return nil
 }
-
-// Fuzz and Verify come later.
-type Fuzz struct{}
-type Verify struct{}

@@ -1,14 +1,146 @@
 package unit
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"kpsim/campaign/plan"
+	"kpsim/internal/cli"
+	"kpsim/internal/findings"
+	"kpsim/internal/search/fuzz"
 )
 
-type folded struct{}
+// Sessions are the fuzzing sessions that a process takes part in. They are shared by its cores:
+// each knows what all islands have shown that come before those that are made.
+type Sessions struct {
+	mu  sync.Mutex
+	all map[string]*session
+}
 
-func (b *Bench) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (Result, error) {
-	return Result{}, errors.New("later")
+// A session is one of them.
+type session struct {
+	mu   sync.Mutex // held while islands are folded
+	fuzz findings.Fuzz
+}
+
+// quiet is for what would print.
+func quiet() *cli.Program { return cli.New(io.Discard, io.Discard) }
+
+// sessionsKept is how many a process keeps: they are large.
+const sessionsKept = 4
+
+// of returns a search's session, which begins anew if there is none.
+func (ss *Sessions) of(s *plan.Search, u *plan.Unit) (*session, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	key := fmt.Sprintf("%s.%d", u.Campaign, u.Search)
+	if one := ss.all[key]; one != nil {
+		return one, nil
+	}
+	if ss.all == nil || len(ss.all) >= sessionsKept {
+		ss.all = make(map[string]*session)
+	}
+	one, err := newSession(s)
+	if err == nil {
+		ss.all[key] = one
+	}
+	return one, err
+}
+
+func newSession(s *plan.Search) (*session, error) {
+	one := &session{}
+	one.fuzz.Kernel.Kernel, one.fuzz.Kernel.Objects = s.Flags.Kernel.Kernel, slices.Clone(s.Flags.Kernel.Objects)
+	return one, one.fuzz.Begin(s.Fuzz)
+}
+
+// upTo folds islands until those of a round can be made: that is so when all before the round
+// before are folded.
+func (one *session) upTo(s *plan.Search, u *plan.Unit, data Source) error {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	for {
+		round, number := one.fuzz.Folded()
+		if round+1 >= uint64(u.From) {
+			return nil
+		}
+		b, err := data.Island(u.Campaign, u.Search, int(round), int(number))
+		if err != nil {
+			return err
+		}
+		i, err := fuzz.ReadIsland(b)
+		if err != nil {
+			return err
+		}
+		if err := one.fuzz.Fold(i); err != nil {
+			return err
+		}
+	}
+}
+
+// island makes an island of a fuzzing campaign.
+func (b *Bench) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.Bool) (r Result, err error) {
+	if u.From < 0 || u.To < 0 || uint64(u.To) >= s.Fuzz.Islands {
+		return r, fmt.Errorf("there is no island %d", u.To)
+	}
+	one, err := b.Sessions.of(s, u)
+	if err != nil {
+		return r, err
+	}
+	if err := one.upTo(s, u, data); err != nil {
+		return r, err
+	}
+	if stop.Load() {
+		return r, ErrStopped
+	}
+	i, err := one.fuzz.Island(quiet(), uint64(u.From), uint64(u.To))
+	if errors.Is(err, fuzz.ErrStopped) {
+		return r, ErrStopped
+	}
+	if err != nil {
+		return r, err
+	}
+	for k := range i.Programs {
+		p := &i.Programs[k]
+		r.Summary.Runs, r.Summary.Points, r.Summary.Violations = r.Summary.Runs+p.Runs, r.Summary.Points+p.Points, r.Summary.Violations+p.Violations
+		if !p.Refused {
+			r.Summary.Programs++
+		}
+	}
+	r.Data = i.Marshal()
+	return r, nil
+}
+
+// claimed makes the witness of what an island claims to have found.
+func (b *Bench) claimed(s *plan.Search, u *plan.Unit) (r Result, err error) {
+	one, err := b.Sessions.of(s, u)
+	if err != nil {
+		return r, err
+	}
+	w, scenario, err := one.fuzz.Witness(quiet(), u.Claim)
+	if err != nil {
+		return r, err
+	}
+	f, err := FindOf(w, scenario, engineOfFuzz(s))
+	if err != nil {
+		return r, err
+	}
+	r.Summary.Finds = []Find{*f}
+	r.Data, err = json.Marshal(r.Summary.Finds)
+	r.Summary.Finds[0].Trace = ""
+	return r, err
+}
+
+func engineOfFuzz(s *plan.Search) string {
+	if s.Kernel != nil {
+		return s.Kernel.Name + " " + s.Needs()
+	}
+	if s.Fuzz.Mutant != "" {
+		return "kpsim's own, " + s.Fuzz.Mutant
+	}
+	return "kpsim's own"
 }

@@ -37,9 +37,9 @@ var ErrStopped = errors.New("stopped")
 // A Bench makes units, one after another. One goroutine uses it. It keeps the machine of the
 // scenario that it made last, for the next unit is likely to be of it.
 type Bench struct {
-	seat   *explore.Seat
-	of     string // what the seat is of
-	folded *folded
+	Sessions *Sessions // shared by the process; needed for fuzzing
+	seat     *explore.Seat
+	of       string // what the seat is of
 }
 
 // Close ends the machine.
@@ -57,7 +57,7 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 	began := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			b.seat, b.of, b.folded = nil, "", nil // whatever is left of them
+			b.seat, b.of = nil, "" // whatever is left of them
 			err = crashOf(v)
 		}
 		r.Took = time.Since(began)
@@ -67,8 +67,10 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 	}
 	s := c.Searches[u.Search]
 	switch {
-	case u.Kind == plan.Island && s.Fuzz != nil:
+	case s.Fuzz != nil && u.Kind == plan.Island:
 		return b.island(s, u, data, stop)
+	case s.Fuzz != nil && u.Kind == plan.Witness && u.Claim != nil:
+		return b.claimed(s, u)
 	case u.Job < 0 || u.Job >= len(s.Scenarios):
 		return r, fmt.Errorf("there is no scenario %d", u.Job)
 	}

@@ -23,7 +23,7 @@ type Source interface {
 	Parts(witness *plan.Unit) ([]explore.Part, error)
 
 	// Island returns what an island of a fuzzing campaign has shown.
-	Island(search, round, number int) ([]byte, error)
+	Island(campaign string, search, round, number int) ([]byte, error)
 }
 
 // A Find is a property that was broken, by its smallest witness.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type Worker struct {
 	campaigns map[string]*plan.Campaign
 	consumers map[string]jetstream.Consumer
 	doing     []string // by core
+	sessions  unit.Sessions
 	changed   chan struct{}
 }
 
@@ -158,7 +160,7 @@ const none = 100 * time.Millisecond
 
 // core takes units and makes them.
 func (w *Worker) core(ctx context.Context, i int) {
-	var bench unit.Bench
+	bench := unit.Bench{Sessions: &w.sessions}
 	defer func() { bench.Close() }()
 	for turn := i; ctx.Err() == nil; turn++ {
 		w.mu.Lock()
@@ -326,6 +328,13 @@ func (w *Worker) campaign(ctx context.Context, id string) (*plan.Campaign, error
 	if c.Build != w.o.Build {
 		return nil, fmt.Errorf("campaign %s is of build %s, and this is %s", id, c.Build, w.o.Build)
 	}
+	for _, s := range c.Searches {
+		if s.Fuzz != nil && slices.ContainsFunc(w.offers, func(o lead.Offer) bool { return o.Needs == s.Needs() }) {
+			if err := w.b.Here(ctx, s, w.o.Dir); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if len(w.campaigns) >= campaignsKept {
 		clear(w.campaigns)
 	}
@@ -369,4 +378,11 @@ func (s source) Parts(u *plan.Unit) (parts []explore.Part, err error) {
 }
 
 // Island implements unit.Source.
-func (s source) Island(search, round, number int) ([]byte, error) { return nil, errBoard }
+func (s source) Island(campaign string, search, round, number int) ([]byte, error) {
+	u := plan.Unit{Campaign: campaign, Search: search, Kind: plan.Island, From: round, To: number}
+	data, err := s.b.Data(s.ctx, &u)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBoard, err)
+	}
+	return data, nil
+}

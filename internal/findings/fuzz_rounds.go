@@ -197,3 +197,69 @@ func (c *Fuzz) End(p *cli.Program, again string) (int, error) {
 	c.command = again
 	return c.end(p, 0, c.session.Hopeless())
 }
+
+// A FuzzClaim is what an island says that a program has broken, and none before has.
+type FuzzClaim struct {
+	Property string `json:"property"`
+	Recipe   string `json:"recipe"`
+	Runs     uint64 `json:"runs"` // of the program that show it
+}
+
+// Count folds the next island, as Fold does, and returns what it claims that none before has. It
+// counts for Done.
+func (c *Fuzz) Count(i *fuzz.Island) (claims []FuzzClaim, err error) {
+	list, err := c.session.Fold(i, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.told == nil {
+		c.told = make(map[string]bool)
+	}
+	for _, one := range list {
+		if one.Refused {
+			continue
+		}
+		c.total.Programs++
+		c.total.Runs += one.Runs
+		for _, q := range properties.All {
+			if one.Broken[q.Name] > 0 && !c.told[q.Name] {
+				c.told[q.Name] = true
+				claims = append(claims, FuzzClaim{q.Name, string(one.Recipe.Marshal()), one.First[q.Name] + 1})
+			}
+		}
+	}
+	return claims, nil
+}
+
+// Total returns how many programs and runs were counted.
+func (c *Fuzz) Total() (programs, runs uint64) { return c.total.Programs, c.total.Runs }
+
+// Witness shrinks what a claim is about; scenario is its program. ErrUntrue says that it isn't so.
+func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, scenario string, err error) {
+	q, ok := properties.ByName(claim.Property)
+	if !ok {
+		return nil, "", fmt.Errorf("no property is called %q", claim.Property)
+	}
+	r, err := gen.ReadRecipe([]byte(claim.Recipe))
+	if err != nil {
+		return nil, "", err
+	}
+	if claim.Runs == 0 || claim.Runs > claimMost {
+		return nil, "", fmt.Errorf("a claim of %d runs", claim.Runs)
+	}
+	one := &fuzz.Program{Recipe: r, Runs: claim.Runs, First: map[string]uint64{q.Name: claim.Runs - 1}}
+	if w, err = c.witness(p, one, q); err == nil && w == nil {
+		err = fmt.Errorf("%s: %w", q.Name, ErrUntrue)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	sc, _, err := c.session.Scenario(&r)
+	if err != nil {
+		return nil, "", err
+	}
+	return w, sc.Name, nil
+}
+
+// claimMost is more runs than any program has that is drawn.
+const claimMost = 1 << 40

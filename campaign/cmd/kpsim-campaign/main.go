@@ -25,6 +25,7 @@ func main() {
 // commands is the command line.
 type commands struct {
 	Run     runCmd     `cmd:"" help:"All in one process: a server, workers, a campaign, its report."`
+	Fuzz    fuzzCmd    `cmd:"" help:"The same with drawn programs, as kpsim fuzz."`
 	Serve   serveCmd   `cmd:"" help:"Run a server and coordinate campaigns, until ^C."`
 	Work    workCmd    `cmd:"" help:"Make units of any campaign, until ^C."`
 	Start   startCmd   `cmd:"" help:"Start a campaign."`

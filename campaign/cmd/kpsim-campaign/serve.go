@@ -110,7 +110,7 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 	fmt.Fprintf(p.Err, "kpsim-campaign: serving at %s, everything in %s\n", at, c.Dir)
 	p.Flush()
 	hostname, _ := os.Hostname()
-	l := lead.New(b, lead.Options{Name: fmt.Sprintf("%s.%d", hostname, os.Getpid()), Lease: c.Lease, Announce: announcer(p, c.JSON, c.Webhook)})
+	l := lead.New(b, lead.Options{Name: fmt.Sprintf("%s.%d", hostname, os.Getpid()), Lease: c.Lease, Dir: c.Dir, Announce: announcer(p, c.JSON, c.Webhook)})
 	if err := l.Run(ctx); !errors.Is(err, context.Canceled) {
 		return 0, err
 	}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/build"
 	"kpsim/campaign/desk"
 	"kpsim/campaign/hub"
-	"kpsim/campaign/lead"
 	"kpsim/campaign/plan"
-	"kpsim/campaign/work"
 	"kpsim/internal/cli"
 	"kpsim/internal/findings"
 )
@@ -21,13 +18,12 @@ import (
 // what says what a campaign is to do.
 type what struct {
 	findings.Explore `embed:""`
-	Name             string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
-	Priority         int    `range:"-100..100" default:"0" help:"Campaigns of a higher one go first."`
-	Nightly          bool   `help:"Say at the end what is new, gone or slower since the campaign before of that name."`
+	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of a higher one go first."`
+	Nightly          bool `help:"Say at the end what is new, gone or slower since the campaign before of that name."`
 }
 
 // plan makes a campaign of it.
-func (w *what) plan(p *cli.Program) (*plan.Campaign, error) {
+func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -36,14 +32,14 @@ func (w *what) plan(p *cli.Program) (*plan.Campaign, error) {
 			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and compares what is made twice", f.name)
 		}
 	}
-	if err := desk.CheckName(w.Name); err != nil {
+	if err := desk.CheckName(name); err != nil {
 		return nil, err
 	}
 	digest, err := build.Digest()
 	if err != nil {
 		return nil, err
 	}
-	c := &plan.Campaign{Name: w.Name, Build: digest, Priority: w.Priority}
+	c := &plan.Campaign{Name: name, Build: digest, Priority: w.Priority}
 	if file, ok := plan.IsFile(w.Scenarios); ok {
 		return c, plan.Load(p, c, file)
 	}
@@ -57,6 +53,7 @@ func (w *what) plan(p *cli.Program) (*plan.Campaign, error) {
 
 type startCmd struct {
 	what
+	Name      string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
 	hub.Where `embed:""`
 	Wait      bool `help:"Wait for its end, and print the report."`
 }
@@ -75,7 +72,7 @@ Examples:
 func (c *startCmd) Run(p *cli.Program) (int, error) {
 	ctx, stop := interruptible(p)
 	defer stop()
-	made, err := c.plan(p)
+	made, err := c.plan(p, c.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -191,86 +188,4 @@ func oneLine(t *board.Status) string {
 		finds = ", " + cli.Number(len(t.Finds), "cause") + " found"
 	}
 	return fmt.Sprintf("%s: %s%d of %d units, %d of %d runs, %.0f runs/s on %s%s", t.ID, left, t.Done, t.Units, t.Runs, t.RunsPlanned, t.Rate, cli.Number(t.Cores, "core"), finds)
-}
-
-type runCmd struct {
-	what
-	serving
-	Dir  string `placeholder:"DIR" help:"The folder of the server. Default: ${folder}."`
-	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on."`
-	Keep bool   `help:"Keep what the units have shown, for kpsim-campaign results."`
-}
-
-// Help implements kong.HelpProvider.
-func (*runCmd) Help() string {
-	return `While it runs, others on this computer help with: kpsim-campaign work
-
-Examples:
-
-  kpsim-campaign run
-  kpsim-campaign run second-instruction torn-jump
-  kpsim-campaign run --nightly --name tour
-  kpsim-campaign run --kernel vmlinuz --runs 100000`
-}
-
-func (c *runCmd) Run(p *cli.Program) (int, error) {
-	ctx, stop := interruptible(p)
-	defer stop()
-	made, err := c.plan(p)
-	if err != nil {
-		return 0, err
-	}
-	if c.Dir == "" {
-		c.Dir = defaultDir()
-	}
-	h, unlock, err := startHub(c.options(c.Dir))
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	defer h.Stop()
-	nc, err := h.Connect(hub.Lead)
-	if err != nil {
-		return 0, err
-	}
-	defer nc.Close()
-	b, err := makeBoard(ctx, nc, c.Replicas)
-	if err != nil {
-		return 0, err
-	}
-	web, err := serveWeb(p, b, c.HTTP)
-	if err != nil {
-		return 0, err
-	}
-	defer web()
-	o, err := workerOptions(c.Workers, c.Dir)
-	if err != nil {
-		return 0, err
-	}
-	quiet := lead.New(b, lead.Options{Name: o.Name, Lease: c.Lease, Tick: 20 * time.Millisecond})
-	s, err := desk.Start(ctx, b, made)
-	if err != nil {
-		return 0, err
-	}
-	cli.ManySmall()
-	within, end := context.WithCancel(ctx)
-	defer end()
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = work.New(b, o).Run(within) }()
-	go func() { _ = quiet.Run(within) }()
-	status, err := finish(ctx, p, b, made, "", c.JSON, c.Nightly)
-	if errors.Is(err, errInterrupted) {
-		_, _ = b.Change(context.Background(), s.ID, func(s *board.State) bool { s.State = board.Cancelled; return true })
-		fmt.Fprintf(p.Err, "kpsim-campaign: interrupted; %s is cancelled\n", s.ID)
-	}
-	end()
-	<-ended
-	if !c.Keep {
-		short, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := b.Forget(short, s.ID); err != nil {
-			fmt.Fprintf(os.Stderr, "kpsim-campaign: %s isn't forgotten: %v\n", s.ID, err)
-		}
-	}
-	return status, err
 }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kpsim/campaign/board"
+	"kpsim/campaign/desk"
+	"kpsim/campaign/hub"
+	"kpsim/campaign/lead"
+	"kpsim/campaign/plan"
+	"kpsim/campaign/work"
+	"kpsim/internal/cli"
+)
+
+// single are the flags of a campaign that is all in one process.
+type single struct {
+	serving
+	Name string `default:"campaign" placeholder:"NAME" help:"Campaigns of one name are compared."`
+	Dir  string `placeholder:"DIR" help:"The folder of the server. Default: ${folder}."`
+	HTTP string `name:"http" placeholder:"HOST:PORT" help:"Serve a page of what goes on."`
+	Keep bool   `help:"Keep what the units have shown, for kpsim-campaign results."`
+}
+
+type runCmd struct {
+	what
+	single
+}
+
+// Help implements kong.HelpProvider.
+func (*runCmd) Help() string {
+	return `While it runs, others on this computer help with: kpsim-campaign work
+
+Examples:
+
+  kpsim-campaign run
+  kpsim-campaign run second-instruction torn-jump
+  kpsim-campaign run --nightly --name tour
+  kpsim-campaign run --kernel vmlinuz --runs 100000`
+}
+
+func (c *runCmd) Run(p *cli.Program) (int, error) {
+	ctx, stop := interruptible(p)
+	defer stop()
+	made, err := c.plan(p, c.Name)
+	if err != nil {
+		return 0, err
+	}
+	return c.all(ctx, p, made, c.Workers, c.JSON, c.Nightly)
+}
+
+// all makes a campaign in this process: a server, a coordinator, workers, the report.
+func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON, nightly bool) (int, error) {
+	if c.Dir == "" {
+		c.Dir = defaultDir()
+	}
+	h, unlock, err := startHub(c.options(c.Dir))
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	defer h.Stop()
+	nc, err := h.Connect(hub.Lead)
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	b, err := makeBoard(ctx, nc, c.Replicas)
+	if err != nil {
+		return 0, err
+	}
+	web, err := serveWeb(p, b, c.HTTP)
+	if err != nil {
+		return 0, err
+	}
+	defer web()
+	o, err := workerOptions(cores, c.Dir)
+	if err != nil {
+		return 0, err
+	}
+	quiet := lead.New(b, lead.Options{Name: o.Name, Lease: c.Lease, Dir: c.Dir, Tick: 20 * time.Millisecond})
+	s, err := desk.Start(ctx, b, made)
+	if err != nil {
+		return 0, err
+	}
+	cli.ManySmall()
+	within, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = work.New(b, o).Run(within) }()
+	go func() { _ = quiet.Run(within) }()
+	status, err := finish(ctx, p, b, made, "", asJSON, nightly)
+	if errors.Is(err, errInterrupted) {
+		_, _ = b.Change(context.Background(), s.ID, func(s *board.State) bool { s.State = board.Cancelled; return true })
+		fmt.Fprintf(p.Err, "kpsim-campaign: interrupted; %s is cancelled\n", s.ID)
+	}
+	end()
+	<-ended
+	if !c.Keep {
+		short, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := b.Forget(short, s.ID); err != nil {
+			fmt.Fprintf(p.Err, "kpsim-campaign: %s isn't forgotten: %v\n", s.ID, err)
+		}
+	}
+	return status, err
+}

@@ -1,0 +1,205 @@
+package lead
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"kpsim/campaign/board"
+	"kpsim/campaign/plan"
+	"kpsim/internal/findings"
+	"kpsim/internal/search/fuzz"
+	"kpsim/properties"
+)
+
+// A fuzzing is a fuzzing session that a campaign divides. Islands are folded by a goroutine of its
+// own, which sends what it has learnt to Run's.
+type fuzzing struct {
+	search int
+	rounds *findings.FuzzRounds
+	come   map[[2]int]bool // islands that have a result
+	news   chan struct{}   // another one has come
+	made   int
+	sum    summed
+
+	round, number int         // folded: all islands before this one
+	asked         [2]int      // the next one to be handed out
+	claims        []plan.Unit // witnesses to be handed out
+	claimed       int
+	witnessed     map[string]bool
+	programs      uint64
+	runs          uint64
+	coverage      *board.Coverage
+	enough        bool
+	wrong         string // why nothing more can be folded
+}
+
+type summed struct {
+	seconds    float64
+	violations uint64
+	aside      int
+}
+
+func newFuzzing(search int, s *plan.Search) *fuzzing {
+	return &fuzzing{search: search, rounds: s.Fuzz, come: make(map[[2]int]bool), news: make(chan struct{}, 1), witnessed: make(map[string]bool)}
+}
+
+// take counts an island's result, or a witness. It returns false if it was counted before.
+func (f *fuzzing) take(d *board.Done) bool {
+	if d.Unit.Kind == plan.Witness {
+		if f.witnessed[d.Unit.Key()] {
+			return false
+		}
+		f.witnessed[d.Unit.Key()] = true
+		return true
+	}
+	at := [2]int{d.Unit.From, d.Unit.To}
+	if d.Unit.Kind != plan.Island || f.come[at] || at[0] < f.round {
+		return false
+	}
+	f.come[at] = true
+	f.made++
+	f.sum.seconds += d.Took.Seconds()
+	f.sum.violations += d.Summary.Violations
+	if d.Summary.Aside != "" {
+		f.sum.aside++
+	}
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// ended reports whether there is nothing more to be made.
+func (f *fuzzing) ended() bool {
+	return (f.enough || f.wrong != "") && len(f.claims) == 0 && len(f.witnessed) >= f.claimed
+}
+
+// pick returns at most so many units to be handed out next: islands of the round that is being
+// folded, and of the one behind it.
+func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
+	for len(f.claims) > 0 && len(list) < most {
+		if u := f.claims[0]; !f.witnessed[u.Key()] {
+			list = append(list, u)
+		}
+		f.claims = f.claims[1:]
+	}
+	for !f.enough && f.wrong == "" && len(list) < most && f.asked[0] <= f.round+1 {
+		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: f.asked[0], To: f.asked[1]}
+		if f.asked[1]++; uint64(f.asked[1]) == f.rounds.Islands {
+			f.asked = [2]int{f.asked[0] + 1, 0}
+		}
+		if !f.come[[2]int{u.From, u.To}] && u.From >= f.round && !r.out[u.Key()] {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// again has all that has no result handed out again.
+func (f *fuzzing) again() { f.asked = [2]int{f.round, 0} }
+
+// A learnt is what folding an island has shown.
+type learnt struct {
+	round, number  int // folded: all before
+	claims         []findings.FuzzClaim
+	from           [2]int // of the claims
+	coverage       board.Coverage
+	programs, runs uint64
+	enough         bool
+	wrong          error
+}
+
+// fold folds a session's islands as they come, and sends what that shows.
+func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
+	send := func(n learnt) {
+		select {
+		case l.events <- func() { l.learn(r, f, &n) }:
+		case <-ctx.Done():
+		}
+	}
+	s := *r.c.Searches[f.search] // others look at the campaign's
+	flags := findings.Explore{}
+	flags.Kernel.Kernel, flags.Kernel.Objects = s.Flags.Kernel.Kernel, slices.Clone(s.Flags.Kernel.Objects)
+	s.Flags = &flags
+	var session findings.Fuzz
+	err := l.b.Here(ctx, &s, l.o.Dir)
+	if err == nil {
+		session.Kernel.Kernel, session.Kernel.Objects = s.Flags.Kernel.Kernel, s.Flags.Kernel.Objects
+		err = session.Begin(f.rounds)
+	}
+	if err != nil {
+		send(learnt{wrong: err})
+		return
+	}
+	for ctx.Err() == nil {
+		round, number := session.Folded()
+		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: int(round), To: int(number)}
+		short, cancel := context.WithTimeout(ctx, 10*time.Second)
+		there, err := l.b.Delivered(short, &u)
+		cancel()
+		if err != nil || !there {
+			select {
+			case <-f.news:
+			case <-ctx.Done():
+			case <-time.After(2 * time.Second):
+			}
+			continue
+		}
+		data, err := l.b.Data(ctx, &u)
+		if err != nil {
+			continue
+		}
+		n := learnt{from: [2]int{u.From, u.To}}
+		i, err := fuzz.ReadIsland(data)
+		if err == nil {
+			n.claims, err = session.Count(i)
+		}
+		round, number = session.Folded()
+		n.round, n.number, n.wrong, n.enough = int(round), int(number), err, session.Done()
+		n.programs, n.runs = session.Total()
+		c := session.Coverage()
+		n.coverage = board.Coverage{Features: c.Features, Estimated: c.Estimated, New: float64(c.New) / 1000, Blocks: c.Blocks, BlocksAll: c.BlocksAll, Kept: c.Kept}
+		send(n)
+		if n.enough || err != nil {
+			return
+		}
+	}
+}
+
+// learn takes what folding has shown.
+func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
+	r.changed = true
+	if n.wrong != nil {
+		f.wrong = n.wrong.Error()
+		r.troubles = append(r.troubles, board.Trouble{Unit: plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}, Worker: l.o.Name, Why: fmt.Sprintf("the session can't go on: %v", n.wrong)})
+		return
+	}
+	f.round, f.number, f.enough, f.programs, f.runs = n.round, n.number, n.enough, n.programs, n.runs
+	f.coverage = &n.coverage
+	for at := range f.come {
+		if at[0] < f.round-1 {
+			delete(f.come, at)
+		}
+	}
+	for _, c := range n.claims {
+		k := slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == c.Property })
+		f.claimed++
+		f.claims = append(f.claims, plan.Unit{Campaign: r.c.ID, Search: f.search, Job: k, Kind: plan.Witness, From: n.from[0], To: n.from[1], Claim: &c})
+	}
+}
+
+// status tells how far the session is: how many islands there will be is known if it ends after so
+// many programs.
+func (f *fuzzing) status(s *board.SearchStatus) {
+	s.Done = f.made
+	s.Units = f.made
+	if each := f.rounds.Islands * f.rounds.Size; f.rounds.Programs > 0 {
+		s.Units = max(f.made, int((f.rounds.Programs+each-1)/each*f.rounds.Islands))
+	}
+	s.Scenarios = append(s.Scenarios, board.ScenarioStatus{
+		Scenario: "drawn programs", Units: s.Units, Done: s.Done, Runs: f.runs, Violations: f.sum.violations,
+	})
+}
