@@ -35,6 +35,7 @@ type Explore struct {
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
+	elsewhere     bool        // traces aren't written to files
 	release       string      // of the kernel that shares were made with
 	share, shares int         // of --shard; 0 of 0 if it isn't given
 	stop          atomic.Bool // the user has had enough
@@ -81,11 +82,17 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 // begin loads scenarios and makes sure of all that can be known before the first
 // is run.
 func (c *Explore) begin(p *cli.Program, scenarios []string) ([]*job, error) {
-	p.StopAtInterrupt(&c.stop)
-	inputs, err := inputs.Load(scenarios)
+	list, err := inputs.Load(scenarios)
 	if err != nil {
 		return nil, err
 	}
+	return c.prepareAll(p, list, scenarios)
+}
+
+// prepareAll makes jobs of scenarios that were loaded; scenarios are their names, none if all that
+// are built in are meant.
+func (c *Explore) prepareAll(p *cli.Program, inputs []*inputs.Input, scenarios []string) ([]*job, error) {
+	p.StopAtInterrupt(&c.stop)
 	kernel, err := c.Kernel.Open()
 	if err != nil {
 		return nil, err
@@ -101,6 +108,9 @@ func (c *Explore) begin(p *cli.Program, scenarios []string) ([]*job, error) {
 			return nil, err
 		}
 		jobs = append(jobs, j)
+	}
+	if c.elsewhere {
+		return jobs, nil
 	}
 	return jobs, cli.MakeFolder(c.Traces)
 }

@@ -34,6 +34,9 @@ type Verify struct {
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
 
+	// Write, if not nil, is given the traces instead of the file system.
+	Write func(path string, data []byte) error `kong:"-" json:"-"`
+
 	base Explore // schedules with the same checks and preparations
 }
 
@@ -41,10 +44,27 @@ type Verify struct {
 const DeviationsDefault = 2
 
 func (c *Verify) Run(p *cli.Program) (int, error) {
+	list, err := c.Load()
+	if err != nil {
+		return 0, err
+	}
+	return c.RunOn(p, list)
+}
+
+// Load checks the flags and loads the scenarios.
+func (c *Verify) Load() ([]*inputs.Input, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return inputs.Load(c.Scenarios)
+}
+
+// RunOn verifies scenarios that were loaded. Where Write is set they may be of another computer.
+func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	jobs, err := c.base.begin(p, c.Scenarios)
+	jobs, err := c.base.prepareAll(p, list, c.Scenarios)
 	if err != nil {
 		return 0, err
 	}
@@ -84,7 +104,7 @@ func (c *Verify) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces}
+	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces, elsewhere: c.Write != nil}
 	err := c.base.check()
 	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
 	return err
@@ -177,7 +197,11 @@ func (c *Verify) verify(p *cli.Program, j *job, what string) (*proved, error) {
 		j.FoundIn(w.File)
 		written = append(written, path)
 		text := w.File.Marshal()
-		if err := cli.WriteWhole(path, text); err != nil {
+		write := cli.WriteWhole
+		if c.Write != nil {
+			write = c.Write
+		}
+		if err := write(path, text); err != nil {
 			row.Unsaved = cli.Cause(err, path)
 			row.Texts, path = append(row.Texts, string(text)), ""
 		} else {
@@ -185,7 +209,9 @@ func (c *Verify) verify(p *cli.Program, j *job, what string) (*proved, error) {
 		}
 		row.paths = append(row.paths, path)
 	}
-	row.Older = c.base.olders(j, written)
+	if c.Write == nil {
+		row.Older = c.base.olders(j, written)
+	}
 	return row, nil
 }
 
@@ -406,4 +432,31 @@ func times(n uint64) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
+}
+
+// Stop ends a verification that another goroutine makes.
+func (c *Verify) Stop() { c.base.stop.Store(true) }
+
+// Words are the command, as it was typed but for where it writes.
+func (c *Verify) Words() []string {
+	words := append([]string{"verify"}, c.Scenarios...)
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"--full", c.Full}, {"--uncounted", c.Uncounted}, {"--all", c.All}, {"--races", c.Races}} {
+		if f.given {
+			words = append(words, f.flag)
+		}
+	}
+	if c.Deviations != nil {
+		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
+	}
+	for _, f := range []struct{ flag, value, unless string }{
+		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"}, {"--memory", fmt.Sprint(c.Memory), fmt.Sprint(memoryDefault)}, {"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
+	} {
+		if f.value != f.unless {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	return append(append(words, c.Kernel.Words()...), c.GoOn.Words()...)
 }
