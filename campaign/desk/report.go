@@ -27,8 +27,8 @@ func collect(ctx context.Context, b *board.Board, c *plan.Campaign) (*outcome, e
 	}
 	err := b.Results(ctx, c.ID, func(d *board.Done) error {
 		u := &d.Unit
-		if u.Search >= 0 && u.Search < len(c.Searches) && c.Searches[u.Search].Fuzz != nil {
-			return nil // islands are read in their order
+		if u.Search >= 0 && u.Search < len(c.Searches) && (c.Searches[u.Search].Fuzz != nil || c.Searches[u.Search].Verify != nil) {
+			return nil // they are read in their order
 		}
 		if u.Search < 0 || u.Search >= len(c.Searches) || u.Job < 0 || u.Job >= len(c.Searches[u.Search].Scenarios) {
 			return fmt.Errorf("unit %s is none of the campaign's", u.Key())
@@ -82,8 +82,12 @@ func Report(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaig
 			s.Flags.Traces = traces
 		}
 		s.Flags.JSON = asJSON
-		if s.Fuzz != nil {
-			status, err := reportFuzz(ctx, p, b, c, i)
+		if s.Fuzz != nil || s.Verify != nil {
+			report := reportFuzz
+			if s.Verify != nil {
+				report = reportProofs
+			}
+			status, err := report(ctx, p, b, c, i)
 			if err != nil {
 				return 0, err
 			}

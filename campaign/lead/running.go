@@ -16,6 +16,7 @@ type running struct {
 	jobs  []*job
 	of    map[[2]int]*job  // by search and scenario
 	fuzz  map[int]*fuzzing // by search
+	prove map[int]*proving // likewise
 	next  int              // the job of which units are handed out
 	epoch int              // raised when units have to be handed out again
 
@@ -75,10 +76,13 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: make(map[string]bool), failed: make(map[string]int), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), changed: true}
+	r := &running{c: c, state: state, out: make(map[string]bool), failed: make(map[string]int), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
 	for i, s := range c.Searches {
 		if s.Fuzz != nil {
 			r.fuzz[i] = newFuzzing(i, s)
+		}
+		if s.Verify != nil {
+			r.prove[i] = &proving{search: i, of: s.Verify}
 		}
 		for k := range s.Scenarios {
 			j := &job{search: i, job: k, units: s.Units(k), told: make(map[string]bool), witnessMade: make(map[string]bool)}
@@ -100,6 +104,13 @@ func (r *running) take(d *board.Done) bool {
 	delete(r.out, u.Key())
 	if f := r.fuzz[u.Search]; f != nil {
 		if !f.take(d) {
+			return false
+		}
+		r.count(d)
+		return true
+	}
+	if v := r.prove[u.Search]; v != nil {
+		if !v.take(d) {
 			return false
 		}
 		r.count(d)
@@ -194,6 +205,11 @@ func (r *running) ended() bool {
 			return false
 		}
 	}
+	for _, v := range r.prove {
+		if !v.ended() {
+			return false
+		}
+	}
 	return r.there && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
 }
 
@@ -206,6 +222,11 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	for i, s := range r.c.Searches {
 		if f := r.fuzz[i]; f != nil && s.Needs() == needs {
 			for _, u := range f.pick(r, most-len(list)) {
+				give(u)
+			}
+		}
+		if v := r.prove[i]; v != nil && s.Needs() == needs {
+			for _, u := range v.pick(r, most-len(list)) {
 				give(u)
 			}
 		}
@@ -261,6 +282,9 @@ func (r *running) again() {
 	for _, f := range r.fuzz {
 		f.again()
 	}
+	for _, v := range r.prove {
+		v.next = 0
+	}
 	for _, j := range r.jobs {
 		j.next, j.canaryNext, j.last = 0, 0, j.lastMade
 		j.asked = nil
@@ -271,6 +295,9 @@ func (r *running) again() {
 func (r *running) needs() (list []string) {
 	for i, s := range r.c.Searches {
 		if f := r.fuzz[i]; f != nil && !f.ended() && !slices.Contains(list, s.Needs()) {
+			list = append(list, s.Needs())
+		}
+		if v := r.prove[i]; v != nil && !v.ended() && !slices.Contains(list, s.Needs()) {
 			list = append(list, s.Needs())
 		}
 	}

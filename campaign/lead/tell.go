@@ -81,6 +81,10 @@ func (l *Lead) status(r *running) *board.Status {
 			t.Coverage = f.coverage
 			t.Aside += f.sum.aside
 		}
+		if v := r.prove[i]; v != nil {
+			v.status(&one)
+			t.Aside += v.aside
+		}
 		for _, j := range r.jobs {
 			if j.search != i {
 				continue

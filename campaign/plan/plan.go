@@ -33,6 +33,8 @@ type Search struct {
 
 	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"` // instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
 
+	Verify *Proofs `json:"verify,omitempty"` // likewise
+
 	Bundle []int `json:"bundle"` // of each scenario, how many shards are one unit of work
 }
 
@@ -155,6 +157,9 @@ func (s *Search) File() *results.File {
 
 // Words are the command of kpsim whose report is that of the search.
 func (s *Search) Words() []string {
+	if s.Verify != nil {
+		return append([]string{"kpsim"}, s.Verify.Flags.Words()...)
+	}
 	if s.Fuzz == nil {
 		return append([]string{"kpsim"}, s.Flags.Words()...)
 	}
@@ -222,6 +227,9 @@ func (s *Search) check() error {
 	}
 	if f := s.Fuzz; f != nil && (f.Islands < 1 || f.Islands > 1<<16 || f.Size < 1 || f.Size > 1<<12) {
 		return fmt.Errorf("%d islands of %d programs", f.Islands, f.Size)
+	}
+	if v := s.Verify; v != nil && v.Flags == nil {
+		return fmt.Errorf("proofs without flags")
 	}
 	n := len(s.Scenarios)
 	if len(s.Points) != n || len(s.Canary) != n || len(s.Bundle) != n {

@@ -71,6 +71,8 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 		return b.island(s, u, data, stop)
 	case s.Fuzz != nil && u.Kind == plan.Witness && u.Claim != nil:
 		return b.claimed(s, u)
+	case s.Verify != nil && u.Kind == plan.Proof && u.Job >= 0 && u.Job < len(s.Verify.Scenarios):
+		return b.proof(s, u, stop)
 	case u.Job < 0 || u.Job >= len(s.Scenarios):
 		return r, fmt.Errorf("there is no scenario %d", u.Job)
 	}

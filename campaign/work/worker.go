@@ -329,7 +329,7 @@ func (w *Worker) campaign(ctx context.Context, id string) (*plan.Campaign, error
 		return nil, fmt.Errorf("campaign %s is of build %s, and this is %s", id, c.Build, w.o.Build)
 	}
 	for _, s := range c.Searches {
-		if s.Fuzz != nil && slices.ContainsFunc(w.offers, func(o lead.Offer) bool { return o.Needs == s.Needs() }) {
+		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o lead.Offer) bool { return o.Needs == s.Needs() }) {
 			if err := w.b.Here(ctx, s, w.o.Dir); err != nil {
 				return nil, err
 			}
