@@ -113,8 +113,9 @@ var layers = []layer{
 	{pkg: "campaign/unit", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
 	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
-	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz"}, free: []string{"*"}},
+	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz", "properties"}, free: []string{"*"}},
 	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/web", may: []string{"campaign/board", "internal/page"}, free: []string{"*"}},
 	{pkg: "campaign/desk", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/cmd/kpsim-campaign", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign", free: []string{"*"}},                      // its map
