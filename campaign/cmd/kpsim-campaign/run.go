@@ -71,7 +71,7 @@ func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, c
 	if err != nil {
 		return 0, err
 	}
-	web, err := serveWeb(p, b, c.HTTP)
+	web, err := c.page(p, b, c.HTTP)
 	if err != nil {
 		return 0, err
 	}

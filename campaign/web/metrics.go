@@ -1,0 +1,114 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"kpsim/campaign/board"
+)
+
+// measured is of how many campaigns there are metrics: of the last ones, and of all that are open.
+const measured = 20
+
+// A figure is a metric of a campaign.
+type figure struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(t *board.Status) float64
+}
+
+func figureOf(name, help string, kind prometheus.ValueType, of func(t *board.Status) float64) figure {
+	return figure{prometheus.NewDesc("kpsim_campaign_"+name, help, []string{"campaign"}, nil), kind, of}
+}
+
+var figures = []figure{
+	figureOf("units", "Units of work that are planned.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Units) }),
+	figureOf("units_done", "Units that have a result.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Done) }),
+	figureOf("units_set_aside", "Units that were set aside because they failed again and again.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Aside) }),
+	figureOf("units_out", "Units that are handed out.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Out) }),
+	figureOf("runs_total", "Runs that were made.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.Runs) }),
+	figureOf("runs_planned", "Runs that are planned.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.RunsPlanned) }),
+	figureOf("programs_total", "Programs that were drawn and run, of a fuzzing campaign.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.Programs) }),
+	figureOf("violations_total", "Runs that broke a property.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.Violations) }),
+	figureOf("core_seconds_total", "Time that cores have spent on units.", prometheus.CounterValue, func(t *board.Status) float64 { return t.CoreSeconds }),
+	figureOf("runs_per_second", "Runs a second, over the last ten seconds or so.", prometheus.GaugeValue, func(t *board.Status) float64 { return t.Rate }),
+	figureOf("seconds_left", "Estimated time to the end; 0 if it isn't known.", prometheus.GaugeValue, func(t *board.Status) float64 { return t.Left }),
+	figureOf("workers", "Workers that are there for it.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.WorkerCount) }),
+	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
+	figureOf("troubles", "The last failures of units, at most 20.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(len(t.Troubles)) }),
+}
+
+var (
+	stateDesc  = prometheus.NewDesc("kpsim_campaign_state", "1 for the state that the campaign has.", []string{"campaign", "state"}, nil)
+	causesDesc = prometheus.NewDesc("kpsim_campaign_causes", "Causes that were found, at most 100; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
+	ageDesc    = prometheus.NewDesc("kpsim_campaign_told_ago_seconds", "For how long its coordinator has told nothing new.", []string{"campaign"}, nil)
+	upDesc     = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
+)
+
+// A collector reads the board when it is asked.
+type collector struct{ p *pages }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range figures {
+		to <- f.desc
+	}
+	for _, d := range []*prometheus.Desc{stateDesc, causesDesc, ageDesc, upDesc} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	up := 1.0
+	states, err := c.p.b.States(ctx)
+	slices.SortFunc(states, func(a, b *board.State) int { return b.Began.Compare(a.Began) })
+	for i, s := range states {
+		if i >= measured && !s.Open() {
+			continue
+		}
+		var t *Status
+		if t, err = c.p.statusOf(ctx, s); err != nil {
+			break
+		}
+		one(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)
+		if !t.Told {
+			continue
+		}
+		for _, f := range figures {
+			one(to, f.desc, f.kind, f.of(t.Status), s.ID)
+		}
+		one(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
+		fresh := 0
+		for i := range t.Finds {
+			if t.Finds[i].New {
+				fresh++
+			}
+		}
+		one(to, causesDesc, prometheus.GaugeValue, float64(fresh), s.ID, "yes")
+		one(to, causesDesc, prometheus.GaugeValue, float64(len(t.Finds)-fresh), s.ID, "no")
+	}
+	if err != nil {
+		up = 0
+	}
+	one(to, upDesc, prometheus.GaugeValue, up)
+}
+
+func one(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+	if m, err := prometheus.NewConstMetric(d, kind, v, labels...); err == nil { // labels that are no UTF-8 are left out
+		to <- m
+	}
+}
+
+func (p *pages) metrics() http.Handler {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collector{p}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
+}
