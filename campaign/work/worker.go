@@ -30,6 +30,8 @@ type Options struct {
 	Dir     string        // where files that units need are kept
 	Kernels bool          // it may fetch and run kernels
 	Idle    time.Duration // it ends when there was nothing to do for so long; 0: never
+
+	Make func(c *plan.Campaign, u *plan.Unit) (unit.Result, error) // makes units instead of a unit.Bench; for tests
 }
 
 // A Worker makes units. Run's goroutines use it.
@@ -306,6 +308,9 @@ func (w *Worker) do(ctx context.Context, u *plan.Unit, bench *unit.Bench) (unit.
 	c, err := w.campaign(ctx, u.Campaign)
 	if err != nil {
 		return unit.Result{}, fmt.Errorf("%w: %w", errBoard, err)
+	}
+	if w.o.Make != nil {
+		return w.o.Make(c, u)
 	}
 	return bench.Do(c, u, source{ctx, w.b}, &w.stop)
 }
