@@ -91,7 +91,7 @@ func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
 		if f.asked[1]++; uint64(f.asked[1]) == f.rounds.Islands {
 			f.asked = [2]int{f.asked[0] + 1, 0}
 		}
-		if !f.come[[2]int{u.From, u.To}] && u.From >= f.round && !r.out[u.Key()] {
+		if !f.come[[2]int{u.From, u.To}] && u.From >= f.round && !r.out.has(u.Key()) {
 			list = append(list, u)
 		}
 	}

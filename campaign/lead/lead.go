@@ -44,8 +44,9 @@ type Lead struct {
 	events  chan func()
 	all     map[string]*running
 	workers map[string]*worker
-	made    map[string]bool // consumers
-	led     uint64          // revision of the key that says that we lead; 0: we don't
+	able    map[[2]string]int // by build and what is needed: the cores of workers, as far as they were counted
+	made    map[string]bool   // consumers
+	led     uint64            // revision of the key that says that we lead; 0: we don't
 	began   time.Time
 }
 
@@ -65,7 +66,7 @@ func New(b *board.Board, o Options) *Lead {
 	if o.Announce == nil {
 		o.Announce = func(*Event) {}
 	}
-	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running), workers: make(map[string]*worker), made: make(map[string]bool), began: time.Now()}
+	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running), workers: make(map[string]*worker), able: make(map[[2]string]int), made: make(map[string]bool), began: time.Now()}
 }
 
 // Run coordinates until the context ends.
@@ -91,6 +92,7 @@ func (l *Lead) Run(ctx context.Context) error {
 	tick := time.NewTicker(l.o.Tick)
 	defer tick.Stop()
 	slow, n := time.Time{}, 0
+	var due <-chan time.Time // when to take the step that events ask for
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,6 +103,11 @@ func (l *Lead) Run(ctx context.Context) error {
 			for k := len(l.events); k > 0; k-- {
 				(<-l.events)()
 			}
+			if due == nil {
+				due = time.After(pace)
+			}
+		case <-due:
+			due = nil
 			l.step(ctx)
 		case <-tick.C:
 			if time.Since(slow) > board.LeadFor/4 {
@@ -116,6 +123,10 @@ func (l *Lead) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// pace is how long events gather before a step: with thousands of workers it is cheaper to hand out
+// many units at once.
+const pace = 5 * time.Millisecond
 
 // soon bounds a request by which the goroutine of Run waits for the server.
 const soon = 3 * time.Second
@@ -171,7 +182,7 @@ func (l *Lead) load(ctx context.Context) {
 			r := newRunning(c, s)
 			if keys, err := l.b.Waiting(short, s.ID); err == nil {
 				for _, k := range keys {
-					r.out[k] = true
+					r.out.add(k, r.needsOf(k))
 				}
 			}
 			l.all[s.ID] = r
@@ -184,7 +195,7 @@ func (l *Lead) load(ctx context.Context) {
 }
 
 func (l *Lead) cancel(ctx context.Context, r *running) {
-	clear(r.out)
+	r.out.clear()
 	_ = l.b.Withdraw(ctx, r.c.ID) // what is left there is made, and not looked at
 }
 
@@ -292,6 +303,10 @@ func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 
 // heard takes down what a worker says of itself.
 func (l *Lead) heard(a *board.Alive) {
+	before := l.workers[a.Name]
+	if before == nil || a.Bye || a.Build != before.Build || a.Cores != before.Cores || !slices.Equal(a.Needs, before.Needs) {
+		clear(l.able)
+	}
 	if a.Bye {
 		delete(l.workers, a.Name)
 		return
@@ -299,8 +314,14 @@ func (l *Lead) heard(a *board.Alive) {
 	l.workers[a.Name] = &worker{*a, time.Now()}
 }
 
-// cores counts those that can make units of a build and with what they need.
+// cores counts those that can make units of a build and with what they need. It is asked at each
+// step, and workers seldom change.
 func (l *Lead) cores(build, needs string) (n int) {
+	of := [2]string{build, needs}
+	if n, known := l.able[of]; known {
+		return n
+	}
+	defer func() { l.able[of] = n }()
 	for _, w := range l.workers {
 		if w.Build == build && slices.Contains(w.Needs, needs) {
 			n += w.Cores
@@ -323,8 +344,8 @@ func (l *Lead) offers(build string) []byte {
 			continue
 		}
 		needs := r.needs()
-		for _, s := range r.c.Searches {
-			n := s.Needs()
+		for i, s := range r.c.Searches {
+			n := r.need[i]
 			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o Offer) bool { return o.Needs == n }) {
 				list = append(list, Offer{n, s.Blobs()})
 			}
@@ -358,8 +379,8 @@ func (l *Lead) step(ctx context.Context) {
 	})
 	lying := make(map[string]int)
 	for _, r := range l.all {
-		for key := range r.out {
-			lying[r.c.Build+"-"+r.needsOf(key)]++
+		for needs, n := range r.out.count {
+			lying[r.c.Build+"-"+needs] += n
 		}
 	}
 	for _, r := range list {
@@ -394,10 +415,10 @@ func (r *running) needsOf(key string) string {
 	if p := strings.SplitN(key, ".", 3); len(p) == 3 {
 		fmt.Sscan(p[1], &search)
 	}
-	if search < 0 || search >= len(r.c.Searches) {
+	if search < 0 || search >= len(r.need) {
 		return ""
 	}
-	return r.c.Searches[search].Needs()
+	return r.need[search]
 }
 
 // consumer makes sure that there is a consumer for what is handed out.
@@ -420,12 +441,13 @@ func (l *Lead) sweep(ctx context.Context) {
 	for name, w := range l.workers {
 		if time.Since(w.heard) > gone {
 			delete(l.workers, name)
+			clear(l.able)
 		}
 	}
 	short, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
 	for _, r := range l.all {
-		if r.state.State != board.Running || !r.there || l.led == 0 || len(r.out) == 0 {
+		if r.state.State != board.Running || !r.there || l.led == 0 || r.out.len() == 0 {
 			continue
 		}
 		keys, err := l.b.Waiting(short, r.c.ID)

@@ -33,7 +33,7 @@ func (v *proving) ended() bool { return v.made.n == len(v.of.Scenarios) }
 func (v *proving) pick(r *running, most int) (list []plan.Unit) {
 	for ; v.next < len(v.of.Scenarios) && len(list) < most; v.next++ {
 		u := plan.Unit{Campaign: r.c.ID, Search: v.search, Job: v.next, Kind: plan.Proof}
-		if !v.made.has(v.next) && !r.out[u.Key()] {
+		if !v.made.has(v.next) && !r.out.has(u.Key()) {
 			list = append(list, u)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 type running struct {
 	c     *plan.Campaign
 	state *board.State
-	there bool // all results that there were are counted
+	need  []string // by search: what workers must have for it
+	there bool     // all results that there were are counted
 	jobs  []*job
 	of    map[[2]int]*job  // by search and scenario
 	fuzz  map[int]*fuzzing // by search
@@ -20,9 +21,9 @@ type running struct {
 	next  int              // the job of which units are handed out
 	epoch int              // raised when units have to be handed out again
 
-	out      map[string]bool // units handed out that have no result
-	failed   map[string]int  // how often a unit failed
-	causes   []string        // of what was found, in that order
+	out      outs
+	failed   map[string]int // how often a unit failed
+	causes   []string       // of what was found, in that order
 	finds    []board.FindStatus
 	troubles []board.Trouble
 	total    unit.Summary
@@ -76,8 +77,9 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: make(map[string]bool), failed: make(map[string]int), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
+	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]int), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
 	for i, s := range c.Searches {
+		r.need = append(r.need, s.Needs())
 		if s.Fuzz != nil {
 			r.fuzz[i] = newFuzzing(i, s)
 		}
@@ -101,7 +103,7 @@ func (r *running) jobOf(u *plan.Unit) *job { return r.of[[2]int{u.Search, u.Job}
 // campaign.
 func (r *running) take(d *board.Done) bool {
 	u := &d.Unit
-	delete(r.out, u.Key())
+	r.out.drop(u.Key())
 	if f := r.fuzz[u.Search]; f != nil {
 		if !f.take(d) {
 			return false
@@ -216,23 +218,23 @@ func (r *running) ended() bool {
 // pick returns at most so many units to be handed out next, for workers that have what is needed.
 func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	give := func(u plan.Unit) {
-		r.out[u.Key()] = true
+		r.out.add(u.Key(), needs)
 		list = append(list, u)
 	}
-	for i, s := range r.c.Searches {
-		if f := r.fuzz[i]; f != nil && s.Needs() == needs {
+	for i := range r.c.Searches {
+		if f := r.fuzz[i]; f != nil && r.need[i] == needs {
 			for _, u := range f.pick(r, most-len(list)) {
 				give(u)
 			}
 		}
-		if v := r.prove[i]; v != nil && s.Needs() == needs {
+		if v := r.prove[i]; v != nil && r.need[i] == needs {
 			for _, u := range v.pick(r, most-len(list)) {
 				give(u)
 			}
 		}
 	}
 	for _, j := range r.jobs[:min(r.next+1, len(r.jobs))] { // what follows from runs that are made
-		if r.search(j).Needs() != needs {
+		if r.need[j.search] != needs {
 			continue
 		}
 		if j.runsMade() && j.sum.Violations > 0 && !j.last {
@@ -257,13 +259,13 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	}
 	for k := r.next; k < len(r.jobs) && len(list) < most; k++ {
 		j := r.jobs[k]
-		if r.search(j).Needs() != needs {
+		if r.need[j.search] != needs {
 			continue
 		}
 		for j.next < j.units && len(list) < most {
 			n := j.next
 			j.next++
-			if u := r.search(j).Unit(r.c.ID, j.search, j.job, plan.Runs, n); !j.made.has(n) && !r.out[u.Key()] {
+			if u := r.search(j).Unit(r.c.ID, j.search, j.job, plan.Runs, n); !j.made.has(n) && !r.out.has(u.Key()) {
 				give(u)
 			}
 		}
@@ -278,7 +280,7 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 func (r *running) again() {
 	r.epoch++
 	r.next = 0
-	clear(r.out)
+	r.out.clear()
 	for _, f := range r.fuzz {
 		f.again()
 	}
@@ -293,16 +295,16 @@ func (r *running) again() {
 
 // needs lists what workers must have to make what is left.
 func (r *running) needs() (list []string) {
-	for i, s := range r.c.Searches {
-		if f := r.fuzz[i]; f != nil && !f.ended() && !slices.Contains(list, s.Needs()) {
-			list = append(list, s.Needs())
+	for i, n := range r.need {
+		if f := r.fuzz[i]; f != nil && !f.ended() && !slices.Contains(list, n) {
+			list = append(list, n)
 		}
-		if v := r.prove[i]; v != nil && !v.ended() && !slices.Contains(list, s.Needs()) {
-			list = append(list, s.Needs())
+		if v := r.prove[i]; v != nil && !v.ended() && !slices.Contains(list, n) {
+			list = append(list, n)
 		}
 	}
 	for _, j := range r.jobs {
-		if n := r.search(j).Needs(); !r.jobEnded(j) && !slices.Contains(list, n) {
+		if n := r.need[j.search]; !slices.Contains(list, n) && !r.jobEnded(j) {
 			list = append(list, n)
 		}
 	}

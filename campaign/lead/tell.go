@@ -55,7 +55,7 @@ func (l *Lead) tell(ctx context.Context) {
 // status is what is told of a campaign.
 func (l *Lead) status(r *running) *board.Status {
 	t := &board.Status{
-		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority, Out: len(r.out),
+		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority, Out: r.out.len(),
 		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
 		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{}, Searches: []board.SearchStatus{},
