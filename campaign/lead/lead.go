@@ -169,6 +169,7 @@ func (l *Lead) load(ctx context.Context) {
 		case r != nil:
 			if r.state.State != s.State {
 				r.changed = true
+				l.news(s.Build)
 				if s.State == board.Cancelled {
 					l.cancel(short, r)
 				}
@@ -186,6 +187,7 @@ func (l *Lead) load(ctx context.Context) {
 				}
 			}
 			l.all[s.ID] = r
+			l.news(s.Build)
 			go l.follow(ctx, r)
 			for _, f := range r.fuzz {
 				go l.fold(ctx, r, f)
@@ -432,9 +434,12 @@ func (l *Lead) consumer(ctx context.Context, build, needs string) bool {
 		return false
 	}
 	l.made[build+"-"+needs] = true
-	_ = l.b.Conn.Publish("needs.new", []byte(build)) // workers ask, too, now and then
+	l.news(build)
 	return true
 }
+
+// news tells workers that there may be something new to be had. They ask, too, now and then.
+func (l *Lead) news(build string) { _ = l.b.Conn.Publish("needs.new", []byte(build)) }
 
 // sweep forgets workers that say nothing, and hands out again what got lost.
 func (l *Lead) sweep(ctx context.Context) {

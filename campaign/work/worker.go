@@ -68,6 +68,10 @@ func New(b *board.Board, o Options) *Worker {
 // aliveEvery is how often a worker says that it is there.
 const aliveEvery = 4 * time.Second
 
+// A worker asks what there is to be had when it is told that there is something new. Beside that it
+// asks the first times that it says that it is there, and then each askEvery-th time.
+const soonAgain, askEvery = 10, 5
+
 // Run works until the context ends, or until there was nothing to do for long enough. Units that
 // were begun then are left to others.
 func (w *Worker) Run(ctx context.Context) error {
@@ -83,14 +87,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			w.ask(ctx)
+			if n%askEvery == 0 || n < soonAgain || w.wants() {
+				w.ask(ctx)
+			}
 			w.say(false)
 			idle := time.Since(time.Unix(0, w.last.Load()))
 			if w.o.Idle > 0 && idle > w.o.Idle {
 				cancel()
 			}
 			pause := aliveEvery
-			if n < 10 { // at once, when all begins together
+			if n < soonAgain { // at once, when all begins together
 				pause = 200 * time.Millisecond
 			}
 			sleep(ctx, pause+rand.N(pause/8))
@@ -127,6 +133,13 @@ func (w *Worker) say(bye bool) {
 	if err == nil {
 		_ = w.b.Conn.Publish("alive.worker", data) // said again soon
 	}
+}
+
+// wants reports whether there is nothing that the worker can make, or something that it can't.
+func (w *Worker) wants() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.offers) == 0 || len(w.lacks) > 0
 }
 
 // ask asks what there is to be had.
