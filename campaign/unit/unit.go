@@ -62,6 +62,7 @@ func (b *Bench) Do(c *plan.Campaign, u *plan.Unit, data Source, stop *atomic.Boo
 		}
 		r.Took = time.Since(began)
 	}()
+	poison(u)
 	if u.Search < 0 || u.Search >= len(c.Searches) {
 		return r, fmt.Errorf("there is no search %d", u.Search)
 	}
