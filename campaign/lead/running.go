@@ -247,13 +247,11 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 				give(u)
 			}
 		}
-		for r.wantsCanary(j) && j.canaryNext < j.units && len(list) < most {
+		// Most canaries are found by the first unit. So each that hasn't found it lets two more begin.
+		for r.wantsCanary(j) && j.canaryNext < min(j.units, 2*j.canaries.n+1) && len(list) < most {
 			n := j.canaryNext
 			if j.canaryNext++; !j.canaries.has(n) {
 				give(r.search(j).Unit(r.c.ID, j.search, j.job, plan.Canary, n))
-			}
-			if n == 0 { // most are found at once
-				break
 			}
 		}
 	}
