@@ -32,6 +32,8 @@ type Options struct {
 	Routes     []string // theirs, nats://HOST:PORT
 	SyncAlways bool     // write through to the disk before anything is acknowledged
 	MaxStore   int64    // bytes on disk; 0: as much as there is
+
+	Tell func(what string) // is told when the disk is full, and when it no longer is; nil: it isn't
 }
 
 // mostPayload is the largest message, in bytes.
@@ -39,8 +41,9 @@ const mostPayload = 8 << 20
 
 // A Hub is a server that runs in this process.
 type Hub struct {
-	server *server.Server
-	dir    string
+	server  *server.Server
+	dir     string
+	stopped chan struct{}
 }
 
 // ready is how long a server may take to begin.
@@ -91,7 +94,7 @@ func Start(o Options) (*Hub, error) {
 		s.Shutdown()
 		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?", o.Listen, o.Dir)
 	}
-	h := &Hub{s, o.Dir}
+	h := &Hub{s, o.Dir, make(chan struct{})}
 	scheme := "nats"
 	if o.Cert != "" {
 		scheme = "tls"
@@ -105,6 +108,10 @@ func Start(o Options) (*Hub, error) {
 		h.Stop()
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
+	if o.Tell == nil {
+		o.Tell = func(string) {}
+	}
+	go h.watchDisk(opts.StoreDir, o.MaxStore, o.Tell)
 	return h, nil
 }
 
@@ -150,6 +157,7 @@ func loopback(host string) bool {
 
 // Stop ends the server.
 func (h *Hub) Stop() {
+	close(h.stopped)
 	h.server.Shutdown()
 	h.server.WaitForShutdown()
 }

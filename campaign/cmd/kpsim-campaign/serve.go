@@ -82,7 +82,12 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 			return 0, err
 		}
 	} else {
-		h, unlock, err := startHub(c.options(c.Dir))
+		o := c.options(c.Dir)
+		o.Tell = func(what string) {
+			fmt.Fprintf(p.Err, "kpsim-campaign: %s\n", what)
+			p.Flush()
+		}
+		h, unlock, err := startHub(o)
 		if err != nil {
 			return 0, err
 		}
