@@ -53,32 +53,56 @@ func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 		return nil, err
 	}
 	replicas = max(replicas, 1)
-	b.work, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Duplicates: twice, Compression: jetstream.S2Compression})
+	b.work, err = b.stream(ctx, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Duplicates: twice, Compression: jetstream.S2Compression})
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", streamWork, err)
 	}
-	b.done, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	b.done, err = b.stream(ctx, jetstream.StreamConfig{
 		Name: streamDone, Subjects: []string{"done.>"}, Replicas: replicas, Duplicates: twice, AllowDirect: true,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, // the first one counts
 	})
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", streamDone, err)
 	}
-	b.trouble, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}, Replicas: replicas, Duplicates: twice})
+	b.trouble, err = b.stream(ctx, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}, Replicas: replicas, Duplicates: twice})
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", streamTrouble, err)
 	}
 	for _, k := range b.buckets() {
-		*k.at, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: k.name, Replicas: replicas, TTL: k.ttl, History: 1})
+		*k.at, err = soon(ctx, func(ctx context.Context) (jetstream.KeyValue, error) {
+			return b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: k.name, Replicas: replicas, TTL: k.ttl, History: 1})
+		})
 		if err != nil {
 			return nil, fmt.Errorf("bucket %s: %w", k.name, err)
 		}
 	}
-	b.files, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: storeFiles, Replicas: replicas})
+	b.files, err = soon(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
+		return b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: storeFiles, Replicas: replicas})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("object store %s: %w", storeFiles, err)
 	}
 	return b, nil
+}
+
+func (b *Board) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	return soon(ctx, func(ctx context.Context) (jetstream.Stream, error) { return b.js.CreateOrUpdateStream(ctx, c) })
+}
+
+// answer is after what time a request to make something is sent again.
+const answer = time.Second
+
+// soon asks for something to be made, and asks again if there is no answer: of several servers of a
+// cluster that ask for the same at once only one is answered.
+func soon[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
+	for {
+		short, cancel := context.WithTimeout(ctx, answer)
+		made, err := f(short)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return made, err
+		}
+	}
 }
 
 // Join uses what a coordinator has made.
