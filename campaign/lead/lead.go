@@ -47,6 +47,8 @@ type Lead struct {
 	able    map[[2]string]int // by build and what is needed: the cores of workers, as far as they were counted
 	made    map[string]bool   // consumers
 	led     uint64            // revision of the key that says that we lead; 0: we don't
+	seen    uint64            // revision of the key by which another one leads
+	since   time.Time         // when we saw that first
 	began   time.Time
 }
 
@@ -82,7 +84,11 @@ func (l *Lead) Run(ctx context.Context) error {
 	}
 	defer sub.Unsubscribe()
 	ask, err := l.b.Conn.Subscribe("needs.ask", func(m *nats.Msg) {
-		l.events <- func() { m.Respond(l.offers(string(m.Data))) }
+		l.events <- func() {
+			if l.led > 0 { // one that doesn't lead knows of nothing to be had
+				m.Respond(l.offers(string(m.Data)))
+			}
+		}
 	})
 	if err != nil {
 		return err
@@ -144,6 +150,20 @@ func (l *Lead) claim(ctx context.Context) {
 	}
 	if rev, err := l.b.Lead.Create(ctx, "lead", []byte(l.o.Name)); err == nil {
 		l.led = rev
+		return
+	}
+	// The server forgets the key by its clock, which may have been set back since it was written.
+	e, err := l.b.Lead.Get(ctx, "lead")
+	switch {
+	case err != nil:
+	case string(e.Value()) == l.o.Name: // the answer to what we wrote was lost
+		l.led = e.Revision()
+	case e.Revision() != l.seen:
+		l.seen, l.since = e.Revision(), time.Now()
+	case time.Since(l.since) > board.LeadFor+soon:
+		if rev, err := l.b.Lead.Update(ctx, "lead", []byte(l.o.Name), l.seen); err == nil {
+			l.led = rev
+		}
 	}
 }
 
@@ -393,7 +413,7 @@ func (l *Lead) step(ctx context.Context) {
 		for _, needs := range r.needs() {
 			of := r.c.Build + "-" + needs
 			room := ahead*l.cores(r.c.Build, needs) + least - lying[of]
-			if room <= 0 || !l.consumer(ctx, r.c.Build, needs) {
+			if !l.consumer(ctx, r.c.Build, needs) || room <= 0 { // in this order: without it nothing is offered of what lies there
 				continue
 			}
 			units := r.pick(room, needs)
