@@ -118,7 +118,6 @@ func FuzzRead(f *testing.F) {
 				require.Positive(t, n)
 				u := s.Unit("c-1", i, j, Runs, n-1)
 				require.Equal(t, s.Shards(j), u.To)
-				_, _ = s.Spec(j)
 			}
 		}
 	})
