@@ -208,9 +208,11 @@ func (l *Lead) load(ctx context.Context) {
 			}
 			l.all[s.ID] = r
 			l.news(s.Build)
-			go l.follow(ctx, r)
+			within, stop := context.WithCancel(ctx)
+			r.stop = stop
+			go l.follow(within, r)
 			for _, f := range r.fuzz {
-				go l.fold(ctx, r, f)
+				go l.fold(within, r, f)
 			}
 		}
 	}
@@ -219,6 +221,13 @@ func (l *Lead) load(ctx context.Context) {
 func (l *Lead) cancel(ctx context.Context, r *running) {
 	r.out.clear()
 	_ = l.b.Withdraw(ctx, r.c.ID) // what is left there is made, and not looked at
+	l.leave(r)
+}
+
+// leave forgets a campaign that has ended or was cancelled.
+func (l *Lead) leave(r *running) {
+	r.stop()
+	delete(l.all, r.c.ID)
 }
 
 // follow sends what is shown of a campaign to Run's goroutine.
@@ -258,12 +267,19 @@ func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
 	}
 	r.idle = 0
 	if len(d.Summary.Finds) > 0 {
+		r.kept++
 		go l.keep(ctx, r, d.Unit)
 	}
 }
 
-// keep puts what a witness has shown into its buckets.
+// keep puts what a witness has shown into its buckets. The campaign doesn't end before.
 func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
+	defer func() {
+		select {
+		case l.events <- func() { r.kept-- }:
+		case <-ctx.Done():
+		}
+	}()
 	data, err := l.b.Data(ctx, &u)
 	var finds []unit.Find
 	if err == nil {
@@ -475,11 +491,11 @@ func (l *Lead) sweep(ctx context.Context) {
 		if r.state.State != board.Running || !r.there || l.led == 0 || r.out.len() == 0 {
 			continue
 		}
-		keys, err := l.b.Waiting(short, r.c.ID)
+		any, err := l.b.Any(short, r.c.ID)
 		if err != nil {
 			continue
 		}
-		if r.idle++; len(keys) > 0 {
+		if r.idle++; any {
 			r.idle = 0
 		}
 		if r.idle > 3 { // they were handed out, aren't there and have no result: a server has lost them
@@ -513,5 +529,7 @@ func (l *Lead) end(ctx context.Context, r *running) {
 	if now != nil {
 		r.state = now
 	}
+	_ = l.b.Withdraw(short, r.c.ID) // canaries that aren't needed
+	l.leave(r)
 	l.o.Announce(&Event{Kind: "ended", Campaign: r.c.ID, Status: status})
 }

@@ -14,6 +14,8 @@ type running struct {
 	state *board.State
 	need  []string // by search: what workers must have for it
 	there bool     // all results that there were are counted
+	stop  func()   // ends the goroutines that follow it
+	kept  int      // witnesses whose finds are on their way to their buckets
 	jobs  []*job
 	of    map[[2]int]*job  // by search and scenario
 	fuzz  map[int]*fuzzing // by search
@@ -212,7 +214,7 @@ func (r *running) ended() bool {
 			return false
 		}
 	}
-	return r.there && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
+	return r.there && r.kept == 0 && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
 }
 
 // pick returns at most so many units to be handed out next, for workers that have what is needed.
