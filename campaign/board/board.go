@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -111,21 +112,42 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
+	var asked []func() error // all at once: each is a question to the server
 	for _, s := range []struct {
 		at   *jetstream.Stream
 		name string
 	}{{&b.work, streamWork}, {&b.done, streamDone}, {&b.trouble, streamTrouble}} {
-		if *s.at, err = b.js.Stream(ctx, s.name); err != nil {
-			return nil, fmt.Errorf("stream %s: %w", s.name, err)
-		}
+		asked = append(asked, func() (err error) {
+			if *s.at, err = b.js.Stream(ctx, s.name); err != nil {
+				return fmt.Errorf("stream %s: %w", s.name, err)
+			}
+			return nil
+		})
 	}
 	for _, k := range b.buckets() {
-		if *k.at, err = b.js.KeyValue(ctx, k.name); err != nil {
-			return nil, fmt.Errorf("bucket %s: %w", k.name, err)
-		}
+		asked = append(asked, func() (err error) {
+			if *k.at, err = b.js.KeyValue(ctx, k.name); err != nil {
+				return fmt.Errorf("bucket %s: %w", k.name, err)
+			}
+			return nil
+		})
 	}
-	if b.files, err = b.js.ObjectStore(ctx, storeFiles); err != nil {
-		return nil, fmt.Errorf("object store %s: %w", storeFiles, err)
+	asked = append(asked, func() (err error) {
+		if b.files, err = b.js.ObjectStore(ctx, storeFiles); err != nil {
+			return fmt.Errorf("object store %s: %w", storeFiles, err)
+		}
+		return nil
+	})
+	errs := make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, ask := range asked {
+		all.Go(func() { errs[i] = ask() })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
 	}
 	return b, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -51,22 +52,41 @@ func (s *State) Open() bool { return s.State == Running || s.State == Paused }
 
 // States returns the states of all campaigns, by their ID.
 func (b *Board) States(ctx context.Context) (list []*State, err error) {
-	keys, err := b.Campaigns.Keys(ctx)
-	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		s, _, err := b.State(ctx, k)
-		if err != nil {
-			return nil, err
+	err = each(ctx, b.Campaigns, func(e jetstream.KeyValueEntry) error {
+		s := new(State)
+		if err := json.Unmarshal(e.Value(), s); err != nil {
+			return fmt.Errorf("campaign %s: its state is damaged: %w", e.Key(), err)
 		}
 		list = append(list, s)
+		return nil
+	})
+	slices.SortFunc(list, func(a, b *State) int { return strings.Compare(a.ID, b.ID) })
+	return list, err
+}
+
+// each calls f for all that is in a bucket, which is one question however much there is.
+func each(ctx context.Context, kv jetstream.KeyValue, f func(e jetstream.KeyValueEntry) error) error {
+	w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return err
 	}
-	return list, nil
+	defer w.Stop()
+	for {
+		select {
+		case e, more := <-w.Updates():
+			if !more {
+				return errors.New("the connection is closed")
+			}
+			if e == nil { // that was all
+				return nil
+			}
+			if err := f(e); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // State returns a campaign's state and its revision. ErrNone says that there is none.
@@ -180,24 +200,14 @@ func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Caus
 
 // Causes returns all buckets, by their names.
 func (b *Board) Causes(ctx context.Context) (list []*Cause, err error) {
-	keys, err := b.Finds.Keys(ctx)
-	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		e, err := b.Finds.Get(ctx, k)
-		if err != nil {
-			return nil, err
+	err = each(ctx, b.Finds, func(e jetstream.KeyValueEntry) error {
+		c := new(Cause)
+		if err := json.Unmarshal(e.Value(), c); err != nil {
+			return fmt.Errorf("find %s: it is damaged: %w", e.Key(), err)
 		}
-		var c Cause
-		if err := json.Unmarshal(e.Value(), &c); err != nil {
-			return nil, fmt.Errorf("find %s: it is damaged: %w", k, err)
-		}
-		list = append(list, &c)
-	}
-	return list, nil
+		list = append(list, c)
+		return nil
+	})
+	slices.SortFunc(list, func(a, b *Cause) int { return strings.Compare(a.Cause, b.Cause) })
+	return list, err
 }

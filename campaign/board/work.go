@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -65,6 +66,16 @@ func (b *Board) Waiting(ctx context.Context, id string) (keys []string, err erro
 		}
 	}
 	return keys, nil
+}
+
+// Any reports whether a unit of a campaign lies there to be made, or is being made. It costs less
+// than Waiting if there are many.
+func (b *Board) Any(ctx context.Context, id string) (bool, error) {
+	_, err := b.work.GetMsg(ctx, 1, jetstream.WithGetMsgSubject("work.*.*."+id+".>"))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Withdraw takes back a campaign's units that weren't taken yet.
