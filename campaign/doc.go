@@ -4,6 +4,7 @@
 //	cmd/kpsim-campaign  the command: one file a verb
 //	desk                starts campaigns, reports and compares them
 //	web                 the page, its figures, metrics
+//	load                measures what a server holds
 //	lead                coordinates: hands out units, and what follows from them
 //	work                makes units: takes, delivers, acknowledges
 //	unit                what a unit is made of, without any network
