@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -10,8 +12,26 @@ import (
 // roomAgain is how many bytes a disk that was full must have before it is used again.
 const roomAgain = 8 << 20
 
-// watchDisk switches JetStream on again when the disk has room. NATS switches it off at the first
-// write for which there is none, and leaves it so: what waits for it would wait for ever.
+// A log hears what the server would write to its log. A stream whose disk was full takes nothing
+// any more, also when there is room again, and says so nowhere else.
+type log struct{ h *Hub }
+
+var _ server.Logger = log{}
+
+func (l log) Errorf(format string, v ...any) {
+	if strings.Contains(fmt.Sprintf(format, v...), "write error") {
+		l.h.broken.Store(true)
+	}
+}
+
+func (l log) Fatalf(format string, v ...any) {}
+func (l log) Warnf(format string, v ...any)  {}
+func (l log) Noticef(string, ...any)         {}
+func (l log) Debugf(string, ...any)          {}
+func (l log) Tracef(string, ...any)          {}
+
+// watchDisk begins JetStream again when a disk that was full has room. What waits for it would
+// wait for ever.
 func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -21,7 +41,10 @@ func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 			return
 		case <-tick.C:
 		}
-		if h.server.JetStreamConfig() != nil { // nil when it is switched off, and all of it has ended
+		if h.broken.Swap(false) {
+			_ = h.server.ShutdownJetStream() // it may have ended by itself
+		}
+		if h.server.JetStreamConfig() != nil { // nil when it has ended
 			off = 0
 			continue
 		}
@@ -29,7 +52,7 @@ func (h *Hub) watchDisk(store string, most int64, tell func(what string)) {
 			tell("the disk of " + h.dir + " is full: nothing goes on until it has room")
 		}
 		var fs syscall.Statfs_t
-		if off < 2 || syscall.Statfs(h.dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomAgain {
+		if syscall.Statfs(h.dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomAgain {
 			continue
 		}
 		if h.server.EnableJetStream(&server.JetStreamConfig{StoreDir: store, MaxStore: most}) == nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -44,6 +45,7 @@ type Hub struct {
 	server  *server.Server
 	dir     string
 	stopped chan struct{}
+	broken  atomic.Bool // a stream could not write
 }
 
 // ready is how long a server may take to begin.
@@ -89,12 +91,13 @@ func Start(o Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
+	h := &Hub{server: s, dir: o.Dir, stopped: make(chan struct{})}
+	s.SetLogger(log{h}, false, false)
 	go s.Start()
 	if !s.ReadyForConnections(ready) {
 		s.Shutdown()
 		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?", o.Listen, o.Dir)
 	}
-	h := &Hub{s, o.Dir, make(chan struct{})}
 	scheme := "nats"
 	if o.Cert != "" {
 		scheme = "tls"
