@@ -47,6 +47,9 @@ type ScenarioEnd struct {
 	Aside      int               `json:"set_aside,omitempty"` // units
 }
 
+// StateSubject is on what a message comes when a campaign's state changes.
+const StateSubject = "$KV." + bucketState + ".>"
+
 // Open reports whether there is more to be done.
 func (s *State) Open() bool { return s.State == Running || s.State == Paused }
 

@@ -94,10 +94,18 @@ func (l *Lead) Run(ctx context.Context) error {
 		return err
 	}
 	defer ask.Unsubscribe()
+	var slow time.Time // when what is done seldom was done last
+	states, err := l.b.Conn.Subscribe(board.StateSubject, func(*nats.Msg) {
+		l.events <- func() { slow = time.Time{} }
+	})
+	if err != nil {
+		return err
+	}
+	defer states.Unsubscribe()
 
 	tick := time.NewTicker(l.o.Tick)
 	defer tick.Stop()
-	slow, n := time.Time{}, 0
+	n := 0
 	var due <-chan time.Time // when to take the step that events ask for
 	for {
 		select {
