@@ -22,7 +22,7 @@
 //	                    internal/catalogue (list, editions, version), internal/eval
 //	kpsimtest           searches from a go test; the only package for other modules
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of
-//	                    build, plan, unit, board, hub, lead, work, desk, web, load and cmd/kpsim-campaign
+//	                    build, plan, unit, board, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion), inputs (scenarios, traces, names);
 //	                    internal/nearest suggests names, internal/proctest runs kpsim in tests,

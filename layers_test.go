@@ -119,6 +119,7 @@ var layers = []layer{
 	{pkg: "campaign/load", may: []string{"*"}, free: []string{"*"}}, // its tests run servers and thousands of workers
 	{pkg: "campaign/desk", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/cmd/kpsim-campaign", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "campaign/faults", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign", free: []string{"*"}},                      // its map
 	{pkg: "kpsimtest", may: []string{"*"}, free: []string{"*"}}, // for tests of other modules
 	{pkg: "scripts/compare-builds", free: []string{"*"}},        // runs two builds of kpsim

@@ -12,6 +12,7 @@
 //	board               what lies where in NATS JetStream
 //	hub                 the server within the process, keys, connections
 //	build               which program this is
+//	faults              breaks all of that while it runs, and checks the report
 //
 //	start ─► board ─► lead ── WORK ──► work ─► unit
 //	                   ▲                 │

@@ -1,0 +1,134 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Most is within what time a schedule must end.
+const Most = 120 * time.Second
+
+// An Outcome is how a schedule went.
+type Outcome struct {
+	Again   int           // deliveries of units beyond the first one of each
+	Applied []Fault       // those that came before the campaign's end
+	Took    time.Duration // of the campaign
+}
+
+// Run runs a schedule in an empty folder. The error says what does not hold, with the state of
+// all processes. ErrCannot says that this computer can't do it.
+func (g *Ground) Run(s *Schedule, dir string) (o *Outcome, err error) {
+	if err := g.Prepare(false); err != nil {
+		return nil, err
+	}
+	if s.Main == WorkerDiskFull {
+		if err := g.Prepare(true); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Most)
+	defer cancel()
+	r := &rig{g: g, s: s, dir: dir}
+	defer r.end()
+	o, err = r.run(ctx)
+	if err != nil && !errors.Is(err, ErrCannot) {
+		err = fmt.Errorf("%w\n%s", err, r.state(context.WithoutCancel(ctx)))
+	}
+	return o, err
+}
+
+func (r *rig) run(ctx context.Context) (*Outcome, error) {
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(r.dir, "results")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	results, err := r.start("results", dir, nil, r.g.Campaign, "results", firstID, "--wait", "--nats", r.urls(), "--nkey", filepath.Join(r.servers[0].dir, "client.nk"))
+	if err != nil {
+		return nil, err
+	}
+	o := &Outcome{}
+	failed := make(chan error, len(r.s.Faults))
+	going := 0
+	lacks := r.s.Main != WorkerDiskFull
+	for next := 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("it doesn't end within %v", Most)
+		case err := <-failed:
+			if going--; err != nil {
+				return nil, err
+			}
+			continue
+		case <-time.After(20 * time.Millisecond):
+		}
+		for next < len(r.s.Faults) && time.Since(r.began) > r.s.Faults[next].At && !results.over() {
+			f := r.s.Faults[next]
+			next, going = next+1, going+1
+			o.Applied = append(o.Applied, f)
+			go func() { failed <- r.apply(ctx, f) }()
+		}
+		if err := r.mend(); err != nil {
+			return nil, err
+		}
+		if !lacks && !results.over() {
+			if lacks, err = r.lacks(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if results.over() && o.Took == 0 {
+			o.Took = time.Since(r.began)
+		}
+		if results.over() && going == 0 {
+			break
+		}
+	}
+	if !lacks {
+		return nil, errors.New("the worker without room doesn't say what it lacks")
+	}
+	if err := r.serving(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.check(ctx, results, dir); err != nil {
+		return nil, err
+	}
+	deliveries, units, err := r.handedOut(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Again = deliveries - units
+	return o, nil
+}
+
+// serving waits until a server that was killed last of all serves again.
+func (r *rig) serving(ctx context.Context) error {
+	for _, s := range r.servers {
+		if err := s.p.said("serving at", 60*time.Second); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// lacks reports whether the worker without room has said so.
+func (r *rig) lacks(ctx context.Context) (bool, error) {
+	t, err := r.b.Told(ctx, firstID)
+	if err != nil {
+		return false, nil // it isn't told yet
+	}
+	for _, w := range t.Workers {
+		for _, l := range w.Lacks {
+			if strings.Contains(l, "no room") {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
