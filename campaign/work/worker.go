@@ -142,11 +142,14 @@ func (w *Worker) wants() bool {
 	return len(w.offers) == 0 || len(w.lacks) > 0
 }
 
+// answer is how long a worker waits for a coordinator's answer. One that doesn't lead gives none.
+const answer = 400 * time.Millisecond
+
 // ask asks what there is to be had.
 func (w *Worker) ask(ctx context.Context) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	m, err := w.b.Conn.RequestWithContext(ctx, "needs.ask", []byte(w.o.Build))
 	if err != nil {

@@ -81,16 +81,16 @@ func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, c
 		return 0, err
 	}
 	quiet := lead.New(b, lead.Options{Name: o.Name, Lease: c.Lease, Dir: c.Dir, Tick: 20 * time.Millisecond})
+	within, end := context.WithCancel(ctx)
+	defer end()
+	go func() { _ = quiet.Run(within) }()
 	s, err := desk.Start(ctx, b, made)
 	if err != nil {
 		return 0, err
 	}
 	cli.ManySmall()
-	within, end := context.WithCancel(ctx)
-	defer end()
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = work.New(b, o).Run(within) }()
-	go func() { _ = quiet.Run(within) }()
 	status, err := finish(ctx, p, b, made, "", asJSON, nightly)
 	if errors.Is(err, errInterrupted) {
 		_, _ = b.Change(context.Background(), s.ID, func(s *board.State) bool { s.State = board.Cancelled; return true })
