@@ -52,14 +52,6 @@ type Lead struct {
 	began   time.Time
 }
 
-type worker struct {
-	board.Alive
-	heard time.Time
-}
-
-// gone is after what silence a worker is taken for gone.
-const gone = 15 * time.Second
-
 // New makes a coordinator.
 func New(b *board.Board, o Options) *Lead {
 	if o.Tick == 0 {
@@ -307,61 +299,6 @@ func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	go func() {
 		_ = l.b.Deliver(ctx, &t.Unit, &unit.Result{Summary: unit.Summary{Aside: why}}, l.o.Name)
 	}()
-}
-
-// heard takes down what a worker says of itself.
-func (l *Lead) heard(a *board.Alive) {
-	before := l.workers[a.Name]
-	if before == nil || a.Bye || a.Build != before.Build || a.Cores != before.Cores || !slices.Equal(a.Needs, before.Needs) {
-		clear(l.able)
-	}
-	if a.Bye {
-		delete(l.workers, a.Name)
-		return
-	}
-	l.workers[a.Name] = &worker{*a, time.Now()}
-}
-
-// cores counts those that can make units of a build and with what they need. It is asked at each
-// step, and workers seldom change.
-func (l *Lead) cores(build, needs string) (n int) {
-	of := [2]string{build, needs}
-	if n, known := l.able[of]; known {
-		return n
-	}
-	defer func() { l.able[of] = n }()
-	for _, w := range l.workers {
-		if w.Build == build && slices.Contains(w.Needs, needs) {
-			n += w.Cores
-		}
-	}
-	return n
-}
-
-// An Offer is what a worker of a build may get units of.
-type Offer struct {
-	Needs string      `json:"needs"`
-	Blobs []plan.Blob `json:"blobs"` // files to fetch; none for kpsim's own engine
-}
-
-// offers lists what there is for workers of a build.
-func (l *Lead) offers(build string) []byte {
-	var list []Offer
-	for _, r := range l.all {
-		if r.state.State != board.Running || r.c.Build != build {
-			continue
-		}
-		needs := r.needs()
-		for i, s := range r.c.Searches {
-			n := r.need[i]
-			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o Offer) bool { return o.Needs == n }) {
-				list = append(list, Offer{n, s.Blobs()})
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b Offer) int { return strings.Compare(a.Needs, b.Needs) })
-	data, _ := json.Marshal(list) // strings and numbers
-	return data
 }
 
 // ahead is how many units lie there for each core, beside a fixed number, so that none waits for
