@@ -39,8 +39,12 @@ type Status struct {
 	Cores       int     `json:"cores"`
 
 	Searches []SearchStatus `json:"searches"`
-	Finds    []FindStatus   `json:"finds"`
+	Finds    []FindStatus   `json:"finds"`    // the first ones
 	Troubles []Trouble      `json:"troubles"` // the last ones
+
+	Causes       int `json:"causes"` // how many finds there are
+	CausesNew    int `json:"causes_new"`
+	TroubleCount int `json:"trouble_count"` // how often units have failed
 }
 
 // A Coverage is what drawn programs have shown.

@@ -174,7 +174,7 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	r.changed = true
 	if n.wrong != nil {
 		f.wrong = n.wrong.Error()
-		r.troubles = append(r.troubles, board.Trouble{Unit: plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}, Worker: l.o.Name, Why: fmt.Sprintf("the session can't go on: %v", n.wrong)})
+		r.trouble(board.Trouble{Unit: plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}, Worker: l.o.Name, Why: fmt.Sprintf("the session can't go on: %v", n.wrong)})
 		return
 	}
 	f.round, f.number, f.enough, f.programs, f.runs = n.round, n.number, n.enough, n.programs, n.runs

@@ -277,15 +277,10 @@ func (l *Lead) found(r *running, c *board.Cause) {
 	}
 }
 
-// troublesTold is how many troubles a status has.
-const troublesTold = 20
-
 // failed takes down that a unit has failed, and sets it aside when that was often enough.
 func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	r.changed = true
-	if r.troubles = append(r.troubles, *t); len(r.troubles) > troublesTold {
-		r.troubles = r.troubles[1:]
-	}
+	r.trouble(*t)
 	key := t.Unit.Key()
 	r.failed[key]++
 	if r.failed[key] < failures && !t.Lost && !t.Differ || r.failed[key] > failures {

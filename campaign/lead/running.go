@@ -23,16 +23,17 @@ type running struct {
 	next  int              // the job of which units are handed out
 	epoch int              // raised when units have to be handed out again
 
-	out      outs
-	failed   map[string]int // how often a unit failed
-	causes   []string       // of what was found, in that order
-	finds    []board.FindStatus
-	troubles []board.Trouble
-	total    unit.Summary
-	seconds  float64 // of a core
-	idle     int     // checks at which nothing lay there to be made
-	changed  bool    // since its status was told
-	rate     rate
+	out          outs
+	failed       map[string]int // how often a unit failed
+	causes       []string       // of what was found, in that order
+	finds        []board.FindStatus
+	troubles     []board.Trouble // the last ones
+	troubleCount int
+	total        unit.Summary
+	seconds      float64 // of a core
+	idle         int     // checks at which nothing lay there to be made
+	changed      bool    // since its status was told
+	rate         rate
 }
 
 // A job is a scenario of a search.

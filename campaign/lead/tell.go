@@ -34,7 +34,20 @@ const (
 	workersTold   = 100
 	scenariosTold = 400
 	findsTold     = 100
+	troublesTold  = 20
+	logTold       = 8 << 10 // bytes of a trouble's log
 )
+
+// trouble takes down a trouble, as it will be told.
+func (r *running) trouble(t board.Trouble) {
+	if len(t.Log) > logTold {
+		t.Log = t.Log[:logTold] + "\n…"
+	}
+	r.troubleCount++
+	if r.troubles = append(r.troubles, t); len(r.troubles) > troublesTold {
+		r.troubles = r.troubles[1:]
+	}
+}
 
 // tell publishes the status of campaigns that have changed.
 func (l *Lead) tell(ctx context.Context) {
@@ -59,6 +72,12 @@ func (l *Lead) status(r *running) *board.Status {
 		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
 		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{}, Searches: []board.SearchStatus{},
+	}
+	t.Causes, t.TroubleCount = len(r.finds), r.troubleCount
+	for i := range r.finds {
+		if r.finds[i].New {
+			t.CausesNew++
+		}
 	}
 	t.Rate = r.rate.now(r.total.Runs + r.total.Programs)
 	names := make([]string, 0, len(l.workers))
