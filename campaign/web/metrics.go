@@ -40,12 +40,12 @@ var figures = []figure{
 	figureOf("seconds_left", "Estimated time to the end; 0 if it isn't known.", prometheus.GaugeValue, func(t *board.Status) float64 { return t.Left }),
 	figureOf("workers", "Workers that are there for it.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.WorkerCount) }),
 	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
-	figureOf("troubles", "The last failures of units, at most 20.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(len(t.Troubles)) }),
+	figureOf("troubles_total", "How often units have failed.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.TroubleCount) }),
 }
 
 var (
 	stateDesc  = prometheus.NewDesc("kpsim_campaign_state", "1 for the state that the campaign has.", []string{"campaign", "state"}, nil)
-	causesDesc = prometheus.NewDesc("kpsim_campaign_causes", "Causes that were found, at most 100; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
+	causesDesc = prometheus.NewDesc("kpsim_campaign_causes", "Causes that were found; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
 	ageDesc    = prometheus.NewDesc("kpsim_campaign_told_ago_seconds", "For how long its coordinator has told nothing new.", []string{"campaign"}, nil)
 	upDesc     = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
 )
@@ -86,14 +86,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			one(to, f.desc, f.kind, f.of(t.Status), s.ID)
 		}
 		one(to, ageDesc, prometheus.GaugeValue, t.Ago, s.ID)
-		fresh := 0
-		for i := range t.Finds {
-			if t.Finds[i].New {
-				fresh++
-			}
-		}
-		one(to, causesDesc, prometheus.GaugeValue, float64(fresh), s.ID, "yes")
-		one(to, causesDesc, prometheus.GaugeValue, float64(len(t.Finds)-fresh), s.ID, "no")
+		one(to, causesDesc, prometheus.GaugeValue, float64(t.CausesNew), s.ID, "yes")
+		one(to, causesDesc, prometheus.GaugeValue, float64(t.Causes-t.CausesNew), s.ID, "no")
 	}
 	if err != nil {
 		up = 0

@@ -102,7 +102,7 @@
 			say($('about'), '');
 			return;
 		}
-		const finds = t.finds || [], fresh = finds.filter(f => f.new).length;
+		const finds = t.finds || [], causesMet = Math.max(t.causes || 0, finds.length), open = ['starting', 'running', 'paused'].includes(t.state);
 		const far = percent(t.done, t.units);
 		document.title = far + ' % ' + t.id + ' – kpsim';
 		say($('name'), t.id);
@@ -118,17 +118,17 @@
 		tiles($('figures'), [
 			['Runs', number(t.runs), t.runs_planned ? 'of ' + number(t.runs_planned) : ''],
 			...(t.programs ? [['Programs', number(t.programs)]] : []),
-			[t.programs ? 'Programs or runs per second' : 'Runs per second', rate(t.runs_per_s)],
-			['Workers', number(t.worker_count), count(t.cores, 'core')],
-			['Causes found', number(finds.length), finds.length ? fresh + ' new, ' + (finds.length - fresh) + ' known' : '', fresh > 0],
+			...(open ? [[t.programs ? 'Programs or runs per second' : 'Runs per second', rate(t.runs_per_s)], ['Workers', number(t.worker_count), count(t.cores, 'core')]] : []),
+			['Causes found', number(causesMet), causesMet ? number(t.causes_new) + ' new, ' + number(causesMet - t.causes_new) + ' known' : '', t.causes_new > 0],
 			['Violations', number(t.violations)],
 			['Core time', span(t.core_seconds)],
 			...(t.set_aside ? [['Set aside', count(t.set_aside, 'unit'), 'failed again and again', true]] : []),
 		]);
-		causes(finds);
+		causes(finds, causesMet);
 		coverage(t.coverage);
 		troubles(t.troubles || [], t);
 		searches(t.searches || []);
+		show($('workers'), open); // of a campaign that has ended none is told any more
 		workers(t);
 		if (before && before.id === t.id) {
 			const had = new Set((before.finds || []).map(f => f.cause));
@@ -149,8 +149,10 @@
 
 	const causeForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
-	function causes(finds) {
+	function causes(finds, all) {
 		show($('finds-none'), !finds.length);
+		show($('finds-more'), all > finds.length);
+		say($('finds-more'), number(all - finds.length) + ' more aren\'t listed: kpsim-campaign finds has all.');
 		keep($('finds-list'), finds, f => f.cause, () => {
 			const el = made('article');
 			el.append(made('div', 'titled', made('h3'), made('p', 'badge')), made('p'), made('p', 'soft'), made('ol'), made('p', 'soft'), made('pre', '', made('code')));
@@ -163,7 +165,7 @@
 			dress(head.children[1], f.new ? 'badge new' : 'badge');
 			say(head.children[1], f.new ? 'new' : 'known since ' + f.first);
 			say(what, f.scenario + ' breaks ' + f.property + ': ' + f.message);
-			say(where, [count(f.deviations, 'deviation'), f.engine, f.place].filter(s => s).join(', '));
+			say(where, [count(f.deviations, 'deviation'), f.engine && 'engine: ' + f.engine, f.place && 'at ' + f.place].filter(s => s).join(', '));
 			keep(story, f.story || [], (s, i) => 's' + i, () => made('li'), say);
 			show(story, !!(f.story || []).length);
 			show(trace, ok);
@@ -206,6 +208,7 @@
 
 	function troubles(list, t) {
 		show($('troubles'), !!list.length);
+		say($('troubles-all'), 'Units have failed ' + (t.trouble_count === 1 ? 'once' : number(t.trouble_count) + ' times') + '; these are the last ones. A unit that fails three times is set aside.');
 		list = list.slice().reverse(); // the last one first
 		keep($('troubles-list'), list, x => keyOf(x.unit) + x.worker + x.why, () =>
 			made('li', '', made('p'), made('details', '', made('summary', '', 'Log'), made('pre'))), (el, x) => {

@@ -122,7 +122,7 @@ func TestServeMetrics(t *testing.T) {
 		`kpsim_campaign_units_out{campaign="nightly-2"} 24`, `kpsim_campaign_runs_total{campaign="nightly-2"} 4.8212004e+07`, `kpsim_campaign_violations_total{campaign="nightly-2"} 1377`,
 		`kpsim_campaign_core_seconds_total{campaign="nightly-2"} 5123`, `kpsim_campaign_workers{campaign="nightly-2"} 15`, `kpsim_campaign_cores{campaign="nightly-2"} 36`,
 		`kpsim_campaign_runs_per_second{campaign="nightly-2"} 71234.5`, `kpsim_campaign_causes{campaign="nightly-2",new="yes"} 1`, `kpsim_campaign_causes{campaign="nightly-2",new="no"} 1`,
-		`kpsim_campaign_troubles{campaign="nightly-2"} 1`, `kpsim_campaign_state{campaign="nightly-1",state="starting"} 1`, `kpsim_board_up 1`,
+		`kpsim_campaign_troubles_total{campaign="nightly-2"} 31`, `kpsim_campaign_state{campaign="nightly-1",state="starting"} 1`, `kpsim_board_up 1`,
 	} {
 		require.Contains(t, text, line+"\n")
 	}
