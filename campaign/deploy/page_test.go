@@ -39,6 +39,9 @@ func TestPage(t *testing.T) {
 				return
 			}
 			if args, background := strings.CutSuffix(args, " &"); background {
+				if strings.HasPrefix(args, "serve") {
+					_ = os.Remove(filepath.Join(s.folder(), "url")) // of the server before; it may not be there
+				}
 				s.start(s.command(program, words(args)...))
 				s.url()
 				return

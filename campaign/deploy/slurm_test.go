@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +39,13 @@ func newSession(t *testing.T) *session {
 	return &session{t, dir, append(os.Environ(), "PATH="+path, "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))}
 }
 
+// patience is how long a command may take; a computer that does other things, too, is slow.
+const patience = 2 * time.Minute
+
 func (s *session) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	s.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	return cmd
 }
@@ -47,7 +53,7 @@ func (s *session) command(name string, args ...string) *exec.Cmd {
 // start runs a program until the test ends, if it doesn't end before.
 func (s *session) start(cmd *exec.Cmd) {
 	require.NoError(s.t, cmd.Start())
-	s.t.Cleanup(func() {
+	s.t.Cleanup(func() { // before its context ends, which was made before
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		_ = cmd.Wait()
 	})
