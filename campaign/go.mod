@@ -16,6 +16,7 @@ require (
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 	go.yaml.in/yaml/v3 v3.0.5
 	kpsim v0.0.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -51,7 +52,6 @@ require (
 	golang.org/x/tools v0.52.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace kpsim => ../
