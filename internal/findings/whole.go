@@ -55,7 +55,7 @@ func (c *Explore) Report(p *cli.Program, all *results.File, again string) (int, 
 	if _, err := c.Kernel.Open(); err != nil {
 		return 0, err
 	}
-	return c.report(p, all, again, func(explore.Spec, int) error { return nil })
+	return c.report(p, all, again, func(spec explore.Spec, i int) error { return all.Check(spec, all.Scenarios[i]) })
 }
 
 // Words are the command, as it was typed but for where it writes.
