@@ -85,16 +85,18 @@ func (b *Board) Withdraw(ctx context.Context, id string) error {
 
 // A Trouble is how a unit failed.
 type Trouble struct {
-	Unit   plan.Unit `json:"unit"`
-	Worker string    `json:"worker"`
-	Why    string    `json:"why"`
-	Log    string    `json:"log"`
-	Lost   bool      `json:"lost"`   // its workers ended, or were cut off, again and again
-	Differ bool      `json:"differ"` // it has two results
+	Unit     plan.Unit `json:"unit"`
+	Worker   string    `json:"worker"`
+	Why      string    `json:"why"`
+	Log      string    `json:"log"`
+	Lost     bool      `json:"lost"`     // its workers ended, or were cut off, again and again
+	Differ   bool      `json:"differ"`   // it has two results
+	Delivery uint64    `json:"delivery"` // how often it had been handed out
 }
 
 // Fail takes down how a unit failed, once for each delivery.
 func (b *Board) Fail(ctx context.Context, t *Trouble, delivery uint64) error {
+	t.Delivery = delivery
 	body, err := json.Marshal(t)
 	if err != nil {
 		return err
@@ -131,4 +133,27 @@ func (b *Board) Troubles(ctx context.Context, id string, f func(t *Trouble)) err
 			f(&t)
 		}
 	}
+}
+
+// AllTroubles returns all troubles of a campaign so far.
+func (b *Board) AllTroubles(ctx context.Context, id string) (list []Trouble, err error) {
+	c, err := b.trouble.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}})
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for left := info.NumPending; left > 0; left-- {
+		m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			return nil, err
+		}
+		var t Trouble
+		if json.Unmarshal(m.Data(), &t) == nil {
+			list = append(list, t)
+		}
+	}
+	return list, nil
 }

@@ -94,11 +94,21 @@ func Report(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaig
 			worst = worse(worst, status)
 			continue
 		}
-		status, err := s.Flags.Report(p, o.files[i], cli.Line(cli.Typed(), "results", c.ID))
+		status, err := s.Flags.Report(p, o.files[i], cli.Line("kpsim-campaign", "results", c.ID))
 		if err != nil {
 			return 0, err
 		}
 		worst = worse(worst, status)
+	}
+	troubles, err := b.AllTroubles(ctx, c.ID)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range troubles {
+		if t.Differ {
+			fmt.Fprintf(p.Err, "kpsim-campaign: %s\n", t.Why)
+			worst = cli.Bug
+		}
 	}
 	if len(o.aside) > 0 {
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s set aside, so the report is without their runs:\n  %s\n", cli.Number(len(o.aside), "unit"), strings.Join(o.aside, "\n  "))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -36,6 +37,12 @@ type Options struct {
 
 	Tell func(what string) // is told when the disk is full, and when it no longer is; nil: it isn't
 }
+
+// Files in the folder, beside the keys.
+const (
+	urlFile  = "url"     // where the server listens
+	certFile = "tls.pem" // its certificate
+)
 
 // mostPayload is the largest message, in bytes.
 const mostPayload = 8 << 20
@@ -103,11 +110,15 @@ func Start(o Options) (*Hub, error) {
 		scheme = "tls"
 	}
 	addr := s.Addr().(*net.TCPAddr)
-	at := addr.String()
-	if host != "" && host != "0.0.0.0" && host != "::" {
-		at = net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost" // for those on this computer
 	}
-	if err := cli.WriteWhole(filepath.Join(o.Dir, "url"), []byte(scheme+"://"+at+"\n")); err != nil {
+	at := net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	if err := own(filepath.Join(o.Dir, certFile), o.Cert); err != nil {
+		h.Stop()
+		return nil, errors.New(cli.Cause(err, o.Dir))
+	}
+	if err := cli.WriteWhole(filepath.Join(o.Dir, urlFile), []byte(scheme+"://"+at+"\n")); err != nil {
 		h.Stop()
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
@@ -163,6 +174,7 @@ func (h *Hub) Stop() {
 	close(h.stopped)
 	h.server.Shutdown()
 	h.server.WaitForShutdown()
+	os.Remove(filepath.Join(h.dir, urlFile)) // so that workers wait for the next one
 }
 
 // Connect connects to the server within the process.
@@ -200,9 +212,9 @@ type Where struct {
 // Connect connects to a server, as a worker or a client.
 func (w *Where) Connect(role string) (*nats.Conn, error) {
 	if w.NATS == "" {
-		at, err := cli.ReadFile(filepath.Join(w.Dir, "url"), 4096)
+		at, err := cli.ReadFile(filepath.Join(w.Dir, urlFile), 4096)
 		if err != nil {
-			return nil, fmt.Errorf("%s: no server has run there; start one with kpsim-campaign serve --dir DIR, or name another with --nats URL", w.Dir)
+			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir DIR, or name another with --nats URL", w.Dir)}
 		}
 		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), name(role), w.ca()...)
 	}
@@ -217,14 +229,37 @@ func (w *Where) ca() (opts []nats.Option) {
 	if w.CA != "" {
 		return []nats.Option{nats.RootCAs(w.CA)}
 	}
-	if w.NATS == "" { // the server's own certificate, if it signed that itself
-		if pem, err := os.ReadFile(filepath.Join(w.Dir, "tls.pem")); err == nil {
-			pool := x509.NewCertPool()
-			pool.AppendCertsFromPEM(pem)
-			return []nats.Option{nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})}
+	if w.NATS != "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(w.Dir, certFile))
+	if err != nil {
+		return nil
+	}
+	// The server's own certificate, by whatever name it has there.
+	c := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	c.RootCAs.AppendCertsFromPEM(text)
+	if block, _ := pem.Decode(text); block != nil {
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil && len(cert.DNSNames) > 0 {
+			c.ServerName = cert.DNSNames[0]
 		}
 	}
-	return nil
+	return []nats.Option{nats.Secure(c)}
+}
+
+// own puts a copy of the server's certificate into its folder, or removes that of a server before.
+func own(path, cert string) error {
+	if cert == "" {
+		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		return err
+	}
+	return cli.WriteWhole(path, text)
 }
 
 func name(role string) string {
@@ -247,7 +282,16 @@ func dial(url, key, name string, more ...nats.Option) (*nats.Conn, error) {
 	case errors.Is(err, nats.ErrAuthorization):
 		return nil, fmt.Errorf("%s: it doesn't know our key; give that of its folder with --nkey FILE", url)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w; is a server running there?", url, err)
+		return nil, errLater{fmt.Errorf("%s: %w; is a server running there?", url, err)}
 	}
 	return nc, nil
+}
+
+// errLater is an error that may be none later.
+type errLater struct{ error }
+
+// Later reports whether Connect may succeed later, when a server runs.
+func Later(err error) bool {
+	var later errLater
+	return errors.As(err, &later)
 }

@@ -279,11 +279,17 @@ func (l *Lead) found(r *running, c *board.Cause) {
 
 // failed takes down that a unit has failed, and sets it aside when that was often enough.
 func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
+	key := t.Unit.Key()
+	if r.failed[key] == nil {
+		r.failed[key] = make(map[uint64]bool)
+	}
+	if r.failed[key][t.Delivery] { // the stream of troubles was read again
+		return
+	}
+	r.failed[key][t.Delivery] = true
 	r.changed = true
 	r.trouble(*t)
-	key := t.Unit.Key()
-	r.failed[key]++
-	if r.failed[key] < failures && !t.Lost && !t.Differ || r.failed[key] > failures {
+	if n := len(r.failed[key]); n < failures && !t.Lost && !t.Differ || n > failures {
 		return
 	}
 	l.o.Announce(&Event{Kind: "aside", Campaign: r.c.ID, Trouble: t})

@@ -24,8 +24,8 @@ type running struct {
 	epoch int              // raised when units have to be handed out again
 
 	out          outs
-	failed       map[string]int // how often a unit failed
-	causes       []string       // of what was found, in that order
+	failed       map[string]map[uint64]bool // by a unit's key: the deliveries that failed
+	causes       []string                   // of what was found, in that order
 	finds        []board.FindStatus
 	troubles     []board.Trouble // the last ones
 	troubleCount int
@@ -80,7 +80,7 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]int), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
+	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]map[uint64]bool), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
 	for i, s := range c.Searches {
 		r.need = append(r.need, s.Needs())
 		if s.Fuzz != nil {
@@ -158,7 +158,11 @@ func (r *running) take(d *board.Done) bool {
 
 // count counts a result for the campaign.
 func (r *running) count(d *board.Done) {
-	add(&r.total, &d.Summary)
+	s := d.Summary
+	if d.Unit.Kind == plan.Canary { // of another engine
+		s.Runs, s.Points = 0, 0
+	}
+	add(&r.total, &s)
 	r.seconds += d.Took.Seconds()
 	r.changed = true
 }

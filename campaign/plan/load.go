@@ -54,7 +54,7 @@ func Load(p *cli.Program, c *Campaign, file string) error {
 	for name, f := range map[string]func(args *arguments) error{"campaign": l.campaign, "explore": l.explore, "fuzz": l.fuzz, "verify": l.verify} {
 		verbs[name] = starlark.NewBuiltin(name, func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			if len(args) > 0 {
-				return nil, fmt.Errorf("%s: name each argument, as in %s(scenarios = [\"safe-none\"])", b.Name(), b.Name())
+				return nil, fmt.Errorf("%s: name each argument, as in explore(scenarios = [\"safe-none\"])", b.Name())
 			}
 			return starlark.None, takeAll(b.Name(), kwargs, f)
 		})
@@ -149,7 +149,9 @@ func (l *loader) campaign(a *arguments) error {
 	if name != "" {
 		l.c.Name = name
 	}
-	l.c.Priority = int(priority)
+	if l.c.Priority = int(priority); priority < -100 || priority > 100 {
+		a.fail("priority: %d is out of range; give -100 to 100", priority)
+	}
 	return nil
 }
 

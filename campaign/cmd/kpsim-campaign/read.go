@@ -85,6 +85,10 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 		}
 	}
 	t, err := b.Told(ctx, s.ID)
+	for n := 0; n < 30 && errors.Is(err, board.ErrNone) && s.State != board.Cancelled; n++ { // it has just begun
+		time.Sleep(100 * time.Millisecond)
+		t, err = b.Told(ctx, s.ID)
+	}
 	if errors.Is(err, board.ErrNone) {
 		return 0, fmt.Errorf("%s is %s, and no coordinator has told of it; does kpsim-campaign serve run?", s.ID, s.State)
 	}

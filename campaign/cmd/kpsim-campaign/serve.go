@@ -193,7 +193,7 @@ func (c *workCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	o.Kernels, o.Idle = c.Kernels, c.Idle
-	nc, err := c.Where.Connect(hub.Worker)
+	nc, err := reach(ctx, p, &c.Where, c.Idle)
 	if err != nil {
 		return 0, err
 	}
@@ -208,6 +208,28 @@ func (c *workCmd) Run(p *cli.Program) (int, error) {
 	err = work.New(b, o).Run(ctx)
 	nc.FlushTimeout(time.Second)
 	return cli.OK, err
+}
+
+// reach connects a worker. It waits for a server that isn't there yet, at most so long if that isn't
+// 0.
+func reach(ctx context.Context, p *cli.Program, w *hub.Where, most time.Duration) (*nats.Conn, error) {
+	began := time.Now()
+	for told := false; ; {
+		nc, err := w.Connect(hub.Worker)
+		if err == nil || !hub.Later(err) || most > 0 && time.Since(began) > most {
+			return nc, err
+		}
+		if !told {
+			told = true
+			fmt.Fprintf(p.Err, "kpsim-campaign: %v\nkpsim-campaign: waiting for it\n", err)
+			p.Flush()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errInterrupted
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func workerOptions(cores int, cache string) (o work.Options, err error) {
