@@ -108,7 +108,7 @@ type Done struct {
 // order in which they came, and returns when there are no more.
 func (b *Board) Results(ctx context.Context, key string, f func(d *Done) error) error {
 	filter := "done." + key + ".>"
-	n, err := b.pending(ctx, filter)
+	n, err := pending(ctx, b.done, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
 	if err != nil || n == 0 {
 		return err
 	}
@@ -148,13 +148,14 @@ func (b *Board) Data(ctx context.Context, u *plan.Unit) (data []byte, err error)
 	return data, nil
 }
 
-// pending counts the messages of the stream of results that a filter lets through.
-func (b *Board) pending(ctx context.Context, filter string) (uint64, error) {
-	info, err := b.done.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, HeadersOnly: true})
+// pending counts the messages that messages would call f for now.
+func pending(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (uint64, error) {
+	config.HeadersOnly = true
+	c, err := s.OrderedConsumer(ctx, config)
 	if err != nil {
 		return 0, err
 	}
-	i, err := info.Info(ctx)
+	i, err := c.Info(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +166,7 @@ func (b *Board) pending(ctx context.Context, filter string) (uint64, error) {
 // which it calls there once, and those that come, until the context ends or f returns an error.
 func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *Done) error) error {
 	filter := "done." + id + ".>"
-	n, err := b.pending(ctx, filter)
+	n, err := pending(ctx, b.done, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,14 @@ func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *D
 }
 
 func (b *Board) consume(ctx context.Context, filter string, headers bool, f func(m jetstream.Msg) (more bool, err error)) error {
-	c, err := b.done.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, HeadersOnly: headers, MaxResetAttempts: -1})
+	return messages(ctx, b.done, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, HeadersOnly: headers}, f)
+}
+
+// messages calls f for the messages of a stream, those that are there and those that come, until f
+// has enough or the context ends.
+func messages(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig, f func(m jetstream.Msg) (more bool, err error)) error {
+	config.MaxResetAttempts = -1 // a server may be gone for long
+	c, err := s.OrderedConsumer(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -110,50 +110,32 @@ func (b *Board) Fail(ctx context.Context, t *Trouble, delivery uint64) error {
 // Troubles calls f for each trouble of a campaign, those that are there and those that come,
 // until the context ends.
 func (b *Board) Troubles(ctx context.Context, id string, f func(t *Trouble)) error {
-	c, err := b.trouble.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}, MaxResetAttempts: -1})
-	if err != nil {
-		return err
-	}
-	it, err := c.Messages()
-	if err != nil {
-		return err
-	}
-	defer it.Stop()
-	defer context.AfterFunc(ctx, it.Stop)()
-	for {
-		m, err := it.Next()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		var t Trouble
-		if json.Unmarshal(m.Data(), &t) == nil {
-			f(&t)
-		}
-	}
+	return messages(ctx, b.trouble, troublesOf(id), func(m jetstream.Msg) (bool, error) {
+		tell(m, f)
+		return true, nil
+	})
 }
 
 // AllTroubles returns all troubles of a campaign so far.
 func (b *Board) AllTroubles(ctx context.Context, id string) (list []Trouble, err error) {
-	c, err := b.trouble.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}})
-	if err != nil {
+	n, err := pending(ctx, b.trouble, troublesOf(id))
+	if err != nil || n == 0 {
 		return nil, err
 	}
-	info, err := c.Info(ctx)
-	if err != nil {
-		return nil, err
+	return list, messages(ctx, b.trouble, troublesOf(id), func(m jetstream.Msg) (bool, error) {
+		tell(m, func(t *Trouble) { list = append(list, *t) })
+		n--
+		return n > 0, nil
+	})
+}
+
+func troublesOf(id string) jetstream.OrderedConsumerConfig {
+	return jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}}
+}
+
+func tell(m jetstream.Msg, f func(t *Trouble)) {
+	var t Trouble
+	if json.Unmarshal(m.Data(), &t) == nil {
+		f(&t)
 	}
-	for left := info.NumPending; left > 0; left-- {
-		m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
-		if err != nil {
-			return nil, err
-		}
-		var t Trouble
-		if json.Unmarshal(m.Data(), &t) == nil {
-			list = append(list, t)
-		}
-	}
-	return list, nil
 }
