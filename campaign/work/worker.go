@@ -30,6 +30,7 @@ type Options struct {
 	Dir     string        // where files that units need are kept
 	Kernels bool          // it may fetch and run kernels
 	Idle    time.Duration // it ends when there was nothing to do for so long; 0: never
+	Longest time.Duration // a unit that takes longer counts as failed; 0: LongestDefault
 
 	Make func(c *plan.Campaign, u *plan.Unit) (unit.Result, error) // makes units instead of a unit.Bench; for tests
 }
@@ -55,8 +56,14 @@ type Worker struct {
 	changed   chan struct{}
 }
 
+// LongestDefault is how long a unit may take if nothing is said. Proofs may take hours.
+const LongestDefault = 12 * time.Hour
+
 // New makes a worker.
 func New(b *board.Board, o Options) *Worker {
+	if o.Longest == 0 {
+		o.Longest = LongestDefault
+	}
 	w := &Worker{
 		b: b, o: o, have: make(map[string]error), tried: make(map[string]time.Time), campaigns: make(map[string]*plan.Campaign),
 		consumers: make(map[string]jetstream.Consumer), doing: make([]string, o.Cores), changed: make(chan struct{}, 1),
@@ -105,9 +112,25 @@ func (w *Worker) Run(ctx context.Context) error {
 	for i := range w.o.Cores {
 		all.Go(func() { w.core(ctx, i) })
 	}
-	all.Wait()
+	ended := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience): // a unit hangs
+	}
 	return nil
 }
+
+// patience is how long a worker that is to end waits for its units to stop.
+const patience = 10 * time.Second
 
 func sleep(ctx context.Context, d time.Duration) {
 	select {
@@ -274,10 +297,17 @@ func (w *Worker) make(ctx context.Context, m jetstream.Msg, lease time.Duration,
 	renewing, ended := context.WithCancel(context.Background())
 	defer ended()
 	go func() {
-		for tick := time.NewTicker(max(lease/3, 50*time.Millisecond)); ; {
+		tick := time.NewTicker(max(lease/3, 50*time.Millisecond))
+		defer tick.Stop()
+		late := time.NewTimer(w.o.Longest)
+		defer late.Stop()
+		for {
 			select {
 			case <-renewing.Done():
-				tick.Stop()
+				return
+			case <-late.C: // another one may try; what this one shows in the end is delivered all the same
+				why := fmt.Sprintf("it isn't made after %v", w.o.Longest)
+				_ = w.b.Fail(ctx, &board.Trouble{Unit: u, Worker: w.o.Name, Why: why}, meta.NumDelivered)
 				return
 			case <-tick.C:
 				_ = m.InProgress() // else it is handed out again

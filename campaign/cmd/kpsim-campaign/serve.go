@@ -168,6 +168,7 @@ type workCmd struct {
 	Cores     int           `range:"0..1024" placeholder:"N" help:"How many units are made at once. Default: one a processor."`
 	Kernels   bool          `default:"true" negatable:"" help:"Fetch kernels and run their code; --no-kernels leaves their units to others."`
 	Cache     string        `placeholder:"DIR" help:"Where kernels are kept."`
+	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take; then it counts as failed, and another worker tries."`
 	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for so long. Default: never."`
 }
 
@@ -192,7 +193,7 @@ func (c *workCmd) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	o.Kernels, o.Idle = c.Kernels, c.Idle
+	o.Kernels, o.Idle, o.Longest = c.Kernels, c.Idle, c.Longest
 	nc, err := reach(ctx, p, &c.Where, c.Idle)
 	if err != nil {
 		return 0, err
