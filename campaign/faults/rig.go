@@ -144,9 +144,24 @@ func (r *rig) begin(ctx context.Context) (err error) {
 	}
 	c := *r.g.plan(r.s.Main == WorkerDiskFull)
 	r.c = &c
-	_, err = desk.Start(ctx, r.b, r.c)
+	if _, err = desk.Start(ctx, r.b, r.c); err == nil && r.s.Main != WorkerDiskFull { // what it breaks begins before the first unit
+		err = r.underWay(ctx)
+	}
 	r.began = time.Now()
 	return err
+}
+
+// underWay waits until the first units are handed out.
+func (r *rig) underWay(ctx context.Context) error {
+	for until := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		n, _, err := r.handedOut(ctx)
+		if err == nil && n > 0 {
+			return nil
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("no unit is handed out: %w", err)
+		}
+	}
 }
 
 // lease is short where ten leases have to pass.

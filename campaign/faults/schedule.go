@@ -36,7 +36,7 @@ var alone = []Kind{LeaderKilled, ServerDiskFull, WorkerDiskFull, Poison}
 
 // A Fault is one of a schedule.
 type Fault struct {
-	At   time.Duration // since the campaign began
+	At   time.Duration // since the first unit was handed out
 	Kind Kind
 	Whom int           // a worker, a stream, a way to fail
 	For  time.Duration // until it is mended
