@@ -41,18 +41,19 @@ var (
 // The build of the campaign's workers.
 const build = "load00000000"
 
-// units is how many units the large campaign has; a scenario has no more shards.
-const units = 1 << 20
+// units is how many units the large campaign has, and each how many a scenario has: no more.
+const units, each = 1 << 20, 1 << 16
 
-// campaign plans a campaign of so many units, which are shards of a scenario that isn't there.
+// campaign plans a campaign of so many units, which are shards of scenarios that aren't there.
 func campaign(t testing.TB, n int) *plan.Campaign {
 	t.Helper()
 	const points = 48_000_000 // one run is one shard
-	s := &plan.Search{
-		Flags:     &findings.Explore{},
-		Scenarios: []*results.Explored{{Name: "load", Runs: uint64(n)}}, Points: []uint64{points}, Canary: []string{""}, Bundle: []int{1},
+	s := &plan.Search{Flags: &findings.Explore{}}
+	for left := n; left > 0; left -= each {
+		e := &results.Explored{Name: fmt.Sprintf("load-%d", len(s.Scenarios)), Runs: uint64(min(left, each))}
+		s.Scenarios, s.Points, s.Canary, s.Bundle = append(s.Scenarios, e), append(s.Points, points), append(s.Canary, ""), append(s.Bundle, 1)
+		require.EqualValues(t, e.Runs, s.Units(len(s.Bundle)-1))
 	}
-	require.Equal(t, n, s.Units(0))
 	return &plan.Campaign{Name: "load", Build: build, Searches: []*plan.Search{s}}
 }
 
@@ -266,7 +267,7 @@ func fill(t testing.TB, s *server, id string) {
 					if n >= filled {
 						return
 					}
-					u := plan.Unit{Campaign: id, Kind: plan.Runs, From: n, To: n + 1}
+					u := plan.Unit{Campaign: id, Job: n / each, Kind: plan.Runs, From: n % each, To: n%each + 1}
 					r := result(&u, 64)
 					if err := b.Deliver(t.Context(), &u, &r, "fill"); err != nil {
 						if differ := new(board.Differ); !errors.As(err, &differ) { // a worker made it before

@@ -14,7 +14,7 @@ import (
 // number of workers, and of computers.
 const (
 	fewest     = 16
-	mostShards = 1 << 20
+	mostShards = 1 << 16 // each takes half a kilobyte of memory, made or not
 
 	// shardPoints is how many questions a shard has when there are more than the fewest: some
 	// eight seconds of a core. Strategies learn in a shard, and a campaign loses at most one
