@@ -227,7 +227,7 @@ func (l *Lead) done(ctx context.Context, r *running, d *board.Done) {
 	if !r.take(d) {
 		return
 	}
-	r.idle = 0
+	r.idle, r.waits = 0, time.Time{}
 	if len(d.Summary.Finds) > 0 {
 		r.kept++
 		go l.keep(ctx, r, d.Unit)
@@ -406,10 +406,19 @@ func (l *Lead) sweep(ctx context.Context) {
 		if r.idle++; any {
 			r.idle = 0
 		}
-		if r.idle > 3 { // they were handed out, aren't there and have no result: a server has lost them
-			r.idle = 0
-			r.again()
+		if !l.waits(r) {
+			r.waits = time.Time{}
+		} else if r.waits.IsZero() {
+			r.waits = time.Now()
 		}
+		switch {
+		case r.idle > 3: // they were handed out, aren't there and have no result: a server has lost them
+		case !r.waits.IsZero() && time.Since(r.waits) > l.o.Lease+gone: // they are there, and the server gives them to no worker
+		default:
+			continue
+		}
+		r.idle, r.waits = 0, time.Time{}
+		r.again()
 	}
 }
 

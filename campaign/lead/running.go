@@ -2,6 +2,7 @@ package lead
 
 import (
 	"slices"
+	"time"
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/plan"
@@ -30,9 +31,10 @@ type running struct {
 	troubles     []board.Trouble // the last ones
 	troubleCount int
 	total        unit.Summary
-	seconds      float64 // of a core
-	idle         int     // checks at which nothing lay there to be made
-	changed      bool    // since its status was told
+	seconds      float64   // of a core
+	idle         int       // checks at which nothing lay there to be made
+	waits        time.Time // since when all workers have had nothing to do, although units are out; zero: they have
+	changed      bool      // since its status was told
 	rate         rate
 }
 

@@ -48,6 +48,24 @@ func (l *Lead) cores(build, needs string) (n int) {
 	return n
 }
 
+// waits reports whether there are workers for a campaign's units, and all have nothing to do. For
+// longer than a lease that is so when the server's clock was set back: it counts the lease of what
+// was handed out before from a time that is still to come.
+func (l *Lead) waits(r *running) bool {
+	able := false
+	needs := r.needs()
+	for _, w := range l.workers {
+		if w.Build != r.c.Build || !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(w.Needs, n) }) {
+			continue
+		}
+		if w.Doing != "" {
+			return false
+		}
+		able = true
+	}
+	return able
+}
+
 // An Offer is what a worker of a build may get units of.
 type Offer struct {
 	Needs string      `json:"needs"`
