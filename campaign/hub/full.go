@@ -12,6 +12,15 @@ import (
 // roomAgain is how many bytes a disk that was full must have before it is used again.
 const roomAgain = 8 << 20
 
+// sizeOf is how many bytes the file system of a folder has in all, 0 if it doesn't say.
+func sizeOf(dir string) int64 {
+	var fs syscall.Statfs_t
+	if syscall.Statfs(dir, &fs) != nil {
+		return 0
+	}
+	return int64(fs.Blocks) * int64(fs.Bsize)
+}
+
 // A log hears what the server would write to its log. A stream whose disk was full takes nothing
 // any more, also when there is room again, and says so nowhere else.
 type log struct{ h *Hub }

@@ -70,6 +70,9 @@ func Start(o Options) (*Hub, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
+	if o.MaxStore == 0 { // NATS would take three quarters of what is free now, for ever: nothing if it begins while the disk is full
+		o.MaxStore = sizeOf(o.Dir)
+	}
 	users, err := users(o.Dir)
 	if err != nil {
 		return nil, err
