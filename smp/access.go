@@ -362,3 +362,50 @@ func (t *trial) Store(a arch.Addr, _ int, _ uint64) bool {
 
 // System says what the CPU's is, to be changed by the trial only.
 func (t *trial) System() *system { return &t.system }
+
+// A Tracer is told of each instruction of guest text before a CPU executes it, and of each
+// access to memory that the instruction makes: not of its fetch, nor of what the hardware
+// does by itself (the frame of a trap). It changes nothing.
+type Tracer interface {
+	Instruction(cpu uint8, in arch.Inst, regs *arch.Regs)
+	Access(cpu uint8, a arch.Addr, size int, store bool)
+}
+
+// Trace makes t be told of the instructions of each run from the next Reset on; nil ends
+// that. Nothing else changes, no event and no question. An instruction that faults has
+// been told of, too. A machine that is observed isn't traced.
+func (m *Machine) Trace(t Tracer) { m.tracer.to = t }
+
+// A tracing passes on what a Tracer is told: it is memory as instructions access it.
+type tracing struct {
+	to Tracer
+	m  *Machine
+	arch.Memory
+}
+
+// begin puts it before the memory of a run.
+func (t *tracing) begin(m *Machine) {
+	t.m, t.Memory = m, m.own
+	m.own = t
+}
+
+// Load implements arch.Memory.
+func (t *tracing) Load(a arch.Addr, size int) (uint64, bool) {
+	v, ok := t.Memory.Load(a, size)
+	if ok {
+		t.to.Access(t.m.mem.cpu, a, size, false)
+	}
+	return v, ok
+}
+
+// Store implements arch.Memory.
+func (t *tracing) Store(a arch.Addr, size int, v uint64) bool {
+	ok := t.Memory.Store(a, size, v)
+	if ok {
+		t.to.Access(t.m.mem.cpu, a, size, true)
+	}
+	return ok
+}
+
+// System is that of the memory behind it.
+func (t *tracing) System() *system { return t.Memory.(interface{ System() *system }).System() }

@@ -20,6 +20,7 @@
 //	Names        of addresses, movers, places, objects, answers      names.go touch.go
 //	Footprint    tells an observer what each step touches            watch.go touch.go access.go atomicirq.go
 //	State        hashes what a state is made of, for proofs          state.go
+//	Tracer       is told of instructions and what they access       access.go
 //	Interactive  drives a run by hand                                interactive.go
 //	Inspector    reads a machine that is paused or has ended         interactive.go
 //

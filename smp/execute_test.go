@@ -1,6 +1,7 @@
 package smp_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -147,4 +148,46 @@ func TestStoreIsSeenAtOnce(t *testing.T) {
 		r.want(smp.Passed, run)
 		assert.Equal(t, before+1, r.Counts().Instructions, "run %d: instructions after the store, which are one ret", i)
 	}
+}
+
+// A told is what a Tracer was told of.
+type told struct {
+	ips      []arch.Addr
+	accesses []string
+}
+
+func (t *told) Instruction(_ uint8, in arch.Inst, regs *arch.Regs) {
+	t.ips = append(t.ips, in.At())
+	if regs.IP != in.At() {
+		panic("it is told before it is executed")
+	}
+}
+
+func (t *told) Access(_ uint8, a arch.Addr, size int, store bool) {
+	t.accesses = append(t.accesses, fmt.Sprintf("%d %t", size, store))
+}
+
+// A tracer is told of every instruction and of what it accesses, and changes nothing.
+func TestTrace(t *testing.T) {
+	var all told
+	run := func(tr smp.Tracer) (smp.Counts, uint64, uint64) {
+		r := newRig(t, smp.Config{CPUs: 1})
+		f := r.text("clockLoop", 0, clockLoop)
+		sum := uint64(0)
+		r.AddProgram("looper", 0, func(x *smp.Ctx) {
+			x.Regs().R[x86.RCX] = 2
+			sum = x.Call(f)
+		})
+		r.Trace(tr)
+		assert.Equal(t, smp.Passed, r.run(sim.Always0{}))
+		return r.Counts(), r.log.Digest(), sum
+	}
+	counts, digest, sum := run(nil)
+	tracedCounts, tracedDigest, tracedSum := run(&all)
+	assert.Equal(t, counts, tracedCounts)
+	assert.Equal(t, digest, tracedDigest)
+	assert.Equal(t, sum, tracedSum)
+	assert.Len(t, all.ips, int(counts.Instructions))
+	turn := []string{"8 true", "8 true", "8 false"} // push, call, ret
+	assert.Equal(t, append(append(turn, turn...), "8 false"), all.accesses)
 }

@@ -148,6 +148,7 @@ type Machine struct {
 	state       State
 	footprint   Footprint
 	foot        *Footprint // footprint, while an observer is told of steps; else nil
+	tracer      tracing
 }
 
 // DefaultBudget is the budget of a run whose Config says 0.
@@ -298,6 +299,9 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.Cells.Rewind(m.nCells)
 	m.log.Reset()
 	m.observe()
+	if m.tracer.to != nil {
+		m.tracer.begin(m)
+	}
 
 	m.chooser = ch
 	m.p.Seq, m.p.Moves, m.moves = 0, [3]uint64{}, [3]uint64{}

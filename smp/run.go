@@ -379,6 +379,10 @@ func (m *Machine) execute(c *CPU) {
 	}
 	m.mem.cpu = c.id
 	held := m.held(c)
+	if m.tracer.to != nil {
+		m.tracer.to.Instruction(c.id, in, &c.regs)
+		held = 0
+	}
 	left := held
 	id := uint64(c.id)
 	instruction := sim.Time(m.time.costs[cycles.Instruction])

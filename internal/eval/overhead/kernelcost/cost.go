@@ -1,0 +1,155 @@
+package kernelcost
+
+import (
+	"fmt"
+	"sync"
+
+	"kpsim/internal/eval/overhead"
+	"kpsim/internal/search/rig"
+	"kpsim/linux"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+// A Part is where instructions of a hit are executed.
+type Part uint8
+
+// The parts.
+const (
+	Engine Part = iota // from the breakpoint or the detour to the handler and back
+	Copies             // copied instructions, breakpoints, jumps and detours themselves
+	Step               // at the breakpoint after the copied instruction
+	Return             // the trampoline of return probes, and what it calls
+	Parts
+)
+
+var partNames = [Parts]string{"engine", "copies", "after the copy", "return"}
+
+// String returns the part's name.
+func (p Part) String() string { return partNames[p] }
+
+// A Hit is what one hit of a probe takes more than a call without it, or what one call of
+// the kernel's takes, as Call says.
+type Hit struct {
+	Kind string // k, b, o, r, rb, ro, kk, kr, f, rf; register, optimize, unregister, unoptimize, and those with " r"
+	Says string // in full
+	Call bool   // it is a call, or the work after one
+	Why  string // why nothing was counted, or what is to be known of it; "" is nothing
+
+	overhead.MachineCode
+	Counted bool
+	Parts   [Parts]int // of Instructions
+	Lines   int        // of cache that were touched: the sum of the next three
+	Text    int
+	Data    int
+	Stack   int
+	Cycles  float64 // on Machine, by the mechanistic costs
+}
+
+// On returns a hit's cycles on a machine.
+func (h *Hit) On(o *overhead.Model, m *overhead.Machine) float64 { return o.Price(m, &h.MachineCode) }
+
+// Machine is the one by whose costs Hit.Cycles is.
+const Machine = "xeon-e5410/x86_64"
+
+// model is what was fitted to the documents' figures.
+var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fit(overhead.Figures()) })
+
+// Of counts each kind of hit, and the calls, of a kernel with a mutant ("" for none). What
+// couldn't be counted says why. It gives the same each time.
+func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
+	o, err := model()
+	if err != nil {
+		return nil, err
+	}
+	linux.Give(k)
+	var m *overhead.Machine
+	for i := range overhead.Machines {
+		if overhead.Machines[i].ID() == Machine {
+			m = &overhead.Machines[i]
+		}
+	}
+	var hits, calls []Hit
+	for i := range kinds {
+		w, why, err := kinds[i].run(k, mutant)
+		if err != nil {
+			return nil, err
+		}
+		h, more := kinds[i].hits(w, why)
+		hits, calls = append(hits, h), append(calls, more...)
+	}
+	hits = append(hits, calls...)
+	for i := range hits {
+		hits[i].Cycles = hits[i].On(o, m)
+	}
+	return hits, nil
+}
+
+// run runs a kind: what was executed, and what was broken or kept the run from its end.
+func (q *kind) run(k *linux.Kernel, mutant string) (w *watcher, why string, err error) {
+	sc, err := q.scenario()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := sc.SetLinux(k); err != nil {
+		return nil, "", err
+	}
+	r, err := rig.NewIgnoring(sc, mutant, 0, properties.Every)
+	if err != nil {
+		return nil, "", err
+	}
+	defer r.Close()
+	w = newWatcher(r, k)
+	r.Machine.Trace(w)
+	r.Log.Subscribe(w, events...)
+	run := r.Run(new(sched.Default))
+	switch {
+	case run.Property != nil:
+		why = fmt.Sprintf("it breaks %s: %s", run.Property.ID, run.Finding.Message)
+	case run.Outcome != smp.Passed:
+		why = fmt.Sprintf("the run ends as %v: %v", run.Outcome, run.Err)
+	}
+	return w, why, nil
+}
+
+// hits returns the hit of a kind, and calls if it is one that they are told of.
+func (q *kind) hits(w *watcher, why string) (Hit, []Hit) {
+	h := Hit{Kind: q.name, Says: q.says, Why: why}
+	if len(w.calls) > probed {
+		h.count(w.calls[probed])
+		h.Instructions -= w.calls[unprobed].own
+		h.Parts[Copies] -= w.calls[unprobed].own
+		h.Mispredicted -= w.calls[unprobed].Mispredicted
+	}
+	if h.Counted && h.Exceptions == 2 && (q.name == "b" || q.name == "rb") && why == "" {
+		h.Why = "this kernel boosts no probe: it was built with CONFIG_PREEMPTION"
+	}
+	if q.name != "o" && q.name != "ro" {
+		return h, nil
+	}
+	of, letter := "an "+q.says, ""
+	if q.name == "ro" {
+		letter = " r"
+	}
+	var calls []Hit
+	for i, names := range [2][2]string{{"register", "optimize"}, {"unregister", "unoptimize"}} {
+		for j, list := range [2][]*stretch{w.apis[i], w.rests[i]} {
+			c := Hit{Kind: names[j] + letter, Says: names[j] + " " + of, Call: true}
+			if len(list) > 1 {
+				c.count(list[1])
+			} else {
+				c.Why = why
+			}
+			calls = append(calls, c)
+		}
+	}
+	return h, calls
+}
+
+// count takes a stretch.
+func (h *Hit) count(s *stretch) {
+	h.MachineCode, h.Parts, h.Counted = s.MachineCode, s.parts, true
+	h.Text, h.Data, h.Stack = len(s.text), len(s.data), len(s.stack)
+	h.Lines = h.Text + h.Data + h.Stack
+}

@@ -1,0 +1,71 @@
+package kernelcost
+
+import (
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+)
+
+// A kind is one way to probe a function.
+type kind struct {
+	name, says string
+	text       string // of the function, in hex
+	more       string // of it
+	probes     string
+	ops        string // registers them
+	undo       string
+	documented string // what the documents' tables call it, "" if they have none
+}
+
+// The functions: no copy of what the first begins with is boosted (it has an address-size
+// prefix), the second is too short for a jump, the third isn't, the fourth has a site of
+// ftrace.
+const (
+	plain = "678d07 4889e5 53 5b c3"
+	short = "55 5d c3"
+	long  = "55 4889e5 53 5b 5d c3"
+	entry = "0f1f440000 8d4701 c3"
+	site  = "fentry(f)\n"
+)
+
+const (
+	kprobe    = "k = kprobe(\"k\", at = f, pre = [count()])\n"
+	kprobe2   = "q = kprobe(\"q\", at = f, pre = [count()])\n"
+	kretprobe = "r = kretprobe(\"r\", at = f, handler = [count()])\n"
+)
+
+var kinds = []kind{
+	{"k", "kprobe", plain, "", kprobe, "register(k)", "unregister(k)", "k"},
+	{"b", "boosted kprobe", short, "", kprobe, "register(k)", "unregister(k)", "b"},
+	{"o", "optimized kprobe", long, "", kprobe, "register(k)", "unregister(k)", "o"},
+	{"r", "return probe", plain, "", kretprobe, "register(r)", "unregister(r)", "r"},
+	{"rb", "boosted return probe", short, "", kretprobe, "register(r)", "unregister(r)", "rb"},
+	{"ro", "optimized return probe", long, "", kretprobe, "register(r)", "unregister(r)", "ro"},
+	{"kk", "two kprobes at one address", plain, "", kprobe + kprobe2, "register(k), register(q)", "unregister(q), unregister(k)", ""},
+	{"kr", "kprobe and return probe", plain, "", kprobe + kretprobe, "register(k), register(r)", "unregister(r), unregister(k)", "kr"},
+	{"f", "kprobe at a site of ftrace", entry, site, kprobe, "register(k)", "unregister(k)", ""},
+	{"rf", "return probe at a site of ftrace", entry, site, kretprobe, "register(r)", "unregister(r)", ""},
+}
+
+// Where calls of a function are, among those of a run: two before there is a probe, and
+// four with it.
+const (
+	unprobed = 1
+	probed   = 5
+)
+
+// scenario returns what is run. The probes are registered twice: the first time sets up
+// what the kernel keeps.
+func (k *kind) scenario() (*scenario.Scenario, error) {
+	src := fmt.Sprintf(`scenario("cost-%s", says = %q)
+machine(cpus = 1, preempt = "none", fetch = "coherent", ftrace = True)
+f = text("f", at = %#x, hex = %q)
+%s%stask("t", cpu = 0, ops = [call(f), call(f), %s, wait_optimized(), %s, wait_optimized(), %s, wait_optimized(), call(f), call(f), call(f), call(f), %s, wait_optimized(), call(f)])
+never()
+`, k.name, k.says, uint64(at), k.text, k.more, k.probes, k.ops, k.undo, k.ops, k.undo)
+	return lang.Load("cost-"+k.name+".star", []byte(src), nil)
+}
+
+// at is where the function lies.
+const at = 0xffffffff81000040

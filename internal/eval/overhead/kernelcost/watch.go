@@ -1,0 +1,228 @@
+package kernelcost
+
+import (
+	"kpsim/internal/eval/overhead"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/kpev"
+	"kpsim/linux"
+	"kpsim/linux/linuxev"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// A stretch is a part of a run: a call, or what comes between two.
+type stretch struct {
+	overhead.MachineCode
+	parts             [Parts]int
+	own               int // instructions of the function itself
+	text, data, stack map[arch.Addr]bool
+}
+
+// A watcher counts what a run executes.
+type watcher struct {
+	r          *rig.Rig
+	k          *linux.Kernel
+	trampoline arch.Addr
+	served     map[arch.Addr]int // instructions of functions that are done in Go
+
+	now     *stretch
+	part    Part
+	calling bool
+	counts  bool // the instruction under way
+	sp      arch.Addr
+	returns []returning
+
+	calls []*stretch
+	apis  [2][]*stretch // register and unregister
+	rests [2][]*stretch // and what came after
+	after int           // which of the two was last, -1 before
+}
+
+// A returning is a call that hasn't returned: where its return address lies, and what it is.
+type returning struct{ sp, to arch.Addr }
+
+func newWatcher(r *rig.Rig, k *linux.Kernel) *watcher {
+	w := &watcher{r: r, k: k, served: make(map[arch.Addr]int), after: -1}
+	for _, name := range []string{"arch_rethook_trampoline", "__kretprobe_trampoline"} {
+		if s, ok := k.Image.Symbol(name); ok {
+			w.trampoline = arch.Addr(s.Addr)
+		}
+	}
+	w.begin()
+	return w
+}
+
+// begin begins a stretch.
+func (w *watcher) begin() *stretch {
+	was := w.now
+	w.now = &stretch{text: make(map[arch.Addr]bool), data: make(map[arch.Addr]bool), stack: make(map[arch.Addr]bool)}
+	w.part = Engine
+	return was
+}
+
+// rest ends what came between two calls.
+func (w *watcher) rest() {
+	if s := w.begin(); w.after >= 0 {
+		w.rests[w.after] = append(w.rests[w.after], s)
+	}
+	w.after = -1
+}
+
+// kinds of events that it listens to.
+var events = []traces.Kind{smpev.Trap, smpev.CallEnd, kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, linuxev.Call}
+
+// Event implements traces.Sink.
+func (w *watcher) Event(e *traces.Event) *traces.Finding {
+	switch e.Kind {
+	case smpev.Trap:
+		w.now.Exceptions++
+		if e.A == smpev.VecDB {
+			w.now.Steps++
+		}
+		if w.part = Engine; isCopy(arch.Addr(e.B)) {
+			w.part = Step
+		}
+	case smpev.CallEnd:
+		w.calling = false
+		w.calls = append(w.calls, w.begin())
+	case kpev.ApiEnter:
+		w.rest()
+	case kpev.ApiReturn:
+		if e.A == kpev.Register || e.A == kpev.Unregister {
+			w.after = int(e.A - kpev.Register)
+			w.apis[w.after] = append(w.apis[w.after], w.begin())
+		}
+	case kpev.Handler:
+		w.now.Handlers++
+	}
+	return nil
+}
+
+// isCopy reports whether an address is in the memory for copied instructions and detours.
+func isCopy(a arch.Addr) bool { return a >= smp.ExecBase && a < smp.ExecBase+1<<30 }
+
+// isService reports whether a routine in Go stands at an address that the kernel calls.
+func isService(a arch.Addr) bool { return a >= kapi.GuestGates && a < smp.DataBase }
+
+// isEnd reports whether a routine in Go that has called the kernel stands there.
+func isEnd(a arch.Addr) bool { return a >= smp.GateBase && a < smp.GateBase+smp.PageSize }
+
+// Instruction implements smp.Tracer.
+func (w *watcher) Instruction(_ uint8, in arch.Inst, regs *arch.Regs) {
+	ip, sp := in.At(), target.Arch.StackPointer(regs)
+	if ip == at && !w.calling {
+		w.rest()
+		w.calling = true
+		to, _ := w.r.Machine.Memory().Load(sp, 8)
+		w.returns = append(w.returns[:0], returning{sp, arch.Addr(to)})
+	}
+	w.sp, w.counts = sp, false
+	w.follow(in, sp)
+	if ip == w.trampoline {
+		w.part = Return
+	}
+	part := w.part
+	switch own := ip >= at && ip < at+64; {
+	case own:
+		w.now.own++
+		w.now.Instructions++
+		w.now.parts[Copies]++
+		return
+	case isCopy(ip):
+		part = Copies
+	case !w.isKernel(ip):
+		return // a thunk of the simulator's
+	}
+	if to, ok := in.Target(); ok && in.Flow() == arch.FlowJump && isService(to) {
+		w.now.Services++
+		w.now.Served += w.instructionsOf(ip)
+		return
+	}
+	w.counts = true
+	w.now.Instructions++
+	w.now.parts[part]++
+	w.now.text[ip&^(line-1)] = true
+	w.now.text[(ip+arch.Addr(in.Size())-1)&^(line-1)] = true
+	w.now.special(in)
+}
+
+// line is the size of a line of cache.
+const line = 64
+
+// Access implements smp.Tracer.
+func (w *watcher) Access(_ uint8, a arch.Addr, size int, _ bool) {
+	if !w.counts {
+		return
+	}
+	lines := w.now.data
+	if a-w.sp+smp.StackSize < 2*smp.StackSize {
+		lines = w.now.stack
+	}
+	lines[a&^(line-1)] = true
+	lines[(a+arch.Addr(size)-1)&^(line-1)] = true
+}
+
+// follow keeps the calls that haven't returned, as a CPU does that predicts where returns
+// go. A routine in Go returns without an instruction; so what lies below the stack pointer
+// has returned.
+func (w *watcher) follow(in arch.Inst, sp arch.Addr) {
+	switch in.Flow() {
+	case arch.FlowCall, arch.FlowIndirectCall:
+		w.returns = append(w.returns, returning{sp - 8, in.Next()})
+	case arch.FlowRet:
+		v, _ := w.r.Machine.Memory().Load(sp, 8)
+		if to := arch.Addr(v); !isEnd(to) {
+			for len(w.returns) > 0 && w.returns[len(w.returns)-1].sp < sp {
+				w.returns = w.returns[:len(w.returns)-1]
+			}
+			n := len(w.returns) - 1
+			if n < 0 || w.returns[n] != (returning{sp, to}) {
+				w.now.Mispredicted++
+			}
+			if n >= 0 && w.returns[n].sp == sp {
+				w.returns = w.returns[:n]
+			}
+		}
+	}
+}
+
+// isKernel reports whether an address is in the kernel's text, or in that of objects laid
+// over it.
+func (w *watcher) isKernel(a arch.Addr) bool {
+	for _, s := range w.k.Image.Sections() {
+		if s.Exec && uint64(a) >= s.Addr && uint64(a) < s.Addr+s.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// mostServed bounds the instructions of a function that is done in Go.
+const mostServed = 1000
+
+// instructionsOf returns how many instructions lie between a function's entry and its first
+// return or the jump that takes the place of one.
+func (w *watcher) instructionsOf(f arch.Addr) (n int) {
+	if n, ok := w.served[f]; ok {
+		return n
+	}
+	s, _ := w.k.Image.Lookup(uint64(f))
+	for ip := f; n < mostServed; n++ {
+		in, err := target.Arch.Decode(w.k.Image.Bytes(uint64(ip), uint64(target.Arch.MaxLen)), ip)
+		if err != nil || s.Size > 0 && uint64(ip) >= s.Addr+s.Size {
+			break
+		}
+		to, direct := in.Target()
+		if in.Flow() == arch.FlowRet || in.Flow() == arch.FlowIndirectJump || in.Flow() == arch.FlowJump && direct && (uint64(to) < s.Addr || uint64(to) >= s.Addr+s.Size) {
+			n++
+			break
+		}
+		ip = in.Next()
+	}
+	w.served[f] = n
+	return n
+}
