@@ -22,7 +22,9 @@ The second can be wrong: "left out" is its error for a figure that it wasn't fit
 
 Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe.
 
-Probes: k a kprobe (stepped), b boosted, o optimized; r, rb, ro a return probe on such; j a jprobe; kr, jr a kprobe or jprobe and a return probe.
+--kernel counts what a kernel's own code executes in each hit, and prices it by the mechanistic costs.
+
+Probes: k kprobe (unoptimized), b boosted kprobe, o optimized kprobe; r, rb, ro return probe on such; j jprobe; kr, jr kprobe or jprobe and return probe. With --kernel also kk two kprobes at one address; f, rf kprobe or return probe at a site of ftrace.
 
 Examples:
 
@@ -34,6 +36,8 @@ Examples:
   kpsim overhead --edition 2.6 --edition 6.9 --machine xeon-e5410/x86_64
   kpsim overhead --cpus 1,2,4,8,16,32,64
   kpsim overhead --cpus 1-16 --edition 2.6 --probe k,r
+  kpsim overhead --kernel vmlinuz
+  kpsim overhead --kernel vmlinuz --objects kprobes.o --json | jq .instructions
   kpsim overhead --noise --machine xeon-e5410/x86_64
   kpsim overhead --noise --runs 100 --hits 10000 --seed 7 --probe o
   kpsim overhead --noise --bench > old.txt; benchstat old.txt new.txt

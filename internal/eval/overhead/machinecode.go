@@ -1,5 +1,7 @@
 package overhead
 
+import "kpsim/smp/cycles"
+
 // A MachineCode is what CPUs have executed of a kernel's own code, and what was done in its
 // place: what a hit, or a call, takes.
 type MachineCode struct {
@@ -25,4 +27,13 @@ func (o *Model) Price(m *Machine, c *MachineCode) float64 {
 	return float64(c.Exceptions)*core.Exception + float64(c.Steps)*core.Step + core.Instruction*instructions +
 		float64(c.Locked)*m.lock + float64(c.Mispredicted)*m.mispredict + float64(c.Blocks)*m.block +
 		float64(c.Flags)*m.detour + float64(c.Switched)*max(0, m.flags-m.detour)
+}
+
+// Instructions returns how many instructions a hit of kpsim's own engine is on a machine by
+// the model: those of its kernel's code, as it was written again in C.
+func (m *Machine) Instructions(h *Hit) (n float64) {
+	for e, times := range h.Events {
+		n += times * m.code.instructions(cycles.Event(e))
+	}
+	return n
 }

@@ -15,7 +15,6 @@ type kind struct {
 	probes     string
 	ops        string // registers them
 	undo       string
-	documented string // what the documents' tables call it, "" if they have none
 }
 
 // The functions: no copy of what the first begins with is boosted (it has an address-size
@@ -36,16 +35,24 @@ const (
 )
 
 var kinds = []kind{
-	{"k", "kprobe", plain, "", kprobe, "register(k)", "unregister(k)", "k"},
-	{"b", "boosted kprobe", short, "", kprobe, "register(k)", "unregister(k)", "b"},
-	{"o", "optimized kprobe", long, "", kprobe, "register(k)", "unregister(k)", "o"},
-	{"r", "return probe", plain, "", kretprobe, "register(r)", "unregister(r)", "r"},
-	{"rb", "boosted return probe", short, "", kretprobe, "register(r)", "unregister(r)", "rb"},
-	{"ro", "optimized return probe", long, "", kretprobe, "register(r)", "unregister(r)", "ro"},
-	{"kk", "two kprobes at one address", plain, "", kprobe + kprobe2, "register(k), register(q)", "unregister(q), unregister(k)", ""},
-	{"kr", "kprobe and return probe", plain, "", kprobe + kretprobe, "register(k), register(r)", "unregister(r), unregister(k)", "kr"},
-	{"f", "kprobe at a site of ftrace", entry, site, kprobe, "register(k)", "unregister(k)", ""},
-	{"rf", "return probe at a site of ftrace", entry, site, kretprobe, "register(r)", "unregister(r)", ""},
+	{"k", "kprobe", plain, "", kprobe, "register(k)", "unregister(k)"},
+	{"b", "boosted kprobe", short, "", kprobe, "register(k)", "unregister(k)"},
+	{"o", "optimized kprobe", long, "", kprobe, "register(k)", "unregister(k)"},
+	{"r", "return probe", plain, "", kretprobe, "register(r)", "unregister(r)"},
+	{"rb", "boosted return probe", short, "", kretprobe, "register(r)", "unregister(r)"},
+	{"ro", "optimized return probe", long, "", kretprobe, "register(r)", "unregister(r)"},
+	{"kk", "two kprobes at one address", plain, "", kprobe + kprobe2, "register(k), register(q)", "unregister(q), unregister(k)"},
+	{"kr", "kprobe and return probe", plain, "", kprobe + kretprobe, "register(k), register(r)", "unregister(r), unregister(k)"},
+	{"f", "kprobe at a site of ftrace", entry, site, kprobe, "register(k)", "unregister(k)"},
+	{"rf", "return probe at a site of ftrace", entry, site, kretprobe, "register(r)", "unregister(r)"},
+}
+
+// Kinds are the names of the kinds of hit.
+func Kinds() (names []string) {
+	for i := range kinds {
+		names = append(names, kinds[i].name)
+	}
+	return names
 }
 
 // Where calls of a function are, among those of a run: two before there is a probe, and

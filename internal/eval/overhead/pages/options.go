@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/eval/overhead/kernelcost"
 )
 
 type Table struct {
@@ -22,6 +23,9 @@ type Table struct {
 	Markdown   bool         `xor:"form" help:"Print tables in Markdown."`
 	Bench      bool         `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
 	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
+
+	Kernel  cli.FileName   `placeholder:"FILE" help:"Count what this kernel's own code executes in a hit, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Machine: xeon-e5410/x86_64, unless --machine is given."`
+	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
 	ways
 }
 
@@ -32,6 +36,8 @@ func (c *Table) Run(p *cli.Program) (int, error) {
 	switch {
 	case c.HTML != "":
 		return cli.OK, c.html(p)
+	case c.Kernel != "":
+		return cli.OK, c.kernel(p)
 	case c.Noise:
 		return cli.OK, c.noise(p)
 	case len(c.CPUs) > 0:
@@ -72,6 +78,9 @@ func ProbeIDs() (probes []string) {
 
 // check checks the names that are given.
 func (c *Table) check() error {
+	if err := c.checkKernel(); err != nil {
+		return err
+	}
 	switch {
 	case c.Profile != "" && len(c.Machines) > 0:
 		return errors.New("--machine: a profile is of one machine; leave --machine or --profile out")
@@ -83,7 +92,11 @@ func (c *Table) check() error {
 	if _, err := inputs.Once("machine", "machine", c.Machines, MachineIDs()); err != nil {
 		return err
 	}
-	if _, err := inputs.Once("probe", "probe", c.Probes, ProbeIDs()); err != nil {
+	probes := ProbeIDs()
+	if c.Kernel != "" {
+		probes = kernelcost.Kinds()
+	}
+	if _, err := inputs.Once("probe", "probe", c.Probes, probes); err != nil {
 		return err
 	}
 	if _, err := tiersOf(c.Tier); err != nil {
