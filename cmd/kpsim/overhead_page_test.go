@@ -56,7 +56,7 @@ func TestOverheadPage(t *testing.T) {
 	require.Contains(t, section("figures"), `</span>-7.2<span class="unseen">, more than 5 % off</span></strong>`)
 	require.Equal(t, 9, strings.Count(section("figures"), "more than 5 % off</span>"))
 	for id, ticks := range map[string][]string{ // in their units
-		"attribution": {"100", "0.8", "jr"}, "noise": {"0.05", "99.99 %"}, "scaling": {"64", "100k"}, "pauses": {"99 %"},
+		"attribution": {"100", "0.8", "jprobe and return probe (jr)"}, "noise": {"0.05", "99.99 %"}, "scaling": {"64", "100k"}, "pauses": {"99 %"},
 	} {
 		for _, tick := range ticks {
 			require.Contains(t, section(id), ">"+tick+"</text>", id)
@@ -73,6 +73,19 @@ func TestOverheadPage(t *testing.T) {
 		require.Contains(t, section("provenance"), "<td>"+source+"</td>")
 	}
 	require.Contains(t, section("provenance"), "Sums of figures in whose hits the same happens:")
+	tables := regexp.MustCompile(`<b>Table (\d+)\.</b>`).FindAllStringSubmatch(text, -1)
+	require.Greater(t, len(tables), 10)
+	said := regexp.MustCompile(`table (\d+)`).FindAllStringSubmatch(text, -1)
+	require.GreaterOrEqual(t, len(said), 10)
+	for _, m := range said {
+		require.Contains(t, text, `<b>Table `+m[1]+`.</b>`, "a table that is referred to is there")
+	}
+	require.NotContains(t, text, "table below")
+	for _, id := range []string{"attribution", "noise", "scaling", "pauses"} { // next to each figure
+		require.Equal(t, strings.Count(section(id), "<figure>"), strings.Count(section(id), "<table")+strings.Count(section(id), "</figure>\n<figure>"), id)
+	}
+	require.NotContains(t, section("figures"), `<th scope="row">k<`)
+	require.Contains(t, section("figures"), `<th scope="row">optimized return probe (ro)</th>`)
 	require.NotRegexp(t, `20[0-9][0-9]-[01][0-9]-[0-3][0-9]`, text, "no date")
 
 	o := pagetest.Open(t, path, 1280, 2000)
@@ -95,8 +108,8 @@ func TestOverheadPageIsSeeded(t *testing.T) {
 	require.Contains(t, one, "<code>kpsim overhead --machine xeon-e5410/x86_64 --probe b --tier mechanistic --html page.html</code>")
 	require.NotContains(t, one, "Pentium M, i386")
 	require.NotContains(t, one, "cali\u00adbrated")
-	require.Contains(t, one, `<p class="title" aria-hidden="true">a kprobe</p>`)
-	require.NotContains(t, one, `<p class="title" aria-hidden="true">a return probe</p>`)
+	require.Contains(t, one, `<p class="title" aria-hidden="true">kprobe (k)</p>`)
+	require.NotContains(t, one, `<p class="title" aria-hidden="true">return probe (r)</p>`)
 	require.Contains(t, one, "What each event costs on xeon-e5410/x86_64, mechanistic: cycles of 2330 MHz.")
 	require.NotContains(t, one, "What each event costs on power5/ppc64")
 }

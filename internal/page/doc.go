@@ -16,5 +16,5 @@
 //
 // Its limits: no script, so nothing on a page can be turned or zoomed. A plot is laid out
 // by the widths of Liberation Sans, which are those of Arial; in another font its texts
-// are a little off their places. At most 8 series and 6 pieces of a bar can be told apart.
+// are stretched or narrowed to these. At most 8 series and 6 pieces of a bar can be told apart.
 package page

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -274,16 +275,34 @@ func broken(s string) (parts []string) {
 	return append(parts, s[start:])
 }
 
+// What stands, in a caption or in what a plot shows, for the number of another block.
+const (
+	NextTable  = "{next table}"  // the table after it: as "table 3"
+	LastFigure = "{last figure}" // the figure before it
+)
+
+// refer puts numbers in their places.
+func (r *renderer) refer(s string) string {
+	return strings.NewReplacer(NextTable, fmt.Sprintf("table %d", r.tables+1), LastFigure, fmt.Sprintf("figure %d", r.figures)).Replace(s)
+}
+
 // block renders a block by the template of its name.
 func (r *renderer) block(b Block) (template.HTML, error) {
 	var data any = b
 	switch b := b.(type) {
 	case *Table:
 		r.tables++
-		data = numbered[*Table]{b, r.tables}
+		t := *b
+		t.Caption = Text(r.refer(string(b.Caption)))
+		data = numbered[*Table]{&t, r.tables}
 	case *Figure:
 		r.figures++
-		data = numbered[*Figure]{b, r.figures}
+		f := *b
+		f.Caption, f.Plots = Text(r.refer(string(b.Caption))), slices.Clone(b.Plots)
+		for i := range f.Plots {
+			f.Plots[i].Says = r.refer(f.Plots[i].Says)
+		}
+		data = numbered[*Figure]{&f, r.figures}
 	}
 	var out bytes.Buffer
 	err := r.ExecuteTemplate(&out, b.name(), data)

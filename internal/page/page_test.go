@@ -384,3 +384,38 @@ func TestStyles(t *testing.T) {
 		require.Contains(t, text, `<pattern id="hatch-`+strconv.Itoa(i)+`"`)
 	}
 }
+
+// overlaps has a browser say, in the page's title, how many texts of plots there are, and
+// which of them run into a bar or into another text.
+const overlaps = `<style>svg text { font-family: "DejaVu Sans Mono", monospace !important; font-weight: bold !important; }</style><script>
+const bad = [], texts = [...document.querySelectorAll("svg[role=img] text")];
+const meets = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 4 && b.top < a.bottom - 4;
+texts.forEach((t, i) => {
+	const box = t.getBoundingClientRect(), svg = t.ownerSVGElement;
+	svg.querySelectorAll("path").forEach(p => { if (p.getAttribute("style").includes("url(#hatch") && meets(box, p.getBoundingClientRect())) bad.push(t.textContent + " runs into a bar"); });
+	texts.slice(i + 1).forEach(u => { if (u.ownerSVGElement == svg && meets(box, u.getBoundingClientRect())) bad.push(t.textContent + " runs into " + u.textContent); });
+	const all = svg.getBoundingClientRect();
+	if (box.left < all.left - 1 || box.right > all.right + 1) bad.push(t.textContent + " stands out");
+});
+document.title = texts.length + " texts; " + bad.join("; ");
+</script>`
+
+// Labels don't run into bars or each other where the browser has another, wider font.
+func TestLabelsInAnotherFont(t *testing.T) {
+	p := NewPlot("% of a hit's cycles", "")
+	names := []string{"kprobe (k)", "optimized kprobe (o)", "optimized return probe (ro)"}
+	require.NoError(t, AddBars(p, names, [][]float64{{10, 20, 30}, {40, 10, 70}}))
+	d := &Document{Title: "Bars", Sections: []Section{{ID: "bars", Title: "Bars", Blocks: []Block{
+		&Figure{Caption: "Bars.", Plots: []Plot{{Title: "Bars", Says: "Bars.", Plot: p, Height: BarsHeight(3)}}},
+	}}}}
+	b, err := d.Render()
+	require.NoError(t, err)
+	text := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(string(b), "")
+	path := filepath.Join(t.TempDir(), "bars.html")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "</body>", overlaps+"</body>", 1)), 0o644))
+	o := pagetest.Open(t, path, 1000, 1000)
+	title := regexp.MustCompile(`<title>(\d+) texts; (.*)</title>`).FindStringSubmatch(o.DOM)
+	require.NotNil(t, title)
+	require.Greater(t, number(t, title[1]), 5.0)
+	require.Empty(t, title[2])
+}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"html"
 	"html/template"
 	"image/color"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -193,6 +195,7 @@ func BarsHeight(bars int) vg.Length { return 44 + 22*vg.Length(bars) }
 
 var (
 	svgFont   = regexp.MustCompile(`font-family:[^"]*;font-size`)
+	svgText   = regexp.MustCompile(`<text ([^>]*font-size:([\d.]+)[^>]*)>([^<]*)</text>`)
 	svgColour = regexp.MustCompile(`#000([12])0([0-7])`)
 )
 
@@ -209,6 +212,20 @@ func (p *Plot) draw(c draw.Canvas) {
 	y.Text = ""
 	p.Plot.Draw(draw.Crop(c, 6, -10, 1, -top)) // labels of the first and the last tick stand out
 	y.Text = text
+}
+
+// asWide has a text take the width that the plot was laid out for, in whatever font: else
+// the labels of bars run into them.
+func asWide(element string) string {
+	m := svgText.FindStringSubmatch(element)
+	size, err := strconv.ParseFloat(m[2], 64)
+	says := html.UnescapeString(m[3])
+	if err != nil || says == "" {
+		return element
+	}
+	width, _, _ := plot.DefaultTextHandler.Box(says, font.From(sans, vg.Length(size)))
+	begin, end, _ := strings.Cut(element, ">")
+	return fmt.Sprintf(`%s textLength="%.2f" lengthAdjust="spacingAndGlyphs">%s`, begin, width.Points(), end)
 }
 
 // svg draws a plot as the element of a page that has this ID.
@@ -236,6 +253,7 @@ func (p *Plot) svg(id string) (template.HTML, error) {
 		return "url(#hatch-" + s[6:] + ")"
 	})
 	text = strings.ReplaceAll(text, "#000000", "currentColor")
+	text = svgText.ReplaceAllStringFunc(text, asWide)
 	title, says := template.HTMLEscapeString(p.Title), template.HTMLEscapeString(p.Says)
 	head := fmt.Sprintf(`<svg id="%s" viewBox="0 0 %g %g" role="img" aria-labelledby="%s-title %s-says"><title id="%s-title">%s</title><desc id="%s-says">%s</desc>`,
 		id, PlotWidth.Points(), height.Points(), id, id, id, title, id, says)

@@ -17,7 +17,7 @@ import (
 // for it.
 type Probe struct {
 	Name    string // k, b, o, r, rb, ro, kr, j, jr
-	Says    string
+	Says    string // in full, as the documents' text has it
 	Machine string // what machine() says of the engine
 	probes  string // the registrations, in their order
 	ops     string
@@ -42,22 +42,25 @@ const (
 func Probes(detour bool) []Probe {
 	if !detour {
 		return []Probe{
-			{"k", "a kprobe, stepped", old, aKprobe, "register(k)"},
-			{"j", "a jprobe", old, aJprobe, "register(j)"},
-			{"r", "a return probe", old, aKretprobe, "register(r)"},
-			{"kr", "a kprobe and a return probe", old, aKprobe + aKretprobe, "register(k), register(r)"},
-			{"jr", "a jprobe and a return probe", old, aJprobe + aKretprobe, "register(j), register(r)"},
+			{"k", "kprobe", old, aKprobe, "register(k)"},
+			{"j", "jprobe", old, aJprobe, "register(j)"},
+			{"r", "return probe", old, aKretprobe, "register(r)"},
+			{"kr", "kprobe and return probe", old, aKprobe + aKretprobe, "register(k), register(r)"},
+			{"jr", "jprobe and return probe", old, aJprobe + aKretprobe, "register(j), register(r)"},
 		}
 	}
 	return []Probe{
-		{"k", "a kprobe, stepped", stepped, aKprobe, "register(k)"},
-		{"b", "a kprobe, boosted", boosted, aKprobe, "register(k)"},
-		{"o", "a kprobe, optimized", detours, aKprobe, "register(k), wait_optimized()"},
-		{"r", "a return probe, stepped", stepped, aKretprobe, "register(r)"},
-		{"rb", "a return probe, boosted", boosted, aKretprobe, "register(r)"},
-		{"ro", "a return probe, optimized", detours, aKretprobe, "register(r), wait_optimized()"},
+		{"k", "kprobe", stepped, aKprobe, "register(k)"},
+		{"b", "boosted kprobe", boosted, aKprobe, "register(k)"},
+		{"o", "optimized kprobe", detours, aKprobe, "register(k), wait_optimized()"},
+		{"r", "return probe", stepped, aKretprobe, "register(r)"},
+		{"rb", "boosted return probe", boosted, aKretprobe, "register(r)"},
+		{"ro", "optimized return probe", detours, aKretprobe, "register(r), wait_optimized()"},
 	}
 }
+
+// Title is the probe's full name, and the tables' in brackets.
+func (p *Probe) Title() string { return p.Says + " (" + p.Name + ")" }
 
 func probeNames(detour bool) (names []string) {
 	for _, p := range Probes(detour) {

@@ -26,6 +26,26 @@ func (o operand) String() string {
 	return o.probe + " over " + o.base
 }
 
+// title is String with the probes' full names.
+func (o operand) title() string {
+	if o.base == "" {
+		return titleOf(o.probe)
+	}
+	return titleOf(o.probe) + " over " + titleOf(o.base)
+}
+
+// titleOf returns the full name of a probe of the tables.
+func titleOf(name string) string {
+	for _, detours := range []bool{false, true} {
+		for _, p := range Probes(detours) {
+			if p.Name == name {
+				return p.Title()
+			}
+		}
+	}
+	return name
+}
+
 func alone(us, _ float64) float64     { return us }
 func rate(us, _ float64) float64      { return 1 / us }
 func longer(us, base float64) float64 { return 100 * (us/base - 1) }
@@ -64,6 +84,7 @@ type Verdict struct {
 	Claim      *Claim
 	Machine    *Machine
 	Of         string
+	Title      string  // Of with the probes' full names
 	Documented float64 // in the claim's unit
 	Answer     Answer
 	Ours       float64
@@ -101,7 +122,7 @@ func lineOf(table []Line, m *Machine, probe string) *Line {
 }
 
 func (c *Claim) verdict(op operand, l, base *Line) Verdict {
-	v := Verdict{Claim: c, Machine: l.Machine, Of: op.String(), Documented: c.value(l.Usec, base.Usec), Ours: c.value(l.Ours, base.Ours)}
+	v := Verdict{Claim: c, Machine: l.Machine, Of: op.String(), Title: op.title(), Documented: c.value(l.Usec, base.Usec), Ours: c.value(l.Ours, base.Ours)}
 	in, out := 0, 0
 	for _, us := range [2]float64{l.Usec - Rounding, l.Usec + Rounding} {
 		for _, b := range [2]float64{base.Usec - Rounding, base.Usec + Rounding} {

@@ -88,7 +88,7 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 	line("Fitted to %s of its core in %s, %s:", cli.Number(len(table), "figure"), filepath.Base(c.File), t)
 	for i := range table {
 		if l := &table[i]; l.Machine == m {
-			line("  %-3s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Name, l.Usec, l.Ours, cli.PerCent(l.Error))
+			line("  %-30s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Title(), l.Usec, l.Ours, cli.PerCent(l.Error))
 		}
 	}
 	line("fitted:  %s", termsLine(o.Fitted(m)))

@@ -125,7 +125,7 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 		case c.Bench:
 			fmt.Fprintf(p.Out, "%s/cpus=%d 1 %.1f ns/op %.1f cycles/hit %.0f hits/s\n", benchName(r.Machine, r.Edition, r.Probe), r.CPUs, r.Nsec, r.Cycles, r.Rate)
 		default:
-			g.Add(r.Name, r.Arch, r.Edition, r.Probe, fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6), fmt.Sprintf("%.2f", r.SpeedUp))
+			g.Add(r.Name, r.Arch, r.Edition, r.title(), fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6), fmt.Sprintf("%.2f", r.SpeedUp))
 			if len(whose[r.Contended]) == 0 {
 				wants = append(wants, r.Contended)
 			}

@@ -74,7 +74,7 @@ func (r *report) byEdition(p *cli.Program, markdown bool) {
 	}
 	for _, row := range r.rows {
 		l := &row[0]
-		cells := []string{l.Name, l.Arch, l.Edition, l.Probe}
+		cells := []string{l.Name, l.Arch, l.Edition, l.title()}
 		if r.source == "" {
 			cells = append(cells, documentedCell(l.Documented))
 		}

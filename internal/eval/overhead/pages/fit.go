@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"math"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
@@ -37,6 +38,18 @@ type (
 		Numbers int     `json:"numbers"`
 		Least   float64 `json:"least_largest_error_us"`
 		Says    string  `json:"says"`
+	}
+	fittedSum struct {
+		Kind    string  `json:"kind"` // summary
+		Tier    string  `json:"tier"`
+		Numbers int     `json:"numbers"`
+		Figures int     `json:"figures"`
+		Machine string  `json:"worst_machine"`
+		Probe   string  `json:"worst_probe"`
+		Worst   float64 `json:"worst_error"`
+		Mean    float64 `json:"mean_error"`
+		Within1 int     `json:"within_1_percent"`
+		Within5 int     `json:"within_5_percent"`
 	}
 	fittedContrast struct {
 		Kind    string    `json:"kind"` // contrast
@@ -85,7 +98,7 @@ func (c *Fit) Run(p *cli.Program) (int, error) {
 		if i > 0 {
 			fmt.Fprintln(p.Out)
 		}
-		p.Indented("", part.title)
+		p.Indented("", fmt.Sprintf("Table %d. %s", i+1, part.title))
 		fmt.Fprintln(p.Out)
 		part.grid.Print(p, c.Markdown)
 	}
@@ -102,7 +115,56 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []fitPart{fittedNumbers(o), residuals, consistency, fittedContrasts(o), fittedPredictions()}, nil
+	summary, err := fittedSummary(o)
+	if err != nil {
+		return nil, err
+	}
+	return []fitPart{summary, fittedNumbers(o), residuals, consistency, fittedContrasts(o), fittedPredictions()}, nil
+}
+
+// fittedSummary says how well each tier fits.
+func fittedSummary(o *overhead.Model) (part fitPart, err error) {
+	g := cli.Table{Head: []string{"tier", "worst", "worst %", "mean %", "within 1 %", "within 5 %", "numbers"}, Text: 2}
+	var objects []any
+	add := func(tier string, numbers int, lines []overhead.Line, errors []float64) {
+		sum := fittedSum{Kind: "summary", Tier: tier, Numbers: numbers, Figures: len(lines)}
+		for i, e := range errors {
+			if l := &lines[i]; i == 0 || math.Abs(e) > math.Abs(sum.Worst) {
+				sum.Worst, sum.Machine, sum.Probe = e, l.Machine.ID(), l.Probe.Name
+			}
+			sum.Mean += math.Abs(e) / float64(len(errors))
+			if math.Abs(e) <= 0.01 {
+				sum.Within1++
+			}
+			if math.Abs(e) <= 0.05 {
+				sum.Within5++
+			}
+		}
+		worst := sum.Machine
+		for i := range lines {
+			if l := &lines[i]; l.Machine.ID() == sum.Machine && l.Probe.Name == sum.Probe {
+				worst += " " + l.Probe.Title()
+			}
+		}
+		of := func(n int) string { return fmt.Sprintf("%d of %d", n, len(lines)) }
+		g.Add(tier, worst, cli.PerCent(sum.Worst), fmt.Sprintf("%.2f", 100*sum.Mean), of(sum.Within1), of(sum.Within5), fmt.Sprint(numbers))
+		objects = append(objects, &sum)
+	}
+	for _, t := range []overhead.Tier{overhead.Calibrated, overhead.Mechanistic} {
+		lines, err := o.Table(t)
+		if err != nil {
+			return part, err
+		}
+		var errors []float64
+		for i := range lines {
+			errors = append(errors, lines[i].Error)
+		}
+		add(t.String(), o.Numbers(t), lines, errors)
+		if t == overhead.Mechanistic {
+			add(t.String()+", left out", o.Numbers(t), lines, o.LeaveOut())
+		}
+	}
+	return fitPart{"Summary: how far off the fitted tiers are from the documents' figures; left out: each figure by a fit without it:", g, objects}, nil
 }
 
 func fittedNumbers(o *overhead.Model) fitPart {
@@ -139,7 +201,7 @@ func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
 	for i, left := range o.LeaveOut() {
 		a, b := &calibrated[i], &mechanistic[i]
 		ns := func(l *overhead.Line) string { return cli.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
-		g.Add(a.Machine.ID(), a.Probe.Name, fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), ns(b), cli.PerCent(b.Error), cli.PerCent(left))
+		g.Add(a.Machine.ID(), a.Probe.Title(), fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), ns(b), cli.PerCent(b.Error), cli.PerCent(left))
 		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, left})
 	}
 	return fitPart{"What is left, and the mechanistic error of each figure when the fit is without it:", g, objects}, nil

@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/page"
 	"kpsim/linux"
 )
 
@@ -243,4 +244,28 @@ func kernelSays(list []kernelJSON) (says []string) {
 		"Counted: the instructions of the kernel's text, of copies and detours; the lines of 64 bytes that they are in or access.",
 		"Priced by the model: the entry and exit of exceptions, handlers (both as in the documents' figures), and services, the functions that are done in Go: each as its instructions up to the first return.",
 		"Costs are the mechanistic ones; lines are in no price. An exception goes without an IST stack. Indirect calls go through retpolines where the kernel has them, as it lies on disk.")
+}
+
+// kernel has the tables of a kernel's own code, if one was given.
+func (o *htmlPage) kernel() (s page.Section, err error) {
+	if o.c.Kernel == "" {
+		return s, nil
+	}
+	o.at("the kernel's own code")
+	list, k, err := o.c.kernelReport(o.o)
+	if err != nil {
+		return s, err
+	}
+	s = page.Section{ID: "kernel", Title: "A kernel's own code", Blocks: []page.Block{
+		page.Text(k.Image.Release + ", its own code: what is executed in a hit, one CPU, warm, by the uneventful schedule."),
+	}}
+	for _, part := range kernelParts(list) {
+		s.Blocks = append(s.Blocks, part.grid.Page(page.Text(part.title)))
+	}
+	var says page.List
+	for _, text := range kernelSays(list) {
+		says = append(says, page.Text(text))
+	}
+	s.Blocks = append(s.Blocks, says)
+	return s, nil
 }

@@ -17,9 +17,9 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 		g.Head = append(g.Head, head...)
 		for i := range rows {
 			r := &rows[i]
-			of := []string{r.Name, r.Arch, r.Probe}
+			of := []string{r.Name, r.Arch, r.title()}
 			if editions {
-				of = []string{r.Name, r.Arch, r.Edition, r.Probe}
+				of = []string{r.Name, r.Arch, r.Edition, r.title()}
 			}
 			if more := cells(r); more != nil {
 				g.Add(append(of, more...)...)

@@ -97,13 +97,19 @@ func (o *htmlPage) command() string {
 	if o.c.Profile != "" {
 		words = append(words, "--profile", o.c.Profile.Base())
 	}
+	if o.c.Kernel != "" {
+		words = append(words, "--kernel", o.c.Kernel.Base())
+	}
+	for _, f := range o.c.Objects {
+		words = append(words, "--objects", f.Base())
+	}
 	return cli.Line(append(words, "--html", o.c.HTML.Base())...)
 }
 
 func (o *htmlPage) document() (*page.Document, error) {
 	d := &page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(),
 		Foot: cli.WrittenBy}
-	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
+	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.kernel, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
 		s, err := part()
 		if err != nil {
 			return nil, err
@@ -129,8 +135,6 @@ const (
 	farOff     = 0.05
 	farOffSays = "more than 5 % off"
 )
-
-const letters = "k is a kprobe that is stepped, b one that is boosted, o one that is optimized; r, rb and ro are return probes on such; j is a jprobe; kr and jr are a kprobe or jprobe and a return probe on one function."
 
 // hyphens says where the columns' names may be broken, for phones.
 var hyphens = strings.NewReplacer("calibrated", "cali\u00adbrated", "mechanistic", "mecha\u00adnistic")
@@ -169,7 +173,7 @@ func (o *htmlPage) figures() (page.Section, error) {
 			machine = l.Machine
 			t.Groups = append(t.Groups, page.Group{Name: fmt.Sprintf("%s, %s, %g MHz", l.Name, l.Arch, l.MHz)})
 		}
-		cells := page.Row(l.Probe)
+		cells := page.Row(l.title())
 		if o.u != nil {
 			cells = append(cells, page.Row(fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
 		} else {
@@ -184,7 +188,7 @@ func (o *htmlPage) figures() (page.Section, error) {
 		rows := &t.Groups[len(t.Groups)-1].Rows
 		*rows = append(*rows, cells)
 	}
-	s.Blocks = append(s.Blocks, page.Text(letters), t)
+	s.Blocks = append(s.Blocks, t)
 	var sums page.List
 	for i := range o.r.tiers {
 		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), cli.Number(o.r.numbers[i], "number"), o.r.of)))
@@ -201,7 +205,7 @@ func (o *htmlPage) attribution() (page.Section, error) {
 	if o.u == nil {
 		by = "the " + o.r.tiers[len(o.r.tiers)-1].String() + " costs"
 	}
-	f := &page.Figure{Caption: page.Text("What a hit is spent on, by " + by + ": how its cycles are shared out, and how long it is. Hardware: exceptions, returns from them, mispredicted branches, flags, instructions of text. Dispatch: to the probe and back, steps, detours.")}
+	f := &page.Figure{Caption: page.Text("What a hit is spent on, by " + by + ": how its cycles are shared out, and how long it is. Hardware: exceptions, returns from them, mispredicted branches, flags, instructions of text. Dispatch: to the probe and back, steps, detours. The numbers are in " + page.NextTable + ".")}
 	for part := range overhead.Parts {
 		f.Legend = append(f.Legend, page.Key{Name: part.String(), Of: int(part), Piece: true})
 	}
@@ -212,7 +216,7 @@ func (o *htmlPage) attribution() (page.Section, error) {
 	}
 	g := o.r.shares()
 	return page.Section{ID: "attribution", Title: "What a hit is spent on", Blocks: []page.Block{
-		f, &page.Details{Summary: "The numbers", Blocks: []page.Block{g.Page("Shares of a hit's cycles, by " + page.Text(by) + ".")}},
+		f, g.Page("What " + page.LastFigure + " shows in numbers: shares of a hit's cycles, by " + page.Text(by) + "."),
 	}}, nil
 }
 
@@ -234,7 +238,7 @@ func addAttribution(f *page.Figure, rows [][]lineJSON) error {
 	var says []string
 	for _, row := range rows {
 		l := &row[len(row)-1]
-		names = append(names, l.Probe)
+		names = append(names, l.title())
 		most := 0
 		for part, v := range l.shares {
 			share[part] = append(share[part], 100*v/max(l.Cycles, 1))
@@ -243,7 +247,7 @@ func addAttribution(f *page.Figure, rows [][]lineJSON) error {
 				most = part
 			}
 		}
-		says = append(says, fmt.Sprintf("%s %.2f µs, %.0f %% of it %s", l.Probe, l.Usec, 100*l.shares[most]/max(l.Cycles, 1), overhead.Part(most)))
+		says = append(says, fmt.Sprintf("%s %.2f µs, %.0f %% of it %s", l.title(), l.Usec, 100*l.shares[most]/max(l.Cycles, 1), overhead.Part(most)))
 	}
 	l := &rows[0][0]
 	for _, kind := range []struct {

@@ -33,9 +33,9 @@ var pauseCPUs = []int{2, 4, 16}
 
 // pauses shows how long CPUs and the optimizer wait for each other.
 func (o *htmlPage) pauses() (page.Section, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and unregistered on one CPU and the others call its function, without preemption: the share of pauses that are shorter than so many microseconds, by how many CPUs there are. %d runs each, from seed %d.", pauseRuns, pageSeed))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and unregistered on one CPU and the others call its function, without preemption: the share of pauses that are shorter than so many microseconds, by how many CPUs there are. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed, page.NextTable))}
 	t := &page.Table{
-		Caption: "The same pauses in numbers: microseconds.",
+		Caption: "The pauses of " + page.LastFigure + " in numbers: microseconds.",
 		Head:    []string{"CPUs", "pauses", "mean", "sd", "p50", "p90", "p99", "max"}, Text: 1,
 		Groups: make([]page.Group, len(pagePauses)),
 	}
@@ -74,7 +74,7 @@ func (o *htmlPage) pauses() (page.Section, error) {
 	for i, k := range pagePauses {
 		page.LogAxis(&plots[i].X)
 		page.NinesAxis(&plots[i].Y)
-		f.Plots = append(f.Plots, page.Plot{Title: k.title, Says: "ECDFs of pauses " + k.says + ", by the number of CPUs; the table below has their quantiles.", Plot: plots[i]})
+		f.Plots = append(f.Plots, page.Plot{Title: k.title, Says: "ECDFs of pauses " + k.says + ", by the number of CPUs; " + page.NextTable + " has their quantiles.", Plot: plots[i]})
 	}
 	says := page.Text(fmt.Sprintf("By %s; a switch of tasks, a serialising instruction and the sending of an IPI are in no figure, and have nominal costs, which are assumed. Whoever's clock shows least goes next; what is drawn is when each CPU begins.", o.subject.says()))
 	return page.Section{ID: "pauses", Title: "Pauses of other CPUs", Blocks: []page.Block{says, f, t}}, nil

@@ -63,11 +63,11 @@ func curves(name string) (list []scaledCurve) {
 // manyCPUs is hits per second over CPUs.
 func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a straight line, and editions that do alike are one. Whoever's clock shows least goes next."}
-	t := &page.Table{Caption: "The same in numbers: million hits per second, by CPUs.", Head: []string{"edition"}, Text: 1}
+	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: million hits per second, by CPUs.", Head: []string{"edition"}, Text: 1}
 	for _, n := range scaledCPUs {
 		t.Head = append(t.Head, fmt.Sprint(n))
 	}
-	for _, sort := range []struct{ name, title string }{{"r", "a return probe"}, {"k", "a kprobe"}} {
+	for _, sort := range []struct{ name, title string }{{"r", "return probe (r)"}, {"k", "kprobe (k)"}} {
 		if !o.wantsSort(sort.name) {
 			continue
 		}
@@ -99,7 +99,7 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 		page.DoublingAxis(&p.X, slices.Max(scaledCPUs))
 		page.LogAxis(&p.Y)
 		t.Groups = append(t.Groups, group)
-		f.Plots = append(f.Plots, page.Plot{Title: sort.title, Says: "Hits per second over 1 to 64 CPUs by edition; the table below has the numbers.", Plot: p})
+		f.Plots = append(f.Plots, page.Plot{Title: sort.title, Says: "Hits per second over 1 to 64 CPUs by edition; " + page.NextTable + " has the numbers.", Plot: p})
 	}
 	if len(f.Plots) == 0 {
 		return nil, nil
@@ -126,14 +126,14 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.", overhead.Chains, page.Thousands(simulatedProbes)))}
 	machines := o.machines()
 	subject := machines[len(machines)-1]
-	t := &page.Table{Caption: page.Text("The same in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].Probe + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
+	t := &page.Table{Caption: page.Text("What " + page.LastFigure + " shows in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].title() + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
 	one, all := page.NewPlot("probes", "µs a hit"), page.NewPlot("probes", "µs a hit")
 	rows := make([][]page.Cell, len(scaledProbes))
 	for series, row := range subject {
 		l := &row[0]
 		o.at("more probes, " + l.Says)
-		f.Legend = append(f.Legend, page.Key{Name: l.Probe, Of: series})
-		t.Head = append(t.Head, l.Probe+", one hit", l.Probe+", all hit")
+		f.Legend = append(f.Legend, page.Key{Name: l.title(), Of: series})
+		t.Head = append(t.Head, l.title()+", one hit", l.title()+", all hit")
 		var ones, alls plotter.XYs
 		for i, n := range scaledProbes {
 			scale, by := l.probe.ScaleProbes, ""
@@ -165,7 +165,7 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 		p.Plot.Y.Min *= 0.9 // an optimized kprobe's line isn't on the axis
 		page.LogAxis(&p.Plot.X)
 		page.LogAxis(&p.Plot.Y)
-		p.Says = "Microseconds a hit over 1 to 100,000 probes, by the probe that is hit; the table below has the numbers."
+		p.Says = "Microseconds a hit over 1 to 100,000 probes, by the probe that is hit; " + page.NextTable + " has the numbers."
 		f.Plots = append(f.Plots, *p)
 	}
 	return []page.Block{f, t}, nil
@@ -189,7 +189,7 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 		return nil, nil
 	}
 	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Calls that a return probe misses because as many as maxactive says are being followed, by how many CPUs call the function all the time. Counted in %d runs of the engine of edition %s, from seed %d, with nominal costs.", overlapRuns, overlapEdition, pageSeed))}
-	t := &page.Table{Caption: "The same in numbers: percent of the calls, by maxactive.", Head: []string{"CPUs that call"}, Text: 0}
+	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: percent of the calls, by maxactive.", Head: []string{"CPUs that call"}, Text: 0}
 	for _, m := range overlapMaxactive {
 		t.Head = append(t.Head, fmt.Sprint(m))
 	}
@@ -216,6 +216,6 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	}
 	page.DoublingAxis(&p.X, slices.Max(overlapMaxactive))
 	p.Y.Min, p.Y.Max = 0, 100
-	f.Plots = []page.Plot{{Title: "missed calls", Says: "Percent of calls missed over maxactive 1 to 16, by CPUs; the table below has the numbers.", Plot: p}}
+	f.Plots = []page.Plot{{Title: "missed calls", Says: "Percent of calls missed over maxactive 1 to 16, by CPUs; " + page.NextTable + " has the numbers.", Plot: p}}
 	return []page.Block{f, t}, nil
 }

@@ -90,7 +90,7 @@ func (c *Probes) print(p *cli.Program, m *pricedMachine, rows []probesRow) {
 	hits := cli.Table{Head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, Text: 1}
 	for i := range rows {
 		r := &rows[i]
-		hits.Add(r.Probe, fmt.Sprint(r.Probes),
+		hits.Add(r.Says+" ("+r.Probe+")", fmt.Sprint(r.Probes),
 			fmt.Sprintf("%.3f", r.OneHitCycles/r.MHz), fmt.Sprintf("%.2f", r.OneNodes), fmt.Sprintf("%.1f", r.OneNodeCycles),
 			fmt.Sprintf("%.3f", r.AllHitCycles/r.MHz), fmt.Sprintf("%.2f", r.AllNodes), fmt.Sprint(r.Longest), fmt.Sprintf("%.1f", r.AllNodeCycles))
 	}

@@ -28,6 +28,9 @@ type hitJSON struct {
 	Costs   string `json:"tier"` // or profile
 }
 
+// title is the probe's full name, and the documents' in brackets.
+func (h *hitJSON) title() string { return h.Says + " (" + h.Probe + ")" }
+
 // A lineJSON is a figure in one tier, as --json prints it.
 type lineJSON struct {
 	hitJSON
@@ -187,7 +190,7 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 	}
 	for _, row := range r.rows {
 		l := &row[0]
-		cells := []string{l.Name, l.Arch, l.Probe}
+		cells := []string{l.Name, l.Arch, l.title()}
 		if r.source != "" {
 			g.Add(append(cells, fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
 			continue
@@ -243,10 +246,10 @@ func (r *report) summary(tier int) string {
 		}
 	}
 	text := fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), beyond rounding %.2f %% (%s %s)", r.tiers[tier],
-		100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.Probe, 100**beyond.Beyond, beyond.Machine, beyond.Probe)
+		100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.title(), 100**beyond.Beyond, beyond.Machine, beyond.title())
 	if *beyond.Beyond == 0 {
 		text = fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), all within rounding", r.tiers[tier],
-			100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.Probe)
+			100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.title())
 	}
 	if r.tiers[tier] == overhead.Mechanistic {
 		text += fmt.Sprintf(", left out %.2f %%, largest %.2f %%", 100*leftMean, 100*leftMost)
@@ -267,7 +270,7 @@ func (r *report) shares() *cli.Table {
 	}
 	for _, row := range r.rows {
 		l := &row[len(row)-1]
-		cells := []string{l.Name, l.Arch, l.Probe, fmt.Sprintf("%.0f", l.Cycles)}
+		cells := []string{l.Name, l.Arch, l.title(), fmt.Sprintf("%.0f", l.Cycles)}
 		if editions {
 			cells = slices.Insert(cells, 2, l.Edition)
 		}

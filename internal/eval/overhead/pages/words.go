@@ -136,7 +136,7 @@ func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 			fmt.Fprintf(p.Out, "%s (%s)\n\n", claim.Says, bounds)
 			g = cli.Table{Head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, Text: 5}
 		}
-		g.Add(v.Machine.Name, v.Machine.Arch, v.Of, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
+		g.Add(v.Machine.Name, v.Machine.Arch, v.Title, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
 	}
 	if c.JSON {
 		return nil
