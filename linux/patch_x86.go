@@ -48,6 +48,9 @@ func (k *Kernel) replaced(at arch.Addr) bool {
 	return !k.text.has(to) && k.isText(to)
 }
 
+// Replaced is replaced of an instruction that runs: it is none of the kernel's own.
+func (k *Kernel) Replaced(at arch.Addr) bool { return k.replaced(at) }
+
 // patchCall writes a call over the entry of a function.
 func (k *Kernel) patchCall(at, to arch.Addr) error {
 	b := k.bytes(at, callSize)

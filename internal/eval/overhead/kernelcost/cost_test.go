@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,4 +137,47 @@ func TestMutant(t *testing.T) {
 	}
 	_, err = kernelcost.Of(k, "skip-call:nothing:there:1")
 	require.Error(t, err)
+}
+
+// Work that is added to a function shows in the hits that call it, and in no other: objects
+// as they are compiled cost what the kernel does, but for what the compiler does otherwise.
+func TestObjects(t *testing.T) {
+	base := opened(t, "6.1")
+	path := kerneltest.Path(t, "6.1")
+	source, err := os.ReadFile(filepath.Join(filepath.Dir(path), "source", "kernel", "kprobes.c"))
+	if err != nil {
+		t.Skipf("no source at hand: run scripts/fetch-kernel-source %s", base.Image.Release)
+	}
+	compiled := func(text string) map[string]kernelcost.Hit {
+		dir := t.TempDir()
+		edited := filepath.Join(dir, "kernel", "kprobes.c")
+		require.NoError(t, os.Mkdir(filepath.Dir(edited), 0o755))
+		require.NoError(t, os.WriteFile(edited, []byte(text), 0o644))
+		c := exec.Command("../../../../scripts/kernel-objects", "-d", filepath.Dir(filepath.Dir(path)), "-o", filepath.Join(dir, "out"), base.Image.Release, edited)
+		out, err := c.Output()
+		if err != nil {
+			t.Skipf("kernel-objects: %v: no compiler is at hand", err)
+		}
+		k, err := linux.Open(path, strings.Fields(string(out))...)
+		require.NoError(t, err)
+		list, err := kernelcost.Of(k, "")
+		require.NoError(t, err)
+		return by(t, list)
+	}
+	const lookup = "\thead = "
+	before, after, ok := strings.Cut(string(source), "*get_kprobe(void *addr)")
+	require.True(t, ok)
+	list, err := kernelcost.Of(base, "")
+	require.NoError(t, err)
+	is, same := by(t, list), compiled(string(source))
+	for _, kind := range kernelcost.Kinds() {
+		require.InDelta(t, is[kind].Instructions, same[kind].Instructions, 2, kind)
+	}
+	slower := compiled(before + "*get_kprobe(void *addr)" + strings.Replace(after, lookup, "\tfor (int i = 0; i < 8; i++)\n\t\tbarrier();\n"+lookup, 1))
+	for kind, lookups := range map[string]int{"k": 2, "r": 2, "kk": 2, "f": 1, "o": 0, "ro": 0} {
+		more := slower[kind].Instructions - same[kind].Instructions
+		require.GreaterOrEqual(t, more, 16*lookups, kind)
+		require.LessOrEqual(t, more, 20*lookups, kind)
+	}
+	require.Greater(t, slower["k"].Cycles, same["k"].Cycles)
 }

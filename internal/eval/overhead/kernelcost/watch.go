@@ -142,6 +142,9 @@ func (w *watcher) Instruction(_ uint8, in arch.Inst, regs *arch.Regs) {
 		w.now.Served += w.instructionsOf(ip)
 		return
 	}
+	if in.Flow() == arch.FlowJump && w.k.Replaced(ip) {
+		return // to the function of an object that is laid over this one
+	}
 	w.counts = true
 	w.now.Instructions++
 	w.now.parts[part]++
