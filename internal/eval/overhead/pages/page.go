@@ -136,9 +136,6 @@ const (
 	farOffSays = "more than 5 % off"
 )
 
-// hyphens says where the columns' names may be broken, for phones.
-var hyphens = strings.NewReplacer("calibrated", "cali\u00adbrated", "mechanistic", "mecha\u00adnistic")
-
 // errorCell writes a relative error in percent.
 func errorCell(v float64) page.Cell {
 	cell := page.Cell{Text: cli.PerCent(v)}
@@ -158,10 +155,10 @@ func (o *htmlPage) figures() (page.Section, error) {
 		t.Head = append(t.Head, "µs", "cycles")
 	} else {
 		t.Caption = "Microseconds that a call takes longer with a probe: documented, and by our costs. “!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone."
-		t.Head = append(t.Head, "docu\u00admented µs")
+		t.Head = append(t.Head, "documented µs")
 	}
 	for _, tier := range o.r.tiers {
-		t.Head = append(t.Head, hyphens.Replace(tier.String())+" µs", "error %")
+		t.Head = append(t.Head, tier.String()+" µs", "error %")
 		if tier == overhead.Mechanistic {
 			t.Head = append(t.Head, "left out %")
 		}
