@@ -62,6 +62,7 @@ var layers = []layer{
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/ftrace", "engine/jumplabel", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
+	{pkg: "internal/version", free: []string{"*"}}, // reads what the program was built from
 	{pkg: "internal/scenario", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario"}},
 	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "kprobes/era", "internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
@@ -82,11 +83,11 @@ var layers = []layer{
 	{pkg: "internal/search/twoengines", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/change", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
-	{pkg: "internal/page", free: []string{"*"}},                       // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},              // runs a browser
-	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page"}, free: []string{"*"}},
-	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page"}, free: []string{"*"}},
+	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}},              // a map, and tests
+	{pkg: "internal/page", may: []string{"internal/version"}, free: []string{"*"}}, // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},                           // runs a browser
+	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
+	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/thorough", free: []string{"*"}},                          // for tests

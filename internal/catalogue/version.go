@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/version"
 	"kpsim/traces"
 )
 
@@ -20,6 +21,7 @@ type built struct {
 	Commit   string        `json:"commit"`   // a hash
 	Time     string        `json:"time"`     // of the commit
 	Modified *bool         `json:"modified"` // null: not known
+	Source   string        `json:"source"`   // where to get it
 	Go       string        `json:"go"`
 	System   string        `json:"system"`
 	Format   int           `json:"schedule_format"`
@@ -33,7 +35,7 @@ type builtModule struct {
 
 func (c *Version) Run(p *cli.Program) (int, error) {
 	info, _ := debug.ReadBuildInfo()
-	b := builtFrom(info)
+	b := builtFrom(version.This(), info)
 	if c.JSON {
 		return cli.OK, p.PrintJSON(b)
 	}
@@ -41,25 +43,14 @@ func (c *Version) Run(p *cli.Program) (int, error) {
 	return cli.OK, nil
 }
 
-// builtFrom sorts what Go has noted; nil is nothing.
-func builtFrom(info *debug.BuildInfo) *built {
-	b := &built{Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Format: traces.ScheduleFormat, Modules: []builtModule{}}
+// builtFrom sorts what is known; nil is nothing.
+func builtFrom(v version.Info, info *debug.BuildInfo) *built {
+	b := &built{
+		Version: v.Version, Commit: v.Commit, Time: v.Time, Modified: v.Modified, Source: v.Source,
+		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Format: traces.ScheduleFormat, Modules: []builtModule{},
+	}
 	if info == nil {
 		return b
-	}
-	if info.Main.Version != "(devel)" {
-		b.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			modified := s.Value == "true"
-			b.Modified = &modified
-		}
 	}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
@@ -86,6 +77,7 @@ func (b *built) print(p *cli.Program) {
 	}
 	p.Indented("", "kpsim            "+cmp.Or(b.Version, "no version is known"))
 	p.Indented("", "commit           "+commit)
+	p.Indented("", "from             "+b.Source)
 	fmt.Fprintf(p.Out, "go               %s %s\n", b.Go, b.System)
 	fmt.Fprintf(p.Out, "schedule format  %d\n", b.Format)
 	t := table{}
