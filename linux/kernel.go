@@ -26,6 +26,7 @@ const overlayGap = 2 << 20
 type Kernel struct {
 	Image   *vmlinux.Image
 	Closure *closure.Closure // what of it runs
+	Objects []string         // the files that were laid over it
 
 	images   []*kapi.Image // text and data, without those of the CPUs
 	percpu   []byte        // what each CPU begins with of its own
@@ -93,7 +94,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 			return nil, err
 		}
 	}
-	k := &Kernel{Image: im}
+	k := &Kernel{Image: im, Objects: objects}
 	if err := k.resolve(im.Types()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -7,7 +7,7 @@ type viewCmd struct{ report.View }
 
 // Help implements kong.HelpProvider.
 func (viewCmd) Help() string {
-	return `Shows a trace as a page: a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, the state of the probes, the deviations, and how it came about. Go through it with the arrow keys, or type g and the number of an event as replay and explain print it; ? lists the other keys. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
+	return `Shows a trace as a page: what went wrong, and how it came about; a lane for each CPU, what waits for what, the patched bytes and what each CPU may still fetch of them, a kernel's lines of C, the state of the probes, and the deviations. n and p go along the story. Go through the events with the arrow keys, or type g and the number of an event as replay and explain print it; ? lists the other keys. The page is served on this machine until ^C, or written to a file, which is whole by itself and can be mailed.
 
 Examples:
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +56,7 @@ func (c *View) Run(p *cli.Program) (int, error) {
 		}
 	}
 	if c.HTML == "" {
-		return status, c.serve(p, text)
+		return status, c.serve(p, fileName(page.Title), text)
 	}
 	if err := cli.WriteWhole(string(c.HTML), text); err != nil {
 		return 0, fmt.Errorf("--html: %s", cli.Cause(err, string(c.HTML)))
@@ -77,11 +79,13 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 	if c.Passing {
 		words = append(words, "--passing")
 	}
-	page := &viewer.Page{Title: c.Trace, Command: cli.Line(append(words, c.Trace)...)}
+	name, other := shortest(c.Trace, c.Beside)
+	page := &viewer.Page{Title: name, Command: cli.Line(append(words, name)...)}
 	file, run, err := c.filmed(p, c.Trace)
 	if err != nil {
 		return nil, 0, err
 	}
+	run.Name = name
 	page.Runs = append(page.Runs, *run)
 	switch {
 	case c.Passing:
@@ -93,16 +97,17 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 			return nil, 0, fmt.Errorf("--passing: %s: no run near it breaks nothing; leave --passing out", c.Trace)
 		}
 		defer n.Rig.Close()
-		page.Title = fmt.Sprintf("%s, and %s", c.Trace, n.Says())
-		page.Runs = append(page.Runs, *c.laidOut(n.Says(), "The nearest run that breaks nothing.", file, n.Replay))
+		page.Title = fmt.Sprintf("%s, and %s", name, n.Says())
+		page.Runs = append(page.Runs, *c.laidOut(n.Says(), nearest(n, file), file, n.Replay))
 	case c.Beside != "":
-		page.Title += " and " + c.Beside
-		page.Command = cli.Line(append(words, c.Trace, c.Beside)...)
-		_, other, err := c.filmed(p, c.Beside)
+		page.Title += " and " + other
+		page.Command = cli.Line(append(words, name, other)...)
+		_, run, err := c.filmed(p, c.Beside)
 		if err != nil {
 			return nil, 0, err
 		}
-		page.Runs = append(page.Runs, *other)
+		run.Name = other
+		page.Runs = append(page.Runs, *run)
 	}
 	status := cli.OK
 	for _, r := range page.Runs {
@@ -111,6 +116,36 @@ func (c *View) page(p *cli.Program) (*viewer.Page, int, error) {
 		}
 	}
 	return page, status, nil
+}
+
+// shortest are the names of two files without their folders, but for as many of those as
+// tell them apart: a page is mailed, and says nothing of the computer that it is from.
+func shortest(a, b string) (nameA, nameB string) {
+	if b == "" {
+		return filepath.Base(a), ""
+	}
+	x, y := strings.Split(filepath.ToSlash(filepath.Clean(a)), "/"), strings.Split(filepath.ToSlash(filepath.Clean(b)), "/")
+	tail := func(list []string, n int) []string { return list[len(list)-min(n, len(list)):] }
+	n := 1
+	for n < max(len(x), len(y)) && slices.Equal(tail(x, n), tail(y, n)) {
+		n++
+	}
+	if slices.Equal(x, y) {
+		n = 1
+	}
+	return strings.Join(tail(x, n), "/"), strings.Join(tail(y, n), "/")
+}
+
+// nearest says what a run is that breaks nothing.
+func nearest(n *replay.Neighbour, file *traces.File) string {
+	says := "The nearest run that breaks nothing"
+	for k, i := range n.Without {
+		says += fmt.Sprintf("%s deviation %d (%s)", map[bool]string{true: ": without", false: ","}[k == 0], i+1, view.Choice(file.Schedule[i]))
+	}
+	if n.Mutant != "" {
+		says += ": without the mutant " + n.Mutant
+	}
+	return says + "."
 }
 
 // filmed plays a trace, and lays it out.
@@ -157,12 +192,12 @@ func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) 
 }
 
 // serve serves the page until ^C.
-func (c *View) serve(p *cli.Program, page []byte) error {
+func (c *View) serve(p *cli.Program, name string, page []byte) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
 	if err != nil {
 		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port, reason(err))
 	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(page)}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(name, page)}
 	p.LeaveInterrupt() // it ends as it should
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
@@ -180,7 +215,7 @@ func (c *View) serve(p *cli.Program, page []byte) error {
 // served answers with the page only if the request names this computer by one
 // of its own names. Another name may have been pointed here by a page from
 // elsewhere (DNS rebinding), which could then read data that it must not read.
-func served(page []byte) http.Handler {
+func served(name string, page []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -196,11 +231,18 @@ func served(page []byte) http.Handler {
 			http.Error(w, "this is a page, to be read", http.StatusMethodNotAllowed)
 		default:
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Disposition", mime.FormatMediaType("inline", map[string]string{"filename": name}))
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			w.Write(page)
 		}
 	})
+}
+
+// fileName is the name under which a browser saves a page of a title.
+func fileName(title string) string {
+	title, _, _ = strings.Cut(title, ", and ")
+	return strings.ReplaceAll(strings.ReplaceAll(title, ".kps", ""), "/", "-") + ".html"
 }
 
 // reason is what is wrong with an address, without the address.

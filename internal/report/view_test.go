@@ -9,7 +9,7 @@ import (
 
 // A request under another name for this computer gets nothing.
 func TestServed(t *testing.T) {
-	h := served([]byte("<p>"))
+	h := served("race.html", []byte("<p>"))
 	for _, test := range []struct {
 		method, host, path string
 		status             int
@@ -39,6 +39,28 @@ func TestServed(t *testing.T) {
 		if test.status == 200 {
 			require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 			require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+			require.Equal(t, "inline; filename=race.html", w.Header().Get("Content-Disposition"))
 		}
 	}
+}
+
+// The names of traces are without their folders, but for those that tell two apart; so is
+// the name under which a browser saves a page.
+func TestNames(t *testing.T) {
+	for _, test := range []struct{ a, b, nameA, nameB string }{
+		{"/home/someone/secret/race.kps", "", "race.kps", ""},
+		{"race.kps", "", "race.kps", ""},
+		{"x/a.kps", "x/b.kps", "a.kps", "b.kps"},
+		{"x/before/a.kps", "x/after/a.kps", "before/a.kps", "after/a.kps"},
+		{"x/before/y/a.kps", "x/after/y/a.kps", "before/y/a.kps", "after/y/a.kps"},
+		{"x/a.kps", "a.kps", "x/a.kps", "a.kps"},
+		{"x/a.kps", "./x/a.kps", "a.kps", "a.kps"},
+		{"/a.kps", "a.kps", "/a.kps", "a.kps"},
+	} {
+		a, b := shortest(test.a, test.b)
+		require.Equal(t, [2]string{test.nameA, test.nameB}, [2]string{a, b}, "%+v", test)
+	}
+	require.Equal(t, "race.html", fileName("race.kps"))
+	require.Equal(t, "race.html", fileName("race.kps, and without deviation 2"))
+	require.Equal(t, "before-a and after-a.html", fileName("before/a.kps and after/a.kps"))
 }

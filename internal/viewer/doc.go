@@ -6,9 +6,12 @@
 // that shows it. Two scenes are shown side by side.
 //
 // What it is not: it runs nothing and knows no machine. What is on the page is in the
-// scene; the script computes nothing but the last writer of each byte.
+// scene, or, of two runs, which events only one of them has; the script computes nothing
+// but the last writer of each byte.
 //
-// Its rules. The page loads nothing, and its Content-Security-Policy, which names the
+// Its rules. The story comes first: what went wrong and how it came about are in the page
+// without its script, and in sight without scrolling at 1280 by 800 pixels and at 400 by
+// 800. The page loads nothing, and its Content-Security-Policy, which names the
 // script by its hash, keeps it from doing so. Whatever a drawing shows is also said in
 // text, and whatever is done with the mouse is done with a key as well. An event has the
 // number that replay prints, and an address (#event=91); steps, of which there is one for
@@ -16,5 +19,11 @@
 // accepted. The same scene gives the same bytes.
 //
 // Its limits: drawn are about as many spans as there are pixels; of more, those of a pixel
-// are one. At 100,000 events a page has some 5 MB.
+// are one. At 100,000 events a page has some 5 MB. Runs that have less in common than
+// 1,000 insertions and deletions leave are said to differ from where they part to where
+// they end alike.
+//
+// The script is in parts, which are joined: run (data, and helpers), lanes (the drawing),
+// folds (what of it is drawn small or faded), panes (the texts), tale (the story and its
+// marks), viewer (keys and mouse of a run), host (the page).
 package viewer

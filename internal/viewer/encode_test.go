@@ -57,6 +57,8 @@ type encoded struct {
 	Cpu, Task, Kind, Class, Says, Depth []int
 	Seq, Time, Clock                    []int64
 	Spans, Arrows, Stands, Bands        [][]int
+	Folds, Calls, Chains                [][]int
+	Frames                              [][]any
 	Name, About, Banner, Headline       string
 	Turns                               []struct {
 		Step        int

@@ -72,7 +72,8 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, r.Name, js[string](p, "document.title"))
 	p.shows(0, &r, s.Violation)
 	require.Contains(t, p.text(".now .mark"), "This is the violation: T2 no-start-inside")
-	require.Contains(t, p.text(".headline"), s.Headline)
+	require.Equal(t, "cpu1 ran code from the middle of an instruction at victim+0x1.", p.text(".headline"))
+	require.Equal(t, "Violation: "+s.Headline, p.text(".exactly"))
 
 	for _, k := range []struct {
 		key  string
@@ -190,7 +191,7 @@ func TestButtons(t *testing.T) {
 	for i, told := range r.Scene.Story {
 		p.click(fmt.Sprintf(".story li:nth-child(%d) button", i+1))
 		p.shows(0, &r, told.Step)
-		require.Equal(t, fmt.Sprintf("event %d: %s", r.Scene.Steps[told.Step].Event.Seq, told.Text), p.text(fmt.Sprintf(".story li:nth-child(%d)", i+1)))
+		require.Equal(t, fmt.Sprintf("%d %s event %d", i+1, told.Text, r.Scene.Steps[told.Step].Event.Seq), p.text(fmt.Sprintf(".story li:nth-child(%d)", i+1)))
 	}
 	second := p.text(".steps li:nth-child(2) .no")
 	p.click(".steps li:nth-child(2) button")
@@ -324,7 +325,7 @@ func TestKeyboardAlone(t *testing.T) {
 		require.True(t, js[bool](p, `(e => !e.closest("header, .controls") || e.offsetHeight >= 24 && e.offsetWidth >= 24)(document.activeElement)`), "%s is large enough to be hit (WCAG 2.2, 2.5.8)", name)
 		require.NotEmpty(t, js[string](p, `(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
-	require.Equal(t, []string{"keys-button", "slider", "first", "back", "on", "last", "violation", "number", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations", "story"}, order)
+	require.Equal(t, []string{"keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last", "violation", "number", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations"}, order)
 
 	require.Equal(t, "polite", p.attribute(".now", "aria-live"))
 	slider := "[role=slider]"
@@ -386,6 +387,11 @@ func TestContrast(t *testing.T) {
 		differ("fg", ["bg", "band", "stale", "new", ...kinds], 4.5);
 		for (const text of ["soft", "mark", "link"]) differ(text, ["bg", "band"], 4.5);
 		for (const kind of kinds) differ(kind + "-edge", ["bg"], 3);
+		differ("inside-fg", ["inside"], 4.5);
+		differ("told-fg", ["told"], 4.5);
+		differ("told-fg", ["cursor"], 3); // a large bold number
+		differ("differ", ["bg", "band"], 4.5);
+		differ("inside-edge", ["bg"], 3);
 		differ("edge", ["bg", "band"], 3);
 		differ("cursor", ["bg", "band"], 3);
 		for (const mark of ["link", "mark"]) differ(mark, ["bg", ...kinds], 3);

@@ -54,7 +54,7 @@ func laidOut(name string, f *traces.File, r *replay.Replay) viewer.Run {
 		tasks = append(tasks, t.Name)
 	}
 	return viewer.Run{
-		Name: name, About: "Scenario " + r.Rig.Scenario.Name + ". " + r.Rig.Scenario.Says,
+		Name: filepath.Base(name), About: "Scenario " + r.Rig.Scenario.Name + ". " + r.Rig.Scenario.Says,
 		Scene: view.Lay(in, r.Timeline(view.Sites(in))), Task: func(id uint64) string { return tasks[id] },
 	}
 }

@@ -2,7 +2,7 @@ package viewer
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,11 +18,28 @@ import (
 var (
 	//go:embed viewer.tmpl
 	source string
-	//go:embed viewer.js
-	script string
+	//go:embed script
+	scripts embed.FS
 	//go:embed viewer.css
 	style string
+
+	script = joined("run", "lanes", "folds", "panes", "tale", "viewer", "host")
 )
+
+// joined is the script of a page, from its parts.
+func joined(parts ...string) string {
+	var b strings.Builder
+	b.WriteString("\"use strict\";\n(() => {\n")
+	for _, p := range parts {
+		text, err := scripts.ReadFile("script/" + p + ".js")
+		if err != nil {
+			panic(err) // it is compiled in
+		}
+		b.Write(text)
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
 
 // A Run is a scene, and what is said of where it is from.
 type Run struct {
@@ -45,8 +62,15 @@ var form = template.Must(template.New("page").Parse(source))
 // Write writes the page. Errors are those of w.
 func Write(w io.Writer, p *Page) error {
 	var data []any
+	var runs []shown
 	for i := range p.Runs {
-		data = append(data, encode(&p.Runs[i]))
+		r := &p.Runs[i]
+		data = append(data, encode(r))
+		runs = append(runs, shown{r, story(r.Scene)})
+	}
+	if len(p.Runs) == 2 {
+		a, b := differ(p.Runs[0].Scene, p.Runs[1].Scene)
+		data[0].(map[string]any)["differs"], data[1].(map[string]any)["differs"] = pairs(a), pairs(b)
 	}
 	text, err := json.Marshal(data) // which escapes <, > and &
 	if err != nil {
@@ -55,11 +79,42 @@ func Write(w io.Writer, p *Page) error {
 	sum := sha256.Sum256([]byte(script))
 	return form.Execute(w, map[string]any{
 		"Page":   p,
+		"Runs":   runs,
 		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
 		"Style":  page.Colours + template.CSS(style),
 		"Script": template.JS(script),
 		"Data":   template.JS(text),
 	})
+}
+
+// A shown is a run as the page has it without its script.
+type shown struct {
+	*Run
+	Story []sentence
+}
+
+// A sentence is one of the story.
+type sentence struct {
+	N          int
+	Seq        uint32
+	Text, From string
+}
+
+func story(s *view.Scene) (list []sentence) {
+	for i, t := range s.Story {
+		from := strings.ReplaceAll(t.From, " > ", " › ")
+		list = append(list, sentence{i + 1, s.Steps[t.Step].Event.Seq, t.Text, from})
+	}
+	return list
+}
+
+// pairs are the first and the last of each stretch.
+func pairs(list []view.Stretch) [][]int {
+	out := make([][]int, len(list))
+	for i, s := range list {
+		out[i] = []int{s.From, s.To}
+	}
+	return out
 }
 
 // encoder keeps texts once: columns have their numbers.
@@ -132,11 +187,43 @@ func encode(r *Run) map[string]any {
 	for i, t := range s.Story {
 		story[i] = map[string]any{"step": t.Step, "text": t.Text}
 	}
+	calls, chains, frames := e.calls(s.Calls)
 	return map[string]any{
+		"folds": pairs(s.Folds), "calls": calls, "chains": chains, "frames": frames,
 		"name": r.Name, "about": r.About, "banner": r.Banner, "headline": s.Headline, "cpus": s.CPUs, "violation": s.Violation,
 		"cpu": cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth, "seq": seq, "time": time, "clock": clock,
 		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "bands": bands, "turns": turns, "story": story, "strings": e.texts,
 	}
+}
+
+// calls encodes what a kernel's engine has called: chains of frames and frames are there
+// once.
+func (e *encoder) calls(list []view.Coded) (calls, chains [][]int, frames [][]any) {
+	calls, chains, frames = [][]int{}, [][]int{}, [][]any{}
+	numbers := make(map[string]int)
+	for i := range list {
+		c := &list[i]
+		chain := make([]int, len(c.Frames))
+		for k, f := range c.Frames {
+			key := fmt.Sprintf("%s %s:%d", f.Func, f.File, f.Line)
+			n, ok := numbers[key]
+			if !ok {
+				n = len(frames)
+				numbers[key] = n
+				frames = append(frames, []any{f.Func, f.File, f.Line, f.From, append([]string{}, f.Text...)})
+			}
+			chain[k] = n
+		}
+		key := fmt.Sprint(chain)
+		n, ok := numbers[key]
+		if !ok {
+			n = len(chains)
+			numbers[key] = n
+			chains = append(chains, chain)
+		}
+		calls = append(calls, []int{c.Step, c.CPU, e.text(c.Task), e.text(c.Says), n})
+	}
+	return calls, chains, frames
 }
 
 // patch encodes what is held of a patch: of each version but the first the bytes that

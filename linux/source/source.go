@@ -24,7 +24,8 @@ type Source struct {
 }
 
 // Of returns what is known of a kernel's source, with the text of its lines from a
-// folder, "" for none.
+// folder. For "" it is that which lies beside an object that was laid over the kernel,
+// and isn't newer; of a kernel without objects that of its release on the shelf.
 func Of(k *linux.Kernel, dir string) *Source {
 	s := &Source{k: k, dir: dir, files: make(map[string][]string), known: make(map[arch.Addr][]vmlinux.Frame), jumped: make(map[[2]string]bool)}
 	for _, sec := range k.Image.Sections() {
@@ -104,6 +105,15 @@ func (s *Source) Says(a arch.Addr) string {
 	return says
 }
 
+// Frames returns the functions that an instruction is of, the innermost first, with file
+// and line as far as they are known.
+func (s *Source) Frames(a arch.Addr) []vmlinux.Frame {
+	if f := s.frames(a); len(f) > 0 {
+		return f
+	}
+	return []vmlinux.Frame{{Func: s.Functions(a)[0]}}
+}
+
 // Functions names the functions that an instruction is of: the one that was compiled
 // first, the innermost that was inlined into it last.
 func (s *Source) Functions(a arch.Addr) (names []string) {
@@ -129,20 +139,78 @@ const textMost = 8 << 20
 
 // Text returns a line of the source, "" if it isn't at hand.
 func (s *Source) Text(file string, line int) string {
-	if s.dir == "" || !filepath.IsLocal(file) {
-		return ""
+	if list := s.file(file); line >= 1 && line <= len(list) {
+		return strings.TrimSpace(list[line-1])
 	}
-	list, ok := s.files[file]
-	if !ok {
-		path := filepath.Join(s.dir, file)
-		if f, err := os.Stat(path); err == nil && f.Mode().IsRegular() && f.Size() <= textMost {
-			data, _ := os.ReadFile(path) // what can't be read isn't shown
-			list = strings.Split(string(data), "\n")
-		}
-		s.files[file] = list
-	}
+	return ""
+}
+
+// aroundMost is how much of a line Around returns.
+const aroundMost = 160
+
+// Around returns a line of the source with so many before and after it, each cut where
+// it is long, and the number of the first; none if it isn't at hand.
+func (s *Source) Around(file string, line, near int) (from int, text []string) {
+	list := s.file(file)
 	if line < 1 || line > len(list) {
+		return 0, nil
+	}
+	from = max(1, line-near)
+	for _, l := range list[from-1 : min(line+near, len(list))] {
+		l = strings.TrimRight(l, " \t\r")
+		if r := []rune(l); len(r) > aroundMost {
+			l = string(r[:aroundMost-1]) + "…"
+		}
+		text = append(text, l)
+	}
+	return from, text
+}
+
+// file returns the lines of a file of the source.
+func (s *Source) file(name string) []string {
+	if !filepath.IsLocal(name) {
+		return nil
+	}
+	list, ok := s.files[name]
+	if !ok {
+		if path := s.path(name); path != "" {
+			if f, err := os.Stat(path); err == nil && f.Mode().IsRegular() && f.Size() <= textMost {
+				data, _ := os.ReadFile(path) // what can't be read isn't shown
+				list = strings.Split(string(data), "\n")
+			}
+		}
+		s.files[name] = list
+	}
+	return list
+}
+
+// path is where a file of the source lies, "" if that isn't known.
+func (s *Source) path(name string) string {
+	switch {
+	case s.dir != "":
+		return filepath.Join(s.dir, name)
+	case len(s.k.Objects) == 0:
+		if dir := shelf.Of(s.k.Image.Release, "source"); dir != "" {
+			return filepath.Join(dir, name)
+		}
 		return ""
 	}
-	return strings.TrimSpace(list[line-1])
+	object := strings.TrimSuffix(filepath.FromSlash(name), ".c") + ".o"
+	for _, o := range s.k.Objects {
+		root, ok := strings.CutSuffix(filepath.Clean(o), object)
+		if path := filepath.Join(root, name); ok && (root == "" || os.IsPathSeparator(root[len(root)-1])) && !newer(path, o) {
+			return path
+		}
+	}
+	return ""
+}
+
+// newer reports whether a file was changed after another one, or isn't there.
+func newer(file, than string) bool {
+	a, err := os.Stat(file)
+	if err != nil {
+		return true
+	}
+	b, err := os.Stat(than)
+	return err != nil || a.ModTime().After(b.ModTime())
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -75,4 +76,37 @@ func TestText(t *testing.T) {
 	}{{"kprobes.c", 2, "two();"}, {"kprobes.c", 1, "one"}, {"kprobes.c", 9, ""}, {"kprobes.c", 0, ""}, {"other.c", 1, ""}, {"../kernel/kprobes.c", 1, ""}} {
 		assert.Equal(t, c.want, s.Text(c.file, c.line), "%s:%d", c.file, c.line)
 	}
+}
+
+// Without a folder the text is that beside the object that was laid over the kernel, unless
+// it was edited since; of nothing else.
+func TestBeside(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, age time.Duration) string {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		when := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(path, when, when))
+		return path
+	}
+	write("kernel/kprobes.c", "a\nb();\nc\n"+strings.Repeat("x", 500)+"\n", time.Hour)
+	write("kernel/edited.c", "a\n", 0)
+	write("kernel/other.c", "a\n", time.Hour)
+	objects := []string{write("kernel/kprobes.o", "", time.Minute), write("kernel/edited.o", "", time.Minute)}
+	s := &Source{k: &linux.Kernel{Objects: objects}, files: make(map[string][]string)}
+	assert.Equal(t, "b();", s.Text("kernel/kprobes.c", 2))
+	assert.Empty(t, s.Text("kernel/edited.c", 1), "newer than its object")
+	assert.Empty(t, s.Text("kernel/other.c", 1), "it has no object")
+	assert.Empty(t, s.Text("probes.c", 1), "the end of a name is none")
+	assert.Empty(t, s.Text("../kernel/kprobes.c", 1))
+
+	from, text := s.Around("kernel/kprobes.c", 2, 1)
+	assert.Equal(t, 1, from)
+	assert.Equal(t, []string{"a", "b();", "c"}, text)
+	from, text = s.Around("kernel/kprobes.c", 4, 1)
+	assert.Equal(t, 3, from)
+	assert.Len(t, []rune(text[1]), aroundMost)
+	_, text = s.Around("kernel/kprobes.c", 99, 1)
+	assert.Empty(t, text)
 }

@@ -17,6 +17,16 @@ type Call struct {
 	From      string // the functions that are open, the outermost first: "register_kprobe > arm_kprobe"
 	Where     string // file and line of the call, and perhaps its text; "": not known
 	Says      string // what is called, with its argument: "mutex_lock(kprobe_mutex)"
+	Frames    []Frame
+}
+
+// A Frame is a function that is open, at the line that it has come to.
+type Frame struct {
+	Func string
+	File string   // "kernel/kprobes.c"; "": not known
+	Line int      // 0: not known
+	From int      // the line that Text begins with
+	Text []string // lines of the file around Line; none: it isn't at hand
 }
 
 // String is the call in a line.

@@ -120,3 +120,61 @@ func foldCPUs(rows []row) []row {
 	}
 	return out
 }
+
+// Of quiet: stretches shorter than foldMin aren't worth a fold; foldNear steps around
+// one that matters are seen; if more than seenMost matter, then only those do of which
+// the story and the schedule tell.
+const (
+	foldMin  = 6
+	foldNear = 1
+	seenMost = 150
+)
+
+// quiet returns the stretches that a reader can do without: steps that don't touch the
+// site, that the story doesn't rest on, and that no deviation is at. Of a run in which
+// nothing is told there are none.
+func (l *layer) quiet() (list []Stretch) {
+	told := l.told()
+	if len(told) == 0 {
+		return nil
+	}
+	mattering := slices.Clone(told)
+	for i, w := range l.weights {
+		if w == much {
+			mattering = append(mattering, i)
+		}
+	}
+	slices.Sort(mattering)
+	if mattering = slices.Compact(mattering); len(mattering) > seenMost {
+		slices.Sort(told)
+		mattering = told
+	}
+	from := 0
+	for _, i := range append(mattering, len(l.Steps)+foldNear) {
+		if to := i - foldNear - 1; to-from+1 >= foldMin {
+			list = append(list, Stretch{from, to})
+		}
+		from = max(from, i+foldNear+1)
+	}
+	return list
+}
+
+// told returns the steps of which the story and the schedule tell.
+func (l *layer) told() (list []int) {
+	add := func(i int) {
+		if i >= 0 {
+			list = append(list, i)
+		}
+	}
+	add(l.Violation)
+	for i := range l.Story {
+		add(l.Story[i].Step)
+		for _, s := range l.Story[i].Rests {
+			add(s)
+		}
+	}
+	for i := range l.Deviations {
+		add(l.Deviations[i].Step)
+	}
+	return list
+}

@@ -28,6 +28,9 @@ type layer struct {
 	bands map[uint64]*Band
 	spans []*Span
 	tasks map[uint8]*standing
+
+	extents []*extent
+	weights []weight // of the steps
 }
 
 // An openTrap has not returned yet.
@@ -100,7 +103,8 @@ func (l *layer) seen(before uint32) {
 // step lays out the next event.
 func (l *layer) step(e *traces.Event) {
 	n := len(l.Steps)
-	class, _ := l.t.importance(e)
+	class, weight := l.t.importance(e)
+	l.weights = append(l.weights, weight)
 	s := Step{Event: *e, Class: classNames[class], Depth: len(l.traps[e.Task]), Says: l.t.say(e)}
 	if l.t.at < len(l.t.in.Events) && e == &l.t.in.Events[l.t.at] {
 		s.Class, l.Violation = classNames[violates], n
@@ -152,8 +156,11 @@ func (l *layer) step(e *traces.Event) {
 		l.called(e, n)
 	case kpev.ApiReturn:
 		l.close(fmt.Sprint("call", e.B, e.Task), n)
+	case smpev.Image:
+		l.announced(e)
 	case smpev.TextStore:
 		l.stored(e, n)
+		l.overwritten(e, n)
 	case smpev.Alloc, smpev.Free:
 		l.memory(e, n)
 	}
@@ -359,7 +366,7 @@ func (l *layer) band(e *traces.Event, n int) {
 func (l *layer) end() {
 	n := len(l.Steps) - 1
 	if l.t.in.Property != "" {
-		l.Headline = l.t.headline()
+		l.Headline, l.Plain = l.t.headline(), l.t.plain()
 		if l.Violation < 0 && n >= 0 {
 			l.Steps[n].Class, l.Violation = classNames[violates], n
 		}
@@ -385,10 +392,18 @@ func (l *layer) end() {
 	}
 	for _, s := range Story(*l.t.in) {
 		told := Told{Step: l.stepOf(s.Seq), Text: s.Text}
+		if s.From != "" {
+			told.Text = strings.TrimSuffix(s.Text, "; from "+s.From+".") + "."
+			told.From = s.From
+		}
 		for _, seq := range s.Also {
 			told.Rests = append(told.Rests, l.stepOf(seq))
 		}
 		l.Story = append(l.Story, told)
+	}
+	for i := range l.t.in.Calls {
+		c := &l.t.in.Calls[i]
+		l.Calls = append(l.Calls, Coded{l.stepOf(c.Seq), int(c.CPU), l.taskName(c.Task), c.Says, c.Frames})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // their index; -1 is before the first.
 type Scene struct {
 	Headline   string // the violation in one line; empty if there is none
+	Plain      string // the same in a sentence for who doesn't know the properties
 	CPUs       int
 	Steps      []Step
 	Spans      []Span  // in the order in which they begin, outer ones first
@@ -20,7 +21,9 @@ type Scene struct {
 	Bands      []Band
 	Deviations []Turn
 	Story      []Told
-	Violation  int // its step, the last one if only the end shows it; -1: nothing is broken
+	Folds      []Stretch // uneventful, in order
+	Calls      []Coded   // of a kernel's own engine, in order
+	Violation  int       // its step, the last one if only the end shows it; -1: nothing is broken
 }
 
 // A Step is an event as text.
@@ -56,6 +59,8 @@ const (
 	SpanSync  = "sync"  // from the sending of IPIs until all have answered
 	SpanStop  = "stop"  // stop_machine has all CPUs
 	SpanLock  = "lock"  // a lock is held
+
+	SpanInside = "inside" // a task stands inside bytes that are written to, or freed
 )
 
 // An Arrow goes from one step to another that it causes.
@@ -125,6 +130,19 @@ type Told struct {
 	Step  int
 	Rests []int
 	Text  string
+	From  string // the functions of a kernel's engine that its event is from, and the line; "": none, or not known
+}
+
+// A Stretch is steps that a reader can do without, the first and the last of them.
+type Stretch struct{ From, To int }
+
+// A Coded is a call of a kernel's own engine with the lines of C that it is made from.
+type Coded struct {
+	Step   int // the next event
+	CPU    int
+	Task   string
+	Says   string
+	Frames []Frame
 }
 
 // Look is what is known about a run besides its events. Each list is in event order.
@@ -168,5 +186,7 @@ func Lay(in Input, look *Look) *Scene {
 		l.step(e)
 	}
 	l.end()
+	l.insides()
+	l.Folds = l.quiet()
 	return l.Scene
 }

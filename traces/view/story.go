@@ -19,6 +19,7 @@ type Sentence struct {
 	Seq  uint32   // its event; the sentences are in this order
 	Also []uint32 // other events that it depends on
 	Text string   // at most 20 words; each number has a unit or is an event's
+	From string   // of a kernel's engine: what the text ends with after "; from"
 }
 
 // Names returns the events whose numbers a reader sees: the sentence's own, and those
@@ -101,6 +102,7 @@ func (p *past) story() []Sentence {
 		list[i] = p.lines[i].Sentence
 		if from := p.in.origin(&p.ev[p.lines[i].at]); from != "" {
 			list[i].Text = strings.TrimSuffix(list[i].Text, ".") + from + "."
+			list[i].From = strings.TrimPrefix(from, "; from ")
 		}
 	}
 	return list

@@ -129,10 +129,13 @@ func (t *text) alloc(e *traces.Event) *area {
 	return &t.areas[len(t.areas)-1]
 }
 
+// kernelCode is where the kernel's routines are.
+const kernelCode = "kernel code"
+
 // place names an address: detour+0x10, victim+0x1, kernel code.
 func (t *text) place(addr uint64) string {
 	if t.in.KernelIP != 0 && addr == t.in.KernelIP {
-		return "kernel code"
+		return kernelCode
 	}
 	a := t.area(addr)
 	if a == nil {

@@ -10,7 +10,7 @@ import (
 
 // Sources say where the source of a trace's kernel is.
 type Sources struct {
-	Source cli.FileName `placeholder:"DIR" help:"Of a kernel's trace: the folder of its source, to print the text of each line that is named."`
+	Source cli.FileName `placeholder:"DIR" help:"Of a kernel's trace: the folder of its source, to print the text of each line that is named. Default: what lies beside the objects and isn't newer; without objects, what scripts/fetch-kernel-source has fetched."`
 }
 
 // Follow adds what is known of a replay whose engine is a kernel's own: what that calls,

@@ -45,6 +45,7 @@ type follower struct {
 	strategy sched.Strategy
 	calls    []view.Call
 	stood    [][]string
+	lines    map[arch.Addr][]view.Frame // of return addresses
 }
 
 // Begin implements sched.Strategy.
@@ -127,9 +128,32 @@ func (f *follower) Event(e *traces.Event) *traces.Finding {
 	name, _, _ := f.m.Names().SymbolAt(arch.Addr(e.A))
 	f.calls = append(f.calls, view.Call{
 		Seq: e.Seq, CPU: e.CPU, Task: e.Task, From: f.from(chain), Where: f.source.Place(chain[0] - 1),
-		Says: fmt.Sprintf("%s(%s)", name, f.argument(e.C)),
+		Says: fmt.Sprintf("%s(%s)", name, f.argument(e.C)), Frames: f.frames(chain),
 	})
 	return nil
+}
+
+// linesNear is how many lines of source are kept before and after one.
+const linesNear = 3
+
+// frames are the functions of a chain with their lines, the innermost first.
+func (f *follower) frames(chain []arch.Addr) (list []view.Frame) {
+	for _, a := range chain {
+		frames, ok := f.lines[a]
+		if !ok {
+			for _, v := range f.source.Frames(a - 1) {
+				w := view.Frame{Func: v.Func, File: v.File, Line: v.Line}
+				w.From, w.Text = f.source.Around(v.File, v.Line, linesNear)
+				frames = append(frames, w)
+			}
+			if f.lines == nil {
+				f.lines = make(map[arch.Addr][]view.Frame)
+			}
+			f.lines[a] = frames
+		}
+		list = append(list, frames...)
+	}
+	return list
 }
 
 // argument names what an argument points to, "" for one that points nowhere known.

@@ -1,0 +1,126 @@
+// A Host has the viewers of a page: one, or two that move together.
+class Host {
+	constructor(runs) {
+		this.draws = [];
+		this.viewers = runs.map((r, i) => new Viewer(r, document.getElementById("run" + i), this));
+		this.active = this.viewers[0];
+		this.together = this.viewers.length > 1;
+		if (this.together) this.part();
+		this.colours();
+		window.addEventListener("beforeprint", () => this.print(true));
+		window.addEventListener("afterprint", () => this.print(false));
+		window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.colours());
+		window.addEventListener("hashchange", () => this.fromHash());
+		document.addEventListener("keydown", e => this.key(e));
+		document.getElementById("keys-button").addEventListener("click", () => this.keys());
+		this.fromHash();
+		for (const v of this.viewers) if (v.step < 0) v.go(v.run.violation >= 0 ? v.run.violation : this.together ? this.parted : 0);
+		performance.mark("ready");
+		requestAnimationFrame(() => setTimeout(() => performance.mark("drawn")));
+		document.documentElement.dataset.ready = "yes";
+	}
+
+	// part finds where two runs part: up to there their steps are the same.
+	part() {
+		const [a, b] = this.viewers.map(v => v.run);
+		let n = 0;
+		while (n < a.n && n < b.n && a.cpu[n] === b.cpu[n] && a.text(a.says[n]) === b.text(b.says[n])) n++;
+		this.parted = Math.min(n, a.n - 1, b.n - 1);
+		const at = a.seq[this.parted], other = b.seq[this.parted] === at ? "" : ` (on the right ${b.seq[this.parted]})`;
+		const says = element("p", { className: "parted" }, n === a.n && n === b.n ? "The same, event by event. " : `They part at event ${at}${other}. `);
+		const both = element("input", { type: "checkbox", checked: true, onchange: e => { this.together = e.target.checked; } });
+		says.append(element("button", { type: "button", textContent: "go there", onclick: () => this.viewers[0].go(this.parted) }), " ", element("label", {}, both, " move both"));
+		document.querySelector("h1").after(says);
+	}
+
+	colours() {
+		for (const v of this.viewers) {
+			v.colours();
+			v.redraw();
+		}
+	}
+
+	// print draws by light, whatever the screen is, or as before.
+	print(on) {
+		for (const v of this.viewers) {
+			v.colours(on);
+			v.draw();
+		}
+	}
+
+	activate(v) { this.active = v; }
+
+	drew(ms) {
+		this.draws.push(ms);
+		if (this.draws.length > 500) this.draws.shift();
+	}
+
+	// went is told that a viewer shows another step: the other one goes to the same, or to
+	// the same time behind where they part.
+	went(v) {
+		if (this.together && !this.following) {
+			this.following = true;
+			for (const o of this.viewers) {
+				if (o !== v && v.step < this.parted) o.go(v.step);
+				else if (o !== v) o.go(Math.max(this.parted, last(o.run.time, v.run.time[v.step], t => t)));
+			}
+			this.following = false;
+		}
+		clearTimeout(this.timer); // browsers allow few changes of the address a second
+		this.timer = setTimeout(() => {
+			const hash = "#" + this.viewers.map((v, i) => (i ? "right=" : "event=") + v.run.seq[v.step]).join("&");
+			if (hash !== location.hash) history.replaceState(null, "", hash);
+		}, 120);
+	}
+
+	// fromHash goes to where the address says: #event=91, #event=91&right=97; or #step=72,
+	// counted from 0.
+	fromHash() {
+		const at = new URLSearchParams(location.hash.slice(1)), steps = at.has("step"), was = this.together;
+		this.together = was && !at.has("right");
+		[at.get(steps ? "step" : "event"), at.get("right")].forEach((n, i) => {
+			const v = this.viewers[i];
+			if (v && n && Number.isFinite(Number(n))) v.go(steps ? Number(n) : v.stepOf(Number(n)));
+		});
+		this.together = was;
+	}
+
+	keys() {
+		const list = document.getElementById("keys");
+		list.hidden = !list.hidden;
+		document.getElementById("keys-button").setAttribute("aria-expanded", String(!list.hidden));
+	}
+
+	key(e) {
+		if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input:not([type=checkbox])")) return;
+		const v = this.active;
+		switch (e.key) {
+		case "ArrowLeft": if (e.shiftKey) v.sameCPU(-1); else v.go(v.step - 1); break;
+		case "ArrowRight": if (e.shiftKey) v.sameCPU(1); else v.go(v.step + 1); break;
+		case "PageUp": v.go(v.step - 20); break;
+		case "PageDown": v.go(v.step + 20); break;
+		case "Home": v.go(0); break;
+		case "End": v.go(v.run.n - 1); break;
+		case "d": v.turn(1); break;
+		case "D": v.turn(-1); break;
+		case "w": v.store(1); break;
+		case "W": v.store(-1); break;
+		case "n": v.along(1); break;
+		case "p": v.along(-1); break;
+		case "u": v.unfold(); break;
+		case "f": v.foldAll(); break;
+		case "g": v.$(".number").focus(); v.$(".number").select(); break;
+		case "v": v.command("violation"); break;
+		case "+": case "=": v.zoom(0.5); break;
+		case "-": v.zoom(2); break;
+		case "0": v.command("all"); break;
+		case "t": v.axis(); break;
+		case "?": this.keys(); break;
+		default: return;
+		}
+		e.preventDefault();
+	}
+}
+
+performance.mark("begun");
+window.kpsim = new Host(JSON.parse(document.getElementById("data").textContent));

@@ -1,0 +1,147 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"kpsim/traces"
+)
+
+// An extent is bytes that a patcher has announced, from its first store to them until
+// they hold again, behind the first byte, what they held before.
+type extent struct {
+	span
+	was      string // the bytes behind the first one, before
+	from, to int    // steps; -1: not yet
+}
+
+// announced notes that a patcher is about to write an instruction of several bytes.
+func (l *layer) announced(e *traces.Event) {
+	s := span{e.A, e.A + e.C>>56}
+	if s.end-s.at < 2 || slices.ContainsFunc(l.extents, func(x *extent) bool { return x.span == s && x.to < 0 }) {
+		return
+	}
+	l.extents = append(l.extents, &extent{s, bytes(l.t.text.mem, span{s.at + 1, s.end}), -1, -1})
+}
+
+// overwritten notes a store to what has been announced.
+func (l *layer) overwritten(e *traces.Event, n int) {
+	for _, x := range l.extents {
+		if x.to >= 0 || e.A >= x.end || e.A+e.C <= x.at {
+			continue
+		}
+		if x.from < 0 {
+			x.from = n
+		}
+		if e.A+e.C > x.at+1 && bytes(l.t.text.mem, span{x.at + 1, x.end}) == x.was {
+			x.to = n
+		}
+	}
+}
+
+// An inner is a task's stay at one address of patched text.
+type inner struct {
+	task, cpu int
+	at        uint64
+	trap      bool // it is the saved ip of a breakpoint, which is no place to come back to
+	from, to  int
+}
+
+// inners puts the stands together: one for each address that a task has stood at.
+func (l *layer) inners() (list []inner) {
+	open := make(map[uint8][]int) // by task: of list
+	for i := range l.Stands {
+		s := &l.Stands[i]
+		var now []int
+		for _, p := range s.At {
+			at, trap := l.Texts[p.Patch].At+uint64(p.Off), p.Trap == "#BP"
+			k := slices.IndexFunc(open[s.Task], func(k int) bool { return list[k].at == at && list[k].trap == trap })
+			if k >= 0 {
+				now = append(now, open[s.Task][k])
+				continue
+			}
+			list = append(list, inner{int(s.Task), s.CPU, at, trap, s.Step, -1})
+			now = append(now, len(list)-1)
+		}
+		for _, k := range open[s.Task] {
+			if !slices.Contains(now, k) {
+				list[k].to = s.Step
+			}
+		}
+		open[s.Task] = now
+	}
+	for i := range list {
+		if list[i].to < 0 {
+			list[i].to = len(l.Steps) - 1
+		}
+		if list[i].cpu < 0 { // it was switched out when that came to be patched text
+			list[i].cpu = l.cpuBefore(list[i].task, list[i].from)
+		}
+	}
+	return list
+}
+
+// cpuBefore returns the CPU that a task was on last.
+func (l *layer) cpuBefore(task, step int) int {
+	for i := step; i >= 0; i-- {
+		if e := &l.Steps[i].Event; int(e.Task) == task && e.CPU != Machine {
+			return int(e.CPU)
+		}
+	}
+	return 0
+}
+
+// insides adds a span for each time that a task stands inside bytes that a patcher
+// writes or has written, or in memory that is freed: from its coming there, which may be
+// before the patcher's, until it leaves.
+func (l *layer) insides() {
+	var spans []Span
+	add := func(s inner, where string) {
+		for i := range spans { // from one instruction to the next
+			if o := &spans[i]; o.CPU == s.cpu && o.Task == l.taskName(uint8(s.task)) && o.Says == where && o.To >= s.from {
+				o.To = max(o.To, s.to)
+				return
+			}
+		}
+		spans = append(spans, Span{Kind: SpanInside, CPU: s.cpu, Task: l.taskName(uint8(s.task)), Says: where, From: s.from, To: s.to})
+	}
+	for _, s := range l.inners() {
+		for _, x := range l.extents {
+			to := x.to
+			if to < 0 {
+				to = len(l.Steps)
+			}
+			if !s.trap && x.from >= 0 && s.at > x.at && s.at < x.end && s.from < to && x.from <= s.to {
+				place := l.t.text.place(x.at)
+				add(s, fmt.Sprintf("stands inside the %d bytes at %s", x.end-x.at, place))
+			}
+		}
+		if p := l.freedWhile(s); p != nil {
+			add(s, "stands inside freed "+p.Name)
+		}
+	}
+	l.Spans = append(l.Spans, spans...)
+	slices.SortStableFunc(l.Spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+}
+
+// freedWhile returns the memory that a task stands in and that is free at some time of
+// its stay.
+func (l *layer) freedWhile(s inner) *Patch {
+	for i := range l.Texts {
+		p := &l.Texts[i]
+		if p.Site || s.at < p.At || s.at >= p.At+uint64(p.Len) {
+			continue
+		}
+		for k, v := range p.Versions {
+			until := len(l.Steps)
+			if k+1 < len(p.Versions) {
+				until = p.Versions[k+1].Step
+			}
+			if v.Gone && v.Step <= s.to && s.from < until {
+				return p
+			}
+		}
+	}
+	return nil
+}
