@@ -3,6 +3,7 @@ package traces
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,8 +41,37 @@ const (
 	OriginIgnored = "ignored" // properties that the run breaks before its end
 )
 
+// The lines of the origin that are for a reader who gets the file by mail.
+const (
+	OriginKpsim = "kpsim"         // which one wrote the file, and where to get it
+	OriginText  = "text checksum" // of what may be damaged on the way; Marshal computes it where there is the line
+)
+
 // formatKey ends the origin, so that a truncated file is detected.
 const formatKey = "schedule format"
+
+// WrittenBy notes which kpsim has written the file, instead of who did before, and that
+// the text has a checksum.
+func (f *File) WrittenBy(kpsim string) {
+	origin := make([]Remark, 0, len(f.Origin)+2)
+	for _, r := range f.Origin {
+		if r.Key != OriginKpsim && r.Key != OriginText {
+			origin = append(origin, r)
+		}
+	}
+	f.Origin = append(origin, Remark{OriginKpsim, kpsim}, Remark{OriginText, f.TextSum()})
+}
+
+// TextSum is a checksum of the scenario, the schedule and the verdict, but for blanks at
+// the ends of lines and comments of the schedule: FNV-1a of 64 bits, in hex.
+func (f *File) TextSum() string {
+	h := fnv.New64a()
+	for line := range strings.Lines(strings.TrimSpace(f.Scenario)) {
+		fmt.Fprintln(h, strings.TrimRight(line, " \t\n"))
+	}
+	fmt.Fprintf(h, "%s%s\n%s\n%s\n%x", FormatSchedule(f.Schedule), f.Property, f.Place, f.Message, f.Digest)
+	return fmt.Sprintf("%016x", h.Sum64())
+}
 
 // Remark returns the origin's value of a key, "" if there is none.
 func (f *File) Remark(key string) string {
@@ -81,7 +111,11 @@ func (f *File) Marshal() []byte {
 	writeRemark(&verdict, "place", f.Place)
 	writeRemark(&verdict, "message", f.Message)
 	for _, r := range f.Origin {
-		if r.Key != formatKey {
+		switch r.Key {
+		case formatKey:
+		case OriginText:
+			writeRemark(&origin, r.Key, f.TextSum())
+		default:
 			writeRemark(&origin, r.Key, r.Value)
 		}
 	}

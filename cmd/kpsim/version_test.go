@@ -15,7 +15,7 @@ func TestVersionJSON(t *testing.T) {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
 	var b map[string]any
-	if err := json.Unmarshal(out.Bytes(), &b); err != nil || len(b) != 8 || b["modules"] == nil || !strings.HasPrefix(b["go"].(string), "go1.") {
+	if err := json.Unmarshal(out.Bytes(), &b); err != nil || len(b) != 10 || b["source"] == "" || b["kpsim"] == nil || b["modules"] == nil || !strings.HasPrefix(b["go"].(string), "go1.") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	if modified, ok := b["modified"]; !ok || modified != nil { // go test notes no commit

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"kpsim/internal/version"
 	"kpsim/traces/view"
 )
 
@@ -53,11 +55,36 @@ const (
 	endOfColour = "\x1b[0m"
 )
 
-// PrintJSON prints v as one line.
+// PrintJSON prints v, an object, as one line. The first that a command prints says at its end
+// which kpsim it is, as {"kpsim":{"version":…,"commit":…,"modified":…,"source":…}}.
 func (p *Program) PrintJSON(v any) error {
-	enc := json.NewEncoder(p.Out)
+	line, err := encoded(v)
+	if err != nil {
+		return err
+	}
+	if body, ok := bytes.CutSuffix(line, []byte("}\n")); ok && !p.named {
+		p.named = true
+		kpsim, err := encoded(map[string]version.Info{"kpsim": version.This()})
+		if err != nil {
+			return err
+		}
+		line = bytes.Clone(body)
+		if !bytes.Equal(body, []byte("{")) {
+			line = append(line, ',')
+		}
+		line = append(line, kpsim[1:]...)
+	}
+	_, err = p.Out.Write(line)
+	return err
+}
+
+// encoded is v as JSON, and the end of a line.
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }
 
 // Number formats a count: "1 run", "2 runs".

@@ -20,6 +20,7 @@ type Program struct {
 	Doing    string   // what is being run
 	Again    string   // the command line that runs it again
 	Shipped  []string // editions whose known faults were printed already
+	named    bool     // a line of JSON has said which kpsim it is
 	ear      ear
 }
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"kpsim/internal/version"
 )
 
 // Colours are the variables of all pages, light and dark: --bg, --fg and others, and --s0
@@ -251,6 +253,7 @@ func (d *Document) Render() ([]byte, error) {
 		"style":   func() template.CSS { return Stylesheet },
 		"dash":    func(series int) string { return dashes(series) },
 		"pieces":  func() [Pieces]int { return [Pieces]int{0, 1, 2, 3, 4, 5} },
+		"kpsim":   func() string { return version.This().String() },
 		"columns": func(t *Table) int { return len(t.Head) },
 		"sign":    func(v Verdict) string { return signs[v] },
 		"broken":  broken,

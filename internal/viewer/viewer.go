@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kpsim/internal/page"
+	"kpsim/internal/version"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -80,6 +81,7 @@ func Write(w io.Writer, p *Page) error {
 	return form.Execute(w, map[string]any{
 		"Page":   p,
 		"Runs":   runs,
+		"Kpsim":  version.This().String(),
 		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
 		"Style":  page.Colours + template.CSS(style),
 		"Script": template.JS(script),

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"bytes"
 	"slices"
 
+	"kpsim/internal/version"
 	"kpsim/sched"
 	"kpsim/traces"
 )
@@ -28,6 +30,9 @@ func Rerecord(name string, f *traces.File, anyPlace bool) (*traces.File, *Replay
 	if again.compare(&now); !again.Same { // two tasks of one name: its labels don't say which
 		r.Why = "its labels don't lead to the run they were taken from: " + again.Why
 		return nil, r, nil
+	}
+	if !bytes.Equal(now.Marshal(), f.Marshal()) {
+		now.WrittenBy(version.This().String())
 	}
 	return &now, r, nil
 }

@@ -1,10 +1,13 @@
 package shrink
 
 import (
+	"bytes"
+
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/version"
 	"kpsim/traces"
 )
 
@@ -47,6 +50,9 @@ func File(name string, f *traces.File) (*Shrunk, *replay.Replay, error) {
 	if text := lang.Print(s.rig.Scenario); text != lang.Print(r.Rig.Scenario) {
 		now.Scenario = text
 		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)
+	}
+	if !bytes.Equal(now.Marshal(), f.Marshal()) {
+		now.WrittenBy(version.This().String())
 	}
 	w.File = &now
 	return w, r, nil

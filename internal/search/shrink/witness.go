@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/version"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -181,6 +182,7 @@ func (s *shrinker) witness(o Origin, f *Found) *Witness {
 	if after != 0 {
 		w.File.Origin = append(w.File.Origin, replay.RemarkIgnored(after))
 	}
+	w.File.WrittenBy(version.This().String())
 	return w
 }
 
