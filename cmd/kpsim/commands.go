@@ -42,6 +42,7 @@ type commands struct {
 	Version  versionCmd  `cmd:"" help:"Print which kpsim this is: commit, Go, modules, the format of its traces."`
 
 	Completion completionCmd `cmd:"" help:"Print a script by which a shell completes commands, flags and names."`
+	Man        manCmd        `cmd:"" help:"Print a man page, of kpsim or of one of its commands."`
 	Complete   completeCmd   `cmd:"" hidden:"" help:"Print what the last word may become; completion's scripts ask it."`
 }
 

@@ -92,4 +92,5 @@ var namings = map[string]flags.Names{
 	"<name>":      flags.Fixed(mutants.Names),
 	"<row>":       flags.Fixed(matrix.RowNames),
 	"<shell>":     flags.Fixed(shellNames),
+	"<command>":   flags.Fixed(commandWords),
 }
