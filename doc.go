@@ -15,7 +15,7 @@
 // what it is not, its rule and its limits.
 //
 //	cmd/kpsim           the command: one file a verb
-//	                    docstest and scripttest test the pages and the command lines
+//	                    docstest and scripttest test the pages and the command lines, packagetest what scripts/package makes
 //	                    what a verb does: internal/findings (explore, merge, verify, fuzz),
 //	                    internal/report (one run), internal/shell (by hand), internal/check (objects),
 //	                    internal/kernelinfo (kernels),
@@ -65,7 +65,7 @@
 //
 // scripts has programs for developers: remove-lines removes lines and runs the
 // tests; covered says which statements searches run; drawn-faults puts drawn faults into kpsim and runs the searches (on
-// guards them); compare-builds compares the output of two builds; oracle and
+// guards them); compare-builds compares the output of two builds; package makes packages; oracle and
 // on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
 // kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and at-work serve tests.
 //

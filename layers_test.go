@@ -106,10 +106,11 @@ var layers = []layer{
 	{pkg: "internal/report", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/findings", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/shell", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "scripts/remove-lines", free: []string{"*"}}, // runs the tests
-	{pkg: "scripts/covered", free: []string{"*"}},      // builds kpsim and runs it
-	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},   // its tests run kpsim
-	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}}, // its tests run kpsim
+	{pkg: "scripts/remove-lines", free: []string{"*"}},  // runs the tests
+	{pkg: "scripts/covered", free: []string{"*"}},       // builds kpsim and runs it
+	{pkg: "cmd/kpsim/docstest", free: []string{"*"}},    // its tests run kpsim
+	{pkg: "cmd/kpsim/scripttest", free: []string{"*"}},  // its tests run kpsim
+	{pkg: "cmd/kpsim/packagetest", free: []string{"*"}}, // its tests install kpsim
 	{pkg: "cmd/kpsim", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/build", free: []string{"*"}}, // a module of its own: searches on many computers
 	{pkg: "campaign/plan", may: []string{"*"}, free: []string{"*"}},
