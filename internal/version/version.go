@@ -77,7 +77,7 @@ func noted(build *debug.BuildInfo) (version, path string) {
 	path = Module
 	if m.Replace != nil {
 		m = m.Replace
-		if m.Version != "" { // else it is a folder
+		if m.Version != "" && m.Version != "(devel)" { // else it is a folder
 			path = m.Path
 		}
 	}

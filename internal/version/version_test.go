@@ -26,6 +26,8 @@ func TestOf(t *testing.T) {
 	required.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0", Replace: &debug.Module{Path: "example.org/kpsim", Version: "v1.4.0"}}}
 	folder := stamped("example.org/driver", "false")
 	folder.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0", Replace: &debug.Module{Path: "../kpsim"}}}
+	devel := stamped("example.org/driver", "false") // as go install notes a folder
+	devel.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0", Replace: &debug.Module{Path: "../kpsim", Version: "(devel)"}}}
 	for _, c := range []struct {
 		version, commit, source string
 		build                   *debug.BuildInfo
@@ -40,6 +42,7 @@ func TestOf(t *testing.T) {
 		{"", "", "", derived, "unreleased (commit c0ffee, modified), from module kpsim"},
 		{"", "", "", required, "v1.4.0 (commit not known), from module example.org/kpsim"},
 		{"", "", "", folder, "unreleased (commit not known), from module kpsim"},
+		{"", "", "", devel, "unreleased (commit not known), from module kpsim"},
 		{"1.0-1", "deadbeef", "https://example.org/kpsim", stamped("", "true"), "1.0-1 (commit deadbeef), from https://example.org/kpsim"},
 		{"1.0-1", "deadbeef-dirty", "", tagged, "1.0-1 (commit deadbeef, modified), from module kpsim"},
 		{"1.0-1", "", "", tagged, "1.0-1 (commit c0ffee), from module kpsim"},

@@ -15,8 +15,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,31 +27,29 @@ import (
 
 const source = "https://example.org/kpsim"
 
-var (
-	clone  string // the root of the repository
-	made   string // what scripts/package has made of it
-	noMade string // why nothing was made
-)
+// clone is the root of the repository, and made the folder with what scripts/package makes of
+// it, once for all tests that want it.
+var clone, made string
 
-// TestMain makes the package once, for all tests.
+// TestMain names the folder, and removes it.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		var err error
 		if clone, err = filepath.Abs("../../.."); err != nil {
 			panic(err)
 		}
-		if noMade = missing(); noMade == "" {
-			if made, err = os.MkdirTemp("", "kpsim-package"); err != nil {
-				panic(err)
-			}
-			defer os.RemoveAll(made)
-			if out, err := command(clone, "scripts/package", "-o", made, "--source", source).CombinedOutput(); err != nil {
-				panic(fmt.Sprintf("scripts/package: %v\n%s", err, out))
-			}
+		if made, err = os.MkdirTemp("", "kpsim-package"); err != nil {
+			panic(err)
 		}
+		defer os.RemoveAll(made)
 		return m.Run()
 	}())
 }
+
+var makeAll = sync.OnceValues(func() (string, error) {
+	out, err := command(clone, "scripts/package", "-o", made, "--source", source).CombinedOutput()
+	return string(out), err
+})
 
 // missing says what there has to be for a package to be made, and isn't.
 func missing() string {
@@ -74,9 +72,11 @@ func missing() string {
 
 func needPackage(t *testing.T) {
 	t.Helper()
-	if noMade != "" {
-		t.Skip(noMade)
+	if why := missing(); why != "" {
+		t.Skip(why)
 	}
+	out, err := makeAll()
+	require.NoError(t, err, "scripts/package: %s", out)
 }
 
 // command is one to be run in a folder, with what a distribution's tools need of PATH, and
@@ -244,9 +244,6 @@ func TestArchive(t *testing.T) {
 	require.Contains(t, licences, "The kpsim authors")
 	require.Contains(t, licences, "The Go Authors")
 	require.NotContains(t, built, "vcs.") // the linker was told, so that no more than the commit counts
-	if _, ok := debug.ReadBuildInfo(); !ok {
-		t.Error("this test knows of no modules")
-	}
 }
 
 // The script passes shellcheck, and what it is told wrongly it says in a line.
