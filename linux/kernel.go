@@ -269,6 +269,9 @@ func (k *Kernel) find() error {
 	if missing != "" {
 		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES, and x86-64 with SMP?", missing)
 	}
+	if err := k.renamed(); err != nil {
+		return err
+	}
 	s := k.Image.Section(".text")
 	if s == nil {
 		return fmt.Errorf("it has no .text")
@@ -280,6 +283,20 @@ func (k *Kernel) find() error {
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" {
 			k.texts = append(k.texts, span{arch.Addr(s.Addr), int(s.Size)})
+		}
+	}
+	return nil
+}
+
+// renamed is an error if objects have a function and not what it keeps in static data, which
+// package linux finds by the name: it would look at what the kernel below has left there.
+func (k *Kernel) renamed() error {
+	for _, of := range [...]struct{ function, data string }{
+		{"register_kprobe", "kprobe_table"}, {"kprobe_optimizer", "optimizing_list"}, {"kprobe_optimizer", "unoptimizing_list"}, {"kprobe_optimizer", "freeing_list"},
+	} {
+		f, _ := k.Image.Symbol(of.function)
+		if d, ok := k.Image.Symbol(of.data); ok && f.Laid() && !d.Laid() {
+			return fmt.Errorf("the objects have %s and no %s, which is looked at by that name; leave it its name", of.function, of.data)
 		}
 	}
 	return nil

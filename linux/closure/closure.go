@@ -76,7 +76,8 @@ func Of(im *vmlinux.Image, sets ...string) (*Closure, error) {
 		c.Sets = append(c.Sets, s.Name)
 		c.learn(s)
 	}
-	w := walk{c: c, seen: make(map[uint64]bool), callees: make(map[uint64]*Callee)}
+	c.learnAdded()
+	w := walk{c: c, seen: make(map[uint64]bool), callees: make(map[uint64]*Callee), sets: make(map[string]*member)}
 	for _, s := range rows {
 		for _, name := range s.Entries {
 			if sym, ok := im.Symbol(name); ok && sym.Func {
@@ -100,6 +101,16 @@ func (c *Closure) learn(s *Set) {
 	for _, name := range s.By {
 		if c.byName[name] == nil {
 			c.byName[name] = &member{set: s.Name}
+		}
+	}
+}
+
+// learnAdded takes the functions that an edit has added to the files of the objects that are laid
+// over the kernel: no kernel whose names are known has them. Of which set each is its caller says.
+func (c *Closure) learnAdded() {
+	for _, s := range c.Image.Added() {
+		if name := Base(s.Name); c.byName[name] == nil {
+			c.byName[name] = new(member)
 		}
 	}
 }

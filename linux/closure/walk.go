@@ -17,6 +17,7 @@ type walk struct {
 	seen    map[uint64]bool // functions that are, or will be, walked
 	queue   []Function
 	callees map[uint64]*Callee
+	sets    map[string]*member // of the functions that were queued
 }
 
 // enter queues the function at an address if a set has it. It reports whether one has.
@@ -31,6 +32,10 @@ func (w *walk) enter(addr uint64, from string) bool {
 	}
 	if !w.seen[s.Addr] {
 		w.seen[s.Addr] = true
+		if m.set == "" && w.sets[from] != nil { // added by an edit
+			m = w.sets[from]
+		}
+		w.sets[s.Name] = m
 		w.queue = append(w.queue, Function{Name: s.Name, Set: m.set, File: m.file, Addr: s.Addr, Size: min(s.Size, mostFunction), From: from})
 	}
 	return true

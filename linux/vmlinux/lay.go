@@ -106,6 +106,26 @@ func (im *Image) withLayer(all []uint64, layers func(*Layer) []uint64) []uint64 
 	return append(all, layers(im.layer)...)
 }
 
+// Added are the functions of the layer that the kernel below has no function of that name for,
+// and those that are static, which may only have the name in common with one.
+func (im *Image) Added() (list []Symbol) {
+	if im.layer == nil {
+		return nil
+	}
+	below := make(map[string]bool)
+	for i := range im.symbols {
+		if s := &im.symbols[i]; !s.laid {
+			below[s.Name] = true
+		}
+	}
+	for i := range im.symbols {
+		if s := &im.symbols[i]; s.laid && s.Func && (!s.Global || !below[s.Name]) {
+			list = append(list, *s)
+		}
+	}
+	return list
+}
+
 // Layer returns the digest of what was laid over the kernel, and whether there is any.
 func (im *Image) Layer() (digest [32]byte, ok bool) {
 	if im.layer == nil {

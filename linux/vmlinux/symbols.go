@@ -21,6 +21,9 @@ type Symbol struct {
 	laid   bool // a layer's
 }
 
+// Laid reports whether the symbol is a layer's.
+func (s Symbol) Laid() bool { return s.laid }
+
 // Symbols returns all symbols by address; those of one address as in the file.
 func (im *Image) Symbols() []Symbol { return im.symbols }
 
