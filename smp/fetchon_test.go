@@ -89,3 +89,28 @@ func (h holder) Choose(p *sim.Point) (pick, hold int) {
 	h(p)
 	return 0, sim.Forever
 }
+
+// What was executed can be asked of one run after another: forgetting it changes no run.
+func TestForget(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 1})
+	plain := r.Memory()
+	plain.Map(smp.TextBase, []byte{0x74, 0x01, 0x90, 0xc3}, smp.PermRead|smp.PermExec) // je over a nop; ret
+	zero := true
+	r.AddProgram("p", 0, func(x *smp.Ctx) {
+		x.Regs().Flags &^= x86.ZF
+		if zero {
+			x.Regs().Flags |= x86.ZF
+		}
+		x.Call(smp.TextBase)
+	})
+	at := []arch.Addr{smp.TextBase, smp.TextBase + 2, smp.TextBase + 3}
+	for _, zero = range []bool{true, false, true, true, false} {
+		for _, a := range at {
+			plain.Forget(a)
+			require.False(t, plain.Executed(a))
+		}
+		r.want(smp.Passed, sim.Always0{})
+		require.Equal(t, []bool{true, !zero, true}, []bool{plain.Executed(at[0]), plain.Executed(at[1]), plain.Executed(at[2])})
+	}
+	plain.Forget(0x7000_0000) // nothing is there
+}

@@ -206,6 +206,19 @@ func (m *Memory) Executed(a arch.Addr) bool {
 	return p != nil && p.lately != nil && p.lately[a%pageSize] != nil
 }
 
+// Forget has Executed(a) be false until an instruction that begins at a is executed again.
+// What the machine does isn't changed by it.
+func (m *Memory) Forget(a arch.Addr) {
+	p := m.page(a)
+	if p == nil || p.lately == nil {
+		return
+	}
+	p.lately[a%pageSize] = nil
+	if p.code != nil && p.code != m.noCode {
+		p.code[a%pageSize] = nil // else it would be executed without a look at lately
+	}
+}
+
 // watches reports whether one of the n bytes at off in a page of text, or of those
 // of them that lie in it, is watched.
 func (p *page) watches(off arch.Addr, n int) bool {

@@ -38,6 +38,9 @@ type Spec struct {
 	// is all of them. See Merge.
 	Share, Shares int
 
+	// Look, if not nil, makes what looks at the runs of a shard. One goroutine uses it.
+	Look func() Look
+
 	// Progress, if not nil, is called now and then, by several goroutines.
 	Progress func(runs, violations uint64)
 
@@ -61,6 +64,15 @@ type Result struct {
 	Witness    *shrink.Witness   // the one of them to show first, nil if there is none
 	Stats      Stats
 	Parts      []Part // what it was added up from, in their order
+	Looks      []Look // of each shard, in their order; nil without Spec.Look
+}
+
+// A Look takes down more of the runs of a shard than a Part does. It may change nothing that
+// a run does.
+type Look interface {
+	Begin(r *rig.Rig)              // before the first run
+	Took(r *rig.Rig, run *rig.Run) // after each
+	End(r *rig.Rig)                // after the last: the rig goes on with another shard
 }
 
 // MostShares is into how many shares an exploration can be divided.

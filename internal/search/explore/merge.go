@@ -35,6 +35,9 @@ func Merge(spec Spec, parts []Part) (*Result, error) {
 		if s.Violations > 0 && (r.Violations == 0 || s.First < r.First) {
 			r.First = s.First
 		}
+		if s.look != nil {
+			r.Looks = append(r.Looks, s.look)
+		}
 		r.Violations += s.Violations
 		if !s.Complete {
 			r.Complete = -1

@@ -27,6 +27,7 @@ type Part struct {
 	Stats      Sample            `json:"statistics"`
 
 	best map[*properties.Property]*shrink.Found
+	look Look
 }
 
 // Begin begins the part of a shard.

@@ -77,17 +77,6 @@ type shard struct {
 
 const progressEvery = 256
 
-// Own is how many of the runs are the share's own: all, if it isn't divided.
-func (spec Spec) Own() (runs uint64) {
-	spec.fill()
-	for _, i := range spec.own() {
-		if first := uint64(i); first < spec.Runs {
-			runs += (spec.Runs-1-first)/uint64(spec.Dealt) + 1
-		}
-	}
-	return runs
-}
-
 // everyRun is after how many runs a shard ends if each of them was broken. More runs would
 // say the same again, except of a property that hardly any run breaks first.
 const everyRun = 64
@@ -109,6 +98,11 @@ func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uin
 	rec := &sched.Recorder{Strategy: strategy}
 	s.Begin(int(index))
 	s.watch.begin(rig, spec)
+	if spec.Look != nil {
+		s.look = spec.Look()
+		s.look.Begin(rig)
+		defer s.look.End(rig)
+	}
 	told, toldViolations := uint64(0), uint64(0)
 	for i := index; i < spec.Runs && !total.stopped(); i += shards {
 		run, more := rig.NextWatched(rec, i, &s.watch)
@@ -122,6 +116,9 @@ func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uin
 		s.watch.done()
 		rig.Ended()
 		s.Take(i, run, rec)
+		if s.look != nil {
+			s.look.Took(rig, &run)
+		}
 		if s.Runs-told >= progressEvery || spec.Stop && s.Violations > toldViolations {
 			total.add(s.Runs-told, s.Violations-toldViolations)
 			told, toldViolations = s.Runs, s.Violations
