@@ -99,6 +99,11 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 		}
 		return nil, nil
 	}
+	return f.OpenAs("--kernel", "--objects")
+}
+
+// OpenAs is Open where flags of other names give the kernel and the objects. There is a kernel.
+func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 	if f.opened != nil {
 		return f.opened, nil
 	}
@@ -109,9 +114,9 @@ func (f *Kernel) Open() (*linux.Kernel, error) {
 	k, err := linux.Open(string(f.Kernel), objects...)
 	if p := new(fs.PathError); errors.As(err, &p) {
 		if slices.Contains(objects, p.Path) {
-			return nil, fmt.Errorf("--objects: %s", cli.Cause(err, p.Path))
+			return nil, fmt.Errorf("%s: %s", laid, cli.Cause(err, p.Path))
 		}
-		return nil, fmt.Errorf("--kernel: %s", cli.Cause(err, string(f.Kernel)))
+		return nil, fmt.Errorf("%s: %s", kernel, cli.Cause(err, string(f.Kernel)))
 	}
 	if err != nil {
 		return nil, err

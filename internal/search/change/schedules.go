@@ -22,10 +22,12 @@ type Search struct {
 	Seed     uint64
 	Workers  int
 	Blind    bool // make no witness
+	Look     func() explore.Look
 
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
 
+	with          *explore.Result // of the last Run
 	without, long *explore.Result // of the kernel as it is
 }
 
@@ -52,6 +54,7 @@ const (
 // the scenario can't be run on the changed kernel, or a fault of the input.
 func (s *Search) Run() (breaks, known []Break, err error) {
 	with, err := s.explore(s.Kernel, s.Mutant, s.Runs, true)
+	s.with = with
 	if err != nil || with.Violations == 0 {
 		return nil, nil, err
 	}
@@ -123,5 +126,5 @@ func (s *Search) explore(k *linux.Kernel, mutant string, runs uint64, blind bool
 	if err := sc.SetLinux(k); err != nil {
 		return nil, err
 	}
-	return explore.Run(explore.Spec{Scenario: &sc, Mutant: mutant, Runs: runs, Seed: s.Seed, Workers: s.Workers, Progress: s.Progress, Cancelled: s.Cancelled, Blind: blind})
+	return explore.Run(explore.Spec{Scenario: &sc, Mutant: mutant, Runs: runs, Seed: s.Seed, Workers: s.Workers, Progress: s.Progress, Cancelled: s.Cancelled, Blind: blind, Look: s.Look})
 }

@@ -100,7 +100,7 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 	}
 	switch e.Kind {
 	case kpev.ApiReturn:
-		line := fmt.Sprintf("%s: %s(%s) answers %d", who, verbs[e.A], sc.Probes[e.B].Name, e.C)
+		line := Answered(who, uint8(e.A), sc.Probes[e.B].Name, e.C)
 		c.a.Order, c.a.API = append(c.a.Order, line), append(c.a.API, line)
 	case kpev.Handler:
 		c.a.Order = append(c.a.Order, fmt.Sprintf("%s: %s %s at %s, %s", who, sc.Probes[e.A].Name, handlers[e.B], c.place(arch.Addr(e.C)), c.saw(task)))
@@ -115,6 +115,11 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 		}
 	}
 	return nil
+}
+
+// Answered is an answer of the API in words: to a task, of a verb of kpev, about a probe.
+func Answered(task string, verb uint8, probe string, errno uint64) string {
+	return fmt.Sprintf("%s: %s(%s) answers %d", task, verbs[verb], probe, errno)
 }
 
 // saw says what a handler is given.

@@ -1,0 +1,309 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kpsim/linux"
+	"kpsim/linux/closure"
+	"kpsim/linux/source"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+// A Code is what differs between the machine code of two kernels' engines.
+type Code struct {
+	Functions []Function // that both have, and that differ, by name
+	New, Gone []Function // that only the second, only the first runs as compiled
+	Calls     []string   // what the second's engine calls that isn't of it, and the first's doesn't
+	CallsGone []string
+	Places    []Place // of the second's code, by address
+	Left      int     // places beyond mostPlaces, which nothing looks for
+}
+
+// A Function is one that differs.
+type Function struct {
+	Name         string
+	Before, Now  int // instructions
+	Gone, Added  int // of them, those that the other one hasn't
+	Called       []string
+	CalledBefore []string // by what is gone, and by nothing that was added
+}
+
+// A Place is where a run may come: the entry of a function that differs or is new, or
+// a line of it of which instructions were added.
+type Place struct {
+	Func  string
+	Line  string // "kernel/kprobes.c:628", or "+0x1c" in Func where lines aren't known
+	Entry bool
+	Addrs []arch.Addr // of the instructions, of which one is enough
+}
+
+// mostPlaces bounds what each run is asked for.
+const mostPlaces = 400
+
+// CodeOf compares the functions of two kernels' engines by their names. Where a function,
+// data or text lies is no difference.
+func CodeOf(before, after *linux.Kernel, src *source.Source) *Code {
+	c, was := new(Code), listed(before.Closure)
+	old := make(map[string]*listing)
+	for i := range was {
+		old[was[i].f.Name] = &was[i]
+	}
+	now := listed(after.Closure)
+	for i := range now {
+		l := &now[i]
+		if old[l.f.Name] == nil { // the compiler may have cut another part off
+			for j := range was {
+				if b := &was[j]; closure.Base(b.f.Name) == closure.Base(l.f.Name) && !slices.ContainsFunc(now, func(n listing) bool { return n.f.Name == b.f.Name }) && !b.taken {
+					old[l.f.Name] = b
+					break
+				}
+			}
+		}
+		b := old[l.f.Name]
+		if b == nil {
+			c.New = append(c.New, Function{Name: l.f.Name, Now: len(l.code), Added: len(l.code)})
+			c.places(src, l, nil)
+			continue
+		}
+		b.taken = true
+		gone, added := differing(b, l)
+		if len(gone)+len(added) == 0 {
+			continue
+		}
+		f := Function{Name: l.f.Name, Before: len(b.code), Now: len(l.code), Gone: len(gone), Added: len(added)}
+		f.Called, f.CalledBefore = calledOnly(l, added, b, gone), calledOnly(b, gone, l, added)
+		c.Functions = append(c.Functions, f)
+		c.places(src, l, added)
+	}
+	for i := range was {
+		if b := &was[i]; !b.taken {
+			c.Gone = append(c.Gone, Function{Name: b.f.Name, Before: len(b.code), Gone: len(b.code)})
+		}
+	}
+	c.Calls, c.CallsGone = onlyIn(after.Closure, before.Closure), onlyIn(before.Closure, after.Closure)
+	byName := func(a, b Function) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(c.Functions, byName)
+	slices.SortFunc(c.New, byName)
+	slices.SortFunc(c.Gone, byName)
+	if n := len(c.Places) - mostPlaces; n > 0 {
+		slices.SortStableFunc(c.Places, func(a, b Place) int { return b2i(b.Entry) - b2i(a.Entry) }) // entries first
+		c.Places, c.Left = c.Places[:mostPlaces], n
+	}
+	return c
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Same reports whether nothing differs.
+func (c *Code) Same() bool {
+	return len(c.Functions)+len(c.New)+len(c.Gone)+len(c.Calls)+len(c.CallsGone) == 0
+}
+
+// places adds a function's entry, and the lines of its instructions of those numbers.
+func (c *Code) places(src *source.Source, l *listing, added []int) {
+	c.Places = append(c.Places, Place{Func: l.f.Name, Line: cmp.Or(src.Line(arch.Addr(l.f.Addr)), "+0x0"), Entry: true, Addrs: []arch.Addr{arch.Addr(l.f.Addr)}})
+	for k, i := range added {
+		in := &l.code[i]
+		line, name := src.Line(in.Addr), l.f.Name
+		if line == "" { // what follows without a gap is one place
+			if p := &c.Places[len(c.Places)-1]; k > 0 && added[k-1] == i-1 && !p.Entry {
+				p.Addrs = append(p.Addrs, in.Addr)
+				continue
+			}
+			line = fmt.Sprintf("+%#x", uint64(in.Addr)-l.f.Addr)
+		} else {
+			name = src.Frames(in.Addr)[0].Func
+		}
+		n := slices.IndexFunc(c.Places, func(p Place) bool { return !p.Entry && p.Func == name && p.Line == line })
+		if n < 0 { // a line may be inlined into several functions
+			n = len(c.Places)
+			c.Places = append(c.Places, Place{Func: name, Line: line})
+		}
+		c.Places[n].Addrs = append(c.Places[n].Addrs, in.Addr)
+	}
+}
+
+// onlyIn are the names of what one engine calls that isn't of it, and the other doesn't.
+func onlyIn(a, b *closure.Closure) (names []string) {
+	for i := range a.Boundary {
+		name := a.Boundary[i].Name
+		if !slices.ContainsFunc(b.Boundary, func(c closure.Callee) bool { return c.Name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// A listing is a function's instructions.
+type listing struct {
+	f     *closure.Function
+	of    *closure.Closure
+	code  []x86.Inst
+	text  []string // each without addresses
+	calls []string // what each calls or jumps to outside of the function, "" if nothing
+	taken bool
+}
+
+// listed lists the functions that run as compiled.
+func listed(c *closure.Closure) (list []listing) {
+	for i := range c.Inside {
+		l := listing{f: &c.Inside[i], of: c}
+		c.Decode(l.f, func(in *x86.Inst) { l.code = append(l.code, *in) })
+		l.cut()
+		for i := range l.code {
+			text, call := l.says(&l.code[i])
+			l.text, l.calls = append(l.text, text), append(l.calls, call)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// cut takes away what follows the function: padding, and functions without a symbol, as
+// kallsyms has dropped those of some small ones.
+func (l *listing) cut() {
+	n := len(l.code)
+	for i := range l.code {
+		in := &l.code[i]
+		if s, _ := l.of.Target(l.f, in); s.Name == "__fentry__" && i > fentryLatest {
+			n = i
+			break
+		}
+	}
+	for n > 0 && padding(&l.code[n-1]) {
+		n--
+	}
+	l.code = l.code[:n]
+}
+
+// fentryLatest is the number of the last instruction that may be a function's call of ftrace:
+// endbr64 may be the first.
+const fentryLatest = 1
+
+// far is a number that may be an address, as what may be one less another.
+var far = regexp.MustCompile(`-?0x[0-9a-f]{8,}`)
+
+// says is an instruction without addresses, and what it calls or jumps to elsewhere.
+func (l *listing) says(in *x86.Inst) (text, call string) {
+	text, _, _ = strings.Cut(in.String(), " # ")
+	if _, ok := in.Target(); ok {
+		mnemonic, _, _ := strings.Cut(text, " ")
+		switch s, kind := l.of.Target(l.f, in); kind {
+		case closure.Own:
+			return mnemonic + " .", ""
+		case closure.Nowhere:
+			return mnemonic + " @", ""
+		default:
+			name := closure.Base(s.Name)
+			return mnemonic + " <" + name + ">", name
+		}
+	}
+	if _, ok := in.RIPOperand(); ok {
+		if i, j := strings.LastIndex(text[:strings.Index(text, "(%rip)")+1], "0x"), strings.Index(text, "(%rip)"); i >= 0 {
+			text = strings.TrimSuffix(text[:i], "-") + "@" + text[j:]
+		}
+	}
+	return far.ReplaceAllString(text, "@"), ""
+}
+
+// differing are the numbers of the instructions that only a has, and only b: the fewest,
+// unless the functions are too large for that to be found out.
+func differing(a, b *listing) (gone, added []int) {
+	pairs := common(a.text, b.text)
+	to := make(map[arch.Addr]arch.Addr) // where a's instructions are in b
+	for _, p := range pairs {
+		to[a.code[p[0]].Addr] = b.code[p[1]].Addr
+	}
+	inA, inB := make([]bool, len(a.text)), make([]bool, len(b.text))
+	for _, p := range pairs {
+		x, y := &a.code[p[0]], &b.code[p[1]]
+		s, own := x.Target()
+		t, _ := y.Target()
+		if at, ok := to[s]; own && a.text[p[0]] != "" && strings.HasSuffix(a.text[p[0]], " .") && ok && at != t {
+			continue // it goes elsewhere
+		}
+		inA[p[0]], inB[p[1]] = true, true
+	}
+	return falses(inA), falses(inB)
+}
+
+func falses(list []bool) (at []int) {
+	for i, v := range list {
+		if !v {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// mostCompared bounds the product of two texts' lengths.
+const mostCompared = 1 << 24
+
+// common pairs the elements of a longest common subsequence.
+func common(a, b []string) (pairs [][2]int) {
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		pairs = append(pairs, [2]int{head, head})
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	pairs = append(pairs, between(a[head:len(a)-tail], b[head:len(b)-tail], head)...)
+	for i := tail; i > 0; i-- {
+		pairs = append(pairs, [2]int{len(a) - i, len(b) - i})
+	}
+	return pairs
+}
+
+// between is common of what lies at an offset and has no common beginning and end.
+func between(a, b []string, off int) (pairs [][2]int) {
+	if len(a)*len(b) > mostCompared {
+		return nil
+	}
+	n := len(b) + 1
+	longest := make([]int32, (len(a)+1)*n) // of what follows a[i] and b[j]
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				longest[i*n+j] = longest[(i+1)*n+j+1] + 1
+			} else {
+				longest[i*n+j] = max(longest[(i+1)*n+j], longest[i*n+j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			pairs = append(pairs, [2]int{off + i, off + j})
+			i, j = i+1, j+1
+		case longest[(i+1)*n+j] >= longest[i*n+j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return pairs
+}
+
+// calledOnly names what a's instructions of those numbers call, and b's of theirs don't.
+func calledOnly(a *listing, of []int, b *listing, theirs []int) (names []string) {
+	for _, i := range of {
+		name := a.calls[i]
+		if name != "" && !slices.Contains(names, name) && !slices.ContainsFunc(theirs, func(k int) bool { return b.calls[k] == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

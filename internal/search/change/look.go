@@ -1,0 +1,242 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/rig"
+	"kpsim/internal/search/twoengines"
+	"kpsim/kprobes/kpev"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+	"kpsim/traces"
+)
+
+// A look counts how many runs came to each place, and how they ended. It implements
+// explore.Look and traces.Sink.
+type look struct {
+	rig     *rig.Rig
+	places  []Place
+	reached []uint64 // runs, by the place
+	ends    map[string]uint64
+	said    map[answer]string // what an answer is in words
+	now     []answer          // of the run under way
+}
+
+// An answer is one of the API's to a task, or how a probe was left: then task is atEnd, c a
+// bit each for registered, disabled, and some hit missed.
+type answer struct {
+	task, verb uint8
+	probe      uint64
+	c          uint64
+}
+
+const atEnd = 0xff
+
+// newLook returns what makes looks for the places.
+func newLook(places []Place) func() explore.Look {
+	return func() explore.Look {
+		return &look{places: places, reached: make([]uint64, len(places)), ends: make(map[string]uint64), said: make(map[answer]string)}
+	}
+}
+
+// Begin implements explore.Look.
+func (l *look) Begin(r *rig.Rig) {
+	l.rig, l.now = r, l.now[:0]
+	r.Log.Subscribe(l, kpev.ApiReturn)
+	for i := range l.places {
+		l.forget(r, &l.places[i])
+	}
+}
+
+func (l *look) forget(r *rig.Rig, p *Place) {
+	for _, a := range p.Addrs {
+		r.Machine.Memory().Forget(a)
+	}
+}
+
+// Event implements traces.Sink.
+func (l *look) Event(e *traces.Event) *traces.Finding {
+	l.add(answer{e.Task, uint8(e.A), e.B, e.C})
+	return nil
+}
+
+// add adds an answer of the run, once.
+func (l *look) add(a answer) {
+	if !slices.Contains(l.now, a) {
+		l.now = append(l.now, a)
+	}
+}
+
+// Took implements explore.Look.
+func (l *look) Took(r *rig.Rig, run *rig.Run) {
+	if run.Outcome == smp.Passed {
+		for i := range r.Scenario.Probes {
+			s := r.Engine().Status(i)
+			var c uint64
+			for bit, is := range [...]bool{s.Registered, s.Registered && s.Disabled, s.Missed+s.NoInstance > 0} {
+				if is {
+					c |= 1 << bit
+				}
+			}
+			l.add(answer{task: atEnd, probe: uint64(i), c: c})
+		}
+	}
+	for _, a := range l.now {
+		text, ok := l.said[a]
+		if !ok {
+			text = l.says(a)
+			l.said[a] = text
+		}
+		l.ends[text]++
+	}
+	l.now = l.now[:0]
+	m := r.Machine.Memory()
+	for i := range l.places {
+		p := &l.places[i]
+		for _, a := range p.Addrs {
+			if m.Executed(a) {
+				l.reached[i]++
+				l.forget(r, p)
+				break
+			}
+		}
+	}
+}
+
+// End implements explore.Look.
+func (l *look) End(r *rig.Rig) {
+	r.Log.Unsubscribe(l, kpev.ApiReturn)
+	l.rig = nil
+}
+
+// says is an answer in words.
+func (l *look) says(a answer) string {
+	sc := l.rig.Scenario
+	name := sc.Probes[a.probe].Name
+	if a.task != atEnd {
+		who := "a task of its own"
+		for i, t := range l.rig.Tasks() {
+			if t.ID == kapi.TaskID(a.task) {
+				who = sc.Tasks[i].Name
+			}
+		}
+		return twoengines.Answered(who, a.verb, name, a.c)
+	}
+	text := fmt.Sprintf("in the end %s isn't registered", name)
+	if a.c&1 != 0 {
+		text = fmt.Sprintf("in the end %s is registered", name)
+		if a.c&2 != 0 {
+			text += ", disabled"
+		}
+	}
+	if a.c&4 != 0 {
+		text += ", and hits of it were missed"
+	}
+	return text
+}
+
+// joined adds up the looks of shards.
+func joined(list []explore.Look, places []Place) (reached []uint64, ends map[string]uint64) {
+	reached, ends = make([]uint64, len(places)), make(map[string]uint64)
+	for _, x := range list {
+		l := x.(*look)
+		for i := range reached {
+			reached[i] += l.reached[i]
+		}
+		for text, n := range l.ends {
+			ends[text] += n
+		}
+	}
+	return reached, ends
+}
+
+// An End is what some of one kernel's runs answered, or how they were left, and none of the
+// other's.
+type End struct {
+	Says string
+	Runs uint64 // of Of, that did
+	Of   uint64
+	None uint64 // of the other's runs, of which none did
+}
+
+// fewEnds is by how many runs an End must be shown: fewer may be chance.
+const fewEnds = 12
+
+// onlyEnds are the ends of one map that the other hasn't, by their text.
+func onlyEnds(a, b map[string]uint64) (texts []string) {
+	for _, text := range slices.Sorted(maps.Keys(a)) {
+		if a[text] >= fewEnds && b[text] == 0 {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// A Beside searches a scenario on two kernels.
+type Beside struct {
+	Before, After Search // of the same scenario, each with the other's kernel as Base
+	Places        []Place
+	Stats         struct{ Before, After Run }
+
+	Gained, Lost []Break // that only After breaks, or far more often; only Before
+	Both         []Break
+	Reached      []uint64 // runs of After that came to each place
+	New, Gone    []End
+}
+
+// A Run is how much was run of a kernel.
+type Run struct {
+	Runs       uint64 `json:"runs"`
+	Violations uint64 `json:"violations"` // of these, those that broke something
+}
+
+// Compare runs both ways. It returns an error as Search.Run does; what Before alone can't
+// run is none's fault, and is one too.
+func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
+	b := &Beside{Places: places}
+	s.Scenario = sc
+	b.After = s
+	b.Before = s
+	b.Before.Base, b.Before.Kernel = s.Kernel, s.Base
+	b.After.Look, b.Before.Look = newLook(places), newLook(nil)
+	var err error
+	if b.Gained, b.Both, err = b.After.Run(); err != nil {
+		return nil, err
+	}
+	if b.Lost, _, err = b.Before.Run(); err != nil {
+		return nil, err
+	}
+	after, before := b.After.with, b.Before.with
+	b.Stats.After, b.Stats.Before = Run{after.Runs, after.Violations}, Run{before.Runs, before.Violations}
+	var now, was map[string]uint64
+	b.Reached, now = joined(after.Looks, places)
+	_, was = joined(before.Looks, nil)
+	if b.New, err = b.After.ends(now, was, after); err != nil {
+		return nil, err
+	}
+	b.Gone, err = b.Before.ends(was, now, before)
+	return b, err
+}
+
+// ends are what only a search's kernel has shown, and its base doesn't in many more runs.
+func (s *Search) ends(now, was map[string]uint64, with *explore.Result) (list []End, err error) {
+	texts := onlyEnds(now, was)
+	if len(texts) == 0 || s.Cancelled != nil && s.Cancelled.Load() {
+		return nil, nil
+	}
+	base, err := s.explore(s.Base, "", s.Runs*baseTimes, true)
+	if err != nil {
+		return nil, err
+	}
+	_, more := joined(base.Looks, nil)
+	for _, text := range texts {
+		if more[text] == 0 {
+			list = append(list, End{Says: text, Runs: now[text], Of: with.Runs, None: base.Runs})
+		}
+	}
+	return list, nil
+}
