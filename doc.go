@@ -30,7 +30,7 @@
 //	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a kernel's own), each with its pages;
-//	                    mutants (who notices a fault), bench (how fast searches are)
+//	                    mutants (who notices a fault), bench (how fast searches are), review (a change beside what was)
 //	internal/search     runs of a scenario; its doc.go is a map
 //	                    rig (one run), explore, replay, shrink, proof, blame, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,

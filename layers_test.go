@@ -97,6 +97,7 @@ var layers = []layer{
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "internal/eval/overhead/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/overhead/kernelcost", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/eval/review", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/bench", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/matrix/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/mutants", may: []string{"*"}, free: []string{"*"}},

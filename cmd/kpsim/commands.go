@@ -21,6 +21,7 @@ type commands struct {
 	Fuzz     fuzzCmd     `cmd:"" help:"Draw programs, guided by what they show: machine, functions, probes, tasks and schedules."`
 	Verify   verifyCmd   `cmd:"" help:"Run every schedule of a kind: what holds then is proved."`
 	Compare  compareCmd  `cmd:"" help:"Say what a changed kernel's engine does that the kernel as it is, and the rules, don't."`
+	Review   reviewCmd   `cmd:"" help:"Run a changed kernel's engine beside the kernel without the change: what only one does, costs, coverage of the patch."`
 	Matrix   matrixCmd   `cmd:"" help:"Say which waits and syncs patching needs, under which preemption and fetch."`
 	Merge    mergeCmd    `cmd:"" help:"Put the result files of an exploration that was divided together."`
 	Run      runCmd      `cmd:"" help:"Run a scenario once: the probes in the end, their hits, what the kernel printed."`

@@ -28,6 +28,7 @@ var short = map[string]string{
 	"explore":            "explore safe-none --runs 20",
 	"fuzz":               "fuzz --runs 20 --each 10",
 	"compare":            "compare --kernel hostile_flags_test.go",
+	"review":             "review --kernel hostile_flags_test.go --objects hostile_flags_test.go",
 	"kernel mutants":     "kernel mutants hostile_flags_test.go",
 	"verify":             "verify safe-none --runs 20",
 	"matrix":             "matrix jump/sched/breakpoint --drawn 8",

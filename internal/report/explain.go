@@ -33,11 +33,10 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	e.input.Schedule = e.schedule
 	c.Follow(r, &e.input)
 	e.story = view.Story(e.input)
-	var g *cli.Progress
 	if r.Property != nil {
-		g = p.WatchParts("continuations of "+c.Trace, 1, "trace")
-		defer g.Clear()
-		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: func(runs, most, fails uint64) { g.Of(runs, most, runs, fails) }})
+		g := p.Watch("continuations of "+c.Trace, 0)
+		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
+		g.Clear()
 		if err == nil && r.Breaks {
 			now := *file
 			now.Schedule = e.schedule
@@ -49,7 +48,6 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
 	}
-	g.Complete()
 	for i := range e.story {
 		e.input.Named = append(e.input.Named, e.story[i].Names()...)
 	}

@@ -12,13 +12,8 @@ import (
 // Headline is what a trace breaks, in the words of its scenario: replay's first line.
 // It is played once for that.
 func Headline(p *cli.Program, file *traces.File) string {
-	r, err := replay.Play("trace", file, true)
-	if err != nil || r.Property == nil {
-		q, _ := inputs.PropertyByID(file.Property)
-		return finding(q, file.Place, file.Message)
-	}
-	defer r.Rig.Close()
-	return view.Headline(viewInput(p, file, r))
+	says, _ := Told(p, file)
+	return says
 }
 
 // viewInput is a replayed run, to be printed.
@@ -35,4 +30,20 @@ func finding(q *properties.Property, place, message string) string {
 		s += " at " + place
 	}
 	return s + ": " + message
+}
+
+// Told is Headline and the sentences of explain, in the run's order. It is played once for that.
+func Told(p *cli.Program, file *traces.File) (headline string, sentences []string) {
+	r, err := replay.Play("trace", file, true)
+	if err != nil || r.Property == nil {
+		q, _ := inputs.PropertyByID(file.Property)
+		return finding(q, file.Place, file.Message), nil
+	}
+	defer r.Rig.Close()
+	in := viewInput(p, file, r)
+	in.Paint = nil
+	for _, s := range view.Story(in) {
+		sentences = append(sentences, s.Text)
+	}
+	return view.Headline(in), sentences
 }

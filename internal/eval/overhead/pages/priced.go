@@ -147,15 +147,9 @@ func inParts(p *cli.Program, what string, n int, f func(i int) error) error {
 	p.ExitAtInterrupt("nothing was printed")
 	cli.ManySmall()
 	var done atomic.Uint64
-	line := p.Watch(what, uint64(n), "measurement")
-	defer line.Clear()
-	err := parallel.Each(n, func(i int) error {
-		err := f(i)
-		line.At(done.Add(1), "")
-		return err
+	defer p.Watch(what, uint64(n)).Follow(&done)()
+	return parallel.Each(n, func(i int) error {
+		defer done.Add(1)
+		return f(i)
 	})
-	if err == nil {
-		line.Complete()
-	}
-	return err
 }

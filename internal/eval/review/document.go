@@ -1,0 +1,480 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/page"
+	"kpsim/internal/search/change"
+)
+
+// document puts all that was found on one page: what is worse first.
+// The whole has what one looks up besides, and is for a browser.
+func (r *found) document(whole bool) *page.Document {
+	d := &page.Document{Title: "Review: " + r.title(), Command: r.command(), Lead: r.lead(), Foot: cli.WrittenBy}
+	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(), r.coverage(), r.prices(whole), r.bothHave(whole), r.how(whole)} {
+		if len(s.Blocks) > 0 {
+			d.Sections = append(d.Sections, s)
+		}
+	}
+	return d
+}
+
+// title names what was compared, without folders.
+func (r *found) title() string {
+	c := r.c
+	switch {
+	case c.Patch != "":
+		return c.Patch.Base()
+	case len(c.Objects) > 0:
+		return names(c.Objects)
+	}
+	return r.after.Image.Release
+}
+
+func names(files []cli.FileName) string {
+	var list []string
+	for _, f := range files {
+		list = append(list, f.Base())
+	}
+	return strings.Join(list, ", ")
+}
+
+// command is the line that makes the page, without folders: a reader may not have them.
+func (r *found) command() string {
+	c := r.c
+	words := append([]string{"kpsim", "review"}, c.Scenarios...)
+	for _, f := range []struct {
+		flag, value string
+	}{{"--kernel", c.Kernel.Kernel.Base()}, {"--objects", strings.ReplaceAll(names(c.Objects), ", ", ",")}, {"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ",")}} {
+		if f.value != "" {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	for _, f := range []struct {
+		flag string
+		file cli.FileName
+	}{{"--before", c.Before}, {"--patch", c.Patch}, {"--corpus", c.Corpus}} {
+		if f.file != "" {
+			words = append(words, f.flag, f.file.Base())
+		}
+	}
+	words = append(words, "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs), "--seed", fmt.Sprint(c.Seed))
+	if c.HTML != "" {
+		words = append(words, "--html", c.HTML.Base())
+	}
+	return cli.Line(words...)
+}
+
+// lead is what one reads if one reads nothing else.
+func (r *found) lead() (list []page.Text) {
+	worse := r.worse()
+	if len(worse) == 0 {
+		list = append(list, page.Text(fmt.Sprintf("Nothing is worse: in %d runs of %s, %s and %s of hit the changed kernel broke nothing that the other doesn't.",
+			r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(r.programs, "serial program"), cli.Number(len(r.hits()), "kind"))))
+	} else {
+		list = append(list, page.Text("Worse: "+strings.Join(worse, "; ")+"."))
+	}
+	switch n := len(r.code.Functions); {
+	case r.code.Same():
+		list = append(list, "No function of the engine differs in machine code: the change is in comments, in names, or in what isn't compiled.")
+	case n+len(r.code.New)+len(r.code.Gone) == 0:
+		list = append(list, "No function of the engine differs in machine code; what it calls does.")
+	default:
+		list = append(list, page.Text("In machine code "+r.changed()+"."))
+	}
+	if unreached := r.never(); unreached > 0 {
+		list = append(list, page.Text(fmt.Sprintf("Of the changed lines %d of %d with code were never reached: of these the review says nothing.", unreached, r.withCode())))
+	}
+	return list
+}
+
+// changed names the functions that differ.
+func (r *found) changed() string {
+	var says []string
+	for _, part := range []struct {
+		list []change.Function
+		verb string
+	}{{r.code.Functions, "differ"}, {r.code.New, "are new"}, {r.code.Gone, "are gone"}} {
+		var list []string
+		for _, f := range part.list {
+			list = append(list, "`"+f.Name+"`")
+		}
+		if n := len(list); n > namedMost {
+			list = append(list[:namedMost], fmt.Sprintf("%d more", n-namedMost))
+		}
+		if len(list) > 0 {
+			verb := part.verb
+			if len(part.list) == 1 {
+				verb = map[string]string{"differ": "differs", "are new": "is new", "are gone": "is gone"}[verb]
+			}
+			says = append(says, strings.Join(list, ", ")+" "+verb)
+		}
+	}
+	return strings.Join(says, "; ")
+}
+
+// namedMost is how many functions the lead names.
+const namedMost = 6
+
+// withCode and never count the changed lines that have code, and those no run reached.
+func (r *found) withCode() (n int) {
+	for _, l := range r.lines {
+		if l.place >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *found) never() (n int) {
+	for _, l := range r.lines {
+		if l.place >= 0 && r.reached[l.place] == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// hits are the costs of hits.
+func (r *found) hits() []cost {
+	return slices.DeleteFunc(r.costs(), func(c cost) bool { return c.before.Call })
+}
+
+// share is a count of runs.
+func share(n, of uint64) string { return fmt.Sprintf("%d of %d", n, of) }
+
+// verdicts are the properties that one side breaks, with witnesses.
+func (r *found) verdicts(whole bool) page.Section {
+	s := page.Section{ID: "verdicts", Title: "Verdicts and behaviours that only one has"}
+	for _, part := range []struct {
+		list    []verdict
+		caption page.Text
+		is      page.Verdict
+		mark    string
+	}{{r.gained, "Gained: only the changed kernel breaks this, or in far more of its runs.", page.Bad, "gained"}, {r.lost, "Lost: only the kernel before breaks this.", page.Good, "lost"}} {
+		if len(part.list) == 0 {
+			continue
+		}
+		t := &page.Table{Caption: part.caption, Head: []string{"scenario", "property", "witness", "runs with the change", "runs before"}, Text: 3}
+		g := page.Group{}
+		for i := range part.list {
+			v := &part.list[i]
+			now, was := share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
+			if part.mark == "lost" {
+				now, was = was, now
+			}
+			g.Rows = append(g.Rows, []page.Cell{{Text: v.scenario, Is: part.is, Mark: part.mark}, {Text: v.Property}, {Text: base(v.trace), Code: true}, {Text: now}, {Text: was}})
+		}
+		t.Groups = []page.Group{g}
+		s.Blocks = append(s.Blocks, t)
+		var seen []string
+		for i := range part.list {
+			if v := &part.list[i]; v.says != "" && (whole || !slices.Contains(seen, v.Property) && len(seen) < openMost) {
+				seen = append(seen, v.Property)
+				s.Blocks = append(s.Blocks, told(v))
+			}
+		}
+	}
+	if len(r.behaviours) > 0 {
+		t := &page.Table{Caption: "What only one side answered, or left.", Head: []string{"scenario", "what", "side", "runs", "runs of the other"}, Text: 3}
+		g := page.Group{}
+		for _, b := range r.behaviours {
+			side := "changed"
+			if b.gone {
+				side = "before"
+			}
+			g.Rows = append(g.Rows, page.Row(b.scenario, b.Says, side, share(b.Runs, b.Of), share(0, b.None)))
+		}
+		t.Groups = []page.Group{g}
+		s.Blocks = append(s.Blocks, t)
+	}
+	if len(s.Blocks) == 0 {
+		s.Blocks = append(s.Blocks, page.Text("None: both break the same properties, and answer the same."))
+	}
+	return s
+}
+
+// openMost is of how many properties the text and the mail tell a witness's story.
+const openMost = 3
+
+// told is a witness's story.
+func told(v *verdict) page.Block {
+	d := &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says))}
+	for i, l := range v.sentences {
+		d.Blocks = append(d.Blocks, page.Text(fmt.Sprintf("%d. %s", i+1, quoted(l))))
+	}
+	d.Blocks = append(d.Blocks, page.Text("To replay: `"+mailed(v.replay)+"`"))
+	return d
+}
+
+// quoted is a text that may have backquotes as it stands.
+func quoted(s string) string { return strings.ReplaceAll(s, "`", "'") }
+
+// base is a file's name without its folder.
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// mailed is a command line whose files have no folders.
+func mailed(line string) string {
+	words := strings.Fields(line)
+	for i, w := range words {
+		list := strings.Split(w, ",")
+		for k := range list {
+			list[k] = base(list[k])
+		}
+		words[i] = strings.Join(list, ",")
+	}
+	return strings.Join(words, " ")
+}
+
+// answered are the serial programs.
+func (r *found) answered() page.Section {
+	s := page.Section{ID: "answers", Title: "Answers of serial programs"}
+	s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%s compared with the rules and with the kernel before: %d answered otherwise than both, %d by the rules that weren't before.",
+		cli.Number(r.programs, "program"), len(r.answers), r.mended)))
+	var list page.List
+	for i := range r.answers[:min(len(r.answers), answersMost)] {
+		a := &r.answers[i]
+		says := a.Program.Name + ": " + quoted(strings.ReplaceAll(a.Says, "\n", "; "))
+		if i < len(r.files) {
+			says += " (`" + base(r.files[i]) + "`)"
+		}
+		list = append(list, page.Text(says))
+	}
+	for _, d := range r.dies {
+		list = append(list, page.Text(d.name+" can't be run with the change: "+quoted(d.why)))
+	}
+	if len(list) > 0 {
+		s.Blocks = append(s.Blocks, list)
+	}
+	return s
+}
+
+// changedCode is what differs in machine code.
+func (r *found) changedCode() page.Section {
+	s := page.Section{ID: "code", Title: "What differs in machine code"}
+	if len(r.code.Functions)+len(r.code.New)+len(r.code.Gone) > 0 {
+		t := &page.Table{Caption: "Functions of the engine that differ, by instructions. Where they lie is no difference.", Head: []string{"function", "calls now, and didn't", "called, and doesn't", "before", "now", "gone", "added", "runs that entered it"}, Text: 3}
+		for _, part := range []struct {
+			name string
+			list []change.Function
+		}{{"differ", r.code.Functions}, {"new", r.code.New}, {"gone", r.code.Gone}} {
+			g := page.Group{Name: part.name}
+			for _, f := range part.list[:min(len(part.list), rowsMost)] {
+				n := "-"
+				if v, ok := r.entered(f.Name); ok {
+					n = share(v, r.runsAfter)
+				}
+				row := page.Row(f.Name, dash(f.Called), dash(f.CalledBefore), fmt.Sprint(f.Before), fmt.Sprint(f.Now), fmt.Sprint(f.Gone), fmt.Sprint(f.Added), n)
+				row[0].Code = true
+				g.Rows = append(g.Rows, row)
+			}
+			if n := len(part.list) - rowsMost; n > 0 {
+				g.Rows = append(g.Rows, page.Row(fmt.Sprintf("and %d more", n), "", "", "", "", "", "", ""))
+			}
+			if len(g.Rows) > 0 {
+				t.Groups = append(t.Groups, g)
+			}
+		}
+		s.Blocks = append(s.Blocks, t)
+	}
+	for _, b := range []struct {
+		list []string
+		says string
+	}{{r.code.Calls, "New functions of the boundary, which the engine calls and are done outside of it: "}, {r.code.CallsGone, "Functions of the boundary that it no longer calls: "}} {
+		if len(b.list) > 0 {
+			s.Blocks = append(s.Blocks, page.Text(b.says+"`"+strings.Join(b.list, "`, `")+"`."))
+		}
+	}
+	if len(s.Blocks) == 0 {
+		s.Blocks = append(s.Blocks, page.Text("Nothing."))
+	}
+	return s
+}
+
+// rowsMost is how many functions a group of the table names.
+const rowsMost = 60
+
+func dash(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ", ")
+}
+
+// coverage says which of the changed lines were reached.
+func (r *found) coverage() page.Section {
+	s := page.Section{ID: "coverage", Title: "Whether the changed lines were reached"}
+	list, file := page.List(nil), ""
+	end := func() {
+		if len(list) > 0 {
+			s.Blocks = append(s.Blocks, page.Text("`"+file+"`:"), list)
+			list = nil
+		}
+	}
+	for _, t := range r.stretches() {
+		if t.File != file {
+			end()
+			file = t.File
+		}
+		list = append(list, page.Text(t.says()))
+	}
+	end()
+	var places page.List
+	for i, p := range r.code.Places {
+		if _, _, known := cutLine(p.Line); known || p.Entry {
+			continue
+		}
+		says := "never reached"
+		if r.reached[i] > 0 {
+			says = "reached in " + share(r.reached[i], r.runsAfter) + " runs"
+		}
+		places = append(places, page.Text("`"+p.Func+p.Line+"` "+says))
+	}
+	if len(places) > 0 {
+		s.Blocks = append(s.Blocks, page.Text("Added instructions, of whose lines nothing is known: the objects have no debug information."), places)
+	}
+	if r.removed > 0 {
+		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("The patch takes %s away, which nothing can reach.", cli.Number(r.removed, "line"))))
+	}
+	if n := r.code.Left + r.linesLeft; n > 0 {
+		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%d more places weren't looked for.", n)))
+	}
+	return s
+}
+
+// sameCall is by how much of itself a call may be dearer or cheaper and count as the same: how
+// long a search among symbols takes depends on where they lie.
+const sameCall = 0.01
+
+// prices are what hits and calls cost on both sides.
+func (r *found) prices(whole bool) page.Section {
+	s := page.Section{ID: "costs", Title: "What hits and calls cost"}
+	var differ, same []cost
+	for _, c := range r.costs() {
+		a, b, more := c.before, c.after, c.more()
+		if a.Call && more < sameCall && more > -sameCall || a.Instructions == b.Instructions && a.Cycles == b.Cycles {
+			same = append(same, c)
+		} else {
+			differ = append(differ, c)
+		}
+	}
+	if len(differ) > 0 {
+		s.Blocks = append(s.Blocks, r.priced(differ, "Instructions of the kernel's own code, lines of cache that they touch, and estimated cycles, of one hit or call on one CPU."))
+	}
+	if len(same) == 0 {
+		return s
+	}
+	hits := 0
+	for _, c := range same {
+		if !c.before.Call {
+			hits++
+		}
+	}
+	var says []string
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{hits, "hit"}, {len(same) - hits, "call"}} {
+		if n.n > 0 {
+			says = append(says, fmt.Sprintf("%s of %s", cli.Number(n.n, "kind"), n.what))
+		}
+	}
+	s.Blocks = append(s.Blocks, page.Text("As before: "+strings.Join(says, ", ")+fmt.Sprintf(" (calls to %g %%).", 100*sameCall)))
+	if whole {
+		s.Blocks = append(s.Blocks, &page.Details{Summary: "What costs the same", Blocks: []page.Block{r.priced(same, "As the table before, of what costs the same.")}})
+	}
+	return s
+}
+
+// priced is the table of some costs.
+func (r *found) priced(list []cost, caption page.Text) *page.Table {
+	t := &page.Table{Caption: caption,
+		Over: []page.Over{{Name: "", Columns: 1}, {Name: "instructions", Columns: 2}, {Name: "lines", Columns: 2}, {Name: "cycles", Columns: 3}},
+		Head: []string{"hit or call", "before", "now", "before", "now", "before", "now", "more"}, Text: 1}
+	groups := [2]page.Group{{Name: "a hit"}, {Name: "a call, or the work after one"}}
+	for i := range list {
+		c := &list[i]
+		a, b := c.before, c.after
+		row := page.Row(a.Says, fmt.Sprint(a.Instructions), fmt.Sprint(b.Instructions), fmt.Sprint(a.Lines), fmt.Sprint(b.Lines), fmt.Sprintf("%.0f", a.Cycles), fmt.Sprintf("%.0f", b.Cycles), fmt.Sprintf("%+.1f %%", 100*c.more()))
+		if r.slower(c) {
+			row[0].Is, row[0].Mark = page.Bad, "dearer"
+		}
+		g := &groups[0]
+		if a.Call {
+			g = &groups[1]
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	for _, g := range groups {
+		if len(g.Rows) > 0 {
+			t.Groups = append(t.Groups, g)
+		}
+	}
+	return t
+}
+
+// bothHave are the verdicts that both sides have.
+func (r *found) bothHave(whole bool) page.Section {
+	s := page.Section{ID: "both", Title: "Verdicts that both have"}
+	if len(r.both) == 0 {
+		return s
+	}
+	s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%s, which the kernel before breaks as well: of the change they say nothing.", cli.Number(len(r.both), "verdict"))))
+	if !whole {
+		return s
+	}
+	t := &page.Table{Caption: "Both break this.", Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
+	g := page.Group{}
+	for i := range r.both {
+		v := &r.both[i]
+		g.Rows = append(g.Rows, page.Row(v.scenario, v.Property, share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)))
+	}
+	t.Groups = []page.Group{g}
+	s.Blocks = append(s.Blocks, t)
+	return s
+}
+
+// how says what was run.
+func (r *found) how(whole bool) page.Section {
+	s := page.Section{ID: "how", Title: "What was run"}
+	was := r.before.Image.Release
+	if n := len(r.c.BeforeObjects); n > 0 {
+		was += " with " + names(r.c.BeforeObjects)
+	}
+	now := r.after.Image.Release
+	if len(r.c.Objects) > 0 {
+		now += " with " + names(r.c.Objects)
+	}
+	var runs uint64
+	for i := range r.rows {
+		runs += r.rows[i].before.Runs + r.rows[i].after.Runs
+	}
+	s.Blocks = append(s.Blocks, page.List{
+		page.Text("Before: " + was + "."), page.Text("With the change: " + now + "."),
+		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many and more. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
+		page.Text(fmt.Sprintf("%s left out, because a kernel can't run them.", cli.Number(len(r.left), "scenario"))),
+	})
+	if !whole {
+		return s
+	}
+	t := &page.Table{Caption: "Runs that broke something, by scenario.", Head: []string{"scenario", "with the change", "before"}, Text: 1}
+	g := page.Group{}
+	for i := range r.rows {
+		w := &r.rows[i]
+		g.Rows = append(g.Rows, page.Row(w.name, share(w.after.Violations, w.after.Runs), share(w.before.Violations, w.before.Runs)))
+	}
+	t.Groups = []page.Group{g}
+	d := &page.Details{Summary: "Each scenario", Blocks: []page.Block{t}}
+	var list page.List
+	for _, l := range r.left {
+		list = append(list, page.Text(l.name+": "+quoted(l.why)))
+	}
+	s.Blocks = append(s.Blocks, d)
+	if len(list) > 0 {
+		s.Blocks = append(s.Blocks, &page.Details{Summary: "Left out", Blocks: []page.Block{list}})
+	}
+	return s
+}

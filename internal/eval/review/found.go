@@ -1,0 +1,184 @@
+package review
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/report"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/change"
+	"kpsim/linux"
+	"kpsim/linux/source"
+)
+
+// found is what a review shows.
+type found struct {
+	c             *Review
+	before, after *linux.Kernel
+	src           *source.Source // of after
+	code          *change.Code
+
+	lines     []line // that were changed
+	linesLeft int    // of a patch, beyond linesMost
+	removed   int    // lines of a patch
+	reached   []uint64
+	runsAfter uint64
+
+	rows       []row
+	gained     []verdict // that only after breaks, or far more often
+	lost       []verdict // that only before does
+	both       []verdict
+	behaviours []behaviour
+	dies       []left // what before runs and after doesn't
+	left       []left
+
+	programs, mended      int
+	answers               []change.Answer
+	files                 []string // of the answers that were written
+	hitsBefore, hitsAfter []kernelcost.Hit
+}
+
+// A row is a scenario that both sides ran.
+type row struct {
+	name          string
+	before, after change.Run
+}
+
+// A verdict is a property that one side breaks.
+type verdict struct {
+	scenario string
+	change.Break
+	trace     string // the witness's file
+	says      string
+	sentences []string
+	replay    string // the line to type
+}
+
+// A behaviour is what one side alone answers.
+type behaviour struct {
+	scenario string
+	gone     bool // only before did
+	change.End
+}
+
+// add takes what a scenario has shown, and writes its witnesses.
+func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
+	r.rows = append(r.rows, row{it.sc.Name, b.Stats.Before, b.Stats.After})
+	r.runsAfter += b.Stats.After.Runs
+	for i, n := range b.Reached {
+		r.reached[i] += n
+	}
+	for _, side := range []struct {
+		list []change.Break
+		to   *[]verdict
+		line func(words ...string) string
+		end  string
+	}{{b.Gained, &r.gained, r.c.Kernel.Line, ""}, {b.Lost, &r.lost, r.beforeLine, "-before"}, {b.Both, &r.both, nil, ""}} {
+		for _, k := range side.list {
+			v := verdict{scenario: it.sc.Name, Break: k}
+			if k.Witness != nil && side.line != nil {
+				v.trace = filepath.Join(r.c.Traces, inputs.TraceName(it.sc.Name)+"-"+k.Property+side.end+".kps")
+				if it.in != nil {
+					it.in.FoundIn(k.Witness.File)
+				}
+				if err := cli.WriteWhole(v.trace, k.Witness.File.Marshal()); err != nil {
+					return fmt.Errorf("%s", cli.Cause(err, v.trace))
+				}
+				v.says, v.sentences = report.Told(p, k.Witness.File)
+				v.replay = side.line("replay", v.trace)
+			}
+			*side.to = append(*side.to, v)
+		}
+	}
+	for _, e := range b.New {
+		r.behaviours = append(r.behaviours, behaviour{it.sc.Name, false, e})
+	}
+	for _, e := range b.Gone {
+		r.behaviours = append(r.behaviours, behaviour{it.sc.Name, true, e})
+	}
+	return nil
+}
+
+// beforeLine is a command's line on the kernel before.
+func (r *found) beforeLine(words ...string) string {
+	k := inputs.Kernel{Kernel: r.c.Before, Objects: r.c.BeforeObjects}
+	if k.Kernel == "" {
+		k.Kernel = r.c.Kernel.Kernel
+	}
+	return k.Line(words...)
+}
+
+// answersMost is how many programs that are answered otherwise are written.
+const answersMost = 5
+
+// write writes the programs that are answered otherwise.
+func (r *found) write() error {
+	for i := range r.answers[:min(len(r.answers), answersMost)] {
+		a := &r.answers[i]
+		path := filepath.Join(r.c.Traces, inputs.TraceName(a.Program.Name)+".star")
+		if err := cli.WriteWhole(path, []byte(lang.Print(a.Program)+"\n")); err != nil {
+			return fmt.Errorf("%s", cli.Cause(err, path))
+		}
+		r.files = append(r.files, path)
+	}
+	return nil
+}
+
+// A cost is a hit or a call on both sides.
+type cost struct {
+	before, after *kernelcost.Hit
+}
+
+// more is by how much of itself it has become dearer.
+func (c *cost) more() float64 {
+	if c.before.Cycles == 0 {
+		return 0
+	}
+	return c.after.Cycles/c.before.Cycles - 1
+}
+
+// costs pairs what was counted on both sides.
+func (r *found) costs() (list []cost) {
+	for i := range min(len(r.hitsBefore), len(r.hitsAfter)) {
+		if a, b := &r.hitsBefore[i], &r.hitsAfter[i]; a.Counted && b.Counted {
+			list = append(list, cost{a, b})
+		}
+	}
+	return list
+}
+
+// slower reports whether a hit has become dearer by more than is borne. Of calls it isn't
+// asked: much of them is done in Go.
+func (r *found) slower(c *cost) bool {
+	return !c.before.Call && 100*c.after.Cycles > float64(100+r.c.Slower)*c.before.Cycles
+}
+
+// worse says what is worse than before, a sentence each.
+func (r *found) worse() (says []string) {
+	if n := len(r.gained); n > 0 {
+		says = append(says, cli.Number(n, "verdict")+" that only the changed kernel has, or has far more often")
+	}
+	if n := len(r.answers); n > 0 {
+		says = append(says, cli.Number(n, "program")+" answered neither by the rules nor as before")
+	}
+	if n := len(r.dies); n > 0 {
+		says = append(says, cli.Number(n, "scenario")+" that can't be run any more")
+	}
+	n := 0
+	worst := cost{}
+	costs := r.costs()
+	for i := range costs {
+		if c := &costs[i]; r.slower(c) {
+			if n++; n == 1 || c.more() > worst.more() {
+				worst = *c
+			}
+		}
+	}
+	if n > 0 {
+		says = append(says, fmt.Sprintf("%s of hit dearer by more than %d %%: %s by %.0f %%", cli.Number(n, "kind"), r.c.Slower, worst.after.Says, 100*worst.more()))
+	}
+	return says
+}

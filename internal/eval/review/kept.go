@@ -1,0 +1,80 @@
+package review
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/twoengines"
+	"kpsim/linux"
+)
+
+const (
+	keptMost   = 10_000   // files of a folder
+	recipeMost = 64 << 10 // bytes of a recipe
+)
+
+// kept returns the scenarios of the corpus.
+func (c *Review) kept(k *linux.Kernel) (list []*scenario.Scenario, err error) {
+	if c.Corpus == "" {
+		return nil, nil
+	}
+	files, err := os.ReadDir(string(c.Corpus))
+	if err != nil {
+		return nil, fmt.Errorf("--corpus: %s; name a folder of .kps, .recipe or .star files", cli.Cause(err, string(c.Corpus)))
+	}
+	for _, f := range files {
+		path := filepath.Join(string(c.Corpus), f.Name())
+		var sc *scenario.Scenario
+		switch filepath.Ext(path) {
+		case ".kps":
+			file, err := inputs.ReadTrace(path)
+			if err != nil {
+				return nil, err
+			}
+			if sc, err = lang.Parse(path, []byte(file.Scenario)); err != nil {
+				return nil, err
+			}
+		case ".star":
+			if sc, err = inputs.One(inputs.ByHand, path); err != nil {
+				return nil, err
+			}
+		case ".recipe":
+			b, err := cli.ReadFile(path, recipeMost)
+			if err != nil {
+				return nil, err
+			}
+			r, err := gen.ReadRecipe(b)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			sc, _ = gen.Of(&r, on(k))
+		default:
+			continue
+		}
+		if list = append(list, sc); len(list) > keptMost {
+			return nil, fmt.Errorf("--corpus: %s has more than %d files; remove some, or give another folder", c.Corpus, keptMost)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("--corpus: %s has no .kps, .recipe or .star file; name a folder that has", c.Corpus)
+	}
+	return list, nil
+}
+
+// on are the machines that programs are drawn on.
+func on(k *linux.Kernel) gen.On {
+	return gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}
+}
+
+// drawn is a program of several tasks and sources.
+func drawn(seed uint64, k *linux.Kernel) *scenario.Scenario {
+	sc, _ := gen.Of(&gen.Recipe{Seed: seed}, on(k))
+	sc.Name = fmt.Sprintf("drawn-%d", seed)
+	return sc
+}

@@ -1,0 +1,199 @@
+package review
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/search/change"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+)
+
+const (
+	patchMost = 16 << 20 // bytes
+	linesMost = 400      // of a patch that are looked for
+)
+
+// A line is one that a patch added, or that has machine code of its own that is new.
+type line struct {
+	file   string
+	number int
+	place  int // of found.places, -1: no instruction that runs is of it
+}
+
+// readPatch reads which lines were added, and finds their instructions.
+func (r *found) readPatch() error {
+	c := r.c
+	if c.Patch == "" {
+		for i, p := range r.code.Places {
+			if file, number, ok := cutLine(p.Line); ok && !p.Entry {
+				r.lines = append(r.lines, line{file, number, i})
+			}
+		}
+		r.sortLines()
+		return nil
+	}
+	text, err := cli.ReadFile(string(c.Patch), patchMost)
+	if err != nil {
+		return fmt.Errorf("--patch: %w", err)
+	}
+	files, _, err := gitdiff.Parse(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("--patch: %s: %w; give a unified diff, as diff -u and git format-patch write it", c.Patch, err)
+	}
+	for _, f := range files {
+		if rest, ok := strings.CutPrefix(f.NewName, "b/"); ok { // git's, where its own line is gone
+			f.NewName = rest
+		}
+		for _, t := range f.TextFragments {
+			at := int(t.NewPosition)
+			for _, l := range t.Lines {
+				switch l.Op {
+				case gitdiff.OpAdd:
+					r.lines = append(r.lines, line{f.NewName, at, -1})
+					at++
+				case gitdiff.OpContext:
+					at++
+				case gitdiff.OpDelete:
+					r.removed++
+				}
+			}
+		}
+	}
+	if len(r.lines)+r.removed == 0 {
+		return fmt.Errorf("--patch: %s changes no line; give a unified diff, as diff -u and git format-patch write it", c.Patch)
+	}
+	if n := len(r.lines) - linesMost; n > 0 {
+		r.lines, r.linesLeft = r.lines[:linesMost], n
+	}
+	r.findLines()
+	r.sortLines()
+	return nil
+}
+
+// findLines finds the instructions of the patch's lines, of whatever function they were
+// inlined into. Those places come in the stead of what machine code has that is new.
+func (r *found) findLines() {
+	r.code.Places = slices.DeleteFunc(r.code.Places, func(p change.Place) bool { return !p.Entry })
+	at := make(map[[2]string]int) // of lines, by the file's last part and the number
+	key := func(file string, number int) [2]string { return [2]string{path.Base(file), strconv.Itoa(number)} }
+	for i, l := range r.lines {
+		at[key(l.file, l.number)] = i
+	}
+	for i := range r.after.Closure.Inside {
+		r.after.Closure.Decode(&r.after.Closure.Inside[i], func(in *x86.Inst) {
+			for _, f := range r.src.Frames(in.Addr) {
+				if i, ok := at[key(f.File, f.Line)]; ok && sameFile(r.lines[i].file, f.File) {
+					r.lines[i].file = f.File
+					r.has(&r.lines[i], f.Func, in.Addr)
+				}
+			}
+		})
+	}
+}
+
+// sameFile reports whether a patch's name of a file is that of debug information, with folders
+// before it: a/kernel/kprobes.c.
+func sameFile(patch, known string) bool {
+	return patch == known || strings.HasSuffix(patch, "/"+known)
+}
+
+// has notes that an instruction is of a line.
+func (r *found) has(l *line, name string, at arch.Addr) {
+	if l.place < 0 {
+		l.place = len(r.code.Places)
+		r.code.Places = append(r.code.Places, change.Place{Func: name, Line: fmt.Sprintf("%s:%d", l.file, l.number)})
+	}
+	p := &r.code.Places[l.place]
+	if n := len(p.Addrs); n == 0 || p.Addrs[n-1] != at {
+		p.Addrs = append(p.Addrs, at)
+	}
+}
+
+func (r *found) sortLines() {
+	slices.SortFunc(r.lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.number, b.number)) })
+	r.lines = slices.CompactFunc(r.lines, func(a, b line) bool { return a.file == b.file && a.number == b.number })
+}
+
+// cutLine cuts "kernel/kprobes.c:628".
+func cutLine(s string) (file string, number int, ok bool) {
+	file, n, ok := strings.Cut(s, ":")
+	number, err := strconv.Atoi(n)
+	return file, number, ok && err == nil
+}
+
+// places are what runs are asked for.
+func (r *found) places() []change.Place { return r.code.Places }
+
+// A stretch is of lines, one after another, that were reached in as many runs.
+type stretch struct {
+	File     string `json:"file"`
+	From     int    `json:"from"`
+	To       int    `json:"to"`
+	Reached  uint64 `json:"runs"` // that reached it
+	Runs     uint64 `json:"of"`
+	HasCode  bool   `json:"has_code"` // false: no instruction that runs is of these lines
+	Function string `json:"function,omitempty"`
+}
+
+// stretches puts the lines together.
+func (r *found) stretches() (list []stretch) {
+	for _, l := range r.lines {
+		s := stretch{File: l.file, From: l.number, To: l.number, Runs: r.runsAfter, HasCode: l.place >= 0}
+		if l.place >= 0 {
+			s.Reached, s.Function = r.reached[l.place], r.code.Places[l.place].Func
+		}
+		if n := len(list); n > 0 {
+			if was := &list[n-1]; was.File == s.File && was.To+1 == s.From && was.Reached == s.Reached && was.HasCode == s.HasCode && was.Function == s.Function {
+				was.To = s.To
+				continue
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// lines names the lines of a stretch: "line 5", "lines 5–9".
+func (s *stretch) lines() string {
+	if s.From == s.To {
+		return fmt.Sprintf("line %d", s.From)
+	}
+	return fmt.Sprintf("lines %d–%d", s.From, s.To)
+}
+
+// says is a stretch in a sentence.
+func (s *stretch) says() string {
+	verb := "was"
+	if s.From != s.To {
+		verb = "were"
+	}
+	where := s.lines()
+	if s.Function != "" {
+		where += " (" + s.Function + ")"
+	}
+	switch {
+	case !s.HasCode:
+		return fmt.Sprintf("%s: no instruction of its own that runs here", where)
+	case s.Reached == 0:
+		return fmt.Sprintf("%s %s never reached", where, verb)
+	}
+	return fmt.Sprintf("%s %s reached in %d of %d runs", where, verb, s.Reached, s.Runs)
+}
+
+// entered is how many runs entered a function that differs; ok false: that isn't known.
+func (r *found) entered(name string) (n uint64, ok bool) {
+	i := slices.IndexFunc(r.code.Places, func(p change.Place) bool { return p.Entry && p.Func == name })
+	if i < 0 || r.runsAfter == 0 {
+		return 0, false
+	}
+	return r.reached[i], true
+}

@@ -1,0 +1,287 @@
+package review
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/change"
+	"kpsim/internal/search/twoengines"
+	"kpsim/linux"
+	"kpsim/linux/source"
+)
+
+// Review is kpsim review.
+type Review struct {
+	Scenarios []string `arg:"" optional:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios. None: all that are built in, and programs that are drawn."`
+	inputs.Kernel
+	Before        cli.FileName   `placeholder:"FILE" help:"The kernel that it is compared with. Default: that of --kernel without --objects."`
+	BeforeObjects []cli.FileName `placeholder:"FILE,…" help:"Objects laid over the kernel that it is compared with."`
+	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made (unified diff, or a mail of it): which of its lines were reached is told. Needs objects with debug information."`
+	Corpus        cli.FileName   `placeholder:"DIR" help:"A folder of kept traces (.kps), recipes of fuzz --corpus (.recipe) and scenarios (.star) that are run besides."`
+	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side."`
+	Programs      int            `range:"0..100000" default:"50" placeholder:"N" help:"Of how many seeds programs are drawn, if no scenario is named."`
+	Slower        uint64         `range:"0..1000000" default:"5" placeholder:"PERCENT" help:"A hit that costs so much more is a regression."`
+	Seed          uint64         `range:"0..18446744073709551615" default:"1" help:"What programs and schedules are drawn from."`
+	Workers       int            `range:"0..64" placeholder:"N" help:"How much is run at once, 16 at most. Default: one a processor. Changes no result."`
+	Traces        string         `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME-PROPERTY.kps, and programs that are answered otherwise as NAME.star."`
+	HTML          cli.FileName   `name:"html" placeholder:"FILE" help:"Write all of it as a page."`
+	Markdown      bool           `xor:"form" help:"Print all of it as Markdown, for a mail."`
+	JSON          bool           `name:"json" xor:"form" help:"Print one JSON object a line."`
+
+	stop atomic.Bool
+	line interface {
+		Tell(func(time.Duration) string)
+		Clear()
+	}
+	done, total int
+}
+
+// Run compares the two sides. The status is cli.Against if something is worse.
+func (c *Review) Run(p *cli.Program) (int, error) {
+	if c.HTML != "" {
+		if err := c.HTML.CheckPage(string(c.Kernel.Kernel), string(c.Patch)); err != nil {
+			return 0, err
+		}
+	}
+	before, after, err := c.kernels()
+	if err != nil {
+		return 0, err
+	}
+	r := &found{c: c, before: before, after: after, src: source.Of(after, "")}
+	r.code = change.CodeOf(before, after, r.src)
+	if err := r.readPatch(); err != nil {
+		return 0, err
+	}
+	r.reached = make([]uint64, len(r.code.Places))
+	list, err := c.items(before, after)
+	if err != nil {
+		return 0, err
+	}
+	r.left = list.left
+	if len(list.items) == 0 {
+		return 0, fmt.Errorf("none of the scenarios can be run on both kernels: %s", list.left[0].why)
+	}
+	if err := cli.MakeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	p.StopAtInterrupt(&c.stop)
+	cli.ManySmall()
+	c.total = len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 2
+	c.line = p.Watch("review", uint64(c.total))
+	err = c.all(p, r, list)
+	c.line.Clear()
+	if c.stop.Load() {
+		fmt.Fprintf(p.Err, "kpsim: interrupted: nothing is told of a review that isn't whole\n")
+		return cli.Interrupted, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := r.tell(p); err != nil {
+		return 0, err
+	}
+	if len(r.worse()) > 0 {
+		return cli.Against, nil
+	}
+	return cli.OK, nil
+}
+
+// all makes the runs.
+func (c *Review) all(p *cli.Program, r *found, list *items) error {
+	for _, side := range []struct {
+		k    *linux.Kernel
+		hits *[]kernelcost.Hit
+		says string
+	}{{r.before, &r.hitsBefore, "hits before"}, {r.after, &r.hitsAfter, "hits"}} {
+		c.step(p, side.says)
+		hits, err := kernelcost.Of(side.k, "")
+		if err != nil {
+			return err
+		}
+		*side.hits = hits
+	}
+	if err := c.answers(p, r, list); err != nil {
+		return err
+	}
+	for i := range len(list.items) + list.drawn {
+		if c.stop.Load() {
+			return nil
+		}
+		var it item
+		if i < len(list.items) {
+			it = list.items[i]
+		} else {
+			it = item{drawn(c.Seed+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
+		}
+		c.step(p, it.sc.Name)
+		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop}
+		b, err := change.Compare(it.sc, s, r.places())
+		if c.stop.Load() {
+			return nil
+		}
+		if err != nil {
+			r.dies = append(r.dies, left{it.sc.Name, err.Error()})
+			continue
+		}
+		if err := r.add(p, &it, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step says what is done next.
+func (c *Review) step(p *cli.Program, what string) {
+	p.Doing = what
+	c.line.Tell(func(took time.Duration) string {
+		left := ""
+		if c.done > 0 {
+			left = fmt.Sprintf(", some %.0f s left", took.Seconds()/float64(c.done)*float64(c.total-c.done))
+		}
+		return fmt.Sprintf("review: %d of %d, %d %%%s: %s", c.done, c.total, 100*c.done/c.total, left, what)
+	})
+	c.done++
+}
+
+// batch is how many serial programs, or seeds of them, are run at a time: they are large.
+const batch = 50
+
+// answers compares serial programs with the rules.
+func (c *Review) answers(p *cli.Program, r *found, list *items) error {
+	m := twoengines.Machine(r.before)
+	for from := 0; from < max(len(list.serial), list.drawn); from += batch {
+		c.step(p, "serial programs")
+		some := slices.Clone(list.serial[min(from, len(list.serial)):min(from+batch, len(list.serial))])
+		for i := from; i < min(from+batch, list.drawn); i++ {
+			some = append(some, twoengines.Drawn(c.Seed+uint64(i), m)...)
+		}
+		all, err := change.Programs(r.before, some, c.Workers, &c.stop)
+		if err != nil {
+			return err
+		}
+		answers, mended, err := change.Changed(all, r.after, "", c.Workers, &c.stop)
+		if c.stop.Load() {
+			return nil
+		}
+		r.programs += len(all)
+		if err != nil {
+			r.dies = append(r.dies, left{"a serial program", err.Error()})
+			continue
+		}
+		r.mended += mended
+		r.answers = append(r.answers, answers...)
+	}
+	return nil
+}
+
+// kernels opens both sides.
+func (c *Review) kernels() (before, after *linux.Kernel, err error) {
+	again := cli.Line(cli.Typed(), "review", "--kernel", "vmlinuz", "--objects", "kernel/kprobes.o")
+	switch {
+	case c.Kernel.Kernel == "":
+		return nil, nil, fmt.Errorf("--kernel: none is given; give the kernel that was changed: %s", again)
+	case len(c.BeforeObjects) > 0 && c.Before == "":
+		c.Before = c.Kernel.Kernel
+	case len(c.Objects) == 0 && c.Before == "":
+		return nil, nil, fmt.Errorf("nothing is changed: give what was compiled with --objects, or the kernel that it was with --before: %s", again)
+	}
+	base := inputs.Kernel{Kernel: c.Before, Objects: c.BeforeObjects}
+	flags := [2]string{"--before", "--before-objects"}
+	if base.Kernel == "" {
+		base.Kernel, flags[0] = c.Kernel.Kernel, "--kernel"
+	}
+	if before, err = base.OpenAs(flags[0], flags[1]); err != nil {
+		return nil, nil, err
+	}
+	if after, err = c.Kernel.Open(); err != nil {
+		return nil, nil, err
+	}
+	if before.ID() == after.ID() {
+		return nil, nil, errors.New("--before: it is the same kernel with the same objects as --kernel; give another one, or the objects of the change with --objects")
+	}
+	return before, after, nil
+}
+
+// An item is a scenario that both sides run.
+type item struct {
+	sc   *scenario.Scenario
+	in   *inputs.Input // nil: it was drawn, or kept
+	runs uint64
+}
+
+// items are what is run, and what isn't.
+type items struct {
+	items  []item
+	serial []*scenario.Scenario
+	drawn  int // programs, from the seed on: they are drawn when their turn comes
+	left   []left
+	seen   map[string]bool
+}
+
+// A left is a scenario that isn't compared, and why.
+type left struct{ name, why string }
+
+// drawnShare is by how much fewer runs drawn programs get than scenarios: they are many.
+const drawnShare = 5
+
+// items lists what is run: scenarios, what was kept, and what is drawn.
+func (c *Review) items(before, after *linux.Kernel) (*items, error) {
+	list := &items{seen: make(map[string]bool)}
+	given, err := inputs.Load(c.Scenarios)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range given {
+		list.add(item{in.Scenario, in, c.Runs}, before, after)
+		list.serial = append(list.serial, twoengines.Serials(in.Scenario)...)
+	}
+	kept, err := c.kept(before)
+	if err != nil {
+		return nil, err
+	}
+	few := max(c.Runs/drawnShare, 1)
+	for _, sc := range kept {
+		list.add(item{sc, nil, few}, before, after)
+		list.serial = append(list.serial, twoengines.Serials(sc)...)
+	}
+	if len(c.Scenarios) > 0 {
+		return list, nil
+	}
+	if len(c.Scenarios) == 0 {
+		list.drawn = c.Programs
+	}
+	return list, nil
+}
+
+// add adds an item, unless a kernel can't run it, or it is there already: settings of an engine
+// apart some scenarios are the same.
+func (l *items) add(it item, before, after *linux.Kernel) {
+	for _, k := range []*linux.Kernel{before, after} {
+		sc := *it.sc
+		if err := sc.SetLinux(k); err != nil {
+			l.left = append(l.left, left{sc.Name, err.Error()})
+			return
+		}
+		if !sc.OfKernel() {
+			l.left = append(l.left, left{sc.Name, "it is about kpsim's own engine"})
+			return
+		}
+		if k == before {
+			sc.Name = ""
+			key := lang.Print(&sc)
+			if l.seen[key] {
+				return
+			}
+			l.seen[key] = true
+		}
+	}
+	l.items = append(l.items, it)
+}
