@@ -15,12 +15,23 @@ import (
 	"kpsim/internal/version"
 )
 
-// goTool is a go command in a folder, which installs to another, and looks for what it needs
-// where this computer's settings say.
-func goTool(dir, bin string, args ...string) *exec.Cmd {
-	c := command(dir, "go", args...)
-	c.Env = append(c.Env, "GOBIN="+bin)
-	return c
+// shown has a shell run a script of testdata, which docs/install.md shows, in a folder, with
+// words replaced by others.
+func shown(t *testing.T, dir, name string, replaced ...string) *exec.Cmd {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(clone, "docs/install.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "    "+strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    ")+"\n\n")
+	return command(dir, "sh", "-euc", strings.NewReplacer(replaced...).Replace(string(text)))
+}
+
+// state is the commit of a clone, and which files differ from it; "" if it is none.
+func state(clone string) string {
+	head, _ := command(clone, "git", "rev-parse", "HEAD").Output()
+	files, _ := command(clone, "git", "status", "--porcelain").Output()
+	return string(head) + string(files)
 }
 
 // go install in the clone makes a program that knows its commit, as Go notes it.
@@ -29,8 +40,14 @@ func TestInstallFromClone(t *testing.T) {
 		t.Skip("the race detector finds nothing in go install")
 	}
 	bin := t.TempDir()
-	output(t, goTool(clone, bin, "install", "./cmd/kpsim"))
+	before := state(clone)
+	c := shown(t, clone, "clone.sh")
+	c.Env = append(c.Env, "GOBIN="+bin)
+	output(t, c)
 	v := checkVersion(t, filepath.Join(bin, "kpsim"))
+	if state(clone) != before {
+		t.Skip("the clone changed meanwhile")
+	}
 	if s, err := os.Stat(filepath.Join(clone, ".git")); err != nil || !s.IsDir() || command(clone, "git", "rev-parse", "HEAD").Run() != nil {
 		t.Skip("this is no clone, or a worktree of one, or there is no git: Go notes no commit")
 	}
@@ -74,23 +91,23 @@ func TestInstallByReplace(t *testing.T) {
 	}
 	dir, bin := filepath.Join(t.TempDir(), "another module"), t.TempDir()
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	run := func(args ...string) string {
+	do := func(c *exec.Cmd) string {
 		t.Helper()
-		c := goTool(dir, bin, args...)
+		c.Env = append(c.Env, "GOBIN="+bin)
 		out, err := c.CombinedOutput()
 		if offline := regexp.MustCompile(`dial tcp|GOPROXY=off|no such host`).Find(out); err != nil && offline != nil {
 			t.Skipf("%s: what kpsim needs isn't at hand for another module", offline)
 		}
-		require.NoError(t, err, "%q\n%s", args, out)
+		require.NoError(t, err, "%q\n%s", c.Args, out)
 		return string(out)
 	}
+	run := func(args ...string) string { return do(command(dir, "go", args...)) }
 	run("mod", "init", "example.org/mine")
-	run("mod", "edit", "-require=kpsim@v0.0.0", "-replace=kpsim="+clone)
 	// What it needs was verified by the clone's go.sum.
 	sums, err := os.ReadFile(filepath.Join(clone, "go.sum"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644))
-	run("install", "-mod=mod", "kpsim/cmd/kpsim")
+	do(shown(t, dir, "module.sh", "/path/to/kpsim", clone))
 	v := checkVersion(t, filepath.Join(bin, "kpsim"))
 	require.Equal(t, version.Info{Source: "module kpsim"}, v)
 

@@ -1,0 +1,2 @@
+scripts/package -o dist
+sudo dpkg -i dist/kpsim_*.deb
