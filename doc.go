@@ -24,7 +24,7 @@
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of
 //	                    build, plan, unit, board, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
 //	internal/cli        terminal, files, ^C and progress for the verbs
-//	                    flags (ranges, errors, completion), manual (man pages), inputs (scenarios, traces, names);
+//	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
 //	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/proctest runs kpsim in tests,
 //	                    internal/thorough says how much these do
 //	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step

@@ -26,7 +26,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(p.Err, "kpsim: %s\n", flags.InPlainWords(err))
 		return cli.BadInput
 	}
-	if err := flags.OutOfRange(ctx); err != nil {
+	if err := flags.Check(ctx); err != nil {
 		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
 		return cli.BadInput
 	}

@@ -62,22 +62,27 @@ func run(args []string, stdout, stderr io.Writer) int {
 	p := cli.New(stdout, stderr)
 	defer p.Flush()
 	defer p.Listen()()
-	var c commands
-	parser, err := kong.New(&c, kong.Name("kpsim-campaign"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
-	if err != nil {
-		sim.Bug("the command line: %v", err)
-	}
+	parser := newParser(new(commands), stdout, stderr)
 	ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
 	if err == nil {
-		err = flags.OutOfRange(ctx)
+		err = flags.Check(ctx)
 	}
 	if err != nil {
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s\n", flags.InPlainWords(err))
 		return cli.BadInput
 	}
 	return do(p, ctx.Selected().Target.Addr().Interface().(command))
+}
+
+// newParser makes what reads the command line into c.
+func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
+	parser, err := kong.New(c, kong.Name("kpsim-campaign"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
+	if err != nil {
+		sim.Bug("the command line: %v", err)
+	}
+	return parser
 }
 
 // do runs a command and tells what went wrong.
