@@ -9,7 +9,7 @@ type exportCmd struct{ report.Export }
 func (exportCmd) Help() string {
 	return `Writes what a trace does for other tools. A trace is replayed for that, and what is written is of that run.
 
-  ftrace   text as trace-cmd report -t prints it: sched_switch, sched_wakeup, interrupts, IPIs, and print lines for the rest
+  ftrace   text as the kernel's file trace has it, for Perfetto too: sched_switch, sched_waking, interrupts, IPIs, and instants of tracing_mark_write for the rest
   chrome   Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
   json     one JSON object an event, a line each: docs/events.md has the schema
   litmus   two columns and the forbidden outcome, as for herd7, for a mail
@@ -21,6 +21,7 @@ Examples:
   kpsim export traces/corpus/T2-second-instruction.kps --to litmus
   kpsim export traces/second-instruction.kps --to chrome -o second-instruction.json
   kpsim export traces/second-instruction.kps --to json | jq 'select(.kind == "TextStore")'
+  kpsim export traces/second-instruction.kps --to ftrace -o second-instruction.txt   # open it in ui.perfetto.dev
 
 Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -63,43 +62,6 @@ func exports(t *testing.T) []inAll {
 		allExports = append(allExports, x)
 	}
 	return allExports
-}
-
-// The fields of a line as trace-cmd report -t has them.
-var ftraceLine = regexp.MustCompile(`^ *(\S.*)-(\d+) +\[(\d{3})\] +(\d+)\.(\d{9}): ([a-z_]+): +(\S.*)$`)
-
-// TestExportFtrace: each line can be taken apart, times go up, and the task
-// that is switched out is the one that was switched in before.
-func TestExportFtrace(t *testing.T) {
-	tracepoints := make(map[string]int)
-	exported(t, "ftrace", func(name, text string, s *view.Scene) {
-		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-		require.Equal(t, "cpus="+strconv.Itoa(s.CPUs), lines[0])
-		require.Len(t, lines[1:], len(s.Steps)+len(s.Deviations), name)
-		running := make(map[string]string)
-		last := ""
-		for _, line := range lines[1:] {
-			m := ftraceLine.FindStringSubmatch(line)
-			require.NotNil(t, m, "%s: %s", name, line)
-			tracepoints[m[6]]++
-			at := m[4] + m[5]
-			at = strings.Repeat("0", 24-len(at)) + at
-			require.GreaterOrEqual(t, at, last, "%s: %s", name, line)
-			last = at
-			if m[6] != "sched_switch" {
-				continue
-			}
-			prev, next, _ := strings.Cut(m[7], " ==> ")
-			prev = strings.Fields(prev)[1]
-			if was := running[m[3]]; was != "" {
-				require.Equal(t, was, strings.TrimPrefix(prev, "prev_"), "%s: %s", name, line)
-			}
-			running[m[3]] = strings.TrimPrefix(strings.Fields(next)[1], "next_")
-		}
-	})
-	for _, n := range []string{"sched_switch", "sched_wakeup", "call_function_entry", "call_function_exit", "ipi_send_cpumask", "print"} {
-		require.NotZero(t, tracepoints[n], n)
-	}
 }
 
 // TestExportChrome: slices of a lane lie in each other, what begins ends, arrows have two
