@@ -16,7 +16,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main without its exit.
 func run(args []string, stdout, stderr io.Writer) int {
-	p := cli.New(stdout, stderr)
+	return runOn(cli.New(stdout, stderr), args, stdout, stderr)
+}
+
+// runOn is run of a program whose terminal and clock are known.
+func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 	defer p.Flush()
 	defer p.Listen()() // from the beginning
 	var c commands

@@ -20,6 +20,17 @@ type Check struct {
 	EveryByte bool         `help:"A line for each byte, not just for those where an instruction begins."`
 	JSON      bool         `name:"json" xor:"form" help:"Print one JSON object a line, one for each instruction."`
 	HTML      cli.FileName `name:"html" xor:"form,whole" placeholder:"FILE" help:"Write a page: sums, a table of the functions, and their instructions, of large objects the first."`
+
+	progress *cli.Progress
+	judged   uint64 // functions
+}
+
+// rows judges a function, and tells how far that is.
+func (c *Check) rows(s *survey.Survey, sym *image.Symbol, every bool) []survey.Row {
+	rows := s.Rows(sym, every)
+	c.judged++
+	c.progress.At(c.judged, "")
+	return rows
 }
 
 func (c *Check) Run(p *cli.Program) (int, error) {
@@ -40,6 +51,8 @@ func (c *Check) Run(p *cli.Program) (int, error) {
 		}
 		symbols = []image.Symbol{*sym}
 	}
+	c.progress = p.Watch("checking "+c.Object, uint64(len(symbols)), "function")
+	defer c.progress.Complete()
 	if c.HTML != "" {
 		return cli.OK, c.html(p, s, symbols)
 	}
@@ -56,7 +69,7 @@ func (c *Check) Run(p *cli.Program) (int, error) {
 	if c.Func != "" || c.All || c.EveryByte {
 		t = c.printInstructions(p, w, s, symbols)
 	} else {
-		t = printFunctions(w, s, symbols)
+		t = c.printFunctions(w, s, symbols)
 	}
 	if c.Func == "" {
 		if !c.All && !c.EveryByte {
@@ -94,7 +107,7 @@ func among(s *survey.Survey, sym *image.Symbol) string {
 
 // printFunctions prints a line for each function. A name too long for its
 // column has a line to itself.
-func printFunctions(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
+func (c *Check) printFunctions(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
 	width := len("function")
 	for i := range symbols {
 		if n := len(symbols[i].Label()); n <= nameWidth {
@@ -105,7 +118,7 @@ func printFunctions(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (
 	var line []byte
 	for i := range symbols {
 		sym := &symbols[i]
-		rows := s.Rows(sym, false)
+		rows := c.rows(s, sym, false)
 		before := all
 		all.Add(rows)
 		if all.Instructions == before.Instructions {
@@ -154,7 +167,7 @@ func (c *Check) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Sur
 	t, d := columns{w: w}, newReader(s)
 	for i := range symbols {
 		sym := &symbols[i]
-		rows := s.Rows(sym, c.EveryByte)
+		rows := c.rows(s, sym, c.EveryByte)
 		all.Add(rows)
 		note := ""
 		if c.Func != "" {

@@ -53,7 +53,7 @@ func (c *Check) html(p *cli.Program, s *survey.Survey, symbols []image.Symbol) e
 
 // function judges a function, and keeps its instructions if there is room.
 func (o *surveyPage) function(sym *image.Symbol, id string) {
-	rows := o.s.Rows(sym, o.c.EveryByte)
+	rows := o.c.rows(o.s, sym, o.c.EveryByte)
 	before := o.all
 	o.all.Add(rows)
 	if o.all.Instructions == before.Instructions && !o.c.EveryByte {

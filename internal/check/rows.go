@@ -36,7 +36,7 @@ func (c *Check) printRows(w *bufio.Writer, s *survey.Survey, symbols []image.Sym
 	for i := range symbols {
 		sym := &symbols[i]
 		name, section = appendJSON(name[:0], sym.Name), appendJSON(section[:0], sym.Section)
-		for _, r := range s.Rows(sym, c.EveryByte) {
+		for _, r := range c.rows(s, sym, c.EveryByte) {
 			length := len(r.Bytes)
 			if r.Inside || r.Why.Kind == rules.Undecodable || r.Why.Kind == rules.BehindBad {
 				length = 0

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -13,14 +15,15 @@ import (
 // for the report of a bug.
 type Program struct {
 	Out, Err io.Writer
-	Colour   bool     // paint Out
-	Width    int      // columns of Out; 0 if it is no terminal
-	ErrWidth int      // columns of Err; 0 if it is no terminal
-	Live     bool     // Err is a terminal: progress is shown
-	Doing    string   // what is being run
-	Again    string   // the command line that runs it again
-	Shipped  []string // editions whose known faults were printed already
-	named    bool     // a line of JSON has said which kpsim it is
+	Colour   bool             // paint Out
+	Width    int              // columns of Out; 0 if it is no terminal
+	ErrWidth int              // columns of Err; 0 if it is no terminal
+	Live     bool             // Err is a terminal: progress is shown
+	Clock    func() time.Time // of progress; nil: the computer's
+	Doing    string           // what is being run
+	Again    string           // the command line that runs it again
+	Shipped  []string         // editions whose known faults were printed already
+	named    bool             // a line of JSON has said which kpsim it is
 	ear      ear
 }
 
@@ -38,12 +41,14 @@ func New(stdout, stderr io.Writer) *Program {
 // An output remembers the first write that failed and writes nothing after it, so that a
 // full disk is reported at the end.
 type output struct {
-	w   *edge
-	err error
+	w    *edge
+	err  error
+	line atomic.Pointer[Progress] // makes room for what is written
 }
 
 // Write implements io.Writer.
 func (o *output) Write(b []byte) (n int, err error) {
+	o.line.Load().Clear()
 	if o.err == nil {
 		n, o.err = o.w.Write(b)
 	}

@@ -29,8 +29,9 @@ type Compare struct {
 	Traces   string `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME.kps, and programs that are answered otherwise as NAME.star."`
 	JSON     bool   `name:"json" help:"Print one JSON object a line."`
 
-	stop  atomic.Bool
-	found int
+	stop     atomic.Bool
+	found    int
+	progress *cli.Progress
 }
 
 // answered is a program that is answered otherwise, as a JSON object.
@@ -68,15 +69,23 @@ func (c *Compare) Run(p *cli.Program) (int, error) {
 	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	if err := c.answers(p, list, base, changed); err != nil {
+	searches := 0
+	if changed != nil && c.Runs > 0 {
+		searches = len(list)
+	}
+	drawn := c.drawn()
+	c.progress = p.WatchParts("comparing", 1+(drawn+batch-1)/batch+searches, "part")
+	defer c.progress.Clear()
+	if err := c.answers(p, list, drawn, base, changed); err != nil {
 		return 0, err
 	}
 	searched := 0
-	for i, in := range list {
-		if changed == nil || c.Runs == 0 || c.stop.Load() {
+	for i, in := range list[:searches] {
+		if c.stop.Load() {
 			break
 		}
-		more, err := c.search(p, in, base, changed, fmt.Sprintf("%d/%d %s", i+1, len(list), in.Name))
+		c.progress.Part(fmt.Sprintf("%d/%d %s", i+1, searches, in.Name), 1)
+		more, err := c.search(p, in, base, changed)
 		if err != nil {
 			return 0, err
 		}
@@ -88,6 +97,7 @@ func (c *Compare) Run(p *cli.Program) (int, error) {
 		fmt.Fprintf(p.Err, "kpsim: interrupted\n")
 		return cli.Interrupted, nil
 	}
+	c.progress.Complete()
 	if changed != nil && c.Runs > 0 && !c.JSON {
 		fmt.Fprintf(p.Out, "%s searched, %s of each\n", cli.Number(searched, "scenario"), cli.Number(c.Runs, "run"))
 	}
@@ -124,28 +134,22 @@ func (c *Compare) kernels() (base, changed *linux.Kernel, err error) {
 const batch = 50
 
 // answers compares serial programs.
-func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, base, changed *linux.Kernel) error {
+func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, drawn int, base, changed *linux.Kernel) error {
 	p.Doing = "serial programs on " + base.Image.Release
-	line := p.Watch("serial programs", uint64(c.Programs))
-	defer line.Clear()
 	var list []*scenario.Scenario
 	for _, in := range inputs {
 		list = append(list, twoengines.Serials(in.Scenario)...)
 	}
-	drawn := 0
-	if len(c.Scenarios) == 0 {
-		drawn = c.Programs
-	}
 	var sum sum
 	for from := 0; ; from += batch {
+		c.progress.Part("serial programs", 1)
+		c.progress.Note(fmt.Sprintf("%s, %d differ", cli.Number(sum.programs, "program"), sum.differing))
 		if err := c.compare(p, list, base, changed, &sum); err != nil {
-			line.Clear()
 			return c.dies(p, err)
 		}
 		if c.stop.Load() {
 			return nil
 		}
-		line.Update(uint64(min(from, drawn)), uint64(sum.differing))
 		if from >= drawn {
 			break
 		}
@@ -155,8 +159,15 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, base, changed 
 			list = append(list, twoengines.Drawn(c.Seed+uint64(i), m)...)
 		}
 	}
-	line.Clear()
 	return c.tell(p, base, changed, &sum)
+}
+
+// drawn is how many programs are drawn: none if scenarios are named.
+func (c *Compare) drawn() int {
+	if len(c.Scenarios) > 0 {
+		return 0
+	}
+	return c.Programs
 }
 
 // A sum is what the programs of all batches have shown.
@@ -268,15 +279,14 @@ func (c *Compare) line(name string) string {
 
 // search compares what the runs of a scenario break. It returns false if the kernel can't
 // run it.
-func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.Kernel, what string) (bool, error) {
+func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.Kernel) (bool, error) {
 	sc := *in.Scenario
 	if sc.SetLinux(base) != nil || !sc.OfKernel() {
 		return false, nil
 	}
 	p.Doing, p.Again = "scenario "+in.Name, c.line(in.Arg)
-	line := p.Watch(what, c.Runs)
-	defer line.Clear()
-	s := change.Search{Scenario: in.Scenario, Base: base, Kernel: changed, Mutant: c.Mutant, Runs: c.Runs, Seed: c.Seed, Workers: c.Workers, Progress: line.Update, Cancelled: &c.stop}
+	most := c.Runs
+	s := change.Search{Scenario: in.Scenario, Base: base, Kernel: changed, Mutant: c.Mutant, Runs: c.Runs, Seed: c.Seed, Workers: c.Workers, Progress: func(runs, violations uint64) { c.progress.Of(runs, most, runs, violations) }, Cancelled: &c.stop}
 	breaks, known, err := s.Run()
 	if c.stop.Load() {
 		return false, nil
@@ -284,7 +294,6 @@ func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.
 	if err != nil {
 		return true, c.dies(p, err)
 	}
-	line.Clear()
 	c.found += len(breaks)
 	for i := range breaks {
 		if err := c.broke(p, in, &breaks[i], false); err != nil {

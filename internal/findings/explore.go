@@ -35,10 +35,12 @@ type Explore struct {
 	SelfCheck selfCheck    `range:"1..1000000000000" placeholder:"N" help:"First make sure of the simulator: play runs again, on the same machine and on a new one, and compare them. --self-check is 200 of each scenario, --self-check=N is N in all, shared out as the runs are."`
 	JSON      bool         `name:"json" help:"Print one JSON object a line."`
 
+	merges        bool        // what others have run
 	elsewhere     bool        // traces aren't written to files
 	release       string      // of the kernel that shares were made with
 	share, shares int         // of --shard; 0 of 0 if it isn't given
 	stop          atomic.Bool // the user has had enough
+	progress      *cli.Progress
 }
 
 func (c *Explore) Run(p *cli.Program) (int, error) {
@@ -49,6 +51,8 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	c.watch(p, jobs)
+	defer c.progress.Clear()
 	if err := c.checkSelf(p, jobs); err != nil {
 		return 0, err
 	}
@@ -70,6 +74,7 @@ func (c *Explore) Run(p *cli.Program) (int, error) {
 			return cli.Interrupted, nil
 		}
 	}
+	c.progress.Complete()
 	r.total()
 	if c.Out != "" {
 		if err := r.saveResults(jobs); err != nil {

@@ -47,6 +47,8 @@ type Fuzz struct {
 	stop atomic.Bool // interrupted, or late
 	late atomic.Bool // the time is over
 
+	began time.Time // for progress
+
 	session *fuzz.Session
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
@@ -212,7 +214,7 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 	}
 	c.told, c.of = make(map[string]bool), make(map[rules.Edition]*fuzzRow)
 	p.Doing = "drawn programs"
-	line := p.Watch("drawn programs", c.Runs)
+	line := c.watch(p)
 	defer line.Clear()
 	for c.more() {
 		list, err := c.batch(p)
@@ -229,30 +231,70 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 		}
 		c.sample()
 		cov := c.session.Coverage()
-		line.Tell(func(took time.Duration) string {
-			return fmt.Sprintf("%s%s, %s, %.0f a second; %d features of some %d%s; %s broken", c.left(took), cli.Number(int(c.total.Programs), "program"), cli.Number(int(c.total.Runs), "schedule"),
-				float64(c.total.Runs)/took.Seconds(), cov.Features, cov.Estimated, blocks(&cov), cli.Number(len(c.told), "property"))
-		})
+		c.tellProgress(line, &cov)
 		if c.session.Hopeless() {
+			line.Complete()
 			return true, nil
 		}
+	}
+	if !c.stop.Load() {
+		line.Complete()
 	}
 	return false, nil
 }
 
-// left says how long it will go on, if that is known, to begin a line.
-func (c *Fuzz) left(took time.Duration) string {
-	left := c.For - took
-	switch {
-	case c.For > 0:
-	case c.Runs > 0 && c.total.Runs > 0:
-		left = time.Duration(float64(took) * (float64(c.Runs)/float64(c.total.Runs) - 1))
-	case c.Programs > 0 && c.total.Programs > 0:
-		left = time.Duration(float64(took) * (float64(c.Programs)/float64(c.total.Programs) - 1))
-	default:
-		return ""
+// watch begins the line of progress, of what ends the search. Where more than one may, it counts
+// how far that is which is nearest to its end.
+func (c *Fuzz) watch(p *cli.Program) *cli.Progress {
+	const what = "drawn programs"
+	switch c.ends() {
+	case [4]bool{true}:
+		return p.WatchFor(what, c.For)
+	case [4]bool{false, true}:
+		return p.Watch(what, c.Runs, "schedule")
+	case [4]bool{false, false, true}:
+		return p.Watch(what, c.Programs, "program")
 	}
-	return fmt.Sprintf("%v left: ", max(left, 0).Round(time.Second))
+	c.began = time.Now()
+	return p.WatchParts(what, 1, "search")
+}
+
+// ends are what ends the search: a time, so many runs, so many programs, that little is new.
+func (c *Fuzz) ends() [4]bool {
+	return [4]bool{c.For > 0, c.Runs > 0, c.Programs > 0, c.UntilCovered > 0}
+}
+
+// tellProgress says how far it is.
+func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
+	broken := "1 property"
+	if len(c.told) != 1 {
+		broken = fmt.Sprintf("%d properties", len(c.told))
+	}
+	note := fmt.Sprintf("%s, %s; %d features of some %d%s; %s broken", cli.Number(c.total.Programs, "program"), cli.Number(c.total.Runs, "schedule"),
+		cov.Features, cov.Estimated, blocks(cov), broken)
+	switch c.ends() {
+	case [4]bool{true}:
+		line.Note(note)
+	case [4]bool{false, true}:
+		line.At(c.total.Runs, note)
+	case [4]bool{false, false, true}:
+		line.At(c.total.Programs, note)
+	default:
+		far := 0.0
+		if c.For > 0 {
+			far = float64(time.Since(c.began)) / float64(c.For)
+		}
+		if c.Runs > 0 {
+			far = max(far, float64(c.total.Runs)/float64(c.Runs))
+		}
+		if c.Programs > 0 {
+			far = max(far, float64(c.total.Programs)/float64(c.Programs))
+		}
+		if c.UntilCovered > 0 && cov.New > 0 { // what is new is about as rare as there were programs
+			far = max(far, min(float64(c.UntilCovered)/float64(cov.New), float64(c.total.Programs)/fuzzFirst))
+		}
+		line.Far(far, note)
+	}
 }
 
 // more reports whether there is more to run.

@@ -54,9 +54,11 @@ func (c *Explore) spec(j *job) explore.Spec {
 // the first run.
 func (c *Explore) once(p *cli.Program, j *job, spec explore.Spec, what string) (*explore.Result, error) {
 	c.doing(p, j, spec.Mutant)
-	line := p.Watch(what, spec.Runs)
-	defer line.Clear()
-	spec.Progress = line.Update
+	if spec.Progress = c.progress.Update; spec.Stop {
+		c.progress.Aside(what)
+	} else {
+		c.progress.Part(what, spec.Own())
+	}
 	res, err := explore.Run(spec)
 	if err != nil {
 		if c.stop.Load() {
@@ -70,7 +72,7 @@ func (c *Explore) once(p *cli.Program, j *job, spec explore.Spec, what string) (
 // conclude judges what was explored, saves the witnesses, and prints the rows.
 // merge comes this way too.
 func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) error {
-	first, err := c.first(p, j, e.res)
+	first, err := c.first(j, e.res)
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ const firstShare = 10
 
 // first says how soon each property that was broken is. A share of an
 // exploration doesn't: merge does.
-func (c *Explore) first(p *cli.Program, j *job, res *explore.Result) ([]explore.First, error) {
+func (c *Explore) first(j *job, res *explore.Result) ([]explore.First, error) {
 	if c.shares > 1 || c.stop.Load() || res.Violations == 0 {
 		return nil, nil
 	}
@@ -105,10 +107,13 @@ func (c *Explore) first(p *cli.Program, j *job, res *explore.Result) ([]explore.
 		}
 	}
 	bound := min(j.runs, max(j.usual/firstShare, 1))
-	line := p.Watch(j.Name+", the first witness over seeds", explore.FirstSeeds*bound)
-	defer line.Clear()
 	spec := c.spec(j)
-	spec.Progress = line.Update
+	if spec.Progress = c.progress.Update; c.merges {
+		most := explore.FirstSeeds * bound
+		spec.Progress = func(runs, violations uint64) { c.progress.Of(runs, most, runs, violations) }
+	} else {
+		c.progress.Aside(j.Name + ", the first witness over seeds")
+	}
 	return explore.FirstWitness(spec, names, bound)
 }
 

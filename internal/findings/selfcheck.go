@@ -60,23 +60,39 @@ func (n selfCheck) of(runs, all uint64) uint64 {
 	return q
 }
 
+// allRuns is how many runs are explored of all scenarios.
+func allRuns(jobs []*job) (all uint64) {
+	for _, j := range jobs {
+		all += j.runs
+	}
+	return all
+}
+
+// watch begins the line of progress: all runs that are made, those of --self-check among them.
+func (c *Explore) watch(p *cli.Program, jobs []*job) {
+	total, all := uint64(0), allRuns(jobs)
+	for _, j := range jobs {
+		spec := c.spec(j)
+		if total += spec.Own(); c.SelfCheck != 0 {
+			total += c.SelfCheck.of(j.runs, all)
+		}
+	}
+	c.progress = p.Watch("exploring", total, "run")
+}
+
 // checkSelf plays runs again, if that was asked for.
 func (c *Explore) checkSelf(p *cli.Program, jobs []*job) error {
 	if c.SelfCheck == 0 {
 		return nil
 	}
-	all := uint64(0)
-	for _, j := range jobs {
-		all += j.runs
-	}
+	all := allRuns(jobs)
 	for i, j := range jobs {
 		n := c.SelfCheck.of(j.runs, all)
 		c.doing(p, j, c.Mutant)
-		line := p.Watch(fmt.Sprintf("self-check %d/%d %s", i+1, len(jobs), j.Name), n)
+		c.progress.Part(fmt.Sprintf("self-check %d/%d %s", i+1, len(jobs), j.Name), n)
 		spec := c.spec(j)
-		spec.Runs, spec.Progress = n, line.Update
+		spec.Runs, spec.Progress = n, c.progress.Update
 		checked, err := explore.SelfCheck(spec)
-		line.Clear()
 		if err != nil && !c.stop.Load() {
 			return j.FileFirst(err)
 		}

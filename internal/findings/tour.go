@@ -42,6 +42,7 @@ func (c *Explore) tellTour(p *cli.Program, jobs []*job) {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	took /= time.Duration(min(workers, runtime.NumCPU()))
+	c.progress.Clear()
 	fmt.Fprintf(p.Err, "%s, %s: some %v\n", cli.Number(len(jobs), "scenario"), cli.Number(runs, "run"), max(took.Round(5*time.Second), 5*time.Second))
 }
 

@@ -69,8 +69,11 @@ func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 		return 0, err
 	}
 	status := cli.OK
+	c.base.progress = p.WatchParts("verifying", len(jobs), "scenario")
+	defer c.base.progress.Clear()
 	for i, j := range jobs {
-		row, err := c.verify(p, j, fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name))
+		c.base.progress.Part(fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name), 1)
+		row, err := c.verify(p, j)
 		if err != nil {
 			return 0, err
 		}
@@ -86,6 +89,9 @@ func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 		if c.base.stop.Load() {
 			fmt.Fprintf(p.Err, "kpsim: interrupted; %s is not complete\n", j.Name)
 			return cli.Interrupted, nil
+		}
+		if i == len(jobs)-1 {
+			c.base.progress.Complete()
 		}
 		if row.Expected != nil && !*row.Expected || len(row.Broken) == 0 && !row.Complete {
 			status = cli.Against
@@ -156,11 +162,9 @@ type proved struct {
 }
 
 // verify verifies one scenario.
-func (c *Verify) verify(p *cli.Program, j *job, what string) (*proved, error) {
+func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	c.base.doing(p, j, c.Mutant)
 	p.Again = c.line(j, c.Deviations, "--workers", "1")
-	line := p.Watch(what, c.Runs)
-	defer line.Clear()
 	pr := proof.Proof{
 		Spec:   explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
 		Memory: c.Memory << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: DeviationsDefault,
@@ -172,8 +176,11 @@ func (c *Verify) verify(p *cli.Program, j *job, what string) (*proved, error) {
 	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), Full: c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
-		line.Share(done)
-		line.Update(runs, violations)
+		ends := done
+		if c.Runs > 0 {
+			ends = max(done, uint64(1_000_000*float64(min(runs, c.Runs))/float64(c.Runs)))
+		}
+		c.base.progress.Share(ends, runs, violations)
 		if c.Full || c.By == "states" { // of many at once none speaks for all
 			row.far = done
 		}

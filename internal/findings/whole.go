@@ -113,8 +113,11 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 	if err := cli.MakeFolder(c.Traces); err != nil {
 		return 0, err
 	}
+	c.merges, c.progress = true, p.WatchParts("merging", len(jobs), "scenario")
+	defer c.progress.Clear()
 	r := newPrinter(p, c, jobs)
 	for i, j := range jobs {
+		c.progress.Part(fmt.Sprintf("%d/%d %s", i+1, len(jobs), j.Name), 1)
 		c.doing(p, j, c.Mutant)
 		p.Again = again
 		e := all.Scenarios[i]
@@ -131,6 +134,7 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 			return cli.Interrupted, nil
 		}
 	}
+	c.progress.Complete()
 	r.total()
 	return r.status(), nil
 }

@@ -33,10 +33,11 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	e.input.Schedule = e.schedule
 	c.Follow(r, &e.input)
 	e.story = view.Story(e.input)
+	var g *cli.Progress
 	if r.Property != nil {
-		g := p.Watch("continuations of "+c.Trace, 0)
-		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: g.Update})
-		g.Clear()
+		g = p.WatchParts("continuations of "+c.Trace, 1, "trace")
+		defer g.Clear()
+		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: func(runs, most, fails uint64) { g.Of(runs, most, runs, fails) }})
 		if err == nil && r.Breaks {
 			now := *file
 			now.Schedule = e.schedule
@@ -48,6 +49,7 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 			return 0, fmt.Errorf("%s: %w", c.Trace, err)
 		}
 	}
+	g.Complete()
 	for i := range e.story {
 		e.input.Named = append(e.input.Named, e.story[i].Names()...)
 	}

@@ -42,7 +42,10 @@ func (c *Rerecord) Run(p *cli.Program) (int, error) {
 	}
 	p.ExitAtInterrupt("each trace is up to date or as it was")
 	status := cli.OK
+	line := p.Watch("recording again", uint64(len(c.Traces)), "trace")
+	defer line.Clear()
 	for i, path := range c.Traces {
+		line.Part(path, 1)
 		ok, err := c.one(p, path, files[i])
 		if err != nil {
 			return 0, err
@@ -51,6 +54,7 @@ func (c *Rerecord) Run(p *cli.Program) (int, error) {
 			status = cli.Against
 		}
 	}
+	line.Complete()
 	return status, nil
 }
 

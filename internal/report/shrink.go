@@ -67,7 +67,9 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	}
 	p.ExitAtInterrupt("nothing was written")
 	p.Doing = "trace " + c.Trace
-	s, r, err := shrink.File(c.Trace, file)
+	line := p.WatchParts("shrinking "+c.Trace, 1, "trace")
+	defer line.Clear()
+	s, r, err := shrink.File(c.Trace, file, func(runs int, share float64) { line.Far(share, cli.Number(runs, "run")) })
 	if err != nil {
 		return 0, err
 	}
@@ -80,6 +82,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
+	line.Complete()
 	status, unsaved := cli.OK, ""
 	if err := cli.WriteWhole(out, s.File.Marshal()); err != nil { // it is printed all the same
 		status, unsaved = cli.BadInput, cli.Cause(err, out)

@@ -152,12 +152,15 @@ func beside(ctx context.Context, p *cli.Program, b *board.Board, s *board.State,
 
 // wait waits for a campaign's end, and shows how far it is.
 func wait(ctx context.Context, p *cli.Program, b *board.Board, id string) (*board.State, error) {
-	line := p.Watch(id, 0)
-	defer line.Clear()
+	var line *cli.Progress // of the units that were planned when it was first told of
+	defer func() { line.Clear() }()
 	last := time.Time{}
 	for {
 		s, _, err := b.State(ctx, id)
 		if err == nil && !s.Open() && s.State != board.Starting {
+			if s.State != board.Cancelled {
+				line.Complete()
+			}
 			return s, nil
 		}
 		if errors.Is(err, board.ErrNone) {
@@ -166,7 +169,10 @@ func wait(ctx context.Context, p *cli.Program, b *board.Board, id string) (*boar
 		if time.Since(last) > 400*time.Millisecond {
 			last = time.Now()
 			if t, err := b.Told(ctx, id); err == nil {
-				line.Tell(func(time.Duration) string { return oneLine(t) })
+				if line == nil && t.Units > 0 {
+					line = p.Watch(id, uint64(t.Units), "unit")
+				}
+				line.At(uint64(t.Done), beyond(t))
 			}
 		}
 		select {
@@ -175,6 +181,15 @@ func wait(ctx context.Context, p *cli.Program, b *board.Board, id string) (*boar
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// beyond is what the line of progress says beside the units.
+func beyond(t *board.Status) string {
+	finds := ""
+	if len(t.Finds) > 0 {
+		finds = ", " + cli.Number(len(t.Finds), "cause") + " found"
+	}
+	return fmt.Sprintf("%s, %.0f runs/s on %s%s", cli.Number(t.Runs, "run"), t.Rate, cli.Number(t.Cores, "core"), finds)
 }
 
 // oneLine says how far a campaign is.

@@ -80,11 +80,11 @@ func needPackage(t *testing.T) {
 }
 
 // command is one to be run in a folder, with what a distribution's tools need of PATH, and
-// nothing of Go's that a developer may have set.
+// Go's defaults: an empty GOFLAGS would stand for what go env -w has set.
 func command(dir, name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "GOFLAGS=", "GOWORK=", "LC_ALL=C.UTF-8")
+	c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "GOFLAGS=-buildvcs=auto", "GOWORK=", "LC_ALL=C.UTF-8")
 	return c
 }
 

@@ -30,6 +30,7 @@ type Search struct {
 	JSON    bool          `name:"json" help:"Print one JSON object."`
 
 	stop atomic.Bool
+	line *cli.Progress
 }
 
 // hardBug is the scenario of the harder bug.
@@ -73,6 +74,8 @@ func (c *Search) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	p.StopAtInterrupt(&c.stop)
+	c.watch(p)
+	defer c.line.Clear()
 	r := searched{Machine: machineName(), Seeds: c.Seeds, Seed: c.Seed, Speeds: []speedRow{}, Bugs: []searchRow{}}
 	if !c.JSON {
 		fmt.Fprintln(p.Out, r.Machine)
@@ -106,13 +109,34 @@ func (c *Search) Run(p *cli.Program) (int, error) {
 		}
 	}
 	if c.stop.Load() {
+		c.line.Clear()
 		fmt.Fprintln(p.Err, "kpsim: interrupted; the rows that are printed are whole")
 		return cli.Interrupted, nil
 	}
+	c.line.Complete()
 	if c.JSON {
 		return cli.OK, p.PrintJSON(r)
 	}
 	return cli.OK, nil
+}
+
+// watch begins the line of progress: the speeds of each strategy on one core and on two, and what
+// each finds of each bug.
+func (c *Search) watch(p *cli.Program) {
+	bugs := 0
+	if len(c.Mutants) == 0 {
+		bugs = 1 // the harder one
+	}
+	for i := range mutants.All {
+		if len(c.Mutants) == 0 || slices.Contains(c.Mutants, mutants.All[i].Name) {
+			bugs++
+		}
+	}
+	speeds := 0
+	if c.Time > 0 {
+		speeds = 2
+	}
+	c.line = p.WatchParts("measuring", (speeds+bugs)*len(searching()), "measurement")
 }
 
 func (c *Search) check() error {
@@ -152,6 +176,7 @@ func (c *Search) speeds(p *cli.Program, r *searched) error {
 			if c.stop.Load() {
 				return nil
 			}
+			c.line.Part(fmt.Sprintf("%s on %s", name, cli.Number(cores+1, "core")), 1)
 			s, err := explore.MeasureSpeed(sc, name, cores+1, c.Time, &c.stop)
 			if err != nil {
 				return err
@@ -204,9 +229,11 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 	line, cells := fmt.Sprintf("  %-*s", bugWidth, bug), []string{}
 	var portfolio, best *explore.Standings
 	for _, name := range searching() {
-		g := p.Watch(bug+", "+name, 0)
+		c.line.Part(bug+", "+name, 1)
 		race := explore.Tournament{
-			Progress: g.Update,
+			Progress: func(runs, violations uint64) { // a search ends at its first violation
+				c.line.Of(violations, uint64(c.Seeds), runs, violations)
+			},
 			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
 				s, _ := sched.New(name, q) // it is one of them
@@ -214,7 +241,6 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 			},
 		}
 		lap, err := race.Run()
-		g.Clear()
 		if err != nil {
 			return err
 		}

@@ -27,11 +27,11 @@ type Job struct {
 	Rows      []Row
 	Columns   []Column // nil: all
 	Effort    Effort
-	Workers   int                        // cells at once; 0: one a processor
-	Cancelled *atomic.Bool               // ends it early when it is set
-	Done      func(n, of int)            // if not nil, is called after each cell of a step, by several goroutines
-	Save      func(*Cell, *Broken) error // if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
-	Known     []*Cell                    // cells that aren't searched again if their Search is the same: ReadCells
+	Workers   int                               // cells at once; 0: one a processor
+	Cancelled *atomic.Bool                      // ends it early when it is set
+	Done      func(cells float64, doing string) // if not nil, is called after each cell of a step, by several goroutines, with how many of Searched are done, a step of a cell being its share of it
+	Save      func(*Cell, *Broken) error        // if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
+	Known     []*Cell                           // cells that aren't searched again if their Search is the same: ReadCells
 }
 
 // Run searches the cells, and those of the canaries that they need. Errors are about
@@ -99,10 +99,35 @@ func withCanaries(rows []Row) []Row {
 	return list
 }
 
+// Searched is how many cells a job searches: those of its rows, and of the canaries that these need.
+func Searched(rows []Row, columns []Column) int {
+	if columns == nil {
+		columns = Columns()
+	}
+	return len(withCanaries(rows)) * len(columns)
+}
+
 // A board is the cells of a job under search.
 type board struct {
 	j     *Job
 	cells []*searcher // by row, then by column
+
+	steps, step int    // the steps of a search, and how many are over
+	doing       string // what the step does
+	most        float64
+	mu          sync.Mutex // of most
+}
+
+// far tells that n of so many parts of a step are done. Steps go over the cells until nothing new
+// comes of it, and leave cells out: neither makes what is done less.
+func (b *board) far(n, of int) {
+	if b.j.Done == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.most = max(b.most, float64(len(b.cells))*(float64(b.step)+float64(n)/float64(of))/float64(b.steps))
+	b.j.Done(b.most, b.doing)
 }
 
 // cells searches all cells of the rows; those that it wasn't given the time for are nil.
@@ -128,25 +153,17 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 			b.cells = append(b.cells, s)
 		}
 	}
-	steps := []func() error{
-		func() error { return b.each((*searcher).own, func(s *searcher) bool { return !s.known }) },
-		b.round,
-		b.prove,
-		func() error {
-			return b.each((*searcher).rest, func(s *searcher) bool { return !s.known && s.cell.Verdict == Never && !s.cell.Complete })
-		},
-		b.round,
-		b.deepen,
-		b.again,
-		func() error { return b.each((*searcher).spread, func(s *searcher) bool { return !s.known }) },
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
+	steps := b.plan()
+	b.steps = len(steps)
+	for i, step := range steps {
+		b.step, b.doing = i, step.says
+		if err := step.do(); err != nil {
 			return nil, err
 		}
 		if j.Cancelled.Load() {
 			break
 		}
+		b.far(1, 1)
 	}
 	list := make([]*Cell, len(b.cells))
 	for i, s := range b.cells {
@@ -155,6 +172,28 @@ func (j *Job) cells(rows []Row) ([]*Cell, error) {
 		}
 	}
 	return list, nil
+}
+
+// A step is done with all cells before the next begins.
+type step struct {
+	says string
+	do   func() error
+}
+
+// plan lists the steps.
+func (b *board) plan() []step {
+	return []step{
+		{"some schedules of each", func() error { return b.each((*searcher).own, func(s *searcher) bool { return !s.known }) }},
+		{"what breaks their neighbours", b.round},
+		{"all schedules", b.prove},
+		{"schedules of few deviations", func() error {
+			return b.each((*searcher).rest, func(s *searcher) bool { return !s.known && s.cell.Verdict == Never && !s.cell.Complete })
+		}},
+		{"what breaks their neighbours", b.round},
+		{"deeper", b.deepen},
+		{"more schedules", b.again},
+		{"the other offsets", func() error { return b.each((*searcher).spread, func(s *searcher) bool { return !s.known }) }},
+	}
 }
 
 // decided reports whether a cell was searched to its end.
@@ -170,7 +209,7 @@ func (b *board) each(f func(*searcher) error, wants func(*searcher) bool) error 
 			list = append(list, s)
 		}
 	}
-	return b.j.each(len(list), func(i int) error { return f(list[i]) }, func(i int) string { return list[i].cell.key() })
+	return b.inParallel(len(list), func(i int) error { return f(list[i]) }, func(i int) string { return list[i].cell.key() })
 }
 
 // round tries what cells break on their neighbours, and what those break then on theirs.
@@ -210,7 +249,7 @@ func (b *board) prove() error {
 		}
 		list[len(list)-1] = append(list[len(list)-1], s)
 	}
-	return b.j.each(len(list), func(i int) error { return prove(byFetch(list[i])) }, func(i int) string { return list[i][0].cell.key() })
+	return b.inParallel(len(list), func(i int) error { return prove(byFetch(list[i])) }, func(i int) string { return list[i][0].cell.key() })
 }
 
 // byFetch puts the cells of a row and a model of preemption at the places of their models of
@@ -301,8 +340,9 @@ func (b *board) again() error {
 	}
 }
 
-// each calls f for 0 to n-1, by several goroutines; where names what is in an error.
-func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
+// inParallel calls f for 0 to n-1, by several goroutines; where names what is in an error.
+func (b *board) inParallel(n int, f func(i int) error, where func(i int) string) error {
+	j := b.j
 	workers := j.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -331,9 +371,7 @@ func (j *Job) each(n int, f func(i int) error, where func(i int) string) error {
 				if err := f(i); err != nil && !errors.Is(err, errCancelled) {
 					errs[i] = fmt.Errorf("cell %s: %w", where(i), err)
 				}
-				if d := done.Add(1); j.Done != nil {
-					j.Done(int(d), n)
-				}
+				b.far(int(done.Add(1)), n)
 			}
 		}()
 	}

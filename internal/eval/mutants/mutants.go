@@ -60,16 +60,20 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	c.head(p)
 	var rows []mutantRow
+	line := p.WatchParts("mutants", len(list), "mutant")
+	defer line.Clear()
 	for _, mu := range list {
 		p.Doing = fmt.Sprintf("scenario %s, mutant %s", mu.Scenario, mu.Name)
-		line := p.Watch(mu.Name, 0)
-		hunt.Progress = line.Update
+		line.Part(mu.Name, 1)
+		hunt.Progress = func(runs, violations uint64) { // a search ends at its first violation
+			line.Of(violations, uint64(c.Seeds), runs, violations)
+		}
 		k, err := hunt.Kill(mu)
-		line.Clear()
 		if err != nil {
 			return 0, err
 		}
 		if k == nil {
+			line.Clear()
 			none := ""
 			if c.HTML != "" {
 				none = "; no page was written"
@@ -83,6 +87,7 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 			return 0, err
 		}
 	}
+	line.Complete()
 	return c.conclude(p, rows)
 }
 

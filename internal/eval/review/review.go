@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -37,11 +36,7 @@ type Review struct {
 	JSON          bool           `name:"json" xor:"form" help:"Print one JSON object a line."`
 
 	stop atomic.Bool
-	line interface {
-		Tell(func(time.Duration) string)
-		Clear()
-	}
-	done, total int
+	line *cli.Progress
 }
 
 // Run compares the two sides. The status is cli.Against if something is worse.
@@ -74,9 +69,11 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	c.total = len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 2
-	c.line = p.Watch("review", uint64(c.total))
-	err = c.all(p, r, list)
+	parts := len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 2
+	c.line = p.WatchParts("review", parts, "step")
+	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
+		c.line.Complete()
+	}
 	c.line.Clear()
 	if c.stop.Load() {
 		fmt.Fprintf(p.Err, "kpsim: interrupted: nothing is told of a review that isn't whole\n")
@@ -122,7 +119,8 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 			it = item{drawn(c.Seed+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
 		}
 		c.step(p, it.sc.Name)
-		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop}
+		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop,
+			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
 		b, err := change.Compare(it.sc, s, r.places())
 		if c.stop.Load() {
 			return nil
@@ -141,14 +139,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 // step says what is done next.
 func (c *Review) step(p *cli.Program, what string) {
 	p.Doing = what
-	c.line.Tell(func(took time.Duration) string {
-		left := ""
-		if c.done > 0 {
-			left = fmt.Sprintf(", some %.0f s left", took.Seconds()/float64(c.done)*float64(c.total-c.done))
-		}
-		return fmt.Sprintf("review: %d of %d, %d %%%s: %s", c.done, c.total, 100*c.done/c.total, left, what)
-	})
-	c.done++
+	c.line.Part(what, 1)
 }
 
 // batch is how many serial programs, or seeds of them, are run at a time: they are large.
@@ -228,6 +219,9 @@ type items struct {
 
 // A left is a scenario that isn't compared, and why.
 type left struct{ name, why string }
+
+// sides is how many kernels make the runs of a scenario.
+const sides = 2
 
 // drawnShare is by how much fewer runs drawn programs get than scenarios: they are many.
 const drawnShare = 5

@@ -62,9 +62,9 @@ type Choice struct {
 // A Sampling says how the suffixes of a run are sampled.
 type Sampling struct {
 	Seed      uint64
-	Runs      int                      // a prefix; 0 for SamplingRuns
-	Questions int64                    // of all runs together at most, but for samplingLeast runs a prefix; 0 for samplingQuestions
-	Progress  func(runs, fails uint64) // may be nil
+	Runs      int                            // a prefix; 0 for SamplingRuns
+	Questions int64                          // of all runs together at most, but for samplingLeast runs a prefix; 0 for samplingQuestions
+	Progress  func(runs, most, fails uint64) // told after each run, of most that it may take; may be nil
 	_         struct{}
 }
 
@@ -109,7 +109,8 @@ type sampler struct {
 	curve  []Odds
 	runs   int
 	fails  int
-	report func(runs, fails uint64)
+	report func(runs, most, fails uint64)
+	most   uint64
 }
 
 // record plays the trace again, and writes down all of its answers.
@@ -167,6 +168,7 @@ func (n *sampler) prepare(s Sampling) error {
 			return replay.ErrLong
 		}
 	}
+	n.most = uint64(prefixes) * uint64(n.each)
 	return nil
 }
 
@@ -207,7 +209,7 @@ func (n *sampler) sample(cut int) *Odds {
 			n.fails++
 		}
 		if n.report != nil {
-			n.report(uint64(n.runs), uint64(n.fails))
+			n.report(uint64(n.runs), n.most, uint64(n.fails))
 		}
 	}
 	if o.Low, o.High = wilson(o.Fails, o.Runs); cut == len(n.rec.All) {

@@ -93,7 +93,7 @@ func TestNoReturnBudget(t *testing.T) {
 	n := lost(t, "T1-torn-jump", Sampling{Seed: 1, Questions: 1}, nil)
 	assert.Equal(t, samplingLeast, n.Curve[0].Runs)
 	var told uint64
-	n = lost(t, "T1-torn-jump", Sampling{Seed: 1, Runs: 7, Progress: func(runs, _ uint64) { told = runs }}, nil)
+	n = lost(t, "T1-torn-jump", Sampling{Seed: 1, Runs: 7, Progress: func(runs, _, _ uint64) { told = runs }}, nil)
 	assert.Equal(t, 7, n.Curve[0].Runs)
 	assert.EqualValues(t, n.Runs, told)
 }

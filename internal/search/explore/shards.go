@@ -77,6 +77,17 @@ type shard struct {
 
 const progressEvery = 256
 
+// Own is how many of the runs are the share's own: all, if it isn't divided.
+func (spec Spec) Own() (runs uint64) {
+	spec.fill()
+	for _, i := range spec.own() {
+		if first := uint64(i); first < spec.Runs {
+			runs += (spec.Runs-1-first)/uint64(spec.Dealt) + 1
+		}
+	}
+	return runs
+}
+
 // everyRun is after how many runs a shard ends if each of them was broken. More runs would
 // say the same again, except of a property that hardly any run breaks first.
 const everyRun = 64

@@ -144,7 +144,7 @@ func shrinkEach(t *testing.T, strategies []string, found, long *atomic.Int64) {
 			require.Empty(t, r.Drifts)
 			r.Rig.Close()
 
-			again, r, err := File("shrunk.kps", f)
+			again, r, err := File("shrunk.kps", f, nil)
 			require.NoError(t, err)
 			r.Rig.Close()
 			if e.spent < shrinkRuns && !again.Exhausted {

@@ -23,8 +23,10 @@ type Shrunk struct {
 
 // File makes a trace file smaller, whatever its origin. Its replay must break
 // its property, wherever: if it doesn't, the result is nil, and the replay says
-// how it ended. The caller closes the replay's rig. Errors are about the file.
-func File(name string, f *traces.File) (*Shrunk, *replay.Replay, error) {
+// how it ended. The caller closes the replay's rig. tell, if not nil, is called after each run with
+// how many there were and, from 0 to 1, how much of what shrinking may take that is: at the most,
+// for it ends when nothing more can be taken away. Errors are about the file.
+func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shrunk, *replay.Replay, error) {
 	r, err := replay.PlayAnyPlace(name, f)
 	if err != nil || !r.BreaksProperty(f) {
 		return nil, r, err
@@ -34,7 +36,7 @@ func File(name string, f *traces.File) (*Shrunk, *replay.Replay, error) {
 	if err != nil {
 		return nil, r, err
 	}
-	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions, tell: tell}
 	s := &shrinker{rig: rig, ear: listen(rig), mutant: f.Remark(traces.OriginMutant), ignored: ignored, effort: e}
 	defer func() { s.close() }()
 	s.start(s.anchored(r.Taken))

@@ -96,6 +96,7 @@ func (s *shrinker) pay(run rig.Run) {
 	if run.Outcome == smp.Exhausted { // it goes round in circles, and may ask nothing there
 		s.effort.questions -= int64(run.Counts.Boundaries)
 	}
+	s.effort.told()
 }
 
 // same says that an attempt, the last run of a rig, shows the violation.

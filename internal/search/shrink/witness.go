@@ -59,7 +59,15 @@ const (
 type effort struct {
 	runs      int
 	questions int64
-	spent     int // runs
+	spent     int                            // runs
+	tell      func(spent int, share float64) // if not nil: how much of it is gone
+}
+
+// told tells how much is gone of what File may take.
+func (e *effort) told() {
+	if e.tell != nil {
+		e.tell(e.spent, max(float64(e.spent)/shrinkRuns, 1-float64(e.questions)/shrinkQuestions))
+	}
 }
 
 func (e *effort) none() bool { return e.runs <= 0 || e.questions <= 0 }

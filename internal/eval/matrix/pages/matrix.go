@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -73,12 +71,16 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	p.Doing = "the matrix"
-	done, clear := cells(p)
-	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: done, Save: c.save, Known: known})
-	clear()
+	line := p.WatchParts("the matrix", matrix.Searched(rows, nil), "cell")
+	defer line.Clear()
+	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: line.Far, Save: c.save, Known: known})
 	if err != nil {
 		return 0, err
 	}
+	if !c.stop.Load() {
+		line.Complete()
+	}
+	line.Clear()
 	if err := c.print(p, m, page); err != nil {
 		return 0, err
 	}
@@ -180,22 +182,4 @@ func (c *Matrix) print(p *cli.Program, m *matrix.Matrix, page string) error {
 		}
 	}
 	return nil
-}
-
-// cells returns what shows how many cells are done, and what takes the line away.
-func cells(p *cli.Program) (done func(n, of int), clear func()) {
-	if !p.Live {
-		return nil, func() {}
-	}
-	var mu sync.Mutex
-	start, most := time.Now(), 0
-	return func(n, of int) {
-			mu.Lock()
-			defer mu.Unlock()
-			if most = max(most, n); most == n {
-				fmt.Fprint(p.Err, cli.ClearLine, cli.Cut(fmt.Sprintf("%d of %d cells, %.0f s", n, of, time.Since(start).Seconds()), p.ErrWidth-1))
-			}
-		}, func() {
-			fmt.Fprint(p.Err, cli.ClearLine)
-		}
 }

@@ -251,7 +251,6 @@ func (o *htmlPage) kernel() (s page.Section, err error) {
 	if o.c.Kernel == "" {
 		return s, nil
 	}
-	o.at("the kernel's own code")
 	list, k, err := o.c.kernelReport(o.o)
 	if err != nil {
 		return s, err

@@ -17,7 +17,7 @@ type htmlPage struct {
 	o       *overhead.Model       // nil if it is a profile's
 	u       *overhead.UserProfile // nil if it isn't
 	subject paged
-	at      func(says string) // tells what is being measured
+	at      func(n, of int, says string) // tells that n of so many parts of a section are done, and what is measured now
 }
 
 // A paged is the machine by whose costs scaling and pauses are measured.
@@ -36,22 +36,24 @@ func (c *Table) html(p *cli.Program) error {
 	if err := c.HTML.CheckPage(string(c.Profile)); err != nil {
 		return err
 	}
-	g := p.Watch("overhead", 0)
-	defer g.Clear()
 	p.ExitAtInterrupt("no page was written")
-	o := &htmlPage{c: c, at: func(says string) {
+	o := &htmlPage{c: c}
+	sections := o.sections()
+	g := p.WatchParts("overhead", 1+len(sections), "section")
+	defer g.Clear()
+	o.at = func(n, of int, says string) {
 		p.Doing = says
-		g.Say(says)
-	}}
-	o.at("the figures")
+		g.Far(float64(n)/float64(of), says)
+	}
+	g.Part("the figures", 1)
 	if err := o.measure(); err != nil {
 		return err
 	}
-	d, err := o.document()
+	d, err := o.document(sections, g)
 	if err != nil {
 		return err
 	}
-	g.Clear()
+	g.Complete()
 	return p.WritePage(c.HTML, d, fmt.Sprintf("%s of what probes cost, %s", cli.Number(len(d.Sections), "section"), cli.Number(len(o.r.rows), "figure")))
 }
 
@@ -106,11 +108,25 @@ func (o *htmlPage) command() string {
 	return cli.Line(append(words, "--html", o.c.HTML.Base())...)
 }
 
-func (o *htmlPage) document() (*page.Document, error) {
+// A section is a part of the page, in the order in which they are measured.
+type section struct {
+	says string
+	make func() (page.Section, error)
+}
+
+func (o *htmlPage) sections() []section {
+	return []section{
+		{"the figures", o.figures}, {"what a hit is spent on", o.attribution}, {"the kernel's own code", o.kernel}, {"noise", o.noise},
+		{"scaling", o.scaling}, {"pauses", o.pauses}, {"provenance", o.provenance}, {"limits", o.limits},
+	}
+}
+
+func (o *htmlPage) document(sections []section, g *cli.Progress) (*page.Document, error) {
 	d := &page.Document{Title: "What probes cost", Command: o.command(), Lead: o.lead(),
 		Foot: cli.WrittenBy}
-	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.kernel, o.noise, o.scaling, o.pauses, o.provenance, o.limits} {
-		s, err := part()
+	for _, part := range sections {
+		g.Part(part.says, 1)
+		s, err := part.make()
 		if err != nil {
 			return nil, err
 		}

@@ -26,6 +26,10 @@ func (o *htmlPage) noise() (page.Section, error) {
 		Head:    []string{"probe", "warm", "mean", "interval", "CV %", "p50", "p90", "p99", "p99.9", "max"}, Text: 1,
 	}
 	var f *page.Figure
+	measured, all := 0, 0
+	for _, rows := range o.machines() {
+		all += len(rows)
+	}
 	for _, rows := range o.machines() {
 		if keys := keysOf(rows); f == nil || !slices.Equal(keys, f.Legend) { // other probes
 			f = &page.Figure{Legend: keys, Caption: "The share of hits that are shorter than so many microseconds. Both scales are logarithmic: each further nine of the share is as far. The quantiles are in " + page.NextTable + "."}
@@ -37,7 +41,8 @@ func (o *htmlPage) noise() (page.Section, error) {
 		p := page.NewPlot("µs a hit", "share of hits")
 		for series, row := range rows {
 			l := &row[0]
-			o.at(fmt.Sprintf("noise of %s on %s", l.Probe, l.Machine))
+			o.at(measured, all, fmt.Sprintf("noise of %s on %s", l.Probe, l.Machine))
+			measured++
 			samples := n.DrawRuns(&l.hit, l.MHz, pageSeed, pageRuns, pageHits)
 			sum, err := overhead.Summarize(samples, pageSeed)
 			if err != nil {

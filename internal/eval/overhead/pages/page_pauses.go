@@ -49,7 +49,7 @@ func (o *htmlPage) pauses() (page.Section, error) {
 		measured := map[string]*overhead.Pauses{}
 		for i, k := range pagePauses {
 			if measured[k.patch] == nil {
-				o.at(fmt.Sprintf("pauses of %s, %d CPUs", k.patch, n))
+				o.at(series*len(pagePauses)+i, len(pauseCPUs)*len(pagePauses), fmt.Sprintf("pauses of %s, %d CPUs", k.patch, n))
 				var err error
 				measured[k.patch], err = overhead.PauseConfig{
 					CPUs: n, Patch: k.patch, Preempt: "none", Calls: pauseCalls, Schedule: overhead.Timed,

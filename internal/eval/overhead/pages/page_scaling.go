@@ -67,14 +67,16 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 	for _, n := range scaledCPUs {
 		t.Head = append(t.Head, fmt.Sprint(n))
 	}
-	for _, sort := range []struct{ name, title string }{{"r", "return probe (r)"}, {"k", "kprobe (k)"}} {
+	sorts := []struct{ name, title string }{{"r", "return probe (r)"}, {"k", "kprobe (k)"}}
+	for i, sort := range sorts {
 		if !o.wantsSort(sort.name) {
 			continue
 		}
 		p := page.NewPlot("CPUs", "million hits per second")
 		group := page.Group{Name: sort.title}
-		for series, c := range curves(sort.name) {
-			o.at(fmt.Sprintf("%s of edition %s on up to %d CPUs", sort.title, c.name, slices.Max(scaledCPUs)))
+		rates := curves(sort.name)
+		for series, c := range rates {
+			o.at(i*len(rates)+series, scalings*len(sorts)*len(rates), fmt.Sprintf("%s of edition %s on up to %d CPUs", sort.title, c.name, slices.Max(scaledCPUs)))
 			scaled, err := c.probe.Scale(scaledCPUs, c.edition, o.subject.costs)
 			if err != nil {
 				return nil, err
@@ -117,6 +119,9 @@ func (o *htmlPage) wantsSort(name string) bool {
 
 var scaledProbes = []int{1, 10, 100, 1000, 10_000, 100_000}
 
+// scalings is how many parts there are: with many CPUs, many probes and many calls.
+const scalings = 3
+
 // simulatedProbes is up to how many probes are simulated: ten times as many would take half
 // a minute.
 const simulatedProbes = 10_000
@@ -131,7 +136,7 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	rows := make([][]page.Cell, len(scaledProbes))
 	for series, row := range subject {
 		l := &row[0]
-		o.at("more probes, " + l.Says)
+		o.at(len(subject)+series, scalings*len(subject), "more probes, "+l.Says)
 		f.Legend = append(f.Legend, page.Key{Name: l.title(), Of: series})
 		t.Head = append(t.Head, l.title()+", one hit", l.title()+", all hit")
 		var ones, alls plotter.XYs
@@ -196,7 +201,7 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	p := page.NewPlot("maxactive", "% of calls missed")
 	t.Groups = []page.Group{{}}
 	for series, n := range overlapTasks {
-		o.at(fmt.Sprintf("missed calls of %d CPUs", n))
+		o.at(2*len(overlapTasks)+series, scalings*len(overlapTasks), fmt.Sprintf("missed calls of %d CPUs", n))
 		row := page.Row(fmt.Sprint(n))
 		var points plotter.XYs
 		for _, m := range overlapMaxactive {

@@ -22,7 +22,7 @@ func TestOverheadPageOfNothing(t *testing.T) {
 	require.NoError(t, err)
 	text := regexp.MustCompile(`(?m)^([a-z_-]+ +)[\d.]+  #`).ReplaceAllString(out.String(), "$1 0 #")
 	require.NoError(t, os.WriteFile(profile, []byte(text), 0o644))
-	o := &htmlPage{c: &Table{Profile: cli.FileName(profile)}, at: func(string) {}}
+	o := &htmlPage{c: &Table{Profile: cli.FileName(profile)}, at: func(int, int, string) {}}
 	require.NoError(t, o.measure())
 	d := page.Document{Title: "Nothing", Lead: o.lead()}
 	for _, part := range []func() (page.Section, error){o.figures, o.attribution, o.noise} {

@@ -147,9 +147,15 @@ func inParts(p *cli.Program, what string, n int, f func(i int) error) error {
 	p.ExitAtInterrupt("nothing was printed")
 	cli.ManySmall()
 	var done atomic.Uint64
-	defer p.Watch(what, uint64(n)).Follow(&done)()
-	return parallel.Each(n, func(i int) error {
-		defer done.Add(1)
-		return f(i)
+	line := p.Watch(what, uint64(n), "measurement")
+	defer line.Clear()
+	err := parallel.Each(n, func(i int) error {
+		err := f(i)
+		line.At(done.Add(1), "")
+		return err
 	})
+	if err == nil {
+		line.Complete()
+	}
+	return err
 }
