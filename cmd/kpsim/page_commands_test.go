@@ -28,6 +28,7 @@ func TestPageCommands(t *testing.T) {
 			if strings.ContainsAny(line, "|(<…") {
 				continue // more than a command, or the drawing of one
 			}
+			line = strings.TrimSuffix(line, " --help") // it ends the program
 			var c commands
 			_, err := newParser(&c, io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
 			if err != nil && (strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "<EOL>")) {
