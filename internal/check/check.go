@@ -61,7 +61,7 @@ func (c *Check) Run(p *cli.Program) (int, error) {
 		if c.Func != "" && len(namesakes(s, symbols[0].Name)) > 1 {
 			fmt.Fprintf(p.Err, "kpsim: %s%s\n", symbols[0].Label(), among(s, &symbols[0]))
 		}
-		c.printRows(w, s, symbols)
+		c.printRows(w, s, symbols, p.NamedJSON())
 		return cli.OK, w.Flush()
 	}
 	fmt.Fprintf(w, "%s, %s\n\n", c.Object, c.by)

@@ -27,11 +27,12 @@ const RowHelp = `  func, offset      as the kernel's symbol table names the plac
                     if it doesn't; 4 if the probe goes behind an endbr64
   reason            why it is refused or not optimizable, or ""
   boost_reason      why it isn't boostable; left out if refused
-  padding           true behind the last instruction, else left out`
+  padding           true behind the last instruction, else left out
+  kpsim             which kpsim it is: in the first line only`
 
 // printRows prints the JSON lines. They are put together by hand: a module has
-// a hundred thousand.
-func (c *Check) printRows(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) {
+// a hundred thousand. The first ends with named, which says which kpsim it is.
+func (c *Check) printRows(w *bufio.Writer, s *survey.Survey, symbols []image.Symbol, named []byte) {
 	var b, name, section []byte
 	for i := range symbols {
 		sym := &symbols[i]
@@ -63,6 +64,8 @@ func (c *Check) printRows(w *bufio.Writer, s *survey.Survey, symbols []image.Sym
 			if r.Padding {
 				b = append(b, `,"padding":true`...)
 			}
+			b = append(b, named...)
+			named = nil
 			w.Write(append(b, '}', '\n'))
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/version"
+	"kpsim/sim"
 	"kpsim/traces/view"
 )
 
@@ -62,20 +64,30 @@ func (p *Program) PrintJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	if body, ok := bytes.CutSuffix(line, []byte("}\n")); ok && !p.named {
-		p.named = true
-		kpsim, err := encoded(map[string]version.Info{"kpsim": version.This()})
-		if err != nil {
-			return err
+	if body, ok := bytes.CutSuffix(line, []byte("}\n")); ok {
+		named := p.NamedJSON()
+		if bytes.Equal(body, []byte("{")) {
+			named = bytes.TrimPrefix(named, []byte(","))
 		}
-		line = bytes.Clone(body)
-		if !bytes.Equal(body, []byte("{")) {
-			line = append(line, ',')
-		}
-		line = append(line, kpsim[1:]...)
+		line = slices.Concat(body, named, []byte("}\n"))
 	}
 	_, err = p.Out.Write(line)
 	return err
+}
+
+// NamedJSON is what the first object that a command prints has behind its last field; behind
+// the others there is nothing. It is for objects that aren't printed by PrintJSON.
+func (p *Program) NamedJSON() []byte {
+	if p.named {
+		return nil
+	}
+	p.named = true
+	kpsim, err := encoded(map[string]version.Info{"kpsim": version.This()})
+	if err != nil {
+		sim.Bug("the version: %v", err)
+	}
+	kpsim[0] = ','
+	return bytes.TrimSuffix(kpsim, []byte("}\n"))
 }
 
 // encoded is v as JSON, and the end of a line.

@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/version"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/traces"
@@ -39,6 +40,8 @@ type File struct {
 	SelfCheck uint64   `json:"self_check,omitempty"`
 	Count     int      `json:"scenarios"`
 
+	Kpsim version.Info `json:"kpsim"` // which has written it
+
 	Scenarios []*Explored `json:"-"`
 }
 
@@ -66,6 +69,7 @@ type sumLine struct {
 // Marshal returns the file.
 func (r *File) Marshal() ([]byte, error) {
 	r.Format, r.Schedule, r.Count = Format, traces.ScheduleFormat, len(r.Scenarios)
+	r.Kpsim = version.This()
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -128,7 +128,7 @@ func TestForeignResults(t *testing.T) {
 		{`"kpsim_results":3,`, `"kpsim_results":1,`, "result format 1, and this kpsim reads 3"},
 		{`"schedule_format":`, `"schedule_format":9`, "and this kpsim makes"},
 		{`"shard":1,`, `"shard":2,`, "shard 2 of 1"},
-		{`"scenarios":1}`, `"scenarios":2}`, "1 scenarios, where 2 were explored"},
+		{`"scenarios":1,`, `"scenarios":2,`, "1 scenarios, where 2 were explored"},
 		{`"default_digest":"`, `"default_digest":"0`, "made by another version of kpsim"},
 		{`"text":"scenario(`, `"text":"scnario(`, "scnario isn't defined"},
 		{`"property":"whole-instructions"`, `"property":"half-instructions"`, `no property is called "half-instructions"`},
