@@ -3,7 +3,8 @@
 // What it is: two kernels, or one with and without objects laid over it, run the same
 // scenarios, the same kept and drawn programs under as many schedules, and the same hits.
 // What only one of them does is put together on one page, for the terminal, a browser or a
-// mail, with the witnesses beside it.
+// mail, with the witnesses beside it. Two kpsims that were built from two checkouts are compared
+// by what they print as JSON.
 //
 // What it is not: it compiles nothing, and it doesn't know whether a change was meant. That
 // nothing was found is no proof.

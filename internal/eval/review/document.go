@@ -2,12 +2,14 @@ package review
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/page"
 	"kpsim/internal/search/change"
+	"kpsim/linux"
 )
 
 // document puts all that was found on one page: what is worse first.
@@ -30,6 +32,8 @@ func (r *found) title() string {
 		return c.Patch.Base()
 	case len(c.Objects) > 0:
 		return names(c.Objects)
+	case r.ofPrograms:
+		return filepath.Base(r.sides[1])
 	}
 	return r.after.Image.Release
 }
@@ -48,7 +52,7 @@ func (r *found) command() string {
 	words := append([]string{"kpsim", "review"}, c.Scenarios...)
 	for _, f := range []struct {
 		flag, value string
-	}{{"--kernel", c.Kernel.Kernel.Base()}, {"--objects", strings.ReplaceAll(names(c.Objects), ", ", ",")}, {"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ",")}} {
+	}{{"--kernel", c.Kernel.Base()}, {"--objects", strings.ReplaceAll(names(c.Objects), ", ", ",")}, {"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ",")}} {
 		if f.value != "" {
 			words = append(words, f.flag, f.value)
 		}
@@ -56,7 +60,7 @@ func (r *found) command() string {
 	for _, f := range []struct {
 		flag string
 		file cli.FileName
-	}{{"--before", c.Before}, {"--patch", c.Patch}, {"--corpus", c.Corpus}} {
+	}{{"--before", c.Before}, {"--before-program", c.BeforeProgram}, {"--program", c.Program}, {"--patch", c.Patch}, {"--corpus", c.Corpus}} {
 		if f.file != "" {
 			words = append(words, f.flag, f.file.Base())
 		}
@@ -72,12 +76,17 @@ func (r *found) command() string {
 func (r *found) lead() (list []page.Text) {
 	worse := r.worse()
 	if len(worse) == 0 {
-		list = append(list, page.Text(fmt.Sprintf("Nothing is worse: in %d runs of %s, %s and %s of hit the changed kernel broke nothing that the other doesn't.",
+		list = append(list, page.Text(fmt.Sprintf("Nothing is worse: in %d runs of %s, %s and %s of hit the changed engine broke nothing that the other doesn't.",
 			r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(r.programs, "serial program"), cli.Number(len(r.hits()), "kind"))))
+		if r.ofPrograms {
+			list[0] = page.Text(fmt.Sprintf("Nothing is worse: in %d runs of %s and in %s of hit the changed engine broke nothing that the other doesn't.",
+				r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(len(r.hits()), "kind")))
+		}
 	} else {
 		list = append(list, page.Text("Worse: "+strings.Join(worse, "; ")+"."))
 	}
 	switch n := len(r.code.Functions); {
+	case r.ofPrograms:
 	case r.code.Same():
 		list = append(list, "No function of the engine differs in machine code: the change is in comments, in names, or in what isn't compiled.")
 	case n+len(r.code.New)+len(r.code.Gone) == 0:
@@ -154,7 +163,7 @@ func (r *found) verdicts(whole bool) page.Section {
 		caption page.Text
 		is      page.Verdict
 		mark    string
-	}{{r.gained, "Gained: only the changed kernel breaks this, or in far more of its runs.", page.Bad, "gained"}, {r.lost, "Lost: only the kernel before breaks this.", page.Good, "lost"}} {
+	}{{r.gained, "Gained: only the changed engine breaks this, or in far more of its runs.", page.Bad, "gained"}, {r.lost, "Lost: only the engine before breaks this.", page.Good, "lost"}} {
 		if len(part.list) == 0 {
 			continue
 		}
@@ -186,7 +195,7 @@ func (r *found) verdicts(whole bool) page.Section {
 			if b.gone {
 				side = "before"
 			}
-			g.Rows = append(g.Rows, page.Row(b.scenario, b.Says, side, share(b.Runs, b.Of), share(0, b.None)))
+			g.Rows = append(g.Rows, page.Row(b.scenario, b.Says, side, r.shown(b), share(0, b.None)))
 		}
 		t.Groups = []page.Group{g}
 		s.Blocks = append(s.Blocks, t)
@@ -195,6 +204,14 @@ func (r *found) verdicts(whole bool) page.Section {
 		s.Blocks = append(s.Blocks, page.Text("None: both break the same properties, and answer the same."))
 	}
 	return s
+}
+
+// shown is how many of its runs showed a behaviour; of programs that isn't known.
+func (r *found) shown(b behaviour) string {
+	if r.ofPrograms {
+		return fmt.Sprintf("some of %d", b.Of)
+	}
+	return share(b.Runs, b.Of)
 }
 
 // openMost is of how many properties the text and the mail tell a witness's story.
@@ -232,6 +249,9 @@ func mailed(line string) string {
 // answered are the serial programs.
 func (r *found) answered() page.Section {
 	s := page.Section{ID: "answers", Title: "Answers of serial programs"}
+	if r.ofPrograms && len(r.dies) == 0 {
+		return s
+	}
 	s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%s compared with the rules and with the kernel before: %d answered otherwise than both, %d by the rules that weren't before.",
 		cli.Number(r.programs, "program"), len(r.answers), r.mended)))
 	var list page.List
@@ -255,6 +275,9 @@ func (r *found) answered() page.Section {
 // changedCode is what differs in machine code.
 func (r *found) changedCode() page.Section {
 	s := page.Section{ID: "code", Title: "What differs in machine code"}
+	if r.ofPrograms {
+		return s
+	}
 	if len(r.code.Functions)+len(r.code.New)+len(r.code.Gone) > 0 {
 		t := &page.Table{Caption: "Functions of the engine that differ, by instructions. Where they lie is no difference.", Head: []string{"function", "calls now, and didn't", "called, and doesn't", "before", "now", "gone", "added", "runs that entered it"}, Text: 3}
 		for _, part := range []struct {
@@ -307,6 +330,10 @@ func dash(list []string) string {
 // coverage says which of the changed lines were reached.
 func (r *found) coverage() page.Section {
 	s := page.Section{ID: "coverage", Title: "Whether the changed lines were reached"}
+	if r.uncovered != "" {
+		s.Blocks = append(s.Blocks, page.Text(r.uncovered))
+		return s
+	}
 	list, file := page.List(nil), ""
 	end := func() {
 		if len(list) > 0 {
@@ -345,77 +372,6 @@ func (r *found) coverage() page.Section {
 	return s
 }
 
-// sameCall is by how much of itself a call may be dearer or cheaper and count as the same: how
-// long a search among symbols takes depends on where they lie.
-const sameCall = 0.01
-
-// prices are what hits and calls cost on both sides.
-func (r *found) prices(whole bool) page.Section {
-	s := page.Section{ID: "costs", Title: "What hits and calls cost"}
-	var differ, same []cost
-	for _, c := range r.costs() {
-		a, b, more := c.before, c.after, c.more()
-		if a.Call && more < sameCall && more > -sameCall || a.Instructions == b.Instructions && a.Cycles == b.Cycles {
-			same = append(same, c)
-		} else {
-			differ = append(differ, c)
-		}
-	}
-	if len(differ) > 0 {
-		s.Blocks = append(s.Blocks, r.priced(differ, "Instructions of the kernel's own code, lines of cache that they touch, and estimated cycles, of one hit or call on one CPU."))
-	}
-	if len(same) == 0 {
-		return s
-	}
-	hits := 0
-	for _, c := range same {
-		if !c.before.Call {
-			hits++
-		}
-	}
-	var says []string
-	for _, n := range []struct {
-		n    int
-		what string
-	}{{hits, "hit"}, {len(same) - hits, "call"}} {
-		if n.n > 0 {
-			says = append(says, fmt.Sprintf("%s of %s", cli.Number(n.n, "kind"), n.what))
-		}
-	}
-	s.Blocks = append(s.Blocks, page.Text("As before: "+strings.Join(says, ", ")+fmt.Sprintf(" (calls to %g %%).", 100*sameCall)))
-	if whole {
-		s.Blocks = append(s.Blocks, &page.Details{Summary: "What costs the same", Blocks: []page.Block{r.priced(same, "As the table before, of what costs the same.")}})
-	}
-	return s
-}
-
-// priced is the table of some costs.
-func (r *found) priced(list []cost, caption page.Text) *page.Table {
-	t := &page.Table{Caption: caption,
-		Over: []page.Over{{Name: "", Columns: 1}, {Name: "instructions", Columns: 2}, {Name: "lines", Columns: 2}, {Name: "cycles", Columns: 3}},
-		Head: []string{"hit or call", "before", "now", "before", "now", "before", "now", "more"}, Text: 1}
-	groups := [2]page.Group{{Name: "a hit"}, {Name: "a call, or the work after one"}}
-	for i := range list {
-		c := &list[i]
-		a, b := c.before, c.after
-		row := page.Row(a.Says, fmt.Sprint(a.Instructions), fmt.Sprint(b.Instructions), fmt.Sprint(a.Lines), fmt.Sprint(b.Lines), fmt.Sprintf("%.0f", a.Cycles), fmt.Sprintf("%.0f", b.Cycles), fmt.Sprintf("%+.1f %%", 100*c.more()))
-		if r.slower(c) {
-			row[0].Is, row[0].Mark = page.Bad, "dearer"
-		}
-		g := &groups[0]
-		if a.Call {
-			g = &groups[1]
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	for _, g := range groups {
-		if len(g.Rows) > 0 {
-			t.Groups = append(t.Groups, g)
-		}
-	}
-	return t
-}
-
 // bothHave are the verdicts that both sides have.
 func (r *found) bothHave(whole bool) page.Section {
 	s := page.Section{ID: "both", Title: "Verdicts that both have"}
@@ -437,25 +393,25 @@ func (r *found) bothHave(whole bool) page.Section {
 	return s
 }
 
+// kernelSide is what a side is: a release, and objects.
+func (r *found) kernelSide(k *linux.Kernel, objects []cli.FileName) string {
+	if len(objects) == 0 {
+		return k.Image.Release
+	}
+	return k.Image.Release + " with " + names(objects)
+}
+
 // how says what was run.
 func (r *found) how(whole bool) page.Section {
 	s := page.Section{ID: "how", Title: "What was run"}
-	was := r.before.Image.Release
-	if n := len(r.c.BeforeObjects); n > 0 {
-		was += " with " + names(r.c.BeforeObjects)
-	}
-	now := r.after.Image.Release
-	if len(r.c.Objects) > 0 {
-		now += " with " + names(r.c.Objects)
-	}
 	var runs uint64
 	for i := range r.rows {
 		runs += r.rows[i].before.Runs + r.rows[i].after.Runs
 	}
 	s.Blocks = append(s.Blocks, page.List{
-		page.Text("Before: " + was + "."), page.Text("With the change: " + now + "."),
+		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
 		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many and more. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
-		page.Text(fmt.Sprintf("%s left out, because a kernel can't run them.", cli.Number(len(r.left), "scenario"))),
+		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
 	})
 	if !whole {
 		return s

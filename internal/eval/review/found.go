@@ -17,6 +17,8 @@ import (
 // found is what a review shows.
 type found struct {
 	c             *Review
+	ofPrograms    bool          // of two kpsims: then there are no kernels
+	sides         [sides]string // what each is
 	before, after *linux.Kernel
 	src           *source.Source // of after
 	code          *change.Code
@@ -39,6 +41,7 @@ type found struct {
 	answers               []change.Answer
 	files                 []string // of the answers that were written
 	hitsBefore, hitsAfter []kernelcost.Hit
+	uncovered             string // why nothing is known of lines
 }
 
 // A row is a scenario that both sides ran.
@@ -127,39 +130,10 @@ func (r *found) write() error {
 	return nil
 }
 
-// A cost is a hit or a call on both sides.
-type cost struct {
-	before, after *kernelcost.Hit
-}
-
-// more is by how much of itself it has become dearer.
-func (c *cost) more() float64 {
-	if c.before.Cycles == 0 {
-		return 0
-	}
-	return c.after.Cycles/c.before.Cycles - 1
-}
-
-// costs pairs what was counted on both sides.
-func (r *found) costs() (list []cost) {
-	for i := range min(len(r.hitsBefore), len(r.hitsAfter)) {
-		if a, b := &r.hitsBefore[i], &r.hitsAfter[i]; a.Counted && b.Counted {
-			list = append(list, cost{a, b})
-		}
-	}
-	return list
-}
-
-// slower reports whether a hit has become dearer by more than is borne. Of calls it isn't
-// asked: much of them is done in Go.
-func (r *found) slower(c *cost) bool {
-	return !c.before.Call && 100*c.after.Cycles > float64(100+r.c.Slower)*c.before.Cycles
-}
-
 // worse says what is worse than before, a sentence each.
 func (r *found) worse() (says []string) {
 	if n := len(r.gained); n > 0 {
-		says = append(says, cli.Number(n, "verdict")+" that only the changed kernel has, or has far more often")
+		says = append(says, cli.Number(n, "verdict")+" that only the changed engine has, or has far more often")
 	}
 	if n := len(r.answers); n > 0 {
 		says = append(says, cli.Number(n, "program")+" answered neither by the rules nor as before")

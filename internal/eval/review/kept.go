@@ -20,7 +20,7 @@ const (
 )
 
 // kept returns the scenarios of the corpus.
-func (c *Review) kept(k *linux.Kernel) (list []*scenario.Scenario, err error) {
+func (c *Review) kept(on gen.On) (list []*scenario.Scenario, err error) {
 	if c.Corpus == "" {
 		return nil, nil
 	}
@@ -53,7 +53,7 @@ func (c *Review) kept(k *linux.Kernel) (list []*scenario.Scenario, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
-			sc, _ = gen.Of(&r, on(k))
+			sc, _ = gen.Of(&r, on)
 		default:
 			continue
 		}

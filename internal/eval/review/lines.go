@@ -41,6 +41,17 @@ func (r *found) readPatch() error {
 		r.sortLines()
 		return nil
 	}
+	if err := r.patchLines(); err != nil {
+		return err
+	}
+	r.findLines()
+	r.sortLines()
+	return nil
+}
+
+// patchLines reads which lines a patch adds.
+func (r *found) patchLines() error {
+	c := r.c
 	text, err := cli.ReadFile(string(c.Patch), patchMost)
 	if err != nil {
 		return fmt.Errorf("--patch: %w", err)
@@ -74,8 +85,6 @@ func (r *found) readPatch() error {
 	if n := len(r.lines) - linesMost; n > 0 {
 		r.lines, r.linesLeft = r.lines[:linesMost], n
 	}
-	r.findLines()
-	r.sortLines()
 	return nil
 }
 
@@ -140,14 +149,15 @@ type stretch struct {
 	To       int    `json:"to"`
 	Reached  uint64 `json:"runs"` // that reached it
 	Runs     uint64 `json:"of"`
-	HasCode  bool   `json:"has_code"` // false: no instruction that runs is of these lines
+	Count    bool   `json:"executed,omitempty"` // Reached is how often it was executed, by all runs together
+	HasCode  bool   `json:"has_code"`           // false: no instruction that runs is of these lines
 	Function string `json:"function,omitempty"`
 }
 
 // stretches puts the lines together.
 func (r *found) stretches() (list []stretch) {
 	for _, l := range r.lines {
-		s := stretch{File: l.file, From: l.number, To: l.number, Runs: r.runsAfter, HasCode: l.place >= 0}
+		s := stretch{File: l.file, From: l.number, To: l.number, Runs: r.runsAfter, HasCode: l.place >= 0, Count: r.ofPrograms}
 		if l.place >= 0 {
 			s.Reached, s.Function = r.reached[l.place], r.code.Places[l.place].Func
 		}
@@ -185,6 +195,8 @@ func (s *stretch) says() string {
 		return fmt.Sprintf("%s: no instruction of its own that runs here", where)
 	case s.Reached == 0:
 		return fmt.Sprintf("%s %s never reached", where, verb)
+	case s.Count:
+		return fmt.Sprintf("%s %s executed, %d times in %d runs", where, verb, s.Reached, s.Runs)
 	}
 	return fmt.Sprintf("%s %s reached in %d of %d runs", where, verb, s.Reached, s.Runs)
 }

@@ -23,6 +23,8 @@ type Review struct {
 	inputs.Kernel
 	Before        cli.FileName   `placeholder:"FILE" help:"The kernel that it is compared with. Default: that of --kernel without --objects."`
 	BeforeObjects []cli.FileName `placeholder:"FILE,…" help:"Objects laid over the kernel that it is compared with."`
+	BeforeProgram cli.FileName   `placeholder:"FILE" help:"Instead of kernels: a kpsim that was built in another checkout, with which this one is compared by their engines in Go."`
+	Program       cli.FileName   `placeholder:"FILE" help:"The kpsim that has the change. Default: this one."`
 	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made (unified diff, or a mail of it): which of its lines were reached is told. Needs objects with debug information."`
 	Corpus        cli.FileName   `placeholder:"DIR" help:"A folder of kept traces (.kps), recipes of fuzz --corpus (.recipe) and scenarios (.star) that are run besides."`
 	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side."`
@@ -46,11 +48,18 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 			return 0, err
 		}
 	}
+	switch {
+	case c.BeforeProgram != "":
+		return c.runPrograms(p)
+	case c.Program != "":
+		return 0, errors.New("--program: it is compared with another one; give that with --before-program FILE")
+	}
 	before, after, err := c.kernels()
 	if err != nil {
 		return 0, err
 	}
 	r := &found{c: c, before: before, after: after, src: source.Of(after, "")}
+	r.sides = [sides]string{r.kernelSide(before, c.BeforeObjects), r.kernelSide(after, c.Objects)}
 	r.code = change.CodeOf(before, after, r.src)
 	if err := r.readPatch(); err != nil {
 		return 0, err
@@ -76,12 +85,21 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	}
 	c.line.Clear()
 	if c.stop.Load() {
-		fmt.Fprintf(p.Err, "kpsim: interrupted: nothing is told of a review that isn't whole\n")
-		return cli.Interrupted, nil
+		return c.interrupted(p)
 	}
 	if err != nil {
 		return 0, err
 	}
+	return r.end(p)
+}
+
+func (c *Review) interrupted(p *cli.Program) (int, error) {
+	fmt.Fprintf(p.Err, "kpsim: interrupted: nothing is told of a review that isn't whole\n")
+	return cli.Interrupted, nil
+}
+
+// end tells what was found. The status is cli.Against if something is worse.
+func (r *found) end(p *cli.Program) (int, error) {
 	if err := r.tell(p); err != nil {
 		return 0, err
 	}
@@ -237,7 +255,7 @@ func (c *Review) items(before, after *linux.Kernel) (*items, error) {
 		list.add(item{in.Scenario, in, c.Runs}, before, after)
 		list.serial = append(list.serial, twoengines.Serials(in.Scenario)...)
 	}
-	kept, err := c.kept(before)
+	kept, err := c.kept(on(before))
 	if err != nil {
 		return nil, err
 	}

@@ -218,7 +218,7 @@ func TestWorse(t *testing.T) {
 	require.Empty(t, r.worse())
 	r.hitsAfter[0].Cycles = 106
 	r.gained = make([]verdict, 2)
-	require.Equal(t, []string{"2 verdicts that only the changed kernel has, or has far more often", "1 kind of hit dearer by more than 5 %: k by 6 %"}, r.worse())
+	require.Equal(t, []string{"2 verdicts that only the changed engine has, or has far more often", "1 kind of hit dearer by more than 5 %: k by 6 %"}, r.worse())
 }
 
 // A patch's lines are those it adds, by the numbers of the new file.

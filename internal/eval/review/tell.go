@@ -251,6 +251,7 @@ type (
 		Gone     []string `json:"boundary_gone"`
 		Removed  int      `json:"patch_removes"`
 		Left     int      `json:"places_not_looked_for"`
+		Unknown  string   `json:"lines_unknown,omitempty"` // why it isn't known which lines were reached
 	}
 )
 
@@ -302,6 +303,9 @@ func (r *found) json(p *cli.Program) error {
 		}
 	}
 	for _, s := range r.stretches() {
+		if r.uncovered != "" {
+			break
+		}
 		all = append(all, jsonStretch{"lines", s})
 	}
 	for _, c := range r.costs() {
@@ -327,9 +331,13 @@ func (r *found) json(p *cli.Program) error {
 // summary is the last object.
 func (r *found) summary() jsonSummary {
 	worse := r.worse()
-	s := jsonSummary{What: "summary", Before: r.before.ID(), Now: r.after.ID(), Objects: []string{}, Worse: len(worse) > 0, Why: full(worse), Gained: len(r.gained), Lost: len(r.lost),
+	ids := r.sides
+	if !r.ofPrograms {
+		ids = [sides]string{r.before.ID(), r.after.ID()}
+	}
+	s := jsonSummary{What: "summary", Before: ids[0], Now: ids[1], Objects: []string{}, Worse: len(worse) > 0, Why: full(worse), Gained: len(r.gained), Lost: len(r.lost),
 		New: len(r.behaviours), Answers: len(r.answers), Programs: r.programs, Runs: r.runsAfter, Boundary: full(r.code.Calls), Gone: full(r.code.CallsGone),
-		Removed: r.removed, Left: r.code.Left + r.linesLeft}
+		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered}
 	for _, o := range r.c.Objects {
 		s.Objects = append(s.Objects, o.Base())
 	}

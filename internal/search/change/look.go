@@ -228,7 +228,7 @@ func (s *Search) ends(now, was map[string]uint64, with *explore.Result) (list []
 	if len(texts) == 0 || s.Cancelled != nil && s.Cancelled.Load() {
 		return nil, nil
 	}
-	base, err := s.explore(s.Base, "", s.Runs*baseTimes, true)
+	base, err := s.explore(s.Base, "", s.Runs*BaseTimes, true)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,6 @@ func TestMore(t *testing.T) {
 		{180, 300, 600, 1200, false}, // not twice as often
 	} {
 		b := Break{Runs: c.runs, Violations: c.n, BaseRuns: c.baseRuns, Base: c.base}
-		require.Equal(t, c.more, b.more(), "%+v", c)
+		require.Equal(t, c.more, b.More(), "%+v", c)
 	}
 }

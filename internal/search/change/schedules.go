@@ -44,9 +44,9 @@ type Break struct {
 // How many times the runs with a change the kernel as it is gets, if something was broken;
 // and if by few of the runs, which may be a race that it has itself.
 const (
-	baseTimes = 4
-	rareTimes = 64
-	few       = 5 // runs
+	BaseTimes = 4
+	RareTimes = 64
+	Few       = 5 // runs
 )
 
 // Run explores, and returns the properties that the change breaks: the kernel as it is
@@ -63,15 +63,15 @@ func (s *Search) Run() (breaks, known []Break, err error) {
 		if n == 0 {
 			continue
 		}
-		without, err := s.base(&s.without, baseTimes)
-		if err == nil && n < few && without.Broken[p.Name] == 0 {
-			without, err = s.base(&s.long, rareTimes)
+		without, err := s.base(&s.without, BaseTimes)
+		if err == nil && n < Few && without.Broken[p.Name] == 0 {
+			without, err = s.base(&s.long, RareTimes)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		b := Break{Property: p.Name, Runs: with.Runs, Violations: n, BaseRuns: without.Runs, Base: without.Broken[p.Name]}
-		if b.Base == 0 || b.more() {
+		if b.Base == 0 || b.More() {
 			breaks = append(breaks, b)
 		} else {
 			known = append(known, b)
@@ -111,13 +111,13 @@ func (s *Search) witnesses(breaks []Break) error {
 // strategy aren't independent, so it is far more than for drawn balls.
 const significant = 8
 
-// more reports whether the runs with the change break the property more often: in twice the
+// More reports whether the runs with the change break the property more often: in twice the
 // share at least, and too much so for chance.
-func (b *Break) more() bool {
+func (b *Break) More() bool {
 	with, without := float64(b.Violations)/float64(b.Runs), float64(b.Base)/float64(b.BaseRuns)
 	all := float64(b.Violations+b.Base) / float64(b.Runs+b.BaseRuns)
 	deviation := math.Sqrt(all * (1 - all) * (1/float64(b.Runs) + 1/float64(b.BaseRuns)))
-	return b.Violations >= few && with >= 2*without && with-without > significant*deviation
+	return b.Violations >= Few && with >= 2*without && with-without > significant*deviation
 }
 
 // explore explores a kernel; blind, it makes no witness.

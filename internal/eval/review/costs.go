@@ -1,0 +1,117 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/page"
+)
+
+// A cost is a hit or a call on both sides.
+type cost struct {
+	before, after *kernelcost.Hit
+}
+
+// more is by how much of itself it has become dearer.
+func (c *cost) more() float64 {
+	if c.before.Cycles == 0 {
+		return 0
+	}
+	return c.after.Cycles/c.before.Cycles - 1
+}
+
+// costs pairs what was counted on both sides.
+func (r *found) costs() (list []cost) {
+	for i := range min(len(r.hitsBefore), len(r.hitsAfter)) {
+		if a, b := &r.hitsBefore[i], &r.hitsAfter[i]; a.Counted && b.Counted {
+			list = append(list, cost{a, b})
+		}
+	}
+	return list
+}
+
+// slower reports whether a hit has become dearer by more than is borne. Of calls it isn't
+// asked: much of them is done in Go.
+func (r *found) slower(c *cost) bool {
+	return !c.before.Call && 100*c.after.Cycles > float64(100+r.c.Slower)*c.before.Cycles
+}
+
+// sameCall is by how much of itself a call may be dearer or cheaper and count as the same: how
+// long a search among symbols takes depends on where they lie.
+const sameCall = 0.01
+
+// prices are what hits and calls cost on both sides.
+func (r *found) prices(whole bool) page.Section {
+	s := page.Section{ID: "costs", Title: "What hits and calls cost"}
+	var differ, same []cost
+	for _, c := range r.costs() {
+		a, b, more := c.before, c.after, c.more()
+		if a.Call && more < sameCall && more > -sameCall || a.Instructions == b.Instructions && a.Cycles == b.Cycles {
+			same = append(same, c)
+		} else {
+			differ = append(differ, c)
+		}
+	}
+	if len(differ) > 0 {
+		s.Blocks = append(s.Blocks, r.priced(differ, "Instructions of the kernel's own code, lines of cache that they touch, and estimated cycles, of one hit or call on one CPU."))
+	}
+	if len(same) == 0 {
+		return s
+	}
+	hits := 0
+	for _, c := range same {
+		if !c.before.Call {
+			hits++
+		}
+	}
+	var says []string
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{hits, "hit"}, {len(same) - hits, "call"}} {
+		if n.n > 0 {
+			says = append(says, fmt.Sprintf("%s of %s", cli.Number(n.n, "kind"), n.what))
+		}
+	}
+	s.Blocks = append(s.Blocks, page.Text("As before: "+strings.Join(says, ", ")+fmt.Sprintf(" (calls to %g %%).", 100*sameCall)))
+	if whole {
+		s.Blocks = append(s.Blocks, &page.Details{Summary: "What costs the same", Blocks: []page.Block{r.priced(same, "As the table before, of what costs the same.")}})
+	}
+	return s
+}
+
+// priced is the table of some costs.
+func (r *found) priced(list []cost, caption page.Text) *page.Table {
+	t := &page.Table{Caption: caption,
+		Over: []page.Over{{Name: "", Columns: 1}, {Name: "instructions", Columns: 2}, {Name: "lines", Columns: 2}, {Name: "cycles", Columns: 3}},
+		Head: []string{"hit or call", "before", "now", "before", "now", "before", "now", "more"}, Text: 1}
+	if r.ofPrograms {
+		t.Caption, t.Over, t.Head = "Estimated cycles of a hit, by the mechanistic costs of "+kernelcost.Machine+".", nil, []string{"hit", "before", "now", "more"}
+	}
+	groups := [2]page.Group{{Name: "a hit"}, {Name: "a call, or the work after one"}}
+	for i := range list {
+		c := &list[i]
+		a, b := c.before, c.after
+		row := page.Row(a.Says, fmt.Sprint(a.Instructions), fmt.Sprint(b.Instructions), fmt.Sprint(a.Lines), fmt.Sprint(b.Lines), fmt.Sprintf("%.0f", a.Cycles), fmt.Sprintf("%.0f", b.Cycles), fmt.Sprintf("%+.1f %%", 100*c.more()))
+		if r.ofPrograms {
+			row = slices.Delete(row, 1, 5)
+		}
+		if r.slower(c) {
+			row[0].Is, row[0].Mark = page.Bad, "dearer"
+		}
+		g := &groups[0]
+		if a.Call {
+			g = &groups[1]
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	for _, g := range groups {
+		if len(g.Rows) > 0 {
+			t.Groups = append(t.Groups, g)
+		}
+	}
+	return t
+}

@@ -1,0 +1,465 @@
+package review
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/change"
+)
+
+// A program is a kpsim that was built from a checkout, with that checkout's engine in Go.
+type program struct {
+	file string
+	flag string // that named it
+	is   string // version and commit, as it says
+}
+
+// A ran is what a program's exploration of a scenario showed.
+type ran struct {
+	runs   uint64
+	broken map[string]uint64 // runs that broke a property
+	traces map[string]string
+	shows  map[string]bool // kinds of event, and what became of probes
+}
+
+// runPrograms compares two programs. What they do they say themselves, as --json.
+func (c *Review) runPrograms(p *cli.Program) (int, error) {
+	if c.Kernel.Kernel != "" || c.Before != "" || len(c.Objects) > 0 {
+		return 0, errors.New("--before-program: two programs are compared by their own engines; leave it or the kernels out")
+	}
+	self := c.Program
+	if self == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return 0, fmt.Errorf("--program: %w; give the file", err)
+		}
+		self = cli.FileName(exe)
+	}
+	p.StopAtInterrupt(&c.stop)
+	after, before := program{file: string(self), flag: "--program"}, program{file: string(c.BeforeProgram), flag: "--before-program"}
+	r := &found{c: c, code: new(change.Code), ofPrograms: true}
+	for i, q := range []*program{&before, &after} {
+		if err := q.known(c); err != nil {
+			return 0, err
+		}
+		r.sides[i] = filepath.Base(q.file) + ", " + q.is
+	}
+	names, err := c.common(r, &before, &after)
+	if err != nil {
+		return 0, err
+	}
+	if err := cli.MakeFolder(c.Traces); err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "kpsim-review-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	drawn, err := c.write(dir)
+	if err != nil {
+		return 0, err
+	}
+	c.line = p.WatchParts("review", sides*(len(names)+len(drawn))+sides, "step")
+	err = c.beside(p, r, &before, &after, names, drawn, dir)
+	if c.stop.Load() {
+		c.line.Clear()
+		return c.interrupted(p)
+	}
+	if err == nil {
+		c.line.Complete()
+	}
+	c.line.Clear()
+	if err != nil {
+		return 0, err
+	}
+	return r.end(p)
+}
+
+// known asks a program which kpsim it is.
+func (q *program) known(c *Review) error {
+	const give = "give a kpsim that was built in the other checkout: go build -o kpsim-before ./cmd/kpsim"
+	if info, err := os.Stat(q.file); err != nil {
+		return fmt.Errorf("%s: %s; %s", q.flag, cli.Cause(err, q.file), give)
+	} else if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s: %s is no program; %s", q.flag, q.file, give)
+	}
+	file, err := filepath.Abs(q.file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.flag, err)
+	}
+	q.file = file
+	var is struct {
+		Version, Commit string
+		Format          *int `json:"schedule_format"`
+	}
+	if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &is) }, "version", "--json"); err != nil || is.Format == nil {
+		return fmt.Errorf("%s: %s isn't a kpsim that says its version; %s", q.flag, q.file, give)
+	}
+	if q.is = strings.TrimSpace(is.Version + " " + is.Commit); q.is == "" {
+		q.is = "of no known commit"
+	}
+	return nil
+}
+
+const (
+	lineMost  = 64 << 20        // bytes of a line that a program prints
+	firstWait = 5 * time.Second // for a program that was told to stop
+)
+
+// lines runs a program, and takes each line that it prints. Exit statuses 0 and 1 are well.
+func (q *program) lines(c *Review, env []string, take func(line []byte) error, args ...string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, q.file, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = firstWait
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if c.stop.Load() {
+					cancel()
+				}
+			}
+		}
+	}()
+	s := bufio.NewScanner(out)
+	s.Buffer(nil, lineMost)
+	var wrong error
+	for s.Scan() {
+		if wrong == nil {
+			wrong = take(s.Bytes())
+		}
+	}
+	err = cmd.Wait()
+	close(over)
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == cli.Against {
+		err = nil
+	}
+	if err != nil {
+		first, _, _ := strings.Cut(errs.String(), "\n")
+		return fmt.Errorf("%s: %s %s: %w: %s", q.flag, filepath.Base(q.file), args[0], err, strings.TrimPrefix(first, "kpsim: "))
+	}
+	return errors.Join(wrong, s.Err())
+}
+
+// common are the scenarios that are run: those that were named, or those that both have.
+func (c *Review) common(r *found, before, after *program) (names []string, err error) {
+	if len(c.Scenarios) > 0 {
+		return c.Scenarios, nil
+	}
+	var lists [sides][]string
+	for i, q := range []*program{before, after} {
+		var all struct{ Scenarios []struct{ Name string } }
+		if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &all) }, "list", "--json"); err != nil {
+			return nil, err
+		}
+		for _, s := range all.Scenarios {
+			lists[i] = append(lists[i], s.Name)
+		}
+	}
+	for i, list := range lists {
+		for _, name := range list {
+			switch {
+			case !slices.Contains(lists[1-i], name):
+				r.left = append(r.left, left{name, "only " + [...]string{"the one before", "the changed one"}[i] + " has it"})
+			case i == 0:
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, errors.New("the two programs have no scenario in common; name files")
+	}
+	return names, nil
+}
+
+// write writes drawn and kept programs as scenarios.
+func (c *Review) write(dir string) (files []string, err error) {
+	list, err := c.kept(gen.On{})
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Scenarios) == 0 {
+		for i := range c.Programs {
+			sc, _ := gen.Of(&gen.Recipe{Seed: c.Seed + uint64(i)}, gen.On{Few: true})
+			sc.Name = fmt.Sprintf("drawn-%d", c.Seed+uint64(i))
+			list = append(list, sc)
+		}
+	}
+	for i, sc := range list {
+		one := *sc
+		one.Expect = scenario.Expect{}
+		path := filepath.Join(dir, fmt.Sprintf("%d-%s.star", i, inputs.TraceName(sc.Name)))
+		if err := os.WriteFile(path, []byte(lang.Print(&one)+"\n"), 0o600); err != nil {
+			return nil, err
+		}
+		files = append(files, path)
+	}
+	return files, nil
+}
+
+// explored has a program search scenarios. A line is the result for a property.
+func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran, error) {
+	all := make(map[string]*ran)
+	args := []string{"explore", "--json", "--runs", fmt.Sprint(runs), "--seed", fmt.Sprint(c.Seed), "--traces", traces, "--workers", fmt.Sprint(max(c.Workers, 0))}
+	if c.Workers == 0 {
+		args = args[:len(args)-2]
+	}
+	err := q.lines(c, env, func(line []byte) error {
+		var row struct {
+			Scenario, Property string
+			Runs, Violations   uint64
+			Trace              *string
+			Each               []struct {
+				Name                                      string
+				Registered, Refused, Hit, Optimized, Gone bool
+			} `json:"each_probe"`
+			Statistics struct{ Events []string }
+		}
+		if err := json.Unmarshal(line, &row); err != nil || row.Scenario == "" {
+			return err
+		}
+		a := all[row.Scenario]
+		if a == nil {
+			a = &ran{runs: row.Runs, broken: make(map[string]uint64), traces: make(map[string]string), shows: make(map[string]bool)}
+			all[row.Scenario] = a
+			if env != nil { // else it is looked at again
+				c.line.Part(row.Scenario, 1)
+			}
+		}
+		if row.Violations > 0 {
+			a.broken[row.Property] = row.Violations
+			if row.Trace != nil {
+				a.traces[row.Property] = *row.Trace
+			}
+		}
+		for _, e := range row.Statistics.Events {
+			a.shows["an event "+e] = true
+		}
+		for _, e := range row.Each {
+			for what, is := range map[string]bool{"is registered": e.Registered, "is refused": e.Refused, "is hit": e.Hit, "is optimized": e.Optimized} {
+				if is {
+					a.shows[e.Name+" "+what] = true
+				}
+			}
+		}
+		return nil
+	}, append(args, names...)...)
+	return all, err
+}
+
+// beside makes the runs of both.
+func (c *Review) beside(p *cli.Program, r *found, before, after *program, names, drawn []string, dir string) error {
+	var shown [sides]map[string]*ran
+	env := []string{"GOCOVERDIR=" + filepath.Join(dir, "covered")}
+	if err := os.Mkdir(filepath.Join(dir, "covered"), 0o700); err != nil {
+		return err
+	}
+	for i, q := range []*program{before, after} {
+		to := c.Traces
+		if i == 0 {
+			to = filepath.Join(c.Traces, "before")
+		}
+		p.Doing = q.file
+		shown[i] = make(map[string]*ran)
+		for _, some := range []struct {
+			names []string
+			runs  uint64
+		}{{names, c.Runs}, {drawn, max(c.Runs/drawnShare, 1)}} {
+			if len(some.names) == 0 {
+				continue
+			}
+			all, err := q.explored(c, env, some.runs, to, some.names)
+			if err != nil {
+				return err
+			}
+			for name, a := range all {
+				shown[i][name] = a
+			}
+		}
+	}
+	if len(shown[1]) == 0 {
+		return errors.New("nothing was run")
+	}
+	files := make(map[string]string) // of drawn programs
+	for _, f := range drawn {
+		sc, err := inputs.One(inputs.ByHand, f)
+		if err == nil {
+			files[sc.Name] = f
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(shown[1])) {
+		was, now := shown[0][name], shown[1][name]
+		if was == nil {
+			r.dies = append(r.dies, left{name, "the program before said nothing of it"})
+			continue
+		}
+		r.rows = append(r.rows, row{name, change.Run{Runs: was.runs, Violations: sum(was.broken)}, change.Run{Runs: now.runs, Violations: sum(now.broken)}})
+		r.runsAfter += now.runs
+		what := name
+		if f := files[name]; f != "" {
+			what = f
+		}
+		for _, s := range c.Scenarios { // a file that was named
+			if sc, err := inputs.One(inputs.ByHand, s); err == nil && sc.Name == name {
+				what = s
+			}
+		}
+		if err := c.differ(r, after, before, name, what, was, now, false); err != nil {
+			return err
+		}
+		if err := c.differ(r, before, after, name, what, now, was, true); err != nil {
+			return err
+		}
+	}
+	if err := c.priced(r, before, after); err != nil {
+		return err
+	}
+	return r.coveredBy(c, filepath.Join(dir, "covered"))
+}
+
+// differ compares what one program showed, now, with the other's, was, which runs more if that is
+// so little that it may be chance. lost: one is the program before.
+func (c *Review) differ(r *found, one, other *program, name, what string, was, now *ran, lost bool) error {
+	longer := map[uint64]*ran{1: was}
+	more := func(times uint64) (*ran, error) {
+		if longer[times] == nil {
+			c.line.Aside(name)
+			all, err := other.explored(c, nil, now.runs*times, filepath.Join(c.Traces, "again"), []string{what})
+			if err != nil {
+				return nil, err
+			}
+			if longer[times] = all[name]; longer[times] == nil {
+				return nil, fmt.Errorf("%s: nothing was said of %s", other.flag, name)
+			}
+		}
+		return longer[times], nil
+	}
+	for _, property := range slices.Sorted(maps.Keys(now.broken)) {
+		v := verdict{scenario: name, Break: change.Break{Property: property, Runs: now.runs, Violations: now.broken[property]}}
+		for _, times := range []uint64{1, change.BaseTimes, change.RareTimes} {
+			base, err := more(times)
+			if err != nil {
+				return err
+			}
+			v.BaseRuns, v.Base = base.runs, base.broken[property]
+			if v.Base > 0 && !v.More() || times == change.BaseTimes && v.Violations >= change.Few {
+				break // the other does so, too; or it is often enough
+			}
+		}
+		if v.trace = now.traces[property]; v.trace != "" {
+			v.says, v.sentences = one.explains(c, v.trace)
+			v.replay = cli.Line(one.file, "replay", v.trace)
+		}
+		switch gains := v.Base == 0 || v.More(); {
+		case gains && lost:
+			r.lost = append(r.lost, v)
+		case gains:
+			r.gained = append(r.gained, v)
+		case !lost:
+			r.both = append(r.both, v)
+		}
+	}
+	for _, says := range slices.Sorted(maps.Keys(now.shows)) {
+		if was.shows[says] {
+			continue
+		}
+		base, err := more(change.BaseTimes)
+		if err != nil {
+			return err
+		}
+		if !base.shows[says] {
+			r.behaviours = append(r.behaviours, behaviour{name, lost, change.End{Says: says, Of: now.runs, None: base.runs}})
+		}
+	}
+	return nil
+}
+
+// explains asks a program how a trace of its own comes about.
+func (q *program) explains(c *Review, trace string) (says string, sentences []string) {
+	var e struct {
+		Property, Place, Message string
+		Story                    []struct{ Text string }
+	}
+	if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &e) }, "explain", "--json", "--runs", "1", trace); err != nil {
+		return err.Error(), nil
+	}
+	if says = e.Property; e.Place != "" {
+		says += " at " + e.Place
+	}
+	for _, s := range e.Story {
+		sentences = append(sentences, s.Text)
+	}
+	return says + ": " + e.Message, sentences
+}
+
+// priced asks both what hits cost, by the mechanistic costs of one machine.
+func (c *Review) priced(r *found, before, after *program) error {
+	for _, side := range []struct {
+		q    *program
+		hits *[]kernelcost.Hit
+	}{{before, &r.hitsBefore}, {after, &r.hitsAfter}} {
+		c.line.Part("hits", 1)
+		err := side.q.lines(c, nil, func(line []byte) error {
+			var h struct {
+				Probe, Says string
+				Cycles      float64
+			}
+			if err := json.Unmarshal(line, &h); err != nil || h.Probe == "" {
+				return err
+			}
+			*side.hits = append(*side.hits, kernelcost.Hit{Kind: h.Probe, Says: h.Says, Counted: true, Cycles: h.Cycles})
+			return nil
+		}, "overhead", "--json", "--machine", kernelcost.Machine, "--tier", "mechanistic")
+		if err != nil {
+			return err
+		}
+	}
+	if len(r.hitsBefore) != len(r.hitsAfter) || slices.ContainsFunc(r.hitsBefore, func(h kernelcost.Hit) bool {
+		return !slices.ContainsFunc(r.hitsAfter, func(g kernelcost.Hit) bool { return g.Kind == h.Kind })
+	}) {
+		r.hitsBefore, r.hitsAfter = nil, nil // their kinds of hit aren't the same
+	}
+	return nil
+}
+
+func sum(m map[string]uint64) (n uint64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
