@@ -6,5 +6,6 @@
 // Its rule: a word stands for the number of its place in a list, so each list
 // of words is declared once, beside the constants that it names.
 //
-// Its limit: a slip is up to three letters, and a third of the name.
+// Its limit: a slip is up to three letters, and a third of the name; else names are like each
+// other by whole words, of which it knows no meaning.
 package nearest

@@ -27,7 +27,8 @@ func DidYouMean(name string, names []string) string {
 }
 
 // Names returns up to three of names that name may have been meant to be, the
-// nearest first: for messages such as "no function vitcim: did you mean victim?"
+// nearest first: for messages such as "no function vitcim: did you mean victim?" They are a slip
+// of the hand away, written in another way, or have the same words, in any order, and more.
 func Names(name string, names []string) []string {
 	type candidate struct {
 		name string
@@ -37,7 +38,12 @@ func Names(name string, names []string) []string {
 	if len(name) > longest {
 		return nil // no slip of the hand
 	}
+	same := written(name)
 	for _, n := range names {
+		if same != "" && same == written(n) {
+			near = append(near, candidate{n, 0})
+			continue
+		}
 		if far := len(name) - len(n); far > slips || -far > slips {
 			continue // at least so many letters are wrong
 		}
@@ -52,6 +58,10 @@ func Names(name string, names []string) []string {
 	})
 	near = slices.Compact(near)
 
+	if len(near) == 0 {
+		list := byWords(name, names)
+		return list[:min(len(list), nearMax)]
+	}
 	var out []string
 	for _, c := range near[:min(len(near), nearMax)] {
 		out = append(out, c.name)

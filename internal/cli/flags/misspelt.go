@@ -42,9 +42,9 @@ func InPlainWords(err error) string {
 	says = plainly(says, at)
 	var hint string
 	if name, ok := strings.CutPrefix(says, "unknown flag "); ok {
-		hint = nearest.DidYouMean(name, flagNames(at))
+		hint = cmp.Or(nearest.DidYouMean(name, flagNames(at)), flagOfOthers(name, root(at)))
 	} else if name, ok := strings.CutPrefix(says, "unexpected argument "); ok {
-		hint = nearest.DidYouMean(name, commandNames(at))
+		hint = commandLike(name, at)
 	}
 	return says + "; " + cmp.Or(hint, fmt.Sprintf("see %s --help", commandLine(at)))
 }

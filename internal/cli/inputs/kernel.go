@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/nearest"
 	"kpsim/linux"
+	"kpsim/linux/vmlinux/shelf"
 )
 
 // Kernel says whose engine is run, if not kpsim's own.
@@ -90,6 +93,24 @@ func (f *Kernel) Laid(j *Input) {
 	}
 }
 
+// onShelf offers the kernels that lie on this computer where a release was given for a file.
+func onShelf(name string) string {
+	of := make(map[string]string)
+	var releases []string
+	for _, path := range shelf.Files("vmlinuz") {
+		release := filepath.Base(filepath.Dir(path))
+		of[release], releases = path, append(releases, release)
+	}
+	var paths []string
+	for _, release := range nearest.Names(name, releases) {
+		paths = append(paths, of[release])
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return "; did you mean " + cli.List(paths) + "?"
+}
+
 // Open opens the kernel, and makes it known to the scenarios that run it. It returns nil
 // if none was given.
 func (f *Kernel) Open() (*linux.Kernel, error) {
@@ -116,7 +137,7 @@ func (f *Kernel) OpenAs(kernel, laid string) (*linux.Kernel, error) {
 		if slices.Contains(objects, p.Path) {
 			return nil, fmt.Errorf("%s: %s", laid, cli.Cause(err, p.Path))
 		}
-		return nil, fmt.Errorf("%s: %s", kernel, cli.Cause(err, string(f.Kernel)))
+		return nil, fmt.Errorf("%s: %s%s", kernel, cli.Cause(err, string(f.Kernel)), onShelf(f.Kernel.Base()))
 	}
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
 package overhead
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"kpsim/internal/nearest"
 	"kpsim/smp/cycles"
 )
 
@@ -121,7 +123,8 @@ func (u *UserProfile) set(word, value string) error {
 		u.Costs[e] = cycles.Cost(math.Round(v * cycles.Unit))
 		return nil
 	}
-	return fmt.Errorf("no line begins with %q; give name, arch, era, mhz, or the cost of an event: %s", word, strings.Join(eventNames(), ", "))
+	names := append(eventNames(), "name", "arch", "era", "mhz")
+	return fmt.Errorf("no line begins with %q; %s", word, cmp.Or(nearest.DidYouMean(word, names), "give name, arch, era, mhz, or the cost of an event: "+strings.Join(eventNames(), ", ")))
 }
 
 func readMHz(value string) (float64, error) {

@@ -30,7 +30,9 @@ func TestReadProfile(t *testing.T) {
 
 	lines := strings.Count(aProfile(), "\n")
 	for _, c := range []struct{ old, new, want string }{
-		{"name ", "nome ", `line 1: no line begins with "nome"; give name, arch, era, mhz, or the cost of an event: instruction, breakpoint, debug,`},
+		{"name ", "nome ", `line 1: no line begins with "nome"; did you mean "name", "node"?`},
+		{"debug ", "break_point ", `line 8: no line begins with "break_point"; did you mean "breakpoint"`},
+		{"name ", "colour ", `line 1: no line begins with "colour"; give name, arch, era, mhz, or the cost of an event: instruction, breakpoint, debug,`},
 		{"My machine", "", `line 1: name: "" is no name; write it as name My machine`},
 		{"x86_64", "x86 64", `line 2: arch: "x86 64" is no name; write it as arch x86_64`},
 		{"4.15", "4.16", `line 3: era: there is none called "4.16"; give 2.6 (kprobes, jprobes and return probes) or 4.15`},

@@ -10,7 +10,6 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
 	"kpsim/smp/arch"
@@ -184,7 +183,7 @@ func (l *loader) explain(err error) error {
 		e := unresolved[0]
 		if undefined, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 			undefined, _, _ = strings.Cut(undefined, " ")
-			return l.failf(e.Pos, "%s isn't defined; %s", undefined, nearest.OrAll(undefined, verbs()))
+			return l.failf(e.Pos, "%s isn't defined; %s", undefined, meant(undefined))
 		}
 		return l.failf(e.Pos, "%s; see the language's reference", e.Msg)
 	}

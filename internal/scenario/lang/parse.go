@@ -107,7 +107,7 @@ func (r *reader) call(name string, at syntax.Position, depth int) starlark.Value
 		if starlark.Universe.Has(name) {
 			r.failf(at, "%s() is Starlark's, and no Starlark is run here; %s", name, printedShape)
 		} else {
-			r.failf(at, "%.60s isn't defined; %s", name, nearest.OrAll(name, verbs()))
+			r.failf(at, "%.60s isn't defined; %s", name, meant(name))
 		}
 		return nil
 	}

@@ -1,0 +1,52 @@
+package lang
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario"
+)
+
+// own are functions of the language that kernels have no function for.
+var own = []string{"call", "user", "expect", "spin", "release"}
+
+// Each function that a task may call is meant by its names in kernels, and by those with the words
+// in another order.
+func TestKernelNames(t *testing.T) {
+	seen := make(map[string]string)
+	for _, k := range ofKernel {
+		require.Contains(t, verbs(), k.verb)
+		for _, name := range k.names {
+			require.Empty(t, seen[name], "%s is of %s, too", name, k.verb)
+			seen[name] = k.verb
+			require.NotContains(t, verbs(), name)
+			_, err := Load("x.star", []byte("task(ops = ["+name+"(1)])\n"), nil)
+			require.EqualError(t, err, "x.star:1:13: "+name+" isn't defined; did you mean "+brief(k.verb)+"?")
+		}
+	}
+	for _, word := range scenario.OpWords {
+		named := slices.ContainsFunc(ofKernel, func(k struct {
+			verb  string
+			names []string
+		}) bool {
+			return k.verb == word
+		})
+		require.NotEqual(t, named, slices.Contains(own, word), "%s: what is it called in kernels?", word)
+	}
+	for _, name := range byEngine {
+		require.Empty(t, seen[name])
+		require.Contains(t, meant(name), "the engine calls it by itself")
+	}
+	for name, want := range map[string]string{
+		"register_kprobe": "did you mean register(k)?", "unregister_kprobe": "did you mean unregister(k)?",
+		"enable_kprobe": "did you mean enable(k)?", "disable_kprobe": "did you mean disable(k)?",
+		"kprobe_register": `did you mean "register"?`, "probe_unregister": `did you mean "unregister"?`, "RegisterAll": `did you mean "register_all"?`,
+		"on_label": `did you mean "label_on"?`, "optimized_wait": `did you mean "wait_optimized"?`, "regster": `did you mean "register", "restore", "unregister"?`,
+		"call_static": `did you mean "static_call"?`, "module_insmod": `did you mean "insmod", "module"?`,
+		"static_key_enable": "did you mean label_on(l)?", "xyzzy": `there are "scenario", "machine", "text", "data", "percpu" and 53 more`,
+	} {
+		require.Equal(t, want, meant(name), name)
+	}
+}
