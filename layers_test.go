@@ -121,7 +121,7 @@ var layers = []layer{
 	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
 	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz", "properties"}, free: []string{"*"}},
 	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "campaign/web", may: []string{"campaign/board", "internal/page"}, free: []string{"*"}},
+	{pkg: "campaign/web", may: []string{"campaign/board", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "campaign/load", may: []string{"*"}, free: []string{"*"}}, // its tests run servers and thousands of workers
 	{pkg: "campaign/desk", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/cmd/kpsim-campaign", may: []string{"*"}, free: []string{"*"}},

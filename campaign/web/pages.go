@@ -21,6 +21,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/internal/page"
+	"kpsim/internal/version"
 )
 
 //go:embed page.tmpl
@@ -79,7 +80,8 @@ func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 	err := shell.Execute(&b, struct {
 		Style  template.CSS
 		Script template.JS
-	}{style, script})
+		Kpsim  string
+	}{style, script, version.This().String()})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -12,6 +12,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/unit"
+	"kpsim/internal/version"
 )
 
 // get asks for a path, as a host of that name if there is one.
@@ -57,6 +58,7 @@ func TestServeGuard(t *testing.T) {
 	b := fakeBoard(t)
 	s := serve(t, b, "127.0.0.1:0")
 	a, page := get(t, s, "GET", "", "")
+	require.Contains(t, page, "<p>kpsim "+version.This().String()+"</p>")
 	require.Equal(t, 200, a.StatusCode)
 	csp := a.Header.Get("Content-Security-Policy")
 	require.Contains(t, csp, "default-src 'none'")
