@@ -183,6 +183,8 @@ func TestReproducible(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(again, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(again, name), data, s.Mode().Perm()))
 	}
+	require.NoError(t, os.Mkdir(filepath.Join(again, "the packages"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(again, "the packages", "kpsim"), []byte("an older one"), 0o644)) // no edit
 	c := command(again, "sh", "-c", "umask 027; scripts/package --source "+source+" -o 'the packages'")
 	c.Env = append(c.Env, "TZ=Asia/Kathmandu", "LC_ALL=C", "SOURCE_DATE_EPOCH=1", "GOFLAGS=-tags=other", "GOAMD64=v3", "CGO_ENABLED=1")
 	output(t, c)
