@@ -9,7 +9,7 @@ type fuzzCmd struct{ findings.Fuzz }
 func (*fuzzCmd) Help() string {
 	return `Whole programs are drawn: a machine of any edition or of none, with settings changed one by one; functions made of drawn instructions, beside those of the library; probes of every kind at any of their bytes; handlers, tasks, modules, tracers, labels and interrupts. What is drawn is sound, so that no schedule may break any property. Each program is run under a few schedules, and under more as long as these show something new: an event after another, an order of two CPUs, an instruction that is probed, of a kernel a basic block. A program that shows something new is kept, and others are made from it: with some parts drawn anew, or plainer, or taken from another program.
 
-A line for each edition says in which share of the schedules, of those on machines that make breakpoints jumps, a jump was written in a function while a task was in a call of it, and what was broken. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps, and the program's recipe beside it.
+A line for each edition says in which share of the schedules, of those on machines that optimize kprobes, a kprobe was optimized while a task was in a call of its function, and what was broken. Of each property that was broken the first program's witness is shrunk and written to traces/NAME.kps, and the program's recipe beside it.
 
 With --kernel a kernel's own engine runs the programs.
 

@@ -16,7 +16,7 @@ Never: nothing was broken, by all schedules of at most 2 deviations at each plac
 
 Never all: the same by every schedule there is, where those are few; --full tries it for all. Never 3: by all of at most 3 deviations (--full).
 
-T2/4@0-3,7: Sometimes, property T2 was broken (kpsim list says which it is); the witness, shrunk, has 4 deviations, and is written to traces/; it was broken with the site at offsets 0 to 3 and 7 at least. A cell names all properties that were found broken. After T3: in runs that had broken T3 before.
+T2/4@0-3,7: Sometimes, property T2 was broken (its name is below the tables); the witness, shrunk, has 4 deviations, and is written to traces/; it was broken with the site at offsets 0 to 3 and 7 at least. A cell names all properties that were found broken. After T3: in runs that had broken T3 before.
 
 blind: nothing was broken, nor in the row that is known to be wrong: this says nothing.
 

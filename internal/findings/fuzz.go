@@ -464,7 +464,7 @@ func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
 	if said == inputs.Never {
 		said = c.Never()
 	}
-	during := "none writes jumps"
+	during := "no kprobe is optimized"
 	if r.Optimizing > 0 {
 		during = cli.Share(r.During, r.Optimizing) + " optimized during a call"
 	}

@@ -104,7 +104,7 @@ func (c *Fuzz) pageCoverage() page.Section {
 
 // pageEditions is the table by edition.
 func (c *Fuzz) pageEditions() page.Section {
-	t := &page.Table{Caption: "Of the schedules on machines that make breakpoints jumps: in how many a jump was written in a function while a task was in a call of it.", Text: 1,
+	t := &page.Table{Caption: "Of the schedules on machines that optimize kprobes: in how many a kprobe was optimized while a task was in a call of its function.", Text: 1,
 		Head: []string{"edition", "programs", "schedules", "points", "during a call", "broken"}, Groups: []page.Group{{}}}
 	add := func(r *fuzzRow) {
 		during := "-"

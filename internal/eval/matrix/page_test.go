@@ -119,6 +119,14 @@ func TestMarkdown(t *testing.T) {
 	require.Contains(t, b.String(), ", 1 of its 55 rows. ")
 	require.Contains(t, b.String(), Adversary)
 	require.Contains(t, b.String(), "| Never 1 |")
+	require.Contains(t, b.String(), "- T1 whole-instructions, in 14 cells: "+properties.WholeInstructions.Says+"\n", "IDs aren't left to be looked up")
+	var text bytes.Buffer
+	require.NoError(t, m.Text(&text))
+	require.Contains(t, text.String(), "\nT1 whole-instructions, in 27 cells\n")
+	for _, block := range Blocks { // which probe it is about, or that it is about none
+		require.Regexp(t, "optimized kprobe|jump label|static call", block.Says)
+		require.NotContains(t, block.Says, "A probe's")
+	}
 
 	// Rows go into the page, in place of those that are there.
 	page := b.String()

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"kpsim/properties"
 )
 
 // Short returns a cell as the tables have it: Never, and how it is known if that is more than
@@ -162,8 +164,44 @@ func (m *Matrix) Text(w io.Writer) error {
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 		}
 	})
+	broken := m.Table().broken()
+	if len(broken) > 0 {
+		fmt.Fprintln(b)
+	}
+	for _, k := range broken {
+		fmt.Fprintf(b, "%s %s, in %s\n", k.Property.ID, k.Property.Name, cells(k.Cells))
+	}
 	judged(b, m.Table(), "\n", "  ")
 	return b.Flush()
+}
+
+// A broken is a property that cells name.
+type broken struct {
+	Property *properties.Property
+	Cells    int // that name it
+}
+
+// broken lists the properties that cells name, in the order of the catalogue.
+func (t Table) broken() (list []broken) {
+	for _, q := range properties.All {
+		n := 0
+		for _, short := range t {
+			if slices.Contains(IDs(short), q.ID) {
+				n++
+			}
+		}
+		if n > 0 {
+			list = append(list, broken{q, n})
+		}
+	}
+	return list
+}
+
+func cells(n int) string {
+	if n == 1 {
+		return "1 cell"
+	}
+	return fmt.Sprintf("%d cells", n)
 }
 
 // gap stands before a column: wider before another model of preemption.
@@ -244,6 +282,12 @@ func (t Table) markdown(w io.Writer, e Effort, date string) error {
 			fmt.Fprintln(b)
 		}
 	})
+	if list := t.broken(); len(list) > 0 {
+		fmt.Fprintf(b, "\n## What was broken\n\n")
+		for _, k := range list {
+			fmt.Fprintf(b, "- %s %s, in %s: %s\n", k.Property.ID, k.Property.Name, cells(k.Cells), k.Property.Says)
+		}
+	}
 	fmt.Fprintf(b, "\n## What the documents claim\n\n")
 	judged(b, t, "", "- ")
 	return b.Flush()

@@ -65,12 +65,12 @@ var (
 
 // Blocks are the blocks of rows, in their order.
 var Blocks = []Block{
-	{"jump", "A probe's jump is written. What the optimizer waits for before, and how it writes.", &writes},
-	{"life", "The jump is taken away again, and its detour freed.", &removes},
-	{"sync", "With the right wait (tasks), and one sync left out, while the jump is written (poke-1 to poke-3) or taken away.", &removes},
-	{"raw", "A jump label: a nop of five bytes becomes a jump and a nop again. Nobody can stand inside one instruction, so nothing is waited for.", &flips},
+	{"jump", "The jump of an optimized kprobe is written in the place of its breakpoint. What the optimizer waits for before, and how it writes.", &writes},
+	{"life", "The jump of an optimized kprobe is taken away again, and its detour freed.", &removes},
+	{"sync", "An optimized kprobe with the right wait (tasks), and one sync left out, while its jump is written (poke-1 to poke-3) or taken away.", &removes},
+	{"raw", "A jump label: a nop of five bytes becomes a jump and a nop again. No CPU can stand inside one instruction, so nothing is waited for.", &flips},
 	{"call", "A static call: a nop of five bytes becomes a call and a nop again, which is always written by text_poke_bp.", &aims},
-	{"nmi", "A probe's jump is written after the right wait (tasks), and the text is run by an NMI, too.", &writesNMI},
+	{"nmi", "The jump of an optimized kprobe is written after the right wait (tasks), and the text is run by an NMI, too.", &writesNMI},
 	{"nmi-raw", "A jump label whose text is run by an NMI, too.", &flipsNMI},
 }
 
