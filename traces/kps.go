@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -83,11 +84,11 @@ func (f *File) Remark(key string) string {
 	return ""
 }
 
-const fileHeader = `kpsim trace: %s
+const fileHeader = `%s
 
-This file is one run of a simulated machine: what was run, each choice that
-differs from the default run, and what came of it. All of it may be edited;
-lines of the schedule that begin with # don't count.
+One run of a simulated machine: what was run, each choice that
+differs from the default run, and what came of it. All of it may be
+edited; lines of the schedule that begin with # don't count.
 
 to replay:  kpsim replay FILE
 
@@ -98,7 +99,7 @@ var sections = [...]string{"scenario.star", "schedule", "verdict", "digest", "or
 
 // Marshal returns the text of the file.
 func (f *File) Marshal() []byte {
-	title := oneLine(f.Property)
+	title := "kpsim trace: " + oneLine(f.Property)
 	if f.Place != "" {
 		title += " at " + oneLine(f.Place)
 	}
@@ -106,76 +107,123 @@ func (f *File) Marshal() []byte {
 		title += ": " + oneLine(f.Message)
 	}
 
-	var verdict, origin strings.Builder
+	var verdict strings.Builder
 	writeRemark(&verdict, "property", f.Property)
 	writeRemark(&verdict, "place", f.Place)
 	writeRemark(&verdict, "message", f.Message)
+	texts := [len(sections)]string{escape(f.Scenario), formatSchedule(f.Schedule, f.Comments), verdict.String(), fmt.Sprintf("0x%016x\n", f.Digest), f.formatOrigin(false)}
+	folded := false
+	for i := range texts {
+		text, some := foldLines(texts[i])
+		texts[i], folded = text, folded || some
+	}
+	if folded {
+		texts[4], _ = foldLines(f.formatOrigin(true))
+	}
+	a := &txtar.Archive{Comment: Plain(fmt.Appendf(nil, fileHeader, wrap(title)))}
+	for i, text := range texts {
+		a.Files = append(a.Files, txtar.File{Name: sections[i], Data: []byte(text)})
+	}
+	return txtar.Format(a)
+}
+
+func (f *File) formatOrigin(folded bool) string {
+	var b strings.Builder
 	for _, r := range f.Origin {
 		switch r.Key {
-		case formatKey:
+		case formatKey, originFolded:
 		case OriginText:
-			writeRemark(&origin, r.Key, f.TextSum())
+			writeRemark(&b, r.Key, f.TextSum())
 		default:
-			writeRemark(&origin, r.Key, r.Value)
+			writeRemark(&b, r.Key, r.Value)
 		}
 	}
-	fmt.Fprintf(&origin, "%s: %d\n", formatKey, f.Format)
-
-	return txtar.Format(&txtar.Archive{
-		Comment: Plain(fmt.Appendf(nil, fileHeader, title)),
-		Files: []txtar.File{
-			{Name: sections[0], Data: []byte(escape(f.Scenario))},
-			{Name: sections[1], Data: []byte(formatSchedule(f.Schedule, f.Comments))},
-			{Name: sections[2], Data: []byte(verdict.String())},
-			{Name: sections[3], Data: fmt.Appendf(nil, "0x%016x\n", f.Digest)},
-			{Name: sections[4], Data: []byte(origin.String())},
-		},
-	})
+	if folded {
+		writeRemark(&b, originFolded, foldedSays)
+	}
+	fmt.Fprintf(&b, "%s: %d\n", formatKey, f.Format)
+	return b.String()
 }
 
 // Parse parses a file; name is for messages. Each error is one line that names the
 // file, the line and the section, and says what to do.
 func Parse(name string, data []byte) (*File, error) {
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // from a mail
-	if err := plainText(name, data); err != nil {
+	list, err := unmail(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	f, err := list[0].parse(name)
+	for i := 1; i < len(list) && (err != nil || !f.intact()); i++ {
+		if g, bad := list[i].parse(name); bad == nil && (err != nil || g.intact()) {
+			f, err = g, nil
+		}
+	}
+	const remedy = "a mail program has changed the file: ask for it as an attachment"
+	switch {
+	case !list[0].changed && (err != nil || !f.intact()): // it was edited, by hand
+		return list[0].parse(name)
+	case err != nil:
+		return nil, fmt.Errorf("%w; %s", err, remedy)
+	case !f.intact():
+		line := 1 + slices.IndexFunc(list[0].lines, func(s string) bool { return strings.HasPrefix(s, OriginText+": ") })
+		return nil, fmt.Errorf("%s:%d: section origin: the scenario, the schedule or the verdict isn't what this checksum was made of; %s, or, if it was edited since, delete this line", name, list[0].line(line), remedy)
+	}
+	return f, nil
+}
+
+// intact reports whether the text is what its checksum was made of, or has none.
+func (f *File) intact() bool {
+	sum := f.Remark(OriginText)
+	return sum == "" || sum == f.TextSum()
+}
+
+// line returns the line of the file that a line of the letter begins in; both count
+// from 1.
+func (l *letter) line(n int) int {
+	if n > len(l.at) {
+		return l.at[len(l.at)-1] + n - len(l.at)
+	}
+	return l.at[max(n, 1)-1]
+}
+
+func (l *letter) parse(name string) (*File, error) {
+	data := l.text()
+	if err := l.plain(name, data); err != nil {
 		return nil, err
 	}
 	archive := txtar.Parse(data)
-	line := 1 + bytes.Count(archive.Comment, []byte("\n"))
-	if len(archive.Files) == 0 {
-		return nil, fmt.Errorf("%s:1: this is no kpsim trace: it has no line `-- %s --`; give a file that kpsim has written", name, sections[0])
-	}
-
+	line := 1
 	f := new(File)
 	var seen [len(sections)]bool
 	for _, s := range archive.Files {
 		i := section(s.Name)
 		if i < 0 {
-			return nil, fmt.Errorf("%s:%d: there is no section %q: the sections are %s; correct the name, or delete it", name, line, s.Name, strings.Join(sections[:], ", "))
+			return nil, fmt.Errorf("%s:%d: there is no section %q: the sections are %s; correct the name, or delete it", name, l.line(line), s.Name, strings.Join(sections[:], ", "))
 		}
 		if seen[i] {
-			return nil, fmt.Errorf("%s:%d: section %s is here twice: delete one", name, line, s.Name)
+			return nil, fmt.Errorf("%s:%d: section %s is here twice: delete one", name, l.line(line), s.Name)
 		}
 		seen[i] = true
 		if err := f.parseSection(i, string(s.Data)); err != nil {
-			return nil, fmt.Errorf("%s:%d: section %s: %s", name, line+err.line, s.Name, oneLine(err.message))
+			return nil, fmt.Errorf("%s:%d: section %s: %s", name, l.line(line+err.line), s.Name, oneLine(err.message))
 		}
 		line += 1 + bytes.Count(s.Data, []byte("\n"))
 	}
 	for i := range seen {
 		if !seen[i] {
-			return nil, fmt.Errorf("%s:%d: section %s is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew", name, line-1, sections[i])
+			return nil, fmt.Errorf("%s:%d: section %s is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew", name, l.line(line-1), sections[i])
 		}
 	}
 	return f, nil
 }
 
-// plainText refuses characters that an editor doesn't show but a terminal obeys.
-func plainText(name string, data []byte) error {
+// plain refuses characters that an editor doesn't show but a terminal obeys.
+func (l *letter) plain(name string, data []byte) error {
 	for n := plainPrefix(data); n < len(data); {
 		r, size := utf8.DecodeRune(data[n:])
 		if raw := data[n : n+size]; r == utf8.RuneError && size == 1 || !IsPlain(r) {
 			line := 1 + bytes.Count(data[:n], []byte("\n"))
+			line = l.line(line)
 			return fmt.Errorf("%s:%d: it has %s, which isn't text: delete it, or write it in quotes as it is shown here", name, line, Plain(raw))
 		}
 		n += size
@@ -257,7 +305,7 @@ func (f *File) parseOrigin(text string) *lineError {
 		return lineErrorf(at[n], "schedule format %d is of a newer kpsim, this one reads up to %d: update it", format, ScheduleFormat)
 	}
 	f.Format = format
-	f.Origin = list[:n:n]
+	f.Origin = slices.DeleteFunc(list[:n:n], func(r Remark) bool { return r.Key == originFolded })
 	return nil
 }
 

@@ -26,9 +26,9 @@ func exampleFile() *File {
 
 const exampleText = `kpsim trace: T1 at victim+0x1: bytes blend two instructions
 
-This file is one run of a simulated machine: what was run, each choice that
-differs from the default run, and what came of it. All of it may be edited;
-lines of the schedule that begin with # don't count.
+One run of a simulated machine: what was run, each choice that
+differs from the default run, and what came of it. All of it may be
+edited; lines of the schedule that begin with # don't count.
 
 to replay:  kpsim replay FILE
 
@@ -136,6 +136,13 @@ func FuzzFile(f *testing.F) {
 	f.Add(exampleFile().Marshal())
 	f.Add([]byte(exampleText))
 	f.Add([]byte("-- scenario.star --\n\\-- schedule --\n-- schedule --\n-- verdict --\nproperty: x\n-- digest --\n0x0\n-- origin --\nschedule format: 2"))
+	long := exampleFile()
+	long.Message += strings.Repeat(" and more", 10)
+	text := string(long.Marshal())
+	f.Add([]byte("> " + strings.ReplaceAll(text, "\n", "\n> ")))
+	f.Add([]byte("> > " + strings.ReplaceAll(strings.ReplaceAll(text, "=", "=3D"), "\n", "\r\n> > ")))
+	f.Add([]byte("-----BEGIN PGP SIGNED MESSAGE-----\n\n" + strings.ReplaceAll(text, "\n-", "\n- -") + "-----BEGIN PGP SIGNATURE-----\n"))
+	f.Add([]byte(strings.ReplaceAll(exampleText, " ", " \n")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Parse("x.kps", data)
 		if err != nil {

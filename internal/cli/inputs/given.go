@@ -17,18 +17,11 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
+	"kpsim/traces"
 )
 
 // What a command is given is decided here: the name of a built-in scenario, a scenario's
 // file, a trace, or what is none of these. What a file is its content says, not its name.
-
-// isTrace reports whether a file is a trace: it begins as one, or has the first of its
-// sections. It may have errors all the same.
-func isTrace(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("kpsim trace:")) || firstSection.Match(data)
-}
-
-var firstSection = regexp.MustCompile(`(?m)^-- scenario\.star --\r?$`)
 
 // isTraceName reports whether a file is called as a trace is. It is never taken for a
 // scenario, and run: it may have come by mail.
@@ -41,7 +34,7 @@ func IsTraceFile(path string) bool {
 		return false
 	}
 	data, err := cli.ReadFile(path, cli.MostTrace)
-	return err == nil && isTrace(data)
+	return err == nil && traces.IsTrace(data)
 }
 
 // giveTrace says what is wanted where a trace is.
@@ -53,7 +46,7 @@ func giveTrace() string {
 // error says what it is and, as far as can be guessed, the line that was meant.
 func givenTrace(arg string) ([]byte, error) {
 	data, err := cli.ReadFile(arg, cli.MostTrace)
-	if err == nil && isTrace(data) {
+	if err == nil && traces.IsTrace(data) {
 		return data, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +130,7 @@ func givenScenario(arg string) ([]byte, error) {
 		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, cli.Typed()))
 	case isObject(data):
 		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
-	case err == nil && isTrace(data):
+	case err == nil && traces.IsTrace(data):
 		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
 	case err == nil && isTraceName(arg):
 		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
