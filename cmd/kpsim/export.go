@@ -9,10 +9,11 @@ type exportCmd struct{ report.Export }
 func (exportCmd) Help() string {
 	return `Writes what a trace does for other tools. A trace is replayed for that, and what is written is of that run.
 
-  ftrace   text as the kernel's file trace has it, for Perfetto too: sched_switch, sched_waking, interrupts, IPIs, and instants of tracing_mark_write for the rest
-  chrome   Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
-  json     one JSON object an event, a line each: docs/events.md has the schema
-  litmus   two columns and the forbidden outcome, as for herd7, for a mail
+  ftrace     text as the kernel's file trace has it, for Perfetto too: sched_switch, sched_waking, interrupts, IPIs, and instants of tracing_mark_write for the rest
+  trace.dat  a file for trace-cmd and KernelShark: the same events, and those of a system kpsim with their arguments as fields; it wants -o
+  chrome     Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
+  json       one JSON object an event, a line each: docs/events.md has the schema
+  litmus     two columns and the forbidden outcome, as for herd7, for a mail
 
 Times are the run's: events are in the order in which they happened, and a CPU that stood still was nowhere in the meantime.
 
@@ -22,6 +23,7 @@ Examples:
   kpsim export traces/second-instruction.kps --to chrome -o second-instruction.json
   kpsim export traces/second-instruction.kps --to json | jq 'select(.kind == "TextStore")'
   kpsim export traces/second-instruction.kps --to ftrace -o second-instruction.txt   # open it in ui.perfetto.dev
+  kpsim export traces/second-instruction.kps --to trace.dat -o trace.dat && trace-cmd report -t trace.dat
 
 Exit status: 0 written, 1 written, but the run isn't what the trace says, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }

@@ -17,17 +17,20 @@ import (
 
 type Export struct {
 	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string `required:"" placeholder:"FORMAT" help:"ftrace, chrome (or perfetto), json or litmus."`
+	To    string `required:"" placeholder:"FORMAT" help:"ftrace, trace.dat, chrome (or perfetto), json or litmus."`
 	inputs.TracesKernel
 	Out cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
 // Exports are the formats. Perfetto reads Chrome's: it is the same one.
-var Exports = []string{"ftrace", "chrome", "perfetto", "json", "litmus"}
+var Exports = []string{"ftrace", "trace.dat", "chrome", "perfetto", "json", "litmus"}
 
 func (c *Export) Run(p *cli.Program) (int, error) {
 	if err := cli.Known("format", c.To, Exports); err != nil {
 		return 0, fmt.Errorf("--to: %w", err)
+	}
+	if c.Out == "" && c.To == "trace.dat" {
+		return 0, fmt.Errorf("--to trace.dat: it is no text: give a file with -o")
 	}
 	if c.Out != "" {
 		if err := c.Out.Check(); err != nil {
@@ -47,7 +50,7 @@ func (c *Export) Run(p *cli.Program) (int, error) {
 		if _, err := p.Out.Write(b.Bytes()); err != nil {
 			return 0, err
 		}
-	} else if err := cli.WriteWhole(string(c.Out), traces.Plain(b.Bytes())); err != nil {
+	} else if err := cli.WriteWhole(string(c.Out), c.content(b.Bytes())); err != nil {
 		return 0, fmt.Errorf("-o: %s", cli.Cause(err, string(c.Out)))
 	}
 	inputs.TellEdited(p, c.Trace, file)
@@ -56,6 +59,14 @@ func (c *Export) Run(p *cli.Program) (int, error) {
 		return cli.Against, nil
 	}
 	return cli.OK, nil
+}
+
+// content is what goes into the file: text is made plain.
+func (c *Export) content(b []byte) []byte {
+	if c.To == "trace.dat" {
+		return b
+	}
+	return traces.Plain(b)
 }
 
 func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error {
@@ -68,6 +79,8 @@ func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error 
 	switch c.To {
 	case "ftrace":
 		return export.Ftrace(w, scene, task)
+	case "trace.dat":
+		return export.TraceDat(w, scene, task)
 	case "chrome", "perfetto":
 		return export.Chrome(w, scene)
 	}

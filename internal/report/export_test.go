@@ -53,7 +53,7 @@ func exports(t *testing.T) []inAll {
 		require.NoError(t, err)
 		in := r.View(file)
 		x := inAll{filepath.Base(name), make(map[string]string), view.Lay(in, r.Timeline(view.Sites(in)))}
-		for _, format := range []string{"chrome", "ftrace", "json", "litmus"} {
+		for _, format := range []string{"chrome", "ftrace", "trace.dat", "json", "litmus"} {
 			var b bytes.Buffer
 			require.NoError(t, (&Export{Trace: name, To: format}).export(&b, file, r))
 			x.text[format] = b.String()

@@ -26,7 +26,8 @@ type record struct {
 	event string // a tracepoint of the kernel's, or mark
 	args  string // as the kernel prints them; of a mark: the text
 
-	values []any // of a tracepoint: its fields, an int or a string each, in order
+	deviation bool
+	values    []any // of a tracepoint: its fields, an int or a string each, in order
 }
 
 // mark is the event of what the kernel has no tracepoint for.
@@ -48,6 +49,7 @@ func records(s *view.Scene, task func(id uint64) string) []record {
 	for i := range s.Steps {
 		for ; d < len(s.Deviations) && s.Deviations[d].Step <= i; d++ {
 			r.add(i, mark, "deviation: "+s.Deviations[d].String())
+			r.list[len(r.list)-1].deviation = true
 		}
 		r.step(i)
 	}
