@@ -11,8 +11,8 @@ import (
 type fuzzCmd struct {
 	findings.Fuzz `embed:""`
 	single
-	Islands uint64 `range:"1..65536" default:"16" placeholder:"N" help:"Into how many parts each round is divided: so many cores can be kept busy."`
-	Size    uint64 `range:"1..4096" default:"64" placeholder:"N" help:"How many programs a part has."`
+	Islands uint64 `range:"1..65536" default:"16" placeholder:"N" help:"Into how many parts each round is divided: so many cores can be kept busy, of all processes together. What is found depends on it. Default: 16."`
+	Size    uint64 `range:"1..4096" default:"64" placeholder:"N" help:"How many programs a part has: a round is --islands times so many. More is cheaper to hand out, and is guided less. What is found depends on it. Default: 64."`
 }
 
 // Help implements kong.HelpProvider.
@@ -22,6 +22,8 @@ func (*fuzzCmd) Help() string {
 Examples:
 
   kpsim-campaign fuzz --programs 100000
+  kpsim-campaign fuzz --programs 100000 --islands 64 --size 32     # for 64 cores
+  kpsim-campaign fuzz --programs 20000 --workers 2
   kpsim-campaign fuzz --programs 20000 --kernel vmlinuz`
 }
 

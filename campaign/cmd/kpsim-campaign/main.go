@@ -82,6 +82,9 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
+	if err := retell(parser.Model.Node); err != nil {
+		sim.Bug("the command line: %v", err)
+	}
 	return parser
 }
 

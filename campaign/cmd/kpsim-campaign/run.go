@@ -37,6 +37,7 @@ Examples:
 
   kpsim-campaign run
   kpsim-campaign run second-instruction torn-jump
+  kpsim-campaign run --workers 1 torn-jump     # leaves the other processors free
   kpsim-campaign run --nightly --name tour
   kpsim-campaign run --kernel vmlinuz --runs 100000`
 }

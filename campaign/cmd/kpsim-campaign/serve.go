@@ -35,14 +35,14 @@ type serving struct {
 	Cert       string        `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The server's certificate."`
 	TLSKey     string        `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"And its key."`
 	Insecure   bool          `help:"Listen beyond loopback without TLS, in a network of one's own."`
-	Lease      time.Duration `range:"1s..1h" default:"30s" placeholder:"TIME" help:"After which a unit is handed out again whose worker says nothing."`
+	Lease      time.Duration `range:"1s..1h" default:"30s" placeholder:"TIME" help:"After how long a unit is handed out again whose worker says nothing, as 10s or 2m. Less finds a dead worker sooner; more bears a slower network. Default: 30s."`
 	Cluster    string        `placeholder:"NAME" help:"Be one of three servers or more that keep everything together."`
 	ServerName string        `placeholder:"NAME" help:"With --cluster: this server's name in it."`
 	Peers      string        `placeholder:"HOST:PORT" help:"With --cluster: where it listens for the others."`
 	Route      []string      `placeholder:"URL,…" help:"With --cluster: where the others listen, nats://HOST:PORT."`
-	Replicas   int           `range:"1..5" default:"1" help:"On how many servers of a cluster everything lies."`
+	Replicas   int           `range:"1..5" default:"1" help:"On how many servers of a cluster everything lies: with 3 one may fail. Default: 1, on this one only."`
 	Sync       bool          `help:"Write everything through to the disk before it counts, so that nothing is lost when the computer fails, and not only the program."`
-	MaxStore   int64         `range:"0..1099511627776" placeholder:"MB" help:"How much the server may keep on disk, in megabytes."`
+	MaxStore   int64         `range:"0..1099511627776" placeholder:"MB" help:"How much the server may keep on disk, in megabytes of 1,048,576 bytes. When it is full campaigns wait. Default, and 0: as much as the disk has."`
 }
 
 func (s *serving) options(dir string) hub.Options {
@@ -66,6 +66,7 @@ Examples:
   kpsim-campaign serve
   kpsim-campaign serve --http 127.0.0.1:8080
   kpsim-campaign serve --listen 0.0.0.0:4222 --tls-cert cert.pem --tls-key key.pem
+  kpsim-campaign serve --lease 2m --max-store 20000
   kpsim-campaign serve --nats nats://nats.example:4222 --nkey lead.nk --replicas 3`
 }
 
@@ -165,11 +166,11 @@ func (e errServes) Error() string {
 
 type workCmd struct {
 	hub.Where `embed:""`
-	Cores     int           `range:"0..1024" placeholder:"N" help:"How many units are made at once. Default: one a processor."`
+	Cores     int           `range:"0..1024" placeholder:"N" help:"How many units this process makes at once, each on a core of its own. Default, and 0: one a processor. 1 leaves the other processors to other programs. No report depends on it."`
 	Kernels   bool          `default:"true" negatable:"" help:"Fetch kernels and run their code; --no-kernels leaves their units to others."`
 	Cache     string        `placeholder:"DIR" help:"Where kernels are kept."`
-	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take; then it counts as failed, and another worker tries."`
-	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for so long. Default: never."`
+	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take, as 90m or 24h; then it counts as failed, and another worker tries. Default: 12h."`
+	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for so long, as 10m. 0s, and default: never."`
 }
 
 // Help implements kong.HelpProvider.
@@ -180,6 +181,7 @@ Examples:
 
   kpsim-campaign work
   kpsim-campaign work --cores 4 --idle 10m
+  kpsim-campaign work --longest 24h --no-kernels
   kpsim-campaign work --nats tls://head.example:4222 --nkey worker.nk`
 }
 

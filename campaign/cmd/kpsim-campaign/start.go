@@ -18,7 +18,7 @@ import (
 // what says what a campaign is to do.
 type what struct {
 	findings.Explore `embed:""`
-	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of a higher one go first."`
+	Priority         int  `range:"-100..100" default:"0" help:"Campaigns of a higher one go first: units of a lower one are handed out only when those have none left. Default: 0."`
 	Nightly          bool `help:"Say at the end what is new, gone or slower since the campaign before of that name."`
 }
 
@@ -66,10 +66,14 @@ Examples:
 
   kpsim-campaign start --runs 100000000 safe-none
   kpsim-campaign start --kernel vmlinuz --strategy random --runs 10000000
+  kpsim-campaign start --priority 10 --runs 1000000 torn-jump
   kpsim-campaign start --wait --nightly --name nightly nightly.star`
 }
 
 func (c *startCmd) Run(p *cli.Program) (int, error) {
+	if c.Workers != 0 {
+		return 0, errors.New("--workers: start makes no units; give it to those who do: kpsim-campaign work --cores N")
+	}
 	ctx, stop := interruptible(p)
 	defer stop()
 	made, err := c.plan(p, c.Name)

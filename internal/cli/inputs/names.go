@@ -91,7 +91,9 @@ func version(name string) (v [2]int, ok bool) {
 func EditionNames() []string {
 	var names []string
 	for e := rules.Edition(0); e <= rules.Edition69; e++ {
-		names = append(names, e.String())
+		if name := e.String(); name != "" { // no edition has no name
+			names = append(names, name)
+		}
 	}
 	return names
 }

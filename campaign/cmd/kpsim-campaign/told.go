@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+)
+
+// retold is what flags of kpsim explore and kpsim fuzz do in a campaign where that is another
+// thing than there.
+var retold = map[string]string{
+	"run --workers":  "How many units this process makes at once, each on a core of its own. A unit is a part of a scenario's runs, half a second to eight seconds of a core. Default, and 0: one a processor. 1 leaves the other processors to other programs; more than there are processors gains nothing. The report is the same with any number. Others help with kpsim-campaign work.",
+	"fuzz --workers": "How many units this process makes at once, each on a core of its own. A unit is one of --islands parts of a round, so that more than --islands have nothing to do. Default, and 0: one a processor. The report is the same with any number. Others help with kpsim-campaign work.",
+}
+
+// notHere are flags of kpsim explore that a campaign refuses: help doesn't offer them.
+var notHere = map[string]bool{
+	"run --shard": true, "run --out": true, "run --self-check": true,
+	"start --shard": true, "start --out": true, "start --self-check": true, "start --workers": true,
+}
+
+// retell puts it into the help.
+func retell(at *kong.Node) error {
+	told := 0
+	for _, n := range at.Children {
+		for _, f := range n.Flags {
+			name := n.Name + " --" + f.Name
+			if says, ok := retold[name]; ok {
+				f.Help, told = says, told+1
+			}
+			if notHere[name] {
+				f.Hidden, told = true, told+1
+			}
+		}
+	}
+	if all := len(retold) + len(notHere); told != all {
+		return fmt.Errorf("of %d flags whose help is another in a campaign there are %d", all, told)
+	}
+	return nil
+}
