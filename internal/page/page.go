@@ -44,7 +44,7 @@ type Section struct {
 	Blocks []Block
 }
 
-// A Block is a Text, List, *Table, *Figure or *Details.
+// A Block is a Text, List, Steps, *Table, *Figure or *Details.
 type Block interface {
 	name() string // of its template
 }
@@ -54,6 +54,9 @@ type Text string
 
 // A List is one of items that have no order.
 type List []Text
+
+// Steps is a list in an order.
+type Steps []Text
 
 // A Table is one of rows in groups.
 type Table struct {
@@ -131,6 +134,7 @@ type Details struct {
 
 func (Text) name() string     { return "text" }
 func (List) name() string     { return "list" }
+func (Steps) name() string    { return "steps" }
 func (*Table) name() string   { return "table" }
 func (*Figure) name() string  { return "figure" }
 func (*Details) name() string { return "details" }

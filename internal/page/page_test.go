@@ -43,7 +43,7 @@ func testDocument(t *testing.T) *Document {
 		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'", Foot: "The end.",
 		Sections: []Section{
 			{ID: "one", Title: "One & only", Blocks: []Block{
-				Text("Prose."), List{"an item", "one with `code`"},
+				Text("Prose."), List{"an item", "one with `code`"}, Steps{"the first", "then `this`"},
 				&Table{Caption: "Numbers.", Head: []string{"probe", "by", "µs"}, Text: 2, Groups: []Group{
 					{Name: "Pentium M", Rows: [][]Cell{Row("k", "us", "0.57"), {{Text: "j"}, {Text: "us"}, {Text: "1.20", Mark: "far off"}}}},
 					{Rows: [][]Cell{Row("o", "us", "-0.05")}},
@@ -121,7 +121,7 @@ func TestRenderFaults(t *testing.T) {
 }
 
 // verdicts are the rows of the table that has some.
-func verdicts(d *Document) [][]Cell { return d.Sections[0].Blocks[3].(*Table).Groups[0].Rows }
+func verdicts(d *Document) [][]Cell { return d.Sections[0].Blocks[4].(*Table).Groups[0].Rows }
 
 // A line without points is none, bars without lengths have an axis all the same.
 func TestNothingToDraw(t *testing.T) {

@@ -12,8 +12,13 @@ import (
 // Headline is what a trace breaks, in the words of its scenario: replay's first line.
 // It is played once for that.
 func Headline(p *cli.Program, file *traces.File) string {
-	says, _ := Told(p, file)
-	return says
+	r, err := replay.Play("trace", file, true)
+	if err != nil || r.Property == nil {
+		q, _ := inputs.PropertyByID(file.Property)
+		return finding(q, file.Place, file.Message)
+	}
+	defer r.Rig.Close()
+	return view.Headline(viewInput(p, file, r))
 }
 
 // viewInput is a replayed run, to be printed.
@@ -32,7 +37,8 @@ func finding(q *properties.Property, place, message string) string {
 	return s + ": " + message
 }
 
-// Told is Headline and the sentences of explain, in the run's order. It is played once for that.
+// Told is Headline and the sentences of explain, in the run's order, with the places in a kernel's C
+// as far as they are known. It is played once for that.
 func Told(p *cli.Program, file *traces.File) (headline string, sentences []string) {
 	r, err := replay.Play("trace", file, true)
 	if err != nil || r.Property == nil {
@@ -42,6 +48,7 @@ func Told(p *cli.Program, file *traces.File) (headline string, sentences []strin
 	defer r.Rig.Close()
 	in := viewInput(p, file, r)
 	in.Paint = nil
+	new(inputs.Sources).Follow(r, &in)
 	for _, s := range view.Story(in) {
 		sentences = append(sentences, s.Text)
 	}

@@ -94,8 +94,26 @@ func (r *found) lead() (list []page.Text) {
 	default:
 		list = append(list, page.Text("In machine code "+r.changed()+"."))
 	}
+	if list = append(list, r.reachedLines()...); r.withCode() <= leadLines {
+		return list
+	}
 	if unreached := r.never(); unreached > 0 {
 		list = append(list, page.Text(fmt.Sprintf("Of the changed lines %d of %d with code were never reached: of these the review says nothing.", unreached, r.withCode())))
+	}
+	return list
+}
+
+// leadLines is of how many changed lines the lead says how many runs reached them.
+const leadLines = 3
+
+func (r *found) reachedLines() (list []page.Text) {
+	if r.withCode() > leadLines || r.uncovered != "" {
+		return nil
+	}
+	for _, s := range r.stretches() {
+		if s.HasCode {
+			list = append(list, page.Text("`"+s.File+"`, "+s.says()+"."))
+		}
 	}
 	return list
 }
@@ -167,6 +185,20 @@ func (r *found) verdicts(whole bool) page.Section {
 		if len(part.list) == 0 {
 			continue
 		}
+		var seen []string
+		var rest []page.Block
+		for i := range part.list {
+			v := &part.list[i]
+			switch {
+			case v.says == "":
+			case !slices.Contains(seen, v.Property) && len(seen) < openMost:
+				seen = append(seen, v.Property)
+				s.Blocks = append(s.Blocks, page.Text(v.scenario+": "+quoted(v.says)))
+				s.Blocks = append(s.Blocks, v.story()...)
+			default:
+				rest = append(rest, &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says)), Blocks: v.story()})
+			}
+		}
 		t := &page.Table{Caption: part.caption, Head: []string{"scenario", "property", "witness", "runs with the change", "runs before"}, Text: 3}
 		g := page.Group{}
 		for i := range part.list {
@@ -179,12 +211,8 @@ func (r *found) verdicts(whole bool) page.Section {
 		}
 		t.Groups = []page.Group{g}
 		s.Blocks = append(s.Blocks, t)
-		var seen []string
-		for i := range part.list {
-			if v := &part.list[i]; v.says != "" && (whole || !slices.Contains(seen, v.Property) && len(seen) < openMost) {
-				seen = append(seen, v.Property)
-				s.Blocks = append(s.Blocks, told(v))
-			}
+		if whole && len(rest) > 0 {
+			s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(fmt.Sprintf("How the other %d came about", len(rest))), Blocks: rest})
 		}
 	}
 	if len(r.behaviours) > 0 {
@@ -214,17 +242,19 @@ func (r *found) shown(b behaviour) string {
 	return share(b.Runs, b.Of)
 }
 
-// openMost is of how many properties the text and the mail tell a witness's story.
+// openMost is of how many properties a witness's story is told before the table.
 const openMost = 3
 
-// told is a witness's story.
-func told(v *verdict) page.Block {
-	d := &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says))}
-	for i, l := range v.sentences {
-		d.Blocks = append(d.Blocks, page.Text(fmt.Sprintf("%d. %s", i+1, quoted(l))))
+// story is how a witness comes about, and how it is seen again.
+func (v *verdict) story() (list []page.Block) {
+	var steps page.Steps
+	for _, l := range v.sentences {
+		steps = append(steps, page.Text(quoted(l)))
 	}
-	d.Blocks = append(d.Blocks, page.Text("To replay: `"+mailed(v.replay)+"`"))
-	return d
+	if len(steps) > 0 {
+		list = append(list, steps)
+	}
+	return append(list, page.Text("To replay: `"+mailed(v.replay)+"`"))
 }
 
 // quoted is a text that may have backquotes as it stands.

@@ -105,6 +105,21 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 	return nil
 }
 
+// sureOf is in how many scenarios a property must have been gained to be sure.
+const sureOf = 3
+
+// sure reports whether the change is known to break a property: then fewer runs of the kernel
+// before do, in which it doesn't.
+func (r *found) sure(property string) bool {
+	n := 0
+	for i := range r.gained {
+		if r.gained[i].Property == property {
+			n++
+		}
+	}
+	return n >= sureOf
+}
+
 // beforeLine is a command's line on the kernel before.
 func (r *found) beforeLine(words ...string) string {
 	k := inputs.Kernel{Kernel: r.c.Before, Objects: r.c.BeforeObjects}

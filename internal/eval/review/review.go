@@ -137,7 +137,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 			it = item{drawn(c.Seed+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
 		}
 		c.step(p, it.sc.Name)
-		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop,
+		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop, Sure: r.sure,
 			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
 		b, err := change.Compare(it.sc, s, r.places())
 		if c.stop.Load() {

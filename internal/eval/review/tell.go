@@ -102,16 +102,9 @@ func (w *writer) block(b page.Block) {
 	case page.Text:
 		w.text(b)
 	case page.List:
-		for _, t := range b {
-			if w.markdown {
-				fmt.Fprintln(w.p.Out, "- "+string(t))
-			} else {
-				w.p.Indented("  ", strings.ReplaceAll(string(t), "`", ""))
-			}
-		}
-		if w.markdown {
-			fmt.Fprintln(w.p.Out)
-		}
+		w.list(b, func(int) string { return "- " })
+	case page.Steps:
+		w.list(b, func(i int) string { return fmt.Sprintf("%d. ", i+1) })
 	case *page.Table:
 		w.table(b)
 	case *page.Details:
@@ -125,6 +118,18 @@ func (w *writer) block(b page.Block) {
 			w.block(inner)
 		}
 	}
+}
+
+// list prints items, each after a sign.
+func (w *writer) list(items []page.Text, sign func(i int) string) {
+	for i, t := range items {
+		if w.markdown {
+			fmt.Fprintln(w.p.Out, sign(i)+string(t))
+		} else {
+			w.p.Indented("  ", strings.TrimPrefix(sign(i), "- ")+strings.ReplaceAll(string(t), "`", ""))
+		}
+	}
+	fmt.Fprintln(w.p.Out)
 }
 
 // table prints a table; what its groups and the headings above columns say goes into the rows

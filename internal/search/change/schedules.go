@@ -24,6 +24,10 @@ type Search struct {
 	Blind    bool // make no witness
 	Look     func() explore.Look
 
+	// Sure, if not nil, says of a property that the change is known to break it elsewhere: then a
+	// run or two that break it are believed after BaseTimes, not RareTimes.
+	Sure func(property string) bool
+
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
 
@@ -64,7 +68,7 @@ func (s *Search) Run() (breaks, known []Break, err error) {
 			continue
 		}
 		without, err := s.base(&s.without, BaseTimes)
-		if err == nil && n < Few && without.Broken[p.Name] == 0 {
+		if err == nil && n < Few && without.Broken[p.Name] == 0 && (s.Sure == nil || !s.Sure(p.Name)) {
 			without, err = s.base(&s.long, RareTimes)
 		}
 		if err != nil {
