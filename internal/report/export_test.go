@@ -64,68 +64,6 @@ func exports(t *testing.T) []inAll {
 	return allExports
 }
 
-// TestExportChrome: slices of a lane lie in each other, what begins ends, arrows have two
-// ends, times go up.
-func TestExportChrome(t *testing.T) {
-	counters, flows := 0, 0
-	exported(t, "chrome", func(name, text string, s *view.Scene) {
-		var doc struct {
-			TraceEvents []struct {
-				Name, Ph, ID, BP string
-				Pid, Tid         int
-				Ts               float64
-				Dur              *float64
-			}
-		}
-		require.NoError(t, json.Unmarshal([]byte(text), &doc), name)
-		type lane struct{ pid, tid int }
-		open := make(map[lane][]float64)
-		begun, flow := make(map[string]int), make(map[string]string)
-		last, instants := 0.0, 0
-		const half = 0.0005 // of a cycle: sums aren't exact
-		for _, e := range doc.TraceEvents {
-			require.GreaterOrEqual(t, e.Ts, last, name)
-			last = e.Ts
-			switch e.Ph {
-			case "X":
-				l := lane{e.Pid, e.Tid}
-				for n := len(open[l]); n > 0 && open[l][n-1] <= e.Ts+half; n-- {
-					open[l] = open[l][:n-1]
-				}
-				if n := len(open[l]); n > 0 {
-					require.LessOrEqual(t, e.Ts+*e.Dur, open[l][n-1]+half, "%s: %s", name, e.Name)
-				}
-				open[l] = append(open[l], e.Ts+*e.Dur)
-			case "b":
-				begun[e.ID]++
-			case "e":
-				begun[e.ID]--
-				require.Zero(t, begun[e.ID], name)
-			case "s":
-				flow[e.ID] = "s"
-				flows++
-			case "f":
-				require.Equal(t, "s", flow[e.ID], name)
-				require.Equal(t, "e", e.BP)
-				delete(flow, e.ID)
-			case "i":
-				instants++
-			case "C":
-				counters++
-			default:
-				require.Equal(t, "M", e.Ph)
-			}
-		}
-		for id, n := range begun {
-			require.Zero(t, n, "%s: %s", name, id)
-		}
-		require.Empty(t, flow, name)
-		require.Equal(t, len(s.Steps)+len(s.Deviations), instants, name)
-	})
-	require.NotZero(t, counters)
-	require.NotZero(t, flows)
-}
-
 // TestExportLines: an object for each event, in order, with all deviations, and one
 // violation at most.
 func TestExportLines(t *testing.T) {

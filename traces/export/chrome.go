@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,15 +10,24 @@ import (
 	"kpsim/traces/view"
 )
 
-// A chromeEvent is one of Chrome's trace events (Trace Event Format). Times are in µs.
+// A micros is a time in ns, written in µs with three decimals: importers that count in ns
+// must find slices inside each other, so no digit may be lost in a sum.
+type micros uint64
+
+// MarshalJSON implements json.Marshaler.
+func (m micros) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "%d.%03d", m/1000, m%1000), nil
+}
+
+// A chromeEvent is one of Chrome's trace events (Trace Event Format).
 type chromeEvent struct {
 	Name string         `json:"name"`
 	Cat  string         `json:"cat,omitempty"`
 	Ph   string         `json:"ph"`
 	Pid  int            `json:"pid"`
 	Tid  int            `json:"tid"`
-	Ts   float64        `json:"ts"`
-	Dur  *float64       `json:"dur,omitempty"`
+	Ts   micros         `json:"ts"`
+	Dur  *micros        `json:"dur,omitempty"`
 	ID   string         `json:"id,omitempty"`
 	BP   string         `json:"bp,omitempty"` // e: the flow ends at the open slice
 	S    string         `json:"s,omitempty"`  // of an instant: t is the thread's, g is global
@@ -41,15 +51,7 @@ func Chrome(w io.Writer, s *view.Scene) error {
 	c.steps()
 	c.flows()
 	c.counters()
-	slices.SortStableFunc(c.list, func(a, b chromeEvent) int {
-		switch {
-		case a.Ts < b.Ts:
-			return -1
-		case a.Ts > b.Ts:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(c.list, func(a, b chromeEvent) int { return cmp.Compare(a.Ts, b.Ts) })
 	out := json.NewEncoder(w)
 	return out.Encode(map[string]any{"displayTimeUnit": "ns", "traceEvents": c.list})
 }
@@ -61,8 +63,17 @@ type chrome struct {
 
 func (c *chrome) add(e chromeEvent) { c.list = append(c.list, e) }
 
-// at returns the time of a step in µs.
-func (c *chrome) at(step int) float64 { return float64(c.s.Steps[step].Time) / 1000 }
+// at returns the time of a step.
+func (c *chrome) at(step int) micros { return micros(c.s.Steps[step].Time) }
+
+// until returns when a slice ends: at its last step, but at the end of the run after it,
+// else an arrow to the last step would end nowhere.
+func (c *chrome) until(step int) micros {
+	if step == len(c.s.Steps)-1 {
+		return c.at(step) + 1
+	}
+	return c.at(step)
+}
 
 func (c *chrome) names() {
 	name := func(what string, pid, tid int, v any) {
@@ -70,6 +81,7 @@ func (c *chrome) names() {
 	}
 	name("process_name", chromeCPUs, 0, "CPUs")
 	name("process_name", chromeMachine, 0, "machine")
+	name("thread_name", chromeMachine, 0, "machine")
 	for cpu := range c.s.CPUs {
 		name("thread_name", chromeCPUs, cpu, fmt.Sprintf("cpu%d", cpu))
 	}
@@ -90,7 +102,7 @@ func (c *chrome) spans() {
 		pid, tid := lane(p.CPU)
 		e := chromeEvent{Name: p.Says, Cat: p.Kind, Pid: pid, Tid: tid, Ts: c.at(p.From), Args: map[string]any{"task": p.Task, "step": p.From}}
 		if p.Kind == view.SpanTask || p.Kind == view.SpanTrap {
-			d := c.at(p.To) - c.at(p.From)
+			d := c.until(p.To) - c.at(p.From)
 			e.Ph, e.Dur = "X", &d
 			c.add(e)
 			continue
