@@ -16,7 +16,7 @@ import (
 // The whole has what one looks up besides, and is for a browser.
 func (r *found) document(whole bool) *page.Document {
 	d := &page.Document{Title: "Review: " + r.title(), Command: r.command(), Lead: r.lead(), Foot: cli.WrittenBy}
-	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(), r.coverage(), r.prices(whole), r.bothHave(whole), r.how(whole)} {
+	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(whole), r.coverage(), r.prices(whole), r.bothHave(whole), r.how(whole)} {
 		if len(s.Blocks) > 0 {
 			d.Sections = append(d.Sections, s)
 		}
@@ -303,10 +303,14 @@ func (r *found) answered() page.Section {
 }
 
 // changedCode is what differs in machine code.
-func (r *found) changedCode() page.Section {
+func (r *found) changedCode(whole bool) page.Section {
 	s := page.Section{ID: "code", Title: "What differs in machine code"}
 	if r.ofPrograms {
 		return s
+	}
+	most := rowsText
+	if whole {
+		most = rowsPage
 	}
 	if len(r.code.Functions)+len(r.code.New)+len(r.code.Gone) > 0 {
 		t := &page.Table{Caption: "Functions of the engine that differ, by instructions. Where they lie is no difference.", Head: []string{"function", "calls now, and didn't", "called, and doesn't", "before", "now", "gone", "added", "runs that entered it"}, Text: 3}
@@ -315,7 +319,7 @@ func (r *found) changedCode() page.Section {
 			list []change.Function
 		}{{"differ", r.code.Functions}, {"new", r.code.New}, {"gone", r.code.Gone}} {
 			g := page.Group{Name: part.name}
-			for _, f := range part.list[:min(len(part.list), rowsMost)] {
+			for _, f := range part.list[:min(len(part.list), most)] {
 				n := "-"
 				if v, ok := r.entered(f.Name); ok {
 					n = share(v, r.runsAfter)
@@ -324,7 +328,7 @@ func (r *found) changedCode() page.Section {
 				row[0].Code = true
 				g.Rows = append(g.Rows, row)
 			}
-			if n := len(part.list) - rowsMost; n > 0 {
+			if n := len(part.list) - most; n > 0 {
 				g.Rows = append(g.Rows, page.Row(fmt.Sprintf("and %d more", n), "", "", "", "", "", "", ""))
 			}
 			if len(g.Rows) > 0 {
@@ -347,8 +351,11 @@ func (r *found) changedCode() page.Section {
 	return s
 }
 
-// rowsMost is how many functions a group of the table names.
-const rowsMost = 60
+// How many functions a group of the table names.
+const (
+	rowsText = 20
+	rowsPage = 400
+)
 
 func dash(list []string) string {
 	if len(list) == 0 {

@@ -2,7 +2,6 @@ package review
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -71,24 +70,7 @@ func TestPrograms(t *testing.T) {
 	before, _ := built(t, "", "", "")
 	after, patch := built(t, "kprobes/optimize.go", "e.d.RCU.Synchronize(x, e.s.Quiesce)", "e.d.RCU.Synchronize(x, kapi.QuiesceRCU)",
 		"-cover", "-covermode=atomic", "-coverpkg=kpsim/kprobes,kpsim/cmd/kpsim")
-	review := func(c *Review, status int) (list []object, text string) {
-		dir := t.TempDir()
-		c.Traces, c.HTML, c.JSON, c.Runs, c.Programs, c.Seed, c.Slower = filepath.Join(dir, "traces"), cli.FileName(filepath.Join(dir, "page.html")), true, 200, 2, 1, 5
-		var out, errs bytes.Buffer
-		got, err := c.Run(cli.New(&out, &errs))
-		require.NoError(t, err)
-		require.Equal(t, status, got, out.String())
-		for _, l := range strings.Split(strings.TrimSpace(out.String()), "\n") {
-			var o object
-			require.NoError(t, json.Unmarshal([]byte(l), &o), l)
-			list = append(list, o)
-		}
-		b, err := os.ReadFile(string(c.HTML))
-		require.NoError(t, err)
-		require.NotContains(t, string(b), dir)
-		return list, string(b)
-	}
-	list, text := review(&Review{BeforeProgram: cli.FileName(before), Program: cli.FileName(after), Patch: cli.FileName(patch), Scenarios: []string{"safe-full", "emulated"}}, cli.Against)
+	list, text := told(t, cli.Against, &Review{Runs: 200, BeforeProgram: cli.FileName(before), Program: cli.FileName(after), Patch: cli.FileName(patch), Scenarios: []string{"safe-full", "emulated"}})
 	gained := what(list, "gained")
 	require.NotEmpty(t, gained)
 	for _, g := range gained {
@@ -104,11 +86,11 @@ func TestPrograms(t *testing.T) {
 	require.Len(t, what(list, "cost"), 6)
 	require.Contains(t, text, "was executed")
 
-	list, _ = review(&Review{BeforeProgram: cli.FileName(after), Program: cli.FileName(before), Scenarios: []string{"safe-full"}}, cli.OK)
+	list, _ = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(after), Program: cli.FileName(before), Scenarios: []string{"safe-full"}})
 	require.Empty(t, what(list, "gained"))
 	require.NotEmpty(t, what(list, "lost"))
 
-	list, text = review(&Review{BeforeProgram: cli.FileName(before), Program: cli.FileName(before), Patch: cli.FileName(patch), Scenarios: []string{"safe-full"}}, cli.OK)
+	list, text = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(before), Program: cli.FileName(before), Patch: cli.FileName(patch), Scenarios: []string{"safe-full"}})
 	require.Empty(t, append(what(list, "gained"), what(list, "behaviour")...))
 	require.Contains(t, text, "wasn&#39;t built with -cover")
 

@@ -50,11 +50,17 @@ func compiled(t *testing.T, edit func(text string) string) (object, patch string
 // An object of those that --json prints.
 type object = map[string]any
 
-// reviewed runs a review of an object, with --json and a page.
+// reviewed runs a review of an object that lies over Debian's 6.1.
 func reviewed(t *testing.T, status int, c *Review) (list []object, page string) {
 	t.Helper()
-	dir := t.TempDir()
 	c.Kernel.Kernel = cli.FileName(kerneltest.Path(t, "6.1"))
+	return told(t, status, c)
+}
+
+// told runs a review, with --json and a page.
+func told(t *testing.T, status int, c *Review) (list []object, page string) {
+	t.Helper()
+	dir := t.TempDir()
 	c.Traces, c.HTML, c.JSON = filepath.Join(dir, "traces"), cli.FileName(filepath.Join(dir, "page.html")), true
 	c.Seed, c.Slower = 1, 5
 	var out, errs bytes.Buffer

@@ -205,7 +205,10 @@ func (l *listing) says(in *x86.Inst) (text, call string) {
 			return mnemonic + " @", ""
 		default:
 			name := closure.Base(s.Name)
-			return mnemonic + " <" + name + ">", name
+			if text = mnemonic + " <" + name + ">"; name == closure.Base(l.f.Name) {
+				return text, "" // a part of it that the compiler has put elsewhere
+			}
+			return text, name
 		}
 	}
 	if _, ok := in.RIPOperand(); ok {
