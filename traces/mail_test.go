@@ -1,7 +1,10 @@
 package traces
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime/quotedprintable"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,11 +45,12 @@ var manglings = []mangling{
 		})...)
 		return append(out, "-----BEGIN PGP SIGNATURE-----", "", "iQIzBAEBCgAdFiEE=", "=Zk2W", "-----END PGP SIGNATURE-----")
 	}},
-	{"encode", func(_ *rapid.T, lines []string) (out []string) {
-		for _, s := range lines {
-			out = append(out, printable(s)...)
-		}
-		return out
+	{"encode", func(_ *rapid.T, lines []string) []string {
+		var b bytes.Buffer
+		w := quotedprintable.NewWriter(&b)
+		io.WriteString(w, strings.Join(lines, "\n"))
+		w.Close()
+		return strings.Split(strings.ReplaceAll(b.String(), "\r\n", "\n"), "\n")
 	}},
 	{"trailing blanks", func(t *rapid.T, lines []string) []string {
 		n := rapid.IntRange(1, 3).Draw(t, "how many")
@@ -117,23 +121,6 @@ func each(lines []string, f func(string) string) []string {
 		out[i] = f(s)
 	}
 	return out
-}
-
-// printable is quoted-printable, of a line.
-func printable(s string) (out []string) {
-	line := ""
-	for i := range len(s) {
-		c := s[i]
-		word := string([]byte{c})
-		if c == '=' || c < ' ' || c > '~' || c == ' ' && i == len(s)-1 {
-			word = fmt.Sprintf("=%02X", c)
-		}
-		if len(line)+len(word) > 75 {
-			out, line = append(out, line+"="), ""
-		}
-		line += word
-	}
-	return append(out, line)
 }
 
 func corpus(t testing.TB) (list []string) {

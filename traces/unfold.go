@@ -120,7 +120,7 @@ func (u *unfolder) broken(line string) bool {
 var (
 	verdictLine  = regexp.MustCompile(`^(?:property|place|message):`)
 	scheduleLine = regexp.MustCompile(`^(?:#|(?:"[^"]*"|[^ ,:+"]+) in )`)
-	statement    = regexp.MustCompile(`^(?:[A-Za-z_][\w.]*(?:, *\w+)* *[=(]|(?:for|if|elif|else|def|return|load|pass)\b|[)\]}#])`)
+	statement    = regexp.MustCompile(`^(?:[A-Za-z_][\w.]*(?:, *\w+)* *[=(]|(?:for|if|elif|else|def|return|load|pass)\b|[^\w ])`)
 )
 
 // goesOn reports whether the line so far goes on in this one.
@@ -137,7 +137,7 @@ func (u *unfolder) goesOn(line string) bool {
 		case s.quote != 0 && !s.triple:
 			return u.now[len(u.now)-1] != '\\' || u.ours
 		case s.comment:
-			return !statement.MatchString(line)
+			return u.all && !statement.MatchString(line)
 		case s.quote != 0:
 			return u.all
 		case s.depth > 0:

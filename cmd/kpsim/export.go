@@ -9,7 +9,7 @@ type exportCmd struct{ report.Export }
 func (exportCmd) Help() string {
 	return `Writes what a trace does for other tools. A trace is replayed for that, and what is written is of that run.
 
-  ftrace     text as the kernel's file trace has it, for Perfetto too: sched_switch, sched_waking, interrupts, IPIs, and instants of tracing_mark_write for the rest
+  ftrace     text as the kernel's file trace has it, for Perfetto too: sched_switch, sched_waking and sched_wakeup, interrupts, IPIs, and instants of tracing_mark_write for the rest
   trace.dat  a file for trace-cmd and KernelShark: the same events, and those of a system kpsim with their arguments as fields; it wants -o
   chrome     Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
   json       one JSON object an event, a line each: docs/events.md has the schema

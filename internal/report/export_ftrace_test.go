@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/smp/smpev"
 	"kpsim/traces/view"
 )
 
@@ -26,7 +27,7 @@ type ftraceLine struct {
 // before it is the task's name; catapult's wants the whole line, and four flags.
 var (
 	perfettoLine = regexp.MustCompile(`-(\d+)\s+\(?\s*(\d+|-+)?\)?\s?\[(\d+)\]\s*([a-zA-Z.]{3}[0-9a-f.]{1,2}\s*)?(\d+\.\d+):\s+(\S+):`)
-	catapultLine = regexp.MustCompile(`^\s*(.+?)-(\d+)\s+\[(\d+)\]\s+([dX.][Nnp.][Hhs.][0-9a-f.])\s+(\d+\.\d+):\s+(\S+):\s(.*)$`)
+	catapultLine = regexp.MustCompile(`^\s*(.+)-(\d+)\s+\[(\d+)\]\s+[dX.][Nnp.][Hhs.][0-9a-f.][0-9a-f.]?\s+(\d+\.\d+):\s+(\S+):\s(.*)$`)
 	ftraceStrict = regexp.MustCompile(`^ *([^ =]{1,15})-(\d+) +\[(\d{3})\] ([dX.][Nnp.][Hhs.][0-9a-f.]) +(\d+)\.(\d{9}): ([a-z_]+): (\S|\S.*\S)$`)
 	ftraceTitle  = regexp.MustCompile(`^# entries-in-buffer/entries-written: (\d+)/(\d+)   #P:(\d+)$`)
 )
@@ -68,7 +69,7 @@ func parseFtrace(text string) (cpus int, list []ftraceLine, err error) {
 		if err != nil {
 			return 0, nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		if strings.TrimSpace(line[:p[0]]) != l.task || line[p[12]:p[13]] != l.event || c[1] != l.task || c[6] != l.event || c[7] != l.args {
+		if strings.TrimSpace(line[:p[0]]) != l.task || line[p[12]:p[13]] != l.event || c[1] != l.task || c[5] != l.event || c[6] != l.args {
 			return 0, nil, fmt.Errorf("line %d is read otherwise: %q", n, line)
 		}
 		if line[flags:flags+4] != l.flags {
@@ -83,6 +84,7 @@ func parseFtrace(text string) (cpus int, list []ftraceLine, err error) {
 var ftraceArgs = map[string]*regexp.Regexp{
 	"sched_switch":        regexp.MustCompile(`^prev_comm=([^ =]+) prev_pid=(\d+) prev_prio=120 prev_state=(R|R\+|S|X) ==> next_comm=([^ =]+) next_pid=(\d+) next_prio=120$`),
 	"sched_waking":        regexp.MustCompile(`^comm=([^ =]+) pid=(\d+) prio=120 target_cpu=(\d{3})$`),
+	"sched_wakeup":        regexp.MustCompile(`^comm=([^ =]+) pid=(\d+) prio=120 target_cpu=(\d{3})$`),
 	"sched_process_exit":  regexp.MustCompile(`^comm=([^ =]+) pid=(\d+) prio=120$`),
 	"local_timer_entry":   regexp.MustCompile(`^vector=236$`),
 	"local_timer_exit":    regexp.MustCompile(`^vector=236$`),
@@ -102,7 +104,7 @@ func TestExportFtrace(t *testing.T) {
 		cpus, list, err := parseFtrace(text)
 		require.NoError(t, err, name)
 		require.Equal(t, s.CPUs, cpus, name)
-		require.Len(t, list, len(s.Steps)+len(s.Deviations), name)
+		require.Len(t, list, len(s.Steps)+len(s.Deviations)+wakeUps(s), name)
 		running, home := make(map[uint64]string), make(map[string]uint64)
 		last := uint64(0)
 		for _, l := range list {
@@ -137,7 +139,17 @@ func TestExportFtrace(t *testing.T) {
 		}
 	})
 	require.NotZero(t, hard)
-	for _, n := range []string{"sched_switch", "sched_waking", "call_function_entry", "call_function_exit", "ipi_send_cpumask", "tracing_mark_write"} {
+	for _, n := range []string{"sched_switch", "sched_waking", "sched_wakeup", "call_function_entry", "call_function_exit", "ipi_send_cpumask", "tracing_mark_write"} {
 		require.NotZero(t, tracepoints[n], n)
 	}
+}
+
+// wakeUps counts wake-ups, of which there are two lines each.
+func wakeUps(s *view.Scene) (n int) {
+	for i := range s.Steps {
+		if s.Steps[i].Event.Kind == smpev.Wake {
+			n++
+		}
+	}
+	return n
 }

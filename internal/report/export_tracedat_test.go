@@ -90,6 +90,7 @@ func tracedatLines(t *testing.T, name string, s *view.Scene) (list []string) {
 				args += fmt.Sprintf(" %s=%#x", a, [...]uint64{e.A, e.B, e.C}[i])
 			}
 			step++
+		case event == "sched_waking": // sched_wakeup follows, of the same step
 		default:
 			step++
 		}

@@ -34,7 +34,7 @@ type record struct {
 const mark = "tracing_mark_write"
 
 // records returns a scene's events and its deviations, each of these before the event
-// that follows it.
+// that follows it. A wake-up is two records, as the kernel has two tracepoints.
 func records(s *view.Scene, task func(id uint64) string) []record {
 	r := &recorder{s: s, task: task}
 	for i := range r.home {
@@ -124,7 +124,9 @@ func (r *recorder) step(i int) {
 	case smpev.Switch:
 		r.change(i)
 	case smpev.Wake:
-		r.ofTask(i, "sched_waking", " target_cpu=%03d", max(r.home[uint8(e.A)], 0))
+		for _, event := range []string{"sched_waking", "sched_wakeup"} { // Perfetto and KernelShark look at the first, catapult at the second
+			r.ofTask(i, event, " target_cpu=%03d", max(r.home[uint8(e.A)], 0))
+		}
 	case smpev.Exit:
 		r.dead[uint8(e.A)] = true
 		r.ofTask(i, "sched_process_exit", "")
