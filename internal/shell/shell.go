@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,53 +20,83 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/nearest"
 	"kpsim/internal/report"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/session"
-	"kpsim/traces/view"
+	"kpsim/sched"
 )
 
 type Shell struct {
 	What string `arg:"" help:"A scenario, built-in or a file NAME.star, or a trace NAME.kps."`
 	report.Once
 
-	in io.Reader // nil: standard input
+	in   io.Reader // nil: standard input
+	anew func() (*session.Session, error)
 }
 
 // A sh is a session with a user.
 type sh struct {
+	c     *Shell
 	p     *cli.Program
 	s     *session.Session
 	quiet bool // handlers' lines are left out
 	told  bool // that the run is over
 	done  bool
+
+	journal   []done // what led here
+	to        place  // where the command that is done ends at the latest
+	replaying bool   // the journal is done again
+	interrupt *atomic.Bool
+
+	stops   []*stop
+	stopped int      // how many breakpoints were made
+	heard   *hearer  // the events of a step
+	reasons []string // why the machine stands
+	spared  uint64   // the step before which the breakpoint of a property has stopped last; 0: none
 }
 
 func (c *Shell) Run(p *cli.Program) (int, error) {
-	s, err := c.open(p)
+	h, err := c.begin(p)
 	if err != nil {
 		return 0, err
 	}
-	defer s.Close()
-	h := &sh{p: p, s: s}
-	s.See(h.saw)
+	defer func() { h.s.Close() }()
 	in := c.in
 	if in == nil {
 		in = os.Stdin
 	}
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		h.talk(in, c.What)
+		if f == os.Stdin && canEdit() {
+			err = h.edit()
+		} else {
+			h.talk(in)
+		}
+		if err != nil {
+			return 0, err
+		}
 	} else if err := h.script(in); err != nil {
 		return 0, err
 	}
-	if s.End() && s.Run.Property != nil {
+	if h.s.End() && h.s.Run.Property != nil {
 		h.verdict()
 	}
-	if s.Run != nil && s.Run.Property != nil {
+	if h.s.Run != nil && h.s.Run.Property != nil {
 		return cli.Against, nil
 	}
 	return cli.OK, nil
 }
 
-// open makes the session.
+// begin opens a session with a user.
+func (c *Shell) begin(p *cli.Program) (*sh, error) {
+	s, err := c.open(p)
+	if err != nil {
+		return nil, err
+	}
+	h := &sh{c: c, p: p, interrupt: new(atomic.Bool), to: nowhere}
+	h.adopt(s)
+	return h, nil
+}
+
+// open makes the session, and anew, which makes the same one again.
 func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	p.Doing = "shell of " + c.What
 	p.ExitAtInterrupt("the session is over")
@@ -77,28 +109,53 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		return session.Open(c.What, file)
+		what := c.What
+		c.anew = func() (*session.Session, error) { return session.Open(what, file) }
+		return c.anew()
 	}
-	j, s, err := c.Schedule(inputs.ByHand, c.What, "sticky")
+	j, _, err := c.Schedule(inputs.ByHand, c.What, usual)
 	if err != nil {
 		return nil, err
 	}
-	session, err := session.New(j.Scenario, c.Mutant, s)
+	once := c.Once
+	c.anew = func() (*session.Session, error) {
+		s := sched.Strategy(new(sched.Default))
+		if once.Seed != nil {
+			spec := explore.Spec{Scenario: j.Scenario, Mutant: once.Mutant, Strategy: cmp.Or(once.Strategy, usual), Seed: *once.Seed}
+			var err error
+			if s, err = spec.First(); err != nil {
+				return nil, err
+			}
+		}
+		sc := *j.Scenario
+		sc.Probes = slices.Clip(sc.Probes) // the session may add some
+		return session.New(&sc, once.Mutant, s)
+	}
+	session, err := c.anew()
 	if err == nil {
 		inputs.TellShipped(p, c.ShippedAs(j.Machine.Edition))
 	}
 	return session, err
 }
 
+// usual is the strategy with a seed, unless another is named.
+const usual = "sticky"
+
 const prompt = "kpsim> "
 
-// talk is a session at a terminal: a mistake is reported, and that is all.
-func (h *sh) talk(in io.Reader, what string) {
-	goes := "step and run go along the schedule of " + what + "."
+// greeting says what the machine stands before.
+func (h *sh) greeting() string {
+	goes := "step and run go along the schedule of " + h.c.What + "."
 	if held := h.held(); len(held) > 0 {
 		goes = "start lets its tasks begin (" + cli.List(held) + "), run has them run to their end."
 	}
-	h.p.Indented("", "The machine stands before its first step: "+goes+" help lists the commands, ^D ends.")
+	return "The machine stands before its first step: " + goes + " help lists the commands, ^D ends."
+}
+
+// talk is a session at a terminal that can't edit lines, or isn't where the output goes. A
+// mistake is reported, and that is all.
+func (h *sh) talk(in io.Reader) {
+	h.p.Indented("", h.greeting())
 	lines := bufio.NewScanner(in)
 	for !h.done {
 		fmt.Fprint(h.p.Out, prompt)
@@ -157,22 +214,48 @@ const longest = 64 << 10
 
 // line does one line.
 func (h *sh) line(line string) error {
-	line, _, _ = strings.Cut(line, " #")
-	words := strings.Fields(strings.ReplaceAll(line, ">", " > "))
-	if len(words) == 0 || words[0][0] == '#' {
-		return nil
+	c, err := parse(line)
+	if err != nil || len(c.words) == 0 {
+		return err
 	}
-	i := slices.IndexFunc(shellWords, func(w shellWord) bool { return w.word == words[0] || slices.Contains(w.also, words[0]) })
-	if i < 0 {
-		return noCommand(words[0])
+	from := h.steps()
+	h.interrupt.Store(false)
+	if len(c.filters) > 0 {
+		err = h.through(c)
+	} else {
+		err = h.one(c.words)
 	}
-	err := shellWords[i].do(h, words[1:])
-	if errors.Is(err, errUsage) {
-		err = fmt.Errorf("write it %s%s", strings.TrimSpace(words[0]+" "+shellWords[i].args), h.choice(shellWords[i].args))
+	if stopped := h.tellStops(from); err == nil {
+		err = stopped
 	}
 	if h.s.Run != nil && !h.told {
 		h.told = true
 		h.verdict()
+	}
+	return err
+}
+
+// one does one command, and notes it if it may change the machine.
+func (h *sh) one(words []string) error {
+	w, ok := wordOf(words[0])
+	if !ok {
+		return noCommand(words[0])
+	}
+	h.s.Halted, h.s.Halt, h.heard.on = false, nil, false
+	h.s.Limit, h.s.Beyond = h.to.step, h.to.event
+	if len(h.stops) > 0 && !h.replaying {
+		h.s.Halt, h.heard.on = h.halt, true
+	}
+	s, from := h.s, h.steps()
+	err := w.do(h, words[1:])
+	if w.moves && h.s == s {
+		h.journal = append(h.journal, done{words, from, h.steps(), h.s.Halted})
+	}
+	switch {
+	case errors.Is(err, errUsage):
+		err = fmt.Errorf("write it %s%s", strings.TrimSpace(words[0]+" "+w.args), h.choice(w.args))
+	case errors.Is(err, session.ErrHalted):
+		err = nil
 	}
 	return err
 }
@@ -212,84 +295,6 @@ func (h *sh) verdict() {
 	} else {
 		h.p.Indented("", "the run is over: "+h.s.Verdict())
 	}
-}
-
-// errUsage is a mistake in the words of a command.
-var errUsage = errors.New("usage")
-
-// A shellWord is a command of the shell.
-type shellWord struct {
-	word string
-	also []string
-	args string
-	says string
-	do   func(h *sh, args []string) error
-}
-
-// shellWords are all of them; set in init, since help lists them.
-var shellWords []shellWord
-
-func init() {
-	shellWords = []shellWord{
-		{"help", []string{"?"}, "[COMMAND]", "list the commands", (*sh).help},
-		{"call", nil, "FUNC [ARG…] [on CPU] [&]", "call a function, with numbers or symbols; & leaves it under way, to be stepped", (*sh).call},
-		{"kprobe", nil, "NAME at SYMBOL[+OFFSET] [post] [nopre] [fault] [disabled] [REG=VALUE…] [ip=SYMBOL[+OFFSET]]", "make a probe; its pre_handler counts, and sets what is said", (*sh).kprobe},
-		{"kretprobe", nil, "NAME at FUNC [maxactive=N] [entry] [leave] [data=N] [disabled] [REG=VALUE…]", "make a return probe; its handler counts, and sets what is said; entry: with an entry_handler; leave: which returns 1", (*sh).kretprobe},
-		{"jprobe", nil, "NAME at FUNC entry=FUNC", "make a jprobe, which runs entry with the function's arguments (2.6)", (*sh).jprobe},
-		{"register", nil, "NAME… [on CPU] [&]", "register_kprobe, or what it is a probe of; of several at once register_kprobes", (*sh).register},
-		{"unregister", nil, "NAME… [on CPU] [&]", "unregister_kprobe, likewise", (*sh).unregister},
-		{"enable", nil, "NAME… [on CPU] [&]", "enable_kprobe of each", (*sh).enable},
-		{"disable", nil, "NAME… [on CPU] [&]", "disable_kprobe of each", (*sh).disable},
-		{"insmod", []string{"load"}, "MODULE [on CPU] [&]", "load a module of the scenario's", (*sh).insmod},
-		{"rmmod", []string{"unload"}, "MODULE [on CPU] [&]", "unload it", (*sh).rmmod},
-		{"lsmod", nil, "", "list the modules, and which are loaded", (*sh).lsmod},
-		{"cat", nil, "FILE", "print a file of kprobes", (*sh).cat},
-		{"echo", nil, "VALUE > FILE", "write one", (*sh).echo},
-		{"ls", nil, "[-l] [DIRECTORY]", "list them, or those of a directory", (*sh).ls},
-		{"sysctl", nil, "[-w] NAME[=VALUE]", "read or write debug.kprobes-optimization", (*sh).sysctl},
-		{"step", []string{"s", "stepi", "si"}, "[MOVER] [N]", "make N steps, of one mover if it is named: cpu1, ipi@cpu1, timer@cpu1", (*sh).step},
-		{"continue", []string{"c"}, "", "run until nothing moves, without letting a task begin", (*sh).goOn},
-		{"run", nil, "[TASK…]", "let the scenario's tasks begin, all or those, and run until nothing moves", (*sh).run},
-		{"start", nil, "[TASK…]", "let them begin, and stand still", (*sh).start},
-		{"wait", nil, "", "until what is under way is done, and the optimizer has nothing left to do", (*sh).wait},
-		{"where", []string{"ps"}, "", "who is where, and what can move", (*sh).where},
-		{"regs", nil, "[CPU]", "print registers", (*sh).regs},
-		{"text", nil, "FUNC", "list a function as it is in memory, what it was, and what each CPU may still fetch", (*sh).text},
-		{"x", nil, "ADDRESS|SYMBOL[+OFFSET] [N]", "print N bytes of memory, and as instructions; of data, as words of 8 bytes", (*sh).examine},
-		{"hits", nil, "", "print how often each probe was hit and missed", (*sh).hits},
-		{"dmesg", nil, "", "print what the kernel has printed", (*sh).dmesg},
-		{"events", nil, "[N]", "print about N of the events so far, by CPU", (*sh).events},
-		{"fetch", nil, "oldest|fresh", "have CPUs see the oldest text that they may see", (*sh).fetch},
-		{"trace", nil, "on|off", "print each call of a handler, or don't", (*sh).trace},
-		{"exit", []string{"quit", "q"}, "", "end", (*sh).exit},
-	}
-}
-
-func (h *sh) help(args []string) error {
-	width := 0
-	for _, w := range shellWords {
-		width = max(width, len(w.word))
-	}
-	found := false
-	for _, w := range shellWords {
-		switch {
-		case len(args) == 0:
-			if line := fmt.Sprintf("%-*s  %s", width, w.word, w.says); h.p.Width == 0 || view.Visible(line) <= h.p.Width {
-				fmt.Fprintln(h.p.Out, line)
-			} else {
-				fmt.Fprintln(h.p.Out, w.word)
-				h.p.Indented(cli.Indent, w.says)
-			}
-		case args[0] == w.word || slices.Contains(w.also, args[0]):
-			found = true
-			h.p.Indented("", strings.TrimSpace(w.word+" "+w.args))
-			h.p.Indented("  ", w.says)
-		}
-	}
-	if len(args) > 0 && !found {
-		return noCommand(args[0])
-	}
-	return nil
 }
 
 func (h *sh) exit(args []string) error {

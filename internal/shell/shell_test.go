@@ -13,14 +13,12 @@ func TestShellPrompt(t *testing.T) {
 	var out, errs bytes.Buffer
 	c := &Shell{What: "safe-full"}
 	p := cli.New(&out, &errs)
-	s, err := c.open(p)
+	h, err := c.begin(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	h := &sh{p: p, s: s}
-	s.See(h.saw)
-	h.talk(strings.NewReader("call nosuch\n\n# nothing\ncall victim 3 5  # with a comment\nexit\nnever\n"), c.What)
+	defer h.s.Close()
+	h.talk(strings.NewReader("call nosuch\n\n# nothing\ncall victim 3 5  # with a comment\nexit\nnever\n"))
 	for _, want := range []string{
 		"start lets its tasks begin (prober, caller, other), run has them run to their end. help lists the commands", prompt + "no function is called nosuch; there are victim\n" + prompt + prompt + prompt + "victim(3, 5) = 0xffffffffffffffbb\n",
 	} {
@@ -43,7 +41,7 @@ func TestShellWords(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if w.says == "" || w.do == nil {
+		if w.says == "" || w.do == nil || w.example == "" {
 			t.Errorf("%s says nothing", w.word)
 		}
 	}

@@ -29,6 +29,7 @@ type Session struct {
 	Rig *rig.Rig
 	Run *rig.Run // how the run ended; nil: it goes on
 	rig.Tally
+	Stops
 
 	steer   steer
 	errands []errand // by CPU
@@ -84,7 +85,7 @@ func Open(name string, f *traces.File) (*Session, error) {
 
 func newSession() *Session {
 	return &Session{
-		patient: patience, steer: steer{want: sim.NoMover},
+		patient: patience, steer: steer{want: sim.NoMover}, Stops: Stops{Limit: NoLimit, Beyond: NoLimit},
 		goOn: make(chan bool), stands: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -105,6 +106,7 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 	}
 	s.Listen(r)
 	r.Log.Store = true
+	r.Log.SubscribeAll(&pauser{s})
 	s.steer.by = by
 	s.most = r.Machine.Interactive().Budget()
 	r.Machine.Interactive().SetBudget(0)
@@ -160,7 +162,7 @@ func (s *Session) along(n uint64) {
 	if s.whole {
 		n = min(n, s.most-min(s.most, s.Rig.Machine.Interactive().Steps()))
 	}
-	if s.run(n); s.whole {
+	if halted := s.advance(n, func() bool { return false }); s.whole && !halted {
 		s.End()
 	}
 }
@@ -234,11 +236,13 @@ func (s *Session) finish(cpu int) error {
 	t.await = true
 	s.Rig.Machine.Interactive().Follow(t.task)
 	before := s.Rig.Machine.Interactive().Steps()
-	s.run(s.patient)
+	halted := s.advance(s.patient, func() bool { return t.do == nil })
 	t.await = false
 	switch {
 	case s.Run != nil:
 		return s.over()
+	case halted:
+		return ErrHalted
 	case t.do == nil:
 		return nil
 	case s.Rig.Machine.Interactive().Steps()-before < s.patient:
@@ -285,6 +289,9 @@ func (s *Session) All() error {
 	}
 	before := s.Rig.Machine.Interactive().Steps()
 	s.along(s.patient)
+	if s.Run == nil && s.Halted {
+		return ErrHalted
+	}
 	if s.Run == nil && s.Rig.Machine.Interactive().Steps()-before >= s.patient {
 		return fmt.Errorf("it doesn't come to its end in %d steps; see where everybody is", s.patient)
 	}
@@ -304,7 +311,7 @@ func (s *Session) Step(n uint64) uint64 {
 
 // StepBy is Step of one mover alone.
 func (s *Session) StepBy(mv sim.Mover, n uint64) (made uint64) {
-	for made < n && s.Run == nil && s.Rig.Machine.Interactive().Can(mv) {
+	for made < n && s.Run == nil && !s.Halted && s.Rig.Machine.Interactive().Can(mv) {
 		s.steer.want = mv
 		made += s.Step(1)
 		s.steer.want = sim.NoMover
@@ -409,6 +416,7 @@ type steer struct {
 	by    sim.Chooser
 	want  sim.Mover
 	stale bool
+	moved sim.Mover // made the latest step that was a choice; NoMover: none was, since it was set so
 }
 
 // Choose implements sim.Chooser. It is asked each time: a hold would have to be
@@ -417,6 +425,7 @@ func (s *steer) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind == sim.Step && s.want != sim.NoMover {
 		for i := range p.N {
 			if p.Mover(i) == s.want {
+				s.moved = s.want
 				return i, 0
 			}
 		}
@@ -425,5 +434,9 @@ func (s *steer) Choose(p *sim.Point) (pick, hold int) {
 		return p.N - 1, 0
 	}
 	pick, _ = s.by.Choose(p)
-	return max(pick, 0), 0 // not sim.Enough: it is for the user to end the run
+	pick = max(pick, 0)
+	if p.Kind == sim.Step {
+		s.moved = p.Mover(pick)
+	}
+	return pick, 0 // not sim.Enough: it is for the user to end the run
 }

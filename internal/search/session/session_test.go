@@ -3,6 +3,7 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -216,4 +217,48 @@ func TestSessionEnd(t *testing.T) {
 	require.True(t, s.End())
 	require.Nil(t, s.Run.Property)
 	require.ErrorContains(t, s.All(), "the run is over")
+}
+
+// A session halts after a step, within it is at an event, and goes on to the same run.
+func TestSessionHalts(t *testing.T) {
+	all := session(t, "safe-full")
+	for _, task := range all.Tasks() {
+		require.NoError(t, all.Wake(task))
+	}
+	require.NoError(t, all.All())
+	last := len(all.Rig.Log.Events)
+
+	s := session(t, "safe-full")
+	for _, task := range s.Tasks() {
+		require.NoError(t, s.Wake(task))
+	}
+	s.Limit = 20
+	require.ErrorIs(t, s.All(), ErrHalted)
+	require.True(t, s.Halted)
+	require.Equal(t, uint64(20), s.Rig.Machine.Interactive().Steps())
+	require.ErrorIs(t, s.All(), ErrHalted, "it is there already")
+	s.Limit = NoLimit
+	for e := uint64(last / 2); e < uint64(last); e += 5 {
+		s.Beyond = e
+		before := len(s.Rig.Log.Events)
+		require.ErrorIs(t, s.All(), ErrHalted)
+		require.Greater(t, uint64(len(s.Rig.Log.Events)), e)
+		if before <= int(e) {
+			require.NotZero(t, s.Rig.Machine.Interactive().Steps())
+		}
+	}
+	s.Beyond, s.Halted = NoLimit, false
+	var stopped bool
+	s.Halt = func(made bool) bool { stopped = made && !stopped; return stopped }
+	require.Equal(t, uint64(1), s.Step(10))
+	require.NotEqual(t, sim.NoMover, s.Moved())
+	s.Halt, s.Halted = nil, false
+	stop := new(atomic.Bool)
+	stop.Store(true)
+	s.Interrupt = stop
+	require.ErrorIs(t, s.All(), ErrHalted)
+	require.False(t, stop.Load())
+	s.Halted = false
+	require.NoError(t, s.All())
+	require.Equal(t, all.Rig.Log.Events, s.Rig.Log.Events)
 }

@@ -1,0 +1,147 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/sim"
+)
+
+// What Tab completes.
+
+// mostListed is how many files of a folder Tab looks at.
+const mostListed = 1000
+
+// complete returns what the word before the cursor may be; head and tail are the line around it.
+func (h *sh) complete(line string, pos int) (head string, words []string, tail string) {
+	runes := []rune(line)
+	pos = min(pos, len(runes))
+	before, tail := string(runes[:pos]), string(runes[pos:])
+	begin := strings.LastIndexAny(before, " |>") + 1
+	head, word := before[:begin], before[begin:]
+	var names []string
+	for _, name := range h.wordsAfter(head, word) {
+		if strings.HasPrefix(name, word) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 1 && !strings.HasSuffix(names[0], "/") && !strings.HasSuffix(names[0], "=") {
+		names[0] += " "
+	}
+	return head, names, tail
+}
+
+// wordsAfter are the words that may come after the beginning of a line.
+func (h *sh) wordsAfter(head, word string) []string {
+	bar := strings.LastIndex(head, "|")
+	typed := strings.Fields(head[bar+1:])
+	switch {
+	case bar >= 0 && len(typed) == 0:
+		return filterNames()
+	case bar >= 0:
+		return nil
+	case len(typed) == 0:
+		return h.commandNames()
+	}
+	w, ok := wordOf(typed[0])
+	if !ok || w.names == nil {
+		return nil
+	}
+	names := w.names(h)
+	if w.word == "open" {
+		names = append(names, hostFiles(word)...)
+	}
+	return names
+}
+
+func (h *sh) commandNames() (names []string) {
+	for _, w := range shellWords {
+		names = append(append(names, w.word), w.also...)
+	}
+	return names
+}
+
+func (h *sh) symbols() []string {
+	names := h.functions()
+	for i := range h.s.Rig.Scenario.Datas {
+		names = append(names, h.s.Rig.Scenario.Datas[i].Name)
+	}
+	return names
+}
+
+// probing are the words of the commands that make probes.
+func (h *sh) probing() []string {
+	return append(h.functions(), "at", "post", "nopre", "fault", "disabled", "maxactive=", "entry", "entry=", "leave", "data=", "ip=")
+}
+
+func (h *sh) breakable() []string { return slices.Concat(h.functions(), kindNames(), propertyNames()) }
+
+func (h *sh) openable() []string { return library.Names() }
+
+func (h *sh) paths() (names []string) {
+	for _, f := range h.files() {
+		names = append(names, f.Path(), f.Name)
+	}
+	return names
+}
+
+func (h *sh) sysctls() []string { return []string{"debug." + sysctlName} }
+
+func (h *sh) fetches() []string { return []string{"oldest", "fresh"} }
+
+func (h *sh) traceWords() []string { return []string{"on", "off"} }
+
+func (h *sh) taskNames() (names []string) {
+	for _, t := range h.s.Tasks() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (h *sh) moverNames() (names []string) {
+	m := h.s.Rig.Machine
+	for mv := range sim.MoverSource + sim.Mover(len(m.Sources())) {
+		if m.Interactive().Can(mv) {
+			names = append(names, m.Names().Mover(mv))
+		}
+	}
+	return names
+}
+
+func (h *sh) stopNumbers() []string {
+	names := []string{"all"}
+	for _, s := range h.stops {
+		names = append(names, strconv.Itoa(s.n))
+	}
+	return names
+}
+
+// hostFiles are the traces, scenarios and folders whose paths begin so.
+func hostFiles(word string) (names []string) {
+	dir, base := filepath.Split(word)
+	f, err := os.Open(filepath.Clean("./" + dir))
+	if filepath.IsAbs(dir) {
+		f, err = os.Open(dir)
+	}
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	list, _ := f.ReadDir(mostListed)
+	for _, e := range list {
+		switch name := e.Name(); {
+		case !strings.HasPrefix(name, base) || base == "" && name[0] == '.':
+		case e.IsDir():
+			names = append(names, dir+name+"/")
+		case strings.HasSuffix(name, ".kps") || strings.HasSuffix(name, ".star"):
+			names = append(names, dir+name)
+		}
+	}
+	return names
+}
