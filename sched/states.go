@@ -82,6 +82,9 @@ type States struct {
 
 	helper *Helper // whose runs these are, nil if they are the search's own
 
+	choices int // of the first run, and
+	shallow int // how many of its points no run has gone back behind
+
 	complete bool
 	all      Ways
 	stats    StatesStats
@@ -225,6 +228,9 @@ func (s *States) End(uint64) {
 		ways = s.leads
 	}
 	s.stats.Depth = max(s.stats.Depth, len(s.points))
+	if s.stats.Runs == 1 {
+		s.choices, s.shallow = choicesOf(s.points), len(s.points)
+	}
 	if s.sleeps {
 		s.ended()
 	}
@@ -239,7 +245,7 @@ func (s *States) End(uint64) {
 			more = p.pick < p.n
 		}
 		if more {
-			s.points = s.points[:n]
+			s.points, s.shallow = s.points[:n], min(s.shallow, n)
 			return
 		}
 		if ways = p.ways; p.isState() {

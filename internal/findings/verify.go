@@ -176,14 +176,15 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), Full: c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
-		ends := done
-		if c.Runs > 0 {
-			ends = max(done, uint64(1_000_000*float64(min(runs, c.Runs))/float64(c.Runs)))
-		}
-		c.base.progress.Share(ends, runs, violations)
 		if c.Full || c.By == "states" { // of many at once none speaks for all
 			row.far = done
 		}
+	}
+	pr.Back = func(runs, violations, done uint64) {
+		if c.Runs > 0 { // whichever ends it
+			done = max(done, uint64(1_000_000*float64(min(runs, c.Runs))/float64(c.Runs)))
+		}
+		c.base.progress.Share(done, runs, violations)
 	}
 	v, err := proof.Verify(pr)
 	if err != nil {

@@ -255,6 +255,7 @@ func (c *crew) ran(last bool) {
 	c.run++
 	if n := v.runs.Add(1); n%watchEvery == 0 && v.Watch != nil {
 		v.Watch(n, v.broken.Load(), c.x.s.Progress())
+		v.back(c.x.s, n)
 	}
 	if last {
 		c.end()

@@ -26,6 +26,10 @@ type Proof struct {
 	All          bool  // go on after something was broken
 	Memory       int   // bytes that what is known of states may take, counted and not measured; 0: as many as it wants
 	Watch        Watch // if not nil, is called now and then, by several goroutines
+
+	// Back, if not nil, is called with Watch, and told how far the verification is, in millionths.
+	// That is rough: what isn't known yet isn't counted. It may become less.
+	Back Watch
 }
 
 // A Watch is called with the progress of a verification: schedules run,
@@ -84,7 +88,7 @@ func Verify(p Proof) (*Verified, error) {
 	case p.Full:
 		err = v.fullByStates()
 	case p.Classes:
-		err = v.bounded(v.level)
+		err = v.bounded(v.atMost)
 	default:
 		err = v.boundedByStates()
 	}
@@ -116,6 +120,9 @@ type verifier struct {
 	broken atomic.Uint64
 	stop   atomic.Bool
 	filled atomic.Bool
+	level  int           // how many deviations the schedules have that are run now, unless Full
+	shares uint64        // into which these are dealt out; 0: they aren't
+	ends   atomic.Uint64 // of them
 }
 
 // ended reports whether the user has had enough, or Runs are made.
@@ -146,6 +153,33 @@ func (v *verifier) observe(rig *rig.Rig, o sim.Observer) {
 	} else {
 		rig.Observe(o)
 	}
+}
+
+// oneMore is about how many times as many schedules there are with one deviation more.
+const oneMore = 15
+
+// back tells how far the verification is, after n runs, by one of its searches.
+func (v *verifier) back(s search, n uint64) {
+	const whole = 1_000_000
+	if v.Back == nil {
+		return
+	}
+	if e, ok := s.(ender); ok {
+		s = e.search
+	}
+	done := s.Progress()
+	if b, ok := s.(interface{ GoneBack() uint64 }); ok {
+		done = b.GoneBack()
+	}
+	if v.shares > 0 { // one of them speaks for itself only
+		done = (v.ends.Load()*whole + done) / v.shares
+	}
+	if !v.Full { // fewer deviations come first, and take less
+		for range v.Deviations - v.level {
+			done /= oneMore
+		}
+	}
+	v.Back(n, v.broken.Load(), min(done, whole-1))
 }
 
 // watchEvery is after how many runs a Watch is called.
@@ -182,6 +216,7 @@ func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, mo
 		}
 		if n := v.runs.Add(1); n%watchEvery == 0 && v.Watch != nil {
 			v.Watch(n, v.broken.Load(), s.Progress())
+			v.back(s, n)
 		}
 		if run.Property != nil && first {
 			break
@@ -299,6 +334,7 @@ func (v *verifier) bounded(level func(k int) (bool, error)) error {
 		clear(v.Broken)
 		clear(v.After)
 		v.found = nil
+		v.level = k
 		complete, err := level(k)
 		if err != nil {
 			return err
@@ -315,9 +351,9 @@ func (v *verifier) bounded(level func(k int) (bool, error)) error {
 	return nil
 }
 
-// level runs all schedules of at most k deviations, dealt out to a number of
+// atMost runs all schedules of at most k deviations, dealt out to a number of
 // searches that doesn't depend on how many workers there are.
-func (v *verifier) level(k int) (complete bool, err error) {
+func (v *verifier) atMost(k int) (complete bool, err error) {
 	of := explore.MostShares
 	if k == 0 {
 		of = 1
@@ -329,6 +365,8 @@ func (v *verifier) level(k int) (complete bool, err error) {
 		cut      uint64
 		err      error
 	}
+	v.shares = uint64(of)
+	v.ends.Store(0)
 	parallel.Run(v.Workers, of, &v.stop, func() (do func(job int), close func()) {
 		return func(i int) {
 			s := &all[i]
@@ -341,6 +379,7 @@ func (v *verifier) level(k int) (complete bool, err error) {
 				}
 				s.b.End(run.Counts.Points)
 			}, false, v.Memory/of)
+			v.ends.Add(1)
 		}, func() {}
 	})
 	complete = true
