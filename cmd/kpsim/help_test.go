@@ -61,7 +61,7 @@ func TestHelp(t *testing.T) {
 		for line := range strings.Lines(examples) {
 			own = own || strings.Contains(line, strings.TrimSuffix(name, " table")) // which may be left out
 			_, line, ok := strings.Cut(line, "kpsim ")
-			for _, end := range []string{")", ">", "|", ";", "<", "#"} {
+			for _, end := range []string{")", ">", "|", ";", "<", "#", "&&"} {
 				line, _, _ = strings.Cut(line, end)
 			}
 			if !ok || line == "--version\n" { // which stands for the command
