@@ -29,6 +29,12 @@ type typist struct {
 	seen  int // bytes that sees has gone past
 }
 
+// Two of the keys.
+const (
+	ctrlC = "\x03"
+	ctrlD = "\x04"
+)
+
 // typing starts kpsim shell on a terminal. Its history is below state.
 func typing(t *testing.T, state string, args ...string) *typist {
 	t.Helper()
@@ -138,7 +144,7 @@ func TestShellEdits(t *testing.T) {
 	y.sees("kpsim> ")
 	y.keys("reg\t\t")
 	y.sees("register +regs")
-	y.keys("\x03") // the line is dropped, and the session is there
+	y.keys(ctrlC) // the line is dropped, and the session is there
 	y.sees("kpsim> ")
 	y.keys("\x0c")
 	y.sees(`\x1b\[H\x1b\[2J`)
@@ -177,13 +183,43 @@ func TestShellInterrupted(t *testing.T) {
 	y.keys("break Oops\r") // so that the steps are made one by one
 	y.sees("1: break Oops\r\n")
 	y.sees("kpsim> ")
-	y.keys("run\r\n")
-	time.Sleep(20 * time.Millisecond)
-	y.keys("\x03")
+	y.keys("run\r")
+	stop := make(chan bool)
+	go func() { // one that comes before the run does nothing but drop a line
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+				y.master.WriteString(ctrlC)
+			}
+		}
+	}()
 	y.sees("interrupted at step [0-9]+, after event [0-9]+; continue goes on")
+	close(stop)
 	y.sees("kpsim> ")
+	time.Sleep(100 * time.Millisecond)
 	y.keys("where\r")
 	y.sees("steps so far; can move")
-	y.keys("\x04")
+	y.keys(ctrlD)
 	require.Zero(t, y.leaves())
+}
+
+// A session that is ended from outside gives the terminal back as it was.
+func TestShellTerminated(t *testing.T) {
+	y := typing(t, t.TempDir(), "safe-full")
+	var before, after syscall.Termios
+	mode := func(m *syscall.Termios) {
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, y.master.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(m)))
+		require.Zero(t, errno)
+	}
+	y.sees("kpsim> ")
+	time.Sleep(50 * time.Millisecond)
+	mode(&before)
+	require.Zero(t, before.Lflag&syscall.ECHO, "the editor shows what is typed")
+	require.NoError(t, y.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 128+int(syscall.SIGTERM), y.leaves())
+	mode(&after)
+	require.NotZero(t, after.Lflag&syscall.ECHO)
+	require.NotZero(t, after.Lflag&syscall.ICANON)
 }

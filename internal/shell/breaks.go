@@ -304,8 +304,8 @@ func (h *sh) position() string {
 }
 
 // tellStops says why the machine stands, and takes back a step that breaks a property which
-// has a breakpoint. from is where the command began.
-func (h *sh) tellStops(from uint64) error {
+// has a breakpoint: then back is true. from is where the command began.
+func (h *sh) tellStops(from uint64) (back bool, err error) {
 	for _, r := range h.reasons {
 		h.p.Indented("", r)
 	}
@@ -314,21 +314,21 @@ func (h *sh) tellStops(from uint64) error {
 	}
 	h.reasons = nil
 	if h.s.Run == nil || h.s.Run.Property == nil || h.told {
-		return nil
+		return false, nil
 	}
 	i := slices.IndexFunc(h.stops, func(s *stop) bool { return s.property == h.s.Run.Property })
 	last := h.steps()
 	if i < 0 || last == 0 || from+1 >= last && h.spared == last {
-		return nil
+		return false, nil
 	}
 	verdict := h.s.Verdict()
 	if err := h.again(place{last - 1, session.NoLimit}); err != nil {
-		return err
+		return true, err
 	}
 	h.spared = last
 	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops[i].n, h.stops[i].says, h.position()))
 	h.p.Indented("", verdict)
-	return nil
+	return true, nil
 }
 
 var errNoStep = errors.New("no step was made yet")

@@ -114,6 +114,21 @@ func TestBreakProperty(t *testing.T) {
 	require.Nil(t, h.s.Run, "it goes back from the end, too")
 }
 
+// A breakpoint within a step of many, or a call, is no mistake and no standstill.
+func TestBreakWithin(t *testing.T) {
+	h, out := begun(t, "safe-full", 3)
+	got := do(t, h, out, "break victim", "start", "step 100")
+	require.Contains(t, got, "1: break victim: cpu1 is at victim+0x0, step 19,")
+	require.NotContains(t, got, "can move\n")
+	require.Equal(t, uint64(19), h.steps())
+
+	h, out = begun(t, "globally-off", 0)
+	out.Reset()
+	h.c.Edition, h.c.AsShipped = "6.9", true
+	require.NoError(t, h.line("open globally-off"))
+	require.Contains(t, do(t, h, out, "break T3", "run"), "1: break T3: the next step breaks it")
+}
+
 // An event's breakpoint stops after each event of the kind, on the CPU that was said.
 func TestBreakEvent(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)

@@ -405,7 +405,7 @@ func (h *sh) step(args []string) error {
 	default:
 		return errUsage
 	}
-	if made < n && h.s.Run == nil {
+	if made < n && h.s.Run == nil && !h.s.Halted {
 		says := "nobody can move" + h.stuck()
 		if len(args) > 0 {
 			says = args[0] + " can't move"

@@ -225,8 +225,8 @@ func (h *sh) line(line string) error {
 	} else {
 		err = h.one(c.words)
 	}
-	if stopped := h.tellStops(from); err == nil {
-		err = stopped
+	if back, stopped := h.tellStops(from); back || err == nil {
+		err = stopped // a call that has broken the property isn't over any more
 	}
 	if h.s.Run != nil && !h.told {
 		h.told = true
