@@ -34,7 +34,7 @@ var namedBy = map[string]naming{
 	"fuzz --html":               {line: "fuzz --programs 2 --html $D/fuzz.html", writes: "fuzz.html"},
 	"fuzz --traces":             {line: "fuzz --programs 40 --mutant no-sync-arm --traces $D", writes: "*.kps"},
 	"verify --json":             {line: "verify --json --deviations 1 safe-none"},
-	"verify --traces":           {line: "verify --deviations 2 --traces $D torn-jump", writes: "torn-jump.kps"},
+	"verify --traces":           {line: "verify --deviations 2 --traces $D torn-jump", writes: "torn-jump-verify.kps"},
 	"compare --json":            {line: "compare --json --kernel $K --mutant skip-call:kprobe_optimizer:synchronize_rcu_tasks:1 --runs 100 safe-full", slow: "a kernel is booted and searched"},
 	"compare --traces":          {line: "compare --kernel $K --mutant skip-call:kprobe_optimizer:synchronize_rcu_tasks:1 --traces $D full-rcu", writes: "*.kps", slow: "a kernel is searched"},
 	"review --json":             {line: "review --json --kernel $L --before $K --runs 20 safe-full", slow: "two kernels are searched"},

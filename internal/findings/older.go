@@ -19,43 +19,58 @@ import (
 // found in, and explore and the commands that show a trace say so if that isn't
 // today's.
 
-// An older is a trace that lies where explore would have written one, had it found what that
-// breaks.
+// An older is a trace that lies where a search would have written one, had it found what that
+// breaks; or where explore or verify would, whichever of them it isn't, if the scenario was another.
 type older struct {
 	Trace string `json:"trace"`
 	Says  string `json:"says"`
 	next  string // the line to type
 }
 
-// olders looks for the traces of a scenario that an exploration hasn't written: written are
-// those that it has.
-func (c *Explore) olders(j *job, written []string) (list []older) {
+// olders looks for the traces of a scenario that a search hasn't written: written are those that
+// it has. own is what it calls them, other what the other of explore and verify does, whose traces
+// are told of only if they are of another version of the scenario.
+func (c *Explore) olders(j *job, own, other string, written []string) (list []older) {
 	if c.shares > 1 || c.stop.Load() {
 		return nil
 	}
-	name := inputs.TraceName(j.Name)
-	mine := []string{name}
-	for _, q := range properties.All {
-		mine = append(mine, name+"-"+q.Name)
-	}
-	for _, n := range mine {
-		path := filepath.Join(c.Traces, n+".kps")
-		if slices.Contains(written, path) || !inputs.IsFile(path) {
-			continue
+	for _, name := range []string{own, other} {
+		mine := []string{name}
+		for _, q := range properties.All {
+			mine = append(mine, name+"-"+q.Name)
 		}
-		data, err := cli.ReadFile(path, cli.MostTrace)
-		if err != nil {
-			continue
-		}
-		file, err := traces.Parse(path, data)
-		if err != nil {
-			continue // replay says what it lacks
-		}
-		if s, err := lang.Parse(path, []byte(file.Scenario)); err == nil && s.Name == j.Name {
+		for _, n := range mine {
+			path := filepath.Join(c.Traces, n+".kps")
+			if slices.Contains(written, path) {
+				continue
+			}
+			file := traceOf(path, j.Name)
+			if file == nil || name == other && slices.Contains([]string{"", j.Source}, file.Remark(inputs.OriginSource)) {
+				continue
+			}
 			list = append(list, c.older(j, path, file))
 		}
 	}
 	return list
+}
+
+// traceOf reads a trace; nil if there is none, or none of this scenario.
+func traceOf(path, scenario string) *traces.File {
+	if !inputs.IsFile(path) {
+		return nil
+	}
+	data, err := cli.ReadFile(path, cli.MostTrace)
+	if err != nil {
+		return nil
+	}
+	file, err := traces.Parse(path, data)
+	if err != nil {
+		return nil // replay says what it lacks
+	}
+	if s, err := lang.Parse(path, []byte(file.Scenario)); err != nil || s.Name != scenario {
+		return nil
+	}
+	return file
 }
 
 // older says how a trace that is there came about, as far as that is known.

@@ -139,7 +139,7 @@ func (c *Explore) save(j *job, rows []*row) {
 		}
 		written = append(written, path)
 	}
-	j.older = c.olders(j, written)
+	j.older = c.olders(j, inputs.TraceName(j.Name), verifyTrace(j.Name), written)
 }
 
 // result is what a result file holds of the scenario.

@@ -30,7 +30,7 @@ type Verify struct {
 	inputs.Kernel
 	inputs.Broken
 	inputs.GoOn
-	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
+	Traces string `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME-verify.kps: explore's, NAME.kps, stay."`
 	Races  bool   `help:"With --full --by classes: print at what the most races were."`
 	JSON   bool   `name:"json" help:"Print one JSON object a line."`
 
@@ -197,7 +197,7 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	c.judge(j, row, bound)
 	var written []string
 	for i, w := range v.Witnesses {
-		name := inputs.TraceName(j.Name)
+		name := verifyTrace(j.Name)
 		if i > 0 {
 			name += "-" + w.Property.Name
 		}
@@ -218,10 +218,14 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 		row.paths = append(row.paths, path)
 	}
 	if c.Write == nil {
-		row.Older = c.base.olders(j, written)
+		row.Older = c.base.olders(j, verifyTrace(j.Name), inputs.TraceName(j.Name), written)
 	}
 	return row, nil
 }
+
+// verifyTrace names the trace of what verify finds in a scenario. Explore's lies beside it: it is
+// another witness, with fewer or more deviations, and may be wanted.
+func verifyTrace(scenario string) string { return inputs.TraceName(scenario) + "-verify" }
 
 // line is the command that verifies a scenario as this one does; under a bound
 // of its own without --full.
