@@ -13,7 +13,7 @@ func (v *Overlay) Lay(im *vmlinux.Image) error {
 	l := &vmlinux.Layer{
 		Digest: v.Digest, Sections: v.Sections, PerCPU: v.PerCPU, Symbols: v.Symbols,
 		Returns: v.Returns, Retpolines: v.Retpolines, Fentries: v.Fentries,
-		Extable: v.Extable, Bug: v.Bug, Line: v.Line,
+		Extable: v.Extable, Bug: v.Bug, Line: v.Line, Beginning: v.Beginning,
 	}
 	for _, w := range v.Writes {
 		l.Writes = append(l.Writes, vmlinux.Write{Name: w.Name, Addr: w.Addr, Data: w.Data})

@@ -30,7 +30,13 @@ func (l *linker) lines(v *Overlay) {
 
 // Line returns the places in the source of the instruction at an address, the innermost
 // inlined function first; nil if its object has no debug information.
-func (v *Overlay) Line(addr uint64) []vmlinux.Frame {
+func (v *Overlay) Line(addr uint64) []vmlinux.Frame { return v.linesAt(addr).At(addr) }
+
+// Beginning returns the lines that begin at an address without code of their own.
+func (v *Overlay) Beginning(addr uint64) []vmlinux.Frame { return v.linesAt(addr).Beginning(addr) }
+
+// linesAt returns the lines of the object that an address is of, nil if there are none.
+func (v *Overlay) linesAt(addr uint64) *vmlinux.Lines {
 	i, found := slices.BinarySearchFunc(v.texts, addr, func(t textOf, at uint64) int { return cmp.Compare(t.from, at) })
 	if !found {
 		i--
@@ -38,7 +44,7 @@ func (v *Overlay) Line(addr uint64) []vmlinux.Frame {
 	if i < 0 || addr >= v.texts[i].to {
 		return nil
 	}
-	return v.lines[v.texts[i].object]().At(addr)
+	return v.lines[v.texts[i].object]()
 }
 
 // lines reads the object's debug information: nil if it has none, or can't be read.

@@ -114,6 +114,12 @@ func (s *Source) Frames(a arch.Addr) []vmlinux.Frame {
 	return []vmlinux.Frame{{Func: s.Functions(a)[0]}}
 }
 
+// Beginning returns the lines that begin at an instruction and have no code of their own: the
+// compiler has put it into the instruction's line.
+func (s *Source) Beginning(a arch.Addr) []vmlinux.Frame {
+	return s.k.Image.BeginningIn(s.lines, uint64(a))
+}
+
 // Functions names the functions that an instruction is of: the one that was compiled
 // first, the innermost that was inlined into it last.
 func (s *Source) Functions(a arch.Addr) (names []string) {

@@ -17,9 +17,10 @@ type Layer struct {
 
 	Returns, Retpolines, Fentries []uint64
 
-	Extable []ExEntry
-	Bug     func(addr uint64) (Bug, bool)
-	Line    func(addr uint64) []Frame
+	Extable   []ExEntry
+	Bug       func(addr uint64) (Bug, bool)
+	Line      func(addr uint64) []Frame
+	Beginning func(addr uint64) []Frame // as Lines.Beginning
 }
 
 // A Write is bytes that lie over a kernel's memory before it runs.

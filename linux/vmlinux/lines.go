@@ -171,6 +171,24 @@ func (l *Lines) span(addr uint64) *unitSpan {
 // inlined function first, the function as compiled last; nil if there are none.
 // Assembly has a frame without a function.
 func (l *Lines) At(addr uint64) []Frame {
+	if u := l.unit(addr); u != nil {
+		return u.frames(addr)
+	}
+	return nil
+}
+
+// Beginning returns the lines that begin at a link address without code of their own: the
+// instruction there is another line's, into which the compiler has put what they say. They
+// have no function.
+func (l *Lines) Beginning(addr uint64) []Frame {
+	if u := l.unit(addr); u != nil {
+		return u.beginning(addr)
+	}
+	return nil
+}
+
+// unit returns the unit that made a link address, nil if none did.
+func (l *Lines) unit(addr uint64) *unit {
 	if l == nil {
 		return nil
 	}
@@ -188,10 +206,7 @@ func (l *Lines) At(addr uint64) []Frame {
 		}
 		l.units[at] = u
 	}
-	if u == nil {
-		return nil
-	}
-	return u.frames(addr)
+	return u
 }
 
 // Line returns the frames of the instruction at addr: the innermost inlined
@@ -215,6 +230,16 @@ func (im *Image) LineIn(l *Lines, addr uint64) []Frame {
 		frames[0].Func = s.Name
 	}
 	return frames
+}
+
+// BeginningIn is Lines.Beginning at an address, with the lines of another file of the same build.
+func (im *Image) BeginningIn(l *Lines, addr uint64) []Frame {
+	if im.layer != nil && im.layer.Beginning != nil {
+		if list := im.layer.Beginning(addr); list != nil {
+			return list
+		}
+	}
+	return l.Beginning(addr - uint64(im.delta))
 }
 
 // Lines returns the lines of a vmlinux with DWARF, at link addresses: before any

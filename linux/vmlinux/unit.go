@@ -13,8 +13,9 @@ import (
 
 // A unit is a compilation unit as Lines needs it.
 type unit struct {
-	funcs []*scope
-	rows  []row // by address
+	funcs  []*scope
+	rows   []row // by address
+	begins []row // without code of their own: where their line begins another's instruction lies; by address
 }
 
 // A scope is a function, compiled or inlined; blocks without a name have none.
@@ -74,7 +75,7 @@ func readUnit(d *dwarf.Data, line []byte) (u *unit, err error) {
 	if err != nil || lines == nil {
 		return nil, fmt.Errorf("no line table: %w", err)
 	}
-	if u.rows, err = r.rows(lines); err != nil {
+	if u.rows, u.begins, err = r.rows(lines); err != nil {
 		return nil, err
 	}
 	r.files = lines.Files()
@@ -82,9 +83,9 @@ func readUnit(d *dwarf.Data, line []byte) (u *unit, err error) {
 	return u, err
 }
 
-// rows reads the line table. Of several rows for one address the last one holds.
-func (r *unitReader) rows(lines *dwarf.LineReader) ([]row, error) {
-	var rows []row
+// rows reads the line table. Of several rows for one address the last one holds; the others
+// begin there.
+func (r *unitReader) rows(lines *dwarf.LineReader) (rows, begins []row, err error) {
 	var last dwarf.LineEntry
 	open := false
 	for {
@@ -92,18 +93,26 @@ func (r *unitReader) rows(lines *dwarf.LineReader) ([]row, error) {
 		if err := lines.Next(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if len(rows) == rowsMax {
-			return nil, fmt.Errorf("more than %d lines", rowsMax)
+		if len(rows)+len(begins) == rowsMax {
+			return nil, nil, fmt.Errorf("more than %d lines", rowsMax)
 		}
-		if open && e.Address > last.Address && last.File != nil {
-			rows = append(rows, row{last.Address, e.Address, r.path(last.File.Name), last.Line})
+		if open && last.File != nil {
+			of := row{last.Address, e.Address, r.path(last.File.Name), last.Line}
+			switch {
+			case e.Address > last.Address:
+				rows = append(rows, of)
+			case e.Address == last.Address && last.IsStmt && last.Line > 0:
+				begins = append(begins, of)
+			}
 		}
 		last, open = e, !e.EndSequence
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.lo, b.lo) })
-	return rows, nil
+	byAddress := func(a, b row) int { return cmp.Compare(a.lo, b.lo) }
+	slices.SortStableFunc(rows, byAddress)
+	slices.SortStableFunc(begins, byAddress)
+	return rows, begins, nil
 }
 
 // path returns a file's name from the root of the source, where that can be told:
@@ -210,6 +219,15 @@ func (r *unitReader) call(e *dwarf.Entry) (file string, line int) {
 		file = r.path(r.files[i].Name)
 	}
 	return file, int(n)
+}
+
+// beginning returns the lines that begin at an address and have no code of their own.
+func (u *unit) beginning(addr uint64) (list []Frame) {
+	i, _ := slices.BinarySearchFunc(u.begins, addr, func(r row, addr uint64) int { return cmp.Compare(r.lo, addr) })
+	for ; i < len(u.begins) && u.begins[i].lo == addr; i++ {
+		list = append(list, Frame{File: u.begins[i].file, Line: u.begins[i].line})
+	}
+	return list
 }
 
 // frames returns the frames of an address, innermost first.

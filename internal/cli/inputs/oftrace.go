@@ -2,18 +2,20 @@ package inputs
 
 import (
 	"fmt"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/linux"
+	"kpsim/linux/vmlinux/shelf"
 	"kpsim/traces"
 )
 
 // TracesKernel says where the kernel of a trace is.
 type TracesKernel struct {
 	Kernel  cli.FileName   `placeholder:"FILE" help:"The kernel that the trace is of. Default: the file that scripts/fetch-kernel has put in its folder. Another one is refused."`
-	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: the object files that the trace was found with."`
+	Objects []cli.FileName `placeholder:"FILE,…" help:"The object files, laid over the kernel, that the trace was found with."`
 }
 
 // Read reads a trace, and opens its kernel if one is given.
@@ -23,21 +25,34 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 		return nil, err
 	}
 	flags := Kernel{Kernel: f.Kernel, Objects: f.Objects}
-	k, err := flags.Open()
-	if err != nil || k == nil {
-		return file, err
+	if flags.Kernel == "" && len(flags.Objects) == 0 {
+		return file, nil
 	}
 	s, err := lang.Parse(path, []byte(file.Scenario))
 	switch {
 	case err != nil:
 		return nil, err
 	case s.Machine.Engine != linux.Row.Name:
-		return nil, fmt.Errorf("--kernel: %s is of kpsim's own engine, and needs none; to run its scenario on a kernel: %s", path,
+		flag := "--kernel"
+		if flags.Kernel == "" {
+			flag = "--objects"
+		}
+		return nil, fmt.Errorf("%s: %s is of kpsim's own engine, and needs none; to run its scenario on a kernel: %s", flag, path,
 			cli.Line(append([]string{cli.Typed(), "explore", s.Name}, flags.Words()...)...))
-	case s.Machine.Image != "" && s.Machine.Image != k.ID():
-		return nil, fmt.Errorf("--kernel: %s is of the kernel %s, and %s is %s; give the file that it was", path, s.Machine.Image, f.Kernel, k.ID())
+	case flags.Kernel == "": // the one that they lie over
+		release, _, _ := strings.Cut(s.Machine.Image, " ")
+		flags.Kernel = cli.FileName(shelf.Of(release, "vmlinuz"))
 	}
-	return file, nil
+	k, err := flags.Open()
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Machine.Image == "" || s.Machine.Image == k.ID():
+		return file, nil
+	case f.Kernel == "":
+		return nil, fmt.Errorf("--objects: %s is of the kernel %s, and %s with %s is %s; give the objects that it was found with", path, s.Machine.Image, flags.Kernel, flags.List(), k.ID())
+	}
+	return nil, fmt.Errorf("--kernel: %s is of the kernel %s, and %s is %s; give the file that it was", path, s.Machine.Image, f.Kernel, k.ID())
 }
 
 // Line is the line of another command about the trace, with the flags as they were typed.

@@ -16,7 +16,7 @@ import (
 // The whole has what one looks up besides, and is for a browser.
 func (r *found) document(whole bool) *page.Document {
 	d := &page.Document{Title: "Review: " + r.title(), Command: r.command(), Lead: r.lead(), Foot: cli.WrittenBy}
-	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(whole), r.coverage(), r.prices(whole), r.bothHave(whole), r.how(whole)} {
+	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(whole), r.coverage(), r.prices(whole), r.bothHave(), r.how(whole)} {
 		if len(s.Blocks) > 0 {
 			d.Sections = append(d.Sections, s)
 		}
@@ -66,6 +66,9 @@ func (r *found) command() string {
 		}
 	}
 	words = append(words, "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs), "--seed", fmt.Sprint(c.Seed))
+	if c.Markdown {
+		words = append(words, "--markdown")
+	}
 	if c.HTML != "" {
 		words = append(words, "--html", c.HTML.Base())
 	}
@@ -74,12 +77,15 @@ func (r *found) command() string {
 
 // lead is what one reads if one reads nothing else.
 func (r *found) lead() (list []page.Text) {
+	if r.partly != "" {
+		list = append(list, page.Text(r.partly))
+	}
 	worse := r.worse()
 	if len(worse) == 0 {
-		list = append(list, page.Text(fmt.Sprintf("Nothing is worse: in %d runs of %s, %s and %s of hit the changed engine broke nothing that the other doesn't.",
+		list = append(list, page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s, %s and %s of hit the changed engine broke nothing that the other doesn't. That is no proof: a race that these scenarios don't make, or make rarely, is missed.",
 			r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(r.programs, "serial program"), cli.Number(len(r.hits()), "kind"))))
 		if r.ofPrograms {
-			list[0] = page.Text(fmt.Sprintf("Nothing is worse: in %d runs of %s and in %s of hit the changed engine broke nothing that the other doesn't.",
+			list[len(list)-1] = page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s and in %s of hit the changed engine broke nothing that the other doesn't. That is no proof: a race that these scenarios don't make, or make rarely, is missed.",
 				r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(len(r.hits()), "kind")))
 		}
 	} else {
@@ -194,9 +200,9 @@ func (r *found) verdicts(whole bool) page.Section {
 			case !slices.Contains(seen, v.Property) && len(seen) < openMost:
 				seen = append(seen, v.Property)
 				s.Blocks = append(s.Blocks, page.Text(v.scenario+": "+quoted(v.says)))
-				s.Blocks = append(s.Blocks, v.story()...)
+				s.Blocks = append(s.Blocks, v.story(!whole && !r.c.Markdown)...)
 			default:
-				rest = append(rest, &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says)), Blocks: v.story()})
+				rest = append(rest, &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says)), Blocks: v.story(!whole && !r.c.Markdown)})
 			}
 		}
 		t := &page.Table{Caption: part.caption, Head: []string{"scenario", "property", "witness", "runs with the change", "runs before"}, Text: 3}
@@ -245,8 +251,8 @@ func (r *found) shown(b behaviour) string {
 // openMost is of how many properties a witness's story is told before the table.
 const openMost = 3
 
-// story is how a witness comes about, and how it is seen again.
-func (v *verdict) story() (list []page.Block) {
+// story is how a witness comes about, and how it is seen again; paths: files have their folders.
+func (v *verdict) story(paths bool) (list []page.Block) {
 	var steps page.Steps
 	for _, l := range v.sentences {
 		steps = append(steps, page.Text(quoted(l)))
@@ -254,7 +260,10 @@ func (v *verdict) story() (list []page.Block) {
 	if len(steps) > 0 {
 		list = append(list, steps)
 	}
-	return append(list, page.Text("To replay: `"+mailed(v.replay)+"`"))
+	if !paths {
+		return append(list, page.Text("To replay: `"+mailed(v.replay)+"`"))
+	}
+	return append(list, page.Text("To replay: `"+v.replay+"`"))
 }
 
 // quoted is a text that may have backquotes as it stands.
@@ -410,16 +419,12 @@ func (r *found) coverage() page.Section {
 }
 
 // bothHave are the verdicts that both sides have.
-func (r *found) bothHave(whole bool) page.Section {
+func (r *found) bothHave() page.Section {
 	s := page.Section{ID: "both", Title: "Verdicts that both have"}
 	if len(r.both) == 0 {
 		return s
 	}
-	s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%s, which the kernel before breaks as well: of the change they say nothing.", cli.Number(len(r.both), "verdict"))))
-	if !whole {
-		return s
-	}
-	t := &page.Table{Caption: "Both break this.", Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
+	t := &page.Table{Caption: "Both break this: of the change it says nothing.", Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
 	g := page.Group{}
 	for i := range r.both {
 		v := &r.both[i]
@@ -438,6 +443,16 @@ func (r *found) kernelSide(k *linux.Kernel, objects []cli.FileName) string {
 	return k.Image.Release + " with " + names(objects)
 }
 
+// unreached counts the scenarios that don't come to changed code.
+func (r *found) unreached() (n int) {
+	for i := range r.rows {
+		if r.rows[i].unreached {
+			n++
+		}
+	}
+	return n
+}
+
 // how says what was run.
 func (r *found) how(whole bool) page.Section {
 	s := page.Section{ID: "how", Title: "What was run"}
@@ -448,16 +463,21 @@ func (r *found) how(whole bool) page.Section {
 	s.Blocks = append(s.Blocks, page.List{
 		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
 		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many and more. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
+		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code.", cli.Number(r.unreached(), "scenario"), change.FirstRuns)),
 		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
 	})
 	if !whole {
 		return s
 	}
-	t := &page.Table{Caption: "Runs that broke something, by scenario.", Head: []string{"scenario", "with the change", "before"}, Text: 1}
+	t := &page.Table{Caption: "Runs that broke something, by scenario.", Head: []string{"scenario", "with the change", "before", "runs that came to changed code"}, Text: 1}
 	g := page.Group{}
 	for i := range r.rows {
 		w := &r.rows[i]
-		g.Rows = append(g.Rows, page.Row(w.name, share(w.after.Violations, w.after.Runs), share(w.before.Violations, w.before.Runs)))
+		came := "-"
+		if len(r.code.Places) > 0 && !r.ofPrograms {
+			came = share(w.reached, w.after.Runs)
+		}
+		g.Rows = append(g.Rows, page.Row(w.name, share(w.after.Violations, w.after.Runs), share(w.before.Violations, w.before.Runs), came))
 	}
 	t.Groups = []page.Group{g}
 	d := &page.Details{Summary: "Each scenario", Blocks: []page.Block{t}}

@@ -23,9 +23,10 @@ type found struct {
 	src           *source.Source // of after
 	code          *change.Code
 
-	lines     []line // that were changed
-	linesLeft int    // of a patch, beyond linesMost
-	removed   int    // lines of a patch
+	patched   []string // the files of the patch
+	lines     []line   // that were changed
+	linesLeft int      // of a patch, beyond linesMost
+	removed   int      // lines of a patch
 	reached   []uint64
 	runsAfter uint64
 
@@ -35,6 +36,7 @@ type found struct {
 	both       []verdict
 	behaviours []behaviour
 	dies       []left // what before runs and after doesn't
+	partly     string // why not all was run; "": all was
 	left       []left
 
 	programs, mended      int
@@ -48,6 +50,8 @@ type found struct {
 type row struct {
 	name          string
 	before, after change.Run
+	reached       uint64 // runs with the change that came to the place that most came to
+	unreached     bool
 }
 
 // A verdict is a property that one side breaks.
@@ -69,7 +73,11 @@ type behaviour struct {
 
 // add takes what a scenario has shown, and writes its witnesses.
 func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
-	r.rows = append(r.rows, row{it.sc.Name, b.Stats.Before, b.Stats.After})
+	w := row{name: it.sc.Name, before: b.Stats.Before, after: b.Stats.After, unreached: b.Unreached}
+	for _, n := range b.Reached {
+		w.reached = max(w.reached, n)
+	}
+	r.rows = append(r.rows, w)
 	r.runsAfter += b.Stats.After.Runs
 	for i, n := range b.Reached {
 		r.reached[i] += n
@@ -95,6 +103,9 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 			}
 			*side.to = append(*side.to, v)
 		}
+	}
+	if len(b.Gained)+len(b.Lost) > 0 { // a run that ends early answers less
+		return nil
 	}
 	for _, e := range b.New {
 		r.behaviours = append(r.behaviours, behaviour{it.sc.Name, false, e})

@@ -44,9 +44,44 @@ func (r *found) readPatch() error {
 	if err := r.patchLines(); err != nil {
 		return err
 	}
+	if err := r.compiledFrom(); err != nil {
+		return err
+	}
 	r.findLines()
 	r.sortLines()
 	return nil
+}
+
+// compiledFrom is an error if none of the patch's files is one that the objects, where there are
+// any, were compiled from.
+func (r *found) compiledFrom() error {
+	if len(r.c.Objects) == 0 {
+		return nil
+	}
+	var known []string
+	for i := range r.after.Closure.Inside {
+		f := &r.after.Closure.Inside[i]
+		s, ok := r.after.Image.Symbol(f.Name)
+		if !ok || !s.Laid() {
+			continue
+		}
+		for _, in := range r.src.Frames(arch.Addr(f.Addr)) {
+			if in.File != "" && !slices.Contains(known, in.File) {
+				known = append(known, in.File)
+			}
+		}
+	}
+	if len(known) == 0 { // no debug information
+		return nil
+	}
+	var files []string
+	for _, name := range r.patched {
+		if strings.HasSuffix(name, ".h") || slices.ContainsFunc(known, func(k string) bool { return sameFile(name, k) }) {
+			return nil
+		}
+		files = append(files, name)
+	}
+	return fmt.Errorf("--patch: %s changes %s, and the objects were compiled from %s; give the objects of what it changes", r.c.Patch, strings.Join(files, ", "), strings.Join(known, ", "))
 }
 
 // patchLines reads which lines a patch adds.
@@ -64,6 +99,7 @@ func (r *found) patchLines() error {
 		if rest, ok := strings.CutPrefix(f.NewName, "b/"); ok { // git's, where its own line is gone
 			f.NewName = rest
 		}
+		r.patched = append(r.patched, f.NewName)
 		for _, t := range f.TextFragments {
 			at := int(t.NewPosition)
 			for _, l := range t.Lines {
@@ -99,7 +135,12 @@ func (r *found) findLines() {
 	}
 	for i := range r.after.Closure.Inside {
 		r.after.Closure.Decode(&r.after.Closure.Inside[i], func(in *x86.Inst) {
-			for _, f := range r.src.Frames(in.Addr) {
+			frames := r.src.Frames(in.Addr)
+			for _, f := range r.src.Beginning(in.Addr) {
+				f.Func = frames[0].Func
+				frames = append(slices.Clip(frames), f)
+			}
+			for _, f := range frames {
 				if i, ok := at[key(f.File, f.Line)]; ok && sameFile(r.lines[i].file, f.File) {
 					r.lines[i].file = f.File
 					r.has(&r.lines[i], f.Func, in.Addr)

@@ -81,7 +81,7 @@ func (c *Review) runPrograms(p *cli.Program) (int, error) {
 	err = c.beside(p, r, &before, &after, names, drawn, dir)
 	if c.stop.Load() {
 		c.line.Clear()
-		return c.interrupted(p)
+		return c.interrupted(p, nil)
 	}
 	if err == nil {
 		c.line.Complete()
@@ -328,7 +328,7 @@ func (c *Review) beside(p *cli.Program, r *found, before, after *program, names,
 			r.dies = append(r.dies, left{name, "the program before said nothing of it"})
 			continue
 		}
-		r.rows = append(r.rows, row{name, change.Run{Runs: was.runs, Violations: sum(was.broken)}, change.Run{Runs: now.runs, Violations: sum(now.broken)}})
+		r.rows = append(r.rows, row{name: name, before: change.Run{Runs: was.runs, Violations: sum(was.broken)}, after: change.Run{Runs: now.runs, Violations: sum(now.broken)}})
 		r.runsAfter += now.runs
 		what := name
 		if f := files[name]; f != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -27,18 +28,20 @@ type Review struct {
 	Program       cli.FileName   `placeholder:"FILE" help:"The kpsim that has the change. Default: this one."`
 	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made (unified diff, or a mail of it): which of its lines were reached is told. Needs objects with debug information."`
 	Corpus        cli.FileName   `placeholder:"DIR" help:"A folder of kept traces (.kps), recipes of fuzz --corpus (.recipe) and scenarios (.star) that are run besides."`
-	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side."`
-	Programs      int            `range:"0..100000" default:"50" placeholder:"N" help:"Of how many seeds programs are drawn, if no scenario is named."`
-	Slower        uint64         `range:"0..1000000" default:"5" placeholder:"PERCENT" help:"A hit that costs so much more is a regression."`
+	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side. Default: 150."`
+	For           time.Duration  `range:"0s..8760h" placeholder:"TIME" help:"Stop after so long, and tell what was seen. Default: when all was run."`
+	Programs      int            `range:"0..100000" default:"50" placeholder:"N" help:"Of how many seeds programs are drawn, if no scenario is named: of each two serial ones and one with schedules. Default: 50."`
+	Slower        uint64         `range:"0..1000000" default:"5" placeholder:"PERCENT" help:"A hit that costs so much more is a regression. Default: 5."`
 	Seed          uint64         `range:"0..18446744073709551615" default:"1" help:"What programs and schedules are drawn from."`
 	Workers       int            `range:"0..64" placeholder:"N" help:"How much is run at once, 16 at most. Default: one a processor. Changes no result."`
-	Traces        string         `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME-PROPERTY.kps, and programs that are answered otherwise as NAME.star."`
+	Traces        string         `default:"traces" placeholder:"DIR" help:"Where witnesses are written: NAME-PROPERTY.kps, and programs that are answered otherwise as NAME.star. Default: traces."`
 	HTML          cli.FileName   `name:"html" placeholder:"FILE" help:"Write all of it as a page."`
 	Markdown      bool           `xor:"form" help:"Print all of it as Markdown, for a mail."`
 	JSON          bool           `name:"json" xor:"form" help:"Print one JSON object a line."`
 
-	stop atomic.Bool
-	line *cli.Progress
+	stop  atomic.Bool
+	began time.Time
+	line  *cli.Progress
 }
 
 // Run compares the two sides. The status is cli.Against if something is worse.
@@ -78,6 +81,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
+	c.began = time.Now()
 	parts := len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 2
 	c.line = p.WatchParts("review", parts, "step")
 	if err = c.all(p, r, list); err == nil && !c.stop.Load() {
@@ -85,16 +89,25 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	}
 	c.line.Clear()
 	if c.stop.Load() {
-		return c.interrupted(p)
+		return c.interrupted(p, r)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
+	case len(r.rows)+len(r.dies) == 0:
+		return 0, fmt.Errorf("--for: no scenario was run on both kernels in %v; give more", c.For)
 	}
 	return r.end(p)
 }
 
-func (c *Review) interrupted(p *cli.Program) (int, error) {
-	fmt.Fprintf(p.Err, "kpsim: interrupted: nothing is told of a review that isn't whole\n")
+// interrupted tells what was found until ^C; r may be nil.
+func (c *Review) interrupted(p *cli.Program, r *found) (int, error) {
+	fmt.Fprintf(p.Err, "kpsim: interrupted\n")
+	if r != nil && len(r.rows) > 0 {
+		if _, err := r.end(p); err != nil {
+			return 0, err
+		}
+	}
 	return cli.Interrupted, nil
 }
 
@@ -126,8 +139,10 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 	if err := c.answers(p, r, list); err != nil {
 		return err
 	}
-	for i := range len(list.items) + list.drawn {
-		if c.stop.Load() {
+	all := len(list.items) + list.drawn
+	for i := range all {
+		if c.stop.Load() || c.For > 0 && time.Since(c.began) > c.For {
+			r.partly = fmt.Sprintf("Not all was run: %d of %s, and of drawn programs, in their order.", i, cli.Number(all, "scenario"))
 			return nil
 		}
 		var it item
@@ -141,7 +156,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
 		b, err := change.Compare(it.sc, s, r.places())
 		if c.stop.Load() {
-			return nil
+			continue // to the loop's beginning, which says how far it came
 		}
 		if err != nil {
 			r.dies = append(r.dies, left{it.sc.Name, err.Error()})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,7 +104,7 @@ func TestHarmless(t *testing.T) {
 	for _, c := range what(list, "cost") {
 		require.False(t, c["dearer"].(bool))
 	}
-	require.Contains(t, text, "Nothing is worse")
+	require.Contains(t, text, "Nothing worse was seen")
 	require.Contains(t, text, "No function of the engine differs in machine code")
 }
 
@@ -157,6 +158,53 @@ func kprobesLine(t *testing.T, patch string, number int) string {
 	b, err := os.ReadFile(filepath.Join(filepath.Dir(patch), "kernel", "kprobes.c"))
 	require.NoError(t, err)
 	return strings.TrimSpace(strings.Split(string(b), "\n")[number-1])
+}
+
+// A condition that is put into a function, which the compiler puts back, is reached where it was, and
+// changes nothing; a patch of another file than was compiled is refused.
+func TestRefactored(t *testing.T) {
+	const was = "!list_empty(&optimizing_list) || !list_empty(&unoptimizing_list)"
+	o, patch := compiled(t, func(s string) string {
+		s = strings.ReplaceAll(s, was, "kprobe_optimizer_pending()")
+		return strings.Replace(s, "static void kprobe_optimizer(struct work_struct *work)\n{", "static bool kprobe_optimizer_pending(void)\n{\n\treturn "+was+";\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{", 1)
+	})
+	c := &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 20, Scenarios: []string{"full-rcu"}}
+	list, text := reviewed(t, cli.OK, c)
+	require.Contains(t, text, "Nothing worse was seen")
+	for _, l := range what(list, "lines") {
+		if kprobesLine(t, patch, int(l["from"].(float64))) == "if (kprobe_optimizer_pending())" {
+			require.Equal(t, 20.0, l["runs"], l)
+		}
+	}
+	for _, f := range what(list, "function") {
+		require.NotContains(t, append(f["called"].([]any), f["called_before"].([]any)...), "mutex_unlock", f)
+	}
+
+	other := filepath.Join(t.TempDir(), "other.patch")
+	require.NoError(t, os.WriteFile(other, []byte("--- a/arch/x86/kernel/kprobes/opt.c\n+++ b/arch/x86/kernel/kprobes/opt.c\n@@ -3,2 +3,3 @@\n one\n+and\n two\n"), 0o644))
+	_, err := (&Review{Kernel: c.Kernel, Patch: cli.FileName(other), Runs: 1}).Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
+	require.ErrorContains(t, err, "other.patch changes arch/x86/kernel/kprobes/opt.c, and the objects were compiled from kernel/kprobes.c; give the objects")
+}
+
+// A review that is stopped tells what it has seen.
+func TestStopped(t *testing.T) {
+	k := cli.FileName(kerneltest.Path(t, "6.1"))
+	newer := cli.FileName(kerneltest.Path(t, "6.12"))
+	dir := t.TempDir()
+	run := func(d time.Duration) (string, error) {
+		c := &Review{Kernel: inputs.Kernel{Kernel: newer}, Before: k, Runs: 1, For: d, Seed: 1, Slower: 1000, Traces: dir}
+		var out bytes.Buffer
+		_, err := c.Run(cli.New(&out, new(bytes.Buffer)))
+		return out.String(), err
+	}
+	_, err := run(1)
+	require.ErrorContains(t, err, "--for: no scenario was run on both kernels in 1ns; give more")
+	text, err := run(8 * time.Second)
+	for d := 16 * time.Second; err != nil && d < time.Minute; d *= 2 { // a busy computer
+		text, err = run(d)
+	}
+	require.NoError(t, err)
+	require.Regexp(t, `Not all was run: \d+ of \d+ scenarios`, text)
 }
 
 // A loop that is added makes hits dearer, and nothing else.

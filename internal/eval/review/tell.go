@@ -3,6 +3,7 @@ package review
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"kpsim/internal/cli"
@@ -256,6 +257,7 @@ type (
 		Gone     []string `json:"boundary_gone"`
 		Removed  int      `json:"patch_removes"`
 		Left     int      `json:"places_not_looked_for"`
+		Partly   string   `json:"partly,omitempty"`        // why not all was run
 		Unknown  string   `json:"lines_unknown,omitempty"` // why it isn't known which lines were reached
 	}
 )
@@ -315,7 +317,7 @@ func (r *found) json(p *cli.Program) error {
 	}
 	for _, c := range r.costs() {
 		a, b := c.before, c.after
-		all = append(all, jsonCost{"cost", a.Kind, a.Says, a.Call, a.Instructions, b.Instructions, a.Lines, b.Lines, a.Cycles, b.Cycles, r.slower(&c)})
+		all = append(all, jsonCost{"cost", a.Kind, a.Says, a.Call, a.Instructions, b.Instructions, a.Lines, b.Lines, tenth(a.Cycles), tenth(b.Cycles), r.slower(&c)})
 	}
 	for i := range r.rows {
 		w := &r.rows[i]
@@ -333,6 +335,9 @@ func (r *found) json(p *cli.Program) error {
 	return nil
 }
 
+// tenth rounds cycles, which are estimates.
+func tenth(v float64) float64 { return math.Round(10*v) / 10 }
+
 // summary is the last object.
 func (r *found) summary() jsonSummary {
 	worse := r.worse()
@@ -342,7 +347,7 @@ func (r *found) summary() jsonSummary {
 	}
 	s := jsonSummary{What: "summary", Before: ids[0], Now: ids[1], Objects: []string{}, Worse: len(worse) > 0, Why: full(worse), Gained: len(r.gained), Lost: len(r.lost),
 		New: len(r.behaviours), Answers: len(r.answers), Programs: r.programs, Runs: r.runsAfter, Boundary: full(r.code.Calls), Gone: full(r.code.CallsGone),
-		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered}
+		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered, Partly: r.partly}
 	for _, o := range r.c.Objects {
 		s.Objects = append(s.Objects, o.Base())
 	}

@@ -27,10 +27,10 @@ type Code struct {
 // A Function is one that differs.
 type Function struct {
 	Name         string
-	Before, Now  int // instructions
-	Gone, Added  int // of them, those that the other one hasn't
-	Called       []string
-	CalledBefore []string // by what is gone, and by nothing that was added
+	Before, Now  int      // instructions
+	Gone, Added  int      // of them, those that the other one hasn't
+	Called       []string // and wasn't before
+	CalledBefore []string // and isn't any more
 }
 
 // A Place is where a run may come: the entry of a function that differs or is new, or
@@ -76,7 +76,7 @@ func CodeOf(before, after *linux.Kernel, src *source.Source) *Code {
 			continue
 		}
 		f := Function{Name: l.f.Name, Before: len(b.code), Now: len(l.code), Gone: len(gone), Added: len(added)}
-		f.Called, f.CalledBefore = calledOnly(l, added, b, gone), calledOnly(b, gone, l, added)
+		f.Called, f.CalledBefore = calledOnly(l, b), calledOnly(b, l)
 		c.Functions = append(c.Functions, f)
 		c.places(src, l, added)
 	}
@@ -300,11 +300,10 @@ func between(a, b []string, off int) (pairs [][2]int) {
 	return pairs
 }
 
-// calledOnly names what a's instructions of those numbers call, and b's of theirs don't.
-func calledOnly(a *listing, of []int, b *listing, theirs []int) (names []string) {
-	for _, i := range of {
-		name := a.calls[i]
-		if name != "" && !slices.Contains(names, name) && !slices.ContainsFunc(theirs, func(k int) bool { return b.calls[k] == name }) {
+// calledOnly names what a calls and b doesn't.
+func calledOnly(a, b *listing) (names []string) {
+	for _, name := range a.calls {
+		if name != "" && !slices.Contains(names, name) && !slices.Contains(b.calls, name) {
 			names = append(names, name)
 		}
 	}

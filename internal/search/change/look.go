@@ -100,10 +100,12 @@ func (l *look) Took(r *rig.Rig, run *rig.Run) {
 		for _, a := range p.Addrs {
 			if m.Executed(a) {
 				l.reached[i]++
-				l.forget(r, p)
 				break
 			}
 		}
+	}
+	for i := range l.places { // after that, for an instruction may be of several places
+		l.forget(r, &l.places[i])
 	}
 }
 
@@ -182,6 +184,8 @@ type Beside struct {
 	Places        []Place
 	Stats         struct{ Before, After Run }
 
+	Unreached bool // by its first runs: a fifth of the runs was made
+
 	Gained, Lost []Break // that only After breaks, or far more often; only Before
 	Both         []Break
 	Reached      []uint64 // runs of After that came to each place
@@ -204,6 +208,13 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	b.Before.Base, b.Before.Kernel = s.Kernel, s.Base
 	b.After.Look, b.Before.Look = newLook(places), newLook(nil)
 	var err error
+	if b.Unreached, err = b.After.unreached(places); err != nil {
+		return nil, err
+	}
+	if b.Unreached {
+		b.After.Runs = max(s.Runs/unreachedShare, 1)
+		b.Before.Runs = b.After.Runs
+	}
 	if b.Gained, b.Both, err = b.After.Run(); err != nil {
 		return nil, err
 	}
@@ -220,6 +231,26 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	}
 	b.Gone, err = b.Before.ends(was, now, before)
 	return b, err
+}
+
+const (
+	FirstRuns      = 20 // in which changed code is looked for
+	unreachedShare = 5  // by how much fewer runs a scenario gets that doesn't come there
+)
+
+// unreached reports whether none of the first runs comes to changed code.
+func (s *Search) unreached(places []Place) (bool, error) {
+	if len(places) == 0 || s.Runs < 2*FirstRuns {
+		return false, nil
+	}
+	first := *s
+	first.Runs = FirstRuns
+	res, err := first.explore(s.Kernel, s.Mutant, FirstRuns, true)
+	if err != nil {
+		return false, err
+	}
+	reached, _ := joined(res.Looks, places)
+	return !slices.ContainsFunc(reached, func(n uint64) bool { return n > 0 }), nil
 }
 
 // ends are what only a search's kernel has shown, and its base doesn't in many more runs.
