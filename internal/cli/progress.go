@@ -14,12 +14,19 @@ const progressEvery = 100 * time.Millisecond
 // ClearLine empties the line of a terminal.
 var ClearLine = own("\x1b[K")
 
+// Before so much is done, and so much time is gone, what is done says nothing of how long the rest
+// takes: a search's first steps are the slowest.
+const (
+	leastShare = 0.01
+	leastTime  = 2 * time.Second
+)
+
 // fine is how many steps a part has whose own end isn't counted in whole units.
 const fine = 1_000_000
 
 // A Progress is a line on a terminal that is written over again and again: how much of a
-// command is done, of how much in all, and how long the rest takes if it goes on as it did so
-// far. The total is set once and never changes; what is done never becomes less. What is left
+// command is done, of how much in all, and, when that can be told, how long the rest takes if it
+// goes on as it did so far. The total is set once and never changes; what is done never becomes less. What is left
 // out counts as done. Its methods may be called by several goroutines, and on nil: that is the
 // line of a command whose standard error is no terminal.
 type Progress struct {
@@ -42,6 +49,14 @@ type Progress struct {
 	aside     bool      // it isn't counted
 	done      uint64
 	note      string
+}
+
+// Ahead says on standard error what a command is about to do that may take long, unless that is a
+// terminal, where a line of progress follows.
+func (p *Program) Ahead(says string) {
+	if !p.Live {
+		fmt.Fprintln(p.Err, says)
+	}
 }
 
 // Watch begins the progress line of a command that does total units of something, one after
@@ -198,7 +213,7 @@ func (g *Progress) line(took time.Duration) string {
 	}
 	share := float64(done) / float64(g.total)
 	s += fmt.Sprintf(", %d %%", int(100*share))
-	if done > 0 && done < g.total {
+	if done < g.total && (g.unit == "" || share >= leastShare && took >= leastTime) {
 		s += ", " + left(took, share) + " left"
 	}
 	if g.note != "" {

@@ -397,16 +397,20 @@ func ReadCells(b []byte) (list []*Cell, err error) {
 		if len(line) == 0 {
 			continue
 		}
-		c := new(Cell)
+		var c struct {
+			*Cell
+			Kpsim json.RawMessage `json:"kpsim"` // the first cell says which has printed it
+		}
+		c.Cell = new(Cell)
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.DisallowUnknownFields()
-		if err := d.Decode(c); err != nil {
+		if err := d.Decode(&c); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		if c.Search == "" || c.Verdict == Sometimes && len(c.Broken) == 0 || c.Verdict != Never && c.Verdict != Sometimes {
 			return nil, fmt.Errorf("line %d is no cell that kpsim matrix --json has printed", i+1)
 		}
-		list = append(list, c)
+		list = append(list, c.Cell)
 	}
 	return list, nil
 }

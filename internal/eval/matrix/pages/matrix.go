@@ -2,10 +2,13 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
+	"time"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -71,6 +74,7 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	p.Doing = "the matrix"
+	c.ahead(p, rows, effort)
 	line := p.WatchParts("the matrix", matrix.Searched(rows, nil), "cell")
 	defer line.Clear()
 	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: line.Far, Save: c.save, Known: known})
@@ -89,6 +93,32 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 		return cli.Interrupted, nil
 	}
 	return c.status(p, m), nil
+}
+
+// wholeTook is what all cells took of one core with the usual effort: docs/matrix.md of 24 November
+// 2026. How much of it a row takes differs by more than ten times.
+const wholeTook = 32 * time.Minute
+
+// ahead says how many cells there are, and how long all of them take.
+func (c *Matrix) ahead(p *cli.Program, rows []matrix.Row, e matrix.Effort) {
+	says := cli.Number(matrix.Searched(rows, nil), "cell")
+	all, _ := matrix.Select(nil)
+	whole := len(rows) == len(all)
+	usual := matrix.Quick
+	if usual.Seed = c.Seed; e == usual && len(c.From) == 0 {
+		workers := cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
+		took := (wholeTook / time.Duration(min(workers, runtime.NumCPU()))).Round(time.Minute)
+		if whole {
+			says += fmt.Sprintf(": some %v; kpsim matrix --help lists the rows, of which fewer can be named", took)
+		} else {
+			says += fmt.Sprintf("; all %d take some %v", matrix.Searched(all, nil), took)
+		}
+	}
+	if whole && p.Live { // too long to begin with no word
+		fmt.Fprintln(p.Err, says)
+		return
+	}
+	p.Ahead(says)
 }
 
 // status says which cells are blind.
