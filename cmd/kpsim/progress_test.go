@@ -31,8 +31,8 @@ var lasting = []string{
 	"check OBJECT", "check --html page.html OBJECT", "check --json OBJECT", "check --all OBJECT",
 	"bench search --seeds 2 --time 1ms --mutants no-quiesce",
 	"mutants --seeds 2 --blind no-quiesce free-early",
-	"overhead --noise --machine xeon-e5410/x86_64 --runs 2 --hits 100", "overhead --html page.html --machine xeon-e5410/x86_64 --probe k", "overhead --cpus 1,2 --edition 6.9",
-	"overhead maxactive --tasks 1-2 --maxactive 1-2", "overhead pauses --cpus 2,3 --runs 2", "overhead probes --count 1,64",
+	"overhead --noise --machine xeon-e5410/x86_64 --runs 2 --hits 100", "overhead --html page.html --machine xeon-e5410/x86_64 --probe k", "overhead --cpus 1,2,3 --edition 6.9",
+	"overhead maxactive --tasks 1-2 --maxactive 1-2", "overhead pauses --cpus 2,3 --runs 2", "overhead probes --count 1,8,64",
 }
 
 // soon are the other commands: they make one run, or none, or are told by the user how to go on.
@@ -104,7 +104,7 @@ func progresses(t *testing.T, args []string) {
 	}
 	require.Greater(t, len(lines), 1, errs.String())
 	before, estimates := 0, 0
-	for _, m := range lines {
+	for i, m := range lines {
 		require.Equal(t, lines[0][2], m[2], "the total stays")
 		share, err := strconv.Atoi(m[3])
 		require.NoError(t, err)
@@ -112,7 +112,7 @@ func progresses(t *testing.T, args []string) {
 		if before = share; m[4] != "" {
 			estimates++
 		}
-		if share > 0 && share < 100 {
+		if share > 0 && share < 100 && i > 0 { // in the first second nothing is concluded
 			require.NotEmpty(t, m[4], m[0])
 		}
 	}

@@ -178,3 +178,14 @@ func MakeFolder(name string) error {
 	}
 	return nil
 }
+
+// MakeFolderToUse is MakeFolder of one that is needed only if something is found; unused removes
+// it again if it wasn't there before and nothing is in it.
+func MakeFolderToUse(name string) (unused func(), err error) {
+	_, there := os.Stat(name)
+	return func() {
+		if errors.Is(there, fs.ErrNotExist) {
+			os.Remove(name) // which no folder with files in it is
+		}
+	}, MakeFolder(name)
+}

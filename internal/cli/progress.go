@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"kpsim/traces/view"
 )
 
 // progressEvery is how often the line is rewritten at most, and how long a command may take
@@ -54,8 +56,11 @@ type Progress struct {
 // Ahead says on standard error what a command is about to do that may take long, unless that is a
 // terminal, where a line of progress follows.
 func (p *Program) Ahead(says string) {
-	if !p.Live {
-		fmt.Fprintln(p.Err, says)
+	if p.Live {
+		return
+	}
+	for _, l := range view.Fold(says, p.ErrWidth) {
+		fmt.Fprintln(p.Err, l)
 	}
 }
 

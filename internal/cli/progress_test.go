@@ -51,6 +51,25 @@ func TestProgressOfParts(t *testing.T) {
 	}, lines())
 }
 
+// Of next to nothing, or of a moment, no time left is concluded. Of a search until a time it is known.
+func TestProgressConcludesNothingYet(t *testing.T) {
+	p, lines := watched()
+	g := p.Watch("all", 1000, "run")
+	g.At(200, "a moment")
+	g = p.Watch("all", 1000, "run")
+	g.At(1, "little")
+	g.At(9, "little")
+	g.At(10, "enough")
+	p.WatchFor("programs", 400*time.Second).Note("some")
+	require.Equal(t, []string{
+		"all: 200 of 1000 runs, 20 %; a moment",
+		"all: 1 of 1000 runs, 0 %; little",
+		"all: 9 of 1000 runs, 0 %; little",
+		"all: 10 of 1000 runs, 1 %, 4m57s left; enough",
+		"programs: 1s of 6m40s, 0 %, 6m39s left; some",
+	}, lines())
+}
+
 // A unit that takes long is known in millionths, and a search until a time by the clock.
 func TestProgressOfLongParts(t *testing.T) {
 	p, lines := watched()

@@ -63,6 +63,9 @@ type Fuzz struct {
 // fuzzFirst is how many programs are run before any estimate is believed.
 const fuzzFirst = 256
 
+// fuzzLong is how many runs or programs take so long that it is said what will end them.
+const fuzzLong = 10_000
+
 // fuzzFor is how long it goes on if nothing is said.
 const fuzzFor = 2 * time.Minute
 
@@ -123,9 +126,11 @@ func (c *Fuzz) Run(p *cli.Program) (int, error) {
 		fmt.Fprintln(p.Out, lang.Print(sc))
 		return cli.OK, nil
 	}
-	if err := cli.MakeFolder(c.Traces); err != nil {
+	unused, err := cli.MakeFolderToUse(c.Traces)
+	if err != nil {
 		return 0, err
 	}
+	defer unused()
 	begin := time.Now()
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
@@ -214,6 +219,9 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 	}
 	c.told, c.of = make(map[string]bool), make(map[rules.Edition]*fuzzRow)
 	p.Doing = "drawn programs"
+	if c.For > 0 || c.UntilCovered > 0 || c.Runs >= fuzzLong || c.Programs >= fuzzLong {
+		p.Ahead(c.ahead())
+	}
 	line := c.watch(p)
 	defer line.Clear()
 	for c.more() {

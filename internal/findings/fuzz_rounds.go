@@ -3,6 +3,7 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario/gen"
@@ -263,3 +264,17 @@ func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, sce
 
 // claimMost is more runs than any program has that is drawn.
 const claimMost = 1 << 40
+
+// ahead says how long programs will be drawn.
+func (c *Fuzz) ahead() string {
+	var until []string
+	for i, s := range []string{
+		fmt.Sprintf("%v are over", c.For), cli.Number(c.Runs, "schedule") + " were run", cli.Number(c.Programs, "program") + " were run",
+		fmt.Sprintf("of a thousand programs more %d or fewer would show something new", c.UntilCovered),
+	} {
+		if c.ends()[i] {
+			until = append(until, s)
+		}
+	}
+	return "drawn programs, until " + strings.Join(until, ", or ")
+}

@@ -48,7 +48,16 @@ func (c *Verify) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	c.ahead(p, len(list))
 	return c.RunOn(p, list)
+}
+
+// ahead says what is run if that will take long. How many schedules there are isn't known before.
+func (c *Verify) ahead(p *cli.Program, scenarios int) {
+	if c.Runs == 0 && c.Deviations != nil && *c.Deviations > DeviationsDefault+1 {
+		p.Ahead(fmt.Sprintf("%s, every schedule of at most %d deviations: each deviation more takes some 10 to 20 times as long; ^C ends it, and says how far it came",
+			cli.Number(scenarios, "scenario"), *c.Deviations))
+	}
 }
 
 // Load checks the flags and loads the scenarios.

@@ -58,6 +58,9 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
 	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	if len(c.Mutants) == 0 {
+		p.Ahead(fmt.Sprintf("%s, %s each: a minute or two with 20 seeds", cli.Number(len(list), "mutant"), cli.Number(c.Seeds, "seed")))
+	}
 	c.head(p)
 	var rows []mutantRow
 	line := p.WatchParts("mutants", len(list), "mutant")
