@@ -67,8 +67,9 @@ Exit status, of every command:
   2    bad input, or an unwritten file
   3    a bug of the simulator
   130  interrupted
+  143  the same, by SIGTERM
 
-If several hold it is the first of 3, 130, 1, 2. NO_COLOR, or TERM=dumb, turns colours off.`
+If several hold it is the first of 3, 130 or 143, 1, 2. NO_COLOR, or TERM=dumb, turns colours off.`
 
 // newParser makes what reads the command line into c.
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {

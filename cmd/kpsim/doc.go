@@ -21,7 +21,8 @@
 //	     output, that could not be written: what was found is printed all the same
 //	3    a bug of the simulator
 //	130  interrupted; what was found so far was printed, and its witnesses saved
+//	143  the same as 130, by SIGTERM
 //
-// If several hold it is the first of 3, 130, 1, 2. A failure ends with the line to
+// If several hold it is the first of 3, 130 or 143, 1, 2. A failure ends with the line to
 // type next.
 package main

@@ -123,6 +123,7 @@ func TestExitStatuses(t *testing.T) {
 		{cli.BadInput, "bad input", "2 if"},
 		{cli.Bug, "a bug of the simulator", "3 if the simulator itself"},
 		{cli.Interrupted, "interrupted", "130 if it was interrupted"},
+		{cli.Terminated, "by SIGTERM", "143 if by SIGTERM"},
 	}
 	page, err := os.ReadFile("../../docs/explore.md")
 	if err != nil {

@@ -34,7 +34,7 @@ func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
 		return cli.BadInput
 	}
-	return do(p, ctx.Selected().Target.Addr().Interface().(command))
+	return p.Heard(do(p, ctx.Selected().Target.Addr().Interface().(command)))
 }
 
 // do runs a command and tells what went wrong. A panic is the simulator's

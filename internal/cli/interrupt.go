@@ -6,32 +6,35 @@ import (
 	"os/signal"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
-// An ear handles ^C while a command runs. On the first one the command ends within a second
-// with what it has, and exits with 130.
+// An ear handles ^C and SIGTERM while a command runs. On the first one the command ends within a
+// second with what it has, and exits with 130, or 143.
 type ear struct {
 	mu   sync.Mutex
 	stop *atomic.Bool // polled by the command; nil: the process exits at once
 	says string       // printed then
 	kill *time.Timer
 	ch   chan os.Signal
+	term atomic.Bool // it was SIGTERM
 }
 
 // patience is how long a command may take to stop: to shrink what it found, and to print.
 const patience = 900 * time.Millisecond
 
-// Listen handles ^C until done is called.
+// Listen handles ^C and SIGTERM until done is called.
 func (p *Program) Listen() (done func()) {
 	e := &p.ear
 	e.ch = make(chan os.Signal, 1)
 	ended := make(chan struct{})
-	signal.Notify(e.ch, os.Interrupt)
+	signal.Notify(e.ch, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		select {
 		case <-ended:
-		case <-e.ch:
+		case s := <-e.ch:
+			e.term.Store(s == syscall.SIGTERM)
 			p.interrupted()
 		}
 	}()
@@ -75,7 +78,16 @@ func (p *Program) exitInterrupted() {
 		says += "; " + p.ear.says
 	}
 	fmt.Fprintln(p.Err, says)
-	os.Exit(Interrupted)
+	os.Exit(p.Heard(Interrupted))
+}
+
+// Heard is the exit status of a command that ended with this one: Interrupted is Terminated if it
+// was SIGTERM that was heard.
+func (p *Program) Heard(status int) int {
+	if status == Interrupted && p.ear.term.Load() {
+		return Terminated
+	}
+	return status
 }
 
 // StopAtInterrupt makes ^C set stop.
