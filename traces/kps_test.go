@@ -108,6 +108,7 @@ func TestCutOff(t *testing.T) {
 
 func TestFileErrors(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
+		{exampleText, "kpsim trac", "x.kps:1: this kpsim trace is cut off: it has no line `-- scenario.star --`; get the whole file"},
 		{exampleText, "hello\n", "x.kps:1: this is no kpsim trace: it has no line `-- scenario.star --`; give a file that kpsim has written"},
 		{"-- digest --\n0x00123456789abcde\n", "", "x.kps:24: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew"},
 		{"-- schedule --", "-- shedule --", `x.kps:12: there is no section "shedule": the sections are scenario.star, schedule, verdict, digest, origin; correct the name, or delete it`},

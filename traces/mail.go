@@ -40,6 +40,10 @@ func unmail(data []byte) ([]letter, error) {
 		if inBase64.Match(data) {
 			return nil, fmt.Errorf("1: this is a mail in base64: save what is attached to it, and give that")
 		}
+		const title = "kpsim trace:"
+		if n := min(len(data), len(title)); n > 4 && string(data[:n]) == title[:n] {
+			return nil, fmt.Errorf("1: this kpsim trace is cut off: it has no line `-- %s --`; get the whole file", sections[0])
+		}
 		return nil, fmt.Errorf("1: this is no kpsim trace: it has no line `-- %s --`; give a file that kpsim has written", sections[0])
 	}
 	first := 1 + bytes.Count(data[:m[2]], []byte("\n"))

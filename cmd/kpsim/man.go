@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/manual"
+	"kpsim/internal/nearest"
 	"kpsim/internal/version"
 )
 
@@ -68,7 +70,8 @@ func (c *manCmd) Run(p *cli.Program) (int, error) {
 			if len(names) == 0 {
 				return 0, fmt.Errorf("%s has no commands below it; leave %q out", above.FullPath(), w)
 			}
-			return 0, cli.Known("command of "+above.FullPath(), w, names)
+			line := cli.Typed() + strings.TrimPrefix(above.FullPath(), "kpsim")
+			return 0, fmt.Errorf("no command of %s is called %q; %s", above.FullPath(), w, cmp.Or(nearest.DidYouMean(w, names), line+" --help lists them"))
 		}
 	}
 	_, err := p.Out.Write(manual.Page(at, foot))

@@ -16,7 +16,7 @@ import (
 )
 
 type Verify struct {
-	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios."`
+	Scenarios  []string `arg:"" name:"file|name" help:"Scenario files (NAME.star), or names of built-in scenarios, such as safe-none."`
 	Deviations *int     `range:"0..99" placeholder:"K" help:"Run every schedule of at most K deviations from the default run. Default: ${bound}."`
 	Full       bool     `help:"Run every schedule there is, but of those that come to the same state one only goes on from there."`
 	Uncounted  bool     `help:"With --full by states: don't count the schedules that there are. It takes fewer runs."`
@@ -378,7 +378,7 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 		var names []string
 		for _, q := range properties.All {
 			if n := r.Broken[q.Name]; n > 0 {
-				s := fmt.Sprintf("%s by %d", q.Name, n)
+				s := fmt.Sprintf("%s by %s", q.Name, cli.Number(n, "schedule"))
 				if r.After[q.Name] == n {
 					s += " after another"
 				}

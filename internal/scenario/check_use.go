@@ -472,9 +472,15 @@ func (c checker) expect() error {
 // there are. It is apart from Check, which doesn't know them.
 func (e Expect) CheckNames(properties, mutants []string) error {
 	if e.Property != "" && !slices.Contains(properties, e.Property) {
+		if slices.Contains(mutants, e.Property) {
+			return fmt.Errorf("%q is a mutant, not a property; name the property that breaks, or plant it with --mutant", e.Property)
+		}
 		return fmt.Errorf("no property %q; %s", e.Property, nearest.OrAll(e.Property, properties))
 	}
 	if e.Canary != "" && !slices.Contains(mutants, e.Canary) {
+		if slices.Contains(properties, e.Canary) {
+			return fmt.Errorf("%q is a property, and never() takes a mutant, its canary; never() alone expects every property to hold", e.Canary)
+		}
 		return fmt.Errorf("no mutant %q; %s", e.Canary, nearest.OrAll(e.Canary, mutants))
 	}
 	return nil

@@ -91,7 +91,7 @@ func plainly(says string, at *kong.Node) string {
 		}
 	}
 	if m := whichCommand.FindStringSubmatch(says); m != nil {
-		return fmt.Sprintf("a command is missing, as %s", strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
+		return fmt.Sprintf("name a command, such as %s", strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
 	}
 	return says
 }

@@ -176,7 +176,10 @@ func (l *loader) explain(err error) error {
 		if strings.Contains(parse.Msg, "; ") { // of guarded, with what to do
 			return l.failf(parse.Pos, "%s", parse.Msg)
 		}
-		return l.failf(parse.Pos, "%s; this isn't Starlark, which is a small Python", parse.Msg)
+		if line := l.unclosed(int(parse.Pos.Line)); line > 0 && strings.HasPrefix(parse.Msg, "got ") {
+			return l.failf(parse.Pos, "%s; a bracket opened on line %d may not be closed", parse.Msg, line)
+		}
+		return l.failf(parse.Pos, "%s; a scenario is written in Starlark, a small Python", parse.Msg)
 	}
 	var unresolved resolve.ErrorList
 	if errors.As(err, &unresolved) && len(unresolved) > 0 {
@@ -200,7 +203,40 @@ func (l *loader) explain(err error) error {
 		}
 		inner = eval.CallStack[i].Name
 	}
+	if eval.Msg == "invalid call of non-function (function)" {
+		return l.failf(at, "a function of the scenario is called by an operation; write call(f), with its name for f")
+	}
 	return l.failf(at, "%s", strings.TrimPrefix(eval.Msg, "Starlark computation cancelled: "))
+}
+
+// unclosed returns the line of the last bracket that is opened before a line and not closed before
+// it; 0 if there is none. What stands in strings of several lines counts, too: it is for a hint.
+func (l *loader) unclosed(before int) int {
+	var open []int
+	for i, line := range l.lines[:min(max(before-1, 0), len(l.lines))] {
+		quote := rune(0)
+	scan:
+		for _, c := range line {
+			switch {
+			case quote != 0:
+				if c == quote {
+					quote = 0
+				}
+			case c == '#':
+				break scan
+			case c == '"' || c == '\'':
+				quote = c
+			case strings.ContainsRune("([{", c):
+				open = append(open, i+1)
+			case strings.ContainsRune(")]}", c) && len(open) > 0:
+				open = open[:len(open)-1]
+			}
+		}
+	}
+	if len(open) == 0 {
+		return 0
+	}
+	return open[len(open)-1]
 }
 
 // LoadUsed is Load for searches: a probe that no operation uses is an error,
