@@ -443,10 +443,10 @@ func (r *found) kernelSide(k *linux.Kernel, objects []cli.FileName) string {
 	return k.Image.Release + " with " + names(objects)
 }
 
-// unreached counts the scenarios that don't come to changed code.
-func (r *found) unreached() (n int) {
+// with counts the scenarios of which something holds.
+func (r *found) with(holds func(w *row) bool) (n int) {
 	for i := range r.rows {
-		if r.rows[i].unreached {
+		if holds(&r.rows[i]) {
 			n++
 		}
 	}
@@ -463,7 +463,8 @@ func (r *found) how(whole bool) page.Section {
 	s.Blocks = append(s.Blocks, page.List{
 		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
 		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many and more. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
-		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code.", cli.Number(r.unreached(), "scenario"), change.FirstRuns)),
+		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code; %s got fewer, because a run of theirs is long.",
+			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), change.FirstRuns, cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
 		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
 	})
 	if !whole {

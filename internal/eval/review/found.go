@@ -52,6 +52,7 @@ type row struct {
 	before, after change.Run
 	reached       uint64 // runs with the change that came to the place that most came to
 	unreached     bool
+	long          bool
 }
 
 // A verdict is a property that one side breaks.
@@ -73,7 +74,7 @@ type behaviour struct {
 
 // add takes what a scenario has shown, and writes its witnesses.
 func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
-	w := row{name: it.sc.Name, before: b.Stats.Before, after: b.Stats.After, unreached: b.Unreached}
+	w := row{name: it.sc.Name, before: b.Stats.Before, after: b.Stats.After, unreached: b.Unreached, long: b.Long}
 	for _, n := range b.Reached {
 		w.reached = max(w.reached, n)
 	}

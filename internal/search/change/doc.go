@@ -10,7 +10,7 @@
 //
 // Its rule: what the kernel as it is does as well is never held against the change. A
 // property that runs broke with the change only is confirmed: without it, four times as many
-// runs are made, and sixty-four times if few broke it.
+// runs are made, and sixty-four times if few broke it, unless the runs are long.
 //
 // # Limits
 //

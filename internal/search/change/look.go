@@ -185,6 +185,7 @@ type Beside struct {
 	Stats         struct{ Before, After Run }
 
 	Unreached bool // by its first runs: a fifth of the runs was made
+	Long      bool // a run is so long that fewer were made
 
 	Gained, Lost []Break // that only After breaks, or far more often; only Before
 	Both         []Break
@@ -207,14 +208,10 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	b.Before = s
 	b.Before.Base, b.Before.Kernel = s.Kernel, s.Base
 	b.After.Look, b.Before.Look = newLook(places), newLook(nil)
-	var err error
-	if b.Unreached, err = b.After.unreached(places); err != nil {
+	if err := b.fewer(); err != nil {
 		return nil, err
 	}
-	if b.Unreached {
-		b.After.Runs = max(s.Runs/unreachedShare, 1)
-		b.Before.Runs = b.After.Runs
-	}
+	var err error
 	if b.Gained, b.Both, err = b.After.Run(); err != nil {
 		return nil, err
 	}
@@ -236,21 +233,42 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 const (
 	FirstRuns      = 20 // in which changed code is looked for
 	unreachedShare = 5  // by how much fewer runs a scenario gets that doesn't come there
+
+	// A run of most scenarios asks 1,000 to 50,000 questions. One that asks more than longRun, a
+	// tenth of a second, gets fewer runs, so that the longest doesn't take as long as all others.
+	longRun   = 100_000
+	leastRuns = 16
 )
 
-// unreached reports whether none of the first runs comes to changed code.
-func (s *Search) unreached(places []Place) (bool, error) {
-	if len(places) == 0 || s.Runs < 2*FirstRuns {
-		return false, nil
-	}
-	first := *s
-	first.Runs = FirstRuns
-	res, err := first.explore(s.Kernel, s.Mutant, FirstRuns, true)
+// fewer lessens the runs of a scenario whose runs are long, or come to no changed code.
+func (b *Beside) fewer() error {
+	one, err := b.After.some(1)
 	if err != nil {
-		return false, err
+		return err
 	}
-	reached, _ := joined(res.Looks, places)
-	return !slices.ContainsFunc(reached, func(n uint64) bool { return n > 0 }), nil
+	if each := one.Counts.Points; each > longRun {
+		runs := min(b.After.Runs, max(leastRuns, b.After.Runs*longRun/each))
+		b.Long = runs < b.After.Runs
+		b.After.Runs, b.Before.Runs = runs, runs
+	}
+	if len(b.Places) == 0 || b.After.Runs < 2*FirstRuns {
+		return nil
+	}
+	first, err := b.After.some(FirstRuns)
+	if err != nil {
+		return err
+	}
+	reached, _ := joined(first.Looks, b.Places)
+	if b.Unreached = !slices.ContainsFunc(reached, func(n uint64) bool { return n > 0 }); b.Unreached {
+		b.After.Runs = max(b.After.Runs/unreachedShare, 1)
+		b.Before.Runs = b.After.Runs
+	}
+	return nil
+}
+
+// some makes so many runs of the search's kernel.
+func (s *Search) some(runs uint64) (*explore.Result, error) {
+	return s.explore(s.Kernel, s.Mutant, runs, true)
 }
 
 // ends are what only a search's kernel has shown, and its base doesn't in many more runs.

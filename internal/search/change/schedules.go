@@ -69,7 +69,7 @@ func (s *Search) Run() (breaks, known []Break, err error) {
 		}
 		without, err := s.base(&s.without, BaseTimes)
 		if err == nil && n < Few && without.Broken[p.Name] == 0 && (s.Sure == nil || !s.Sure(p.Name)) {
-			without, err = s.base(&s.long, RareTimes)
+			without, err = s.base(&s.long, s.rareTimes(with))
 		}
 		if err != nil {
 			return nil, nil, err
@@ -82,6 +82,16 @@ func (s *Search) Run() (breaks, known []Break, err error) {
 		}
 	}
 	return breaks, known, s.witnesses(breaks)
+}
+
+// rareMost bounds the questions of the runs that are to show what few runs show: some half a
+// minute of a core.
+const rareMost = 60_000_000
+
+// rareTimes is RareTimes, or less where runs are long.
+func (s *Search) rareTimes(with *explore.Result) uint64 {
+	each := max(with.Counts.Points/max(with.Runs, 1), 1)
+	return min(RareTimes, max(BaseTimes, rareMost/each/max(s.Runs, 1)))
 }
 
 // base explores the kernel as it is, once.
