@@ -27,7 +27,21 @@ const Deaf = 20 * time.Second
 
 // InterruptedAfter runs a command in an empty folder and sends ^C after so long, if it
 // hasn't ended by then.
-func InterruptedAfter(t *testing.T, program string, wait time.Duration, args ...string) Ending {
+//
+// On a busy computer ^C may come before the program hears it, or when it has just ended: then it
+// is waited longer, three times at most.
+func InterruptedAfter(t *testing.T, program string, wait time.Duration, args ...string) (e Ending) {
+	t.Helper()
+	for range 3 {
+		if e = interruptedAfter(t, program, wait, args...); e.Status >= 0 {
+			break
+		}
+		wait *= 4
+	}
+	return e
+}
+
+func interruptedAfter(t *testing.T, program string, wait time.Duration, args ...string) Ending {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd := exec.Command(program, args...)
