@@ -99,6 +99,9 @@ func (ms *Monitors) State() []any {
 // consequences: after T1, T2, B1, S1 or O1 a CPU may run garbage.
 func (ms *Monitors) Pass(set Set) { ms.pass = set }
 
+// Mute gives the monitors of the set no more events of this run: it isn't judged by them.
+func (ms *Monitors) Mute(set Set) { ms.muted |= set }
+
 // Passed returns the broken properties of that set, in the order in which they were
 // found. It is valid until Reset.
 func (ms *Monitors) Passed() []Broken { return ms.broken }

@@ -114,6 +114,21 @@ func TestBreakProperty(t *testing.T) {
 	require.Nil(t, h.s.Run, "it goes back from the end, too")
 }
 
+// What is typed isn't compared with the run without probes, also along a trace. The trace's own
+// violation is still one, of this property too as long as nothing was typed.
+func TestTraceGoesByHand(t *testing.T) {
+	h, out := begun(t, "../../traces/corpus/T1-torn-jump.kps", 0)
+	require.Contains(t, do(t, h, out, "call victim 3 5"), "victim(3, 5) = ")
+	require.NotContains(t, out.String(), "VIOLATION")
+	require.Nil(t, h.s.Run)
+	require.Contains(t, do(t, h, out, "back", "continue"), "victim(3, 5) = ")
+	require.NotContains(t, out.String(), "X1")
+	for _, broken := range []string{"T1-torn-jump", "X1-if-leak"} {
+		h, out = begun(t, "../../traces/corpus/"+broken+".kps", 0)
+		require.Contains(t, do(t, h, out, "run"), "VIOLATION: "+broken[:2])
+	}
+}
+
 // A breakpoint within a step of many, or a call, is no mistake and no standstill.
 func TestBreakWithin(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)

@@ -218,6 +218,7 @@ func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) e
 		return fmt.Errorf("the shell of cpu%d is still at %s; step, run or wait until it is done, or say on which CPU", cpu, t.says)
 	}
 	t.do, t.says, t.await = do, says, await
+	s.Rig.GoByHand() // a trace's rig has a twin, which does nothing of this
 	s.Rig.Machine.Wake(t.task)
 	return nil
 }
