@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/report"
+	"kpsim/internal/scenario/library"
 	"kpsim/properties"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -21,6 +22,7 @@ type printer struct {
 	runs, checked             uint64
 	seen                      string // the scenario of the last row
 	good, against             int    // rows
+	few                       int    // of those against, searched by fewer runs than is usual
 	open                      int    // rows that nothing was expected of
 	unsaved                   []string
 }
@@ -51,6 +53,9 @@ func (r *printer) print(w *row) error {
 		r.good++
 	default:
 		r.against++
+		if w.job.runs < tourRuns(w.job.usual, library.Effort(w.job.Name)) {
+			r.few++
+		}
 	}
 	r.checked += w.SelfChecked
 	if w.Unsaved != "" {
@@ -133,6 +138,9 @@ func (r *printer) total() {
 		again = "; " + cli.Number(r.checked, "run") + " came out the same again"
 	}
 	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"), strings.Join(parts, ", "), again)
+	if r.few > 0 {
+		r.p.Indented("", fmt.Sprintf("Of those against expectation %d had fewer runs than they get without --runs, and fewer may not show what they should.", r.few))
+	}
 }
 
 // saveResults writes the result file.

@@ -50,3 +50,14 @@ func TestKernelNames(t *testing.T) {
 		require.Equal(t, want, meant(name), name)
 	}
 }
+
+// A name that isn't called and isn't defined is one of the scenario's own, if that has any.
+func TestOwnNames(t *testing.T) {
+	const src = "scenario(\"x\", says = \"x\")\nf = text(\"f\", hex = \"90c3\")\nk = kprobe(\"k\", at = f)\n"
+	for line, says := range map[string]string{
+		"register(kk)": `there is "f", "k"`, "regster(k)": `did you mean "register", "restore", "unregister"?`, "call(ff)": `there is "f", "k"`,
+	} {
+		_, err := Load("x.star", []byte(src+"task(\"t\", cpu = 0, ops = ["+line+"])\n"), nil)
+		require.ErrorContains(t, err, "isn't defined; "+says)
+	}
+}

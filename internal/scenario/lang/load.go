@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
 	"kpsim/smp/arch"
@@ -166,6 +168,32 @@ func (l *loader) locate(err error) error {
 	return l.failf(l.top(), "%s", f.Msg)
 }
 
+// named are what a scenario gives names at the beginning of lines.
+var named = regexp.MustCompile(`^([A-Za-z_]\w*)[ \t]*=[^=]`)
+
+// meant is meant, but names of the scenario's own come first: those that are near, or all if what
+// isn't defined isn't called.
+func (l *loader) meant(name string, at syntax.Position) string {
+	var own []string
+	for _, line := range l.lines {
+		if m := named.FindStringSubmatch(line); m != nil {
+			own = append(own, m[1])
+		}
+	}
+	if says := nearest.DidYouMean(name, own); says != "" {
+		return says
+	}
+	says := meant(name)
+	n := int(at.Line)
+	if n < 1 || n > len(l.lines) || len(own) == 0 || !strings.HasPrefix(says, "there are ") {
+		return says
+	}
+	if _, rest, _ := strings.Cut(l.lines[n-1], name); strings.HasPrefix(strings.TrimSpace(rest), "(") {
+		return says
+	}
+	return nearest.OrAll(name, own)
+}
+
 // explain turns an error of Starlark into one line.
 func (l *loader) explain(err error) error {
 	var parse syntax.Error
@@ -186,7 +214,7 @@ func (l *loader) explain(err error) error {
 		e := unresolved[0]
 		if undefined, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 			undefined, _, _ = strings.Cut(undefined, " ")
-			return l.failf(e.Pos, "%s isn't defined; %s", undefined, meant(undefined))
+			return l.failf(e.Pos, "%s isn't defined; %s", undefined, l.meant(undefined, e.Pos))
 		}
 		return l.failf(e.Pos, "%s; see the language's reference", e.Msg)
 	}
