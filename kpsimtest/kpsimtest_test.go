@@ -89,6 +89,18 @@ func TestSources(t *testing.T) {
 	require.Empty(t, r.errors)
 }
 
+// A file's name without its end is told what to write in the test, not what to type.
+func TestFileWithoutEnd(t *testing.T) {
+	r := recorded(t, func(t testing.TB) {
+		if err := os.WriteFile("mine.star", []byte(mine), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		kpsimtest.Never(t, "mine")
+	})
+	require.Len(t, r.errors, 1)
+	require.Regexp(t, `there is mine\.star: write "mine\.star"$`, r.errors[0])
+}
+
 // What can't show anything, or is no scenario, fails the test and names what is wrong.
 func TestMistakes(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())

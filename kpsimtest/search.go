@@ -22,6 +22,8 @@ import (
 	"kpsim/traces"
 )
 
+func init() { inputs.InCode() }
+
 // Never fails the test if a schedule of the scenario breaks a property. The shrunk
 // witness of each is written to testdata. If the scenario says never(canary = …) and
 // schedules are drawn, the search is made with that mutant, too, and has to find it:

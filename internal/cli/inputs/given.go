@@ -183,8 +183,18 @@ func isNothing(arg string, data []byte, end, give string) error {
 	return nil
 }
 
+// inCode is what InCode has set.
+var inCode bool
+
+// InCode has advice on the name of a scenario be a Go string: names are given in the code of a
+// test, whose command line has nothing of them. It is called before any other goroutine runs.
+func InCode() { inCode = true }
+
 // instead is the line that was typed, with another word for the one that was wrong.
 func instead(word, by string) string {
+	if inCode {
+		return fmt.Sprintf("write %q", by)
+	}
 	words := append([]string{cli.Typed()}, os.Args[1:]...)
 	for i := len(words) - 1; i > 1; i-- { // after the command
 		if words[i] == word {
