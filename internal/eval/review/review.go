@@ -26,7 +26,7 @@ type Review struct {
 	BeforeObjects []cli.FileName `placeholder:"FILE,…" help:"Objects laid over the kernel that it is compared with."`
 	BeforeProgram cli.FileName   `placeholder:"FILE" help:"Instead of kernels: a kpsim that was built in another checkout, with which this one is compared by their engines in Go."`
 	Program       cli.FileName   `placeholder:"FILE" help:"The kpsim that has the change. Default: this one."`
-	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made (unified diff, or a mail of it): which of its lines were reached is told. Needs objects with debug information."`
+	Patch         cli.FileName   `placeholder:"FILE" help:"The patch that was made (unified diff, or a mail of it): which of its lines were reached is told. Needs objects with debug information, or a program built with -cover."`
 	Corpus        cli.FileName   `placeholder:"DIR" help:"A folder of kept traces (.kps), recipes of fuzz --corpus (.recipe) and scenarios (.star) that are run besides."`
 	Runs          uint64         `range:"1..1000000000" default:"150" placeholder:"N" help:"How many runs of each scenario are searched on either side. Default: 150."`
 	For           time.Duration  `range:"0s..8760h" placeholder:"TIME" help:"Stop after so long, and tell what was seen. Default: when all was run."`
