@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
 	"kpsim/internal/search/session"
 	"kpsim/properties"
 	"kpsim/sim"
@@ -104,8 +105,16 @@ func (h *sh) breakAt(args []string) error {
 		if err != nil {
 			return err
 		}
+		remark, err := h.reachable(name, at)
+		if err != nil {
+			return err
+		}
 		s.text, s.at = true, at
-		return h.addStop(s)
+		if err := h.addStop(s); err != nil || remark == "" {
+			return err
+		}
+		h.p.Indented("  ", remark)
+		return nil
 	}
 	for _, k := range kinds() {
 		if strings.EqualFold(k.String(), name) {
@@ -118,10 +127,64 @@ func (h *sh) breakAt(args []string) error {
 		return h.addStop(s)
 	}
 	near := nearest.DidYouMean(name, slices.Concat(h.functions(), kindNames(), propertyNames()))
+	if near == "" {
+		near = propertiesLike(name)
+	}
 	if near != "" {
 		near += " "
 	}
 	return fmt.Errorf("%s is no function, kind of event or property; %swrite break %s, break TextStore or break T1", name, near, h.functions()[0])
+}
+
+// propertiesLike says which properties there are with the letter of an ID that there isn't.
+func propertiesLike(id string) string {
+	if _, err := strconv.ParseUint(id[min(1, len(id)):], 10, 32); err != nil {
+		return ""
+	}
+	var ids []string
+	for _, p := range properties.All {
+		if strings.EqualFold(p.ID[:1], id[:1]) {
+			ids = append(ids, p.ID)
+		}
+	}
+	slices.Sort(ids)
+	if ids == nil {
+		return ""
+	}
+	return "there are " + cli.List(ids) + ";"
+}
+
+// reachable says why no CPU can execute an instruction at a place. Of one where the linked code
+// has none there is a remark: patched code may have one.
+func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
+	function, _, inFunction := strings.Cut(name, "+")
+	for i := range h.s.Rig.Scenario.Texts {
+		t := &h.s.Rig.Scenario.Texts[i]
+		switch off := int64(at - t.At); {
+		case off >= 0 && off < int64(len(t.Code)):
+			return h.inside(t, int(off)), nil
+		case inFunction && t.Name == function:
+			return "", fmt.Errorf("%s is beyond %s, which has %d bytes; text %s lists its instructions", name, t.Name, len(t.Code), t.Name)
+		}
+	}
+	if _, _, known := h.s.Rig.Machine.Names().SymbolAt(at); !known { // slots are made during a run
+		f := h.functions()[0]
+		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name, f, f)
+	}
+	return "", nil
+}
+
+// inside is the remark on a place where the linked code has no instruction.
+func (h *sh) inside(t *scenario.Text, off int) string {
+	begin := 0
+	for at := 0; at <= off; {
+		_, n := h.disassemble(t.Code[at:], t.At+arch.Addr(at))
+		begin, at = at, at+n
+	}
+	if begin == off {
+		return ""
+	}
+	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code that is patched", t.Name, off, t.Name, begin)
 }
 
 func (h *sh) addStop(s *stop) error {

@@ -129,6 +129,24 @@ func TestTraceGoesByHand(t *testing.T) {
 	}
 }
 
+// Where no instruction can be there is no breakpoint; where only patched code has one it is said.
+func TestBreakWhereNothingIs(t *testing.T) {
+	h, out := begun(t, "safe-full", 0)
+	for line, want := range map[string]string{
+		"break 5":             "5: no code is at this address; write break victim, or an address that text victim prints",
+		"break victim+0x200":  "victim+0x200 is beyond victim, which has ",
+		"break T99":           "T99 is no function, kind of event or property; there are T1, T2, T3, T4, T5; write break victim",
+		"break 0xffff0000000": "no code is at this address",
+		"break 77777":         "no code is at this address",
+		"break Z1":            "Z1 is no function, kind of event or property; ",
+	} {
+		require.ErrorContains(t, h.line(line), want)
+	}
+	require.Empty(t, h.stops)
+	require.Equal(t, "1: break victim+0x2\n  victim+0x2 is inside the instruction at victim+0x1: a CPU comes there only through code that is patched\n", do(t, h, out, "break victim+0x2"))
+	require.Equal(t, "2: break victim+0x1\n3: break 0xffffffff81000001\n", do(t, h, out, "break victim+0x1", "break 0xffffffff81000001"))
+}
+
 // A breakpoint within a step of many, or a call, is no mistake and no standstill.
 func TestBreakWithin(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"kpsim/internal/scenario/library"
 	"kpsim/sim"
@@ -30,11 +31,41 @@ func (h *sh) complete(line string, pos int) (head string, words []string, tail s
 		}
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
+	names = fewer(slices.Compact(names))
 	if len(names) == 1 && !strings.HasSuffix(names[0], "/") && !strings.HasSuffix(names[0], "=") {
 		names[0] += " "
 	}
 	return head, names, tail
+}
+
+// mostOffered is how many words Tab lists. Beyond 100 the editor would ask whether to, and take
+// what is typed next, ^C too, for an answer.
+const mostOffered = 60
+
+// fewer returns how the names begin instead of the names, up to where they differ, if there are
+// too many to list. What they have in common stays the same. It changes its argument.
+func fewer(names []string) []string {
+	if len(names) <= mostOffered {
+		return names
+	}
+	first, last := names[0], names[len(names)-1] // they are sorted
+	common := 0
+	for common < min(len(first), len(last)) && first[common] == last[common] {
+		common++
+	}
+	for common > 0 && !utf8.RuneStart(last[common]) {
+		common--
+	}
+	for i, n := range names {
+		if _, size := utf8.DecodeRuneInString(n[common:]); common+size < len(n) {
+			names[i] = n[:common+size] + "…"
+		}
+	}
+	names = slices.Compact(names)
+	if n := len(names); n > mostOffered {
+		names = append(names[:mostOffered-1], names[n-1])
+	}
+	return names
 }
 
 // wordsAfter are the words that may come after the beginning of a line.

@@ -98,3 +98,25 @@ func TestComplete(t *testing.T) {
 	require.Empty(t, got)
 	require.True(t, slices.IsSorted(func() []string { _, all, _ := h.complete("", 0); return all }()))
 }
+
+// Of many words Tab lists how they begin: the editor asks nothing. What they have in common is
+// completed all the same.
+func TestCompleteMany(t *testing.T) {
+	h, _ := begun(t, "safe-full", 0)
+	for _, line := range []string{"", "break ", "open ", "help "} {
+		_, got, _ := h.complete(line, len(line))
+		require.LessOrEqual(t, len(got), mostOffered, line)
+	}
+	_, got, _ := h.complete("break ", 6)
+	require.Contains(t, got, "T…")
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("mine%02d", i))
+	}
+	require.Equal(t, []string{"mine0…", "mine1…"}, fewer(slices.Clone(names))[:2])
+	names = names[:0]
+	for i := range 200 {
+		names = append(names, "é"+string(rune(0x4e00+i)))
+	}
+	require.Len(t, fewer(names), mostOffered)
+}
