@@ -82,12 +82,12 @@ func (r *found) lead() (list []page.Text) {
 	}
 	worse := r.worse()
 	if len(worse) == 0 {
-		list = append(list, page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s, %s and %s of hit the changed engine broke nothing that the other doesn't. That is no proof: a race that these scenarios don't make, or make rarely, is missed.",
-			r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(r.programs, "serial program"), cli.Number(len(r.hits()), "kind"))))
-		if r.ofPrograms {
-			list[len(list)-1] = page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s and in %s of hit the changed engine broke nothing that the other doesn't. That is no proof: a race that these scenarios don't make, or make rarely, is missed.",
-				r.runsAfter, cli.Number(len(r.rows), "scenario"), cli.Number(len(r.hits()), "kind")))
+		of := []string{cli.Number(len(r.rows), "scenario")}
+		if !r.ofPrograms {
+			of = append(of, cli.Number(r.programs, "serial program"))
 		}
+		list = append(list, page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s and in %s of hit the changed engine broke nothing that the other doesn't. That is no proof: a race that these scenarios don't make, or make rarely, is missed.",
+			r.runsAfter, strings.Join(of, ", "), cli.Number(len(r.hits()), "kind"))))
 	} else {
 		list = append(list, page.Text("Worse: "+strings.Join(worse, "; ")+"."))
 	}

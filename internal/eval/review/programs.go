@@ -44,6 +44,9 @@ func (c *Review) runPrograms(p *cli.Program) (int, error) {
 	if c.Kernel.Kernel != "" || c.Before != "" || len(c.Objects) > 0 {
 		return 0, errors.New("--before-program: two programs are compared by their own engines; leave it or the kernels out")
 	}
+	if c.For > 0 {
+		return 0, errors.New("--for: of two programs nothing is told before all was run; give fewer --runs, or name scenarios")
+	}
 	self := c.Program
 	if self == "" {
 		exe, err := os.Executable()
@@ -245,8 +248,8 @@ func (q *program) explored(c *Review, env []string, runs uint64, traces string, 
 			Runs, Violations   uint64
 			Trace              *string
 			Each               []struct {
-				Name                                      string
-				Registered, Refused, Hit, Optimized, Gone bool
+				Name                                string
+				Registered, Refused, Hit, Optimized bool
 			} `json:"each_probe"`
 			Statistics struct{ Events []string }
 		}
@@ -307,9 +310,7 @@ func (c *Review) beside(p *cli.Program, r *found, before, after *program, names,
 			if err != nil {
 				return err
 			}
-			for name, a := range all {
-				shown[i][name] = a
-			}
+			maps.Copy(shown[i], all)
 		}
 	}
 	if len(shown[1]) == 0 {

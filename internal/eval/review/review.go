@@ -100,7 +100,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 	return r.end(p)
 }
 
-// interrupted tells what was found until ^C; r may be nil.
+// interrupted tells what was found until ^C; r is nil if nothing can be told of a part.
 func (c *Review) interrupted(p *cli.Program, r *found) (int, error) {
 	fmt.Fprintf(p.Err, "kpsim: interrupted\n")
 	if r != nil && len(r.rows) > 0 {
@@ -278,9 +278,6 @@ func (c *Review) items(before, after *linux.Kernel) (*items, error) {
 	for _, sc := range kept {
 		list.add(item{sc, nil, few}, before, after)
 		list.serial = append(list.serial, twoengines.Serials(sc)...)
-	}
-	if len(c.Scenarios) > 0 {
-		return list, nil
 	}
 	if len(c.Scenarios) == 0 {
 		list.drawn = c.Programs

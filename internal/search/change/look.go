@@ -199,8 +199,8 @@ type Run struct {
 	Violations uint64 `json:"violations"` // of these, those that broke something
 }
 
-// Compare runs both ways. It returns an error as Search.Run does; what Before alone can't
-// run is none's fault, and is one too.
+// Compare runs both ways. An error is that one of the kernels can't run the scenario, or a fault
+// of the input.
 func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	b := &Beside{Places: places}
 	s.Scenario = sc
