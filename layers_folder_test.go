@@ -14,6 +14,7 @@ var largeFolders = map[string]string{
 	"cmd/kpsim":  "one small file a verb",
 	"properties": "one file a property",
 	"sched":      "one file a strategy, and what proofs stand on",
+	"smp":        "one machine, whose parts share its fields",
 }
 
 // A folder has at most 25 Go files that aren't tests: more are two jobs.

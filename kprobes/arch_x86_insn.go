@@ -173,7 +173,7 @@ func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs
 		back, _ := x86.JumpRel32(from, ap.addr+arch.Addr(ap.verdict.Len)) // in reach: getInsnSlot has checked
 		e.d.Text.Write(x, from, back[:])
 	}
-	ap.slot.Store(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
+	ap.slot.WriteOnce(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
 
 // unboost gives an aggr whose slot is boosted for good one that is stepped: a
@@ -196,7 +196,7 @@ func (e *Engine) unboost(x kapi.Context, ap *Aggr) error {
 	if err != nil {
 		return err
 	}
-	ap.slot.Store(x, next)
+	ap.slot.WriteOnce(x, next)
 	e.do.Synchronize(e, x)
 	e.freeInsnSlot(x, old)
 	return nil
@@ -322,7 +322,7 @@ func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
 	x.Emit(kpev.Disarm, uint64(ap.addr), 0, 0)
 	e.do.RestoreOpcode(e, x, ap)
 	e.d.Sync.Core(x, kpev.SyncDisarm)
-	ap.armed.Store(x, false)
+	ap.armed.WriteOnce(x, false)
 }
 
 // archRemoveKprobe gives back the aggr's slot and detour.

@@ -233,7 +233,7 @@ func storeRegs(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
 // that the CPU never comes back to the tail of a region that is being written. owes: a
 // post_handler is to run, which a detour doesn't do.
 func (e *Engine) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
-	if !ap.optimized.Load(x) || owes {
+	if !ap.optimized.ReadOnce(x) || owes {
 		return false
 	}
 	regs.IP = ap.detour.copyAt()

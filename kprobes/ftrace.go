@@ -53,7 +53,7 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 	}
 	c.armed++
 	ap.client = c
-	ap.armed.Store(x, true)
+	ap.armed.WriteOnce(x, true)
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (e *Engine) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 	c.armed--
 	c.ops.Filter(x, ap.addr, false)
 	ap.client = nil
-	ap.armed.Store(x, false)
+	ap.armed.WriteOnce(x, false)
 }
 
 // kprobeFtraceHandler is called by ftrace from an aggr's site: the handlers see what they

@@ -185,7 +185,7 @@ func (ap *Aggr) Insn() *x86.Inst { return ap.insn }
 func (ap *Aggr) List() []*Kprobe { return ap.probes.Peek().probes }
 
 // Probes are the probes of a point where nothing is held (point).
-func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.Load(x).probes }
+func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.ReadOnce(x).probes }
 
 // Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
 func (ap *Aggr) Jumped() bool { return ap.jumped }

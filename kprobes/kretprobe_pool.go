@@ -47,7 +47,7 @@ func (e *Engine) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	switch {
 	case e.s.Return == era.ReturnFreelist:
 		ri = e.freelistTryGet(x, rph)
-	case !rph.live.Load(x):
+	case !rph.live.ReadOnce(x):
 	case e.s.Return == era.ReturnRethook:
 		ri = e.freelistTryGet(x, rph)
 	default:
@@ -69,7 +69,7 @@ func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
 	e.stays(x, ri)
 	switch {
-	case !rph.live.Load(x):
+	case !rph.live.ReadOnce(x):
 		e.d.RCU.Call(x, (*instanceHead)(ri))
 	case e.s.Return == era.ReturnObjpool:
 		e.objpoolPush(x, rph, ri)
@@ -157,7 +157,7 @@ func (e *Engine) rethookFree(x kapi.Context, rph *holder) {
 	if !e.listed() {
 		return // theirs comes after it: cleanupRpInst
 	}
-	rph.live.Store(x, false)
+	rph.live.WriteOnce(x, false)
 	if e.s.Return != era.ReturnFreelist { // rethook_free
 		e.d.RCU.Call(x, (*holderHead)(rph))
 	}
@@ -251,10 +251,10 @@ func (e *Engine) freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
 // another CPU has changed the list in between.
 func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	for {
-		first := rph.head.Load(x)
-		ri.next.Store(x, first)
-		ri.refs.Store(x, 1)
-		if rph.head.Swap(x, first, ri) {
+		first := rph.head.ReadOnce(x)
+		ri.next.WriteOnce(x, first)
+		ri.refs.WriteOnce(x, 1)
+		if rph.head.Swap(x, kapi.Once, first, ri) {
 			e.lies(x, ri, true)
 			return
 		}
@@ -268,16 +268,16 @@ func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 // round another CPU has changed the list in between.
 func (e *Engine) freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {
-		ri := rph.head.Load(x)
+		ri := rph.head.ReadOnce(x)
 		if ri == nil {
 			return nil
 		}
-		refs := ri.refs.Load(x)
+		refs := ri.refs.ReadOnce(x)
 		ri.look(x)
-		if refs&^toList == 0 || !ri.refs.Swap(x, refs, refs+1) {
+		if refs&^toList == 0 || !ri.refs.Swap(x, kapi.Once, refs, refs+1) {
 			continue
 		}
-		if rph.head.Swap(x, ri, ri.next.Load(x)) {
+		if rph.head.Swap(x, kapi.Once, ri, ri.next.ReadOnce(x)) {
 			e.lies(x, ri, false)
 			ri.look(x)
 			addRefs(x, ri, ^uint32(1)) // ours and the list's

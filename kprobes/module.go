@@ -88,11 +88,11 @@ func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
 			continue
 		}
 		p.gone, p.off = true, p.disabled.Peek()
-		p.disabled.Store(x, true)
+		p.disabled.WriteOnce(x, true)
 	}
-	ap.armed.Store(x, false)
+	ap.armed.WriteOnce(x, false)
 	ap.jumped = false
-	ap.optimized.Store(x, false)
+	ap.optimized.WriteOnce(x, false)
 	if ap.Unused() {
 		e.do.KillUnused(e, x, ap)
 	} else {

@@ -100,8 +100,8 @@ func (e *Engine) objpoolInit(rph *holder) {
 func (e *Engine) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	on := x.IRQ(false)
 	slot := &rph.rings[x.CPU()]
-	tail := slot.tail.Load(x)
-	for !slot.tail.Swap(x, tail, tail+1) { // an NMI came between
+	tail := slot.tail.ReadOnce(x)
+	for !slot.tail.Swap(x, kapi.Once, tail, tail+1) { // an NMI came between
 		tail = slot.tail.Peek()
 	}
 	x.Access(slot.cell.ID(), kapi.Write)
@@ -130,13 +130,13 @@ func (e *Engine) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 // pop takes from one ring. Each time round another CPU has taken in between.
 func (slot *ObjpoolSlot) pop(x kapi.Context) *Instance {
 	for {
-		head := slot.Head.Load(x)
+		head := slot.Head.ReadOnce(x)
 		x.Access(slot.cell.ID(), kapi.Read)
 		p := *slot.place(head)
 		if p.ri == nil || p.turn != head {
 			return nil
 		}
-		if slot.Head.Swap(x, head, head+1) {
+		if slot.Head.Swap(x, kapi.Once, head, head+1) {
 			return p.ri
 		}
 	}

@@ -14,13 +14,13 @@ func (e *Engine) optimizeKprobe(x kapi.Context, ap *Aggr) {
 	if !e.mayOptimize(ap) {
 		return
 	}
-	if ap.optimized.Load(x) {
+	if ap.optimized.ReadOnce(x) {
 		if ap.list == &e.unoptimizingList {
 			e.do.CancelUnoptimize(e, x, ap)
 		}
 		return
 	}
-	ap.optimized.Store(x, true)
+	ap.optimized.WriteOnce(x, true)
 	e.enlist(x, ap, &e.optimizingList)
 	x.Emit(kpev.Optimizing, uint64(ap.addr), 0, 0)
 	e.kickKprobeOptimizer(x)
@@ -44,13 +44,13 @@ func (e *Engine) unoptimizeKprobeNow(x kapi.Context, ap *Aggr) {
 // the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
 func (e *Engine) unoptimizeKprobe(x kapi.Context, ap *Aggr, force bool) {
 	e.kprobeMutex.AssertHeld(x)
-	if !ap.optimized.Load(x) {
+	if !ap.optimized.ReadOnce(x) {
 		return
 	}
 	switch {
 	case ap.list == &e.optimizingList: // not yet written: taken back
 		e.enlist(x, ap, nil)
-		ap.optimized.Store(x, false)
+		ap.optimized.WriteOnce(x, false)
 	case force:
 		e.forceUnoptimizeKprobe(x, ap)
 		if ap.list == &e.unoptimizingList {
@@ -178,7 +178,7 @@ func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 		e.enlist(x, ap, &e.freeingList)
 	}
 	for _, ap := range e.freeingList.Peek() {
-		if e.do.FreedDisarmed(e, ap) && ap.armed.Load(x) {
+		if e.do.FreedDisarmed(e, ap) && ap.armed.ReadOnce(x) {
 			e.archDisarmKprobe(x, ap)
 		}
 		if ap.Unused() && e.do.InTable(e, ap) { // else killUnused has taken it out, and another may be there

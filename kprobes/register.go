@@ -117,7 +117,7 @@ func (e *Engine) registerAggrKprobe(x kapi.Context, ap *Aggr, p *Kprobe) error {
 // rearm arms an aggr that was joined or of which a probe was enabled, if a probe
 // of it is enabled, and tries to optimize it. Context: kprobe_mutex held.
 func (e *Engine) rearm(x kapi.Context, ap *Aggr) error {
-	if !ap.armed.Load(x) {
+	if !ap.armed.ReadOnce(x) {
 		if err := e.armEnabled(x, ap); err != nil {
 			return err
 		}
@@ -282,10 +282,10 @@ func (e *Engine) disableKprobe(x kapi.Context, p *Kprobe) error {
 	if p.aggr == nil {
 		return EINVAL
 	}
-	if p.disabled.Load(x) {
+	if p.disabled.ReadOnce(x) {
 		return nil // spec 6.6
 	}
-	p.disabled.Store(x, true)
+	p.disabled.WriteOnce(x, true)
 	if !e.do.AggrEnabled(p.aggr) {
 		e.do.DisarmDisabled(e, x, p.aggr)
 	}
@@ -319,7 +319,7 @@ func (e *Engine) enableKprobe(x kapi.Context, p *Kprobe) error {
 	if p.gone {
 		return EINVAL
 	}
-	if !p.disabled.Load(x) {
+	if !p.disabled.ReadOnce(x) {
 		return nil // spec 6.6
 	}
 	return e.do.EnableAggr(e, x, p.aggr, p)
@@ -331,7 +331,7 @@ func (e *Engine) enableAggr(x kapi.Context, ap *Aggr, p *Kprobe) error {
 	e.do.SetDisabled(x, p, false)
 	err := e.rearm(x, ap)
 	if err != nil {
-		p.disabled.Store(x, true)
+		p.disabled.WriteOnce(x, true)
 	}
 	return err
 }
@@ -357,7 +357,7 @@ func (e *Engine) armKprobeNow(x kapi.Context, ap *Aggr) error {
 	}
 	x.Emit(kpev.Arm, uint64(ap.addr), 0, 0)
 	e.do.ArchArmKprobe(e, x, ap)
-	ap.armed.Store(x, true)
+	ap.armed.WriteOnce(x, true)
 	e.unlockText(x)
 	return nil
 }
@@ -373,7 +373,7 @@ func (e *Engine) disarmKprobe(x kapi.Context, ap *Aggr) bool {
 	e.do.LockText(e, x)
 	e.unoptimizeKprobe(x, ap, false)
 	done := ap.list == nil
-	if done && ap.armed.Load(x) {
+	if done && ap.armed.ReadOnce(x) {
 		e.archDisarmKprobe(x, ap)
 	}
 	e.unlockText(x)

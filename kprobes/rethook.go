@@ -38,8 +38,8 @@ func (e *Engine) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
 	}
 	e.archPrepareKretprobe(x, ri, regs)
 	first := &e.ret.calls[x.Task()]
-	ri.below = first.Load(x)
-	first.Store(x, ri)
+	ri.below = first.ReadOnce(x)
+	first.WriteOnce(x, ri)
 }
 
 // locked reports whether what the CPU was doing may hold a lock that a call needs
@@ -129,7 +129,7 @@ func (e *Engine) giveBack(x kapi.Context, rph *holder, ri *Instance) {
 
 // noInstance counts a call that can't be followed (spec 2.3).
 func (e *Engine) noInstance(x kapi.Context, rp *Kretprobe) {
-	kapi.Add(&rp.nmissed, x, 1)
+	kapi.Add(&rp.nmissed, x, kapi.Once, 1)
 	x.Emit(kpev.RetMissed, rp.Kprobe.ID, 0, 0)
 }
 
@@ -185,7 +185,7 @@ const mostCalls = 1 << 16
 // handler finds them.
 func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
 	first := &e.ret.calls[x.Task()]
-	newest := first.Load(x)
+	newest := first.ReadOnce(x)
 	var last *Instance // the one that knows where to
 	for ri, n := newest, 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
 		if e.knows(ri, frame) {
@@ -205,7 +205,7 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
-		if e.mine(ri, frame) && ri.holder.live.Load(x) {
+		if e.mine(ri, frame) && ri.holder.live.ReadOnce(x) {
 			e.do.KretprobeRethookHandler(e, x, ri, to, regs)
 		}
 		if ri == last {
@@ -366,7 +366,7 @@ func (e *Engine) flushTask(x kapi.Context) {
 	x.PreemptDisable()
 	if e.listed() {
 		first := &e.ret.calls[x.Task()]
-		ri := first.Load(x)
+		ri := first.ReadOnce(x)
 		if ri != nil {
 			e.do.LeaveCalls(x, first, nil)
 		}

@@ -75,7 +75,7 @@ func TestBoostedMeanwhile(t *testing.T) {
 	}
 	b := bootBench(t, s, []code{victim}, func(b *bench) { ready.Init(&b.m.Cells, 0) }, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at}))
-		ready.Store(x, 1)
+		ready.WriteOnce(x, 1)
 		calls(b, x)
 	}, calls)
 	for _, s := range []sched.Strategy{sched.NewRandom(sched.Params{Seed: 2, Length: 200}), sched.NewSticky(sched.Params{Seed: 2, Mean: 6})} {

@@ -166,11 +166,11 @@ var spec1 = []specRule{
 				in.Init(&b.m.Cells, 0)
 			}, func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-					kapi.Add(&in, x, 1)
+					kapi.Add(&in, x, kapi.Once, 1)
 					x.Spin(&both)
 					return 0
 				}}))
-				ready.Store(x, 1)
+				ready.WriteOnce(x, 1)
 				x.Call(victim.at)
 			}, func(_ *bench, x *smp.Ctx) {
 				x.Sleep(&kapi.Is[int]{Var: &ready, Want: 1})

@@ -278,7 +278,7 @@ var spec6 = []specRule{
 			t.pass(t.boot([]code{victim}, func(b *bench) { stage.Init(&b.m.Cells, 0) }, func(b *bench, x *smp.Ctx) {
 				done := false
 				k := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, k *Kprobe, _ *arch.Regs) int {
-					stage.Store(x, 2)
+					stage.WriteOnce(x, 2)
 					x.Spin(&kapi.Is[int]{Var: &stage, Want: 3})
 					for i := range 200 {
 						x.Step("in the handler", i)
@@ -289,9 +289,9 @@ var spec6 = []specRule{
 				// Another stays, so that nothing is disarmed: that would wait for the handler, too.
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at}))
 				require.NoError(t, b.e.Register(x, k))
-				stage.Store(x, 1)
+				stage.WriteOnce(x, 1)
 				x.Sleep(&kapi.Is[int]{Var: &stage, Want: 2})
-				stage.Store(x, 3)
+				stage.WriteOnce(x, 3)
 				require.NoError(t, b.e.Unregister(x, k))
 				require.True(t, done)
 				*k = Kprobe{Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { t.Fatalf("a handler runs"); return 0 }}

@@ -80,7 +80,7 @@ func (e *Engine) DisarmKprobeNow(x kapi.Context, ap *Aggr) {
 	}
 	e.do.LockText(e, x)
 	e.unoptimizeKprobe(x, ap, true)
-	if ap.list == nil && ap.armed.Load(x) {
+	if ap.list == nil && ap.armed.ReadOnce(x) {
 		e.archDisarmKprobe(x, ap)
 	}
 	e.unlockText(x)
@@ -94,7 +94,7 @@ func (e *Engine) armAllKprobes(x kapi.Context) (failed, all int) {
 		if ap.freed || !e.do.AggrEnabled(ap) {
 			continue
 		}
-		if !ap.armed.Load(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
+		if !ap.armed.ReadOnce(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
 			if e.do.ArmKprobe(e, x, ap) != nil { // a site of ftrace that another client has taken meanwhile stays as it is
 				failed++
 			}

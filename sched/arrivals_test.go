@@ -30,7 +30,7 @@ func (s settled) Begin(i uint64) bool {
 // watched text at every tenth of 100 boundaries. It returns the boundaries at which the
 // source fired.
 func lonely(s Strategy, most int, hold bool) (fired []int) {
-	p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{1, 0, 1}}
+	p := sim.Point{Kind: sim.Step, N: 2, Moves: sim.Moves{1, 0, 1}}
 	held, through := 0, false
 	for at := range 100 {
 		p.Watched = at%10 == 7
@@ -117,7 +117,7 @@ func TestArrivalsByOwnBoundaries(t *testing.T) {
 	counts, still := make([]int, 10), 0
 	for i := range uint64(4000) {
 		s.Begin(i)
-		p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b11, 0, 1}}
+		p := sim.Point{Kind: sim.Step, N: 3, Moves: sim.Moves{0b11, 0, 1}}
 		own, held, steady := 0, 0, false
 		for range 100 {
 			p.First = 0
@@ -157,7 +157,7 @@ func TestWorkArrives(t *testing.T) {
 	counts := [2][]int{make([]int, 5), make([]int, 5)}
 	for i := range uint64(4000) {
 		s.Begin(i)
-		p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+		p := sim.Point{Kind: sim.Step, N: 2, Moves: sim.Moves{0b11, 0, 0}}
 		for n, armed := range []uint64{30, 100} {
 			for p.Moves[2], p.N = 0, 2; p.Seq < armed; p.Seq++ {
 				s.Choose(&p)
@@ -179,7 +179,7 @@ func TestDueArrivalWaits(t *testing.T) {
 	shape.CPUs[0].Boundaries = 3
 	for _, s := range arrivers(Params{Shape: shape}) {
 		s.Begin(0)
-		p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+		p := sim.Point{Kind: sim.Step, N: 2, Moves: sim.Moves{0b11, 0, 0}}
 		for p.Seq = range 10 {
 			s.Choose(&p)
 		}
@@ -204,7 +204,7 @@ func TestDueIsWait(t *testing.T) {
 		for run := range uint64(2000 / slow) {
 			r.Seed(run, 0)
 			a.begin()
-			p := sim.Point{Kind: sim.Step, N: 2, Moves: [3]uint64{0b11, 0, 0}}
+			p := sim.Point{Kind: sim.Step, N: 2, Moves: sim.Moves{0b11, 0, 0}}
 			for range 100 {
 				p.Seq += uint64(1 + r.N(3)/2)
 				p.First, p.Watched = sim.Mover(r.N(2)), r.N(3) == 0

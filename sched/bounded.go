@@ -34,7 +34,7 @@ type Bounded struct {
 	happens Happens
 	played  int
 	visible bool
-	moves   [3]uint64
+	moves   sim.Moves
 	over    bool // the rest of the run shows nothing new
 	pruned  bool // because it has reached the state of another run
 
@@ -134,7 +134,7 @@ func (b *Bounded) Begin(i uint64) bool {
 	b.next++
 	b.happens.Reset()
 	b.played, b.visible, b.over, b.pruned = 0, true, false, false
-	b.moves = [3]uint64{}
+	b.moves = sim.Moves{}
 	return true
 }
 

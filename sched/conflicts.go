@@ -11,11 +11,11 @@ import (
 // touches it.
 type conflicts struct {
 	objects objectIndex
-	users   []users                // of each object
-	movers  []sim.Mover            // in the order they were first seen
-	number  [3 * sim.MaxCPUs]uint8 // of a mover, from 1; 0 if it has done nothing. From the 64th on all share one
-	grew    bool                   // a step that was called invisible isn't
-	learnt  bool                   // something was noted since this was last cleared
+	users   []users           // of each object
+	movers  []sim.Mover       // in the order they were first seen
+	number  [sim.Movers]uint8 // of a mover, from 1; 0 if it has done nothing. From the 64th on all share one
+	grew    bool              // a step that was called invisible isn't
+	learnt  bool              // something was noted since this was last cleared
 }
 
 // users are the movers that read an object, and those that write it, as bits.
@@ -96,7 +96,7 @@ func (c *conflicts) copy(from *conflicts) {
 }
 
 // numbers returns a set of movers as a set of their numbers.
-func (c *conflicts) numbers(moves *[3]uint64) (set uint64) {
+func (c *conflicts) numbers(moves *sim.Moves) (set uint64) {
 	for w, m := range moves {
 		for ; m != 0; m &= m - 1 {
 			set |= 1 << c.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))

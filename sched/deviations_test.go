@@ -170,7 +170,7 @@ func TestDeviationsNotice(t *testing.T) {
 func BenchmarkDeviations(b *testing.B) {
 	for _, most := range []int{1, 2, 3} {
 		b.Run(fmt.Sprint(most), func(b *testing.B) {
-			p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{0b1111, 0, 0}}
+			p := sim.Point{Kind: sim.Step, N: 4, Moves: sim.Moves{0b1111, 0, 0}}
 			d := NewDeviations(Params{Most: most})
 			i := uint64(0)
 			for b.Loop() { // one run of 200 questions

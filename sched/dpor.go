@@ -44,7 +44,7 @@ import (
 // that don't sleep are tried everywhere instead (dpor_every.go).
 type Full struct {
 	movers  []sim.Mover // in the order they were first seen
-	number  [3 * sim.MaxCPUs]uint8
+	number  [sim.Movers]uint8
 	objects objectIndex
 	raced   []uint64 // races at each object that were reversed, or sleepers woken
 
@@ -78,7 +78,7 @@ type Full struct {
 	asked      bool        // there were questions that are no Step questions
 	every      bool        // every mover is tried at every node (dpor_every.go)
 	learned    []footprint // everything that each mover other than a CPU has touched in an event
-	moves      [3]uint64
+	moves      sim.Moves
 	set        uint64 // moves, as numbers
 
 	next     uint64

@@ -8,7 +8,7 @@ import (
 )
 
 // numbers returns a set of movers as numbers.
-func (f *Full) numbers(moves *[3]uint64) (set uint64) {
+func (f *Full) numbers(moves *sim.Moves) (set uint64) {
 	for w, m := range moves {
 		for ; m != 0; m &= m - 1 {
 			set |= 1 << f.numberOf(sim.Mover(w*sim.MaxCPUs+bits.TrailingZeros64(m)))
@@ -23,7 +23,7 @@ func (f *Full) Crowded() bool { return f.crowded }
 
 // crowd notes that one of moves, or mv, has no number. From then on all questions get
 // the default answer.
-func (f *Full) crowd(moves *[3]uint64, mv sim.Mover) bool {
+func (f *Full) crowd(moves *sim.Moves, mv sim.Mover) bool {
 	if f.crowded {
 		return true
 	}

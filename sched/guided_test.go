@@ -23,7 +23,7 @@ func (m *ladder) climbed(s Strategy) (rung int) {
 	var touched [1]sim.Touch
 	pos, stood, hold := 0, -1, 0
 	out := false
-	var held [3]uint64
+	var held sim.Moves
 	last := sim.Mover(0)
 	for pos < m.length {
 		moves := uint64(1)

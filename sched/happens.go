@@ -20,7 +20,7 @@ import "kpsim/sim"
 type Happens struct {
 	class   lanes
 	answers lanes // within the step that is being made
-	movers  [3 * sim.MaxCPUs]lanes
+	movers  [sim.Movers]lanes
 	objects objectIndex
 	state   []written // for the object with that number
 	epoch   uint32    // which run the states are of
@@ -43,7 +43,7 @@ const (
 )
 
 // whoHash is an arbitrary number for each mover.
-var whoHash = func() (t [3 * sim.MaxCPUs]lanes) {
+var whoHash = func() (t [sim.Movers]lanes) {
 	for i := range t {
 		t[i] = lanes{sim.Mix(2*uint64(i) + 1), sim.Mix(2*uint64(i) + 2)}
 	}
@@ -54,7 +54,7 @@ var whoHash = func() (t [3 * sim.MaxCPUs]lanes) {
 // runs.
 func (h *Happens) Reset() {
 	h.class, h.answers = lanes{}, lanes{}
-	h.movers = [3 * sim.MaxCPUs]lanes{}
+	h.movers = [sim.Movers]lanes{}
 	if h.epoch++; h.epoch == 0 { // once in 4 billion runs
 		clear(h.state)
 		h.epoch = 1

@@ -102,7 +102,7 @@ func (o *Onward) along(p *sim.Point) int {
 
 // moverOf returns the mover of number n, from 0, among those that can move.
 func moverOf(p *sim.Point, n int) sim.Mover {
-	for mv := range sim.Mover(3 * sim.MaxCPUs) {
+	for mv := range sim.NoMover {
 		if has(p, mv) {
 			if n == 0 {
 				return mv

@@ -202,7 +202,7 @@ func TestPrioritiesLowered(t *testing.T) {
 	s.lower(0, 5)
 	s.lower(1, 3)
 	s.lower(0, 2)
-	p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b111}}
+	p := sim.Point{Kind: sim.Step, N: 3, Moves: sim.Moves{0b111}}
 	for _, want := range []sim.Mover{2, 1, 0} {
 		m := s.highest(&p, 0)
 		if m != want {

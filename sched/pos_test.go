@@ -88,7 +88,7 @@ func TestPOSDrawsAnew(t *testing.T) {
 	}{{write, read, true}, {read, write, true}, {write, write, true}, {read, read, false}, {write, sim.Touch{Object: 8, Write: true}, false}, {write, sim.Touch{}, false}} {
 		s := newPOS(Params{Seed: 1, Length: 9})
 		s.Begin(0)
-		p := sim.Point{Kind: sim.Step, N: 3, Moves: [3]uint64{0b11, 1}, Ahead: &ahead}
+		p := sim.Point{Kind: sim.Step, N: 3, Moves: sim.Moves{0b11, 1}, Ahead: &ahead}
 		ahead[1] = sim.Touch{}
 		s.Choose(&p)
 		was := s.priority

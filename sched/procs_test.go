@@ -126,7 +126,7 @@ func (m *procs) canGo(i int) bool {
 }
 
 func (m *procs) look() {
-	var moves [3]uint64
+	var moves sim.Moves
 	for i := range m.code {
 		if m.canGo(i) {
 			moves[0] |= 1 << i
@@ -146,7 +146,7 @@ func (m *procs) look() {
 		}
 	}
 	m.p.First, m.p.Moves, m.p.Kind, m.p.N = first, moves, sim.Step, 0
-	for n := range 3 * sim.MaxCPUs {
+	for n := range int(sim.NoMover) {
 		m.p.N += int(moves[n/64] >> (n % 64) & 1)
 	}
 }

@@ -56,7 +56,7 @@ type States struct {
 	played  bool // the last known point was passed
 	visible bool
 	mover   sim.Mover // the mover that goes on until it makes a visible step
-	moves   [3]uint64
+	moves   sim.Moves
 	over    bool
 	pruned  bool
 	leads   Ways // pruned: how many schedules continue from there
@@ -200,7 +200,7 @@ func (s *States) Begin(i uint64) bool {
 	}
 	s.next++
 	s.at, s.visible, s.over, s.pruned, s.circle = 0, true, false, false, -1
-	s.moves, s.mover = [3]uint64{}, sim.NoMover
+	s.moves, s.mover = sim.Moves{}, sim.NoMover
 	s.left = s.most
 	s.setOff(-1)
 	s.played = len(s.points) == 0

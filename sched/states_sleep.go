@@ -21,7 +21,7 @@ func (s *States) Sleep() { s.sleeps = true }
 // for the number of each.
 type bed struct {
 	first sim.Mover // of alternative 0
-	moves [3]uint64
+	moves sim.Moves
 	todo  uint64    // the movers to try, including the one that is being tried
 	later uint64    // the movers to try when the state has been left, as if reached again
 	sleep []dormant // the movers that were asleep on arrival
@@ -189,7 +189,7 @@ func (b *bed) pick(c *conflicts) int {
 	if b.todo>>c.numberOf(b.first)&1 != 0 {
 		return 0
 	}
-	p := sim.Point{First: b.first, Moves: b.moves, N: 3 * sim.MaxCPUs}
+	p := sim.Point{First: b.first, Moves: b.moves, N: sim.Movers}
 	return alternative(&p, c.movers[bits.TrailingZeros64(b.todo)])
 }
 

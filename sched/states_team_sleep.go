@@ -12,7 +12,7 @@ import (
 // changed any more.
 type crib struct {
 	first sim.Mover // of answer 0
-	moves [3]uint64
+	moves sim.Moves
 	since stretch   // from the state before
 	sleep []dormant // asleep on arrival, as far as was known
 	up    uint64    // the movers that are to be tried
@@ -27,7 +27,7 @@ type tucked struct {
 
 // mover returns the mover of an answer.
 func (c *crib) mover(pick int) sim.Mover {
-	p := sim.Point{First: c.first, Moves: c.moves, N: 3 * sim.MaxCPUs}
+	p := sim.Point{First: c.first, Moves: c.moves, N: sim.Movers}
 	return p.Mover(pick)
 }
 
@@ -100,7 +100,7 @@ func (t *Team) lieDown(c *crib) {
 	s.setOff(last)
 	s.since.add(&c.since.footprint)
 	s.since.by = c.since.by
-	s.lieDown(&sim.Point{First: c.first, Moves: c.moves, N: 3 * sim.MaxCPUs})
+	s.lieDown(&sim.Point{First: c.first, Moves: c.moves, N: sim.Movers})
 }
 
 // tell notes, at the states that a branch leads from and to, what was done after them.

@@ -2,7 +2,6 @@ package sched
 
 import (
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"kpsim/sim"
@@ -128,22 +127,8 @@ func calm(p *sim.Point) int {
 	return n
 }
 
-// pickOf returns the alternative of a Step question that is mover m. It is the inverse
-// of Point.Mover.
-func pickOf(p *sim.Point, m sim.Mover) int {
-	if m == p.First {
-		return 0
-	}
-	word, bit := m/sim.MaxCPUs, m%sim.MaxCPUs
-	n := 1 + bits.OnesCount64(p.Moves[word]&(1<<bit-1))
-	for w := range word {
-		n += bits.OnesCount64(p.Moves[w])
-	}
-	if p.First < m {
-		n--
-	}
-	return n
-}
+// pickOf returns the alternative of a Step question that is mover m.
+func pickOf(p *sim.Point, m sim.Mover) int { return p.Pick(m) }
 
 func isSource(m sim.Mover) bool { return m-sim.MoverSource < sim.MaxCPUs }
 

@@ -161,10 +161,10 @@ func even(t *testing.T, name string, counts []int, want []int, limit int) {
 
 func TestRandomIsUniform(t *testing.T) {
 	long := Params{Seed: 1, Length: lengthMax} // no arrival in sight
-	step := sim.Point{Kind: sim.Step, N: 4, First: 2, Moves: [3]uint64{0b110, 0b1000, 0b1}}
-	six := sim.Point{Kind: sim.Step, N: 6, First: 2, Moves: [3]uint64{0b1110, 0b111, 0}}
-	forced := sim.Point{Kind: sim.Step, N: 3, First: 129, Moves: [3]uint64{0, 0, 0b111}}
-	work := sim.Point{Kind: sim.Step, N: 5, First: 129, Moves: [3]uint64{0b111, 0, 0b11}}
+	step := sim.Point{Kind: sim.Step, N: 4, First: 2, Moves: sim.Moves{0b110, 0b1000, 0b1}}
+	six := sim.Point{Kind: sim.Step, N: 6, First: 2, Moves: sim.Moves{0b1110, 0b111, 0}}
+	forced := sim.Point{Kind: sim.Step, N: 3, First: 129, Moves: sim.Moves{0, 0, 0b111}}
+	work := sim.Point{Kind: sim.Step, N: 5, First: 129, Moves: sim.Moves{0b111, 0, 0b11}}
 	for _, test := range []struct {
 		name  string
 		p     sim.Point
@@ -190,7 +190,7 @@ func TestStickySwitchesEvenly(t *testing.T) {
 	s := NewSticky(Params{Seed: 1, Length: lengthMax, Mean: 64})
 	s.Begin(0)
 	s.arrive.length = 1 << 60
-	counts := tally(s, sim.Point{Kind: sim.Step, N: 5, First: 2, Moves: [3]uint64{0b110, 0b1100, 0b1}}, 640_000)
+	counts := tally(s, sim.Point{Kind: sim.Step, N: 5, First: 2, Moves: sim.Moves{0b110, 0b1100, 0b1}}, 640_000)
 	even(t, "switches", counts[1:], []int{3333, 3333, 3333, 0}, 40)
 	if n := 640_000 - counts[0]; n < 9700 || n > 10300 { // sd 58
 		t.Errorf("%d switches in 640,000 boundaries, want 10,000", n)
@@ -336,7 +336,7 @@ func TestNoAllocation(t *testing.T) {
 			s.Begin(i)
 			i++
 			for p.Seq = range 20 {
-				p.Kind, p.N, p.Moves = sim.Step, 4, [3]uint64{0b111, 0, 1}
+				p.Kind, p.N, p.Moves = sim.Step, 4, sim.Moves{0b111, 0, 1}
 				if p.Seq%5 == 3 {
 					p.Kind, p.N = sim.Fetch, 3
 				}
@@ -361,7 +361,7 @@ func BenchmarkChoose(b *testing.B) {
 				if _, ok := s.(*Portfolio); ok {
 					s = NewPortfolio(Params{Length: 200})
 				}
-				p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{0b1111, 0, sources}}
+				p := sim.Point{Kind: sim.Step, N: 4, Moves: sim.Moves{0b1111, 0, sources}}
 				if sources != 0 {
 					p.N = 6
 				}
@@ -390,7 +390,7 @@ func BenchmarkBoundary(b *testing.B) {
 	for _, s := range All[:5] {
 		b.Run(s.Name, func(b *testing.B) {
 			var s Strategy = s.New(Params{Length: 200})
-			p := sim.Point{Kind: sim.Step, N: 4, Moves: [3]uint64{0b1111, 0, 0}}
+			p := sim.Point{Kind: sim.Step, N: 4, Moves: sim.Moves{0b1111, 0, 0}}
 			i, hold := uint64(0), 0
 			p.Seq = 200
 			for b.Loop() {

@@ -10,7 +10,7 @@ import (
 
 // point returns a Step question of CPUs, CPUs with an IPI, and sources.
 func stepPoint(clocks *sim.Clocks, cpus, ipis, sources uint64, first sim.Mover) *sim.Point {
-	p := &sim.Point{Kind: sim.Step, First: first, Moves: [3]uint64{cpus, ipis, sources}, Clocks: clocks}
+	p := &sim.Point{Kind: sim.Step, First: first, Moves: sim.Moves{cpus, ipis, sources}, Clocks: clocks}
 	for _, m := range p.Moves {
 		for ; m != 0; m &= m - 1 {
 			p.N++

@@ -46,7 +46,7 @@ func (m *toy) done(i int) bool { return m.pc[i] >= len(m.programs[i]) }
 func (m *toy) canGo(i int) bool { return !m.done(i) && m.waits[i] < 0 }
 
 func (m *toy) look() {
-	var moves [3]uint64
+	var moves sim.Moves
 	first := sim.NoMover
 	for i := range m.programs {
 		if m.canGo(i) {
@@ -75,7 +75,7 @@ func (m *toy) look() {
 	}
 	m.p.Kind, m.p.First, m.p.N = sim.Step, first, 0
 	m.p.Watched = first < sim.MaxCPUs && m.programs[first][m.pc[first]] == 'w'
-	for n := range 3 * sim.MaxCPUs {
+	for n := range int(sim.NoMover) {
 		m.p.N += int(moves[n/64] >> (n % 64) & 1)
 	}
 }
@@ -88,7 +88,7 @@ func (m *toy) run(s Strategy) string {
 		m.waits[i] = -1
 	}
 	type answered struct { // what a hold is for
-		moves [3]uint64
+		moves sim.Moves
 		first sim.Mover
 	}
 	hold, outlasts, held := 0, 0, answered{}
@@ -290,7 +290,7 @@ func TestToyByDefault(t *testing.T) {
 }
 
 func TestMoverEnumeration(t *testing.T) {
-	p := sim.Point{Kind: sim.Step, N: 6, Moves: [3]uint64{1<<3 | 1, 1 << 2, 1<<5 | 1<<1 | 1}}
+	p := sim.Point{Kind: sim.Step, N: 6, Moves: sim.Moves{1<<3 | 1, 1 << 2, 1<<5 | 1<<1 | 1}}
 	for _, test := range []struct {
 		first sim.Mover
 		want  []sim.Mover

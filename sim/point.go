@@ -36,13 +36,15 @@ type Kind uint8
 
 // The kinds of question. In each, alternative 0 is the uneventful one.
 const (
-	Step  Kind = iota // which mover steps: a CPU goes on, takes its IPI, or a source fires
-	Task              // which runnable task a CPU switches to
-	Fetch             // which version of text a CPU sees, 0 the freshest
-	Cost              // what an event costs, 0 the nominal
+	Step    Kind = iota // which mover steps: a CPU goes on, takes its IPI, or a source fires
+	Task                // which runnable task a CPU switches to
+	Fetch               // which version of text a CPU sees, 0 the freshest
+	Cost                // what an event costs, 0 the nominal
+	Buffer              // whether CPUs hold stores in this run, 0 no: asked first, where memory is so
+	Version             // which of a cell's values a load reads or a store goes before, 0 the newest
 )
 
-var kindNames = [...]string{"step", "task", "fetch", "cost"}
+var kindNames = [...]string{"step", "task", "fetch", "cost", "buffer", "version"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -50,25 +52,34 @@ func (k Kind) String() string { return kindNames[k] }
 const MaxCPUs = 64
 
 // A Mover is something that can move at a boundary: in [0,64) CPU i goes on, in
-// [64,128) CPU i-64 takes its pending IPI, in [128,192) source i-128 fires.
+// [64,128) CPU i-64 takes its pending IPI, in [128,192) source i-128 fires, in [192,255)
+// the oldest store that CPU i-192 holds takes effect.
 type Mover uint8
 
 // The first mover of each sort except the CPUs, which start at 0.
 const (
 	MoverIPI    Mover = MaxCPUs
 	MoverSource Mover = 2 * MaxCPUs
+	MoverDrain  Mover = 3 * MaxCPUs
 	NoMover     Mover = 255
 )
+
+// Movers is how many numbers movers can have.
+const Movers = 4 * MaxCPUs
+
+// Moves are sets of movers: bit i: CPU i goes on | CPU i takes its IPI | source i fires |
+// a store of CPU i takes effect.
+type Moves [Movers / MaxCPUs]uint64
 
 // A Point is a question to a Chooser. The machine owns and reuses it: a strategy must
 // neither keep nor change it.
 type Point struct {
 	Kind   Kind
-	N      int       // alternatives, at least 2: a question with one answer is never asked
-	First  Mover     // Step: the mover of alternative 0. Else: the CPU that asks
-	Moves  [3]uint64 // Step: bit i: CPU i goes on | CPU i takes its IPI | source i fires
-	Clocks *Clocks   // for a strategy that follows time
-	Seq    uint64    // ordinal of the question in this run, from 0, held questions included
+	N      int     // alternatives, at least 2: a question with one answer is never asked
+	First  Mover   // Step: the mover of alternative 0. Else: the CPU that asks
+	Moves  Moves   // Step: what can move
+	Clocks *Clocks // for a strategy that follows time
+	Seq    uint64  // ordinal of the question in this run, from 0, held questions included
 
 	// Ahead is the first touch of each CPU's next step; Object 0 means that it touches
 	// nothing shared, or that the touch isn't known. It is set only in Step questions,
@@ -80,15 +91,40 @@ type Point struct {
 	Watched bool
 }
 
+// alternatives are the sorts of mover in the order of alternatives.
+var alternatives = [...]Mover{0, MoverIPI, MoverDrain, MoverSource}
+
+// Pick returns the alternative of a Step question that is mover m. It is the inverse of
+// Mover.
+func (p *Point) Pick(m Mover) int {
+	if m == p.First {
+		return 0
+	}
+	bit := m % MaxCPUs
+	n := 1 + bits.OnesCount64(p.Moves[m/MaxCPUs]&(1<<bit-1))
+	for _, base := range alternatives {
+		if base == m-bit {
+			break
+		}
+		n += bits.OnesCount64(p.Moves[base/MaxCPUs])
+	}
+	if order(p.First) < order(m) {
+		n--
+	}
+	return n
+}
+
+// order is a number for each mover, in the order of alternatives.
+func order(m Mover) Mover { return m ^ m>>7<<6 }
+
 // Mover returns the mover of alternative pick of a Step question: First for 0, then the
-// others of Moves in numerical order.
+// others of Moves: CPUs, IPIs, stores that take effect, sources.
 func (p *Point) Mover(pick int) Mover {
 	if pick == 0 {
 		return p.First
 	}
-	base := Mover(0)
-	for w := range p.Moves {
-		set := p.Moves[w]
+	for _, base := range alternatives {
+		set := p.Moves[base/MaxCPUs]
 		if p.First-base < MaxCPUs {
 			set &^= 1 << (p.First - base)
 		}
@@ -97,7 +133,6 @@ func (p *Point) Mover(pick int) Mover {
 		} else {
 			return base + nth(set, pick-1)
 		}
-		base += MaxCPUs
 	}
 	panic("sim: no such alternative")
 }

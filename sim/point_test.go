@@ -14,7 +14,7 @@ func TestMover(t *testing.T) {
 		cpus := rapid.SampledFrom([]int{1, 2, 4, 8, 9, 33, MaxCPUs}).Draw(t, "cpus")
 		p := Point{Kind: Step}
 		var all []Mover
-		for w := range p.Moves {
+		for _, w := range []int{0, 1, 3, 2} { // in this order they are alternatives
 			p.Moves[w] = rapid.Uint64().Draw(t, "moves") & (1<<cpus - 1)
 			for i := range Mover(MaxCPUs) {
 				if p.Moves[w]>>i&1 != 0 {
@@ -37,5 +37,8 @@ func TestMover(t *testing.T) {
 			got[i] = p.Mover(i)
 		}
 		assert.Equal(t, want, got)
+		for i, mv := range got {
+			assert.Equal(t, i, p.Pick(mv))
+		}
 	})
 }

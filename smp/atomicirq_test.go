@@ -157,13 +157,13 @@ func TestWholeForced(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	answered, slept := r.flag(), r.flag()
 	r.Hooks().Prompt = func(uint8, *smp.Source) bool { return true }
-	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
+	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
 	r.AddProgram("asleep", 0, func(x *smp.Ctx) { x.Sleep(&slept.up) }) // goes on by default, but can't
 	r.AddProgram("sender", 1, func(x *smp.Ctx) {
 		x.Step("send", 1)
 		r.SendIPI(x, 1<<0, smp.IPICall)
 		x.SpinForIPI(&answered.up)
-		slept.Store(x, 1)
+		slept.WriteOnce(x, 1)
 	})
 	f := &forced{picks: map[uint64]int{}}
 	r.Footprint().ObserveAtomicIRQs(f)

@@ -143,7 +143,7 @@ func interleave(b *testing.B, s sched.Strategy, stores bool) {
 func onlyAsk(b *testing.B, s sched.Strategy) {
 	var clocks sim.Clocks
 	p := sim.Point{Kind: sim.Step, N: 3 * benchCPUs, Clocks: &clocks}
-	p.Moves = [3]uint64{1<<benchCPUs - 1, 0, 1<<(2*benchCPUs) - 1}
+	p.Moves = sim.Moves{1<<benchCPUs - 1, 0, 1<<(2*benchCPUs) - 1}
 	rec := &sched.Recorder{Strategy: s}
 	var ch sim.Chooser = rec
 	hold, calls := 0, 0
@@ -178,10 +178,10 @@ func BenchmarkRun(b *testing.B) {
 			r.log.Store = false
 			f := r.text("f", 0, loop8)
 			answered := r.flag()
-			r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
+			r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
 			r.AddProgram("sender", 0, func(x *smp.Ctx) {
 				for range 4 {
-					answered.Store(x, 0)
+					answered.WriteOnce(x, 0)
 					r.SendIPI(x, 1<<1, smp.IPICall)
 					x.SpinForIPI(&answered.up)
 				}

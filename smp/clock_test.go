@@ -22,7 +22,7 @@ func TestWaitsUntilStored(t *testing.T) {
 	for name, store := range map[string]func(x *smp.Ctx, v *kapi.Var[bool], m *smp.Machine){
 		"store": func(x *smp.Ctx, v *kapi.Var[bool], _ *smp.Machine) {
 			work(x, before)
-			v.Store(x, true)
+			v.WriteOnce(x, true)
 		},
 		"hook": func(x *smp.Ctx, v *kapi.Var[bool], m *smp.Machine) {
 			work(x, before)

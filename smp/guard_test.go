@@ -47,12 +47,12 @@ func TestGuardStacks(t *testing.T) {
 		touch := func(x *smp.Ctx) {
 			x.Regs().R[x86.RDI] = uint64(sp - c.below)
 			x.Call(f)
-			done.Store(x, 1)
+			done.WriteOnce(x, 1)
 		}
 		of = r.AddProgram("p", 0, func(x *smp.Ctx) {
 			sp = arch.Addr(x.Regs().R[x86.RSP]) - 256
 			x.Regs().R[x86.RSP] = uint64(sp)
-			if stands.Store(x, 1); c.cpu == 0 {
+			if stands.WriteOnce(x, 1); c.cpu == 0 {
 				touch(x)
 			}
 			x.Sleep(&done.up)

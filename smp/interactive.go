@@ -45,7 +45,7 @@ func (d *Interactive) Budget() uint64 { return d.m.cfg.Budget }
 // to look at its condition.
 func (d *Interactive) Moving() bool {
 	moves := d.m.inspector.Moves()
-	return d.m.recheck || moves[0]|moves[1] != 0 || d.m.worthFiring(moves[2])
+	return d.m.recheck || moves[0]|moves[1]|moves[3] != 0 || d.m.worthFiring(moves[2])
 }
 
 // Steps returns how many boundaries there were so far.
@@ -101,7 +101,7 @@ func (in *Inspector) OldestAt(cpu int, a arch.Addr, b []byte) int {
 
 // Moves returns what can move, found out anew: what a Step question's Moves, which
 // are kept up to date, must be.
-func (in *Inspector) Moves() (moves [3]uint64) {
+func (in *Inspector) Moves() (moves sim.Moves) {
 	kept := in.m.moves
 	for i := range in.m.cpus {
 		in.m.lookAt(&in.m.cpus[i])

@@ -66,7 +66,7 @@ func TestPendingIPI(t *testing.T) {
 	f := r.text("f", 0, "fa 90 90 90 fb 90 90 90 90 c3") // cli; 3 nops; sti; 4 nops; ret
 	sent, answered := r.flag(), r.flag()
 	pending := false
-	handle := func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
+	handle := func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
 	r.Hooks().Trap[smpev.VecCall] = handle
 	r.AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Spin(&sent.up)
@@ -75,7 +75,7 @@ func TestPendingIPI(t *testing.T) {
 		x.SpinForIPI(&answered.up)
 	})
 	r.AddProgram("taker", 1, func(x *smp.Ctx) {
-		sent.Store(x, 1)
+		sent.WriteOnce(x, 1)
 		x.Call(f)
 	})
 	closed := func(*sim.Point) sim.Mover { // cpu1 runs into f, past cli; then the IPI is sent
@@ -126,7 +126,7 @@ func TestIPIInCPUOrder(t *testing.T) {
 	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) {
 		order = append(order, x.CPU())
 		x.Step("answer", 1)
-		kapi.Add(&done.Var, x, 1)
+		kapi.Add(&done.Var, x, kapi.Once, 1)
 		x.Step("answer", 2)
 	}
 	for c := 1; c < cpus; c++ {

@@ -16,8 +16,8 @@ import (
 // machine without costs.
 func TestAccessesBringLines(t *testing.T) {
 	for name, use := range map[string]func(x *smp.Ctx, f *flag){
-		"load":  func(x *smp.Ctx, f *flag) { f.Load(x) },
-		"store": func(x *smp.Ctx, f *flag) { f.Store(x, 1) },
+		"load":  func(x *smp.Ctx, f *flag) { f.ReadOnce(x) },
+		"store": func(x *smp.Ctx, f *flag) { f.WriteOnce(x, 1) },
 		"look":  func(x *smp.Ctx, f *flag) { f.Look(x) },
 		"spin":  func(x *smp.Ctx, f *flag) { x.Spin(&f.up) },
 		"sleep": func(x *smp.Ctx, f *flag) { x.Sleep(&f.up) },
@@ -29,7 +29,7 @@ func TestAccessesBringLines(t *testing.T) {
 				for c := range 2 {
 					r.AddProgram("p", c, func(x *smp.Ctx) {
 						if c == 0 {
-							f.Store(x, 1)
+							f.WriteOnce(x, 1)
 							return
 						}
 						use(x, f)
@@ -75,7 +75,7 @@ func TestOneLineForAll(t *testing.T) {
 			}
 			r.AddProgram("p", c, func(x *smp.Ctx) {
 				for range times {
-					kapi.Add(&f.Var, x, 1)
+					kapi.Add(&f.Var, x, kapi.Once, 1)
 				}
 			})
 		}

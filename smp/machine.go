@@ -20,6 +20,7 @@ type Config struct {
 	Lazy   bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
 	Arch   *arch.Arch  // the processor; nil is x86.AMD64
 	Budget uint64      // boundaries of a run before it is Exhausted
+	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
 	_      struct{}
 }
 
@@ -84,6 +85,7 @@ type Machine struct {
 	tasks   []*Task
 	mem     Memory
 	data    arch.Memory // mem, converted once
+	weak    weakMemory
 	own     arch.Memory // the same, as instructions access it (guard.go)
 	guard   guardedMemory
 	guards  bool
@@ -101,7 +103,7 @@ type Machine struct {
 	// What can move, and what moves next. See run.go.
 	chooser  sim.Chooser
 	p        sim.Point
-	moves    [3]uint64 // as in p, kept up to date
+	moves    sim.Moves // as in p, kept up to date
 	stale    uint64    // but for these CPUs
 	hold     uint64    // until so many boundaries the answer is 0
 	outlasts int       // more than that, by sim.Steady and sim.Through
@@ -171,6 +173,9 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	if cfg.CPUs < 1 || cfg.CPUs > sim.MaxCPUs {
 		return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", cfg.CPUs, sim.MaxCPUs)
 	}
+	if cfg.Memory == TSO && cfg.CPUs > int(sim.NoMover-sim.MoverDrain) {
+		return nil, fmt.Errorf("%d CPUs: a machine whose CPUs hold stores has 1 to %d", cfg.CPUs, sim.NoMover-sim.MoverDrain)
+	}
 	if cfg.Budget == 0 {
 		cfg.Budget = DefaultBudget
 	}
@@ -189,6 +194,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	m.data, m.own, m.guard.Memory, m.mem.m = &m.mem, &m.mem, &m.mem, m
 	m.names.m, m.interactive.m, m.inspector.m, m.state.m = m, m, m, m
 	m.time.m, m.time.costs = m, cycles.Nominal()
+	m.weak.init(m)
 	m.footprint.m, m.footprint.data = m, &watchedMemory{&m.footprint}
 	m.footprint.trial.f = &m.footprint
 	m.footprint.guard = &guardedWatch{watchedMemory{&m.footprint}}
@@ -292,6 +298,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		m.Freeze()
 	}
 	m.unwind()
+	m.resetWeak()
 	m.mem.reset()
 	m.resetPages()
 	m.unwatch()
@@ -304,7 +311,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	}
 
 	m.chooser = ch
-	m.p.Seq, m.p.Moves, m.moves = 0, [3]uint64{}, [3]uint64{}
+	m.p.Seq, m.p.Moves, m.moves = 0, sim.Moves{}, sim.Moves{}
 	m.hold, m.outlasts, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0, 0
 	m.lead, m.errand, m.next = nil, nil, sim.NoMover
 	m.over, m.outcome, m.refusal, m.died = false, Passed, nil, ""

@@ -200,7 +200,7 @@ func countOnAll(t *testing.T, n int) {
 	for c := range n {
 		r.source(smp.TimerSource, c, 1)
 		r.AddProgram(fmt.Sprint("count/", c), c, func(x *smp.Ctx) {
-			kapi.Add(&count.Var, x, 1)
+			kapi.Add(&count.Var, x, kapi.Once, 1)
 			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
 			x.Call(f)
 			v, _ := x.Memory().Load(smp.DataBase, 8)
@@ -300,7 +300,7 @@ func testHoldOutlasts(t *testing.T, timers bool) {
 		x.IRQ(false)
 		x.Step("closed", 0)
 		x.IRQ(true)
-		gone.Var.Store(x, 1)
+		gone.Var.WriteOnce(x, 1)
 		x.Call(f)
 	})
 	if timers {

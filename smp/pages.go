@@ -81,6 +81,9 @@ func (x *Ctx) MapData(a arch.Addr) bool {
 func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, false) }
 
 func (m *Machine) setPages(a arch.Addr, pages int, there bool) {
+	if !there {
+		m.flushAll()
+	}
 	for i := range pages {
 		p := m.mem.page(a + arch.Addr(i*pageSize))
 		if p == nil || !p.later {

@@ -80,10 +80,10 @@ func newEndings(t testing.TB) *endings {
 		x.Step("timer", 1)
 	}
 	e.AddProgram("a", 0, func(x *smp.Ctx) {
-		for !lock.Swap(x, 0, 1) {
+		for !lock.Swap(x, kapi.Once, 0, 1) {
 			x.Sleep(&free)
 		}
-		defer lock.Store(x, 0) // reaches a point even if it is unwound
+		defer lock.WriteOnce(x, 0) // reaches a point even if it is unwound
 		x.Regs().R[x86.RCX] = 3
 		if e.how == "exhausted" {
 			x.Regs().R[x86.RCX] = 1 << 30
@@ -97,10 +97,10 @@ func newEndings(t testing.TB) *endings {
 		}
 	})
 	e.AddProgram("b", 1, func(x *smp.Ctx) {
-		for !lock.Swap(x, 0, 1) {
+		for !lock.Swap(x, kapi.Once, 0, 1) {
 			x.Sleep(&free)
 		}
-		defer lock.Store(x, 0)
+		defer lock.WriteOnce(x, 0)
 		x.Step("b", 1)
 	})
 	return e

@@ -164,6 +164,7 @@ func (m *Machine) finish(x *Ctx) {
 	if f.trap {
 		x.was.Open = x.Open() // those of what was interrupted are in its frame
 		x.Even(x.was)
+		m.flush(c)
 		if !m.storeFrame(f.base, &x.regs) {
 			m.garbled(c, f.base, nil, "the trap frame is not mapped")
 		}
@@ -193,6 +194,7 @@ func (x *Ctx) Call(f arch.Addr) uint64 {
 	was := c.regs
 	word := uint64(m.arch.Word)
 	sp := was.R[regSP]&^15 - word
+	x.m.mem.cpu = c.id
 	if !x.m.data.Store(arch.Addr(sp), m.arch.Word, uint64(m.returnGate())) {
 		x.m.garbled(c, f, nil, "no stack to call it on")
 		x.giveWay(sim.NoMover)
@@ -308,6 +310,7 @@ func (m *Machine) enter(c *CPU, ip arch.Addr) {
 
 // leaveGate returns from a routine that text called, as ret would.
 func (m *Machine) leaveGate(c *CPU) {
+	m.mem.cpu = c.id
 	ra, ok := m.data.Load(spOf(&c.regs), m.arch.Word)
 	if !ok {
 		m.garbled(c, spOf(&c.regs), nil, "no return address on the stack")

@@ -12,6 +12,7 @@ import (
 // Run steps movers until nothing is left, nothing can move, a monitor has a
 // finding, or the budget is out.
 func (m *Machine) Run() Outcome {
+	m.beginWeak()
 	m.drive(nil, m.turn())
 	return m.outcome
 }
@@ -59,8 +60,10 @@ func (m *Machine) move(mv sim.Mover, by *Ctx) (below *Ctx) {
 		return m.advance(&m.cpus[mv], by)
 	case mv < sim.MoverSource:
 		m.takeIPI(&m.cpus[mv-sim.MoverIPI])
-	case mv != sim.NoMover:
+	case mv < sim.MoverDrain:
 		m.fire(m.sources[mv-sim.MoverSource])
+	case mv != sim.NoMover:
+		m.drain(&m.cpus[mv-sim.MoverDrain])
 	}
 	return nil
 }
@@ -139,16 +142,6 @@ func (m *Machine) settle() {
 	m.settled = m.steps
 }
 
-// onText returns the CPU that a mover is if it goes on with text, else nil.
-func (m *Machine) onText(mv sim.Mover) *CPU {
-	if int(mv) < len(m.cpus) {
-		if c := &m.cpus[mv]; c.guest {
-			return c
-		}
-	}
-	return nil
-}
-
 // firstWatched reports whether the mover of alternative 0 is a CPU that stands
 // before watched text.
 func (m *Machine) firstWatched() bool {
@@ -164,6 +157,12 @@ func (m *Machine) firstWatched() bool {
 
 // deviate makes the mover's thread of control the one that goes on by default.
 func (m *Machine) deviate(mv sim.Mover) {
+	if m.p.First >= sim.MoverDrain {
+		m.putOff(m.p.First)
+	}
+	if mv >= sim.MoverDrain {
+		return
+	}
 	m.errand = nil
 	if mv < sim.MoverIPI {
 		m.lead = m.cpus[mv].task
@@ -224,9 +223,9 @@ func (m *Machine) look() bool {
 			m.hold = m.steps
 		}
 		m.p.Moves = moves
-		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2])
+		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2]) + bits.OnesCount64(moves[3])
 	}
-	if moves[0]|moves[1] == 0 && !m.worthFiring(moves[2]) {
+	if moves[0]|moves[1]|moves[3] == 0 && !m.worthFiring(moves[2]) {
 		if m.pause() {
 			return m.look()
 		}
@@ -294,6 +293,9 @@ func (m *Machine) worthFiring(set uint64) bool {
 // boring returns the mover of alternative 0: the thread of control that ran
 // last goes on; while it waits, what it waits for does.
 func (m *Machine) boring() sim.Mover {
+	if m.weak.prompt != 0 {
+		return sim.MoverDrain + firstCPU(m.weak.prompt)
+	}
 	if m.errand != nil && m.can(m.errand) { // a CPU that answers an IPI returns to where it stood
 		return m.onward(m.errand)
 	}
@@ -332,6 +334,9 @@ func (m *Machine) boring() sim.Mover {
 			m.lead = c.task
 		}
 		return m.onward(c)
+	}
+	if set := m.p.Moves[3]; set != 0 {
+		return sim.MoverDrain + firstCPU(set)
 	}
 	for set := m.p.Moves[2]; set != 0; set &= set - 1 {
 		if s := m.sources[bits.TrailingZeros64(set)]; s.Kind == WorkSource {
@@ -379,6 +384,10 @@ func (m *Machine) execute(c *CPU) {
 	}
 	m.mem.cpu = c.id
 	held := m.held(c)
+	if m.weak.holds {
+		held = 0
+		m.beforeExec(c, in)
+	}
 	if m.tracer.to != nil {
 		m.tracer.to.Instruction(c.id, in, &c.regs)
 		held = 0

@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/cycles"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -103,8 +104,14 @@ func (m *Machine) interrupt(s *Source, vec uint8) {
 	}
 }
 
+// ipiFence is what an IPI mustn't overtake: x2APIC's register isn't written in order with
+// stores.
+var ipiFence = kapi.DefineBarrier("ipi: what was stored before it is sent", kapi.OrderMB,
+	"x2apic_send_IPI: weak_wrmsr_fence (25a068b8e9a4)")
+
 // SendIPI makes an IPI of the reason pending on each CPU of the set.
 func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
+	x.Fence(ipiFence)
 	m.spend(x.cpu.id, cycles.SendIPI, 1)
 	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
 	for ; set != 0; set &= set - 1 {

@@ -44,6 +44,7 @@ func (s *State) Add(h *sim.Hash) {
 		h.Join(sim.Hash{Hi: uint64(at), Lo: uint64(at)})
 	}
 	s.m.addPages(h)
+	s.m.addHeld(h)
 	s.m.text.AddState(h)
 }
 
@@ -259,7 +260,7 @@ func (s *State) SetRead(list []sim.Hash) {
 // may read; others only say what happens before what.
 func Holds(o sim.Object) bool {
 	switch uint64(o >> 56) {
-	case objCell, objWord, objChunk, objService:
+	case objCell, objWord, objChunk, objService, objHeldCell, objHeldWord:
 		return true
 	}
 	return false
@@ -268,8 +269,11 @@ func Holds(o sim.Object) bool {
 // ValueOf returns what an object holds now; ok is false if there is no number
 // that says all of it.
 func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
-	if uint64(o>>56) == objWord {
-		v, ok = s.m.mem.Load(bytesAt(uint64(o)&(1<<56-1)), 8)
+	switch number := uint64(o) & (1<<56 - 1); uint64(o >> 56) {
+	case objWord:
+		v, ok = s.m.mem.Load(bytesAt(number), 8)
+	case objHeldWord:
+		v, ok = s.m.heldWord(number)
 	}
 	return v, ok
 }

@@ -11,6 +11,7 @@ import (
 // the queue if it is still runnable.
 func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev := c.task
+	m.flush(c)
 	m.touchQueue(c, true)
 	m.bringQueue(c, c)
 	c.needResched, c.urgent = false, false
@@ -151,6 +152,7 @@ func (m *Machine) relax(c *CPU) {
 	c.owed, c.beside = others&^c.beside, 0
 	m.spins = true
 	m.touchSpin(c)
+	m.hasten(c)
 	m.again()
 	if others == 0 {
 		return

@@ -24,7 +24,7 @@ func TestSleepSwitchesAndSpinDoesNot(t *testing.T) {
 				x.Sleep(&done.up)
 			}
 		})
-		b := r.AddProgram("b", 0, func(x *smp.Ctx) { done.Store(x, 1) })
+		b := r.AddProgram("b", 0, func(x *smp.Ctx) { done.WriteOnce(x, 1) })
 		switched := false // from a to b, of a's own will
 		r.Hooks().Switched = func(prev, next *smp.Task, voluntary bool) {
 			switched = switched || prev == a && next == b && voluntary
@@ -66,7 +66,7 @@ func TestSpinTakesInterrupts(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1})
 			r.source(c.kind, 0, 1)
 			done := r.flag()
-			handle := func(x *smp.Ctx, _ *arch.Regs) { done.Store(x, 1) }
+			handle := func(x *smp.Ctx, _ *arch.Regs) { done.WriteOnce(x, 1) }
 			r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = handle, handle
 			r.AddProgram("p", 0, func(x *smp.Ctx) {
 				x.IRQ(c.on)

@@ -99,6 +99,16 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 	return lo, hi&(1<<(8*(n-8))-1) | uint64(n)<<56
 }
 
+// onText returns the CPU that a mover is if it goes on with text, else nil.
+func (m *Machine) onText(mv sim.Mover) *CPU {
+	if int(mv) < len(m.cpus) {
+		if c := &m.cpus[mv]; c.guest {
+			return c
+		}
+	}
+	return nil
+}
+
 // fetchOn is the fetch of the next instruction from a page that is watched throughout
 // and that the CPU was in before, if what was decoded there last still stands there and
 // no question is due. nil: it takes fetchSlow, and nothing has been done.
@@ -310,6 +320,7 @@ func (m *Machine) unwatch() {
 // storeText stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a arch.Addr, v uint64, n int) {
+	m.flush(c)
 	p := m.mem.page(a)
 	if p.later && p.perm == 0 {
 		m.storeUnmapped(c, a)
@@ -341,6 +352,7 @@ func (m *Machine) putText(p *page, a arch.Addr, v uint64, n int) {
 
 // serialise makes c see the newest text from now on.
 func (m *Machine) serialise(c *CPU, why uint64) {
+	m.flush(c)
 	m.text.Serialise(int(c.id))
 	m.touchFloor(c)
 	m.emit(c, smpev.Serialise, why, 0, 0)

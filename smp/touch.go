@@ -22,6 +22,9 @@ const (
 	objSource              // a source's budget, or that it is armed
 	objService             // of the kernel: what the machine doesn't know
 	objEvent               // what a monitor remembers: its number, then the monitor's own object
+	objBuffer              // what a CPU holds, to those that wait until it holds nothing
+	objHeldCell            // of a CPU, a cell that it holds a store to
+	objHeldWord            // likewise of eight aligned bytes of data
 	objSpin                // who has made a step since a CPU's last pause
 )
 
@@ -66,6 +69,12 @@ func (n *Names) Object(o sim.Object) string {
 			return n.Service(number)
 		}
 		return fmt.Sprintf("kernel object %d", number)
+	case objBuffer:
+		return fmt.Sprintf("the stores that cpu%d holds", number)
+	case objHeldCell:
+		return fmt.Sprintf("what cpu%d holds of %s", number>>32, n.Object(object(objCell, number&(1<<32-1))))
+	case objHeldWord:
+		return fmt.Sprintf("what cpu%d holds of %s", number>>45, n.Object(object(objWord, number&(1<<45-1))))
 	case objSpin:
 		return fmt.Sprintf("what cpu%d waits for in a loop", number)
 	case objEvent:
@@ -167,12 +176,15 @@ func (f *Footprint) idle(c *CPU) {
 func (f *Footprint) TouchQueue(cpu int) { f.m.touchQueue(&f.m.cpus[cpu], false) }
 
 // Touch implements kapi.Context.
-func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) {
-	if f := x.m.foot; f != nil {
-		f.read(object(objCell, uint64(id)))
+func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
+	if !x.m.weak.holds || mode == kapi.Read { // else it is touched when the model is asked
+		if f := x.m.foot; f != nil {
+			f.read(object(objCell, uint64(id)))
+		}
+		x.m.touch(objCell, uint64(id), mode == kapi.Write)
 	}
-	x.m.touch(objCell, uint64(id), mode == kapi.Write)
 	x.bring(id, mode)
+	return x.model()
 }
 
 // TouchCell is Ctx.Touch for the machine's hooks.

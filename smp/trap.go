@@ -12,6 +12,7 @@ import (
 // a fault was about. The handler's routine begins with c's next step.
 func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	t := c.task
+	m.flush(c)
 	base := m.frameBase(vec, c.regs.R[regSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
@@ -134,6 +135,7 @@ func (m *Machine) iret(c *CPU) {
 	t := c.task
 	f := t.top()
 	vec := f.vector
+	m.flush(c)
 	if !m.loadFrame(f.base, &c.regs) {
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")

@@ -128,6 +128,7 @@ func (m *Machine) observe() {
 	if m.guards {
 		m.own = &m.guard
 	}
+	m.wrapMemory()
 	f := &m.footprint
 	if f.swapped { // the last run was observed afresh
 		if f.learnt {
@@ -157,6 +158,7 @@ func (m *Machine) watch() {
 	if m.guards {
 		m.own = f.guard
 	}
+	m.wrapMemory()
 	if f.plans {
 		m.p.Ahead = &f.ahead
 	}
@@ -202,6 +204,8 @@ func (f *Footprint) cpu() *CPU {
 		return &f.m.cpus[mv]
 	case mv < sim.MoverSource:
 		return &f.m.cpus[mv-sim.MoverIPI]
+	case mv >= sim.MoverDrain:
+		return &f.m.cpus[mv-sim.MoverDrain]
 	default:
 		return f.m.sources[mv-sim.MoverSource].cpu
 	}
@@ -246,6 +250,7 @@ func (f *Footprint) end() {
 		c.task.use.pointer(c.task, spOf(&c.regs))
 		same := f.stood == *now
 		switch {
+		case mv >= sim.MoverDrain:
 		case mv >= sim.MoverIPI:
 			atomic := f.inside != nil && same
 			f.add(object(objBoundary, uint64(c.id)), !atomic)

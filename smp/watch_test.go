@@ -100,8 +100,8 @@ func always0() sim.Chooser { return sim.Always0{} }
 
 // Cells: a store conflicts with whatever else is done to the same one.
 func TestFootprintOfCells(t *testing.T) {
-	read := func(c *kapi.Var[int]) func(x *smp.Ctx) { return func(x *smp.Ctx) { c.Load(x) } }
-	write := func(c *kapi.Var[int]) func(x *smp.Ctx) { return func(x *smp.Ctx) { c.Store(x, 7) } }
+	read := func(c *kapi.Var[int]) func(x *smp.Ctx) { return func(x *smp.Ctx) { c.ReadOnce(x) } }
+	write := func(c *kapi.Var[int]) func(x *smp.Ctx) { return func(x *smp.Ctx) { c.WriteOnce(x, 7) } }
 	look := func(c *kapi.Var[int]) func(x *smp.Ctx) { return func(x *smp.Ctx) { c.Look(x) } }
 	for _, c := range []struct {
 		name string
@@ -143,7 +143,7 @@ func TestFootprintOfWaiting(t *testing.T) {
 			}
 			x.Step("on", 1)
 		})
-		r.AddProgram("other", 1, func(x *smp.Ctx) { f.Store(x, 1) })
+		r.AddProgram("other", 1, func(x *smp.Ctx) { f.WriteOnce(x, 1) })
 		steps := r.observed(smp.Passed, always0)
 		waits, stores := r.of(steps, 0, "cell"), r.of(steps, 1, "cell")
 		require.Len(t, stores, 1)
@@ -241,9 +241,9 @@ func TestFootprintOfDeliveries(t *testing.T) {
 	c := r.flag()
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Call(f)
-		c.Load(x)
+		c.ReadOnce(x)
 	})
-	r.AddProgram("q", 1, func(x *smp.Ctx) { c.Load(x) })
+	r.AddProgram("q", 1, func(x *smp.Ctx) { c.ReadOnce(x) })
 	steps := r.observed(smp.Passed, func() sim.Chooser {
 		return director(func(p *sim.Point) sim.Mover {
 			if name, _, _ := r.Names().Where(0); name == "return" {
@@ -272,7 +272,7 @@ func TestFootprintOfDeliveries(t *testing.T) {
 func TestFootprintOfIPIs(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 3})
 	answered := r.flag()
-	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.Store(x, 1) }
+	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
 	r.AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Step("send", 1)
 		r.SendIPI(x, 1<<1, smp.IPICall)
@@ -377,14 +377,14 @@ func TestAhead(t *testing.T) {
 	r.Memory().Watch(f, 1)
 	a, b := r.flag(), r.flag()
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
-		a.Store(x, 1)
+		a.WriteOnce(x, 1)
 		x.WriteText(f, []byte{0x90})
 		x.Spin(&b.up)
 	})
 	r.AddProgram("q", 1, func(x *smp.Ctx) {
 		x.Sleep(&a.up)
 		x.Call(f)
-		b.Store(x, 1)
+		b.WriteOnce(x, 1)
 	})
 	g, h := r.text("g", 32, at(incWord, 32, 0)), r.text("h", 64, at(loadWord, 64, 4))
 	r.AddProgram("writes", 0, func(x *smp.Ctx) { x.Call(g) })

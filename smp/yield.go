@@ -14,10 +14,9 @@ func (x *Ctx) Step(routine string, n int) {
 }
 
 // Access implements kapi.Context.
-func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
+func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 	if x.m.foot != nil {
-		x.yieldBefore(objCell, uint64(id), mode == kapi.Write)
-		x.bring(id, mode)
+		x.accessObserved(id, mode)
 	} else if !x.prompt && x.held() {
 		x.bring(id, mode)
 	} else {
@@ -28,6 +27,20 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) {
 		x.m.recheck, x.m.time.stored = true, x.m.time.now[x.cpu.id%sim.MaxCPUs]
 		x.m.again()
 	}
+	return x.model()
+}
+
+// accessObserved is Access of an observed machine. That a store which is held touches the
+// cell comes when it takes effect, and of others when the model is asked for it.
+func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
+	if x.m.weak.holds && mode == kapi.Write {
+		x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: true}
+		x.yield()
+		x.ahead = sim.Touch{}
+	} else {
+		x.yieldBefore(objCell, uint64(id), mode == kapi.Write)
+	}
+	x.bring(id, mode)
 }
 
 // held passes a yield point at which the routine goes on and no question is put. It
@@ -187,6 +200,7 @@ func (x *Ctx) MightSleepIn(forbidden bool) {
 // await hangs the context on its condition.
 func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
 	x.cond, x.wait, x.waitFor, x.looking = w, why, s, true
+	x.m.hasten(x.cpu)
 	x.m.waiters = append(x.m.waiters, x)
 	x.m.waitOn[uint8(w.Cell())]++
 }

@@ -95,7 +95,7 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	if add != nil {
 		next.list = append(next.list, add)
 	}
-	f.ops.Store(x, next)
+	f.ops.WriteOnce(x, next)
 }
 
 // AddSite makes a site of the nop at at, at boot, when its module has been made.
@@ -337,7 +337,7 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	r := *regs
 	ip := arch.Addr(back) - arch.Addr(a.BranchLen)
 	r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
-	for _, o := range f.ops.Load(x).list {
+	for _, o := range f.ops.ReadOnce(x).list {
 		if x.Access(o.filter.ID(), kapi.Read); o.wants(ip) {
 			o.h(x, ip, &r)
 		}

@@ -31,7 +31,7 @@ func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.P
 
 // keyEarly counts before it patches, and goes by the count.
 func keyEarly(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
-	if on && kapi.Add(enabled, x, 1) == 1 || !on && kapi.Add(enabled, x, -1) == 0 {
+	if on && kapi.Add(enabled, x, kapi.Once, 1) == 1 || !on && kapi.Add(enabled, x, kapi.Once, -1) == 0 {
 		l.Update(x, on, p)
 	}
 }
@@ -46,7 +46,7 @@ func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patche
 		l.Lock(x)
 		if !above(enabled, x, 0, 1) {
 			l.Write(x, true, p)
-			enabled.Store(x, 1)
+			enabled.WriteOnce(x, 1)
 		}
 		l.Unlock(x)
 		return
@@ -55,7 +55,7 @@ func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patche
 		return
 	}
 	l.Lock(x)
-	if enabled.Swap(x, 1, 0) {
+	if enabled.Swap(x, kapi.Once, 1, 0) {
 		l.Write(x, false, p)
 	} else {
 		above(enabled, x, 1, -1)
@@ -76,11 +76,11 @@ func above(enabled *kapi.Var[int], x context, least, d int) bool {
 // keyStays takes the old count of a key for whether it is to be turned off, the wrong way round.
 func keyStays(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	l.Lock(x)
-	if was := enabled.Swap(x, 1, 0); on || !was {
+	if was := enabled.Swap(x, kapi.Once, 1, 0); on || !was {
 		l.Write(x, on, p)
 	}
 	if on {
-		enabled.Store(x, 1)
+		enabled.WriteOnce(x, 1)
 	}
 	l.Unlock(x)
 }

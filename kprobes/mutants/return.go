@@ -109,7 +109,7 @@ func ownRing(s *steps) {
 // objpoolLast is the kernel's array of free instances (6.7 to 6.18), as said at
 // kprobes.ObjpoolSlot: it publishes how far places are filled in last.
 func objpoolLast(s *steps) {
-	s.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.Store(x, tail+1) }
+	s.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.WriteOnce(x, tail+1) }
 	s.ObjpoolPop = objpoolPop
 	s.ObjpoolFilled = func(r *slot) uint32 {
 		// The kernel pops until nothing comes (objpool_fini): what last hides stays, and
@@ -123,16 +123,16 @@ func objpoolLast(s *steps) {
 
 // objpoolPop takes an instance from a slot: it believes last.
 func objpoolPop(x context, r *slot) *instance {
-	head := r.Head.Load(x)
-	for r.Last.Load(x) != head {
-		if r.Last.Load(x)-head-1 >= r.Most {
-			if head = r.Head.Load(x); !settled(r, head) {
+	head := r.Head.ReadOnce(x)
+	for r.Last.ReadOnce(x) != head {
+		if r.Last.ReadOnce(x)-head-1 >= r.Most {
+			if head = r.Head.ReadOnce(x); !settled(r, head) {
 				x.Spin((*lastSettled)(r))
 			}
 			continue
 		}
 		ri := r.At(x, head)
-		if r.Head.Swap(x, head, head+1) {
+		if r.Head.Swap(x, kapi.Once, head, head+1) {
 			return ri
 		}
 		head = r.Head.Peek()

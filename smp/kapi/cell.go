@@ -13,34 +13,91 @@ func (c *Cells) Count() int { return int(c.n) }
 // Rewind forgets the numbers handed out after the first n.
 func (c *Cells) Rewind(n int) { c.n = CellID(n) }
 
-// A Var is one shared word. Each Load and Store is a point.
+// A Var is one shared word. A routine reads and writes it by the verb that the kernel's C
+// has at that place; what the verb promises of order counts where memory is weak (Model).
+// Where it isn't, each verb reads or writes what the word is.
 type Var[T comparable] struct {
 	id CellID
-	v  T
+	v  T        // the newest value that has taken effect
+	w  *weak[T] `state:"weak"`
 }
 
 // Init gives the cell its number and its value.
-func (c *Var[T]) Init(cells *Cells, v T) { c.id, c.v = cells.New(), v }
+func (c *Var[T]) Init(cells *Cells, v T) { c.id = cells.New(); c.Set(v) }
 
 // ID returns the cell's number.
 func (c *Var[T]) ID() CellID { return c.id }
 
-// Load reads the cell (point).
-func (c *Var[T]) Load(x Context) T {
-	x.Access(c.id, Read)
+// ReadOnce reads the cell (READ_ONCE, atomic_read) (point).
+func (c *Var[T]) ReadOnce(x Context) T { return c.load(x.Access(c.id, Read), Once) }
+
+// LoadAcquire reads the cell, before all accesses that follow (smp_load_acquire) (point).
+func (c *Var[T]) LoadAcquire(x Context, b Barrier) T { return c.load(x.Access(c.id, Read), b) }
+
+// Deref reads a pointer, before all that is read through it (rcu_dereference) (point).
+func (c *Var[T]) Deref(x Context) T { return c.load(x.Access(c.id, Read), Through) }
+
+// Look is ReadOnce without a point: within the step under way.
+func (c *Var[T]) Look(x Context) T { return c.load(x.Touch(c.id, Read), Once) }
+
+func (c *Var[T]) load(m Model, b Barrier) T {
+	if m == nil {
+		return c.v
+	}
+	held, back := m.Load(c, b)
+	if held >= 0 {
+		return c.w.own(held)
+	}
+	if back > 0 {
+		return c.w.old[len(c.w.old)-back]
+	}
 	return c.v
 }
 
-// Store writes the cell (point before the store).
-func (c *Var[T]) Store(x Context, v T) {
-	x.Access(c.id, Write)
-	c.v = v
+// WriteOnce writes the cell (WRITE_ONCE, atomic_set) (point before the store).
+func (c *Var[T]) WriteOnce(x Context, v T) { c.store(x.Access(c.id, Write), Once, v) }
+
+// StoreRelease writes the cell, after all accesses before (smp_store_release,
+// rcu_assign_pointer) (point before the store).
+func (c *Var[T]) StoreRelease(x Context, b Barrier, v T) { c.store(x.Access(c.id, Write), b, v) }
+
+// StoreMB writes the cell, before all accesses that follow (smp_store_mb) (point before
+// the store).
+func (c *Var[T]) StoreMB(x Context, b Barrier, v T) {
+	c.store(x.Access(c.id, Write), Once, v)
+	x.Fence(b)
+}
+
+// Put is WriteOnce without a point: within the step under way.
+func (c *Var[T]) Put(x Context, v T) { c.store(x.Touch(c.id, Write), Once, v) }
+
+func (c *Var[T]) store(m Model, b Barrier, v T) {
+	if m == nil {
+		c.v = v
+		return
+	}
+	if c.w == nil {
+		c.w = new(weak[T])
+	}
+	held, back := m.Store(c, b)
+	switch {
+	case held >= 0:
+		c.w.hold(held, v)
+	case back > 0:
+		c.w.insert(back, v)
+	default:
+		c.keep(m)
+		c.v = v
+	}
 }
 
 // Swap writes v if the cell holds old, and reports whether it did: an atomic
-// compare-and-exchange (point).
-func (c *Var[T]) Swap(x Context, old, v T) bool {
-	x.Access(c.id, Write)
+// compare-and-exchange, which orders nothing if it fails (point).
+func (c *Var[T]) Swap(x Context, b Barrier, old, v T) bool {
+	m := x.Access(c.id, Write)
+	if m != nil {
+		return c.swap(m, b, old, v)
+	}
 	if c.v != old {
 		return false
 	}
@@ -48,25 +105,63 @@ func (c *Var[T]) Swap(x Context, old, v T) bool {
 	return true
 }
 
-// Look reads the cell without a point, where other CPUs may write it.
-func (c *Var[T]) Look(x Context) T {
-	x.Touch(c.id, Read)
-	return c.v
+func (c *Var[T]) swap(m Model, b Barrier, old, v T) bool {
+	if !m.Locked(c, b, c.v != old) {
+		return false
+	}
+	c.keep(m)
+	c.v = v
+	return true
 }
 
-// Peek reads the cell without a point: for conditions, for machine hooks that
-// run within another point, and under the lock that its writers hold.
+// RMW returns where the value is, for an atomic read-modify-write: the caller changes it
+// before it does anything else (point).
+func (c *Var[T]) RMW(x Context, b Barrier) *T { return c.locked(x.Access(c.id, Write), b) }
+
+// Change is RMW without a point: within the step under way.
+func (c *Var[T]) Change(x Context, b Barrier) *T { return c.locked(x.Touch(c.id, Write), b) }
+
+func (c *Var[T]) locked(m Model, b Barrier) *T {
+	if m != nil {
+		m.Locked(c, b, false)
+		c.keep(m)
+	}
+	return &c.v
+}
+
+// Peek returns the newest value that has taken effect, whatever a CPU may see of it: for
+// conditions, monitors and what is told of a run. Routines use Look.
 func (c *Var[T]) Peek() T { return c.v }
 
-// Set writes the cell without a point and wakes no waiter: for initialisation,
-// and for machine hooks, which tell the machine themselves.
-func (c *Var[T]) Set(v T) { c.v = v }
+// Set gives the cell a value and wakes no waiter: for initialisation.
+func (c *Var[T]) Set(v T) {
+	c.v = v
+	c.w.drop()
+}
+
+// Commit implements Cell.
+func (c *Var[T]) Commit(cpu int) { c.v = c.w.commit(cpu) }
+
+// Forget implements Cell.
+func (c *Var[T]) Forget(n int) { c.w.forget(n) }
+
+// Drop implements Cell.
+func (c *Var[T]) Drop() {
+	c.w.drop()
+}
+
+// keep puts the newest value by, for CPUs that may still read it.
+func (c *Var[T]) keep(m Model) {
+	if m.Keeps() {
+		c.w = c.w.push(c.v)
+	}
+}
 
 // Add adds d to a counter atomically and returns the sum (point).
-func Add(c *Var[int], x Context, d int) int {
-	x.Access(c.id, Write)
-	c.v += d
-	return c.v
+func Add(c *Var[int], x Context, b Barrier, d int) int {
+	v := c.RMW(x, b)
+	*v += d
+	return *v
 }
 
 // Is is the condition that a Var holds a value. Keep it where it doesn't
@@ -81,91 +176,6 @@ func (w *Is[T]) Cell() CellID { return w.Var.id }
 
 // Holds implements Cond.
 func (w *Is[T]) Holds() bool { return w.Var.v == w.Want }
-
-// A List is a shared list, such as the optimizer's lists or an RCU-protected
-// chain. A reader that walks it meets a point at each element. It is meant for
-// few elements; of many the first is taken out at no more cost.
-type List[T comparable] struct {
-	id   CellID
-	head int // of a long list: how many elements at the front of v are gone
-	v    []T
-}
-
-// long is from how many elements on the others don't move up when the first goes.
-const long = 64
-
-// Init gives the list its number and empties it.
-func (l *List[T]) Init(cells *Cells) { l.id, l.head, l.v = cells.New(), 0, l.v[:0] }
-
-// ID returns the cell's number.
-func (l *List[T]) ID() CellID { return l.id }
-
-// Len returns the number of elements (point).
-func (l *List[T]) Len(x Context) int {
-	x.Access(l.id, Read)
-	return len(l.v) - l.head
-}
-
-// Peek returns the elements without a point.
-func (l *List[T]) Peek() []T { return l.v[l.head:] }
-
-// At returns element i (point).
-func (l *List[T]) At(x Context, i int) T {
-	x.Access(l.id, Read)
-	return l.v[l.head+i]
-}
-
-// Has reports whether v is in the list (point).
-func (l *List[T]) Has(x Context, v T) bool {
-	x.Access(l.id, Read)
-	return l.index(v) >= 0
-}
-
-// Add appends v (point).
-func (l *List[T]) Add(x Context, v T) {
-	x.Access(l.id, Write)
-	l.v = append(l.v, v)
-}
-
-// Fill appends v without a point: for initialisation.
-func (l *List[T]) Fill(v T) { l.v = append(l.v, v) }
-
-// Push puts v first (point).
-func (l *List[T]) Push(x Context, v T) {
-	x.Access(l.id, Write)
-	l.v = append(l.v, v)
-	live := l.v[l.head:]
-	copy(live[1:], live)
-	live[0] = v
-}
-
-// Del takes v out, and reports whether it was in (point).
-func (l *List[T]) Del(x Context, v T) bool {
-	x.Access(l.id, Write)
-	i := l.index(v)
-	if i < 0 {
-		return false
-	}
-	if i += l.head; i == l.head && len(l.v)-i > long {
-		var none T
-		l.v[i] = none
-		l.head++
-		return true
-	}
-	n := copy(l.v, l.v[l.head:i])
-	n += copy(l.v[n:], l.v[i+1:])
-	l.head, l.v = 0, l.v[:n]
-	return true
-}
-
-func (l *List[T]) index(v T) int {
-	for i, w := range l.v[l.head:] {
-		if w == v {
-			return i
-		}
-	}
-	return -1
-}
 
 // PerCPU is a word of each CPU's own. Other CPUs don't read it, so an access
 // is no point.

@@ -38,12 +38,17 @@ type Context interface {
 	Step(routine string, n int)
 
 	// Access announces an access to a cell; the access follows it (point).
-	Access(id CellID, mode Mode)
+	// What it meets is the model's to say, nil: the cell as it is.
+	Access(id CellID, mode Mode) Model
 
-	// Touch says that the step under way reads or writes a cell without a point:
-	// with Peek or Set, where another CPU may write or read it meanwhile. It
-	// changes nothing; searches use it to decide which steps commute.
-	Touch(id CellID, mode Mode)
+	// Touch says that the step under way reads or writes a cell without a point: where
+	// another CPU may write or read it meanwhile. Searches use it to decide which steps
+	// commute. The model is as Access says.
+	Touch(id CellID, mode Mode) Model
+
+	// Fence keeps the accesses before it and after it in order, as the barrier says. It is
+	// no point.
+	Fence(b Barrier)
 
 	// Sleep gives the CPU to another task until w holds: a context switch, so
 	// a quiescent state. It may not be called in atomic context (point).

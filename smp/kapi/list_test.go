@@ -13,7 +13,7 @@ import (
 // nowhere is a context in which nothing is a point.
 type nowhere struct{ kapi.Context }
 
-func (nowhere) Access(kapi.CellID, kapi.Mode) {}
+func (nowhere) Access(kapi.CellID, kapi.Mode) kapi.Model { return nil }
 
 // A list is what a slice is that does the same, short and long.
 func TestList(t *testing.T) {

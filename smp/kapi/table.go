@@ -1,6 +1,10 @@
 package kapi
 
-import "kpsim/smp/arch"
+import (
+	"slices"
+
+	"kpsim/smp/arch"
+)
 
 // A Table is a shared hash table, looked up by address under RCU, of 64 chains as the
 // kernel's of probes is (KPROBE_TABLE_SIZE). A new entry becomes the first of its
@@ -8,7 +12,8 @@ import "kpsim/smp/arch"
 type Table[V any] struct {
 	id     CellID
 	golden uint64
-	chains [][]node[V] // the first of each is the last here
+	chains [][]node[V]      // the first of each is the last here
+	w      *weak[[]node[V]] `state:"weak"` // whole tables: the nodes of all chains
 }
 
 type node[V any] struct {
@@ -28,7 +33,11 @@ func (t *Table[V]) Init(cells *Cells, golden uint64) {
 	for i := range t.chains {
 		t.chains[i] = t.chains[i][:0]
 	}
+	t.Drop()
 }
+
+// TablePublish is the order in which an entry is made and published.
+var TablePublish = DefineBarrier("table: publish an entry", OrderRelease, "hlist_add_head_rcu: rcu_assign_pointer")
 
 // ID returns the cell's number.
 func (t *Table[V]) ID() CellID { return t.id }
@@ -36,13 +45,38 @@ func (t *Table[V]) ID() CellID { return t.id }
 // Get looks at one node after the other of an address's chain, to the end if it isn't
 // there (point).
 func (t *Table[V]) Get(x Context, at arch.Addr) (v V, ok bool) {
-	x.Access(t.id, Read)
+	return t.get(x, x.Access(t.id, Read), at)
+}
+
+// Look is Get without a point: within the step under way.
+func (t *Table[V]) Look(x Context, at arch.Addr) (v V, ok bool) {
+	return t.get(x, x.Touch(t.id, Read), at)
+}
+
+func (t *Table[V]) get(x Context, m Model, at arch.Addr) (v V, ok bool) {
 	c, i := t.find(at)
+	if m != nil {
+		if held, back := m.Load(t, Through); held >= 0 {
+			return last(t.w.own(held), at)
+		} else if back > 0 {
+			return last(t.w.old[len(t.w.old)-back], at)
+		}
+	}
 	x.Work(WorkNode, len(*c)-max(i, 0))
 	if i < 0 {
 		return v, false
 	}
 	return (*c)[i].v, true
+}
+
+// last returns what the last node of an address has.
+func last[V any](all []node[V], at arch.Addr) (v V, ok bool) {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].at == at {
+			return all[i].v, true
+		}
+	}
+	return v, false
 }
 
 // Peek looks an address up without a point, under the lock that its writers hold.
@@ -54,9 +88,19 @@ func (t *Table[V]) Peek(at arch.Addr) (v V, ok bool) {
 	return (*c)[i].v, true
 }
 
-// Put inserts or replaces (point).
+// Put gives an address its value (point).
 func (t *Table[V]) Put(x Context, at arch.Addr, v V) {
-	x.Access(t.id, Write)
+	m := x.Access(t.id, Write)
+	if m != nil {
+		now, held := t.copied(m, TablePublish)
+		now = append(slices.DeleteFunc(now, func(n node[V]) bool { return n.at == at }), node[V]{at, v})
+		t.change(m, held, now)
+		return
+	}
+	t.put(at, v)
+}
+
+func (t *Table[V]) put(at arch.Addr, v V) {
 	c, i := t.find(at)
 	if i < 0 {
 		*c = append(*c, node[V]{at, v})
@@ -65,13 +109,69 @@ func (t *Table[V]) Put(x Context, at arch.Addr, v V) {
 	}
 }
 
-// Del deletes (point).
+// Del takes an address out (point).
 func (t *Table[V]) Del(x Context, at arch.Addr) {
-	x.Access(t.id, Write)
+	m := x.Access(t.id, Write)
+	if m != nil {
+		now, held := t.copied(m, Once)
+		t.change(m, held, slices.DeleteFunc(now, func(n node[V]) bool { return n.at == at }))
+		return
+	}
 	if c, i := t.find(at); i >= 0 {
 		*c = append((*c)[:i], (*c)[i+1:]...)
 	}
 }
+
+// all returns the nodes of all chains.
+func (t *Table[V]) all() (all []node[V]) {
+	for _, c := range t.chains {
+		all = append(all, c...)
+	}
+	return all
+}
+
+// copied returns a copy of the table's nodes, for a change where memory is weak, and which CPU
+// holds the result.
+func (t *Table[V]) copied(m Model, b Barrier) (all []node[V], held int) {
+	from, held := m.Update(t, b)
+	if from >= 0 {
+		return slices.Clone(t.w.own(from)), held
+	}
+	return t.all(), held
+}
+
+// change makes the nodes those of the table.
+func (t *Table[V]) change(m Model, held int, all []node[V]) {
+	if t.w == nil {
+		t.w = new(weak[[]node[V]])
+	}
+	if held >= 0 {
+		t.w.hold(held, all)
+		return
+	}
+	if m.Keeps() {
+		t.w = t.w.push(t.all())
+	}
+	t.fill(all)
+}
+
+func (t *Table[V]) fill(all []node[V]) {
+	for i := range t.chains {
+		t.chains[i] = t.chains[i][:0]
+	}
+	for _, n := range all {
+		t.put(n.at, n.v)
+	}
+}
+
+// Commit implements Cell.
+func (t *Table[V]) Commit(cpu int) { t.fill(t.w.commit(cpu)) }
+
+// Forget implements Cell.
+func (t *Table[V]) Forget(n int) { t.w.forget(n) }
+
+// Drop implements Cell.
+func (t *Table[V]) Drop() { t.w.drop() }
 
 // Len returns the number of entries, without a point.
 func (t *Table[V]) Len() (n int) {

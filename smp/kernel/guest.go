@@ -61,7 +61,7 @@ func (g *Guest) switched(next *smp.Task) {
 }
 
 // Put implements kapi.Guest.
-func (g *Guest) Put(at arch.Addr, size int, v uint64) { g.k.M.Memory().Store(at, size, v) }
+func (g *Guest) Put(at arch.Addr, size int, v uint64) { g.k.M.Put(at, size, v) }
 
 // MapExec implements kapi.Guest.
 func (g *Guest) MapExec(x kapi.Context, pages int) (arch.Addr, bool) { return g.k.Exec.run(x, pages) }

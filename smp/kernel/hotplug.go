@@ -78,7 +78,7 @@ func (h *Hotplug) ReadUnlock(x kapi.Context) {
 	}
 	x.Emit(smpev.Unlock, h.id, 0, 0)
 	h.reads[x.Task()] = false
-	kapi.Add(&h.readers, x, -1)
+	kapi.Add(&h.readers, x, kapi.Once, -1)
 }
 
 // AssertHeld implements kapi.CPUs.
@@ -108,7 +108,7 @@ func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 // Context: may sleep.
 func (h *Hotplug) Change(x kapi.Context) {
 	h.mutex.Lock(x)
-	h.writer.Store(x, true)
+	h.writer.WriteOnce(x, true)
 
 	x.Step("cpus_write_lock", 2)
 	ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits, 0)
@@ -120,6 +120,6 @@ func (h *Hotplug) Change(x kapi.Context) {
 	h.k.Text.mutex.Unlock(x)
 
 	x.Emit(smpev.Unlock, h.id, 0, 0)
-	h.writer.Store(x, false)
+	h.writer.WriteOnce(x, false)
 	h.mutex.Unlock(x)
 }

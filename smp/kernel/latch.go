@@ -31,10 +31,10 @@ func (l *Latch) Spin(x kapi.Context) {
 
 // Wait sleeps until the latch is open. Context: may sleep.
 func (l *Latch) Wait(x kapi.Context) {
-	if !l.open.Load(x) {
+	if !l.open.ReadOnce(x) {
 		x.Sleep(&l.is)
 	}
 }
 
 // Open lets all spinning tasks go on.
-func (l *Latch) Open(x kapi.Context) { l.open.Store(x, true) }
+func (l *Latch) Open(x kapi.Context) { l.open.WriteOnce(x, true) }

@@ -227,7 +227,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	ms.k.Sync.Core(x, smpev.SyncFlush) // the pages become executable: set_memory_x flushes
 	m.set(x, kapi.TextCore, kapi.TextInit)
 
-	m.refs.Store(x, 2) // one is the load's, one its init's
+	m.refs.WriteOnce(x, 2) // one is the load's, one its init's
 	m.coming = true
 	m.become(x, kapi.ModuleComing)
 	ms.k.section(x, m.Core, true)
@@ -245,10 +245,10 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 			ms.notify(x, m, kapi.ModuleGoing)
 			// What has got it while it was coming holds it still. A kernel's module goes
 			// all the same; here what holds it would put the next load's.
-			for m.refs.Load(x) > 2 {
+			for m.refs.ReadOnce(x) > 2 {
 				ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			}
-			m.refs.Store(x, 0)
+			m.refs.WriteOnce(x, 0)
 			m.coming = false
 			m.free(x)
 			return int(-ret)
@@ -264,7 +264,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 
 	ms.k.section(x, m.Init, false)
 	ms.k.Prefix.follow(x, m.Init, false)
-	m.inits.Store(x, false)
+	m.inits.WriteOnce(x, false)
 	m.tell()
 	m.set(x, kapi.TextCore, kapi.TextFreed)
 	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
@@ -294,12 +294,12 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 	}
 	ms.mutex.Lock(x)
 	m.k.M.Footprint().TouchCell(m.loads.ID(), false)
-	switch state := m.state.Load(x); {
+	switch state := m.state.ReadOnce(x); {
 	case state == kapi.ModuleUnformed && !m.taken:
 		errno = ModuleENOENT
 	case state != kapi.ModuleLive:
 		errno = ModuleEBUSY
-	case !m.refs.Swap(x, 1, 0):
+	case !m.refs.Swap(x, kapi.Once, 1, 0):
 		errno = ModuleEAGAIN
 		m.denies(ctxOf(x))
 	case m.loads.Peek():
@@ -335,8 +335,8 @@ func (m *Module) free(x kapi.Context) {
 	for _, s := range m.data {
 		m.unmap(x, s)
 	}
-	if m.inits.Load(x) {
-		m.inits.Store(x, false)
+	if m.inits.ReadOnce(x) {
+		m.inits.WriteOnce(x, false)
 		m.unmap(x, m.Init)
 	}
 	ms.mutex.Lock(x)
@@ -360,7 +360,7 @@ func (m *Module) fill(x kapi.Context, init bool) {
 		}
 	}
 	if init {
-		m.inits.Store(x, true)
+		m.inits.WriteOnce(x, true)
 	}
 }
 
@@ -391,7 +391,7 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 
 // become sets the state (point).
 func (m *Module) become(x kapi.Context, s kapi.ModuleState) {
-	m.state.Store(x, s)
+	m.state.WriteOnce(x, s)
 	m.tell()
 }
 
@@ -453,22 +453,22 @@ func (ms *Modules) Find(x kapi.Context, addr arch.Addr) *kapi.Module {
 func (m *Module) text(x kapi.Context, addr arch.Addr) bool {
 	switch {
 	case m.Core.Has(addr):
-		return m.state.Load(x) != kapi.ModuleUnformed
+		return m.state.ReadOnce(x) != kapi.ModuleUnformed
 	case m.Init.Has(addr):
-		return m.inits.Load(x) && m.state.Load(x) != kapi.ModuleUnformed
+		return m.inits.ReadOnce(x) && m.state.ReadOnce(x) != kapi.ModuleUnformed
 	}
 	return false
 }
 
 // State implements kapi.Modules.
 func (ms *Modules) State(x kapi.Context, m *kapi.Module) kapi.ModuleState {
-	return ms.of(m).state.Load(x)
+	return ms.of(m).state.ReadOnce(x)
 }
 
 // Get implements kapi.Modules.
 func (ms *Modules) Get(x kapi.Context, m *kapi.Module) bool {
 	o := ms.of(m)
-	if s := o.state.Load(x); s == kapi.ModuleGoing || s == kapi.ModuleUnformed {
+	if s := o.state.ReadOnce(x); s == kapi.ModuleGoing || s == kapi.ModuleUnformed {
 		return false
 	}
 	x.Access(o.refs.ID(), kapi.Write)
@@ -483,7 +483,7 @@ func (ms *Modules) Get(x kapi.Context, m *kapi.Module) bool {
 func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
 // Put drops a hold on the module.
-func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, -1) }
+func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, kapi.Once, -1) }
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }

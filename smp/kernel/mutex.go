@@ -21,7 +21,7 @@ type Mutex struct {
 func (l *Mutex) Lock(x kapi.Context) {
 	c := ctxOf(x)
 	l.k.mightSleep(c)
-	for !l.owner.Swap(x, 0, 1+int(x.Task())) {
+	for !l.owner.Swap(x, kapi.Once, 0, 1+int(x.Task())) {
 		c.Tell(smpev.Lock, l.id, smpev.LockWaits, 0)
 		x.Sleep(&l.free)
 	}
@@ -31,7 +31,7 @@ func (l *Mutex) Lock(x kapi.Context) {
 // Unlock implements kapi.Mutex.
 func (l *Mutex) Unlock(x kapi.Context) {
 	x.Emit(smpev.Unlock, l.id, 0, 0)
-	l.owner.Store(x, 0)
+	l.owner.WriteOnce(x, 0)
 }
 
 // AssertHeld implements kapi.Mutex.
@@ -62,7 +62,7 @@ func (l *Spinlock) Lock(x kapi.Context) {
 		on = c.IRQ(false)
 	}
 	x.PreemptDisable()
-	for !l.owner.Swap(x, 0, 1+x.CPU()) {
+	for !l.owner.Swap(x, kapi.Once, 0, 1+x.CPU()) {
 		c.Tell(smpev.Lock, l.id, spinContext(c)|smpev.LockWaits, 0)
 		x.Spin(&l.free)
 	}
@@ -76,7 +76,7 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 	on := l.on
 	l.on = false
 	x.Work(kapi.WorkUnlock, 1)
-	l.owner.Store(x, 0)
+	l.owner.WriteOnce(x, 0)
 	if l.irqs && on {
 		ctxOf(x).IRQ(true)
 	}

@@ -97,7 +97,7 @@ func (p *TextPoke) Publish(x kapi.Context, addr arch.Addr, insn []byte, resume a
 	announce(x, addr, insn)
 	p.only.batch++
 	p.only.vec = append(p.only.vec[:0], poked{at: addr, insn: insn, resume: resume})
-	p.desc.Store(x, &p.only)
+	p.desc.WriteOnce(x, &p.only)
 }
 
 // publish is Publish of a batch.
@@ -122,7 +122,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		}
 		p.only.vec = append(p.only.vec, e)
 	}
-	p.desc.Store(x, &p.only)
+	p.desc.WriteOnce(x, &p.only)
 }
 
 // emulates reports whether the handler of a batch's breakpoint can do what the
@@ -168,7 +168,7 @@ func (p *TextPoke) write(x kapi.Context) {
 		}
 	}
 	if p.Mutants.DropEarly {
-		p.desc.Store(x, nil)
+		p.desc.WriteOnce(x, nil)
 	}
 	if heads {
 		p.Sync.Core(x, smpev.SyncPoke3)
@@ -178,7 +178,7 @@ func (p *TextPoke) write(x kapi.Context) {
 // Retire is step 4 of Patch: take the descriptor back; wait until no handler
 // holds it.
 func (p *TextPoke) Retire(x kapi.Context) {
-	p.desc.Store(x, nil)
+	p.desc.WriteOnce(x, nil)
 	if !p.Mutants.NoRefWait {
 		x.Spin(&p.idle)
 	}
@@ -187,15 +187,15 @@ func (p *TextPoke) Retire(x kapi.Context) {
 // breakpoint is asked first of all whether a #BP is its own. Context:
 // interrupts off; it calls nothing that could be probed.
 func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
-	if p.desc.Load(x) == nil {
+	if p.desc.ReadOnce(x) == nil {
 		return 0
 	}
-	kapi.Add(&p.refs, x, 1)
+	kapi.Add(&p.refs, x, kapi.Once, 1)
 	owner := uint64(0)
-	if d := p.desc.Load(x); d != nil { // still there, now that we hold it
+	if d := p.desc.ReadOnce(x); d != nil { // still there, now that we hold it
 		owner = d.claim(x, regs)
 	}
-	kapi.Add(&p.refs, x, -1)
+	kapi.Add(&p.refs, x, kapi.Once, -1)
 	return owner
 }
 

@@ -40,7 +40,7 @@ func TestPreemption(t *testing.T) {
 			}
 			a := r.AddProgram("a", 0, func(x *smp.Ctx) {
 				x.Sleep(kapi.Yield) // b waits for what a is about to bring
-				wake.Store(x, 1)
+				wake.WriteOnce(x, 1)
 				x.Step("woken", 1)
 				x.Call(f)
 				inLock = true
@@ -118,7 +118,7 @@ func TestLazyLater(t *testing.T) {
 	r.AddProgram("a", 0, func(x *smp.Ctx) {
 		x.Sleep(kapi.Yield) // b waits for what a is about to bring
 		x.PreemptDisable()
-		wake.Store(x, 1)
+		wake.WriteOnce(x, 1)
 		x.Call(f)
 		x.PreemptEnable()
 		x.PreemptDisable() // no boundary at which a tick might come
@@ -212,7 +212,7 @@ func TestCondResched(t *testing.T) {
 	r.reset = func() { before(); order = "" }
 	r.AddProgram("a", 0, func(x *smp.Ctx) {
 		x.Sleep(kapi.Yield)
-		wake.Store(x, 1)
+		wake.WriteOnce(x, 1)
 		x.Step("woken", 1)
 		order += "a"
 		x.Call(gate)

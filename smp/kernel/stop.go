@@ -62,7 +62,7 @@ func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
 	s.f = f
 	x.Touch(s.acks.ID(), kapi.Write)
 	s.acks.Set(s.k.M.CPUs())
-	s.state.Store(x, stopPrepare)
+	s.state.WriteOnce(x, stopPrepare)
 	for c := range s.k.M.CPUs() {
 		s.k.M.Wake(s.k.M.Stopper(c))
 	}
@@ -109,9 +109,9 @@ func (s *Stop) run(x *smp.Ctx) {
 // ack says that this CPU has made the step. The last CPU to do so sets the next
 // step. All wait for the next step, but none waits for the end.
 func (s *Stop) ack(x *smp.Ctx, step int) {
-	if kapi.Add(&s.acks, x, -1) == 0 {
+	if kapi.Add(&s.acks, x, kapi.Once, -1) == 0 {
 		s.acks.Set(s.k.M.CPUs())
-		s.state.Store(x, step+1)
+		s.state.WriteOnce(x, step+1)
 		return
 	}
 	if step != stopExit {

@@ -121,7 +121,7 @@ func TestStopperStarts(t *testing.T) {
 				r.k.Stop.Machine(x, func(kapi.Context) { order += "s" })
 			})
 			r.AddProgram("runner", 1, func(x *smp.Ctx) {
-				started.Store(x, 1)
+				started.WriteOnce(x, 1)
 				for range 50 {
 					x.Call(f)
 				}
@@ -161,7 +161,7 @@ func TestStopperIsNotPreempted(t *testing.T) {
 	r.AddProgram("caller", 0, func(x *smp.Ctx) { r.k.Stop.Machine(x, func(kapi.Context) {}) })
 	r.AddProgram("waker", 1, func(x *smp.Ctx) {
 		x.Call(f)
-		wake.Store(x, 1)
+		wake.WriteOnce(x, 1)
 		x.Call(f)
 	})
 	r.AddProgram("woken", 0, func(x *smp.Ctx) {

@@ -70,7 +70,7 @@ func (s *Symbols) AddRange(r Range) int {
 // SetKind makes a range something else (point): TextNone when its module goes.
 // Context: module_mutex held.
 func (s *Symbols) SetKind(x kapi.Context, id int, kind kapi.TextKind) {
-	s.changed.Store(x, struct{}{})
+	s.changed.WriteOnce(x, struct{}{})
 	s.kinds[id] = kind
 }
 

@@ -88,8 +88,8 @@ func (s *Sync) Self(x kapi.Context, why kapi.Why) { ctxOf(x).SyncCore(why) }
 
 // answer is the IPI's handler.
 func (s *Sync) answer(x *smp.Ctx) {
-	call := s.calls.Load(x)
+	call := s.calls.ReadOnce(x)
 	x.SyncCore(s.why)
 	*s.served.This(x) = call
-	s.wake.Store(x, s.wake.Peek()+1)
+	s.wake.WriteOnce(x, s.wake.Peek()+1)
 }

@@ -96,7 +96,7 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 	if pool != nil {
 		pool.Lock(x)
 	}
-	w.state.Store(x, workRunning)
+	w.state.WriteOnce(x, workRunning)
 	x.Tell(smpev.Lock, w.id, 0, 0)
 	was := x.Balance()
 	w.f(x)

@@ -43,6 +43,8 @@ const (
 	Denies // [module, loading, 0] rmmod is refused, since somebody holds the module; loading 1: its own load does; monitors alone are told
 	Holds  // [module, n, 0] how many hold it at the end of a run, beside its load; monitors alone are told (rig)
 	Asked  // [module, call, errno] insmod or rmmod begins, or, with its errno, ends: see AskedLoad; monitors alone are told (rig)
+	Held   // [where, value, size] a CPU holds a store while others move; size 0: where is a cell, and not memory
+	Commit // [where, value, size] and it takes effect
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -188,4 +190,6 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Denies", Args: []string{"module", "loading"}},
 	traces.Spec{Name: "Holds", Args: []string{"module", "n"}},
 	traces.Spec{Name: "Asked", Args: []string{"module", "call", "errno"}},
+	traces.Spec{Name: "Held", Args: []string{"where", "value", "size"}},
+	traces.Spec{Name: "Commit", Args: []string{"where", "value", "size"}},
 )

@@ -30,7 +30,7 @@ var swaps = flag.Int("swaps", 0, "how many pairs of steps to swap in each settin
 type stepped struct {
 	mv      sim.Mover
 	touched []sim.Touch
-	moves   [3]uint64 // zero: no other mover could
+	moves   sim.Moves // zero: no other mover could
 	answers []answer
 	events  int // in the log when it ended
 }

@@ -28,6 +28,7 @@ const (
 	aMark                  // an ordinal that others are compared with
 	aWhile                 // what elem says, while the word at guard isn't zero
 	anAddress              // the type of an interface's value, and which object: what that holds is found elsewhere
+	aWeak                  // a pointer to what is mostly empty: that counts as none, and else what it points to
 	anInst                 // a pointer to an instruction, or an interface that holds one: its address and bytes
 )
 
@@ -71,6 +72,7 @@ var ruleWords = map[string]rule{
 	"set":     {sort: aSet},
 	"trimmed": {sort: aTrimmed},
 	"mark":    {sort: aMark},
+	"weak":    {sort: aWeak},
 	"address": {sort: anAddress},
 	"during":  {sort: aWhile}, // FIELD: counts while that isn't zero
 	"ordinal": {sort: aSeq},   // FIELD: counts if that is a breakpoint's vector
@@ -193,6 +195,8 @@ func (ls *layouts) field(l *layout, t reflect.Type, f *reflect.StructField, at u
 	}
 	switch {
 	case r.skip:
+	case r.sort == aWeak:
+		l.pieces = append(l.pieces, piece{sort: aWeak, off: at, elem: ls.layout(f.Type.Elem())})
 	case r.sort == aWhile:
 		l.pieces = append(l.pieces, piece{sort: aWhile, off: at, guard: by, elem: ls.layout(f.Type)})
 	case r.sort == anAddress:
@@ -235,6 +239,10 @@ func (l *layout) empty(at unsafe.Pointer) bool {
 			}
 		case aPointer:
 			if *(*unsafe.Pointer)(f) != nil {
+				return false
+			}
+		case aWeak:
+			if at := *(*unsafe.Pointer)(f); at != nil && !p.elem.empty(at) {
 				return false
 			}
 		case anInst:

@@ -285,6 +285,11 @@ func (s *states) hash(h *sim.Hash, at unsafe.Pointer, l *layout) {
 			for k := range p.n {
 				s.hash(h, unsafe.Add(f, uintptr(k)*p.size), p.elem)
 			}
+		case aWeak:
+			if at := *(*unsafe.Pointer)(f); at != nil && !p.elem.empty(at) {
+				h.Add(1)
+				s.hash(h, at, p.elem)
+			}
 		case anInst:
 			addInst(h, p.inst(f))
 		case aSeq:

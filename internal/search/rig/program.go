@@ -39,7 +39,7 @@ func (p *program) run(x *smp.Ctx) {
 		first = p.setup
 	}
 	for n := range p.repeat {
-		if p.behind && n > 0 && p.r.front.Load(x) == 0 {
+		if p.behind && n > 0 && p.r.front.ReadOnce(x) == 0 {
 			break
 		}
 		for i := first; i < end; i++ {
@@ -48,7 +48,7 @@ func (p *program) run(x *smp.Ctx) {
 		}
 	}
 	if p.r.behind && !p.behind {
-		kapi.Add(&p.r.front, x, -1)
+		kapi.Add(&p.r.front, x, kapi.Once, -1)
 	}
 }
 

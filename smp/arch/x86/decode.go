@@ -49,7 +49,7 @@ func (m Mode) Decode(b []byte, at arch.Addr) (Inst, error) {
 		return Inst{}, refuse(w, int(l.n), ErrUnknown)
 	}
 
-	in := Inst{mode: m, Addr: at, next: at + arch.Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps()}
+	in := Inst{mode: m, Addr: at, next: at + arch.Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps(), drains: l.drains()}
 	copy(in.raw[:], w[:l.n])
 	if l.ripRelative() {
 		in.ripDisp = l.dispPos

@@ -46,6 +46,7 @@ type Inst struct {
 	emulated   bool
 	writesIF   bool
 	masksTraps bool
+	drains     bool
 	flow       arch.Flow
 	mode       Mode
 	modrmPos   uint8 // 0: there is none

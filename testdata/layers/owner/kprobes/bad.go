@@ -17,7 +17,7 @@ var hook = func() {}
 func initEngine(e *engine) { e.first = nil }
 
 func (e *engine) run(x kapi.Context, p *page, l *list[int]) {
-	e.armed.Store(x, true)
+	e.armed.WriteOnce(x, true)
 	e.perCPU = nil
 	e.queues[0] = kapi.List[int]{}
 

@@ -1,0 +1,370 @@
+package smp
+
+import (
+	"math/bits"
+
+	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// x86's memory is sequentially consistent but for one thing: a CPU holds its stores in a
+// buffer, first in, first out, and its loads may go before them (Sewell and others:
+// x86-TSO, CACM 2010). A CPU's loads see what it holds itself. When the oldest store takes
+// effect is for the strategy to say (sim.MoverDrain); by default it does at once. A CPU
+// holds nothing any more after a fence, a locked or serialising instruction, an access to a
+// port, and when it is interrupted (SDM vol. 3, "Store Buffer"), has sent an IPI, or
+// switched tasks, for which the kernel has fences. Stores to text take effect at once.
+
+// mostHeld is how many stores a CPU holds at most: when there is one more the oldest takes
+// effect. Processors have 32 to some 70 places (Intel's optimization manual).
+const mostHeld = 32
+
+// A buffer is what a CPU holds, oldest first.
+type buffer struct {
+	q   []heldStore
+	off bool // a strategy has put the oldest off: by default they wait until they must
+}
+
+// A heldStore is a store of a CPU that others don't see yet: to a cell, or to memory.
+type heldStore struct {
+	cell  kapi.Cell // nil: it is to memory
+	at    arch.Addr
+	size  uint8
+	shown bool // smpev.Held was emitted
+	value uint64
+}
+
+// buffered is a context as kapi's cells see it on a machine whose CPUs hold stores.
+type buffered Ctx
+
+var _ kapi.Model = (*buffered)(nil)
+
+// Load implements kapi.Model.
+func (x *buffered) Load(c kapi.Cell, _ kapi.Barrier) (held, back int) {
+	cpu := x.cpu
+	for i := range x.m.weak.buffers[cpu.id].q {
+		if x.m.weak.buffers[cpu.id].q[i].cell == c {
+			x.m.touchHeldCell(cpu, c, false)
+			return int(cpu.id), 0
+		}
+	}
+	return -1, 0
+}
+
+// Store implements kapi.Model.
+func (x *buffered) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
+	x.m.holdStore(x.cpu, heldStore{cell: c})
+	return int(x.cpu.id), 0
+}
+
+// Update implements kapi.Model.
+func (x *buffered) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
+	from, _ = x.Load(c, b)
+	held, _ = x.Store(c, b)
+	return from, held
+}
+
+// Locked implements kapi.Model. A compare-and-exchange that fails is locked as well.
+func (x *buffered) Locked(c kapi.Cell, _ kapi.Barrier, fails bool) bool {
+	x.m.flush(x.cpu)
+	(*Ctx)(x).touchCell(c.ID())
+	return !fails
+}
+
+// touchCell notes that a routine reads and writes a cell.
+func (x *Ctx) touchCell(id kapi.CellID) {
+	x.m.touch(objCell, uint64(id), true)
+	if f := x.m.foot; f != nil {
+		f.read(object(objCell, uint64(id)))
+	}
+}
+
+// Keeps implements kapi.Model.
+func (x *buffered) Keeps() bool { return false }
+
+// holdStore makes a CPU hold a store.
+func (m *Machine) holdStore(c *CPU, s heldStore) {
+	w := &m.weak
+	b := &w.buffers[c.id]
+	if len(b.q) == mostHeld {
+		m.drain(c)
+	}
+	if s.cell != nil {
+		w.cells = append(w.cells, s.cell)
+		m.touchHeldCell(c, s.cell, true)
+	} else {
+		m.touchHeldWords(c, s.at, s.size, true)
+	}
+	b.q = append(b.q, s)
+	if b.off {
+		m.showHeld(c)
+	} else {
+		w.prompt |= c.bit
+	}
+	m.moves[3] |= c.bit
+	m.again()
+}
+
+// putOff has the stores of a CPU wait: something else moves than what was to be next, a
+// store that takes effect.
+func (m *Machine) putOff(drain sim.Mover) {
+	c := &m.cpus[drain-sim.MoverDrain]
+	m.weak.buffers[c.id].off = true
+	m.weak.prompt &^= c.bit
+	m.showHeld(c)
+	m.again()
+}
+
+// showHeld tells of the stores that a CPU holds while others move.
+func (m *Machine) showHeld(c *CPU) {
+	q := m.weak.buffers[c.id].q
+	for i := range q {
+		if s := &q[i]; !s.shown {
+			s.shown = true
+			m.emitStore(c, smpev.Held, s)
+		}
+	}
+}
+
+// emitStore takes down what becomes of a store.
+func (m *Machine) emitStore(c *CPU, k traces.Kind, s *heldStore) {
+	if s.cell != nil {
+		m.emit(c, k, uint64(s.cell.ID()), 0, 0)
+		return
+	}
+	m.emit(c, k, uint64(s.at), s.value, uint64(s.size))
+}
+
+// hasten has the stores of a CPU take effect next, by default: it waits.
+func (m *Machine) hasten(c *CPU) {
+	if !m.weak.holds {
+		return
+	}
+	if b := &m.weak.buffers[c.id]; b.off && len(b.q) > 0 {
+		b.off = false
+		m.weak.prompt |= c.bit
+		m.again()
+	}
+}
+
+// drain makes the oldest store that a CPU holds take effect.
+func (m *Machine) drain(c *CPU) {
+	b := &m.weak.buffers[c.id]
+	s := b.q[0]
+	n := copy(b.q, b.q[1:])
+	b.q[n] = heldStore{}
+	b.q = b.q[:n]
+	m.touch(objBuffer, uint64(c.id), true)
+	if s.cell != nil {
+		id := uint64(s.cell.ID())
+		m.touchHeldCell(c, s.cell, true)
+		m.touch(objCell, id, true)
+		s.cell.Commit(int(c.id))
+		if m.waitOn[uint8(id)] != 0 {
+			m.recheck, m.time.stored = true, m.time.now[c.id]
+		}
+	} else {
+		m.touchHeldWords(c, s.at, s.size, true)
+		m.mem.cpu = c.id
+		if !m.weak.data.Memory.Store(s.at, int(s.size), s.value) {
+			sim.Bug("cpu%d: a store to %#x that was held, to memory that isn't there any more", c.id, uint64(s.at))
+		}
+	}
+	if s.shown {
+		m.emitStore(c, smpev.Commit, &s)
+	}
+	if n == 0 {
+		b.off = false
+		m.weak.prompt &^= c.bit
+		m.moves[3] &^= c.bit
+	}
+	m.again()
+}
+
+// flush makes all that a CPU holds take effect: it is about to do what waits for that. It
+// may have nothing left to do because a step before was sooner, which is an order, too.
+func (m *Machine) flush(c *CPU) {
+	if !m.weak.holds {
+		return
+	}
+	m.touch(objBuffer, uint64(c.id), true)
+	for len(m.weak.buffers[c.id].q) > 0 {
+		m.drain(c)
+	}
+}
+
+// flushAll is flush of all CPUs: a page goes, and so they are interrupted.
+func (m *Machine) flushAll() {
+	if m.weak.holds {
+		for i := range m.cpus {
+			m.flush(&m.cpus[i])
+		}
+	}
+}
+
+// beforeExec drains before an instruction that does.
+func (m *Machine) beforeExec(c *CPU, in *inst) {
+	m.weak.locked = in.Drains()
+	if m.weak.locked {
+		m.flush(c)
+	}
+}
+
+// Put stores to memory as a hook of the machine, at once, after what CPUs hold of those
+// bytes.
+func (m *Machine) Put(at arch.Addr, size int, v uint64) {
+	for i := range m.weak.buffers {
+		if m.weak.buffers[i].overlaps(at, size) {
+			m.flush(&m.cpus[i])
+		}
+	}
+	m.mem.Store(at, size, v)
+}
+
+func (b *buffer) overlaps(at arch.Addr, size int) bool {
+	for i := range b.q {
+		if b.q[i].meets(at, size) {
+			return true
+		}
+	}
+	return false
+}
+
+// meets reports whether it stores one of some bytes of memory.
+func (s *heldStore) meets(at arch.Addr, size int) bool {
+	return s.cell == nil && s.at < at+arch.Addr(size) && at < s.at+arch.Addr(s.size)
+}
+
+// A bufferedMemory is memory as a CPU that holds stores accesses it. It implements
+// arch.Memory.
+type bufferedMemory struct {
+	w *weakMemory
+	arch.Memory
+}
+
+// Load implements arch.Memory: memory, and over it what the CPU holds.
+func (d *bufferedMemory) Load(a arch.Addr, size int) (uint64, bool) {
+	m := d.w.m
+	b := &d.w.buffers[m.mem.cpu]
+	if len(b.q) == 0 || !b.overlaps(a, size) {
+		return d.Memory.Load(a, size)
+	}
+	m.touchHeldWords(&m.cpus[m.mem.cpu], a, uint8(size), false)
+	if s := b.last(a, size); s != nil {
+		return s.value >> (8 * (a - s.at)) & (^uint64(0) >> (64 - 8*size)), true
+	}
+	v, ok := d.Memory.Load(a, size)
+	if ok {
+		v = b.over(v, a, size)
+	}
+	return v, ok
+}
+
+// last returns the newest store of some bytes if it is of all of them: then nothing else
+// counts.
+func (b *buffer) last(a arch.Addr, size int) *heldStore {
+	for i := len(b.q) - 1; i >= 0; i-- {
+		if s := &b.q[i]; s.meets(a, size) {
+			if s.at <= a && a+arch.Addr(size) <= s.at+arch.Addr(s.size) {
+				return s
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// over puts what is held over the size bytes v at a.
+func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
+	for i := range b.q {
+		s := &b.q[i]
+		if !s.meets(a, size) {
+			continue
+		}
+		for k := range arch.Addr(s.size) {
+			if to := s.at + k - a; to < arch.Addr(size) {
+				v = v&^(0xff<<(8*to)) | s.value>>(8*k)&0xff<<(8*to)
+			}
+		}
+	}
+	return v
+}
+
+// Store implements arch.Memory. What can't be stored faults now. A store to the CPU's own
+// stack isn't held if it holds nothing older: no other CPU is to see it late, and there
+// are many.
+func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
+	m := d.w.m
+	c := &m.cpus[m.mem.cpu]
+	if d.w.locked && c.guest || len(d.w.buffers[c.id].q) == 0 && c.task.stack-a <= StackSize {
+		return d.Memory.Store(a, size, v)
+	}
+	if fault, ok := m.mem.permits(a, size, PermWrite); !ok {
+		m.mem.fault = fault
+		return false
+	}
+	if m.guards && d == &d.w.own && m.deadStack(c, a) {
+		m.mem.fault = a
+		return false
+	}
+	m.holdStore(c, heldStore{at: a, size: uint8(size), value: v & (^uint64(0) >> (64 - 8*size))})
+	return true
+}
+
+// System is that of the memory behind it.
+func (d *bufferedMemory) System() *system {
+	return d.Memory.(interface{ System() *system }).System()
+}
+
+// touchHeldCell notes an access to what a CPU holds of a cell.
+func (m *Machine) touchHeldCell(c *CPU, cell kapi.Cell, write bool) {
+	if m.foot != nil {
+		o := object(objHeldCell, uint64(c.id)<<32|uint64(cell.ID()))
+		m.foot.add(o, write)
+		m.foot.read(o)
+	}
+}
+
+// touchHeldWords is touchHeldCell of memory.
+func (m *Machine) touchHeldWords(c *CPU, a arch.Addr, size uint8, write bool) {
+	if m.foot == nil {
+		return
+	}
+	for at := a; at < a+arch.Addr(size); at = at&^7 + 8 {
+		o := object(objHeldWord, uint64(c.id)<<45|bytesNumber(at))
+		m.foot.add(o, write)
+		m.foot.read(o)
+	}
+}
+
+// addHeld adds what CPUs hold to a hash; what they hold of cells is in those.
+func (m *Machine) addHeld(h *sim.Hash) {
+	if !m.weak.holds {
+		return
+	}
+	for i := range m.weak.buffers {
+		b := &m.weak.buffers[i]
+		h.Add(uint64(len(b.q))<<1 | b2u(b.off))
+		for j := range b.q {
+			s := &b.q[j]
+			if s.cell != nil {
+				h.Add(uint64(s.cell.ID())<<8 | 0xff)
+				continue
+			}
+			h.Add(uint64(s.at))
+			h.Add(s.value)
+			h.Add(uint64(s.size))
+		}
+	}
+	h.Add(uint64(bits.OnesCount64(m.weak.prompt)))
+}
+
+// heldWord returns eight aligned bytes as a CPU sees them that holds some.
+func (m *Machine) heldWord(number uint64) (v uint64, ok bool) {
+	a := bytesAt(number & (1<<45 - 1))
+	v, ok = m.mem.Load(a, 8)
+	return m.weak.buffers[number>>45].over(v, a, 8), ok
+}

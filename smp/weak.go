@@ -1,0 +1,114 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/kapi"
+)
+
+// An Ordering says in what order other CPUs see a CPU's accesses to data. Text is apart:
+// see smp/fetch.
+type Ordering uint8
+
+// The orderings.
+const (
+	SC   Ordering = iota // sequential consistency: in the order in which they are stepped
+	TSO                  // x86's: a CPU holds its stores for a while (buffer.go)
+	LKMM                 // the kernel's memory model, of cells
+)
+
+var orderingNames = [...]string{"sc", "tso", "lkmm"}
+
+func (o Ordering) String() string { return orderingNames[o] }
+
+// OrderingNamed returns the ordering of a name.
+func OrderingNamed(name string) (o Ordering, ok bool) {
+	for i, n := range orderingNames {
+		if n == name {
+			return Ordering(i), true
+		}
+	}
+	return 0, false
+}
+
+// A weakMemory is what a machine has whose memory isn't sequentially consistent.
+type weakMemory struct {
+	m       *Machine
+	holds   bool         // CPUs hold stores in this run
+	prompt  uint64       // CPUs whose oldest store takes effect next, by default
+	locked  bool         // the instruction under way is one whose store isn't held
+	dropped kapi.Barrier // what a mutant leaves out, 0: nothing
+	buffers []buffer     // of each CPU
+	cells   []kapi.Cell  // that have been held in this run
+	data    bufferedMemory
+	own     bufferedMemory
+}
+
+func (w *weakMemory) init(m *Machine) {
+	w.m = m
+	w.data.w, w.own.w = w, w
+	if m.cfg.Memory == TSO {
+		w.buffers = make([]buffer, m.cfg.CPUs)
+	}
+}
+
+// Drop leaves a barrier out of each run from the next on; kapi.Once: none.
+func (m *Machine) Drop(b kapi.Barrier) { m.weak.dropped = b }
+
+// order returns the order that a barrier keeps in this run.
+func (w *weakMemory) order(b kapi.Barrier) kapi.Order {
+	if b == w.dropped {
+		return kapi.OrderNone
+	}
+	return b.Order()
+}
+
+// resetWeak forgets what the last run has held.
+func (m *Machine) resetWeak() {
+	w := &m.weak
+	for _, c := range w.cells {
+		c.Drop()
+	}
+	clear(w.cells)
+	w.cells, w.holds, w.prompt, w.locked = w.cells[:0], false, 0, false
+	for i := range w.buffers {
+		b := &w.buffers[i]
+		clear(b.q)
+		b.q, b.off = b.q[:0], false
+	}
+}
+
+// beginWeak begins a run: whether stores are held in it is its first question, so that a
+// run that holds none costs nothing.
+func (m *Machine) beginWeak() {
+	if m.cfg.Memory != TSO || m.over {
+		return
+	}
+	if m.weak.holds = m.ask(sim.Buffer, 2, &m.cpus[0]) == 1; m.weak.holds {
+		m.wrapMemory()
+	}
+}
+
+// wrapMemory puts the buffers before memory as CPUs access it.
+func (m *Machine) wrapMemory() {
+	w := &m.weak
+	if !w.holds {
+		return
+	}
+	w.data.Memory, w.own.Memory = m.data, m.own
+	m.data, m.own = &w.data, &w.own
+}
+
+// model returns what says which values the context's accesses to cells meet.
+func (x *Ctx) model() kapi.Model {
+	if x.m.weak.holds {
+		return (*buffered)(x)
+	}
+	return nil
+}
+
+// Fence implements kapi.Context.
+func (x *Ctx) Fence(b kapi.Barrier) {
+	if w := &x.m.weak; w.holds && w.order(b) == kapi.OrderMB {
+		x.m.flush(x.cpu)
+	}
+}
