@@ -1,0 +1,20 @@
+// Package run runs litmus tests on the simulated machine: all schedules, but of those
+// that reach the same state of the machine only one.
+//
+// What it is: a Program, which is a test as the machine runs it (X86 is one of machine
+// code: each thread is a function that a task of a CPU of its own calls), and Search,
+// which finds its final states and for each a schedule.
+//
+// What it is not: it has no memory model of its own. What a test may see is what
+// package smp does. It parses nothing and prints nothing.
+//
+// Its rule: the outcomes are exactly those that the machine can reach. The tests compare
+// them with an abstract machine of their own, with runs of every schedule, and with the
+// verdicts of herd7.
+//
+// # Limits
+//
+// A schedule in which threads wait for each other in a loop for ever has no outcome;
+// Result.Endless says that there is one. An instruction that reads and writes memory
+// without a lock is one step under sc: two of them don't lose an update there.
+package run

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/smp"
+)
+
+// A Program is a litmus test as the machine runs it.
+type Program interface {
+	// CPUs is how many CPUs the machine has.
+	CPUs() int
+
+	// Build puts the test's text, data and tasks into a machine that has nothing yet.
+	Build(m *smp.Machine) error
+
+	// Begin puts what the program itself remembers of a run back to the beginning.
+	Begin()
+
+	// AddState adds to a hash what the program remembers.
+	AddState(h *sim.Hash)
+
+	// Outcome describes the state after a run, and says whether the test's condition
+	// holds in it. Of a state that the test's filter excludes counts is false.
+	Outcome(m *smp.Machine) (text string, holds, counts bool)
+}
+
+// Options of a search.
+type Options struct {
+	Memory Memory
+	Most   int          // states of the machine that are visited at most; 0: DefaultMost
+	Stop   *atomic.Bool // set: give up; nil: never
+}
+
+// DefaultMost is how many states of the machine a search visits unless it is told.
+const DefaultMost = 1_000_000
+
+// budget is how many boundaries a run has: more than 16 threads of 256 instructions
+// have. A loop that goes round in a state is cut off there.
+const budget = 8192
+
+// learning is how many drawn runs show, before the search, what is shared.
+const learning = 24
+
+// A Result is what a search has found.
+type Result struct {
+	Outcomes []Outcome // in the order of their texts
+	Runs     uint64
+	States   int  // of the machine
+	Complete bool // all schedules are covered; else the search was stopped
+	Endless  bool // there are schedules that don't end: threads wait in a loop
+}
+
+// An Outcome is one final state, with a schedule that leads to it.
+type Outcome struct {
+	Text     string
+	Holds    bool
+	Schedule *sched.Recording
+}
+
+// Search runs all schedules of a program, but of those that reach the same state of
+// the machine only one. It stops at Options.Most states.
+func Search(p Program, o Options) (*Result, error) {
+	h, err := newHarness(p, o.Memory)
+	if err != nil {
+		return nil, err
+	}
+	defer h.m.Close()
+	s := sched.NewStates(h)
+	if err := h.learn(s); err != nil {
+		return nil, err
+	}
+	s.Sleep()
+	h.m.Footprint().Observe(s)
+	most := cmp.Or(o.Most, DefaultMost)
+	rec := &sched.Recorder{Strategy: s}
+	r := &Result{}
+	found := make(map[string]int)
+	for i := uint64(0); rec.Begin(i); i++ {
+		if s.Stats().States > most || o.Stop != nil && o.Stop.Load() {
+			return r.sorted(s), nil
+		}
+		end, err := h.run(rec)
+		if err != nil {
+			return nil, err
+		}
+		rec.End(h.m.Counts().Points)
+		r.Runs++
+		switch end {
+		case smp.Exhausted:
+			r.Endless = true
+		case smp.Passed:
+			r.take(found, h, rec.Recording())
+		}
+		if grew := h.m.Footprint().SharedGrew(); s.Grew() || grew {
+			s.Restart()
+		}
+	}
+	r.Complete = true
+	return r.sorted(s), nil
+}
+
+func (r *Result) sorted(s *sched.States) *Result {
+	r.States = s.Stats().States
+	slices.SortFunc(r.Outcomes, func(a, b Outcome) int { return cmp.Compare(a.Text, b.Text) })
+	return r
+}
+
+// take adds the final state of a run. Of two schedules it keeps the one with fewer deviations.
+func (r *Result) take(found map[string]int, h *harness, rec *sched.Recording) {
+	text, holds, counts := h.p.Outcome(h.m)
+	if !counts {
+		return
+	}
+	n, again := found[text]
+	if again && len(rec.Choices) >= len(r.Outcomes[n].Schedule.Choices) {
+		return
+	}
+	o := Outcome{text, holds, &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
+	if again {
+		r.Outcomes[n] = o
+		return
+	}
+	found[text] = len(r.Outcomes)
+	r.Outcomes = append(r.Outcomes, o)
+}
