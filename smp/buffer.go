@@ -196,6 +196,21 @@ func (m *Machine) flush(c *CPU) {
 	}
 }
 
+// settle is flush of a routine's CPU. It is a point if the CPU holds anything: others may
+// come between what the routine has read and the stores, which they don't see yet.
+func (x *Ctx) settle() (waited bool) {
+	m := x.m
+	if !m.weak.holds {
+		return false
+	}
+	if len(m.weak.buffers[x.cpu.id].q) > 0 {
+		x.yield()
+		waited = true
+	}
+	m.flush(x.cpu)
+	return waited
+}
+
 // flushAll is flush of all CPUs: a page goes, and so they are interrupted.
 func (m *Machine) flushAll() {
 	if m.weak.holds {

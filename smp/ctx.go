@@ -177,6 +177,7 @@ func (x *Ctx) Preempt() {
 	if x.task.class == classStopper { // nothing is of a higher class
 		return
 	}
+	x.settle()
 	x.m.schedule(x.cpu, false)
 	x.give()
 }

@@ -97,8 +97,10 @@ func (x *Ctx) Run() {
 // runBody runs a task's body, and what a program does at its end.
 func (x *Ctx) runBody() {
 	x.runToExit()
+	x.settle()
 	if x.task.class == classProgram && x.m.hooks.Exiting != nil {
 		x.m.hooks.Exiting(x)
+		x.settle()
 	}
 }
 
@@ -164,7 +166,9 @@ func (m *Machine) finish(x *Ctx) {
 	if f.trap {
 		x.was.Open = x.Open() // those of what was interrupted are in its frame
 		x.Even(x.was)
-		m.flush(c)
+		if m.weak.holds && m.weak.buffers[c.id].overlaps(f.base, m.arch.Frame.Size) {
+			m.flush(c)
+		}
 		if !m.storeFrame(f.base, &x.regs) {
 			m.garbled(c, f.base, nil, "the trap frame is not mapped")
 		}

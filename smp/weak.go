@@ -109,6 +109,6 @@ func (x *Ctx) model() kapi.Model {
 // Fence implements kapi.Context.
 func (x *Ctx) Fence(b kapi.Barrier) {
 	if w := &x.m.weak; w.holds && w.order(b) == kapi.OrderMB {
-		x.m.flush(x.cpu)
+		x.settle()
 	}
 }

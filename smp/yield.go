@@ -137,6 +137,12 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	if w.Holds() {
 		return
 	}
+	if x.settle() { // set_current_state(), and it looks again
+		x.touchWait(w.Cell())
+		if w.Holds() {
+			return
+		}
+	}
 	t.state = sleeping
 	x.await(w, why, s)
 	x.m.schedule(x.cpu, true)
