@@ -29,6 +29,7 @@ var layers = []layer{
 	{pkg: "smp/arch/x86", may: []string{"smp/arch"}},
 	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
+	{pkg: "smp/lkmm", may: []string{"sim"}},
 	{pkg: "smp/image", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "smp/kapi", may: []string{"smp/arch", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
