@@ -123,7 +123,19 @@ func (p *Point) Mover(pick int) Mover {
 	if pick == 0 {
 		return p.First
 	}
-	for _, base := range alternatives {
+	set := p.Moves[0] // mostly it is one of these
+	if p.First < MaxCPUs {
+		set &^= 1 << p.First
+	}
+	if n := bits.OnesCount64(set); pick > n {
+		return p.other(pick - n)
+	}
+	return nth(set, pick-1)
+}
+
+// other returns the mover of alternative pick among those that aren't CPUs, from 1.
+func (p *Point) other(pick int) Mover {
+	for _, base := range alternatives[1:] {
 		set := p.Moves[base/MaxCPUs]
 		if p.First-base < MaxCPUs {
 			set &^= 1 << (p.First - base)
