@@ -6,6 +6,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/lkmm"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -196,10 +197,16 @@ func (m *Machine) flush(c *CPU) {
 	}
 }
 
-// settle is flush of a routine's CPU. It is a point if the CPU holds anything: others may
-// come between what the routine has read and the stores, which they don't see yet.
+// settle is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
+// hold anything: others may come between what the routine has read and the stores, which
+// they don't see yet.
 func (x *Ctx) settle() (waited bool) {
 	m := x.m
+	if m.cfg.Memory == LKMM {
+		x.yield()
+		m.fence(x.cpu, lkmm.MB)
+		return true
+	}
 	if !m.weak.holds {
 		return false
 	}

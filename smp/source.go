@@ -118,6 +118,7 @@ func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
 		c := &m.cpus[firstCPU(set)]
 		m.touch(objIPI, uint64(c.id), true)
 		c.ipi |= why
+		m.handOver(x.cpu.id, c.id)
 		m.time.now[sim.MoverIPI+sim.Mover(c.id)] = m.time.now[x.cpu.id]
 		m.attend(c)
 	}
@@ -129,6 +130,7 @@ func (m *Machine) takeIPI(c *CPU) {
 	m.touch(objIPI, uint64(c.id), true)
 	m.touchIdle(c)
 	m.catchUp(c, m.time.now[sim.MoverIPI+sim.Mover(c.id)])
+	m.takeOver(c)
 	m.errand = nil
 	if c.ipi&IPICall != 0 {
 		c.ipi &^= IPICall

@@ -45,6 +45,9 @@ func (s *State) Add(h *sim.Hash) {
 	}
 	s.m.addPages(h)
 	s.m.addHeld(h)
+	if s.m.cfg.Memory == LKMM {
+		s.m.weak.views.AddState(h)
+	}
 	s.m.text.AddState(h)
 }
 

@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/cycles"
+	"kpsim/smp/lkmm"
 	"kpsim/smp/smpev"
 )
 
@@ -12,6 +13,8 @@ import (
 func (m *Machine) schedule(c *CPU, voluntary bool) {
 	prev := c.task
 	m.flush(c)
+	m.takeOver(c)
+	m.fence(c, lkmm.MB)
 	m.touchQueue(c, true)
 	m.bringQueue(c, c)
 	c.needResched, c.urgent = false, false
@@ -97,6 +100,7 @@ func (m *Machine) Wake(t *Task) {
 		return
 	}
 	m.begin(t)
+	m.handOver(m.time.spender, t.cpu.id)
 	m.bringQueue(&m.cpus[m.time.spender], t.cpu)
 	// The CPU would have let it run before, had it been woken.
 	if m.time.lines != nil && t.class == classStopper && m.cfg.Full && t.cpu.task != t.cpu.idle {

@@ -25,6 +25,7 @@ const (
 	objBuffer              // what a CPU holds, to those that wait until it holds nothing
 	objHeldCell            // of a CPU, a cell that it holds a store to
 	objHeldWord            // likewise of eight aligned bytes of data
+	objFence               // what all full fences have in common
 	objSpin                // who has made a step since a CPU's last pause
 )
 
@@ -75,6 +76,8 @@ func (n *Names) Object(o sim.Object) string {
 		return fmt.Sprintf("what cpu%d holds of %s", number>>32, n.Object(object(objCell, number&(1<<32-1))))
 	case objHeldWord:
 		return fmt.Sprintf("what cpu%d holds of %s", number>>45, n.Object(object(objWord, number&(1<<45-1))))
+	case objFence:
+		return "the order of full fences"
 	case objSpin:
 		return fmt.Sprintf("what cpu%d waits for in a loop", number)
 	case objEvent:
@@ -177,7 +180,7 @@ func (f *Footprint) TouchQueue(cpu int) { f.m.touchQueue(&f.m.cpus[cpu], false) 
 
 // Touch implements kapi.Context.
 func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
-	if !x.m.weak.holds || mode == kapi.Read { // else it is touched when the model is asked
+	if !x.m.weaker() || mode == kapi.Read { // else it is touched when the model is asked
 		if f := x.m.foot; f != nil {
 			f.read(object(objCell, uint64(id)))
 		}

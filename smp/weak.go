@@ -3,6 +3,7 @@ package smp
 import (
 	"kpsim/sim"
 	"kpsim/smp/kapi"
+	"kpsim/smp/lkmm"
 )
 
 // An Ordering says in what order other CPUs see a CPU's accesses to data. Text is apart:
@@ -39,12 +40,16 @@ type weakMemory struct {
 	dropped kapi.Barrier // what a mutant leaves out, 0: nothing
 	buffers []buffer     // of each CPU
 	cells   []kapi.Cell  // that have been held in this run
+	views   lkmm.Model   // under LKMM
+	known   []bool       // by cell: it is in cells
+	asker   *CPU         // whose access a question is about
+	chooser func(n int) int
 	data    bufferedMemory
 	own     bufferedMemory
 }
 
 func (w *weakMemory) init(m *Machine) {
-	w.m = m
+	w.m, w.chooser = m, w.choose
 	w.data.w, w.own.w = w, w
 	if m.cfg.Memory == TSO {
 		w.buffers = make([]buffer, m.cfg.CPUs)
@@ -67,6 +72,12 @@ func (m *Machine) resetWeak() {
 	w := &m.weak
 	for _, c := range w.cells {
 		c.Drop()
+		if int(c.ID()) < len(w.known) {
+			w.known[c.ID()] = false
+		}
+	}
+	if m.cfg.Memory == LKMM {
+		w.views.Reset(len(m.cpus))
 	}
 	clear(w.cells)
 	w.cells, w.holds, w.prompt, w.locked = w.cells[:0], false, 0, false
@@ -103,12 +114,21 @@ func (x *Ctx) model() kapi.Model {
 	if x.m.weak.holds {
 		return (*buffered)(x)
 	}
+	if x.m.cfg.Memory == LKMM {
+		return (*viewed)(x)
+	}
 	return nil
 }
 
+// weaker reports whether accesses to cells ask a model.
+func (m *Machine) weaker() bool { return m.weak.holds || m.cfg.Memory == LKMM }
+
 // Fence implements kapi.Context.
 func (x *Ctx) Fence(b kapi.Barrier) {
-	if w := &x.m.weak; w.holds && w.order(b) == kapi.OrderMB {
+	switch w := &x.m.weak; {
+	case w.order(b) == kapi.OrderMB:
 		x.settle()
+	case x.m.cfg.Memory == LKMM && w.order(b) > kapi.OrderMB:
+		x.m.fence(x.cpu, lkmmFences[w.order(b)])
 	}
 }

@@ -175,7 +175,7 @@ func (s *shape) run(t *testing.T, o smp.Ordering) (seen map[string]bool, runs in
 // Which model shows what, of all runs there are.
 func TestShapes(t *testing.T) {
 	for _, s := range shapes {
-		for _, o := range []smp.Ordering{smp.SC, smp.TSO} {
+		for _, o := range []smp.Ordering{smp.SC, smp.TSO, smp.LKMM} {
 			seen, runs := s.run(t, o)
 			require.Greater(t, runs, 2)
 			require.Equal(t, s.in[o], seen[fmt.Sprint(s.odd)], "%s under %v: %v", s.name, o, slices.Collect(keys(seen)))

@@ -33,7 +33,7 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 // accessObserved is Access of an observed machine. That a store which is held touches the
 // cell comes when it takes effect, and of others when the model is asked for it.
 func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
-	if x.m.weak.holds && mode == kapi.Write {
+	if x.m.weaker() && mode == kapi.Write {
 		x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: true}
 		x.yield()
 		x.ahead = sim.Touch{}
@@ -148,6 +148,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	x.m.schedule(x.cpu, true)
 	x.give()
 	x.looking = false
+	x.m.seesNewest(x.cpu, w.Cell())
 	x.touchWait(w.Cell()) // the CPU that stored it has let this one go on
 }
 
@@ -178,6 +179,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 		x.touchWait(w.Cell())
 	}
 	if holds {
+		x.m.seesNewest(x.cpu, w.Cell())
 		return
 	}
 	x.await(w, why, nil)
@@ -185,6 +187,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	x.give()
 	x.looking = false
 	x.touchWait(w.Cell())
+	x.m.seesNewest(x.cpu, w.Cell())
 }
 
 // touchWait notes that a wait looks at its cell. All that the routine knows of it

@@ -1,0 +1,153 @@
+package smp
+
+import (
+	"kpsim/sim"
+	"kpsim/smp/kapi"
+	"kpsim/smp/lkmm"
+)
+
+// Under the kernel's memory model (smp/lkmm) a load of a cell may read a version that is
+// older than the newest, and a store may go before newer ones: the strategy is asked
+// (sim.Version). Routines don't say on what their accesses depend, so each load counts as
+// one that later stores depend on. Waits read the newest. What guest text does with memory
+// is sequentially consistent.
+
+// viewed is a context as kapi's cells see it under the kernel's memory model.
+type viewed Ctx
+
+var _ kapi.Model = (*viewed)(nil)
+
+// lkmmOrders are the orders of accesses as the model has them.
+var lkmmOrders = [...]lkmm.Order{
+	kapi.OrderThrough: lkmm.Deref, kapi.OrderAcquire: lkmm.Acquire, kapi.OrderRelease: lkmm.Release, kapi.OrderFull: lkmm.Full,
+}
+
+// lkmmFences likewise.
+var lkmmFences = [...]lkmm.Fence{kapi.OrderMB: lkmm.MB, kapi.OrderRMB: lkmm.RMB, kapi.OrderWMB: lkmm.WMB}
+
+func (w *weakMemory) lkmmOrder(b kapi.Barrier) lkmm.Order {
+	if o := w.order(b); int(o) < len(lkmmOrders) {
+		return lkmmOrders[o]
+	}
+	return lkmm.Relaxed
+}
+
+// asks prepares the question which version it is.
+func (x *viewed) asks() (w *weakMemory, cpu int) {
+	w = &x.m.weak
+	w.asker = x.cpu
+	return w, int(x.cpu.id)
+}
+
+// choose puts the question.
+func (w *weakMemory) choose(n int) int { return w.m.ask(sim.Version, n, w.asker) }
+
+func newest(int) int { return 0 }
+
+// met says that an access has met a version, for states.
+func (x *viewed) met(back int) {
+	(*Ctx)(x).knows(uint64(back)<<8 | 8)
+}
+
+// forget drops what no CPU can read any more.
+func (x *viewed) forget(c kapi.Cell) {
+	if n := x.m.weak.views.Forget(uint32(c.ID())); n > 0 {
+		c.Forget(n)
+	}
+}
+
+// Load implements kapi.Model.
+func (x *viewed) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
+	w, cpu := x.asks()
+	back = w.views.Load(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
+	x.met(back)
+	x.forget(c)
+	return -1, back
+}
+
+// Store implements kapi.Model.
+func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
+	w, cpu := x.asks()
+	x.written(c, b)
+	back = w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
+	x.met(back)
+	return -1, back
+}
+
+// Update implements kapi.Model.
+func (x *viewed) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
+	w, cpu := x.asks()
+	x.written(c, b)
+	w.views.Failed(cpu, uint32(c.ID()))
+	w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), newest)
+	return -1, -1
+}
+
+// Locked implements kapi.Model.
+func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
+	w, cpu := x.asks()
+	x.written(c, b)
+	if fails {
+		w.views.Failed(cpu, uint32(c.ID()))
+		return false
+	}
+	w.views.RMW(cpu, uint32(c.ID()), w.lkmmOrder(b))
+	return true
+}
+
+// Keeps implements kapi.Model.
+func (x *viewed) Keeps() bool { return true }
+
+// written prepares a cell for one more version.
+func (x *viewed) written(c kapi.Cell, b kapi.Barrier) {
+	x.forget(c)
+	id, w := int(c.ID()), &x.m.weak
+	for id >= len(w.known) {
+		w.known = append(w.known, false)
+	}
+	if !w.known[id] {
+		w.known[id] = true
+		w.cells = append(w.cells, c)
+	}
+	(*Ctx)(x).touchCell(c.ID())
+	if w.order(b) == kapi.OrderFull {
+		x.m.touch(objFence, 0, true)
+	}
+}
+
+// fence is a fence of a CPU's.
+func (m *Machine) fence(c *CPU, f lkmm.Fence) {
+	if m.cfg.Memory != LKMM {
+		return
+	}
+	if f == lkmm.MB {
+		m.touch(objFence, 0, true)
+	}
+	m.weak.views.Fence(int(c.id), f)
+}
+
+// Quiesces says that a CPU was seen in a quiescent state: what it has done before is
+// before all that follows.
+func (m *Machine) Quiesces(cpu int) { m.fence(&m.cpus[cpu], lkmm.MB) }
+
+// seesNewest says that a CPU has waited for what a cell is, and orders what follows after
+// that (smp_cond_load_acquire; a task that was woken).
+func (m *Machine) seesNewest(c *CPU, id kapi.CellID) {
+	if m.cfg.Memory == LKMM {
+		m.weak.views.Load(int(c.id), uint32(id), lkmm.Acquire, newest)
+	}
+}
+
+// handOver lets a CPU see what another one has when it comes to it: by an IPI, or as the
+// task that is woken runs.
+func (m *Machine) handOver(from, to uint8) {
+	if m.cfg.Memory == LKMM {
+		m.weak.views.Send(int(from), int(to))
+	}
+}
+
+func (m *Machine) takeOver(c *CPU) {
+	if m.cfg.Memory == LKMM {
+		m.weak.views.Take(int(c.id))
+	}
+}
