@@ -32,6 +32,7 @@ type commands struct {
 	Export   exportCmd   `cmd:"" help:"Write what a trace does for other tools: ftrace's text, Perfetto, JSON, a mail."`
 	Shrink   shrinkCmd   `cmd:"" help:"Make a trace smaller, and say what each of its deviations is for."`
 	Rerecord rerecordCmd `cmd:"" help:"Bring traces up to date with the program they were recorded from."`
+	Litmus   litmusCmd   `cmd:"" help:"Run litmus tests exhaustively on the simulated machine, and say what they can see of memory."`
 	Check    checkCmd    `cmd:"" help:"Say of each instruction of an object file whether it can be probed, boosted, optimized, and why not."`
 	Disasm   disasmCmd   `cmd:"" help:"List a function, and draw what a probe's jump would replace."`
 	Kernel   kernelCmd   `cmd:"" help:"Say of a kernel's file what it is, what of it can be run, and what a port needs."`

@@ -89,6 +89,7 @@ var namings = map[string]flags.Names{
 	"<file>":      flags.Files(""),
 	"<files>":     flags.Files(""),
 	"<file.csv>":  flags.Files(".csv"),
+	"<test>":      flags.Files(".litmus"),
 	"<name>":      flags.Fixed(mutants.Names),
 	"<row>":       flags.Fixed(matrix.RowNames),
 	"<shell>":     flags.Fixed(shellNames),

@@ -28,7 +28,7 @@ func TestComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"mine.star", "mine.o", "mine.c", "traces/a.kps", "traces/b.kps", "traces/b.txt", "traces/corpus/c.kps"} {
+	for _, name := range []string{"mine.star", "mine.o", "mine.c", "sb.litmus", "traces/a.kps", "traces/b.kps", "traces/b.txt", "traces/corpus/c.kps"} {
 		if err := os.WriteFile(name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -67,6 +67,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"shell", "mi"}, "mine.star"},
 		{[]string{"rerecord", "traces/a.kps", "traces/b"}, "traces/b.kps"},
 		{[]string{"disasm", "mi"}, "mine.o mine.star"},
+		{[]string{"litmus", "s"}, "sb.litmus"},
 		{[]string{"disasm", "mine.o", ""}, ""},
 		{[]string{"check", "--profile", ""}, "k61 k612"},
 		{[]string{"check", "--edition", "5"}, "5.14"},

@@ -33,6 +33,7 @@ var short = map[string]string{
 	"verify":             "verify safe-none --runs 20",
 	"matrix":             "matrix jump/sched/breakpoint --drawn 8",
 	"run":                "run second-instruction",
+	"litmus":             "litmus TESTS/lock.litmus",
 	"shell":              "shell second-instruction",
 	"explain":            "explain TRACE",
 	"view":               "view TRACE",
@@ -66,6 +67,8 @@ func TestEveryFlag(t *testing.T) {
 	proctest.Shrink()
 	trace, err := filepath.Abs(corpusTrace)
 	require.NoError(t, err)
+	tests, err := filepath.Abs("testdata/litmus")
+	require.NoError(t, err)
 	values := thorough.Of([]string{"0", "-1", "18446744073709551615"}, []string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"})
 	var c commands
 	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
@@ -86,7 +89,7 @@ func TestEveryFlag(t *testing.T) {
 					v += "s"
 				}
 				outside := flags.End(v) == nil || flags.End(v).Cmp(flags.End(least)) < 0 || flags.End(v).Cmp(flags.End(most)) > 0 // nil: no time is so long
-				args := strings.Fields(strings.ReplaceAll(words, "TRACE", trace))
+				args := strings.Fields(strings.NewReplacer("TRACE", trace, "TESTS", tests).Replace(words))
 				if i := slices.Index(args, "--"+f.Name); i >= 0 { // once is enough
 					args = slices.Delete(args, i, i+2)
 				}

@@ -75,6 +75,7 @@ func hostileKinds(t *testing.T) []*hostileKind {
 		{"module", ".ko", objects, mutateBytes, []string{"check $F", "check --json $F", "disasm $F init_module"}},
 		{"hex", ".kps", kps, mutateHex, traceCommands},
 		{"starlark", ".star", programs, mutateText, []string{"check $F", "run $F", "replay $F"}},
+		{"litmus", ".litmus", read("testdata/litmus/*.litmus"), mutateText, []string{"litmus --states 2000 $F", "litmus --states 2000 --explain $F", "litmus --states 2000 --json $F"}},
 		{"noise", ".json", [][]byte{[]byte(noiseSeed)}, mutateText, []string{"overhead --noise --noise-file $F --probe k --machine pentium-m/i386 --runs 2 --hits 30"}},
 		{"figures", ".csv", read("../../internal/eval/overhead/figures.csv"), mutateText, []string{"overhead calibrate $F", "overhead --profile $F"}},
 	}

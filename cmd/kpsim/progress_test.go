@@ -29,6 +29,7 @@ var lasting = []string{
 	"review --before KERNEL --kernel NEWER --runs 2 --programs 1 torn-jump safe-none second-instruction", "matrix raw/poke-2 --deviations 1 --drawn 8",
 	"explain --runs 5 t.kps", "shrink t.kps --out small.kps", "rerecord t.kps small.kps",
 	"check OBJECT", "check --html page.html OBJECT", "check --json OBJECT", "check --all OBJECT",
+	"litmus TESTS",
 	"bench search --seeds 2 --time 1ms --mutants no-quiesce",
 	"mutants --seeds 2 --blind no-quiesce free-early",
 	"overhead --noise --machine xeon-e5410/x86_64 --runs 2 --hits 100", "overhead --html page.html --machine xeon-e5410/x86_64 --probe k", "overhead --cpus 1,2,3 --edition 6.9",
@@ -46,6 +47,8 @@ var soon = []string{
 func TestProgress(t *testing.T) {
 	object, err := filepath.Abs("testdata/mine/reasons.o")
 	require.NoError(t, err)
+	tests, err := filepath.Abs("testdata/litmus")
+	require.NoError(t, err)
 	trace, err := os.ReadFile("../../traces/corpus/T1-torn-jump.kps")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
@@ -56,7 +59,7 @@ func TestProgress(t *testing.T) {
 				line = strings.ReplaceAll(line, "KERNEL", kerneltest.Path(t, "6.1"))
 				line = strings.ReplaceAll(line, "NEWER", kerneltest.Path(t, "6.12"))
 			}
-			progresses(t, strings.Fields(strings.ReplaceAll(line, "OBJECT", object)))
+			progresses(t, strings.Fields(strings.NewReplacer("OBJECT", object, "TESTS", tests).Replace(line)))
 		})
 	}
 }

@@ -47,7 +47,7 @@ func (h *harness) run(ch sim.Chooser) (smp.Outcome, error) {
 // learn makes drawn runs, so that the search knows from the beginning what is shared.
 func (h *harness) learn(s *sched.States) error {
 	h.m.Footprint().Observe(learner{s})
-	l := sched.NewSticky(sched.Params{Seed: 1, Mean: 4})
+	l := holding{sched.NewSticky(sched.Params{Seed: 1, Mean: 4})}
 	for i := range uint64(learning) {
 		l.Begin(i)
 		if _, err := h.run(l); err != nil {

@@ -3,6 +3,8 @@ package run
 import (
 	"fmt"
 
+	"kpsim/sched"
+	"kpsim/sim"
 	"kpsim/smp"
 )
 
@@ -17,7 +19,23 @@ const (
 
 // config is a machine under the model.
 func (m Memory) config(cpus int) smp.Config {
-	return smp.Config{CPUs: cpus, Budget: budget}
+	c := smp.Config{CPUs: cpus, Budget: budget}
+	if m == TSO {
+		c.Memory = smp.TSO
+	}
+	return c
+}
+
+// holding is a strategy of which each run holds stores, where memory can: a run without
+// is one in which each takes effect at once.
+type holding struct{ sched.Strategy }
+
+// Choose implements sim.Chooser.
+func (h holding) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Buffer {
+		return 1, 0
+	}
+	return h.Strategy.Choose(p)
 }
 
 // Check returns an error if there is no such model.

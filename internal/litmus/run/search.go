@@ -77,7 +77,7 @@ func Search(p Program, o Options) (*Result, error) {
 	s.Sleep()
 	h.m.Footprint().Observe(s)
 	most := cmp.Or(o.Most, DefaultMost)
-	rec := &sched.Recorder{Strategy: s}
+	rec := &sched.Recorder{Strategy: holding{s}}
 	r := &Result{}
 	found := make(map[string]int)
 	for i := uint64(0); rec.Begin(i); i++ {

@@ -17,6 +17,7 @@ type X86 struct {
 	code []*x86test.Code
 	left []arch.Regs // of each thread, after its end
 	done []bool
+	last []arch.Regs // of each thread, when it was last looked at
 }
 
 // threadBytes is how far the threads' texts lie apart.
@@ -24,7 +25,7 @@ const threadBytes = 1 << 14
 
 // NewX86 returns the program of a test.
 func NewX86(t *x86test.Test) (*X86, error) {
-	x := &X86{t: t, left: make([]arch.Regs, len(t.Threads)), done: make([]bool, len(t.Threads))}
+	x := &X86{t: t, left: make([]arch.Regs, len(t.Threads)), done: make([]bool, len(t.Threads)), last: make([]arch.Regs, len(t.Threads))}
 	for i := range t.Threads {
 		c, err := t.Assemble(i)
 		if err != nil {
@@ -78,6 +79,9 @@ func threadName(i int) string { return fmt.Sprintf("P%d", i) }
 func (x *X86) Begin() {
 	clear(x.left)
 	clear(x.done)
+	for i := range x.last {
+		copy(x.last[i].R[:], x.t.Threads[i].Init[:])
+	}
 }
 
 // AddState implements Program.

@@ -144,7 +144,7 @@ var small = []string{
 }
 
 // models are those that the tests compare under.
-var models = []Memory{SC}
+var models = []Memory{SC, TSO}
 
 // shared is the folder of judged tests beside the sources.
 func shared(t *testing.T) string {

@@ -246,7 +246,7 @@ func (p *parser) ref() Ref {
 		if proc >= len(p.t.Threads) {
 			p.failAt(at.from, "there is no thread %d", proc)
 		}
-		return Ref{Proc: proc, Reg: reg, Location: -1, Name: fmt.Sprintf("%d:%s", proc, p.t.registerName(reg))}
+		return p.t.Register(proc, reg)
 	}
 	bracket := p.accept("[")
 	at := p.peek()
@@ -254,16 +254,61 @@ func (p *parser) ref() Ref {
 	if _, is := registerNamed(name); is {
 		p.failAt(at.from, "%s is a register: write of which thread, as 0:%s", name, name)
 	}
-	r := Ref{Proc: -1, Location: p.location(name), Name: "[" + name + "]"}
-	if p.peek().text == "[" {
-		p.next()
-		r.Element = int(p.number(0, int64(p.t.Locations[r.Location].Count-1)))
-		r.Name = fmt.Sprintf("%s[%d]", name, r.Element)
+	location, element := p.location(name), 0
+	if p.accept("[") {
+		element = int(p.number(0, int64(p.t.Locations[location].Count-1)))
 		p.expect("]")
 	}
+	r := p.t.Element(location, element)
 	if bracket {
 		p.expect("]")
 	}
+	return r
+}
+
+// Register is what a register of a thread holds.
+func (t *Test) Register(thread, reg int) Ref {
+	r := Ref{Proc: thread, Reg: reg, Location: -1, Name: fmt.Sprintf("%d:%s", thread, t.registerName(reg))}
+	t.settleRef(&r)
+	return r
+}
+
+// Writes are the registers and locations that an instruction of a thread writes, by the
+// names of their Refs, as far as its text says.
+func (t *Test) Writes(thread, instr int) (names []string) {
+	in := &t.Threads[thread].Instrs[instr]
+	operands := []*Operand{&in.Dst}
+	switch in.Op {
+	case opXchg, opXadd:
+		operands = append(operands, &in.Src)
+	case opCmpxchg:
+		operands = append(operands, &Operand{Kind: Register})
+	case opTest:
+		return nil
+	case opAlu:
+		if in.sub == aluCmp {
+			return nil
+		}
+	}
+	for _, o := range operands {
+		switch {
+		case o.Kind == Register:
+			names = append(names, t.Register(thread, o.Reg.Num).Name)
+		case o.Kind == Memory && o.Location >= 0 && o.Index < 0 && o.Disp == 0:
+			names = append(names, t.Element(o.Location, 0).Name)
+		}
+	}
+	return names
+}
+
+// Element is what an element of a location holds.
+func (t *Test) Element(location, element int) Ref {
+	l := &t.Locations[location]
+	r := Ref{Proc: -1, Location: location, Element: element, Name: "[" + l.Name + "]"}
+	if l.array {
+		r.Name = fmt.Sprintf("%s[%d]", l.Name, element)
+	}
+	t.settleRef(&r)
 	return r
 }
 

@@ -41,6 +41,11 @@ type Instr struct {
 	Bare     bool   // there is a label and nothing else
 }
 
+// Stores reports whether it stores to memory without a lock.
+func (in *Instr) Stores() bool {
+	return in.Dst.Kind == Memory && !in.Lock && in.Op != opXchg && in.Op != opTest && (in.Op != opAlu || in.sub != aluCmp)
+}
+
 // instruction reads one, without its labels.
 func (p *parser) instruction() (in Instr) {
 	at := p.peek()

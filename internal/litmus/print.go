@@ -1,0 +1,219 @@
+package litmus
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/litmus/run"
+	"kpsim/internal/litmus/x86test"
+)
+
+// A printer prints tests in their order, as soon as those before are done.
+type printer struct {
+	c     *Litmus
+	p     *cli.Program
+	tests []*test
+	next  int // to be printed
+	done  map[int]bool
+
+	counts  map[string]int // by verdict
+	agrees  int            // with what a comment expects
+	differs int
+	failed  int
+	err     error
+}
+
+// ended prints what can be printed now that a test is done.
+func (o *printer) ended(i int) {
+	if o.done == nil {
+		o.done, o.counts = make(map[int]bool), make(map[string]int)
+	}
+	for o.done[i] = true; o.done[o.next]; o.next++ {
+		delete(o.done, o.next)
+		o.print(o.tests[o.next])
+	}
+}
+
+// print prints one test.
+func (o *printer) print(t *test) {
+	if t.err != nil {
+		o.fail(fmt.Sprintf("%s: %v", t.path, t.err))
+		return
+	}
+	r := t.result
+	if !r.Complete {
+		if r.States > o.c.States {
+			o.fail(fmt.Sprintf("%s: more than %s of the machine; give --states a larger number", t.path, plural(o.c.States, "state")))
+		}
+		return
+	}
+	if len(r.Outcomes) == 0 {
+		why := "no schedule ends: its threads wait for ever"
+		if t.parsed.Filter != nil && !r.Endless {
+			why = "the filter excludes every final state"
+		}
+		o.fail(fmt.Sprintf("%s: %s; change the test", t.path, why))
+		return
+	}
+	holds := 0
+	for i := range r.Outcomes {
+		if r.Outcomes[i].Holds {
+			holds++
+		}
+	}
+	fails := len(r.Outcomes) - holds
+	seen := verdict(holds, fails)
+	o.counts[seen]++
+	differs := against(t.parsed.Expected, seen)
+	switch {
+	case differs:
+		o.differs++
+	case t.parsed.Expected != "":
+		o.agrees++
+	}
+	if o.c.JSON {
+		o.err = cmp.Or(o.err, o.p.PrintJSON(t.json(o.c.Memory, holds, fails)))
+		return
+	}
+	var b bytes.Buffer
+	t.text(&b, holds, fails)
+	if differs {
+		fmt.Fprintf(&b, "%s\n", o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.parsed.Expected)))
+	}
+	if o.c.Explain {
+		t.explain(&b)
+	}
+	fmt.Fprintln(&b)
+	_, err := o.p.Out.Write(b.Bytes())
+	o.err = cmp.Or(o.err, err)
+}
+
+func (o *printer) fail(says string) {
+	o.failed++
+	fmt.Fprintf(o.p.Err, "kpsim: %s\n", says)
+}
+
+// text writes a test as herd7 does.
+func (t *test) text(b *bytes.Buffer, holds, fails int) {
+	c, r := t.parsed, t.result
+	fmt.Fprintf(b, "Test %s %s\nStates %d\n", c.Name, title(c.Quant), len(r.Outcomes))
+	for i := range r.Outcomes {
+		fmt.Fprintln(b, r.Outcomes[i].Text)
+	}
+	positive, negative := holds, fails
+	ok := holds > 0
+	switch c.Quant {
+	case x86test.NotExists:
+		positive, negative = fails, holds
+		ok = holds == 0
+	case x86test.Forall:
+		ok = fails == 0
+	}
+	fmt.Fprintln(b, map[bool]string{true: "Ok", false: "No"}[ok])
+	fmt.Fprintf(b, "Witnesses\nPositive: %d Negative: %d\nCondition %s\n", positive, negative, condition(c))
+	fmt.Fprintf(b, "Observation %s %s %d %d\n", c.Name, verdict(holds, fails), holds, fails)
+	if r.Endless {
+		fmt.Fprintln(b, "Some schedules don't end: threads wait in a loop")
+	}
+}
+
+// explain writes the schedule of a witness.
+func (t *test) explain(b *bytes.Buffer) {
+	o := t.witness()
+	if o == nil {
+		fmt.Fprintln(b, "No witness: the condition holds in no final state, in no schedule")
+		if t.parsed.Quant == x86test.Forall {
+			fmt.Fprintf(b, "It holds in all\n")
+		}
+		return
+	}
+	fmt.Fprintf(b, "Witness of %s\n", o.Text)
+	wide := 0
+	for i := range t.story {
+		wide = max(wide, len(t.story[i].What))
+	}
+	for i := range t.story {
+		l := &t.story[i]
+		what, says := l.What, strings.Join(l.Changes, ", ")
+		mover := fmt.Sprintf("P%d", l.CPU)
+		switch {
+		case l.Ends:
+			what = "ends"
+		case what == "":
+			what = fmt.Sprintf("drain@cpu%d", l.CPU)
+		}
+		if l.Held {
+			says = strings.TrimPrefix(says+", its store is held", ", ")
+		}
+		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("  %-4s%-*s  %s", mover, max(wide, len("drain@cpu00")), what, says), " "))
+	}
+}
+
+// jsonTest is a test as --json has it.
+type jsonTest struct {
+	Name      string        `json:"name"`
+	File      string        `json:"file"`
+	Language  string        `json:"language"`
+	Memory    string        `json:"memory"`
+	Condition string        `json:"condition"`
+	Verdict   string        `json:"verdict"`
+	Expected  string        `json:"expected,omitempty"`
+	Positive  int           `json:"positive"`
+	Negative  int           `json:"negative"`
+	Outcomes  []jsonOutcome `json:"outcomes"`
+	Endless   bool          `json:"endless,omitempty"`
+	States    int           `json:"states"`
+	Runs      uint64        `json:"runs"`
+}
+
+type jsonOutcome struct {
+	State string `json:"state"`
+	Holds bool   `json:"holds"`
+}
+
+func (t *test) json(memory string, holds, fails int) *jsonTest {
+	c := t.parsed
+	j := &jsonTest{
+		Name: c.Name, File: t.path, Language: [...]string{"X86_64", "X86"}[c.Dialect], Memory: memory,
+		Condition: condition(c), Verdict: verdict(holds, fails), Expected: c.Expected,
+		Positive: holds, Negative: fails, Endless: t.result.Endless, States: t.result.States, Runs: t.result.Runs,
+	}
+	for i := range t.result.Outcomes {
+		o := &t.result.Outcomes[i]
+		j.Outcomes = append(j.Outcomes, jsonOutcome{o.Text, o.Holds})
+	}
+	return j
+}
+
+// totals prints sums if there are several tests, and returns the exit status.
+func (o *printer) totals(stopped bool) int {
+	if !o.c.JSON && len(o.tests) > 1 {
+		ran := 0
+		var parts []string
+		for _, v := range []string{"Never", "Sometimes", "Always"} {
+			ran += o.counts[v]
+			if n := o.counts[v]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, v))
+			}
+		}
+		fmt.Fprintf(o.p.Out, "%s under %s: %s\n", plural(ran, "test"), run.Memory(o.c.Memory), strings.Join(parts, ", "))
+		if o.agrees+o.differs > 0 {
+			fmt.Fprintf(o.p.Out, "%d as expected, %d against expectation\n", o.agrees, o.differs)
+		}
+	}
+	if stopped {
+		fmt.Fprintf(o.p.Err, "kpsim: interrupted after %d of %s\n", o.next, plural(len(o.tests), "test"))
+	}
+	switch {
+	case stopped:
+		return cli.Interrupted
+	case o.differs > 0:
+		return cli.Against
+	case o.failed > 0:
+		return cli.BadInput
+	}
+	return cli.OK
+}
