@@ -14,8 +14,9 @@ type Clocks [2 * MaxCPUs]Time
 //
 // A hold > 0, allowed only with pick 0, answers 0 in advance for that many further Step
 // questions. It ends early when the set of moves or the mover of alternative 0 changes,
-// or when that mover reaches watched text, unless Steady or Through are added to it. A
-// hold saves calls and changes nothing observable.
+// or when that mover reaches watched text, unless Steady or Through are added to it, and
+// when a store is issued that a CPU may hold, unless Drains is. A hold saves calls and
+// changes nothing observable.
 type Chooser interface {
 	Choose(p *Point) (pick, hold int)
 }
@@ -24,8 +25,9 @@ type Chooser interface {
 const (
 	Steady  = 1 << 30 // only a change of the sources ends it early, among the moves; a change of First doesn't
 	Through = 1 << 29 // watched text doesn't end it
+	Drains  = 1 << 28 // nor does a store, which takes effect at once
 
-	Forever = 1<<29 - 1 // the longest hold
+	Forever = 1<<28 - 1 // the longest hold
 )
 
 // Enough is the answer that ends a run at once.
@@ -183,4 +185,4 @@ func (p *Point) Sources() int { return bits.OnesCount64(p.Moves[2]) }
 type Always0 struct{}
 
 // Choose implements Chooser.
-func (Always0) Choose(*Point) (pick, hold int) { return 0, Forever + Steady + Through }
+func (Always0) Choose(*Point) (pick, hold int) { return 0, Forever + Steady + Through + Drains }

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
+	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/smp/lkmm"
 	"kpsim/smp/smpev"
@@ -57,6 +58,9 @@ func (x *buffered) Load(c kapi.Cell, _ kapi.Barrier) (held, back int) {
 
 // Store implements kapi.Model.
 func (x *buffered) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
+	if x.m.passes(x.cpu) {
+		return -1, 0
+	}
 	x.m.holdStore(x.cpu, heldStore{cell: c})
 	return int(x.cpu.id), 0
 }
@@ -210,7 +214,7 @@ func (x *Ctx) settle() (waited bool) {
 	if !m.weak.holds {
 		return false
 	}
-	if len(m.weak.buffers[x.cpu.id].q) > 0 {
+	if m.stored(x.cpu) {
 		x.yield()
 		waited = true
 	}
@@ -227,12 +231,54 @@ func (m *Machine) flushAll() {
 	}
 }
 
-// beforeExec drains before an instruction that does.
-func (m *Machine) beforeExec(c *CPU, in *inst) {
-	m.weak.locked = in.Drains()
-	if m.weak.locked {
-		m.flush(c)
+// executeHolding is execute on a CPU that may hold stores.
+func (m *Machine) executeHolding(c *CPU, in *inst) {
+	for {
+		if m.weak.locked = in.Drains(); m.weak.locked {
+			m.flush(c)
+			m.mem.cpu = c.id
+		}
+		if m.tracer.to != nil {
+			m.tracer.to.Instruction(c.id, in, &c.regs)
+		}
+		m.log.Mix(uint64(in.Addr)<<6 | uint64(c.id))
+		m.spend(c.id, cycles.Instruction, 1)
+		m.instr++
+		if out := in.Exec(&c.regs, m.own); out != arch.Next || c.after != 0 {
+			m.react(c, in, out)
+			return
+		}
+		next := c.known()
+		if next == nil || m.steps >= m.limit || m.tracer.to != nil {
+			return
+		}
+		m.steps++
+		in = next
 	}
+}
+
+// passes passes the boundary at which a store of c would take effect, if it is the next
+// one and its answer is known: it does so at once.
+func (m *Machine) passes(c *CPU) bool {
+	if m.outlasts&sim.Drains == 0 || m.steps >= m.limit || m.p.First != sim.Mover(c.id) || m.foot != nil || len(m.weak.buffers[c.id].q) > 0 {
+		return false
+	}
+	if m.p.N <= 1 { // with the store that could wait there are two moves: a question
+		if m.settle(); m.steps >= m.hold {
+			return false
+		}
+		m.p.Seq++
+		m.settled++
+	}
+	m.steps++
+	m.weak.passed = m.steps
+	return true
+}
+
+// stored reports whether a CPU holds a store, or would if the one of this step hadn't
+// passed.
+func (m *Machine) stored(c *CPU) bool {
+	return len(m.weak.buffers[c.id].q) > 0 || m.weak.passed == m.steps
 }
 
 // Put stores to memory as a hook of the machine, at once, after what CPUs hold of those
@@ -321,7 +367,7 @@ func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
 func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	m := d.w.m
 	c := &m.cpus[m.mem.cpu]
-	if d.w.locked && c.guest || len(d.w.buffers[c.id].q) == 0 && c.task.stack-a <= StackSize {
+	if d.w.locked && c.guest || !m.stored(c) && c.task.stack-a <= StackSize {
 		return d.Memory.Store(a, size, v)
 	}
 	if fault, ok := m.mem.permits(a, size, PermWrite); !ok {
@@ -331,6 +377,9 @@ func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	if m.guards && d == &d.w.own && m.deadStack(c, a) {
 		m.mem.fault = a
 		return false
+	}
+	if m.passes(c) {
+		return d.Memory.Store(a, size, v)
 	}
 	m.holdStore(c, heldStore{at: a, size: uint8(size), value: v & (^uint64(0) >> (64 - 8*size))})
 	return true

@@ -383,11 +383,11 @@ func (m *Machine) execute(c *CPU) {
 		}
 	}
 	m.mem.cpu = c.id
-	held := m.held(c)
 	if m.weak.holds {
-		held = 0
-		m.beforeExec(c, in)
+		m.executeHolding(c, in)
+		return
 	}
+	held := m.held(c)
 	if m.tracer.to != nil {
 		m.tracer.to.Instruction(c.id, in, &c.regs)
 		held = 0

@@ -190,7 +190,7 @@ func (m *Machine) owing() (set uint64) {
 // interrupted goes on with the handler.
 func (m *Machine) stepped(mv sim.Mover) {
 	if mv >= sim.MoverSource {
-		if mv == sim.NoMover {
+		if mv >= sim.MoverDrain {
 			return
 		}
 		if c := m.sources[mv-sim.MoverSource].cpu; c != nil && c.owed != 0 {

@@ -36,6 +36,7 @@ type weakMemory struct {
 	m       *Machine
 	holds   bool         // CPUs hold stores in this run
 	prompt  uint64       // CPUs whose oldest store takes effect next, by default
+	passed  uint64       // the boundary at which a store took effect at once (passes)
 	locked  bool         // the instruction under way is one whose store isn't held
 	dropped kapi.Barrier // what a mutant leaves out, 0: nothing
 	buffers []buffer     // of each CPU
@@ -80,7 +81,7 @@ func (m *Machine) resetWeak() {
 		w.views.Reset(len(m.cpus))
 	}
 	clear(w.cells)
-	w.cells, w.holds, w.prompt, w.locked = w.cells[:0], false, 0, false
+	w.cells, w.holds, w.prompt, w.locked, w.passed = w.cells[:0], false, 0, false, ^uint64(0)
 	for i := range w.buffers {
 		b := &w.buffers[i]
 		clear(b.q)

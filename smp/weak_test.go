@@ -7,9 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // everyWay is the depth-first search of all runs: the answers of the next one.
@@ -180,6 +184,63 @@ func TestShapes(t *testing.T) {
 			require.Greater(t, runs, 2)
 			require.Equal(t, s.in[o], seen[fmt.Sprint(s.odd)], "%s under %v: %v", s.name, o, slices.Collect(keys(seen)))
 		}
+	}
+}
+
+// literal answers what was recorded, question by question, and answers nothing in advance.
+type literal struct {
+	rec *sched.Recording
+	at  int
+}
+
+// Choose implements sim.Chooser.
+func (l *literal) Choose(p *sim.Point) (pick, hold int) {
+	if l.at < len(l.rec.Choices) && l.rec.Choices[l.at].Seq == p.Seq {
+		l.at++
+		return l.rec.Choices[l.at-1].Pick, 0
+	}
+	return 0, 0
+}
+
+// A run in which answers are held past stores is the run in which each is asked for.
+func TestHeldPastStores(t *testing.T) {
+	for _, cpus := range []int{1, 2, 3} {
+		r := newRig(t, smp.Config{CPUs: cpus, Memory: smp.TSO, Budget: 3000})
+		f := r.text("loop", 0, commonLoop)
+		var a kapi.Var[int]
+		a.Init(&r.Cells, 0)
+		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) { a.WriteOnce(x, 1) }
+		for c := range cpus {
+			r.source(smp.TimerSource, c, 5)
+			r.AddProgram("looper", c, func(x *smp.Ctx) {
+				a.WriteOnce(x, c)
+				regs := x.Regs()
+				regs.R[x86.RDI], regs.R[x86.RDX] = uint64(smp.DataBase)+uint64(64*c), 100
+				x.Call(f)
+				a.WriteOnce(x, 2)
+			})
+		}
+		held := 0
+		for seed := range uint64(30) {
+			rec := &sched.Recorder{Strategy: &buffers{sched.NewSticky(sched.Params{Seed: seed, Length: 500}), 1}}
+			rec.Begin(seed)
+			r.Reset(rec)
+			a.Set(0)
+			r.Run()
+			digest, counts := r.log.Digest(), r.Counts()
+			rec.End(counts.Points)
+			made := rec.Recording()
+			r.Reset(&literal{rec: made})
+			a.Set(0)
+			r.Run()
+			require.Equal(t, digest, r.log.Digest(), "seed %d", seed)
+			now := r.Counts()
+			require.Equal(t, counts, now, "seed %d", seed)
+			if counts.Points > 50 {
+				held++
+			}
+		}
+		require.Positive(t, held)
 	}
 }
 
