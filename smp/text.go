@@ -321,6 +321,7 @@ func (m *Machine) unwatch() {
 // one chunk. CPUs are not serialised.
 func (m *Machine) storeText(c *CPU, a arch.Addr, v uint64, n int) {
 	m.flush(c)
+	m.storesText(c)
 	p := m.mem.page(a)
 	if p.later && p.perm == 0 {
 		m.storeUnmapped(c, a)

@@ -130,6 +130,26 @@ func (m *Machine) fence(c *CPU, f lkmm.Fence) {
 // before all that follows.
 func (m *Machine) Quiesces(cpu int) { m.fence(&m.cpus[cpu], lkmm.MB) }
 
+// textCell stands for all text in the order of cells: kapi numbers cells from 1. Who runs
+// into a breakpoint has read the last store, so that a fence behind that orders what the
+// patcher has ordered before it.
+const textCell = 0
+
+// storesText says that a CPU stores to text.
+func (m *Machine) storesText(c *CPU) {
+	if m.cfg.Memory == LKMM {
+		m.weak.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
+		m.weak.views.Forget(textCell)
+	}
+}
+
+// meetsText says that a CPU has fetched what another one has stored.
+func (m *Machine) meetsText(c *CPU) {
+	if m.cfg.Memory == LKMM {
+		m.weak.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)
+	}
+}
+
 // seesNewest says that a CPU has waited for what a cell is, and orders what follows after
 // that (smp_cond_load_acquire; a task that was woken).
 func (m *Machine) seesNewest(c *CPU, id kapi.CellID) {
