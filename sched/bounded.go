@@ -66,6 +66,7 @@ type boundedPoint struct {
 
 type boundedKey struct {
 	class lanes
+	first sim.Mover
 	lead  uint64
 }
 
@@ -187,6 +188,9 @@ func (b *Bounded) Stepped(mv sim.Mover, touched []sim.Touch) {
 
 // Choose implements sim.Chooser.
 func (b *Bounded) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Buffer {
+		return holdsStores, 0
+	}
 	if b.over {
 		return enough(p), 0
 	}
@@ -214,9 +218,9 @@ func (b *Bounded) consider(p *sim.Point) {
 	left := b.most - (len(b.runs) - 1)
 	if p.Kind == sim.Step {
 		hi, lo := b.happens.Hash()
-		k := boundedKey{lanes{hi, lo}, uint64(p.First)}
+		k := boundedKey{class: lanes{hi, lo}, first: p.First}
 		if b.lead != nil {
-			k.lead |= b.lead() << 8
+			k.lead = b.lead()
 		}
 		if int(b.seen[k]) > left {
 			b.over, b.pruned = true, true

@@ -268,6 +268,8 @@ func (f *Full) end(cut bool) {
 // Choose implements sim.Chooser.
 func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 	switch {
+	case p.Kind == sim.Buffer:
+		return holdsStores, 0
 	case f.blocked:
 		return enough(p), 0
 	case f.crowd(&p.Moves, 0):
@@ -294,7 +296,7 @@ func (f *Full) Choose(p *sim.Point) (pick, hold int) {
 // Learn records what a mover's step has touched in a run of another strategy. Knowing
 // the movers that can be stopped makes the search shorter.
 func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
-	if mv < sim.MoverIPI || f.crowd(nil, mv) {
+	if !interrupts(mv) || f.crowd(nil, mv) {
 		return
 	}
 	fp := &f.learned[f.numberOf(mv)]
@@ -336,7 +338,7 @@ func (f *Full) goesOn(mv sim.Mover) bool {
 
 // answer answers a question that is no Step question.
 func (f *Full) answer(p *sim.Point) int {
-	if !f.open || f.movers[f.events[f.n].mover] < sim.MoverIPI {
+	if !f.open || !interrupts(f.movers[f.events[f.n].mover]) {
 		if !f.goesOn(p.First) {
 			return 0
 		}

@@ -57,7 +57,7 @@ func (f *Full) numberOf(mv sim.Mover) uint8 {
 		sim.Bug("full: more than 64 movers")
 	}
 	f.movers = append(f.movers, mv)
-	f.interrupts = f.interrupts || mv >= sim.MoverIPI
+	f.interrupts = f.interrupts || interrupts(mv)
 	f.last = append(f.last, -1)
 	f.learned = append(f.learned, footprint{})
 	f.number[mv] = uint8(len(f.movers))
@@ -66,6 +66,16 @@ func (f *Full) numberOf(mv sim.Mover) uint8 {
 	}
 	return f.number[mv] - 1
 }
+
+// interrupts reports whether a mover is an IPI that is taken, or a source. A store that
+// takes effect is none: it is the step of a thread of its own, which a store starts and a
+// fence stops.
+func interrupts(mv sim.Mover) bool { return mv >= sim.MoverIPI && mv < sim.MoverDrain }
+
+// holdsStores answers whether CPUs hold stores, in an exhaustive search: yes. The runs in which
+// they don't are those in which each store takes effect right after it was made. The
+// answer is no deviation.
+const holdsStores = 1
 
 // enough ends a run, or waits until that is possible.
 func enough(p *sim.Point) int {
@@ -80,22 +90,10 @@ func has(p *sim.Point, mv sim.Mover) bool {
 	return p.Moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
 }
 
-// alternative returns the number of the alternative that is mv. It is the inverse of
-// Point.Mover.
+// alternative returns the number of the alternative that is mv.
 func alternative(p *sim.Point, mv sim.Mover) int {
-	if mv == p.First {
-		return 0
-	}
-	n := 1
-	for w := range mv / sim.MaxCPUs {
-		n += bits.OnesCount64(p.Moves[w])
-	}
-	n += bits.OnesCount64(p.Moves[mv/sim.MaxCPUs] & (1<<(mv%sim.MaxCPUs) - 1))
-	if p.First < mv {
-		n--
-	}
-	if n >= p.N {
+	if !has(p, mv) {
 		sim.Bug("%v can't move at question %d", fmt.Sprint(mv), p.Seq)
 	}
-	return n
+	return p.Pick(mv)
 }

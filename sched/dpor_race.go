@@ -103,7 +103,7 @@ func (f *Full) record(k int, touched []sim.Touch) {
 		e.fp.touch(f.objects.of(t.Object), t.Write)
 	}
 	f.know()
-	if f.movers[e.mover] >= sim.MoverIPI {
+	if interrupts(f.movers[e.mover]) {
 		f.learned[e.mover].add(&e.fp)
 	}
 	if f.every {

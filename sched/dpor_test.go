@@ -55,6 +55,8 @@ func randomProcs(code [][]instr, sources []procSource) *procs {
 				if x.m.locks[in.a] == x.id+1 {
 					x.unlock(in.a)
 				}
+			case "fence":
+				x.m.flush(x.id)
 			case "ask":
 				x.ask(2 + in.b%2)
 				x.m.touch(objBoundary+x.id, false)
@@ -97,11 +99,19 @@ func randomProcs(code [][]instr, sources []procSource) *procs {
 var ops = []string{"private", "read", "read", "write", "write", "copy", "cas", "skip", "wait", "lock", "unlock", "ask", "off", "on", "send", "assert"}
 
 func genProcs(only func(op string) bool) *rapid.Generator[func() (*procs, string)] {
+	return genProcsOf(only, 5)
+}
+
+// genProcsOf draws processes of at most so many steps.
+func genProcsOf(only func(op string) bool, most int) *rapid.Generator[func() (*procs, string)] {
 	var some []string
 	for _, op := range ops {
 		if only(op) {
 			some = append(some, op)
 		}
+	}
+	if only("fence") {
+		some = append(some, "fence")
 	}
 	if only("again") {
 		some = append(some, "again", "again")
@@ -110,7 +120,7 @@ func genProcs(only func(op string) bool) *rapid.Generator[func() (*procs, string
 		in := rapid.Custom(func(t *rapid.T) instr {
 			return instr{rapid.SampledFrom(some).Draw(t, "op"), rapid.IntRange(0, 1).Draw(t, "a"), rapid.IntRange(0, 2).Draw(t, "b")}
 		})
-		code := rapid.SliceOfN(rapid.SliceOfN(in, 1, 5), 2, 3).Draw(t, "code")
+		code := rapid.SliceOfN(rapid.SliceOfN(in, 1, most), 2, 3).Draw(t, "code")
 		var sources []procSource
 		if only("source") {
 			sources = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) procSource {

@@ -75,6 +75,9 @@ func (o *Onward) String() string { return "onward" }
 
 // Choose implements sim.Chooser.
 func (o *Onward) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Buffer {
+		return holdsStores, 0 // as in the search, whose ways don't say so
+	}
 	if p.Seq < o.way.Seq {
 		return o.along(p), 0
 	}

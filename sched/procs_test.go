@@ -16,6 +16,7 @@ type procs struct {
 	sources []procSource
 	vars    int
 	init    []int
+	tso     bool // processes hold what they write (procs_held_test.go)
 
 	// The state.
 	mem     []int
@@ -23,6 +24,8 @@ type procs struct {
 	pending []bool
 	ps      []procState
 	left    []int
+	held    [][]heldWrite // of each process, oldest first
+	wrote   []int         // how many it has held so far
 	ended   bool // by an Assert
 	steps   int
 	most    int  // a run is cut off after so many; 0: never
@@ -73,18 +76,27 @@ func (m *procs) touch(o int, write bool) {
 func (x *procX) see(v int) { x.local = int(sim.Mix(uint64(x.local)*31 + uint64(v) + 7)) }
 
 func (x *procX) read(v int) int {
+	if to, ok := x.ownWrite(v); ok {
+		x.see(to)
+		return to
+	}
 	x.m.touch(objVar+v, false)
 	x.see(x.m.mem[v])
 	return x.m.mem[v]
 }
 
 func (x *procX) write(v, to int) {
+	if x.m.tso {
+		x.hold(v, to)
+		return
+	}
 	x.m.touch(objVar+v, true)
 	x.m.mem[v] = to
 }
 
 // cas is one step.
 func (x *procX) cas(v, from, to int) bool {
+	x.m.flush(x.id)
 	x.m.touch(objVar+v, true)
 	ok := x.m.mem[v] == from
 	if ok {
@@ -99,11 +111,13 @@ func (x *procX) lock(l int) {
 	if x.m.locks[l] != 0 {
 		panic("taken")
 	}
+	x.m.flush(x.id)
 	x.m.locks[l] = x.id + 1
 	x.m.touch(objLock+l, true)
 }
 
 func (x *procX) unlock(l int) {
+	x.m.flush(x.id)
 	x.m.locks[l] = 0
 	x.m.touch(objLock+l, true)
 }
@@ -140,9 +154,14 @@ func (m *procs) look() {
 			moves[2] |= 1 << i
 		}
 	}
+	for i := range m.held {
+		if len(m.held[i]) > 0 {
+			moves[3] |= 1 << i
+		}
+	}
 	first := m.p.First
 	if first == sim.NoMover || moves[first/64]>>(first%64)&1 == 0 {
-		for first = 0; first < 192 && moves[first/64]>>(first%64)&1 == 0; first++ {
+		for first = 0; first < sim.NoMover && moves[first/64]>>(first%64)&1 == 0; first++ {
 		}
 	}
 	m.p.First, m.p.Moves, m.p.Kind, m.p.N = first, moves, sim.Step, 0
@@ -159,6 +178,8 @@ func (m *procs) reset() {
 	m.pending = make([]bool, len(m.code))
 	m.ps = make([]procState, len(m.code))
 	m.left = make([]int, len(m.sources))
+	m.held = make([][]heldWrite, len(m.code))
+	m.wrote = make([]int, len(m.code))
 	for i, s := range m.sources {
 		m.left[i] = s.budget
 	}
@@ -170,6 +191,9 @@ func (m *procs) reset() {
 func (m *procs) run(ch sim.Chooser) string {
 	m.chooser = ch
 	m.reset()
+	if m.tso {
+		m.begin(ch)
+	}
 	for !m.ended {
 		m.look()
 		if m.p.N == 0 {
@@ -200,20 +224,25 @@ func (m *procs) step(mv sim.Mover) {
 	m.touched = m.touched[:0]
 	m.steps++
 	switch {
+	case mv >= sim.MoverDrain:
+		m.drain(int(mv - sim.MoverDrain))
 	case mv >= sim.MoverSource:
 		s := m.sources[mv-sim.MoverSource]
 		m.left[mv-sim.MoverSource]--
 		m.touch(objBoundary+s.proc, true)
+		m.flush(s.proc)
 		x := procX{m, s.proc, &m.ps[s.proc]}
 		x.see(1000)
 		if s.writes >= 0 {
 			x.write(s.writes, m.mem[s.writes]+100)
+			m.flush(s.proc)
 		}
 	case mv >= sim.MoverIPI:
 		i := int(mv - sim.MoverIPI)
 		m.pending[i] = false
 		m.touch(objPending+i, true)
 		m.touch(objBoundary+i, true)
+		m.flush(i)
 		x := procX{m, i, &m.ps[i]}
 		x.see(2000)
 	default:

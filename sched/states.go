@@ -273,6 +273,9 @@ func (s *States) Stepped(mv sim.Mover, touched []sim.Touch) {
 
 // Choose implements sim.Chooser.
 func (s *States) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Buffer {
+		return holdsStores, 0
+	}
 	if s.over {
 		return enough(p), 0
 	}

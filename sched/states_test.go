@@ -20,7 +20,7 @@ type stateful struct {
 }
 
 func (m *stateful) State() (hi, lo uint64) {
-	s := fmt.Sprint(m.mem, m.locks, m.pending, m.ps, m.left)
+	s := fmt.Sprint(m.mem, m.locks, m.pending, m.ps, m.left, m.held)
 	if m.forget != nil {
 		s = m.forget(s)
 	}
