@@ -40,13 +40,20 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 	if c == nil {
 		return
 	}
-	if t := c.task; !write && !f.readsBelow && c.guest && a < spOf(&c.regs) && a >= t.stack-StackSize {
-		f.readsBelow, f.grew, f.words.learnt = true, true, true
+	if !write {
+		f.looksBelow(c, a)
 	}
 	f.onStack(c, a, size, write)
 	f.accessWord(c, a, write)
 	if last := a + arch.Addr(size-1); bytesNumber(last) != bytesNumber(a) {
 		f.accessWord(c, last, write)
+	}
+}
+
+// looksBelow takes that a CPU reads what may be below its stack pointer.
+func (f *Footprint) looksBelow(c *CPU, a arch.Addr) {
+	if t := c.task; !f.readsBelow && c.guest && a < spOf(&c.regs) && a >= t.stack-StackSize {
+		f.readsBelow, f.grew, f.words.learnt = true, true, true
 	}
 }
 

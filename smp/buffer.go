@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"math/bits"
-
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
@@ -26,8 +24,9 @@ const mostHeld = 32
 
 // A buffer is what a CPU holds, oldest first.
 type buffer struct {
-	q   []heldStore
-	off bool // a strategy has put the oldest off: by default they wait until they must
+	q      []heldStore
+	off    bool   // a strategy has put the oldest off: by default they wait until they must
+	issued uint64 // stores that it has held in this run
 }
 
 // A heldStore is a store of a CPU that others don't see yet: to a cell, or to memory.
@@ -37,6 +36,7 @@ type heldStore struct {
 	size  uint8
 	shown bool // smpev.Held was emitted
 	value uint64
+	by    sim.Hash // what the step had read that made it, for states; zero: not known yet
 }
 
 // buffered is a context as kapi's cells see it on a machine whose CPUs hold stores.
@@ -47,13 +47,24 @@ var _ kapi.Model = (*buffered)(nil)
 // Load implements kapi.Model.
 func (x *buffered) Load(c kapi.Cell, _ kapi.Barrier) (held, back int) {
 	cpu := x.cpu
-	for i := range x.m.weak.buffers[cpu.id].q {
-		if x.m.weak.buffers[cpu.id].q[i].cell == c {
-			x.m.touchHeldCell(cpu, c, false)
-			return int(cpu.id), 0
+	if !x.m.weak.buffers[cpu.id].has(c.ID()) {
+		return -1, 0
+	}
+	if f := x.m.foot; f != nil {
+		f.add(objectHeldCell(cpu, c), false)
+		f.read(objectHeldCell(cpu, c))
+	}
+	return int(cpu.id), 0
+}
+
+// has reports whether a store to a cell is held.
+func (b *buffer) has(id kapi.CellID) bool {
+	for i := range b.q {
+		if c := b.q[i].cell; c != nil && c.ID() == id {
+			return true
 		}
 	}
-	return -1, 0
+	return false
 }
 
 // Store implements kapi.Model.
@@ -67,7 +78,11 @@ func (x *buffered) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 
 // Update implements kapi.Model.
 func (x *buffered) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
-	from, _ = x.Load(c, b)
+	if from, _ = x.Load(c, b); from < 0 && x.m.foot != nil {
+		o := object(objCell, uint64(c.ID()))
+		x.m.foot.add(o, false)
+		x.m.foot.read(o)
+	}
 	held, _ = x.Store(c, b)
 	return from, held
 }
@@ -84,6 +99,7 @@ func (x *Ctx) touchCell(id kapi.CellID) {
 	x.m.touch(objCell, uint64(id), true)
 	if f := x.m.foot; f != nil {
 		f.read(object(objCell, uint64(id)))
+		f.overwritten(object(objCell, uint64(id)))
 	}
 }
 
@@ -99,10 +115,9 @@ func (m *Machine) holdStore(c *CPU, s heldStore) {
 	}
 	if s.cell != nil {
 		w.cells = append(w.cells, s.cell)
-		m.touchHeldCell(c, s.cell, true)
-	} else {
-		m.touchHeldWords(c, s.at, s.size, true)
 	}
+	m.touchPlace(c, b.issued)
+	b.issued++
 	b.q = append(b.q, s)
 	if b.off {
 		m.showHeld(c)
@@ -163,9 +178,12 @@ func (m *Machine) drain(c *CPU) {
 	b.q[n] = heldStore{}
 	b.q = b.q[:n]
 	m.touch(objBuffer, uint64(c.id), true)
+	m.touchPlace(c, b.issued-uint64(n)-1)
 	if s.cell != nil {
 		id := uint64(s.cell.ID())
-		m.touchHeldCell(c, s.cell, true)
+		if m.foot != nil {
+			m.foot.drains(c, &s)
+		}
 		m.touch(objCell, id, true)
 		s.cell.Commit(int(c.id))
 		if m.waitOn[uint8(id)] != 0 {
@@ -173,13 +191,18 @@ func (m *Machine) drain(c *CPU) {
 		}
 	} else {
 		m.touchHeldWords(c, s.at, s.size, true)
+		cpu := m.mem.cpu
 		m.mem.cpu = c.id
 		if !m.weak.data.Memory.Store(s.at, int(s.size), s.value) {
 			sim.Bug("cpu%d: a store to %#x that was held, to memory that isn't there any more", c.id, uint64(s.at))
 		}
+		m.mem.cpu = cpu
 	}
 	if s.shown {
 		m.emitStore(c, smpev.Commit, &s)
+	}
+	if m.spins {
+		m.storesMove(c)
 	}
 	if n == 0 {
 		b.off = false
@@ -195,10 +218,19 @@ func (m *Machine) flush(c *CPU) {
 	if !m.weak.holds {
 		return
 	}
-	m.touch(objBuffer, uint64(c.id), true)
+	m.touch(objBuffer, uint64(c.id), false)
 	for len(m.weak.buffers[c.id].q) > 0 {
 		m.drain(c)
 	}
+}
+
+// flushOther is flush as another CPU's step does it, which is as if it had interrupted c.
+func (m *Machine) flushOther(c *CPU) {
+	if !m.weak.holds {
+		return
+	}
+	m.touch(objBoundary, uint64(c.id), true)
+	m.flush(c)
 }
 
 // settle is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
@@ -224,10 +256,8 @@ func (x *Ctx) settle() (waited bool) {
 
 // flushAll is flush of all CPUs: a page goes, and so they are interrupted.
 func (m *Machine) flushAll() {
-	if m.weak.holds {
-		for i := range m.cpus {
-			m.flush(&m.cpus[i])
-		}
+	for i := range m.cpus {
+		m.flushOther(&m.cpus[i])
 	}
 }
 
@@ -260,7 +290,7 @@ func (m *Machine) executeHolding(c *CPU, in *inst) {
 // passes passes the boundary at which a store of c would take effect, if it is the next
 // one and its answer is known: it does so at once.
 func (m *Machine) passes(c *CPU) bool {
-	if m.outlasts&sim.Drains == 0 || m.steps >= m.limit || m.p.First != sim.Mover(c.id) || m.foot != nil || len(m.weak.buffers[c.id].q) > 0 {
+	if m.outlasts&sim.Drains == 0 || m.steps >= m.limit || m.p.First != sim.Mover(c.id) || m.foot != nil || m.spins || len(m.weak.buffers[c.id].q) > 0 {
 		return false
 	}
 	if m.p.N <= 1 { // with the store that could wait there are two moves: a question
@@ -285,8 +315,9 @@ func (m *Machine) stored(c *CPU) bool {
 // bytes.
 func (m *Machine) Put(at arch.Addr, size int, v uint64) {
 	for i := range m.weak.buffers {
+		m.touch(objBuffer, uint64(i), false)
 		if m.weak.buffers[i].overlaps(at, size) {
-			m.flush(&m.cpus[i])
+			m.flushOther(&m.cpus[i])
 		}
 	}
 	m.mem.Store(at, size, v)
@@ -322,6 +353,9 @@ func (d *bufferedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	}
 	m.touchHeldWords(&m.cpus[m.mem.cpu], a, uint8(size), false)
 	if s := b.last(a, size); s != nil {
+		if m.foot != nil {
+			m.foot.looksBelow(&m.cpus[m.mem.cpu], a)
+		}
 		return s.value >> (8 * (a - s.at)) & (^uint64(0) >> (64 - 8*size)), true
 	}
 	v, ok := d.Memory.Load(a, size)
@@ -367,7 +401,11 @@ func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
 func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	m := d.w.m
 	c := &m.cpus[m.mem.cpu]
-	if d.w.locked && c.guest || !m.stored(c) && c.task.stack-a <= StackSize {
+	stack := c.task.stack-a <= StackSize
+	if stack && m.foot != nil && m.foot.words.shared(bytesNumber(a)) {
+		m.touch(objBuffer, uint64(c.id), false) // whether it holds anything says what becomes of this
+	}
+	if d.w.locked && c.guest || stack && !m.stored(c) {
 		return d.Memory.Store(a, size, v)
 	}
 	if fault, ok := m.mem.permits(a, size, PermWrite); !ok {
@@ -381,6 +419,9 @@ func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	if m.passes(c) {
 		return d.Memory.Store(a, size, v)
 	}
+	if m.foot != nil {
+		m.foot.onStack(c, a, size, true)
+	}
 	m.holdStore(c, heldStore{at: a, size: uint8(size), value: v & (^uint64(0) >> (64 - 8*size))})
 	return true
 }
@@ -390,24 +431,38 @@ func (d *bufferedMemory) System() *system {
 	return d.Memory.(interface{ System() *system }).System()
 }
 
-// touchHeldCell notes an access to what a CPU holds of a cell.
-func (m *Machine) touchHeldCell(c *CPU, cell kapi.Cell, write bool) {
-	if m.foot != nil {
-		o := object(objHeldCell, uint64(c.id)<<32|uint64(cell.ID()))
-		m.foot.add(o, write)
-		m.foot.read(o)
-	}
+// What steps of other movers than the CPU a store that is held has to do with, is in
+// these objects. The n-th store of a CPU has a place, which that store and its taking effect
+// write, so that it can't take effect before; and so does the store that needs the place
+// after it. Loads that find what is held read it, and what takes effect writes it; of memory
+// that no other thread uses they don't, because nothing can tell where they have found it.
+// What waits until a CPU holds nothing reads its buffer, which what takes effect writes.
+
+// touchPlace notes that the n-th store of a CPU, from 0, is made or takes effect.
+func (m *Machine) touchPlace(c *CPU, n uint64) {
+	m.touch(objHeldPlace, uint64(c.id)<<8|n%mostHeld, true)
 }
 
-// touchHeldWords is touchHeldCell of memory.
+func objectHeldCell(c *CPU, cell kapi.Cell) sim.Object {
+	return object(objHeldCell, uint64(c.id)<<32|uint64(cell.ID()))
+}
+
+func objectHeldWord(c *CPU, a arch.Addr) sim.Object {
+	return object(objHeldWord, uint64(c.id)<<45|bytesNumber(a))
+}
+
+// touchHeldWords notes an access to what a CPU holds of memory.
 func (m *Machine) touchHeldWords(c *CPU, a arch.Addr, size uint8, write bool) {
 	if m.foot == nil {
 		return
 	}
 	for at := a; at < a+arch.Addr(size); at = at&^7 + 8 {
-		o := object(objHeldWord, uint64(c.id)<<45|bytesNumber(at))
-		m.foot.add(o, write)
-		m.foot.read(o)
+		if m.foot.words.shared(bytesNumber(at)) {
+			m.foot.add(objectHeldWord(c, at), write)
+			if !write {
+				m.foot.read(objectHeldWord(c, at))
+			}
+		}
 	}
 }
 
@@ -418,7 +473,7 @@ func (m *Machine) addHeld(h *sim.Hash) {
 	}
 	for i := range m.weak.buffers {
 		b := &m.weak.buffers[i]
-		h.Add(uint64(len(b.q))<<1 | b2u(b.off))
+		h.Add(uint64(len(b.q)))
 		for j := range b.q {
 			s := &b.q[j]
 			if s.cell != nil {
@@ -430,12 +485,4 @@ func (m *Machine) addHeld(h *sim.Hash) {
 			h.Add(uint64(s.size))
 		}
 	}
-	h.Add(uint64(bits.OnesCount64(m.weak.prompt)))
-}
-
-// heldWord returns eight aligned bytes as a CPU sees them that holds some.
-func (m *Machine) heldWord(number uint64) (v uint64, ok bool) {
-	a := bytesAt(number & (1<<45 - 1))
-	v, ok = m.mem.Load(a, 8)
-	return m.weak.buffers[number>>45].over(v, a, 8), ok
 }

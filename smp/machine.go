@@ -322,7 +322,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
-		c.owed, c.beside = 0, 0
+		c.owed, c.beside, c.owedStores, c.storesBeside = 0, 0, 0, 0
 	}
 	for _, t := range m.tasks {
 		m.rewind(t)

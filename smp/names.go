@@ -97,6 +97,8 @@ func (n *Names) Spot(mv sim.Mover) Spot {
 		c = &n.m.cpus[mv-sim.MoverIPI]
 	case mv == sim.NoMover:
 		return Spot{routine: "nowhere"}
+	case mv >= sim.MoverDrain:
+		c = &n.m.cpus[mv-sim.MoverDrain]
 	default:
 		s := n.m.sources[mv-sim.MoverSource]
 		if s.cpu == nil {
@@ -146,18 +148,20 @@ func (n *Names) SpotName(s Spot) (name string, off int, text bool) {
 	return s.routine, s.step, false
 }
 
-// moverNames are what CPUs are called, and their IPIs.
-var moverNames = func() (names [sim.MoverSource]string) {
+// moverNames are what CPUs are called, their IPIs, and their stores that take effect.
+var moverNames = func() (names [sim.NoMover]string) {
 	for i := range sim.MoverIPI {
 		names[i], names[sim.MoverIPI+i] = fmt.Sprintf("cpu%d", i), fmt.Sprintf("ipi@cpu%d", i)
+		if drain := sim.MoverDrain + i; drain < sim.NoMover {
+			names[drain] = fmt.Sprintf("drain@cpu%d", i)
+		}
 	}
 	return names
 }()
 
 // Mover names a mover as traces do.
 func (n *Names) Mover(mv sim.Mover) string {
-	switch {
-	case mv < sim.MoverSource:
+	if mv < sim.MoverSource || mv >= sim.MoverDrain {
 		return moverNames[mv]
 	}
 	return n.m.sources[mv-sim.MoverSource].Name
@@ -177,6 +181,13 @@ func (n *Names) Alternative(p *sim.Point, pick int) string {
 			return "fresh"
 		}
 		return fmt.Sprintf("older %d", pick)
+	case sim.Buffer:
+		return [...]string{"none", "held"}[pick]
+	case sim.Version:
+		if pick == 0 {
+			return "newest"
+		}
+		return fmt.Sprintf("older %d", pick)
 	}
 	return fmt.Sprint(pick)
 }
@@ -184,11 +195,25 @@ func (n *Names) Alternative(p *sim.Point, pick int) string {
 // SymbolName is Symbol for an address out of an event.
 func (n *Names) SymbolName(a uint64) string { return n.Symbol(arch.Addr(a)) }
 
+// Movers returns all that can ever move: CPUs, their IPIs, sources, and where CPUs hold
+// stores, those that take effect.
+func (n *Names) Movers() (list []sim.Mover) {
+	for mv := range sim.NoMover {
+		switch base := mv / sim.MaxCPUs * sim.MaxCPUs; {
+		case base == sim.MoverSource && int(mv-base) >= len(n.m.sources):
+		case base != sim.MoverSource && int(mv-base) >= len(n.m.cpus):
+		case base == sim.MoverDrain && n.m.cfg.Memory != TSO:
+		default:
+			list = append(list, mv)
+		}
+	}
+	return list
+}
+
 // MoverNamed returns the mover that traces call so.
 func (n *Names) MoverNamed(name string) (sim.Mover, bool) {
-	for mv := range sim.MoverSource + sim.Mover(len(n.m.sources)) {
-		i := int(mv) % sim.MaxCPUs
-		if (mv >= sim.MoverSource || i < len(n.m.cpus)) && n.Mover(mv) == name {
+	for _, mv := range n.Movers() {
+		if n.Mover(mv) == name {
 			return mv, true
 		}
 	}
@@ -213,6 +238,8 @@ func (n *Names) CPUOf(mv sim.Mover) int {
 		return int(mv)
 	case mv < sim.MoverSource:
 		return int(mv - sim.MoverIPI)
+	case mv >= sim.MoverDrain:
+		return int(mv - sim.MoverDrain)
 	}
 	if c := n.m.sources[mv-sim.MoverSource].cpu; c != nil {
 		return int(c.id)

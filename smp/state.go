@@ -61,6 +61,10 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 	if m.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)
+		if m.weak.holds {
+			h.Add(c.owedStores)
+			h.Add(c.storesBeside)
+		}
 	}
 	for _, t := range c.runq {
 		h.Add(uint64(t.ID))
@@ -238,7 +242,7 @@ func (s *State) AppendRead(list []sim.Hash) []sim.Hash {
 			}
 		}
 	}
-	return list
+	return s.m.appendHeld(list)
 }
 
 // SetRead makes each routine under way have read what AppendRead has appended in
@@ -254,7 +258,7 @@ func (s *State) SetRead(list []sim.Hash) {
 			}
 		}
 	}
-	if len(list) != 0 {
+	if list = s.m.setHeld(list); len(list) != 0 {
 		sim.Bug("a run that stands at the same place has %d routines less under way", len(list)/2)
 	}
 }
@@ -263,7 +267,7 @@ func (s *State) SetRead(list []sim.Hash) {
 // may read; others only say what happens before what.
 func Holds(o sim.Object) bool {
 	switch uint64(o >> 56) {
-	case objCell, objWord, objChunk, objService, objHeldCell, objHeldWord:
+	case objCell, objWord, objChunk, objService:
 		return true
 	}
 	return false
@@ -272,18 +276,15 @@ func Holds(o sim.Object) bool {
 // ValueOf returns what an object holds now; ok is false if there is no number
 // that says all of it.
 func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
-	switch number := uint64(o) & (1<<56 - 1); uint64(o >> 56) {
-	case objWord:
-		v, ok = s.m.mem.Load(bytesAt(number), 8)
-	case objHeldWord:
-		v, ok = s.m.heldWord(number)
+	if uint64(o>>56) == objWord {
+		v, ok = s.m.mem.Load(bytesAt(uint64(o)&(1<<56-1)), 8)
 	}
 	return v, ok
 }
 
 // Lead identifies, with a question's First, the thread that goes on by default
-// from here on: 0 to 65535, and the same only if it is the same thread of
-// control.
+// from here on: the same only if it is the same thread of control, and if the same CPUs
+// make their stores take effect by default.
 func (s *State) Lead() uint64 {
 	n := uint64(0)
 	if s.m.lead != nil {
@@ -291,6 +292,13 @@ func (s *State) Lead() uint64 {
 	}
 	if s.m.errand != nil {
 		n |= (uint64(s.m.errand.id) + 1) << 9
+	}
+	off := uint64(0)
+	for i := range s.m.weak.buffers {
+		off |= b2u(s.m.weak.buffers[i].off) << i
+	}
+	if off != 0 {
+		n ^= sim.Mix(off) << 16
 	}
 	return n
 }

@@ -154,6 +154,7 @@ func (m *Machine) bodyEnded(c *CPU, t *Task) {
 func (m *Machine) relax(c *CPU) {
 	others := (m.moves[0] | m.moves[1]) &^ c.bit
 	c.owed, c.beside = others&^c.beside, 0
+	c.owedStores, c.storesBeside = m.moves[3]&^c.storesBeside, 0
 	m.spins = true
 	m.touchSpin(c)
 	m.hasten(c)
@@ -179,7 +180,7 @@ func (m *Machine) relax(c *CPU) {
 // owing returns the CPUs that make no step before others have made theirs.
 func (m *Machine) owing() (set uint64) {
 	for i := range m.cpus {
-		if c := &m.cpus[i]; c.owed&(m.moves[0]|m.moves[1]) != 0 {
+		if c := &m.cpus[i]; c.owed&(m.moves[0]|m.moves[1])|c.owedStores&m.moves[3] != 0 {
 			set |= c.bit
 		}
 	}
@@ -190,11 +191,11 @@ func (m *Machine) owing() (set uint64) {
 // interrupted goes on with the handler.
 func (m *Machine) stepped(mv sim.Mover) {
 	if mv >= sim.MoverSource {
-		if mv >= sim.MoverDrain {
+		if mv >= sim.MoverDrain { // storesMove does it, or nothing moves
 			return
 		}
-		if c := m.sources[mv-sim.MoverSource].cpu; c != nil && c.owed != 0 {
-			c.owed = 0
+		if c := m.sources[mv-sim.MoverSource].cpu; c != nil && c.owed|c.owedStores != 0 {
+			c.owed, c.owedStores = 0, 0
 			m.touchSpin(c)
 			m.again()
 		}
@@ -202,7 +203,7 @@ func (m *Machine) stepped(mv sim.Mover) {
 	}
 	c := &m.cpus[mv%sim.MaxCPUs]
 	if mv >= sim.MoverIPI {
-		c.owed = 0
+		c.owed, c.owedStores = 0, 0
 	}
 	for i := range m.cpus {
 		d := &m.cpus[i]
@@ -215,4 +216,16 @@ func (m *Machine) stepped(mv sim.Mover) {
 			m.again()
 		}
 	}
+}
+
+// storesMove says that a store of c has taken effect, for those that wait in a loop.
+func (m *Machine) storesMove(c *CPU) {
+	for i := range m.cpus {
+		if d := &m.cpus[i]; d.storesBeside&c.bit == 0 || d.owedStores&c.bit != 0 {
+			d.storesBeside |= c.bit
+			d.owedStores &^= c.bit
+			m.touchSpin(d)
+		}
+	}
+	m.again()
 }

@@ -186,6 +186,9 @@ type CPU struct {
 
 	owed   uint64 // CPUs that are to make a step before this one does, after its pause
 	beside uint64 // CPUs that have made a step since this one's last pause
+
+	owedStores   uint64 // likewise, CPUs of whose stores one is to take effect
+	storesBeside uint64 // and those of which one has
 }
 
 // known returns the instruction at IP, nil if it is to be fetched.

@@ -11,22 +11,23 @@ import (
 
 // The sorts of object, in the top byte of its number.
 const (
-	objCell     = iota + 1 // a cell, by its number
-	objWord                // eight aligned bytes of data, by their number
-	objChunk               // eight aligned bytes of text, by their number
-	objBoundary            // what a delivery to a CPU may come before or after
-	objIPI                 // the IPIs pending on a CPU
-	objQueue               // a CPU's run queue, and the states of its tasks
-	objIdle                // whether a CPU is in its idle loop, outside an interrupt
-	objFloor               // since when a CPU's fetches are fresh: it serialised
-	objSource              // a source's budget, or that it is armed
-	objService             // of the kernel: what the machine doesn't know
-	objEvent               // what a monitor remembers: its number, then the monitor's own object
-	objBuffer              // what a CPU holds, to those that wait until it holds nothing
-	objHeldCell            // of a CPU, a cell that it holds a store to
-	objHeldWord            // likewise of eight aligned bytes of data
-	objFence               // what all full fences have in common
-	objSpin                // who has made a step since a CPU's last pause
+	objCell      = iota + 1 // a cell, by its number
+	objWord                 // eight aligned bytes of data, by their number
+	objChunk                // eight aligned bytes of text, by their number
+	objBoundary             // what a delivery to a CPU may come before or after
+	objIPI                  // the IPIs pending on a CPU
+	objQueue                // a CPU's run queue, and the states of its tasks
+	objIdle                 // whether a CPU is in its idle loop, outside an interrupt
+	objFloor                // since when a CPU's fetches are fresh: it serialised
+	objSource               // a source's budget, or that it is armed
+	objService              // of the kernel: what the machine doesn't know
+	objEvent                // what a monitor remembers: its number, then the monitor's own object
+	objBuffer               // what a CPU holds, to those that wait until it holds nothing
+	objHeldPlace            // of a CPU, a place for a store that it holds
+	objHeldCell             // of a CPU, a cell that it holds a store to
+	objHeldWord             // likewise of eight aligned bytes of data
+	objFence                // what all full fences have in common
+	objSpin                 // who has made a step since a CPU's last pause
 )
 
 func object(sort, number uint64) sim.Object { return sim.Object(sort<<56 | number&(1<<56-1)) }
@@ -72,6 +73,8 @@ func (n *Names) Object(o sim.Object) string {
 		return fmt.Sprintf("kernel object %d", number)
 	case objBuffer:
 		return fmt.Sprintf("the stores that cpu%d holds", number)
+	case objHeldPlace:
+		return fmt.Sprintf("place %d of the stores that cpu%d holds", number&0xff, number>>8)
 	case objHeldCell:
 		return fmt.Sprintf("what cpu%d holds of %s", number>>32, n.Object(object(objCell, number&(1<<32-1))))
 	case objHeldWord:
@@ -191,4 +194,9 @@ func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
 }
 
 // TouchCell is Ctx.Touch for the machine's hooks.
-func (f *Footprint) TouchCell(id kapi.CellID, write bool) { f.m.touch(objCell, uint64(id), write) }
+func (f *Footprint) TouchCell(id kapi.CellID, write bool) {
+	f.m.touch(objCell, uint64(id), write)
+	if write {
+		f.overwritten(object(objCell, uint64(id)))
+	}
+}

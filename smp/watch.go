@@ -47,20 +47,21 @@ type Footprint struct {
 	asksResched bool // a routine has asked whether another task wants its CPU
 	readsUninit bool // text has read bytes of its stack that it hadn't written
 
-	reads  []sim.Object // what of the touched its routine may keep something of
-	began  *Ctx         // the routine whose step is under way
-	by     *Ctx         // began, until it has ended
-	before sim.Hash     // what began had read then
-	forgot bool         // began has forgotten what it had read (Ctx.Forget)
-	anew   sim.Hash     // forgot: what stands for what it has read since
-	since  int          // forgot: so many of reads are from before
-	knew   bool         // forgot: it had asked which CPU it is on
-	inside *CPU         // it is in an interrupt that is one step with its delivery
-	apart  []sim.Touch  // of that, if it should turn out to be more than one step
-	base   words        // what runs observed afresh begin with
-	data   arch.Memory  // watchedMemory, converted once
-	guard  arch.Memory  // guardedWatch likewise
-	trial  trial
+	reads   []sim.Object // what of the touched its routine may keep something of
+	began   *Ctx         // the routine whose step is under way
+	by      *Ctx         // began, until it has ended
+	before  sim.Hash     // what began had read then
+	forgot  bool         // began has forgotten what it had read (Ctx.Forget)
+	anew    sim.Hash     // forgot: what stands for what it has read since
+	since   int          // forgot: so many of reads are from before
+	knew    bool         // forgot: it had asked which CPU it is on
+	drained []Held       // stores to cells that have taken effect in it
+	inside  *CPU         // it is in an interrupt that is one step with its delivery
+	apart   []sim.Touch  // of that, if it should turn out to be more than one step
+	base    words        // what runs observed afresh begin with
+	data    arch.Memory  // watchedMemory, converted once
+	guard   arch.Memory  // guardedWatch likewise
+	trial   trial
 }
 
 // Footprint returns what tells observers of the machine's steps.
@@ -214,6 +215,7 @@ func (f *Footprint) cpu() *CPU {
 // begin begins the step of a mover.
 func (f *Footprint) begin(mv sim.Mover) {
 	f.mover, f.asked, f.began, f.by, f.reads, f.forgot, f.knew = mv, false, nil, nil, f.reads[:0], false, false
+	f.drained = f.drained[:0]
 	c := f.cpu()
 	if c == nil {
 		return

@@ -133,6 +133,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 		x.give()
 		return
 	}
+	x.awaits(w.Cell())
 	x.touchWait(w.Cell())
 	if w.Holds() {
 		return
@@ -174,6 +175,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	if !atomic {
 		x.yield()
 	}
+	x.awaits(w.Cell())
 	holds := w.Holds()
 	if holds || !atomic {
 		x.touchWait(w.Cell())
@@ -225,7 +227,7 @@ func (m *Machine) recheckWaiters() {
 			continue
 		}
 		m.waitOn[uint8(x.cond.Cell())]--
-		m.Footprint().TouchCell(x.cond.Cell(), true)
+		m.touch(objCell, uint64(x.cond.Cell()), true)
 		x.cond = nil
 		m.attend(x.cpu)
 		if x.task.state != sleeping {

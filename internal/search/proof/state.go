@@ -158,6 +158,8 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 			h.AddHash(s.own[mv])
 		}
 	}
+	drained := m.Footprint().Drained()
+	s.commit(&h, drained, &doing, mv)
 	k, again := doing.Anew, false // what it knows at the end
 	k.Add(1)
 	if doing.OwnNow {
@@ -180,7 +182,7 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	}
 	m.Footprint().HasRead(k)
 	for _, t := range touched {
-		if !t.Write || !smp.Holds(t.Object) {
+		if !t.Write || !smp.Holds(t.Object) || committed(drained, t.Object) {
 			continue
 		}
 		w := h
@@ -188,13 +190,50 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 		if v, ok := m.State().ValueOf(t.Object); ok {
 			w = sim.Hash{Hi: v, Lo: 1}
 		}
-		n := s.numberOf(t.Object)
-		s.wrote[n] = w
-		s.writes = append(s.writes, write{n, w})
+		s.writeBy(t.Object, w)
 	}
+	m.Footprint().HasStored(h, s.writeBy)
 	if c := m.Names().CPUOf(mv); c >= 0 {
 		s.lookAtOwn(c)
 	}
+}
+
+// writeBy notes by what an object was written.
+func (s *states) writeBy(o sim.Object, by sim.Hash) {
+	n := s.numberOf(o)
+	s.wrote[n] = by
+	s.writes = append(s.writes, write{n, by})
+}
+
+// commit takes that stores to cells have taken effect in a step. What it has read of them
+// after that is theirs: where it has read a cell before a store of its own CPU took effect
+// that was held, it has read what was held.
+func (s *states) commit(h *sim.Hash, drained []smp.Held, doing *smp.Doing, mv sim.Mover) {
+	cpu := s.r.Machine.Names().CPUOf(mv)
+	for i := range drained {
+		d := &drained[i]
+		if d.By == (sim.Hash{}) {
+			continue
+		}
+		if d.CPU != cpu && slices.Contains(doing.Reads, d.Object) {
+			h.AddHash(s.wrote[s.numberOf(d.Object)])
+		}
+		if !doing.Routine {
+			h.AddHash(d.By)
+		}
+		s.writeBy(d.Object, d.By)
+	}
+}
+
+// committed reports whether a cell is after a step what a store left there that has taken
+// effect in it.
+func committed(drained []smp.Held, o sim.Object) bool {
+	for i := len(drained) - 1; i >= 0; i-- {
+		if d := &drained[i]; d.Object == o {
+			return !d.Over && d.By != (sim.Hash{})
+		}
+	}
+	return false
 }
 
 // numberOf returns where in wrote an object is.
