@@ -306,14 +306,6 @@ func (f *Full) Learn(mv sim.Mover, touched []sim.Touch) {
 	f.know()
 }
 
-// know makes room for the facts about each object.
-func (f *Full) know() {
-	for len(f.access) < len(f.objects.list) {
-		f.access = append(f.access, nil)
-		f.raced = append(f.raced, 0)
-	}
-}
-
 // Stepped implements sim.Observer.
 func (f *Full) Stepped(mv sim.Mover, touched []sim.Touch) {
 	if f.blocked || f.crowd(nil, mv) || !f.goesOn(mv) {

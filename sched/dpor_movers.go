@@ -77,6 +77,14 @@ func interrupts(mv sim.Mover) bool { return mv >= sim.MoverIPI && mv < sim.Mover
 // answer is no deviation.
 const holdsStores = 1
 
+// know makes room for the facts about each object.
+func (f *Full) know() {
+	for len(f.access) < len(f.objects.list) {
+		f.access = append(f.access, nil)
+		f.raced = append(f.raced, 0)
+	}
+}
+
 // enough ends a run, or waits until that is possible.
 func enough(p *sim.Point) int {
 	if p.Kind != sim.Step {

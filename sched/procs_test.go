@@ -26,7 +26,7 @@ type procs struct {
 	left    []int
 	held    [][]heldWrite // of each process, oldest first
 	wrote   []int         // how many it has held so far
-	ended   bool // by an Assert
+	ended   bool          // by an Assert
 	steps   int
 	most    int  // a run is cut off after so many; 0: never
 	cut     bool // the last one was
