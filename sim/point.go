@@ -44,6 +44,8 @@ const (
 	Cost                // what an event costs, 0 the nominal
 	Buffer              // whether CPUs hold stores in this run, 0 no: asked first, where memory is so
 	Version             // which of a cell's values a load reads or a store goes before, 0 the newest
+
+	Kinds // how many there are
 )
 
 var kindNames = [...]string{"step", "task", "fetch", "cost", "buffer", "version"}

@@ -21,6 +21,9 @@ var orderingNames = [...]string{"sc", "tso", "lkmm"}
 
 func (o Ordering) String() string { return orderingNames[o] }
 
+// Orderings lists the orderings' names, in the order of the constants.
+func Orderings() []string { return orderingNames[:] }
+
 // OrderingNamed returns the ordering of a name.
 func OrderingNamed(name string) (o Ordering, ok bool) {
 	for i, n := range orderingNames {

@@ -176,7 +176,7 @@ func parseDeviation(line string) (d Deviation, err error) {
 	if rest, ok = strings.CutPrefix(rest, ", "); ok {
 		kind, after := cut(rest, ":")
 		if d.Kind, ok = parseKind(kind); !ok {
-			return bad("there are no %.60q questions, but step, task, fetch and cost ones", kind)
+			return bad("there are no %.60q questions, but step, task, fetch, cost, buffer and version ones", kind)
 		}
 		rest = after
 	}
@@ -198,7 +198,7 @@ func cut(s, sep string) (before, after string) {
 }
 
 func parseKind(s string) (sim.Kind, bool) {
-	for k := sim.Step; k <= sim.Cost; k++ {
+	for k := sim.Step; k < sim.Kinds; k++ {
 		if k.String() == s {
 			return k, true
 		}

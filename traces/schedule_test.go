@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,18 @@ var deviations = []struct {
 	{Deviation{"cpu0", "", 0, false, 1, sim.Step, "a, 1st time: b"}, `cpu0 in "", 1st time: a, 1st time: b`},
 }
 
+// Those of a machine whose memory isn't sequentially consistent.
+var weakDeviations = []struct {
+	d    Deviation
+	line string
+}{
+	{Deviation{"cpu0", "idle", 0, false, 1, sim.Buffer, "held"}, "cpu0 in idle, 1st time, buffer: held"},
+	{Deviation{"cpu1", "text_poke_bp", 3, false, 2, sim.Version, "older 1"}, "cpu1 in text_poke_bp step 3, 2nd time, version: older 1"},
+	{Deviation{"drain@cpu1", "writer", 7, true, 1, sim.Step, "cpu0"}, "drain@cpu1 in writer+0x7, 1st time: cpu0"},
+}
+
 func TestDeviationText(t *testing.T) {
-	for _, test := range deviations {
+	for _, test := range slices.Concat(deviations, weakDeviations) {
 		if got := test.d.String(); got != test.line {
 			t.Errorf("%+v\nprints  %s\nwant    %s", test.d, got, test.line)
 		}

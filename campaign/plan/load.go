@@ -157,29 +157,31 @@ func (l *loader) campaign(a *arguments) error {
 
 // An axis is what lists of a search multiply.
 type axis struct {
-	kernel                           string
-	objects                          []string
-	fetch, edition, mutant, strategy string
-	seed                             uint64
+	kernel                                   string
+	objects                                  []string
+	fetch, memory, edition, mutant, strategy string
+	seed                                     uint64
 }
 
 // axes takes the lists that multiply.
 func (l *loader) axes(a *arguments) (list []axis) {
 	kernels, objects := a.texts("kernels", ""), a.lists("objects")
-	fetches, editions, mutants := a.texts("fetches", ""), a.texts("editions", ""), a.texts("mutants", "")
+	fetches, memories, editions, mutants := a.texts("fetches", ""), a.texts("memories", ""), a.texts("editions", ""), a.texts("mutants", "")
 	strategies, seeds := a.texts("strategies", ""), a.numbers("seeds", 1)
-	if n := len(kernels) * len(objects) * len(fetches) * len(editions) * len(mutants) * len(strategies) * len(seeds); n > mostSearches {
+	if n := len(kernels) * len(objects) * len(fetches) * len(memories) * len(editions) * len(mutants) * len(strategies) * len(seeds); n > mostSearches {
 		a.fail("the lists multiply to %d searches; at most %d", n, mostSearches)
 		return nil
 	}
 	for _, k := range kernels {
 		for _, o := range objects {
 			for _, f := range fetches {
-				for _, e := range editions {
-					for _, m := range mutants {
-						for _, s := range strategies {
-							for _, seed := range seeds {
-								list = append(list, axis{k, o, f, e, m, s, seed})
+				for _, w := range memories {
+					for _, e := range editions {
+						for _, m := range mutants {
+							for _, s := range strategies {
+								for _, seed := range seeds {
+									list = append(list, axis{k, o, f, w, e, m, s, seed})
+								}
 							}
 						}
 					}
@@ -207,7 +209,7 @@ func (l *loader) explore(a *arguments) error {
 	dir := a.text("traces", "traces")
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Explore{Scenarios: names, Seed: x.seed, Strategy: x.strategy, Unbiased: unbiased, Fetch: x.fetch, Edition: x.edition, Traces: traces(dir)}
+			f := &findings.Explore{Scenarios: names, Seed: x.seed, Strategy: x.strategy, Unbiased: unbiased, Fetch: x.fetch, Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
 			if f.Strategy == "" {
 				f.Strategy = "portfolio"
 			}
@@ -235,7 +237,7 @@ func (l *loader) fuzz(a *arguments) error {
 	}
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until), Each: uint64(each), Seed: x.seed, Edition: x.edition, Preempt: preempt, Strategy: x.strategy, Traces: traces(dir)}
+			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until), Each: uint64(each), Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory, Strategy: x.strategy, Traces: traces(dir)}
 			if corpus != "" {
 				f.Corpus = l.file(corpus)
 			}
@@ -255,11 +257,11 @@ func (l *loader) verify(a *arguments) error {
 	if len(names) == 0 {
 		a.fail("name what to verify: scenarios = [\"safe-none\"]")
 	}
-	full, uncounted, by, memory := a.flag("full"), a.flag("uncounted"), a.text("by", "states"), a.number("memory", 2048)
+	full, uncounted, by, megabytes := a.flag("full"), a.flag("uncounted"), a.text("by", "states"), a.number("megabytes", 2048)
 	runs, deviations, dir := a.number("runs", 0), a.number("deviations", -1), a.text("traces", "traces")
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Verify{Scenarios: names, Full: full, Uncounted: uncounted, By: by, Memory: int(memory), Runs: uint64(runs), Fetch: x.fetch, Edition: x.edition, Traces: traces(dir)}
+			f := &findings.Verify{Scenarios: names, Full: full, Uncounted: uncounted, By: by, Megabytes: int(megabytes), Runs: uint64(runs), Fetch: x.fetch, Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
 			if deviations >= 0 {
 				n := int(deviations)
 				f.Deviations = &n

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/findings"
 	"kpsim/internal/search/blame"
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/smp/fetch"
 )
 
@@ -76,7 +77,7 @@ If several hold it is the first of 3, 130 or 143, 1, 2. NO_COLOR, or TERM=dumb, 
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/mutants"
 	"kpsim/linux/closure"
+	"kpsim/smp"
 	"kpsim/smp/fetch"
 )
 
@@ -71,6 +72,7 @@ var namings = map[string]flags.Names{
 	"--edition":   flags.Fixed(inputs.DrawnEditions),
 	"--preempt":   flags.Fixed(inputs.DrawnPreempts),
 	"--fetch":     flags.Fixed(fetch.Names),
+	"--memory":    flags.Fixed(smp.Orderings),
 	"--machine":   flags.Fixed(pages.MachineIDs),
 	"--probe":     flags.Fixed(pages.ProbeIDs),
 	"--profile":   flags.Fixed(func() []string { return []string{"k61", "k612"} }),

@@ -25,6 +25,7 @@ type Explore struct {
 	Unbiased  bool     `help:"Draw the places of interrupts and switches from all boundaries alike. Without it those at which a CPU stands before text that is patched (sites, slots, detours) are preferred in some of the runs."`
 	Workers   int      `range:"0..64" placeholder:"N" help:"How many runs are made at once, 16 at most. Default: one a processor. Changes no result."`
 	Fetch     string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Memory    string   `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
 	Edition   string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	inputs.Kernel
 	inputs.Broken
@@ -144,6 +145,9 @@ func (c *Explore) check() (err error) {
 	if err := cli.Optional("--fetch", "fetch model", c.Fetch, fetch.Names()); err != nil {
 		return err
 	}
+	if _, err := inputs.OptionalMemory(c.Memory); err != nil {
+		return err
+	}
 	if err := inputs.OptionalEdition(c.Edition); err != nil {
 		return err
 	}
@@ -189,6 +193,11 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
 			return fmt.Errorf("--edition: %s: %w", j.Arg, err)
+		}
+	}
+	if c.Memory != "" {
+		if err := j.SetMemory(c.Memory); err != nil {
+			return fmt.Errorf("--memory: %s: %w", j.Arg, err)
 		}
 	}
 	rig, err := rig.New(j.Scenario, c.Mutant)
@@ -248,7 +257,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
+		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
@@ -263,7 +272,7 @@ func (c *Explore) line(j *job, mutant string, more ...string) string {
 // overridden says why nothing is expected, "" if something is.
 func (c *Explore) overridden() string {
 	var list []string
-	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"kernel", cmp.Or(c.Kernel.Base(), c.release)}, {"edition", c.Edition}} {
+	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"memory", c.Memory}, {"kernel", cmp.Or(c.Kernel.Base(), c.release)}, {"edition", c.Edition}} {
 		if f.value != "" {
 			list = append(list, f.what+" "+f.value)
 		}

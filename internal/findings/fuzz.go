@@ -30,6 +30,7 @@ type Fuzz struct {
 	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program that is drawn by itself; those behind it have the next ones."`
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
+	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
 	Fresh        bool          `help:"Draw each program by itself; make none from others."`
 	Corpus       string        `placeholder:"DIR" help:"Keep there what programs are made from, and begin with what is there."`
 	Recipe       cli.FileName  `placeholder:"FILE" help:"Run one program only, of DIR or of a find, with --runs of its own."`
@@ -175,9 +176,10 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 	}
 	if k != nil {
 		spec.Kernel, spec.On = k, gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}
-		return spec, nil
+	} else if spec.On.Machines, err = c.machines(); err != nil {
+		return spec, err
 	}
-	spec.On.Machines, err = c.machines()
+	spec.On.Memory, err = inputs.OptionalMemory(c.Memory)
 	return spec, err
 }
 
@@ -402,7 +404,7 @@ func (c *Fuzz) words() []string {
 
 // flags adds those that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
-	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--memory", c.Memory}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
 		if f.value != "" {
 			words = append(words, f.flag, f.value)
 		}

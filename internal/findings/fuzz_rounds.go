@@ -24,6 +24,7 @@ type FuzzRounds struct {
 	Each         uint64 `json:"each"`
 	Edition      string `json:"edition,omitempty"`
 	Preempt      string `json:"preempt,omitempty"`
+	Memory       string `json:"memory,omitempty"`
 	Strategy     string `json:"strategy,omitempty"`
 	Mutant       string `json:"mutant,omitempty"`
 	AsShipped    bool   `json:"as_shipped,omitempty"`
@@ -53,7 +54,7 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 		return nil, err
 	}
 	r := &FuzzRounds{
-		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt, Strategy: c.Strategy, Mutant: c.Mutant,
+		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt, Memory: c.Memory, Strategy: c.Strategy, Mutant: c.Mutant,
 		AsShipped: c.AsShipped, Fresh: c.Fresh, Programs: c.Programs, Runs: c.Runs, UntilCovered: c.UntilCovered,
 	}
 	for i := range list {
@@ -65,7 +66,7 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 // Begin begins the session of a plan, here or on another computer: there c has no flags yet but
 // for where the kernel and its objects lie. It writes nothing.
 func (c *Fuzz) Begin(r *FuzzRounds) error {
-	c.Seed, c.Each, c.Edition, c.Preempt, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each, r.Edition, r.Preempt, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
+	c.Seed, c.Each, c.Edition, c.Preempt, c.Memory, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each, r.Edition, r.Preempt, r.Memory, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
 	c.Programs, c.Runs, c.UntilCovered = r.Programs, r.Runs, r.UntilCovered
 	if r.Each == 0 {
 		return errors.New("a program has one run at least")

@@ -60,7 +60,7 @@ func (c *Merge) again(r *results.File, share int) string {
 	}
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", r.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
-		{"--fetch", r.Fetch, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
+		{"--fetch", r.Fetch, ""}, {"--memory", r.Memory, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
 	} {
 		if strings.HasPrefix(f.value, "-") {
 			words = append(words, f.flag+"="+f.value)

@@ -159,7 +159,7 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 // file makes a result file of what the jobs have found.
 func (c *Explore) file(jobs []*job) *results.File {
 	r := &results.File{
-		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Edition: c.Edition,
+		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Memory: c.Memory, Edition: c.Edition,
 		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.Ignored.Names(), Every: c.AllProperties,
 	}
 	if c.Runs != nil {

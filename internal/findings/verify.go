@@ -23,9 +23,10 @@ type Verify struct {
 	By         string   `enum:"states,classes" default:"states" placeholder:"WHAT" help:"What makes two schedules one. states: they come to the same state. classes: they differ only in the order of steps that commute."`
 	All        bool     `help:"Go on after something was broken."`
 	Runs       uint64   `range:"0..1000000000000" placeholder:"N" help:"Stop after N schedules: then it isn't complete. Default: when all are run."`
-	Memory     int      `default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when what is known of the states takes so many megabytes, as the program counts it: then it isn't complete. Default: 2048."`
+	Megabytes  int      `json:"Memory" default:"2048" range:"1..1048576" placeholder:"MB" help:"Stop when what is known of the states takes so many megabytes, as the program counts it: then it isn't complete. Default: 2048."`
 	Workers    int      `range:"0..64" placeholder:"N" help:"With --full, or with --by classes, but not both: how many schedules are run at once. Default: one a processor. Changes no result."`
 	Fetch      string   `placeholder:"MODEL" help:"What a CPU fetches of text that changes: ${fetches}. Instead of the scenario's; nothing is expected then."`
+	Memory     string   `json:"MemoryModel,omitempty" placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's; nothing is expected then."`
 	Edition    string   `placeholder:"NAME" help:"Run the scenarios in an edition of the kernel's document: ${editions}, documented. Instead of all that they say of the engine; nothing is expected then."`
 	inputs.Kernel
 	inputs.Broken
@@ -119,14 +120,14 @@ func (c *Verify) check() error {
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces, elsewhere: c.Write != nil}
+	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Memory: c.Memory, Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces, elsewhere: c.Write != nil}
 	err := c.base.check()
 	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
 	return err
 }
 
-// memoryDefault and memoryMost are of --memory, in megabytes.
-const memoryDefault, memoryMost = 2048, 1 << 20
+// megabytesDefault and megabytesMost are of --megabytes.
+const megabytesDefault, megabytesMost = 2048, 1 << 20
 
 // deviationsMost is more than can be run of anything.
 const deviationsMost = 99
@@ -137,6 +138,7 @@ type proved struct {
 	Observation string            `json:"observation"`
 	Certificate string            `json:"certificate"` // "" if there is none
 	Fetch       string            `json:"fetch"`
+	MemoryModel string            `json:"memory,omitempty"` // if it isn't sc
 	Full        bool              `json:"full"`
 	Deviations  int               `json:"deviations"` // every schedule of at most so many was run; -1: not even the default one, or --full
 	Complete    bool              `json:"complete"`   // and nothing was out of budget
@@ -176,13 +178,13 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	p.Again = c.line(j, c.Deviations, "--workers", "1")
 	pr := proof.Proof{
 		Spec:   explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
-		Memory: c.Memory << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: DeviationsDefault,
+		Memory: c.Megabytes << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: DeviationsDefault,
 	}
 	if c.Deviations != nil {
 		pr.Deviations = *c.Deviations
 	}
 	bound := pr.Deviations
-	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), Full: c.Full}
+	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), MemoryModel: inputs.WeakMemory(j.Machine.Memory), Full: c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
 		if c.Full || c.By == "states" { // of many at once none speaks for all
@@ -255,11 +257,14 @@ func (c *Verify) line(j *job, bound *int, more ...string) string {
 	if c.All {
 		words = append(words, "--all")
 	}
-	if c.Memory != memoryDefault {
-		words = append(words, "--memory", fmt.Sprint(c.Memory))
+	if c.Megabytes != megabytesDefault {
+		words = append(words, "--megabytes", fmt.Sprint(c.Megabytes))
 	}
 	if c.Fetch != "" {
 		words = append(words, "--fetch", c.Fetch)
+	}
+	if c.Memory != "" {
+		words = append(words, "--memory", c.Memory)
 	}
 	if c.Edition != "" {
 		words = append(words, "--edition", c.Edition)
@@ -279,9 +284,9 @@ func (c *Verify) advice(j *job, r *proved) string {
 		return ""
 	case r.Points == 0:
 		return cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
-	case r.Filled && 2*c.Memory <= memoryMost:
-		c.Memory *= 2
-		defer func() { c.Memory /= 2 }()
+	case r.Filled && 2*c.Megabytes <= megabytesMost:
+		c.Megabytes *= 2
+		defer func() { c.Megabytes /= 2 }()
 		return c.line(j, c.Deviations) + "   # twice the memory"
 	case c.Full && !r.Complete:
 		return c.line(j, &bound) + fmt.Sprintf("   # only those of at most %s", cli.Number(bound, "deviation"))
@@ -302,6 +307,14 @@ func (c *Verify) advice(j *job, r *proved) string {
 // the first to the second and from the second to the third, in seven scenarios of the library.
 const oneMore = "   # some 10 to 20 times these schedules"
 
+// models names the models that were searched under.
+func (r *proved) models() string {
+	if r.MemoryModel == "" {
+		return "fetch model " + r.Fetch
+	}
+	return "fetch model " + r.Fetch + " and memory model " + r.MemoryModel
+}
+
 func (r *proved) take(v *proof.Verified) {
 	r.Deviations, r.Complete = v.Done, v.Complete && v.Cut == 0
 	r.Runs, r.Pruned, r.Cut, r.Restarts, r.Depth, r.Points = v.Runs, v.Pruned, v.Cut, v.Restarts, v.Depth, v.Points
@@ -321,9 +334,9 @@ func (r *proved) take(v *proof.Verified) {
 	}
 	switch {
 	case v.Complete && r.Full:
-		r.Certificate = fmt.Sprintf("%s, complete under fetch model %s", inputs.Never, r.Fetch)
+		r.Certificate = fmt.Sprintf("%s, complete under %s", inputs.Never, r.models())
 	case !r.Full && v.Done >= 0:
-		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under fetch model %s", inputs.Never, cli.Number(v.Done, "deviation"), r.Fetch)
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under %s", inputs.Never, cli.Number(v.Done, "deviation"), r.models())
 	}
 }
 
@@ -358,7 +371,7 @@ func (c *Verify) judge(j *job, r *proved, bound int) {
 			reason += " for ≤ " + cli.Number(bound, "deviation")
 		}
 		if r.Filled {
-			reason += fmt.Sprintf(": --memory %d is full", c.Memory)
+			reason += fmt.Sprintf(": --megabytes %d is full", c.Megabytes)
 		}
 		expect(r.Complete, reason)
 	}
@@ -409,7 +422,7 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 		how = append(how, fmt.Sprintf("begun anew %s", times(r.Restarts)))
 	}
 	if r.Filled {
-		how = append(how, fmt.Sprintf("%d MB of them, as many as --memory says", c.Memory))
+		how = append(how, fmt.Sprintf("%d MB of them, as many as --megabytes says", c.Megabytes))
 	}
 	if !r.Complete && r.far > 0 {
 		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000, r.far%10_000))
@@ -473,7 +486,7 @@ func (c *Verify) Words() []string {
 		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"}, {"--memory", fmt.Sprint(c.Memory), fmt.Sprint(memoryDefault)}, {"--fetch", c.Fetch, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
+		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"}, {"--megabytes", fmt.Sprint(c.Megabytes), fmt.Sprint(megabytesDefault)}, {"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)

@@ -22,13 +22,14 @@ type Once struct {
 	Seed     *uint64 `range:"0..18446744073709551615" placeholder:"N" help:"Let a strategy say who goes next: run number 0 of explore with this seed. Default: the default schedule, in which the one who ran goes on."`
 	Strategy string  `placeholder:"NAME" help:"Which strategy, with --seed: ${strategies}. Default: portfolio; for shell sticky."`
 	Edition  string  `placeholder:"NAME" help:"Make the machine that of an edition of the kernel's document: ${editions}, documented."`
+	Memory   string  `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Instead of the scenario's."`
 	inputs.Kernel
 	inputs.Broken
 }
 
 // Given reports whether anything is said of how the run is made, but for the kernel.
 func (c *Once) Given() bool {
-	return c.Seed != nil || c.Strategy != "" || c.Edition != "" || c.Broken != (inputs.Broken{})
+	return c.Seed != nil || c.Strategy != "" || c.Edition != "" || c.Memory != "" || c.Broken != (inputs.Broken{})
 }
 
 // Schedule reads the scenario, and makes the chooser: the strategy that is
@@ -41,6 +42,9 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 		return nil, nil, err
 	}
 	if err := inputs.OptionalEdition(c.Edition); err != nil {
+		return nil, nil, err
+	}
+	if _, err := inputs.OptionalMemory(c.Memory); err != nil {
 		return nil, nil, err
 	}
 	if err := c.Kernel.Alone(c.Edition, c.Mutant); err != nil {
@@ -63,6 +67,11 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
 			return nil, nil, fmt.Errorf("--edition: %s: %w", j.Arg, err)
+		}
+	}
+	if c.Memory != "" {
+		if err := j.SetMemory(c.Memory); err != nil {
+			return nil, nil, fmt.Errorf("--memory: %s: %w", j.Arg, err)
 		}
 	}
 	if c.Seed == nil {
@@ -168,6 +177,7 @@ func (c *OneRun) search() string {
 			words = append(words, name, value)
 		}
 	}
+	flag("--memory", c.Memory)
 	flag("--edition", c.Edition)
 	flag("--mutant", c.Mutant)
 	if c.Seed != nil {

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/fetch"
 )
 
@@ -235,6 +236,7 @@ func (c checker) machine() error {
 	}{
 		{"preempt", uint8(m.Preempt), PreemptWords},
 		{"fetch", uint8(m.Fetch), fetch.Names()},
+		{"memory", uint8(m.Memory), smp.Orderings()},
 		{"modules", uint8(m.Modules), ModuleWords},
 		{"edition", uint8(m.Edition), append([]string{""}, rules.EditionNames()...)},
 	} {
@@ -247,7 +249,7 @@ func (c checker) machine() error {
 			return Faultf(p, "%s = %d isn't known; it is one of %s", r.Word, r.Get(&m.Settings), nearest.Quoted(r.Values))
 		}
 	}
-	return nil
+	return c.memoryModel()
 }
 
 // function checks that name is a function and that offset lies in it.

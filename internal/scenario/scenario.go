@@ -3,6 +3,7 @@ package scenario
 import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/fetch"
 )
@@ -69,6 +70,7 @@ type Machine struct {
 	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
 	Preempt Preempt
 	Fetch   fetch.Model
+	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 

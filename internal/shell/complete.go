@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"kpsim/internal/scenario/library"
-	"kpsim/sim"
 )
 
 // What Tab completes.
@@ -137,7 +136,7 @@ func (h *sh) taskNames() (names []string) {
 
 func (h *sh) moverNames() (names []string) {
 	m := h.s.Rig.Machine
-	for mv := range sim.MoverSource + sim.Mover(len(m.Sources())) {
+	for _, mv := range m.Names().Movers() {
 		if m.Interactive().Can(mv) {
 			names = append(names, m.Names().Mover(mv))
 		}

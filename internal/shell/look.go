@@ -109,7 +109,7 @@ func (h *sh) task(name string) *smp.Task {
 func (h *sh) movers() string {
 	m := h.s.Rig.Machine
 	var names []string
-	for mv := range sim.MoverSource + sim.Mover(len(m.Sources())) {
+	for _, mv := range m.Names().Movers() {
 		if m.Interactive().Can(mv) {
 			names = append(names, m.Names().Mover(mv))
 		}

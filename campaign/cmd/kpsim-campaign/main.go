@@ -14,6 +14,7 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/parallel"
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/smp/fetch"
 )
 
@@ -78,7 +79,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim-campaign"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sched"
+	"kpsim/smp"
 )
 
 // The observations, in the words of litmus tests.
@@ -33,6 +34,24 @@ func StrategyNames() []string {
 		names = append(names, s.Name)
 	}
 	return names
+}
+
+// OptionalMemory reads the value of --memory, of which "" is none.
+func OptionalMemory(name string) (o smp.Ordering, err error) {
+	if name != "" {
+		if o, err = scenario.ParseMemory(name); err != nil {
+			return o, fmt.Errorf("--memory: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// WeakMemory names a memory model that has to be named: "" is sc.
+func WeakMemory(o smp.Ordering) string {
+	if o == smp.SC {
+		return ""
+	}
+	return o.String()
 }
 
 // OptionalEdition is knownEdition for --edition, of which "" is none.

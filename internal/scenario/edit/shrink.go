@@ -252,7 +252,7 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 func cpuMoves(s *scenario.Scenario, gone int, sources func(string) string) func(string) string {
 	names := make(map[string]string)
 	for i := gone; i < s.Machine.CPUs; i++ {
-		for _, what := range []string{"cpu%d", "ipi@cpu%d"} {
+		for _, what := range []string{"cpu%d", "ipi@cpu%d", "drain@cpu%d"} {
 			names[fmt.Sprintf(what, i)] = ""
 			if i > gone {
 				names[fmt.Sprintf(what, i)] = fmt.Sprintf(what, i-1)

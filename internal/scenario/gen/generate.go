@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
+	"kpsim/smp"
 )
 
 // On says what scenarios are drawn for. The zero value is any machine of the engine in Go.
@@ -24,6 +25,8 @@ type On struct {
 	// Few leaves out programs of fifty probes and more, in which a kernel's own engine takes
 	// too many steps.
 	Few bool
+
+	Memory smp.Ordering // of all machines, so that others are drawn as ever
 }
 
 // Of is Generate by a recipe: equal recipes give equal scenarios. It also returns the names

@@ -28,6 +28,7 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	} else if g.one(10) { // most have a prober and a caller in turn
 		m.CPUs = 2
 	}
+	m.Memory = g.on.Memory
 	m.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
 	for any && g.one(2) {
 		r := &era.ByEdition[g.rand.N(len(era.ByEdition))]

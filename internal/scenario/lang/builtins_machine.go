@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/fetch"
 )
 
@@ -36,7 +37,8 @@ func machineParams() []param {
 		param{"profile", "None", "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its `config`"},
 		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
 		param{"steps", "0", "budget of boundaries of one run; 0: the default"},
-		param{"engine", Quote(scenario.Engines()[0]), "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` to `profile` but `patch`"})
+		param{"engine", Quote(scenario.Engines()[0]), "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` to `profile` but `patch`"},
+		param{"memory", `"sc"`, "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only"})
 }
 
 // machineSig is the signature of machine().
@@ -201,7 +203,7 @@ func (b *built) agrees(m *scenario.Machine) error {
 
 func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	m := scenario.Machine{CPUs: defaultCPUs}
-	preempt, model, edition, modules := unsaid, fetch.Coherent.String(), unsaid, scenario.ModuleWords[0]
+	preempt, model, memory, edition, modules := unsaid, fetch.Coherent.String(), smp.SC.String(), unsaid, scenario.ModuleWords[0]
 	b := built{config: unsaid, profile: unsaid}
 	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &model, "edition??", &edition}
 	list := make([]said, len(era.Table))
@@ -209,7 +211,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].row = &era.Table[i]
 		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory)...)
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +231,9 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	if m.Fetch, err = nearest.Lookup[fetch.Model]("fetch", model, fetch.Names()); err != nil {
+		return nil, err
+	}
+	if m.Memory, err = nearest.Lookup[smp.Ordering]("memory", memory, smp.Orderings()); err != nil {
 		return nil, err
 	}
 	if m.Modules, err = nearest.Lookup[scenario.Loading]("modules", modules, scenario.ModuleWords); err != nil {

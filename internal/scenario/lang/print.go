@@ -15,6 +15,7 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
@@ -104,7 +105,7 @@ func (p *printer) machine(m *scenario.Machine) {
 		v := r.Get(&m.Settings)
 		args = append(args, p.unless(v == r.Preset(m.Edition, m.Preempt.Built()), r.Word, r.Value(v)))
 	}
-	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)))...)
+	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())))...)
 }
 
 func (p *printer) text(s *scenario.Scenario) {

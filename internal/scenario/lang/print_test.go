@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/fetch"
 )
@@ -93,9 +94,10 @@ func genScenario(t *rapid.T) *scenario.Scenario {
 		Says:  rapid.SampledFrom([]string{"", "It shows.", `"It" \ shows.`}).Draw(t, "says"),
 		Needs: rapid.SampledFrom([]scenario.Needs{scenario.NeedsNothing, scenario.NeedsInterrupt}).Draw(t, "needs"),
 		Machine: scenario.Machine{
-			CPUs:    rapid.IntRange(1, 64).Draw(t, "cpus"),
+			CPUs:    rapid.IntRange(1, 63).Draw(t, "cpus"),
 			Preempt: scenario.Preempt(rapid.IntRange(0, 4).Draw(t, "preempt")),
 			Fetch:   fetch.Model(rapid.IntRange(0, 2).Draw(t, "fetch")),
+			Memory:  smp.Ordering(rapid.IntRange(0, 1).Draw(t, "memory")),
 			Edition: rules.Edition(rapid.IntRange(0, 6).Draw(t, "edition")),
 			Steps:   rapid.IntRange(0, scenario.MaxBudget).Draw(t, "steps"),
 		},

@@ -33,6 +33,7 @@ type File struct {
 	Unbiased  bool     `json:"unbiased,omitempty"`
 	Mutant    string   `json:"mutant,omitempty"`
 	Fetch     string   `json:"fetch,omitempty"`   // instead of the scenarios'
+	Memory    string   `json:"memory,omitempty"`  // likewise
 	Edition   string   `json:"edition,omitempty"` // likewise
 	Ignored   []string `json:"ignored,omitempty"` // properties
 	Every     bool     `json:"all_properties,omitempty"`
@@ -180,6 +181,7 @@ func (r *File) sameAs(name, other string, s *File) error {
 		{"bias", r.bias(), s.bias()},
 		{"mutant", r.Mutant, s.Mutant},
 		{"fetch model", r.Fetch, s.Fetch},
+		{"memory model", r.Memory, s.Memory},
 		{"edition", r.Edition, s.Edition},
 		{"properties that are ignored", strings.Join(r.Ignored, ", "), strings.Join(s.Ignored, ", ")},
 		{"properties that end a run", r.Every, s.Every},

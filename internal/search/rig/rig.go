@@ -165,6 +165,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	m, err := smp.New(smp.Config{
 		CPUs:   sc.Machine.CPUs,
 		Fetch:  sc.Machine.Fetch,
+		Memory: sc.Machine.Memory,
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: budget,

@@ -91,7 +91,7 @@ func (s *Session) sole() sim.Mover {
 		return sim.NoMover
 	}
 	m, only := s.Rig.Machine, sim.NoMover
-	for mv := range sim.MoverSource + sim.Mover(len(m.Sources())) {
+	for _, mv := range m.Names().Movers() {
 		if !m.Interactive().Can(mv) {
 			continue
 		}

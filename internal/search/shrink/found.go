@@ -77,7 +77,7 @@ func (f *Found) Recording() (p *properties.Property, after properties.Set, rec *
 	}
 	rec = &sched.Recording{Asked: f.Asked}
 	for _, c := range f.Choices {
-		if c[2] > uint64(sim.Cost) || c[3] > 1<<31 || c[4] == 0 || c[4] >= c[3] {
+		if c[2] >= uint64(sim.Kinds) || c[3] > 1<<31 || c[4] == 0 || c[4] >= c[3] {
 			return nil, 0, nil, fmt.Errorf("run %d: no choice is %v", f.Number, c)
 		}
 		rec.Choices = append(rec.Choices, sched.Choice{Seq: c[0], Steps: c[1], Kind: sim.Kind(c[2]), N: int(c[3]), Pick: int(c[4])})
