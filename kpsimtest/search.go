@@ -89,7 +89,7 @@ func load(test, source string) (*inputs.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Expect.CheckNames(inputs.PropertyNames(), mutants.Names()); err != nil {
+	if err := s.Expect.CheckNames(inputs.PropertyNames(), mutants.Known()); err != nil {
 		return nil, err
 	}
 	return &inputs.Input{Scenario: s, Arg: s.Name}, nil

@@ -66,7 +66,7 @@ func (c *completeCmd) Run(p *cli.Program) (int, error) {
 // completed with files if its placeholder says so, or else not at all.
 var namings = map[string]flags.Names{
 	"--ignore":    flags.Fixed(inputs.PropertyNames),
-	"--mutant":    flags.Fixed(mutants.Names),
+	"--mutant":    flags.Fixed(mutants.Known),
 	"--mutants":   flags.Fixed(mutants.Names),
 	"--strategy":  flags.Fixed(inputs.StrategyNames),
 	"--edition":   flags.Fixed(inputs.DrawnEditions),

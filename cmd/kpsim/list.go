@@ -14,6 +14,7 @@ Examples:
   kpsim list
   kpsim list scenarios
   kpsim list T2 no-quiesce safe-none
+  kpsim list barriers
   kpsim list history
   kpsim list --json
 

@@ -16,7 +16,7 @@ import (
 )
 
 type List struct {
-	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants, strategies or history, or names of what is in one, as T2 or a commit. None: all but the history."`
+	What []string `arg:"" optional:"" name:"listed" help:"A list, scenarios, properties, mutants, strategies, barriers or history, or names of what is in one, as T2 or a commit. None: all but the last two."`
 	JSON bool     `name:"json" help:"Print one JSON object."`
 }
 
@@ -26,6 +26,7 @@ type listing struct {
 	Properties []listedProperty `json:"properties,omitempty"`
 	Mutants    []listedMutant   `json:"mutants,omitempty"`
 	Strategies []listedStrategy `json:"strategies,omitempty"`
+	Barriers   []listedBarrier  `json:"barriers,omitempty"`
 	History    []listedFix      `json:"history,omitempty"`
 }
 
@@ -35,10 +36,11 @@ const (
 	listProperties = "properties"
 	listMutants    = "mutants"
 	listStrategies = "strategies"
+	listBarriers   = "barriers"
 	listHistory    = "history"
 )
 
-var lists = []string{listScenarios, listProperties, listMutants, listStrategies, listHistory}
+var lists = []string{listScenarios, listProperties, listMutants, listStrategies, listBarriers, listHistory}
 
 type listedScenario struct {
 	Name        string `json:"name"`
@@ -57,6 +59,14 @@ type listedMutant struct {
 	Says     string `json:"says"`
 	Scenario string `json:"scenario"`
 	Property string `json:"property"`
+}
+
+// A listedBarrier is an order that a mutant can leave out.
+type listedBarrier struct {
+	Mutant string `json:"mutant"`
+	Keeps  string `json:"keeps"`
+	Order  string `json:"order"`
+	Source string `json:"source"`
 }
 
 type listedStrategy struct {
@@ -103,6 +113,12 @@ func (c *List) Run(p *cli.Program) (int, error) {
 			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})
 		}
 	}
+	for _, m := range mutants.Barriers() {
+		if len(c.What) > 0 && c.wants(listBarriers, m.Name) {
+			place := m.Barrier.Place()
+			l.Barriers = append(l.Barriers, listedBarrier{m.Name, place.Name, place.Order.String(), place.Source})
+		}
+	}
 	for i := range mutants.History {
 		if f := &mutants.History[i]; len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) {
 			l.History = append(l.History, listFix(f))
@@ -131,7 +147,7 @@ func listFix(f *mutants.Fix) listedFix {
 
 // Listed is what may be asked for.
 func Listed() []string {
-	words := slices.Concat(lists, library.Names(), mutants.Names())
+	words := slices.Concat(lists, library.Names(), mutants.Known())
 	for _, q := range properties.All {
 		words = append(words, q.ID, q.Name)
 	}
@@ -159,7 +175,7 @@ func expectation(e scenario.Expect) string {
 }
 
 func (l *listing) print(p *cli.Program) {
-	var scenarios, properties, mutants, strategies, history table
+	var scenarios, properties, mutants, strategies, barriers, history table
 	for _, s := range l.Scenarios {
 		scenarios.add(s.Name, s.Expectation, s.Says)
 	}
@@ -171,6 +187,9 @@ func (l *listing) print(p *cli.Program) {
 	}
 	for _, s := range l.Strategies {
 		strategies.add(s.Name, s.Says)
+	}
+	for _, b := range l.Barriers {
+		barriers.add(b.Mutant, b.Order, b.Source)
 	}
 	for _, f := range l.History {
 		history.add(cmp.Or(f.Commit, "-"), f.Introduced+" until "+f.Fixed, strings.Join(f.Back, "; ")+": "+f.Says)
@@ -184,6 +203,7 @@ func (l *listing) print(p *cli.Program) {
 		{&properties, "Properties: what must hold in every run"},
 		{&mutants, "Mutants: what can be broken on purpose, and where which property notices"},
 		{&strategies, "Strategies: who decides the schedules"},
+		{&barriers, "Barriers: what keeps accesses in order, each a mutant that leaves it out; under memory sc none can matter"},
 		{&history, "History: faults that kernels had, by the release that mended them, and what brings each back"},
 	} {
 		if len(t.rows) > 0 {

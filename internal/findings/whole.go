@@ -91,7 +91,7 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 		if err != nil {
 			return 0, err
 		}
-		if err := spec.Scenario.Expect.CheckNames(inputs.PropertyNames(), mutants.Names()); err != nil {
+		if err := spec.Scenario.Expect.CheckNames(inputs.PropertyNames(), mutants.Known()); err != nil {
 			return 0, fmt.Errorf("%s: %w; see %s list", e.Name, err, cli.Typed())
 		}
 		if c.Kernel.Kernel == "" {

@@ -4,6 +4,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
+	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
 
@@ -29,6 +30,8 @@ type Mutant struct {
 
 	NeedsJump bool // it shows only where a breakpoint becomes a jump
 
+	Barrier kapi.Barrier // of Barriers: what it leaves out; else kapi.Once
+
 	// Equivalent says why no property can notice: then Property is the one that would.
 	// Nil for all but a few.
 	Equivalent *Equivalent
@@ -52,12 +55,15 @@ func NeedsJump(name string) bool {
 	return ok && m.NeedsJump
 }
 
-// ByName returns the mutant of that name, AsShipped included.
+// ByName returns the mutant of that name, AsShipped and Barriers included.
 func ByName(name string) (*Mutant, bool) {
 	if name == AsShipped {
 		return &Mutant{Name: name, Says: "the faults that the kernels of the scenario's edition had", Apply: applyShipped}, true
 	}
-	return find(name)
+	if m, ok := find(name); ok {
+		return m, true
+	}
+	return barrier(name)
 }
 
 func find(name string) (*Mutant, bool) {
@@ -69,7 +75,7 @@ func find(name string) (*Mutant, bool) {
 	return nil, false
 }
 
-// Names returns the names of all mutants.
+// Names returns the names of the mutants of All.
 func Names() []string {
 	var names []string
 	for i := range All {

@@ -53,12 +53,12 @@ func (t *toy) Do(x kapi.Context, verb uint64, i int) (errno uint64) {
 	d.Text.Read(x, at, b[:])
 	switch {
 	case verb == kpev.Register && b[0] == 0x90:
-		t.armed[i].Store(x, true)
+		t.armed[i].WriteOnce(x, true)
 		d.Text.Poke(x, at, []byte{0xcc})
 		d.Sync.Core(x, synced)
 	case verb == kpev.Unregister && t.armed[i].Peek():
 		d.Text.Poke(x, at, []byte{0x90})
-		t.armed[i].Store(x, false) // too early: a CPU may be on its way to the handler
+		t.armed[i].WriteOnce(x, false) // too early: a CPU may be on its way to the handler
 		d.Sync.Core(x, synced)
 	default:
 		errno = einval
@@ -69,7 +69,7 @@ func (t *toy) Do(x kapi.Context, verb uint64, i int) (errno uint64) {
 
 func (t *toy) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	for i := range t.armed {
-		if at := t.c.Probes[i].Addr; regs.IP == at+1 && t.armed[i].Load(x) {
+		if at := t.c.Probes[i].Addr; regs.IP == at+1 && t.armed[i].ReadOnce(x) {
 			t.c.Handle(x, engine.Hit{Probe: i, Which: kpev.Pre, At: at, Regs: regs})
 			return owner
 		}

@@ -28,5 +28,5 @@ func (f *Broken) Check() error {
 	if ofMachineCode(f.Mutant) {
 		return nil
 	}
-	return cli.Optional("--mutant", "mutant", f.Mutant, mutants.Names())
+	return cli.Optional("--mutant", "mutant", f.Mutant, mutants.Known())
 }

@@ -84,7 +84,7 @@ func glimpse(name string, program []byte) *scenario.Scenario {
 	if m := nameLine.FindSubmatch(program); m != nil {
 		s.Name = string(m[1])
 	}
-	if m := canaryLine.FindSubmatch(program); m != nil && slices.Contains(mutants.Names(), string(m[1])) {
+	if m := canaryLine.FindSubmatch(program); m != nil && slices.Contains(mutants.Known(), string(m[1])) {
 		s.Expect.Canary = string(m[1])
 	}
 	return s

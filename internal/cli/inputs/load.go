@@ -70,7 +70,7 @@ func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Expect.CheckNames(PropertyNames(), mutants.Names()); err != nil {
+		if err := s.Expect.CheckNames(PropertyNames(), mutants.Known()); err != nil {
 			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, cli.Typed())
 		}
 		for _, j := range jobs {

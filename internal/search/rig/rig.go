@@ -138,7 +138,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	if mutantName != "" && r.row.Boot == nil {
 		mu, ok := mutants.ByName(mutantName)
 		if !ok {
-			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(nearest.DidYouMean(mutantName, mutants.Names()), "kpsim list prints those that there are"))
+			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(nearest.DidYouMean(mutantName, mutants.Known()), "kpsim list prints those that there are"))
 		}
 		if sc.Machine.Engine != "" {
 			return nil, fmt.Errorf("%s: mutants are of kprobes; engine %s has none", sc.Name, sc.Machine.Engine)
