@@ -37,6 +37,9 @@ func (c *Var[T]) LoadAcquire(x Context, b Barrier) T { return c.load(x.Access(c.
 // Deref reads a pointer, before all that is read through it (rcu_dereference) (point).
 func (c *Var[T]) Deref(x Context) T { return c.load(x.Access(c.id, Read), Through) }
 
+// LookAcquire is LoadAcquire without a point: within the step under way.
+func (c *Var[T]) LookAcquire(x Context, b Barrier) T { return c.load(x.Touch(c.id, Read), b) }
+
 // Look is ReadOnce without a point: within the step under way.
 func (c *Var[T]) Look(x Context) T { return c.load(x.Touch(c.id, Read), Once) }
 
@@ -106,7 +109,13 @@ func (c *Var[T]) Swap(x Context, b Barrier, old, v T) bool {
 }
 
 func (c *Var[T]) swap(m Model, b Barrier, old, v T) bool {
-	if !m.Locked(c, b, c.v != old) {
+	now := c.v
+	if c.w != nil && len(c.w.held) > 0 {
+		if held, _ := m.Load(c, b); held >= 0 { // it takes effect first
+			now = c.w.own(held)
+		}
+	}
+	if !m.Locked(c, b, now != old) {
 		return false
 	}
 	c.keep(m)
@@ -133,11 +142,16 @@ func (c *Var[T]) locked(m Model, b Barrier) *T {
 // conditions, monitors and what is told of a run. Routines use Look.
 func (c *Var[T]) Peek() T { return c.v }
 
-// Set gives the cell a value and wakes no waiter: for initialisation.
+// Set gives the cell a value and wakes no waiter: for initialisation, when no CPU holds one.
 func (c *Var[T]) Set(v T) {
 	c.v = v
 	c.w.drop()
 }
+
+// Overwrite gives the cell another value at once, whatever CPUs hold, which takes effect
+// after it: for what the machine does within a step, be it in the midst of a run. It wakes
+// no waiter.
+func (c *Var[T]) Overwrite(v T) { c.v = v }
 
 // Commit implements Cell.
 func (c *Var[T]) Commit(cpu int) { c.v = c.w.commit(cpu) }

@@ -44,6 +44,10 @@ type ExecMem struct {
 	Misnumbered bool // set at boot
 }
 
+// execLists is for the lock of the arena's lists, taken and given back in one step.
+var execLists = kapi.DefineBarrier("exec: take the lists of memory", kapi.OrderFull,
+	"alloc_vmap_area, free_vmap_area, mm/vmalloc.c: spin_lock(&vmap_area_lock)")
+
 // An insnCache is the pages of one kind.
 type insnCache struct {
 	size  int        // of a slot; owned by the boot; 0: there are no caches
@@ -147,12 +151,12 @@ func (e *ExecMem) Free(x kapi.Context, addr arch.Addr, size int, what uint64) {
 		c.mutex.Unlock(x)
 		return
 	}
-	x.Touch(e.lists.ID(), kapi.Write)
+	e.lists.Change(x, execLists)
 	x.Emit(smpev.Free, uint64(addr), uint64(size), what)
 	ctxOf(x).PoisonText(addr, size)
 	if e.Unlocked {
 		n := len(e.free[what])
-		x.Access(e.lists.ID(), kapi.Write)
+		e.lists.RMW(x, execLists)
 		e.free[what] = e.free[what][:n] // what was handed out meanwhile is on it again
 	}
 	e.free[what] = append(e.free[what], addr)
@@ -220,7 +224,7 @@ func (e *ExecMem) Retire(x kapi.Context, addr arch.Addr, size int, what uint64) 
 // allocArena hands out what was freed last, or else memory after all that was
 // handed out.
 func (e *ExecMem) allocArena(x kapi.Context, size int, what uint64) (arch.Addr, bool) {
-	x.Touch(e.lists.ID(), kapi.Write)
+	e.lists.Change(x, execLists)
 	full := e.kinds[what].Most
 	if size > full {
 		return 0, false

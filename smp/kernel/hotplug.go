@@ -6,6 +6,24 @@ import (
 	"kpsim/traces"
 )
 
+// The orders of cpu_hotplug_lock, by the letters that the kernel calls them: a reader is
+// seen by the writer, or sees it, and what was read is over when the writer counts none.
+// Here the readers are counted in one word, by locked instructions.
+var (
+	hotplugReads = kapi.DefineBarrier("cpus_read_lock: count, then look for a writer", kapi.OrderMB,
+		"__percpu_down_read_trylock, kernel/locking/percpu-rwsem.c: smp_mb() A, after this_cpu_inc")
+	hotplugSees = kapi.DefineBarrier("cpus_read_lock: look, then read", kapi.OrderAcquire,
+		"__percpu_down_read_trylock: atomic_read_acquire(&sem->block)")
+	hotplugLeaves = kapi.DefineBarrier("cpus_read_unlock: read, then count", kapi.OrderMB,
+		"__percpu_up_read, kernel/locking/percpu-rwsem.c: smp_mb() B, before this_cpu_dec")
+	hotplugWrites = kapi.DefineBarrier("cpus_write_lock: block, then count readers", kapi.OrderMB,
+		"percpu_down_write, 4.9 to 5.5: smp_mb() D, after WRITE_ONCE(sem->readers_block); since then in atomic_xchg")
+	hotplugCounted = kapi.DefineBarrier("cpus_write_lock: count, then write", kapi.OrderMB,
+		"readers_active_check, kernel/locking/percpu-rwsem.c: smp_mb() C")
+	hotplugFrees = kapi.DefineBarrier("cpus_write_unlock: write, then unblock", kapi.OrderRelease,
+		"percpu_up_write, kernel/locking/percpu-rwsem.c: smp_store_release(&sem->readers_block, 0)")
+)
+
 // Hotplug is the lock that CPUs come and go under (cpu_hotplug_lock, a
 // percpu_rw_semaphore): many read, and a writer waits until none does. While
 // one waits no task begins to read, not even one that reads already. CPUs
@@ -58,11 +76,12 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 	}
 	h.k.mightSleep(ctxOf(x))
 	for {
-		x.Access(h.readers.ID(), kapi.Write)
-		if !h.writer.Look(x) {
-			h.readers.Set(h.readers.Peek() + 1)
+		*h.readers.RMW(x, kapi.Once)++
+		x.Fence(hotplugReads)
+		if !h.writer.LookAcquire(x, hotplugSees) {
 			break
 		}
+		*h.readers.Change(x, kapi.Once)--
 		ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
 		x.Sleep(&h.open)
 	}
@@ -78,6 +97,7 @@ func (h *Hotplug) ReadUnlock(x kapi.Context) {
 	}
 	x.Emit(smpev.Unlock, h.id, 0, 0)
 	h.reads[x.Task()] = false
+	x.Fence(hotplugLeaves)
 	kapi.Add(&h.readers, x, kapi.Once, -1)
 }
 
@@ -109,10 +129,12 @@ func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 func (h *Hotplug) Change(x kapi.Context) {
 	h.mutex.Lock(x)
 	h.writer.WriteOnce(x, true)
+	x.Fence(hotplugWrites)
 
 	x.Step("cpus_write_lock", 2)
 	ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits, 0)
 	x.Sleep(&h.unread)
+	x.Fence(hotplugCounted)
 	x.Emit(smpev.Lock, h.id, 0, 0)
 
 	h.k.Text.mutex.Lock(x)
@@ -120,6 +142,6 @@ func (h *Hotplug) Change(x kapi.Context) {
 	h.k.Text.mutex.Unlock(x)
 
 	x.Emit(smpev.Unlock, h.id, 0, 0)
-	h.writer.WriteOnce(x, false)
+	h.writer.StoreRelease(x, hotplugFrees, false)
 	h.mutex.Unlock(x)
 }

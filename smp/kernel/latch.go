@@ -2,6 +2,12 @@ package kernel
 
 import "kpsim/smp/kapi"
 
+// The orders of a latch.
+var (
+	latchOpen = kapi.DefineBarrier("latch: open", kapi.OrderRelease, "smp_store_release() of a flag; complete_all(): its lock's unlock")
+	latchWait = kapi.DefineBarrier("latch: wait", kapi.OrderAcquire, "smp_load_acquire() of a flag; wait_for_completion(): its lock")
+)
+
 // A Latch is what tasks wait for until another says so. Scenarios have one for tasks
 // that keep their CPU, and one for those that sleep.
 type Latch struct {
@@ -31,10 +37,10 @@ func (l *Latch) Spin(x kapi.Context) {
 
 // Wait sleeps until the latch is open. Context: may sleep.
 func (l *Latch) Wait(x kapi.Context) {
-	if !l.open.ReadOnce(x) {
+	if !l.open.LoadAcquire(x, latchWait) {
 		x.Sleep(&l.is)
 	}
 }
 
 // Open lets all spinning tasks go on.
-func (l *Latch) Open(x kapi.Context) { l.open.WriteOnce(x, true) }
+func (l *Latch) Open(x kapi.Context) { l.open.StoreRelease(x, latchOpen, true) }

@@ -38,8 +38,29 @@ type Module struct {
 	loads  kapi.Var[bool] // it is live, and its load isn't over yet
 	taken  bool           // owned by module_mutex: it is loaded, or being loaded or unloaded
 	coming bool           // owned by who loads it: its load holds it, beside being one of refs
+	is     moduleIs       // owned by who loads or unloads it: what it has stored to state and inits
 
 	core, initial int // set at boot: the numbers of the sections' ranges; -1: there is no init section
+}
+
+// The orders of modules.
+var (
+	moduleFound = kapi.DefineBarrier("module: its text, then it can be found", kapi.OrderRelease,
+		"mod_tree_insert, kernel/module/tree_lookup.c: rcu_assign_pointer() of rb_link_node_rcu")
+	moduleGoes = kapi.DefineBarrier("module: it is going, then count who holds it", kapi.OrderMB,
+		"do_init_module, kernel/module/main.c: synchronize_rcu() after MODULE_STATE_GOING")
+	moduleStops = kapi.DefineBarrier("module: it isn't held, then it is going", kapi.OrderFull,
+		"try_release_module_ref, kernel/module/main.c: atomic_sub_return(MODULE_REF_BASE, &module->refcnt)")
+	moduleGet = kapi.DefineBarrier("module: get", kapi.OrderFull,
+		"try_module_get, kernel/module/main.c: atomic_inc_not_zero(&module->refcnt)")
+	modulePut = kapi.DefineBarrier("module: put", kapi.OrderFull,
+		"module_put, kernel/module/main.c: atomic_dec_if_positive(&module->refcnt)")
+)
+
+// moduleIs is what a module is to the task that makes it so. Others may see it later.
+type moduleIs struct {
+	state kapi.ModuleState // owned by who loads or unloads it
+	init  bool             // owned by who loads or unloads it
 }
 
 // A moduleFunc is a function of a module.
@@ -165,7 +186,9 @@ func (m *Module) rewind() {
 	m.refs.Set(0)
 	m.inits.Set(false)
 	m.loads.Set(false)
+	m.is = moduleIs{}
 	if m.boot {
+		m.is.state = kapi.ModuleLive
 		m.state.Set(kapi.ModuleLive)
 		m.refs.Set(1)
 	}
@@ -227,7 +250,7 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 	ms.k.Sync.Core(x, smpev.SyncFlush) // the pages become executable: set_memory_x flushes
 	m.set(x, kapi.TextCore, kapi.TextInit)
 
-	m.refs.WriteOnce(x, 2) // one is the load's, one its init's
+	m.refs.WriteOnce(x, 2) // one is the load's, one its init's (module_unload_init: atomic_set)
 	m.coming = true
 	m.become(x, kapi.ModuleComing)
 	ms.k.section(x, m.Core, true)
@@ -242,13 +265,14 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 			m.become(x, kapi.ModuleGoing)
 			m.retire(x, m.Core)
 			m.retire(x, m.Init)
+			x.Fence(moduleGoes)
 			ms.notify(x, m, kapi.ModuleGoing)
 			// What has got it while it was coming holds it still. A kernel's module goes
 			// all the same; here what holds it would put the next load's.
 			for m.refs.ReadOnce(x) > 2 {
 				ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			}
-			m.refs.WriteOnce(x, 0)
+			*m.refs.RMW(x, kapi.Once) = 0
 			m.coming = false
 			m.free(x)
 			return int(-ret)
@@ -264,7 +288,8 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 
 	ms.k.section(x, m.Init, false)
 	ms.k.Prefix.follow(x, m.Init, false)
-	m.inits.WriteOnce(x, false)
+	m.inits.WriteOnce(x, false) // mod_tree_remove_init
+	m.is.init = false
 	m.tell()
 	m.set(x, kapi.TextCore, kapi.TextFreed)
 	ms.k.RCU.Synchronize(x, kapi.QuiesceRCU)
@@ -274,10 +299,11 @@ func (ms *Modules) Load(x kapi.Context, m *Module) (errno int) {
 }
 
 // loading says whether a load is under way of a module that is live: what is left to do is
-// about its init section, whose place another load would take.
+// about its init section, whose place another load would take. A kernel has no such word,
+// so it isn't of weak memory.
 func (m *Module) loading(on bool) {
 	m.k.M.Footprint().TouchCell(m.loads.ID(), true)
-	m.loads.Set(on)
+	m.loads.Overwrite(on)
 }
 
 // Unload unloads a module (delete_module). It returns 0 or an errno of those
@@ -299,11 +325,11 @@ func (ms *Modules) Unload(x kapi.Context, m *Module) (errno int) {
 		errno = ModuleENOENT
 	case state != kapi.ModuleLive:
 		errno = ModuleEBUSY
-	case !m.refs.Swap(x, kapi.Once, 1, 0):
+	case !m.refs.Swap(x, moduleStops, 1, 0):
 		errno = ModuleEAGAIN
 		m.denies(ctxOf(x))
 	case m.loads.Peek():
-		m.refs.Set(1)
+		*m.refs.Change(x, kapi.Once) = 1
 		errno = ModuleEBUSY
 	default:
 		m.become(x, kapi.ModuleGoing)
@@ -336,7 +362,8 @@ func (m *Module) free(x kapi.Context) {
 		m.unmap(x, s)
 	}
 	if m.inits.ReadOnce(x) {
-		m.inits.WriteOnce(x, false)
+		m.inits.WriteOnce(x, false) // of a module that isn't found any more
+		m.is.init = false
 		m.unmap(x, m.Init)
 	}
 	ms.mutex.Lock(x)
@@ -360,7 +387,8 @@ func (m *Module) fill(x kapi.Context, init bool) {
 		}
 	}
 	if init {
-		m.inits.WriteOnce(x, true)
+		m.inits.StoreRelease(x, moduleFound, true)
+		m.is.init = true
 	}
 }
 
@@ -391,14 +419,19 @@ func (m *Module) unmap(x kapi.Context, s kapi.Section) {
 
 // become sets the state (point).
 func (m *Module) become(x kapi.Context, s kapi.ModuleState) {
-	m.state.WriteOnce(x, s)
+	if s == kapi.ModuleComing { // from now on it is found
+		m.state.StoreRelease(x, moduleFound, s)
+	} else {
+		m.state.WriteOnce(x, s)
+	}
+	m.is.state = s
 	m.tell()
 }
 
 // tell tells those that OnState has told of.
 func (m *Module) tell() {
 	for _, f := range m.k.Modules.onState {
-		f(&m.Module, m.state.Peek(), m.inits.Peek())
+		f(&m.Module, m.is.state, m.is.init)
 	}
 }
 
@@ -415,49 +448,8 @@ func (ms *Modules) OnChange(h kapi.ModuleNotifier) { ms.chain = append(ms.chain,
 func (ms *Modules) OnState(f func(m *kapi.Module, s kapi.ModuleState, init bool)) {
 	ms.onState = append(ms.onState, f)
 	for _, m := range ms.list {
-		f(&m.Module, m.state.Peek(), m.inits.Peek())
+		f(&m.Module, m.is.state, m.is.init)
 	}
-}
-
-// holding returns the module that addr belongs to, loaded or not, nil if to none.
-func (ms *Modules) holding(addr arch.Addr) *Module {
-	for _, m := range ms.list {
-		if m.Core.Has(addr) || m.Init.Has(addr) {
-			return m
-		}
-	}
-	return nil
-}
-
-// of returns the kernel's own of a client's module.
-func (ms *Modules) of(m *kapi.Module) *Module {
-	for _, o := range ms.list {
-		if &o.Module == m {
-			return o
-		}
-	}
-	return nil
-}
-
-// Find implements kapi.Modules.
-func (ms *Modules) Find(x kapi.Context, addr arch.Addr) *kapi.Module {
-	for _, m := range ms.list {
-		if m.text(x, addr) {
-			return &m.Module
-		}
-	}
-	return nil
-}
-
-// text reports whether addr lies in the module's text, as long as that is found.
-func (m *Module) text(x kapi.Context, addr arch.Addr) bool {
-	switch {
-	case m.Core.Has(addr):
-		return m.state.ReadOnce(x) != kapi.ModuleUnformed
-	case m.Init.Has(addr):
-		return m.inits.ReadOnce(x) && m.state.ReadOnce(x) != kapi.ModuleUnformed
-	}
-	return false
 }
 
 // State implements kapi.Modules.
@@ -471,19 +463,19 @@ func (ms *Modules) Get(x kapi.Context, m *kapi.Module) bool {
 	if s := o.state.ReadOnce(x); s == kapi.ModuleGoing || s == kapi.ModuleUnformed {
 		return false
 	}
-	x.Access(o.refs.ID(), kapi.Write)
-	n := o.refs.Peek()
-	if n != 0 {
-		o.refs.Set(n + 1)
+	n := o.refs.RMW(x, moduleGet)
+	if *n == 0 {
+		return false
 	}
-	return n != 0
+	*n++
+	return true
 }
 
 // Put implements kapi.Modules.
 func (ms *Modules) Put(x kapi.Context, m *kapi.Module) { ms.of(m).Put(x) }
 
 // Put drops a hold on the module.
-func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, kapi.Once, -1) }
+func (m *Module) Put(x kapi.Context) { kapi.Add(&m.refs, x, modulePut, -1) }
 
 // SetUnload says whether the kernel has CONFIG_MODULE_UNLOAD, at boot.
 func (k *Kernel) SetUnload(on bool) { k.cfg.NoUnload = !on }

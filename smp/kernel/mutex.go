@@ -8,6 +8,19 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// The orders that locks keep. An unlocking store of a spinlock is a plain one of x86's: it
+// stays in the CPU's buffer.
+var (
+	mutexLock = kapi.DefineBarrier("mutex: lock", kapi.OrderAcquire,
+		"__mutex_trylock_fast, kernel/locking/mutex.c: atomic_long_try_cmpxchg_acquire(&lock->owner)")
+	mutexUnlock = kapi.DefineBarrier("mutex: unlock", kapi.OrderRelease,
+		"__mutex_unlock_fast, kernel/locking/mutex.c: atomic_long_try_cmpxchg_release(&lock->owner)")
+	spinLock = kapi.DefineBarrier("spinlock: lock", kapi.OrderAcquire,
+		"queued_spin_lock, include/asm-generic/qspinlock.h: atomic_try_cmpxchg_acquire(&lock->val)")
+	spinUnlock = kapi.DefineBarrier("spinlock: unlock", kapi.OrderRelease,
+		"queued_spin_unlock, include/asm-generic/qspinlock.h: smp_store_release(&lock->locked, 0)")
+)
+
 // A Mutex is a sleeping lock.
 type Mutex struct {
 	k     *Kernel
@@ -21,7 +34,7 @@ type Mutex struct {
 func (l *Mutex) Lock(x kapi.Context) {
 	c := ctxOf(x)
 	l.k.mightSleep(c)
-	for !l.owner.Swap(x, kapi.Once, 0, 1+int(x.Task())) {
+	for !l.owner.Swap(x, mutexLock, 0, 1+int(x.Task())) {
 		c.Tell(smpev.Lock, l.id, smpev.LockWaits, 0)
 		x.Sleep(&l.free)
 	}
@@ -31,10 +44,11 @@ func (l *Mutex) Lock(x kapi.Context) {
 // Unlock implements kapi.Mutex.
 func (l *Mutex) Unlock(x kapi.Context) {
 	x.Emit(smpev.Unlock, l.id, 0, 0)
-	l.owner.WriteOnce(x, 0)
+	*l.owner.RMW(x, mutexUnlock) = 0
 }
 
-// AssertHeld implements kapi.Mutex.
+// AssertHeld implements kapi.Mutex. Its owner is the newest there is: each change is a
+// locked instruction.
 func (l *Mutex) AssertHeld(x kapi.Context) {
 	if l.owner.Peek() != 1+int(x.Task()) {
 		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
@@ -48,6 +62,7 @@ type Spinlock struct {
 	id    uint64 // set at the boot of a run
 	irqs  bool   // set at the boot of a run
 	owner kapi.Var[int]
+	by    int          // owned by its holder: the owner by lockdep's books, while a CPU holds the store that frees it
 	on    bool         // owned by its holder: interrupts were on when it was taken
 	free  kapi.Is[int] `state:"boot"` // set at boot
 }
@@ -62,11 +77,11 @@ func (l *Spinlock) Lock(x kapi.Context) {
 		on = c.IRQ(false)
 	}
 	x.PreemptDisable()
-	for !l.owner.Swap(x, kapi.Once, 0, 1+x.CPU()) {
+	for !l.owner.Swap(x, spinLock, 0, 1+x.CPU()) {
 		c.Tell(smpev.Lock, l.id, spinContext(c)|smpev.LockWaits, 0)
 		x.Spin(&l.free)
 	}
-	l.on = on
+	l.on, l.by = on, 1+x.CPU()
 	x.Emit(smpev.Lock, l.id, spinContext(c), 0)
 }
 
@@ -76,7 +91,8 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 	on := l.on
 	l.on = false
 	x.Work(kapi.WorkUnlock, 1)
-	l.owner.WriteOnce(x, 0)
+	l.owner.StoreRelease(x, spinUnlock, 0)
+	l.by = 0
 	if l.irqs && on {
 		ctxOf(x).IRQ(true)
 	}
@@ -85,7 +101,7 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 
 // AssertHeld implements kapi.Spinlock.
 func (l *Spinlock) AssertHeld(x kapi.Context) {
-	if l.owner.Peek() != 1+x.CPU() {
+	if l.by != 1+x.CPU() {
 		x.Emit(smpev.Lock, l.id, smpev.LockNeeded, 0)
 	}
 }
@@ -129,7 +145,7 @@ func (ls *Locks) reset() {
 	}
 	for _, l := range ls.spins[:ls.bootSpins] {
 		l.owner.Set(0)
-		l.on = false
+		l.on, l.by = false, 0
 	}
 }
 
@@ -168,7 +184,7 @@ func (ls *Locks) NewSpinlock(name string, irqs bool) kapi.Spinlock {
 	}
 	l := ls.spins[ls.nSpins]
 	ls.nSpins++
-	l.name, l.irqs, l.on, l.id = name, irqs, false, ls.newID(name)
+	l.name, l.irqs, l.on, l.by, l.id = name, irqs, false, 0, ls.newID(name)
 	l.owner.Init(&ls.k.M.Cells, 0)
 	return l
 }

@@ -18,6 +18,9 @@ type Pager struct {
 	waits  [256]pagerWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
 }
 
+var pagerServes = kapi.DefineBarrier("pager: bring the page, then wake", kapi.OrderRelease,
+	"folio_unlock, mm/filemap.c: clear_bit_unlock of PG_locked, after set_pte_at")
+
 // pagerWait is the condition that the page of an address is there.
 type pagerWait struct {
 	p  *Pager    // set at boot
@@ -83,12 +86,11 @@ func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
 
 // bring is the work.
 func (p *Pager) bring(x kapi.Context) {
-	x.Access(p.served.ID(), kapi.Write)
+	*p.served.RMW(x, pagerServes)++
 	for _, at := range p.wanted {
 		if p.k.M.Memory().PagedOut(at) {
 			ctxOf(x).PageIn(at)
 		}
 	}
 	p.wanted = p.wanted[:0]
-	p.served.Set(p.served.Peek() + 1)
 }

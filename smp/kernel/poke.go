@@ -11,6 +11,23 @@ import (
 	"kpsim/traces"
 )
 
+// The orders of text_poke_bp (text_poke_bp_batch and poke_int3_handler,
+// arch/x86/kernel/alternative.c, of 5.5 to 5.19, where the count is the descriptor's own).
+var (
+	pokePublishes = kapi.DefineBarrier("text_poke: the vector, then the descriptor", kapi.OrderRelease,
+		"text_poke_bp_batch, arch/x86/kernel/alternative.c: smp_store_release(&bp_desc, &desc)")
+	pokeWrites = kapi.DefineBarrier("text_poke: the descriptor, then int3", kapi.OrderWMB,
+		"text_poke_bp_batch: smp_wmb(), before the first text_poke()")
+	pokeRetires = kapi.DefineBarrier("text_poke: take the descriptor back, then count its holders", kapi.OrderMB,
+		"text_poke_bp_batch: atomic_dec_and_test(&desc.refs), after WRITE_ONCE(bp_desc, NULL)")
+	pokeHits = kapi.DefineBarrier("int3 handler: int3, then the descriptor", kapi.OrderRMB,
+		"poke_int3_handler, arch/x86/kernel/alternative.c: smp_rmb()")
+	pokeGets = kapi.DefineBarrier("int3 handler: hold the descriptor, then read it", kapi.OrderFull,
+		"try_get_desc, arch/x86/kernel/alternative.c: arch_atomic_inc_not_zero(&desc->refs)")
+	pokePuts = kapi.DefineBarrier("int3 handler: read the descriptor, then let it go", kapi.OrderMB,
+		"put_desc, arch/x86/kernel/alternative.c: smp_mb__before_atomic(), before arch_atomic_dec(&desc->refs)")
+)
+
 // TextPoke is text_poke_bp: it replaces instructions while other CPUs run them.
 // Its breakpoint handler is the first of the notifier chain.
 type TextPoke struct {
@@ -97,7 +114,7 @@ func (p *TextPoke) Publish(x kapi.Context, addr arch.Addr, insn []byte, resume a
 	announce(x, addr, insn)
 	p.only.batch++
 	p.only.vec = append(p.only.vec[:0], poked{at: addr, insn: insn, resume: resume})
-	p.desc.WriteOnce(x, &p.only)
+	p.show(x)
 }
 
 // publish is Publish of a batch.
@@ -122,7 +139,13 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		}
 		p.only.vec = append(p.only.vec, e)
 	}
-	p.desc.WriteOnce(x, &p.only)
+	p.show(x)
+}
+
+// show publishes the descriptor, before any breakpoint is written.
+func (p *TextPoke) show(x kapi.Context) {
+	p.desc.StoreRelease(x, pokePublishes, &p.only)
+	x.Fence(pokeWrites)
 }
 
 // emulates reports whether the handler of a batch's breakpoint can do what the
@@ -179,6 +202,7 @@ func (p *TextPoke) write(x kapi.Context) {
 // holds it.
 func (p *TextPoke) Retire(x kapi.Context) {
 	p.desc.WriteOnce(x, nil)
+	x.Fence(pokeRetires)
 	if !p.Mutants.NoRefWait {
 		x.Spin(&p.idle)
 	}
@@ -187,14 +211,16 @@ func (p *TextPoke) Retire(x kapi.Context) {
 // breakpoint is asked first of all whether a #BP is its own. Context:
 // interrupts off; it calls nothing that could be probed.
 func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
+	x.Fence(pokeHits)
 	if p.desc.ReadOnce(x) == nil {
 		return 0
 	}
-	kapi.Add(&p.refs, x, kapi.Once, 1)
+	kapi.Add(&p.refs, x, pokeGets, 1)
 	owner := uint64(0)
-	if d := p.desc.ReadOnce(x); d != nil { // still there, now that we hold it
+	if d := p.desc.Deref(x); d != nil { // still there, now that we hold it
 		owner = d.claim(x, regs)
 	}
+	x.Fence(pokePuts)
 	kapi.Add(&p.refs, x, kapi.Once, -1)
 	return owner
 }

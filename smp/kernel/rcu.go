@@ -36,6 +36,17 @@ type RCU struct {
 	ids     uint64   // owned by the machine's hooks: how many have begun
 }
 
+// The orders of grace periods. What switches tasks, or interrupts, is a full barrier by
+// itself (smp).
+var (
+	rcuBegins = kapi.DefineBarrier("synchronize_rcu: what was done, then wait", kapi.OrderMB,
+		"rcu_seq_snap, kernel/rcu/rcu.h: smp_mb(); for call_rcu rcu_segcblist_enqueue")
+	rcuEnds = kapi.DefineBarrier("synchronize_rcu: wait, then go on", kapi.OrderMB,
+		"rcu_gp_cleanup and rcu_gp_init, kernel/rcu/tree.c: each CPU has had a smp_mb() when a grace period has ended")
+	rcuLeaves = kapi.DefineBarrier("rcu_read_unlock: read, then tell", kapi.OrderMB,
+		"rcu_preempt_deferred_qs_irqrestore, kernel/rcu/tree_plugin.h: raw_spin_lock_rcu_node(), smp_mb__after_unlock_lock()")
+)
+
 // Objects that decide which steps commute. A CPU's quiescent states and
 // sections are an object of its own; a grace period begins as of all CPUs. That
 // it waits for one less is a store to its cell.
@@ -157,10 +168,12 @@ func (r *RCU) Synchronize(x kapi.Context, f kapi.Flavour) {
 func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	ctxOf(x).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockWaits, 0)
 	x.Step("synchronize", int(flavour))
+	x.Fence(rcuBegins)
 	g := r.begin(flavour)
 	x.Emit(smpev.GPStart, flavour, g.id, 0)
 	r.settle(g)
 	x.Sleep(&g.ended)
+	x.Fence(rcuEnds)
 	x.Emit(smpev.GPEnd, flavour, g.id, 0)
 	r.k.M.Footprint().TouchService(serviceGraces, true, true)
 	r.spare = append(r.spare, g)
@@ -169,6 +182,7 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 // Call implements kapi.RCU.
 func (r *RCU) Call(x kapi.Context, h kapi.Reclaimer) {
 	x.Step("call_rcu", 0)
+	x.Fence(rcuBegins)
 	g := r.begin(smpev.GPRcu)
 	g.head, g.by = h, emitter{r.k.M, uint8(x.CPU()), uint8(x.Task())}
 	r.settle(g)
@@ -187,7 +201,7 @@ func (r *RCU) begin(flavour uint64) *grace {
 	r.ids++
 	g.id, g.flavour, g.cpus, g.tasks = r.ids, flavour, 0, [4]uint64{}
 	g.ticks = flavour == smpev.GPRcu && r.k.cfg.Preemptible
-	g.done.Set(false)
+	g.done.Overwrite(false)
 	g.head = nil
 	if flavour == smpev.GPTasks {
 		for c := range r.k.M.CPUs() {
@@ -226,7 +240,7 @@ func (r *RCU) settle(g *grace) {
 		}
 	}
 	r.k.M.Footprint().TouchCell(g.done.ID(), true)
-	g.done.Set(true)
+	g.done.Overwrite(true)
 	if g.head == nil {
 		r.k.M.Notify(g.done.ID())
 		return
@@ -322,6 +336,9 @@ func (r *RCU) ReadUnlock(x kapi.Context) {
 		x.PreemptEnable()
 	}
 	if r.readers[id] == 0 {
+		if r.waitsFor(id) {
+			x.Fence(rcuLeaves)
+		}
 		for i := len(r.active) - 1; i >= 0; i-- {
 			if g := r.active[i]; g.flavour == smpev.GPRcu {
 				r.lose(g, id)
@@ -330,6 +347,16 @@ func (r *RCU) ReadUnlock(x kapi.Context) {
 		}
 	}
 	x.Step("rcu_read_unlock", 0)
+}
+
+// waitsFor reports whether a grace period waits for a task's sections to end.
+func (r *RCU) waitsFor(id kapi.TaskID) bool {
+	for _, g := range r.active {
+		if g.flavour == smpev.GPRcu && g.tasks[id/64]>>(id%64)&1 != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Sections implements kapi.RCU.

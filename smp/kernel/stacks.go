@@ -67,8 +67,7 @@ func (s *Stacks) Quiesce(x kapi.Context, spans []kapi.Span) {
 // look finds the tasks that stand in a span. Context: the machine is stopped.
 func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	s.inside = [4]uint64{}
-	x.Touch(s.later.ID(), kapi.Write)
-	s.later.Set(false)
+	s.later.Put(x, false)
 	for _, t := range s.k.M.Tasks() {
 		if t != s.k.M.Stopper(t.CPUID()) && x.StandsIn(t, spans) {
 			s.inside[t.ID/64] |= 1 << (t.ID % 64)
@@ -88,7 +87,7 @@ func (s *Stacks) switched(prev, next *smp.Task) {
 func (s *Stacks) left(id kapi.TaskID) {
 	if s.sure && s.inside[id/64]>>(id%64)&1 != 0 && !s.later.Peek() {
 		s.k.M.Footprint().TouchCell(s.later.ID(), true)
-		s.later.Set(true)
+		s.later.Overwrite(true) // no CPU holds one: it was cleared while the machine was stopped
 		s.k.M.Notify(s.later.ID())
 	}
 }

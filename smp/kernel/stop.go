@@ -23,6 +23,16 @@ type Stop struct {
 	reached [5]kapi.Is[int]      `state:"boot"` // set at boot: the conditions that state is i
 }
 
+// The orders of stop_machine.
+var (
+	stopSteps = kapi.DefineBarrier("stop_machine: reset the count, then the step", kapi.OrderWMB,
+		"set_state, kernel/stop_machine.c: smp_wmb(), before WRITE_ONCE(msdata->state)")
+	stopQueues = kapi.DefineBarrier("stop_machine: the step, then wake the stoppers", kapi.OrderMB,
+		"cpu_stop_queue_work, kernel/stop_machine.c: raw_spin_lock_irqsave(&stopper->lock), then wake_up_q: smp_mb__after_spinlock() of try_to_wake_up")
+	stopAcks = kapi.DefineBarrier("stop_machine: acknowledge a step", kapi.OrderFull,
+		"ack_state, kernel/stop_machine.c: atomic_dec_and_test(&msdata->thread_ack)")
+)
+
 // The steps of the protocol.
 const (
 	stopPrepare = iota // be there
@@ -60,9 +70,10 @@ func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
 	}
 	s.mutex.Lock(x)
 	s.f = f
-	x.Touch(s.acks.ID(), kapi.Write)
-	s.acks.Set(s.k.M.CPUs())
+	s.acks.Put(x, s.k.M.CPUs())
+	x.Fence(stopSteps)
 	s.state.WriteOnce(x, stopPrepare)
+	x.Fence(stopQueues)
 	for c := range s.k.M.CPUs() {
 		s.k.M.Wake(s.k.M.Stopper(c))
 	}
@@ -109,8 +120,9 @@ func (s *Stop) run(x *smp.Ctx) {
 // ack says that this CPU has made the step. The last CPU to do so sets the next
 // step. All wait for the next step, but none waits for the end.
 func (s *Stop) ack(x *smp.Ctx, step int) {
-	if kapi.Add(&s.acks, x, kapi.Once, -1) == 0 {
-		s.acks.Set(s.k.M.CPUs())
+	if kapi.Add(&s.acks, x, stopAcks, -1) == 0 {
+		s.acks.Put(x, s.k.M.CPUs())
+		x.Fence(stopSteps)
 		s.state.WriteOnce(x, step+1)
 		return
 	}

@@ -226,3 +226,44 @@ func (s *Symbols) Blacklist(to []kapi.Banned) []kapi.Banned {
 	}
 	return to
 }
+
+// holding returns the module that addr belongs to, loaded or not, nil if to none.
+func (ms *Modules) holding(addr arch.Addr) *Module {
+	for _, m := range ms.list {
+		if m.Core.Has(addr) || m.Init.Has(addr) {
+			return m
+		}
+	}
+	return nil
+}
+
+// of returns the kernel's own of a client's module.
+func (ms *Modules) of(m *kapi.Module) *Module {
+	for _, o := range ms.list {
+		if &o.Module == m {
+			return o
+		}
+	}
+	return nil
+}
+
+// Find implements kapi.Modules.
+func (ms *Modules) Find(x kapi.Context, addr arch.Addr) *kapi.Module {
+	for _, m := range ms.list {
+		if m.text(x, addr) {
+			return &m.Module
+		}
+	}
+	return nil
+}
+
+// text reports whether addr lies in the module's text, as long as that is found.
+func (m *Module) text(x kapi.Context, addr arch.Addr) bool {
+	switch {
+	case m.Core.Has(addr):
+		return m.state.Deref(x) != kapi.ModuleUnformed
+	case m.Init.Has(addr):
+		return m.inits.Deref(x) && m.state.ReadOnce(x) != kapi.ModuleUnformed
+	}
+	return false
+}

@@ -10,13 +10,28 @@ import (
 // number it has served.
 type Sync struct {
 	k      *Kernel
-	calls  kapi.Var[uint64] // the number of the last call
-	why    kapi.Why         // owned by the last caller
+	calls  kapi.Var[syncCall] // the last one
 	served kapi.PerCPU[uint64]
-	wake   kapi.Var[int] // stored at each answer: what callers wait on
+	wake   kapi.Var[int] // stored at each answer, in the step in which it is served: what callers wait on
 	waits  [256]syncWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
 	all    uint64        // set at boot: the set of all CPUs
 }
+
+// A syncCall is what a CPU is sent.
+type syncCall struct {
+	number uint64   // owned by the cell that holds it
+	why    kapi.Why // owned by the cell that holds it
+}
+
+// The orders of calls.
+var (
+	syncCalls = kapi.DefineBarrier("sync_core: the call, then its IPI", kapi.OrderFull,
+		"smp_call_function_many_cond, kernel/smp.c: llist_add(), try_cmpxchg(&head->first)")
+	syncTakes = kapi.DefineBarrier("sync_core: take the call", kapi.OrderAcquire,
+		"__flush_smp_call_function_queue, kernel/smp.c: llist_del_all(), xchg(&head->first)")
+	syncAnswers = kapi.DefineBarrier("sync_core: answer", kapi.OrderRelease,
+		"csd_unlock, kernel/smp.c: smp_store_release(&csd->node.u_flags, 0); here one word of all answers, changed by a locked instruction")
+)
 
 // syncWait is the condition that every CPU of a set has served a call.
 type syncWait struct {
@@ -38,7 +53,7 @@ func (w *syncWait) Holds() bool {
 
 func (s *Sync) init(k *Kernel) {
 	s.k = k
-	s.calls.Init(&k.M.Cells, 0)
+	s.calls.Init(&k.M.Cells, syncCall{})
 	s.wake.Init(&k.M.Cells, 0)
 	s.served.Init(k.M.CPUs())
 	s.all = 1<<k.M.CPUs() - 1
@@ -51,9 +66,8 @@ func (s *Sync) init(k *Kernel) {
 }
 
 func (s *Sync) reset() {
-	s.calls.Set(0)
+	s.calls.Set(syncCall{})
 	s.wake.Set(0)
-	s.why = 0
 	for c := range s.k.M.CPUs() {
 		*s.served.Of(c) = 0
 	}
@@ -70,10 +84,9 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 	c.PreemptDisable()
 
 	c.Step("sync_core", 1)
-	c.Touch(s.calls.ID(), kapi.Write)
-	w.call = s.calls.Peek() + 1
-	s.calls.Set(w.call)
-	s.why = why
+	call := s.calls.Change(c, syncCalls)
+	call.number, call.why = call.number+1, why
+	w.call = call.number
 	w.set = s.all &^ (1 << x.CPU())
 	s.k.M.SendIPI(c, w.set, smp.IPICall)
 
@@ -88,8 +101,8 @@ func (s *Sync) Self(x kapi.Context, why kapi.Why) { ctxOf(x).SyncCore(why) }
 
 // answer is the IPI's handler.
 func (s *Sync) answer(x *smp.Ctx) {
-	call := s.calls.ReadOnce(x)
-	x.SyncCore(s.why)
-	*s.served.This(x) = call
-	s.wake.WriteOnce(x, s.wake.Peek()+1)
+	call := s.calls.LoadAcquire(x, syncTakes)
+	x.SyncCore(call.why)
+	*s.served.This(x) = call.number
+	*s.wake.RMW(x, syncAnswers)++
 }

@@ -22,6 +22,18 @@ type Workqueue struct {
 // Share has one worker do all works, one after the other, for a run.
 func (q *Workqueue) Share() { q.pool = q.k.Locks.NewMutex("worker pool") }
 
+// The orders of works.
+var (
+	workQueue = kapi.DefineBarrier("queue_work: set PENDING", kapi.OrderFull,
+		"queue_delayed_work_on, kernel/workqueue.c: test_and_set_bit(WORK_STRUCT_PENDING_BIT), ordered even if it was set since 415d83249709 (2022)")
+	workOwned = kapi.DefineBarrier("worker: the work, then clear PENDING", kapi.OrderWMB,
+		"set_work_pool_and_clear_pending, kernel/workqueue.c: smp_wmb()")
+	workCleared = kapi.DefineBarrier("worker: clear PENDING, then work", kapi.OrderMB,
+		"set_work_pool_and_clear_pending: smp_mb(), since 346c09f80459 (2016)")
+	workDone = kapi.DefineBarrier("worker: work, then done", kapi.OrderRelease,
+		"process_one_work, kernel/workqueue.c: raw_spin_lock_irq(&pool->lock) and what unlocks it, before complete() of wq_barrier_func")
+)
+
 // A DelayedWork is a routine that a worker runs some time after it was queued:
 // when its timer fires is the strategy's choice.
 type DelayedWork struct {
@@ -76,9 +88,8 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 
 // Queue implements kapi.DelayedWork.
 func (w *DelayedWork) Queue(x kapi.Context) {
-	x.Access(w.state.ID(), kapi.Write)
-	if w.state.Peek()&workPending == 0 {
-		w.state.Set(w.state.Peek() | workPending)
+	if state := w.state.RMW(x, workQueue); *state&workPending == 0 {
+		*state |= workPending
 		w.k.M.Arm(w.timer)
 		ctxOf(x).Tell(smpev.Due, uint64(w.worker.ID), 0, 0)
 	}
@@ -96,14 +107,15 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 	if pool != nil {
 		pool.Lock(x)
 	}
-	w.state.WriteOnce(x, workRunning)
+	x.Fence(workOwned)
+	w.state.WriteOnce(x, workRunning) // while it is pending no CPU else writes
+	x.Fence(workCleared)
 	x.Tell(smpev.Lock, w.id, 0, 0)
 	was := x.Balance()
 	w.f(x)
 	x.Even(was)
 	x.Tell(smpev.Unlock, w.id, 0, 0)
-	x.Access(w.state.ID(), kapi.Write)
-	w.state.Set(w.state.Peek() &^ workRunning)
+	*w.state.RMW(x, workDone) &^= workRunning
 	if pool != nil {
 		pool.Unlock(x)
 	}
