@@ -34,6 +34,7 @@ type Arriving struct {
 	change changes // by the number of a Step question
 	stand  changes // by the number of one before watched text
 	arrive arrivals
+	holds  holds
 }
 
 // changeCounts are the possible numbers of change points of a run, equally likely.
@@ -56,6 +57,7 @@ func NewArriving(p Params) *Arriving {
 func (s *Arriving) Begin(i uint64) bool {
 	s.rand.Seed(s.seed, i)
 	s.others, s.stood = 0, 0
+	s.holds.begin()
 	s.priorities.begin(&s.rand)
 	s.arrive.begin()
 	s.change.begin()
@@ -81,17 +83,25 @@ func (s *Arriving) String() string { return "arriving" }
 func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		s.others++
-		return other(&s.rand, p), 0
+		return s.holds.answer(&s.rand, p), 0
 	}
 	at := p.Seq - s.others
-	sources, until := p.Moves[2], forever
 	if !s.moving {
 		s.arrive.see(&s.rand, p, at)
-		var due sim.Mover
-		if due, until = s.arrive.wait(p); due != sim.NoMover {
+	}
+	if p.Moves[3] != 0 {
+		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
+			return pickOf(p, m), 0
+		}
+	}
+	sources, until := p.Moves[2], s.holds.wait(at)
+	if !s.moving {
+		due, first := s.arrive.wait(p)
+		if due != sim.NoMover {
 			s.arrive.take(&s.rand, due)
 			return pickOf(p, due), 0
 		}
+		until = min(until, first)
 		sources = 0 // no source fires by itself except the one of the default schedule
 		if isSource(p.First) {
 			sources = 1 << (p.First - sim.MoverSource)
@@ -132,14 +142,14 @@ func (s *Arriving) outlasts() int {
 	if s.stand.passed < s.stand.n {
 		n &^= sim.Through
 	}
-	return n
+	return s.holds.outlasts(n)
 }
 
 // goes returns the mover with the highest priority, of the CPUs, the IPIs and these
 // sources.
 func (s *Arriving) goes(p *sim.Point, sources uint64) sim.Mover {
-	if s.usual && !s.lowered(p.First) {
-		return p.First
+	if first := goesOn(p); s.usual && !s.lowered(first) || p.Moves[0]|p.Moves[1] == 0 && p.First >= sim.MoverDrain {
+		return first
 	}
 	return s.highest(p, sources)
 }

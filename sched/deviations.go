@@ -173,5 +173,5 @@ func holdStep(p *sim.Point, n int) int {
 	if p.Kind != sim.Step || n <= 0 {
 		return 0
 	}
-	return n + sim.Steady + sim.Through
+	return n + sim.Steady + sim.Through + sim.Drains
 }

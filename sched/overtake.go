@@ -187,7 +187,7 @@ func (s *Overtake) Choose(p *sim.Point) (pick, hold int) {
 		return pick, 0
 	}
 	m := p.Mover(pick)
-	if s.goals > 0 && !isSource(m) {
+	if s.goals > 0 && m < sim.MoverSource {
 		m = s.direct(p, m)
 		pick = pickOf(p, m)
 	}

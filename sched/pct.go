@@ -29,6 +29,7 @@ type PCT struct {
 	others uint64 // questions so far that were no Step questions
 	priorities
 	change changes
+	holds  holds
 }
 
 // newPCT returns a PCT. Its runs may be taken in any order.
@@ -41,6 +42,7 @@ func newPCT(p Params) *PCT {
 func (s *PCT) Begin(i uint64) bool {
 	s.rand.Seed(s.seed, i)
 	s.others = 0
+	s.holds.begin()
 	s.priorities.begin(&s.rand)
 	s.change.begin()
 	for i := range s.depth - 1 {
@@ -58,9 +60,14 @@ func (s *PCT) String() string { return fmt.Sprintf("pct %d", s.depth) }
 func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		s.others++
-		return other(&s.rand, p), 0
+		return s.holds.answer(&s.rand, p), 0
 	}
 	at := p.Seq - s.others
+	if p.Moves[3] != 0 {
+		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
+			return pickOf(p, m), 0
+		}
+	}
 	m := s.highest(p, p.Moves[2])
 	for s.change.next() <= at {
 		s.lower(m, s.change.pass())
@@ -69,7 +76,7 @@ func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 	if m != p.First {
 		return pickOf(p, m), 0
 	}
-	return 0, int(min(s.change.next()-at, forever)) - 1 + sim.Through
+	return 0, int(min(s.change.next()-at, uint64(s.holds.wait(at)))) - 1 + sim.Through
 }
 
 // changesMost bounds the change points of a run.

@@ -24,6 +24,7 @@ type POS struct {
 	rand   sim.Rand
 	others uint64 // questions so far that were no Step questions
 	arrive arrivals
+	holds  holds
 
 	priority [2 * sim.MaxCPUs]uint64 // of each mover's next action; 0: not drawn
 	done     []sim.Touch             // by the steps since the last question
@@ -39,6 +40,7 @@ func newPOS(p Params) *POS {
 func (s *POS) Begin(i uint64) bool {
 	s.rand.Seed(s.seed, i)
 	s.others = 0
+	s.holds.begin()
 	s.arrive.begin()
 	clear(s.priority[:])
 	s.done = s.done[:0]
@@ -68,9 +70,15 @@ func (*POS) Plans() {}
 func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		s.others++
-		return other(&s.rand, p), 0
+		return s.holds.answer(&s.rand, p), 0
 	}
-	s.arrive.see(&s.rand, p, p.Seq-s.others)
+	at := p.Seq - s.others
+	s.arrive.see(&s.rand, p, at)
+	if p.Moves[3] != 0 {
+		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
+			return pickOf(p, m), 0
+		}
+	}
 	if m, _ := s.arrive.wait(p); m != sim.NoMover {
 		s.arrive.take(&s.rand, m)
 		return pickOf(p, m), 0
@@ -85,7 +93,7 @@ func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 		s.done = s.done[:0]
 	}
 
-	best, most := p.First, uint64(0)
+	best, most := goesOn(p), uint64(0)
 	for w, set := range p.Moves[:2] {
 		for ; set != 0; set &= set - 1 {
 			m := sim.Mover(w*sim.MaxCPUs + bits.TrailingZeros64(set))

@@ -9,6 +9,7 @@ type Random struct {
 	rand   sim.Rand
 	others uint64 // questions so far that were no Step questions
 	arrive arrivals
+	holds  holds
 }
 
 // NewRandom returns a Random. Its runs may be taken in any order.
@@ -21,6 +22,7 @@ func NewRandom(p Params) *Random {
 func (r *Random) Begin(i uint64) bool {
 	r.rand.Seed(r.seed, i)
 	r.others = 0
+	r.holds.begin()
 	r.arrive.begin()
 	return true
 }
@@ -34,15 +36,27 @@ func (r *Random) String() string { return "random" }
 func (r *Random) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		r.others++
-		return other(&r.rand, p), 0
+		return r.holds.answer(&r.rand, p), 0
 	}
-	r.arrive.see(&r.rand, p, p.Seq-r.others)
-	if p.Moves[2] == 0 { // the usual case
+	at := p.Seq - r.others
+	r.arrive.see(&r.rand, p, at)
+	if p.Moves[2]|p.Moves[3] == 0 { // the usual case
 		return r.rand.N(p.N), 0
+	}
+	if p.Moves[3] != 0 {
+		if m := r.holds.next(&r.rand, p, at); m != sim.NoMover {
+			return pickOf(p, m), 0
+		}
 	}
 	if m := r.arrive.due(p); m != sim.NoMover {
 		r.arrive.take(&r.rand, m)
 		return pickOf(p, m), 0
+	}
+	if p.First >= sim.MoverDrain {
+		if n := calm(p); n > 1 {
+			return 1 + r.rand.N(n-1), 0
+		}
+		return pickOf(p, goesOn(p)), 0
 	}
 	n := calm(p)
 	if n == 1 && isSource(p.First) { // only sources: one must fire, and any may

@@ -456,7 +456,7 @@ func (s *States) replay(p *sim.Point) (pick, hold int) {
 		if s.back {
 			return 0, 0
 		}
-		return 0, int(x.seq-p.Seq-1) + sim.Steady + sim.Through
+		return 0, int(x.seq-p.Seq-1) + sim.Steady + sim.Through + sim.Drains
 	}
 	if p.N != x.n && !x.given || p.Kind != x.kind || p.Seq != x.seq {
 		sim.Bug("states: question %d has %d answers, question %d had %d", p.Seq, p.N, x.seq, x.n)

@@ -26,6 +26,7 @@ type Sticky struct {
 	change gaps
 	text   bool // this run prefers watched text
 	arrive arrivals
+	holds  holds
 }
 
 // watchedMean: a CPU that stands before watched text is switched from once in this many
@@ -47,6 +48,7 @@ func NewSticky(p Params) *Sticky {
 func (s *Sticky) Begin(i uint64) bool {
 	s.rand.Seed(s.seed, i)
 	s.others, s.text = 0, false
+	s.holds.begin()
 	if s.change.mean = s.fixed; s.fixed == 0 {
 		s.change.mean = max(s.length>>(1+s.rand.N(s.means)), stickyLeast)
 		s.text = s.biased && s.rand.N(3) == 0
@@ -70,18 +72,24 @@ func (s *Sticky) String() string {
 func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 	if p.Kind != sim.Step {
 		s.others++
-		return other(&s.rand, p), 0
+		return s.holds.answer(&s.rand, p), 0
 	}
 
 	at := p.Seq - s.others
 	s.arrive.see(&s.rand, p, at)
-	until := forever
+	if p.Moves[3] != 0 {
+		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
+			return pickOf(p, m), 0
+		}
+	}
+	until := s.holds.wait(at)
 	if p.Moves[2] != 0 {
-		var due sim.Mover
-		if due, until = s.arrive.wait(p); due != sim.NoMover {
+		due, first := s.arrive.wait(p)
+		if due != sim.NoMover {
 			s.arrive.take(&s.rand, due)
 			return pickOf(p, due), 0
 		}
+		until = min(until, first)
 	}
 	change := s.text && p.Watched && s.rand.N(watchedMean) == 0
 	if at >= s.change.next {
@@ -93,7 +101,10 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 			return 1 + s.rand.N(n-1), 0
 		}
 	}
-	hold = min(int(s.change.next-at), until) - 1 + s.arrive.outlasts()
+	if p.First >= sim.MoverDrain {
+		return pickOf(p, goesOn(p)), 0
+	}
+	hold = min(int(s.change.next-at), until) - 1 + s.holds.outlasts(s.arrive.outlasts())
 	if s.text {
 		hold &^= sim.Through
 	}

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	"kpsim/sim"
@@ -117,11 +118,11 @@ func (*Default) String() string { return "default" }
 // forever is a hold that is longer than any run.
 const forever = sim.Forever
 
-// calm returns how many alternatives aren't arrivals: the CPUs, the IPIs, and First
-// whatever it is. They are alternatives 0 to calm-1.
+// calm returns how many alternatives are neither arrivals nor stores that take effect: the
+// CPUs, the IPIs, and First whatever it is. They are alternatives 0 to calm-1.
 func calm(p *sim.Point) int {
-	n := p.N - p.Sources()
-	if isSource(p.First) {
+	n := bits.OnesCount64(p.Moves[0]) + bits.OnesCount64(p.Moves[1])
+	if p.First >= sim.MoverSource {
 		n++
 	}
 	return n

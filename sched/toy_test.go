@@ -18,8 +18,12 @@ import (
 //	+  gives source 0 another firing
 //	w  a step that begins before watched text
 //	a, b, c  a step that reads an object; A, B, C: one that writes it
+//
+// If it is weak, and the answer to its first question is that CPUs hold stores, what is
+// written takes effect later.
 type toy struct {
 	programs []string
+	weak     bool
 	sources  []int // how often each may fire
 	stop     int   // end the run after so many moves, as a finding would; 0 for never
 
@@ -30,6 +34,9 @@ type toy struct {
 	ipi   uint64 // pending
 	waits [8]int // the CPU whose IPI it waits for, or -1
 	last  int    // the CPU that moved last
+	holds bool
+	q     [8]int  // how many stores a CPU holds
+	off   [8]bool // and that they were put off
 	ahead [sim.MaxCPUs]sim.Touch
 	p     sim.Point
 	log   []byte // what moved and what was answered
@@ -60,7 +67,12 @@ func (m *toy) look() {
 		}
 	}
 	n := 0
-	for m.p.Moves = moves; n < 3*sim.MaxCPUs; n++ { // the boring one
+	for i, n := range m.q {
+		if n > 0 {
+			moves[3] |= 1 << i
+		}
+	}
+	for m.p.Moves = moves; n < int(sim.NoMover); n++ { // the boring one
 		if moves[n/64]>>(n%64)&1 != 0 {
 			first = sim.Mover(n)
 			break
@@ -73,6 +85,12 @@ func (m *toy) look() {
 	} else if m.done(m.last) && moves[2]&2 != 0 { // it waits for work: source 1 is boring then
 		first = sim.MoverSource + 1
 	}
+	for i, n := range m.q {
+		if n > 0 && !m.off[i] {
+			first = sim.MoverDrain + sim.Mover(i)
+			break
+		}
+	}
 	m.p.Kind, m.p.First, m.p.N = sim.Step, first, 0
 	m.p.Watched = first < sim.MaxCPUs && m.programs[first][m.pc[first]] == 'w'
 	for n := range int(sim.NoMover) {
@@ -82,7 +100,7 @@ func (m *toy) look() {
 
 // run runs under s, already begun, and returns the events.
 func (m *toy) run(s Strategy) string {
-	*m = toy{programs: m.programs, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0], touched: m.touched, features: m.features}
+	*m = toy{programs: m.programs, weak: m.weak, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0], touched: m.touched, features: m.features}
 	copy(m.left[:], m.sources)
 	for i := range m.waits {
 		m.waits[i] = -1
@@ -93,6 +111,10 @@ func (m *toy) run(s Strategy) string {
 	}
 	hold, outlasts, held := 0, 0, answered{}
 	observer := ObserverOf(s)
+	if m.weak {
+		m.ask(s, sim.Buffer, 2, 0, &hold)
+		m.holds = m.asked[0].Pick == 1
+	}
 	for moves := 0; m.stop == 0 || moves < m.stop; moves++ {
 		m.look()
 		if m.p.N == 0 {
@@ -122,6 +144,9 @@ func (m *toy) run(s Strategy) string {
 				mv = m.p.Mover(pick)
 			}
 			m.answer(pick)
+			if first := m.p.First; mv != first && first >= sim.MoverDrain {
+				m.off[first-sim.MoverDrain] = true
+			}
 			touched = m.touch(mv)
 		} else {
 			now := answered{m.p.Moves, m.p.First}
@@ -131,6 +156,12 @@ func (m *toy) run(s Strategy) string {
 			held = now
 		}
 		m.move(s, mv, &hold)
+		if m.holds && mv < sim.MaxCPUs && touched.Write {
+			m.q[mv]++
+			if m.off[mv] = m.off[mv] && m.q[mv] > 1; outlasts&sim.Drains == 0 {
+				hold = 0
+			}
+		}
 		if observer != nil {
 			m.touched = m.touched[:0]
 			if touched.Object != 0 {
@@ -183,6 +214,9 @@ func (m *toy) move(s Strategy, mv sim.Mover, hold *int) {
 	m.log = fmt.Appendf(m.log, " %d", mv)
 	m.moved = append(m.moved, mv)
 	switch {
+	case mv >= sim.MoverDrain:
+		m.q[mv-sim.MoverDrain]--
+		return
 	case mv >= sim.MoverSource:
 		m.left[mv-sim.MoverSource]--
 		return
@@ -228,7 +262,7 @@ func (m *toy) picks() string {
 
 // Where implements Locator: a CPU stands in the function named for it.
 func (m *toy) Where(mv sim.Mover) (name string, off int, text bool) {
-	if mv >= sim.MoverSource {
+	if mv >= sim.MoverSource && mv < sim.MoverDrain {
 		return "", 0, false
 	}
 	cpu := int(mv) % sim.MaxCPUs
@@ -242,6 +276,8 @@ func (m *toy) Alternative(p *sim.Point, pick int) string {
 	}
 	mv := p.Mover(pick)
 	switch {
+	case mv >= sim.MoverDrain:
+		return fmt.Sprintf("drain@cpu%d", mv-sim.MoverDrain)
 	case mv >= sim.MoverSource:
 		return fmt.Sprintf("source%d", mv-sim.MoverSource)
 	case mv >= sim.MoverIPI:
@@ -279,6 +315,8 @@ func toys() []*toy {
 		{programs: []string{"T", ""}, sources: []int{2, 1, 1}},
 		{programs: []string{strings.Repeat("..F.I.", 10), strings.Repeat(".+T.wF", 10), strings.Repeat("aA.ww", 15)}, sources: []int{3, 2}},
 		{programs: []string{"I..", "..."}, sources: []int{1}, stop: 5},
+		{programs: []string{".A.b.C.", "B.a..", "..c.A"}, weak: true},
+		{programs: []string{"AI.B..A", "aB.I.AT", "+C"}, sources: []int{1, 2}, weak: true},
 	}
 }
 
@@ -290,16 +328,17 @@ func TestToyByDefault(t *testing.T) {
 }
 
 func TestMoverEnumeration(t *testing.T) {
-	p := sim.Point{Kind: sim.Step, N: 6, Moves: sim.Moves{1<<3 | 1, 1 << 2, 1<<5 | 1<<1 | 1}}
+	p := sim.Point{Kind: sim.Step, N: 8, Moves: sim.Moves{1<<3 | 1, 1 << 2, 1<<5 | 1<<1 | 1, 1<<3 | 1}}
 	for _, test := range []struct {
 		first sim.Mover
 		want  []sim.Mover
 		calm  int
 	}{
-		{0, []sim.Mover{0, 3, 66, 128, 129, 133}, 3},
-		{3, []sim.Mover{3, 0, 66, 128, 129, 133}, 3},
-		{66, []sim.Mover{66, 0, 3, 128, 129, 133}, 3},
-		{129, []sim.Mover{129, 0, 3, 66, 128, 133}, 4},
+		{0, []sim.Mover{0, 3, 66, 192, 195, 128, 129, 133}, 3},
+		{3, []sim.Mover{3, 0, 66, 192, 195, 128, 129, 133}, 3},
+		{66, []sim.Mover{66, 0, 3, 192, 195, 128, 129, 133}, 3},
+		{129, []sim.Mover{129, 0, 3, 66, 192, 195, 128, 133}, 4},
+		{195, []sim.Mover{195, 0, 3, 66, 192, 128, 129, 133}, 4},
 	} {
 		p.First = test.first
 		var got []sim.Mover
