@@ -45,7 +45,7 @@ type ExecMem struct {
 }
 
 // execLists is for the lock of the arena's lists, taken and given back in one step.
-var execLists = kapi.DefineBarrier("exec: take the lists of memory", kapi.OrderFull,
+var execLists = kapi.DefineBarrier("exec: take the lists", kapi.OrderFull,
 	"alloc_vmap_area, free_vmap_area, mm/vmalloc.c: spin_lock(&vmap_area_lock)")
 
 // An insnCache is the pages of one kind.

@@ -10,17 +10,17 @@ import (
 // seen by the writer, or sees it, and what was read is over when the writer counts none.
 // Here the readers are counted in one word, by locked instructions.
 var (
-	hotplugReads = kapi.DefineBarrier("cpus_read_lock: count, then look for a writer", kapi.OrderMB,
+	hotplugReads = kapi.DefineBarrier("cpus_read: count before looking", kapi.OrderMB,
 		"__percpu_down_read_trylock, kernel/locking/percpu-rwsem.c: smp_mb() A, after this_cpu_inc")
-	hotplugSees = kapi.DefineBarrier("cpus_read_lock: look, then read", kapi.OrderAcquire,
+	hotplugSees = kapi.DefineBarrier("cpus_read: look before reading", kapi.OrderAcquire,
 		"__percpu_down_read_trylock: atomic_read_acquire(&sem->block)")
-	hotplugLeaves = kapi.DefineBarrier("cpus_read_unlock: read, then count", kapi.OrderMB,
+	hotplugLeaves = kapi.DefineBarrier("cpus_read: read before leaving", kapi.OrderMB,
 		"__percpu_up_read, kernel/locking/percpu-rwsem.c: smp_mb() B, before this_cpu_dec")
-	hotplugWrites = kapi.DefineBarrier("cpus_write_lock: block, then count readers", kapi.OrderMB,
+	hotplugWrites = kapi.DefineBarrier("cpus_write: block before counting", kapi.OrderMB,
 		"percpu_down_write, 4.9 to 5.5: smp_mb() D, after WRITE_ONCE(sem->readers_block); since then in atomic_xchg")
-	hotplugCounted = kapi.DefineBarrier("cpus_write_lock: count, then write", kapi.OrderMB,
+	hotplugCounted = kapi.DefineBarrier("cpus_write: count before writing", kapi.OrderMB,
 		"readers_active_check, kernel/locking/percpu-rwsem.c: smp_mb() C")
-	hotplugFrees = kapi.DefineBarrier("cpus_write_unlock: write, then unblock", kapi.OrderRelease,
+	hotplugFrees = kapi.DefineBarrier("cpus_write: write before unblocking", kapi.OrderRelease,
 		"percpu_up_write, kernel/locking/percpu-rwsem.c: smp_store_release(&sem->readers_block, 0)")
 )
 
@@ -82,6 +82,7 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 			break
 		}
 		*h.readers.Change(x, kapi.Once)--
+		h.k.M.Notify(h.readers.ID()) // the fence may have been a point, and a writer waits since
 		ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
 		x.Sleep(&h.open)
 	}

@@ -45,11 +45,11 @@ type Module struct {
 
 // The orders of modules.
 var (
-	moduleFound = kapi.DefineBarrier("module: its text, then it can be found", kapi.OrderRelease,
+	moduleFound = kapi.DefineBarrier("module: fill before publishing", kapi.OrderRelease,
 		"mod_tree_insert, kernel/module/tree_lookup.c: rcu_assign_pointer() of rb_link_node_rcu")
-	moduleGoes = kapi.DefineBarrier("module: it is going, then count who holds it", kapi.OrderMB,
+	moduleGoes = kapi.DefineBarrier("module: going before counting", kapi.OrderMB,
 		"do_init_module, kernel/module/main.c: synchronize_rcu() after MODULE_STATE_GOING")
-	moduleStops = kapi.DefineBarrier("module: it isn't held, then it is going", kapi.OrderFull,
+	moduleStops = kapi.DefineBarrier("module: stop", kapi.OrderFull,
 		"try_release_module_ref, kernel/module/main.c: atomic_sub_return(MODULE_REF_BASE, &module->refcnt)")
 	moduleGet = kapi.DefineBarrier("module: get", kapi.OrderFull,
 		"try_module_get, kernel/module/main.c: atomic_inc_not_zero(&module->refcnt)")

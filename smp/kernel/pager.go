@@ -18,7 +18,7 @@ type Pager struct {
 	waits  [256]pagerWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
 }
 
-var pagerServes = kapi.DefineBarrier("pager: bring the page, then wake", kapi.OrderRelease,
+var pagerServes = kapi.DefineBarrier("pager: serve", kapi.OrderRelease,
 	"folio_unlock, mm/filemap.c: clear_bit_unlock of PG_locked, after set_pte_at")
 
 // pagerWait is the condition that the page of an address is there.

@@ -14,17 +14,17 @@ import (
 // The orders of text_poke_bp (text_poke_bp_batch and poke_int3_handler,
 // arch/x86/kernel/alternative.c, of 5.5 to 5.19, where the count is the descriptor's own).
 var (
-	pokePublishes = kapi.DefineBarrier("text_poke: the vector, then the descriptor", kapi.OrderRelease,
+	pokePublishes = kapi.DefineBarrier("text_poke: publish the vector", kapi.OrderRelease,
 		"text_poke_bp_batch, arch/x86/kernel/alternative.c: smp_store_release(&bp_desc, &desc)")
-	pokeWrites = kapi.DefineBarrier("text_poke: the descriptor, then int3", kapi.OrderWMB,
+	pokeWrites = kapi.DefineBarrier("text_poke: publish before int3", kapi.OrderWMB,
 		"text_poke_bp_batch: smp_wmb(), before the first text_poke()")
-	pokeRetires = kapi.DefineBarrier("text_poke: take the descriptor back, then count its holders", kapi.OrderMB,
+	pokeRetires = kapi.DefineBarrier("text_poke: retire before counting", kapi.OrderMB,
 		"text_poke_bp_batch: atomic_dec_and_test(&desc.refs), after WRITE_ONCE(bp_desc, NULL)")
-	pokeHits = kapi.DefineBarrier("int3 handler: int3, then the descriptor", kapi.OrderRMB,
+	pokeHits = kapi.DefineBarrier("int3: hit before reading", kapi.OrderRMB,
 		"poke_int3_handler, arch/x86/kernel/alternative.c: smp_rmb()")
-	pokeGets = kapi.DefineBarrier("int3 handler: hold the descriptor, then read it", kapi.OrderFull,
+	pokeGets = kapi.DefineBarrier("int3: hold before reading", kapi.OrderFull,
 		"try_get_desc, arch/x86/kernel/alternative.c: arch_atomic_inc_not_zero(&desc->refs)")
-	pokePuts = kapi.DefineBarrier("int3 handler: read the descriptor, then let it go", kapi.OrderMB,
+	pokePuts = kapi.DefineBarrier("int3: read before letting go", kapi.OrderMB,
 		"put_desc, arch/x86/kernel/alternative.c: smp_mb__before_atomic(), before arch_atomic_dec(&desc->refs)")
 )
 

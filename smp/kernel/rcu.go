@@ -39,11 +39,11 @@ type RCU struct {
 // The orders of grace periods. What switches tasks, or interrupts, is a full barrier by
 // itself (smp).
 var (
-	rcuBegins = kapi.DefineBarrier("synchronize_rcu: what was done, then wait", kapi.OrderMB,
+	rcuBegins = kapi.DefineBarrier("rcu: act before waiting", kapi.OrderMB,
 		"rcu_seq_snap, kernel/rcu/rcu.h: smp_mb(); for call_rcu rcu_segcblist_enqueue")
-	rcuEnds = kapi.DefineBarrier("synchronize_rcu: wait, then go on", kapi.OrderMB,
+	rcuEnds = kapi.DefineBarrier("rcu: wait before acting", kapi.OrderMB,
 		"rcu_gp_cleanup and rcu_gp_init, kernel/rcu/tree.c: each CPU has had a smp_mb() when a grace period has ended")
-	rcuLeaves = kapi.DefineBarrier("rcu_read_unlock: read, then tell", kapi.OrderMB,
+	rcuLeaves = kapi.DefineBarrier("rcu: read before telling", kapi.OrderMB,
 		"rcu_preempt_deferred_qs_irqrestore, kernel/rcu/tree_plugin.h: raw_spin_lock_rcu_node(), smp_mb__after_unlock_lock()")
 )
 
@@ -78,6 +78,7 @@ func (r *RCU) quiet(cpu int, write bool) {
 func (r *RCU) left(g *grace, cpu int) {
 	if g.cpus>>cpu&1 != 0 {
 		g.cpus &^= 1 << cpu
+		r.k.M.Quiesces(cpu)
 		r.k.M.Footprint().TouchCell(g.done.ID(), true)
 	}
 }
@@ -216,6 +217,8 @@ func (r *RCU) begin(flavour uint64) *grace {
 		for c := range r.k.M.CPUs() {
 			if !r.k.M.SeenIdle(c) {
 				g.cpus |= 1 << c
+			} else {
+				r.k.M.Quiesces(c)
 			}
 		}
 		for _, t := range r.k.M.Tasks() {

@@ -25,11 +25,11 @@ type Stop struct {
 
 // The orders of stop_machine.
 var (
-	stopSteps = kapi.DefineBarrier("stop_machine: reset the count, then the step", kapi.OrderWMB,
+	stopSteps = kapi.DefineBarrier("stop_machine: count before step", kapi.OrderWMB,
 		"set_state, kernel/stop_machine.c: smp_wmb(), before WRITE_ONCE(msdata->state)")
-	stopQueues = kapi.DefineBarrier("stop_machine: the step, then wake the stoppers", kapi.OrderMB,
+	stopQueues = kapi.DefineBarrier("stop_machine: step before waking", kapi.OrderMB,
 		"cpu_stop_queue_work, kernel/stop_machine.c: raw_spin_lock_irqsave(&stopper->lock), then wake_up_q: smp_mb__after_spinlock() of try_to_wake_up")
-	stopAcks = kapi.DefineBarrier("stop_machine: acknowledge a step", kapi.OrderFull,
+	stopAcks = kapi.DefineBarrier("stop_machine: acknowledge", kapi.OrderFull,
 		"ack_state, kernel/stop_machine.c: atomic_dec_and_test(&msdata->thread_ack)")
 )
 

@@ -25,7 +25,7 @@ type syncCall struct {
 
 // The orders of calls.
 var (
-	syncCalls = kapi.DefineBarrier("sync_core: the call, then its IPI", kapi.OrderFull,
+	syncCalls = kapi.DefineBarrier("sync_core: call before the IPI", kapi.OrderFull,
 		"smp_call_function_many_cond, kernel/smp.c: llist_add(), try_cmpxchg(&head->first)")
 	syncTakes = kapi.DefineBarrier("sync_core: take the call", kapi.OrderAcquire,
 		"__flush_smp_call_function_queue, kernel/smp.c: llist_del_all(), xchg(&head->first)")

@@ -24,13 +24,13 @@ func (q *Workqueue) Share() { q.pool = q.k.Locks.NewMutex("worker pool") }
 
 // The orders of works.
 var (
-	workQueue = kapi.DefineBarrier("queue_work: set PENDING", kapi.OrderFull,
+	workQueue = kapi.DefineBarrier("queue_work: set pending", kapi.OrderFull,
 		"queue_delayed_work_on, kernel/workqueue.c: test_and_set_bit(WORK_STRUCT_PENDING_BIT), ordered even if it was set since 415d83249709 (2022)")
-	workOwned = kapi.DefineBarrier("worker: the work, then clear PENDING", kapi.OrderWMB,
+	workOwned = kapi.DefineBarrier("worker: own before clearing", kapi.OrderWMB,
 		"set_work_pool_and_clear_pending, kernel/workqueue.c: smp_wmb()")
-	workCleared = kapi.DefineBarrier("worker: clear PENDING, then work", kapi.OrderMB,
+	workCleared = kapi.DefineBarrier("worker: clear before working", kapi.OrderMB,
 		"set_work_pool_and_clear_pending: smp_mb(), since 346c09f80459 (2016)")
-	workDone = kapi.DefineBarrier("worker: work, then done", kapi.OrderRelease,
+	workDone = kapi.DefineBarrier("worker: work before done", kapi.OrderRelease,
 		"process_one_work, kernel/workqueue.c: raw_spin_lock_irq(&pool->lock) and what unlocks it, before complete() of wq_barrier_func")
 )
 
