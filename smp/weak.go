@@ -41,6 +41,7 @@ type weakMemory struct {
 	prompt  uint64       // CPUs whose oldest store takes effect next, by default
 	passed  uint64       // the boundary at which a store took effect at once (passes)
 	locked  bool         // the instruction under way is one whose store isn't held
+	met     []bool       // by barrier: a run has come to it, where it counts
 	dropped kapi.Barrier // what a mutant leaves out, 0: nothing
 	buffers []buffer     // of each CPU
 	cells   []kapi.Cell  // that have been held in this run
@@ -55,6 +56,9 @@ type weakMemory struct {
 func (w *weakMemory) init(m *Machine) {
 	w.m, w.chooser = m, w.choose
 	w.data.w, w.own.w = w, w
+	if m.cfg.Memory != SC {
+		w.met = make([]bool, len(kapi.Places()))
+	}
 	if m.cfg.Memory == TSO {
 		w.buffers = make([]buffer, m.cfg.CPUs)
 	}
@@ -65,11 +69,18 @@ func (m *Machine) Drop(b kapi.Barrier) { m.weak.dropped = b }
 
 // order returns the order that a barrier keeps in this run.
 func (w *weakMemory) order(b kapi.Barrier) kapi.Order {
+	if int(b) < len(w.met) {
+		w.met[b] = true
+	}
 	if b == w.dropped {
 		return kapi.OrderNone
 	}
 	return b.Order()
 }
+
+// Met reports whether a run of the machine's life has come to a barrier where memory was
+// weak: in others, and in those that hold no store, barriers aren't looked at.
+func (m *Machine) Met(b kapi.Barrier) bool { return int(b) < len(m.weak.met) && m.weak.met[b] }
 
 // resetWeak forgets what the last run has held.
 func (m *Machine) resetWeak() {

@@ -19,6 +19,7 @@ Examples:
   kpsim mutants --json | jq 'select(.slowest > 5000)'
   kpsim mutants --markdown > docs/mutants.md
   kpsim mutants --html mutants.html
+  kpsim mutants --barriers --runs 100
 
 Exit status: 0, 1 something is wrong with a mutant or a property, 2 bad input, 3 a bug of the simulator, 130 interrupted.`
 }

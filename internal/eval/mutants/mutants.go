@@ -18,6 +18,8 @@ type Mutants struct {
 	Most     uint64       `range:"1..1000000000" default:"100000" placeholder:"N" help:"Schedules of one search, at most: what isn't noticed by then has survived. Default: 100000."`
 	Seed     uint64       `range:"0..18446744073709551615" default:"1" placeholder:"N" help:"The first seed; the others follow it. Default: 1."`
 	Workers  int          `range:"0..64" default:"0" placeholder:"N" help:"How many searches are made at once; 0 is one a processor. What they find is the same."`
+	Barriers bool         `help:"Leave out barriers instead, one at a time, under the weak models of memory, in all scenarios that come to them; names are then those of drop- mutants."`
+	Runs     uint64       `range:"1..1000000000" default:"300" placeholder:"N" help:"With --barriers: schedules of each scenario. Default: 300."`
 	Blind    bool         `help:"Shrink no witnesses: that takes most of the time."`
 	JSON     bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown bool         `xor:"form" help:"Print a table in Markdown."`
@@ -51,13 +53,18 @@ type mutantRow struct {
 }
 
 func (c *Mutants) Run(p *cli.Program) (int, error) {
+	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	if c.Barriers {
+		p.StopAtInterrupt(&c.stop)
+		cli.ManySmall()
+		return c.runBarriers(p, &hunt)
+	}
 	list, err := c.check()
 	if err != nil {
 		return 0, err
 	}
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
-	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
 	if len(c.Mutants) == 0 {
 		p.Ahead(fmt.Sprintf("%s, %s each: a minute or two with 20 seeds", cli.Number(len(list), "mutant"), cli.Number(c.Seeds, "seed")))
 	}

@@ -1,0 +1,124 @@
+package mutantsearch
+
+import (
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/rig"
+	"kpsim/sched"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+)
+
+// A Field is a set of scenarios in which barriers are left out one at a time, under one
+// model of memory.
+type Field struct {
+	Model     smp.Ordering
+	Scenarios []*Ground // in the order of the library
+}
+
+// A Ground is a scenario of a field.
+type Ground struct {
+	Name   string
+	Broken string // the property that is broken with all barriers in place; "": none, in as many schedules
+	sc     *scenario.Scenario
+	met    []bool // by barrier
+}
+
+// A Dropped is how it fared that a barrier was left out.
+type Dropped struct {
+	Scenario string // where it was noticed; "": nowhere
+	Property string // by which property, the first
+	After    uint64 // by which schedule, from 1
+	Searched int    // in how many scenarios it was searched for
+	Met      int    // how many scenarios come to it
+}
+
+// Survey runs each scenario of the library whose engine is in Go, as often as Most says, with
+// all barriers in place: what is noticed there is no mutant's. It returns nil if it was
+// cancelled.
+func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
+	f := &Field{Model: model}
+	for _, name := range names {
+		sc, err := library.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		if sc.SetMemory(model.String()) != nil { // it is one that can't be had under the model
+			continue
+		}
+		g := &Ground{Name: name, sc: sc, met: make([]bool, len(kapi.Places()))}
+		res, err := explore.Run(explore.Spec{
+			Scenario: sc, Seed: h.Seed, Runs: h.Most, Workers: h.Workers, Blind: true, Stop: true, Cancelled: h.Cancelled, Progress: h.Progress,
+			Look: func() explore.Look { return &meets{} },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s: %w", name, err)
+		}
+		if h.cancelled() {
+			return nil, nil
+		}
+		for _, l := range res.Looks {
+			for b, met := range l.(*meets).met {
+				g.met[b] = g.met[b] || met
+			}
+		}
+		for property := range res.Broken {
+			if g.Broken == "" || property < g.Broken {
+				g.Broken = property
+			}
+		}
+		f.Scenarios = append(f.Scenarios, g)
+	}
+	return f, nil
+}
+
+// Without searches the field's scenarios that come to a barrier, without it, until one shows
+// a difference. name is the mutant's. It returns nil if it was cancelled.
+func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error) {
+	d := &Dropped{}
+	for _, g := range f.Scenarios {
+		if !g.met[b] {
+			continue
+		}
+		d.Met++
+		if g.Broken != "" || d.Scenario != "" {
+			continue
+		}
+		d.Searched++
+		race := explore.Tournament{
+			Scenario: g.sc, Mutant: name, Seeds: 1, Seed: h.Seed, Most: h.Most, Workers: h.Workers, Cancelled: h.Cancelled, Progress: h.Progress,
+			New: func(p sched.Params) sched.Strategy { return sched.NewPortfolio(p) },
+		}
+		lap, err := race.Run()
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s, mutant %s: %w", g.Name, name, err)
+		}
+		if h.cancelled() {
+			return nil, nil
+		}
+		for property := range lap.By {
+			d.Scenario, d.Property, d.After = g.Name, property, lap.Each[0]
+		}
+	}
+	return d, nil
+}
+
+// meets takes down which barriers the runs of a shard come to.
+type meets struct{ met []bool }
+
+// Begin implements explore.Look.
+func (l *meets) Begin(*rig.Rig) {}
+
+// Took implements explore.Look.
+func (l *meets) Took(*rig.Rig, *rig.Run) {}
+
+// End implements explore.Look.
+func (l *meets) End(r *rig.Rig) {
+	l.met = make([]bool, len(kapi.Places()))
+	for b := range l.met {
+		l.met[b] = r.Machine.Met(kapi.Barrier(b))
+	}
+}
