@@ -475,7 +475,7 @@ func (m *Machine) react(c *CPU, in *inst, out arch.Outcome) {
 // advance makes the step of a CPU that runs no guest text: a routine goes on,
 // a finished trap handler returns, an idle CPU picks a task.
 func (m *Machine) advance(c *CPU, by *Ctx) (below *Ctx) {
-	m.time.spender = c.id
+	m.time.spender, m.mem.cpu = c.id, c.id
 	f := c.task.top()
 	switch {
 	case f == nil:

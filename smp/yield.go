@@ -89,7 +89,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 	x.driving = true
 	x.m.drive(x, mv)
 	x.driving = false
-	x.m.time.spender = x.cpu.id
+	x.m.time.spender, x.m.mem.cpu = x.cpu.id, x.cpu.id
 }
 
 // park goes back to where the routine was resumed, and returns when it is

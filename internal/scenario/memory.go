@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"errors"
-
 	"kpsim/internal/nearest"
 	"kpsim/linux"
 	"kpsim/sim"
@@ -15,15 +13,7 @@ func ParseMemory(name string) (smp.Ordering, error) {
 	if !ok {
 		return 0, nearest.Unknown("memory model", name, smp.Orderings())
 	}
-	return o, memoryDone(o)
-}
-
-// memoryDone says of a memory model that it isn't done.
-func memoryDone(o smp.Ordering) error {
-	if o == smp.LKMM {
-		return errors.New(`memory = "lkmm" isn't done here yet; say "sc" or "tso"`)
-	}
-	return nil
+	return o, nil
 }
 
 // SetMemory makes the machine's memory that of a model, by its name.
@@ -42,9 +32,6 @@ func (c checker) memoryModel() error {
 	m, p := &c.s.Machine, PartOf(TheMachine, 0)
 	if m.Memory == smp.LKMM && m.Engine == linux.Row.Name {
 		return Faultf(p, "memory = \"lkmm\" is of the cells of an engine in Go; those of engine %q are memory, so say \"sc\" or \"tso\"", m.Engine)
-	}
-	if err := memoryDone(m.Memory); err != nil {
-		return Faultf(p, "%v", err)
 	}
 	if m.Memory == smp.TSO && m.CPUs > memoryCPUs {
 		return Faultf(p, "cpus = %d is out of range under memory = \"tso\"; at most %d CPUs hold stores", m.CPUs, memoryCPUs)

@@ -23,7 +23,10 @@ type Var[T comparable] struct {
 }
 
 // Init gives the cell its number and its value.
-func (c *Var[T]) Init(cells *Cells, v T) { c.id = cells.New(); c.Set(v) }
+func (c *Var[T]) Init(cells *Cells, v T) {
+	c.id, c.v = cells.New(), v
+	c.w.drop()
+}
 
 // ID returns the cell's number.
 func (c *Var[T]) ID() CellID { return c.id }
@@ -142,10 +145,10 @@ func (c *Var[T]) locked(m Model, b Barrier) *T {
 // conditions, monitors and what is told of a run. Routines use Look.
 func (c *Var[T]) Peek() T { return c.v }
 
-// Set gives the cell a value and wakes no waiter: for initialisation, when no CPU holds one.
+// Set gives the cell a value, to each CPU, and wakes no waiter: for initialisation.
 func (c *Var[T]) Set(v T) {
 	c.v = v
-	c.w.drop()
+	c.w.all(v)
 }
 
 // Overwrite gives the cell another value at once, whatever CPUs hold, which takes effect
@@ -154,7 +157,11 @@ func (c *Var[T]) Set(v T) {
 func (c *Var[T]) Overwrite(v T) { c.v = v }
 
 // Commit implements Cell.
-func (c *Var[T]) Commit(cpu int) { c.v = c.w.commit(cpu) }
+func (c *Var[T]) Commit(cpu int) {
+	if v, ok := c.w.commit(cpu); ok {
+		c.v = v
+	}
+}
 
 // Forget implements Cell.
 func (c *Var[T]) Forget(n int) { c.w.forget(n) }

@@ -69,7 +69,11 @@ func (l *List[T]) change(m Model, held int, v []T) {
 }
 
 // Commit implements Cell.
-func (l *List[T]) Commit(cpu int) { l.v, l.head = l.w.commit(cpu), 0 }
+func (l *List[T]) Commit(cpu int) {
+	if v, ok := l.w.commit(cpu); ok {
+		l.v, l.head = v, 0
+	}
+}
 
 // Forget implements Cell.
 func (l *List[T]) Forget(n int) { l.w.forget(n) }

@@ -123,15 +123,30 @@ func (w *weak[T]) hold(cpu int, v T) {
 	w.held[i] = holding[T]{cpu, v}
 }
 
-// commit takes out the oldest value that a CPU holds.
-func (w *weak[T]) commit(cpu int) (v T) {
-	i := 0
-	for w.held[i].cpu != cpu {
-		i++
+// commit takes out the oldest value that a CPU holds. There is none if the cell was made
+// anew since.
+func (w *weak[T]) commit(cpu int) (v T, ok bool) {
+	for i := range w.held {
+		if w.held[i].cpu == cpu {
+			v = w.held[i].v
+			w.held = append(w.held[:i], w.held[i+1:]...)
+			return v, true
+		}
 	}
-	v = w.held[i].v
-	w.held = append(w.held[:i], w.held[i+1:]...)
-	return v
+	return v, false
+}
+
+// all makes all values one.
+func (w *weak[T]) all(v T) {
+	if w == nil {
+		return
+	}
+	for i := range w.old {
+		w.old[i] = v
+	}
+	for i := range w.held {
+		w.held[i].v = v
+	}
 }
 
 // insert puts a value before those back newest ones that have been stored already.
@@ -142,7 +157,7 @@ func (w *weak[T]) insert(back int, v T) {
 	w.old[at] = v
 }
 
-func (w *weak[T]) forget(n int) { w.old = append(w.old[:0], w.old[n:]...) }
+func (w *weak[T]) forget(n int) { w.old = append(w.old[:0], w.old[min(n, len(w.old)):]...) }
 
 func (w *weak[T]) drop() {
 	if w != nil {

@@ -165,7 +165,11 @@ func (t *Table[V]) fill(all []node[V]) {
 }
 
 // Commit implements Cell.
-func (t *Table[V]) Commit(cpu int) { t.fill(t.w.commit(cpu)) }
+func (t *Table[V]) Commit(cpu int) {
+	if all, ok := t.w.commit(cpu); ok {
+		t.fill(all)
+	}
+}
 
 // Forget implements Cell.
 func (t *Table[V]) Forget(n int) { t.w.forget(n) }

@@ -158,7 +158,7 @@ Each order that the kernel's routines and the engines keep is left out, one at a
 			fmt.Fprintf(p.Out, "| %s | %s | %s | %s | %s |\n", r.Barrier, r.Order, r.Source, tso.says(), lkmm.says())
 			continue
 		}
-		fmt.Fprintf(p.Out, "%s (%s)\n", p.Paint(cli.Bold, r.Barrier), r.Order)
+		fmt.Fprintf(p.Out, "%s (%s)\n", r.Barrier, r.Order)
 		p.Indented(cli.Indent, "tso: "+tso.says())
 		p.Indented(cli.Indent, "lkmm: "+lkmm.says())
 	}

@@ -24,7 +24,6 @@ func TestMemory(t *testing.T) {
 
 	for _, x := range [][2]string{
 		{`machine(memory = "tos")`, `m.star:2:1: memory = "tos" isn't known; it is one of "sc", "tso", "lkmm"`},
-		{`machine(memory = "lkmm")`, `m.star:2:1: memory = "lkmm" isn't done here yet; say "sc" or "tso"`},
 		{`machine(memory = "lkmm", engine = "linux")`, `m.star:2:1: memory = "lkmm" is of the cells of an engine in Go; those of engine "linux" are memory, so say "sc" or "tso"`},
 		{`machine(cpus = 64, memory = "tso")`, `m.star:2:1: cpus = 64 is out of range under memory = "tso"; at most 63 CPUs hold stores`},
 	} {
