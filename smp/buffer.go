@@ -246,12 +246,22 @@ func (x *Ctx) settle() (waited bool) {
 	if !m.weak.holds {
 		return false
 	}
+	m.touch(objBuffer, uint64(x.cpu.id), false)
 	if m.stored(x.cpu) {
 		x.yield()
 		waited = true
 	}
 	m.flush(x.cpu)
 	return waited
+}
+
+// flushOver is flush before bytes of memory are written past what c holds, if it holds any
+// of them.
+func (m *Machine) flushOver(c *CPU, at arch.Addr, size int) {
+	m.touch(objBuffer, uint64(c.id), false)
+	if m.weak.buffers[c.id].overlaps(at, size) {
+		m.flushOther(c)
+	}
 }
 
 // flushAll is flush of all CPUs: a page goes, and so they are interrupted.
@@ -315,10 +325,7 @@ func (m *Machine) stored(c *CPU) bool {
 // bytes.
 func (m *Machine) Put(at arch.Addr, size int, v uint64) {
 	for i := range m.weak.buffers {
-		m.touch(objBuffer, uint64(i), false)
-		if m.weak.buffers[i].overlaps(at, size) {
-			m.flushOther(&m.cpus[i])
-		}
+		m.flushOver(&m.cpus[i], at, size)
 	}
 	m.mem.Store(at, size, v)
 }

@@ -166,8 +166,8 @@ func (m *Machine) finish(x *Ctx) {
 	if f.trap {
 		x.was.Open = x.Open() // those of what was interrupted are in its frame
 		x.Even(x.was)
-		if m.weak.holds && m.weak.buffers[c.id].overlaps(f.base, m.arch.Frame.Size) {
-			m.flush(c)
+		if m.weak.holds {
+			m.flushOver(c, f.base, m.arch.Frame.Size)
 		}
 		if !m.storeFrame(f.base, &x.regs) {
 			m.garbled(c, f.base, nil, "the trap frame is not mapped")

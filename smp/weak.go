@@ -99,7 +99,7 @@ func (m *Machine) resetWeak() {
 	for i := range w.buffers {
 		b := &w.buffers[i]
 		clear(b.q)
-		b.q, b.off = b.q[:0], false
+		b.q, b.off, b.issued = b.q[:0], false, 0
 	}
 }
 

@@ -65,6 +65,7 @@ type tracer struct {
 	last   sim.Mover
 	follow []stepped
 	astray string // how it has left its list
+	holds  int    // the answer to whether CPUs hold stores, which is no step's
 
 	steps []stepped
 	now   stepped
@@ -82,6 +83,12 @@ func (r *tracer) lost(format string, args ...any) {
 
 // Choose implements sim.Chooser.
 func (r *tracer) Choose(p *sim.Point) (pick, hold int) {
+	if p.Kind == sim.Buffer {
+		if r.follow == nil {
+			r.holds = min(r.rand.N(4), 1)
+		}
+		return r.holds, 0
+	}
 	if p.Kind != sim.Step {
 		// A question between two turns belongs to the step under way, which
 		// Stepped hasn't reported yet.
@@ -178,6 +185,8 @@ func (r *tracer) onCPU(mv sim.Mover) int {
 		return int(mv)
 	case mv < sim.MoverSource:
 		return int(mv - sim.MoverIPI)
+	case mv >= sim.MoverDrain: // by itself
+		return -1
 	}
 	name := r.rig.Machine.Names().Mover(mv)
 	cpu := -1
@@ -220,12 +229,17 @@ func (r *tracer) behind(steps []stepped, k int) (list []stepped, ok bool) {
 // conflicts with the step.
 func (r *tracer) disables(a, b *stepped) error {
 	m := r.rig.Machine
-	for mv := range sim.MoverSource + sim.MaxCPUs {
+	for mv := range sim.NoMover {
 		if mv == a.mv || a.moves[mv/64]>>(mv%64)&1 == 0 || b.could(mv) {
 			continue
 		}
 		if cpu := r.onCPU(mv); mv >= sim.MoverIPI && cpu >= 0 && cpu == r.onCPU(a.mv) && slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
 			return m.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+		}) {
+			continue
+		}
+		if mv >= sim.MoverDrain && slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
+			return t.Write && m.Names().Object(t.Object) == fmt.Sprintf("the stores that cpu%d holds", mv-sim.MoverDrain)
 		}) {
 			continue
 		}
