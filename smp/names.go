@@ -192,6 +192,16 @@ func (n *Names) Alternative(p *sim.Point, pick int) string {
 	return fmt.Sprint(pick)
 }
 
+// StackOf returns the name of the task whose stack an address is in, "" if it is in none's.
+func (n *Names) StackOf(a uint64) string {
+	for _, t := range n.m.tasks {
+		if t.stack-arch.Addr(a) <= StackSize {
+			return t.Name
+		}
+	}
+	return ""
+}
+
 // SymbolName is Symbol for an address out of an event.
 func (n *Names) SymbolName(a uint64) string { return n.Symbol(arch.Addr(a)) }
 

@@ -105,6 +105,10 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	if err := view.Interleaving(p.Out, e.input); err != nil {
 		return err
 	}
+	if says := view.NotX86(e.input.Memory); says != "" && r.Property != nil {
+		fmt.Fprintln(p.Out)
+		p.Indented("", says)
+	}
 	if r.Property == nil {
 		fmt.Fprintf(p.Out, "\nnothing is broken: the run ended %v\n", r.Outcome)
 	}

@@ -169,6 +169,12 @@ func (c *View) filmed(p *cli.Program, name string) (*traces.File, *viewer.Run, e
 	if s := file.Remark(traces.OriginIgnored); s != "" {
 		about += ", which goes on after " + s
 	}
+	if o := inputs.WeakMemory(sc.Machine.Memory); o != "" {
+		about += ", memory model " + o
+	}
+	if says := view.NotX86(sc.Machine.Memory.String()); says != "" {
+		about += ". " + strings.TrimSuffix(says, ".")
+	}
 	run := c.laidOut(name, strings.TrimSuffix(about+". "+sc.Says, " "), file, r)
 	if !r.Same {
 		run.Banner = r.Why

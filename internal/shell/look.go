@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/report"
+	"kpsim/internal/search/replay"
 
 	"kpsim/properties"
 	"kpsim/sim"
@@ -334,7 +335,7 @@ func sessionView(p *cli.Program, h *sh) view.Input {
 	in := view.Input{
 		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.Names().SymbolName, KernelIP: uint64(smp.GateBase) + 0x100000,
 		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
-		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Width: p.Width, Paint: p.Paint,
+		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Cell: func(id uint64) string { return replay.CellName(m, id) }, Stack: m.Names().StackOf, Width: p.Width, Paint: p.Paint,
 	}
 	if run := h.s.Run; run != nil && run.Property != nil {
 		in.Property, in.Message, in.PlaceAt = run.Property.ID+" "+run.Property.Name, run.Finding.Message, run.Finding.Place

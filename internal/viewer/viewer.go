@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"kpsim/internal/page"
@@ -79,8 +80,11 @@ func Write(w io.Writer, p *Page) error {
 	}
 	sum := sha256.Sum256([]byte(script))
 	return form.Execute(w, map[string]any{
-		"Page":   p,
-		"Runs":   runs,
+		"Page": p,
+		"Runs": runs,
+		"Held": slices.ContainsFunc(p.Runs, func(r Run) bool {
+			return slices.ContainsFunc(r.Scene.Spans, func(s view.Span) bool { return s.Kind == view.SpanHeld })
+		}),
 		"Kpsim":  version.This().String(),
 		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
 		"Style":  page.Colours + template.CSS(style),

@@ -47,7 +47,7 @@ func (p *past) tellCall(v int) {
 		}
 	}
 	p.tellFreedUnder(from, v)
-	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno {
+	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno && !p.holds() {
 		p.say(v, 1, "%s hit no probe in that call.", p.who(v))
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))

@@ -152,6 +152,8 @@ func (l *layer) step(e *traces.Event) {
 		}
 	case smpev.Unlock:
 		l.close(fmt.Sprint("lock", e.A, e.Task), n)
+	case smpev.Held, smpev.Commit:
+		l.heldSpan(e, n)
 	case kpev.ApiEnter:
 		l.called(e, n)
 	case kpev.ApiReturn:

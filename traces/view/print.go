@@ -24,7 +24,9 @@ var colours = [...]string{plain: "", stores: "\x1b[33m", traps: "\x1b[36m", clai
 type printer struct {
 	in     *Input
 	w      *bufio.Writer
-	single bool  // one column for all CPUs
+	single bool // one column for all CPUs
+	held   []heldStore
+	past   *past // of held
 	widths []int // of the columns
 }
 
@@ -33,6 +35,10 @@ func (p *printer) print(rows []row) {
 	n := max(p.in.CPUs, 1)
 	room := p.in.Width - gutter - len(bar)*(n-1)
 	p.single = n > columnsMax || p.in.Width > 0 && room/n < columnMin
+	if !p.single {
+		p.past = newPast(p.in)
+		p.held = p.past.heldStores(len(p.in.Events))
+	}
 	if p.single {
 		if !p.in.All {
 			rows = foldCPUs(rows)
@@ -156,6 +162,9 @@ func (p *printer) row(r *row) {
 		cells := make([]string, len(p.widths))
 		for i, w := range p.widths {
 			cells[i] = strings.Repeat(" ", w)
+			if i != c {
+				cells[i] = p.holding(i, w, r.seq)
+			}
 		}
 		cells[c] = p.paint(colours[r.class], l) + cells[c][min(utf8.RuneCountInString(l), p.widths[c]):]
 		p.line("", seq, strings.Join(cells, bar))
@@ -189,4 +198,41 @@ func (p *printer) paint(colour, s string) string {
 		return s
 	}
 	return p.in.Paint(colour, s)
+}
+
+// Fold breaks a text at blanks, so that no line is longer than width where possible. A
+// width of 0 or less is unlimited.
+func Fold(s string, width int) (lines []string) {
+	if width <= 0 || Visible(s) <= width {
+		return []string{s}
+	}
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && Visible(line)+1+Visible(word) > width {
+			lines = append(lines, line)
+			line = "  " + word // continuation lines are indented
+			continue
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// Visible returns how many columns a text takes, not counting the codes for colours.
+func Visible(s string) (n int) {
+	code := false
+	for _, c := range s {
+		switch {
+		case c == '\x1b':
+			code = true
+		case !code:
+			n++
+		case c == 'm':
+			code = false
+		}
+	}
+	return n
 }

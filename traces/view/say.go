@@ -91,6 +91,8 @@ func (t *teller) say(e *traces.Event) string {
 		return "stop_machine: every CPU is stopped"
 	case smpev.StopEnd:
 		return "stop_machine: done"
+	case smpev.Held, smpev.Commit:
+		return t.sayHeld(e)
 	case smpev.Expect, smpev.CallEnd:
 		return fmt.Sprintf("call %d of %s returns", e.B&^smpev.MayMiss, in.task(e.A))
 	case smpev.Want, smpev.Got:

@@ -60,6 +60,8 @@ const (
 	SpanStop  = "stop"  // stop_machine has all CPUs
 	SpanLock  = "lock"  // a lock is held
 
+	SpanHeld = "held" // a CPU holds a store: other CPUs don't see it yet
+
 	SpanInside = "inside" // a task stands inside bytes that are written to, or freed
 )
 

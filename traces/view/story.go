@@ -52,6 +52,7 @@ func Story(in Input) []Sentence {
 	} else {
 		p.tellEnd()
 	}
+	p.tellHeld(p.at)
 	return p.story()
 }
 

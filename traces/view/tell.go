@@ -122,6 +122,8 @@ func (t *teller) boring(e *traces.Event) bool {
 		return e.C>>56 == 1 // a breakpoint: the store already says it
 	case smpev.Serialise:
 		return e.A == smpev.SyncSelf
+	case smpev.Held, smpev.Commit:
+		return t.in.held(e) == ""
 	}
 	return false
 }
@@ -176,6 +178,8 @@ func (t *teller) importance(e *traces.Event) (class, weight) {
 		}
 	case smpev.Fire:
 		return plain, some
+	case smpev.Held, smpev.Commit:
+		return stores, some
 	case kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled, kpev.Printk:
 		return claims, some
 	case kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized:

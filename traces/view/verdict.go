@@ -95,6 +95,9 @@ func (t *teller) schedule(p *printer) {
 	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:", count(len(t.in.Schedule), "place", "places")))
 	for i, d := range t.in.Schedule {
 		p.text("", "  ", d.String())
+		if words := scheduled(d); words != "" {
+			p.text("", "      ", words)
+		}
 		if i < len(t.in.Stood) {
 			for _, l := range t.in.Stood[i] {
 				p.text("", "      ", l)

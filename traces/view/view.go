@@ -19,6 +19,9 @@ type Input struct {
 	Lock     func(id uint64) string    // text_mutex
 	Probe    func(id uint64) string    // k
 	Source   func(index uint64) string // of Fire events: timer@cpu1
+	Cell     func(id uint64) string    // of stores that are held: poke.desc
+	Stack    func(addr uint64) string  // the task whose stack an address is in; "": none's
+	Memory   string                    // the memory model: tso; "": sequential consistency
 	Line     func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
 	Calls    []Call                    // what a kernel's own engine calls, by Seq
 	Stood    [][]string                // of each deviation of Schedule: where the CPUs stood, a line each; nil: not known

@@ -314,6 +314,12 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect {
 				used[op.Target] = true
 			}
+			if s.Machine.Memory != 0 { // where stores are told of, by the names of what they are to
+				for i := range s.Datas {
+					d := &s.Datas[i]
+					used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool { return v-uint64(d.At) < uint64(len(d.Bytes)) })
+				}
+			}
 		}
 	}
 	for i := range s.Sources {

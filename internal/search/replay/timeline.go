@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 
 	"kpsim/properties"
 	"kpsim/sched"
@@ -9,6 +10,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
+	"kpsim/smp/kapi"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -25,6 +27,9 @@ func (r *Replay) View(file *traces.File) view.Input {
 		Lock:     r.Rig.Kernel.Locks.Name,
 		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
 		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
+		Cell:     func(id uint64) string { return CellName(m, id) },
+		Stack:    m.Names().StackOf,
+		Memory:   memoryName(r.Rig.Scenario.Machine.Memory),
 		Schedule: file.Schedule,
 		Place:    r.Place,
 		PlaceAt:  r.Finding.Place,
@@ -36,6 +41,24 @@ func (r *Replay) View(file *traces.File) view.Input {
 		in.Property = r.Property.ID + " " + r.Property.Name
 	}
 	return in
+}
+
+// memoryName names a memory model that has to be named: "" is sc.
+func memoryName(o smp.Ordering) string {
+	if o == smp.SC {
+		return ""
+	}
+	return o.String()
+}
+
+// CellName names a cell, by its number if it has no name.
+func CellName(m *smp.Machine, id uint64) string {
+	if f := m.Names().Cell; f != nil {
+		if name := f(kapi.CellID(id)); name != "" {
+			return name
+		}
+	}
+	return fmt.Sprintf("cell %d", id)
 }
 
 // Timeline makes the run of a replay once more, and looks at the machine after

@@ -131,7 +131,7 @@ class Lanes {
 	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
 	// returns their names, where there is room.
 	drawSpans(c) {
-		const kinds = ["task", "idle", "trap", "call", "wait", "stop", "lock", "inside"], labels = [];
+		const kinds = ["task", "idle", "trap", "call", "wait", "stop", "lock", "held", "inside"], labels = [];
 		const fg = this.colour("fg"), on = this.colour("inside-fg");
 		const ground = Object.fromEntries(kinds.map(k => [k, this.colour(k)])), edge = Object.fromEntries(kinds.map(k => [k, this.colour(k + "-edge")]));
 		ground.sync = ground.grace = ground.wait;

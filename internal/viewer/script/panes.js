@@ -41,9 +41,9 @@ class Panes extends Folds {
 			const there = this.spans.filter(row => row.cpu === cpu).map(row => row.at(this.step, end)).filter(o => o);
 			const task = there.find(o => o.kind === "task" || o.kind === "idle"), of = kind => there.filter(o => o.kind === kind);
 			const list = [...of("inside").map(o => `${o.task === task?.task ? "" : o.task + " "}${o.says}`), ...of("trap").reverse().map(o => `in ${o.says}`), ...of("stop").map(o => `stopped by ${o.says}`)];
-			for (const [kinds, verb] of [[["call"], "in"], [["sync", "grace"], "waits:"], [["lock"], "holds"]]) {
+			for (const [kinds, verb] of [[["call"], "in"], [["sync", "grace"], "waits:"], [["lock"], "holds"], [["held"], "holds:"]]) {
 				const by = new Map();
-				for (const o of kinds.flatMap(of)) by.set(o.task, [...by.get(o.task) ?? [], o.says]);
+				for (const o of kinds.flatMap(of)) by.set(o.task, [...by.get(o.task) ?? [], o.says.replace(/^holds: /, "")]);
 				for (const [name, things] of by) list.push(`${name === task?.task ? "" : name + " "}${verb} ${things.join(", ")}`);
 			}
 			rows.push(element("tr", {}, element("th", { scope: "row", textContent: "cpu" + cpu }), element("td", { textContent: task?.says ?? "not seen yet" }), element("td", { textContent: list.join("; ") })));

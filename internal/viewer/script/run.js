@@ -1,7 +1,7 @@
 const machine = 255; // the CPU of what is no CPU's
 const axisHigh = 18, scaleHigh = 15, markHigh = 18, taskHigh = 26, insideHigh = 16, trapHigh = 14, waitHigh = 13, bandHigh = 15, gap = 10;
 const nameMost = 170; // pixels for the names of lanes
-const lasts = new Set(["call", "sync", "stop", "grace", "lock"]); // drawn below a lane
+const lasts = new Set(["call", "sync", "stop", "grace", "lock", "held"]); // drawn below a lane
 const font = "11px system-ui, \"Liberation Sans\", Arial, sans-serif";
 const number = new Intl.NumberFormat("en");
 const shorter = { "call IPI": "IPI", "reschedule interrupt": "resched", "timer interrupt": "timer", "stop_machine": "stop" }; // where there is no room
