@@ -111,6 +111,9 @@ func (m *Model) GPBegin(cpu, domain int) {
 // this CPU has to outlast.
 func (m *Model) Waiting(cpu, domain int) uint64 { return m.cpus[cpu].waits[domain] }
 
+// Inside reports whether the CPU is in a section.
+func (m *Model) Inside(cpu, domain int) bool { return m.cpus[cpu].nest[domain] > 0 }
+
 // GPEnd ends it. The user has waited; a section still running counts as seen so far.
 func (m *Model) GPEnd(cpu, domain int) {
 	c := &m.cpus[cpu]

@@ -246,6 +246,12 @@ func (m *Model) Versions(at uint32) int {
 	return len(m.cells[at].messages)
 }
 
+// Readable is how many versions of the cell a load of the CPU may see, if its address
+// depends on nothing.
+func (m *Model) Readable(cpu int, at uint32) int {
+	return m.Versions(at) - int(m.cpus[cpu].floor.at(at))
+}
+
 // AddState appends what futures depend on. If Forget was called after the accesses,
 // histories with the same future have the same state in most cases, and others never.
 func (m *Model) AddState(h *sim.Hash) {

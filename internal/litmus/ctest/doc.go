@@ -1,0 +1,27 @@
+// Package ctest reads litmus tests in C, in the syntax of the kernel's memory model,
+// and interprets their threads.
+//
+// What it is: a parser of the C that herd7 reads for that model (READ_ONCE, smp_*,
+// atomic_*, xchg, cmpxchg, spinlocks, RCU, SRCU, if), and a Thread, which calls a Machine
+// for each access, barrier and lock. The Machine is the memory: package lkmm in the
+// tests here, cells of the simulated machine elsewhere.
+//
+// What it is not: it has no memory model. But a Thread may perform a relaxed load late,
+// after stores that don't depend on it, if the Machine says so: that is load buffering,
+// which a Machine that performs what it is asked at once can't show. And a Thread knows
+// on which loads an address, a value or a branch depends, and says so.
+//
+// Its rule: never silently wrong. What isn't covered is an error that names the file, the
+// line and the remedy.
+//
+// The exam: the public collection of the memory model's maintainer, whose tests say in
+// comments what herd7 found. TestCollection runs it if KPSIM_LITMUS_C names its folder.
+//
+// # Limits
+//
+// No loops, structs with members, arrays, functions or macros. Plain accesses are as
+// READ_ONCE and WRITE_ONCE: data races aren't reported, and compilers merge and tear
+// nothing. All numbers are signed and of 64 bits. A condition's branch orders the
+// stores in its body and none after it. At most 64 threads, 256
+// locations, 1,024 instructions a thread, seven SRCU structs. LISA isn't read.
+package ctest

@@ -1,0 +1,151 @@
+package ctest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Error is what is wrong with a file, and where.
+type Error struct {
+	File string
+	Line int
+	Says string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Says) }
+
+// A lexer cuts a test into words. In C (a thread's parameters and body) "(*" isn't a
+// comment; outside it is.
+type lexer struct {
+	file, text string
+	pos, line  int
+	inC        bool
+
+	word string // the current one; "" at the end
+	at   int    // its line
+}
+
+func (l *lexer) fail(format string, args ...any) {
+	panic(&Error{l.file, max(l.at, 1), fmt.Sprintf(format, args...)})
+}
+
+// advance reads the next word.
+func (l *lexer) advance() {
+	l.space()
+	l.at = l.line
+	rest := l.text[l.pos:]
+	n := 0
+	switch {
+	case rest == "":
+	case rest[0] == '"':
+		n = strings.IndexByte(rest[1:], '"') + 2
+		if n < 2 || strings.Contains(rest[:n], "\n") {
+			l.fail("a string isn't closed")
+		}
+	case wordByte(rest[0]):
+		for n < len(rest) && wordByte(rest[n]) {
+			n++
+		}
+	default:
+		n = 1
+		for _, op := range operators {
+			if strings.HasPrefix(rest, op) {
+				n = len(op)
+				break
+			}
+		}
+	}
+	l.word = rest[:n]
+	l.pos += n
+}
+
+var operators = []string{"<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "->", "++", "--", "+=", "-=", `/\`, `\/`, "=>"}
+
+func wordByte(c byte) bool {
+	return c == '_' || c == '$' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// space skips white space and comments.
+func (l *lexer) space() {
+	for l.pos < len(l.text) {
+		rest := l.text[l.pos:]
+		switch {
+		case rest[0] == '\n':
+			l.line++
+			l.pos++
+		case strings.IndexByte(" \t\r", rest[0]) >= 0:
+			l.pos++
+		case strings.HasPrefix(rest, "//"):
+			n := strings.IndexByte(rest, '\n')
+			if n < 0 {
+				n = len(rest)
+			}
+			l.pos += n
+		case strings.HasPrefix(rest, "/*"):
+			l.comment("/*", "*/", false)
+		case !l.inC && strings.HasPrefix(rest, "(*"):
+			l.comment("(*", "*)", true)
+		default:
+			return
+		}
+	}
+}
+
+func (l *lexer) comment(open, shut string, nests bool) {
+	l.at = l.line
+	depth := 0
+	for l.pos < len(l.text) {
+		rest := l.text[l.pos:]
+		switch {
+		case strings.HasPrefix(rest, open) && (depth == 0 || nests):
+			depth++
+			l.pos += 2
+		case strings.HasPrefix(rest, shut):
+			depth--
+			l.pos += 2
+			if depth == 0 {
+				return
+			}
+		default:
+			if rest[0] == '\n' {
+				l.line++
+			}
+			l.pos++
+		}
+	}
+	l.fail("a comment isn't closed by %s", shut)
+}
+
+// take reads on if the current word is w.
+func (l *lexer) take(w string) bool {
+	if l.word != w {
+		return false
+	}
+	l.advance()
+	return true
+}
+
+func (l *lexer) expect(w string) {
+	if !l.take(w) {
+		l.fail("%s is expected before %s", w, l.shown())
+	}
+}
+
+func (l *lexer) shown() string {
+	if l.word == "" {
+		return "the end of the file"
+	}
+	return l.word
+}
+
+// name reads an identifier.
+func (l *lexer) name() string {
+	w := l.word
+	if w == "" || !wordByte(w[0]) || digit(w[0]) {
+		l.fail("a name is expected before %s", l.shown())
+	}
+	l.advance()
+	return w
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
