@@ -135,6 +135,10 @@ func (x *Ctx) model() kapi.Model {
 	return nil
 }
 
+// Weak reports whether the run's memory isn't sequentially consistent: then what a cell
+// publishes is a cell, too.
+func (x *Ctx) Weak() bool { return x.m.weaker() }
+
 // weaker reports whether accesses to cells ask a model.
 func (m *Machine) weaker() bool { return m.weak.holds || m.cfg.Memory == LKMM }
 

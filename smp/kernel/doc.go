@@ -35,6 +35,18 @@
 // is preempted, which is none for tasks-RCU. full, lazy: it does nothing.
 // cond_resched_tasks_rcu_qs is a quiescent state for tasks-RCU first.
 //
+// A routine reads and writes its cells by the verbs that Linux has at that place, and
+// where Linux keeps an order a barrier is defined, at the top of the file, with its source
+// (kapi.DefineBarrier). A store of the routine's own may be in its CPU's buffer: Peek doesn't
+// see it. Peek is for conditions, monitors and what is told of a run.
+//
+// What is always sequentially consistent, whatever memory is: what grace periods wait for,
+// and the nesting of sections; stop_machine's function; which call of sync_core a CPU has
+// served; the lists of executable memory, of which a step of a locked instruction reads and
+// writes all; symbols, and which of them are there; the pages that are mapped; who holds a
+// lock, to AssertHeld. Linux counts readers of cpu_hotplug_lock in a word of each CPU's own,
+// without a lock prefix: here they are counted in one, by locked instructions.
+//
 // Its limits: a module's data doesn't go; its memory is freed by the task that loaded
 // it, not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
 // has one trampoline, for all clients of a site. Lock prefixes are rewritten as if no

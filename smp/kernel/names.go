@@ -53,6 +53,8 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 	switch id {
 	case k.Poke.desc.ID():
 		return "text_poke_bp's descriptor"
+	case k.Poke.only.vec.ID():
+		return "text_poke_bp's vector"
 	case k.Poke.refs.ID():
 		return "who holds text_poke_bp's descriptor"
 	case k.Exec.lists.ID():

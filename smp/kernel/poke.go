@@ -37,7 +37,9 @@ type TextPoke struct {
 	desc    kapi.Var[*descriptor] // read by int3 on any CPU
 	refs    kapi.Var[int]         // handlers that hold the descriptor
 	idle    kapi.Is[int]          `state:"boot"` // set at boot
-	only    descriptor            // owned by text_mutex
+	only    descriptor
+	batches []*batch `state:"skip: those of before, and what follows from the number of this one"` // owned by text_mutex: of the run
+	n       int      // owned by text_mutex: how many of them there have been
 }
 
 // PokeMutants are the steps of a batch that can be left out or swapped on
@@ -49,12 +51,18 @@ type PokeMutants struct {
 	DropEarly bool // the descriptor is taken back before the last sync (R26, M20)
 }
 
-// A descriptor says what a CPU does that meets a breakpoint of the batch: its
-// entries, by address. Its memory is the patcher's, and used again for the next
-// batch.
+// A descriptor says what a CPU does that meets a breakpoint of the batch. Its memory is
+// the patcher's, and used again for the next batch: a handler that still reads it
+// then finds that. Where memory is weak a handler may find an older one, in spite of the
+// descriptor's being there.
 type descriptor struct {
-	vec   []poked // owned by text_mutex; read by handlers that hold the descriptor
-	batch uint64  // owned by text_mutex: which batch of the run it is
+	vec kapi.Var[*batch] // the newest
+}
+
+// A batch is its entries, by address. Once it is published it doesn't change.
+type batch struct {
+	vec    []poked // owned by text_mutex until it is published
+	number uint64  // owned by text_mutex until it is published: which one of the run it is
 }
 
 // A poked is one instruction under replacement.
@@ -73,6 +81,7 @@ func (p *TextPoke) init(k *Kernel) {
 	p.k, p.Sync = k, &k.Sync
 	p.desc.Init(&k.M.Cells, nil)
 	p.refs.Init(&k.M.Cells, 0)
+	p.only.vec.Init(&k.M.Cells, nil)
 	p.idle = kapi.Is[int]{Var: &p.refs}
 }
 
@@ -80,7 +89,8 @@ func (p *TextPoke) reset() {
 	p.Sync, p.Mutants = &p.k.Sync, PokeMutants{}
 	p.desc.Set(nil)
 	p.refs.Set(0)
-	p.only.vec, p.only.batch = p.only.vec[:0], 0
+	p.only.vec.Set(nil)
+	p.n = 0
 }
 
 // Patch implements kapi.Patcher. Context: may sleep; text_mutex held.
@@ -112,15 +122,14 @@ func (p *TextPoke) Batch(x kapi.Context, list []kapi.Rewrite) {
 // Publish is step 0 of Patch: the descriptor of what is about to be written.
 func (p *TextPoke) Publish(x kapi.Context, addr arch.Addr, insn []byte, resume arch.Addr) {
 	announce(x, addr, insn)
-	p.only.batch++
-	p.only.vec = append(p.only.vec[:0], poked{at: addr, insn: insn, resume: resume})
-	p.show(x)
+	b := p.next()
+	b.vec = append(b.vec, poked{at: addr, insn: insn, resume: resume})
+	p.show(x, b)
 }
 
 // publish is Publish of a batch.
 func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
-	p.only.batch++
-	p.only.vec = p.only.vec[:0]
+	b := p.next()
 	for i := range list {
 		w := &list[i]
 		announce(x, w.At, w.Insn)
@@ -137,13 +146,29 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 			}
 			e.as = in
 		}
-		p.only.vec = append(p.only.vec, e)
+		b.vec = append(b.vec, e)
 	}
-	p.show(x)
+	p.show(x, b)
 }
 
-// show publishes the descriptor, before any breakpoint is written.
-func (p *TextPoke) show(x kapi.Context) {
+// next returns the next batch of the run, without entries.
+func (p *TextPoke) next() *batch {
+	if p.n == len(p.batches) {
+		p.batches = append(p.batches, new(batch))
+	}
+	b := p.batches[p.n]
+	p.n++
+	b.vec, b.number = b.vec[:0], uint64(p.n)
+	return b
+}
+
+// show publishes a batch, before any breakpoint is written.
+func (p *TextPoke) show(x kapi.Context, b *batch) {
+	if ctxOf(x).Weak() {
+		p.only.vec.Put(x, b)
+	} else { // a part of what the descriptor's cell publishes
+		p.only.vec.Overwrite(b)
+	}
 	p.desc.StoreRelease(x, pokePublishes, &p.only)
 	x.Fence(pokeWrites)
 }
@@ -165,7 +190,7 @@ func emulates(in arch.Inst) bool {
 //	step 2: replace every byte but the first;     sync
 //	step 3: replace the first bytes;              sync
 func (p *TextPoke) write(x kapi.Context) {
-	text, vec := &p.k.Text, p.only.vec
+	text, vec := &p.k.Text, p.batches[p.n-1].vec
 
 	for i := range vec {
 		text.Write(x, vec[i].at, target.Arch.Breakpoint)
@@ -225,28 +250,40 @@ func (p *TextPoke) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	return owner
 }
 
+// look returns the batch that a handler finds.
+func (d *descriptor) look(x kapi.Context) *batch {
+	if ctxOf(x).Weak() {
+		return d.vec.Look(x)
+	}
+	return d.vec.Peek()
+}
+
 // claim does what the entry says whose breakpoint it was, if one was.
 func (d *descriptor) claim(x kapi.Context, regs *arch.Regs) uint64 {
 	at := target.Arch.BreakpointAt(regs)
-	lo, hi, batch := 0, len(d.vec), d.batch
+	b := d.look(x)
+	if b == nil { // the descriptor was seen before it
+		return 0
+	}
+	lo, hi := 0, len(b.vec)
 	for lo < hi { // by halving: an entry out of order isn't found
-		if len(d.vec) > 1 {
+		if len(b.vec) > 1 {
 			x.Step("int3 handler, search", hi-lo)
 		}
-		if d.batch != batch { // what it has of the table is gone
+		if d.look(x) != b { // what it has of the table is gone
 			ctxOf(x).Bug("a batch of text_poke_bp is looked through whose memory is the next one's")
 			return 0
 		}
-		if mid := (lo + hi) / 2; d.vec[mid].at < at {
+		if mid := (lo + hi) / 2; b.vec[mid].at < at {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	if lo == len(d.vec) || d.vec[lo].at != at {
+	if lo == len(b.vec) || b.vec[lo].at != at {
 		return 0
 	}
-	switch e := &d.vec[lo]; {
+	switch e := &b.vec[lo]; {
 	case e.resume != 0:
 		regs.IP = e.resume
 	case e.as != nil:
