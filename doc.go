@@ -144,8 +144,8 @@
 //
 // # Limits
 //
-// Data accesses take effect in the order in which they are stepped: store buffers
-// aren't modelled, only instruction fetch is weak. At most 64 CPUs. General-purpose
+// Data accesses take effect in the order in which they are stepped, unless the machine's
+// memory is x86's (tso) or, for cells alone, the kernel's (lkmm): docs/memory.md. At most 64 CPUs. General-purpose
 // and system instructions, no vectors and no x87. 32-bit text runs on a machine
 // without a kernel. docs/limits.md collects the limits of the packages.
 package kpsim

@@ -68,8 +68,11 @@
 //
 // # Limits
 //
-// Data accesses are sequentially consistent in the order stepped (x86 store buffers
-// aren't modelled); only instruction fetch is weak. Guest text can't store to text: a
+// Under Config.Memory SC data accesses are sequentially consistent in the order stepped.
+// Under TSO a CPU holds at most 32 stores, at most 63 CPUs do, nothing is forwarded to fetch, a
+// store to text drains first and takes effect at once, one to the CPU's own stack isn't held
+// where nothing older is, and no loads walk page tables. Under LKMM only cells are weak, and
+// loads are made in order. Guest text can't store to text: a
 // page is written or executed, not both. Tasks don't migrate. An idle CPU takes IPIs,
 // but timers and NMIs only from a source that says so (Idle): else each would come
 // once more for nothing. An interrupt handler that touches nothing shared (a tick, an

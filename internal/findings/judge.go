@@ -175,7 +175,7 @@ func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 		r.notes = append(r.notes, fmt.Sprintf("complete for ≤ %d deviations", res.Complete))
 	}
 	switch n := &res.Census; {
-	case !r.job.Patches() && !r.job.WantsErrno():
+	case !r.job.Patches() && !r.job.WantsErrno() && !r.job.ChecksStores():
 		r.expect(false, nothingPatched)
 		r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 	case e.Canary == "" && r.job.NothingProbed(n):

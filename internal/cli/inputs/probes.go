@@ -14,6 +14,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/kapi"
 )
 
@@ -117,6 +118,13 @@ func (j *Input) WantsErrno() bool {
 		}
 	}
 	return false
+}
+
+// ChecksStores reports whether the scenario shows something without a probe: its functions'
+// results are stated, and its CPUs hold stores.
+func (j *Input) ChecksStores() bool {
+	checked := func(o scenario.Op) bool { return o.Checked || o.Kind == scenario.OpExpect }
+	return j.Machine.Memory == smp.TSO && slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool { return slices.ContainsFunc(t.Ops, checked) })
 }
 
 // NeverHit says of each probe with a handler, a line each, why none of its handlers has
