@@ -105,6 +105,29 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// TestCopy: a copy is in the same state, has the same future, and is another one; what
+// nothing depends on any more is no part of it.
+func TestCopy(t *testing.T) {
+	var m, c lkmm.Model
+	m.Reset(3)
+	drive(&m, oldest)
+	for range 2 { // also into one that is larger
+		c.Copy(&m)
+		require.Equal(t, state(&m), state(&c))
+		c.Store(0, 9, lkmm.Release, newest)
+		require.NotEqual(t, state(&m), state(&c))
+	}
+	c.Copy(&m)
+	drive(&c, newest)
+	drive(&m, newest)
+	require.Equal(t, state(&m), state(&c))
+
+	m.Keep(0, 0)
+	require.NotEqual(t, state(&m), state(&c))
+	c.Keep(0, 0)
+	require.Equal(t, state(&m), state(&c))
+}
+
 // TestState: two orders of independent stores are one state, once nothing old is left;
 // what a CPU may still read makes two.
 func TestState(t *testing.T) {

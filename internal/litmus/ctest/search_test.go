@@ -148,11 +148,7 @@ func (s *searcher) visit(p *place) {
 			return
 		}
 	}
-	if now := s.out.states; s.seed != 0 {
-		slices.SortFunc(can, func(a, b int) int {
-			return cmp.Compare(sim.Mix(s.seed<<32^uint64(now)<<8^uint64(a)), sim.Mix(s.seed<<32^uint64(now)<<8^uint64(b)))
-		})
-	}
+	s.arrange(can)
 	for _, cpu := range can {
 		s.steps(p, cpu)
 	}
@@ -185,6 +181,20 @@ func (s *searcher) hopeless(p *place) (never bool) {
 		})
 	}
 	return never
+}
+
+// arrange puts the threads in the seed's order: one for the whole search, or another one
+// in each state.
+func (s *searcher) arrange(can []int) {
+	if s.seed == 0 {
+		return
+	}
+	now := uint64(s.out.states)
+	if s.seed%8 != 0 {
+		now = 0
+	}
+	key := func(cpu int) uint64 { return sim.Mix(s.seed<<32 ^ now<<8 ^ uint64(cpu)) }
+	slices.SortFunc(can, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 }
 
 // A load takes a version that is there when its thread comes to it, or one that comes

@@ -29,7 +29,7 @@ type Machine interface {
 
 // What is pending will be performed late: a load; a Set of what such a load gives; an rmb,
 // or the end of an RCU section, with a load before it. A section that ends later is
-// only longer.
+// only longer, and two that overlap are one.
 type pending struct {
 	op            Op
 	dst, location int // -1 for none
@@ -163,7 +163,7 @@ func (t *Thread) forced() int {
 	}
 	in := &t.Prog.Code[t.pc]
 	switch {
-	case in.forces(), in.reads() && t.hasLate(Fence), in.Op == ReadLock && t.hasLate(ReadUnlock):
+	case in.forces(), in.reads() && t.hasLate(Fence):
 		return 0
 	}
 	for i := range t.late {
