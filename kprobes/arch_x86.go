@@ -244,7 +244,7 @@ func (kcb *kprobeCtlblk) restorePreviousKprobe() {
 // aggrPreHandler reports it; an optimized probe's ignores it (4.10).
 func (e *Engine) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
 	kcb := e.kcb.This(x)
-	kcb.probes = ap.probes.ReadOnce(x)
+	kcb.probes = ap.probes.Deref(x)
 	probes := kcb.probes.probes
 	e.walks(x, probes)
 	for i, p := range probes {
@@ -311,13 +311,13 @@ func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
 func (e *Engine) kprobesIncNmissedCount(x kapi.Context, ap *Aggr) {
-	e.do.IncNmissed(x, ap.probes.ReadOnce(x).probes)
+	e.do.IncNmissed(x, ap.probes.Deref(x).probes)
 }
 
 // incNmissed adds one to the nmissed of each.
 func incNmissed(x kapi.Context, probes []*Kprobe) {
 	for _, p := range probes {
-		kapi.Add(&p.nmissed, x, kapi.Once, 1)
+		kapi.Plus(&p.nmissed, x, 1)
 		x.Emit(kpev.Missed, p.ID, 0, 0)
 	}
 }

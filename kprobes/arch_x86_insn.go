@@ -184,7 +184,7 @@ func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs
 //	step 2: from now on hits go there; wait for those that are in the old one
 //	step 3: free that
 func (e *Engine) unboost(x kapi.Context, ap *Aggr) error {
-	old := ap.slot.Peek()
+	old := ap.slot.Owned()
 	if e.s.Boost != era.BoostPrepare || !old.boosted {
 		return nil
 	}
@@ -231,14 +231,14 @@ func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byt
 		e.recoverSites(f.Addr, code)
 	}
 	for off := written(code, 0); off < len(code); off = written(code, off+1) {
-		q, ok := e.kprobeTable.Peek(f.Addr + arch.Addr(off))
+		q, ok := e.kprobeTable.Owned(f.Addr + arch.Addr(off))
 		switch {
 		case !ok:
 		case q.jumped:
 			if e.do.RecoverOptprobed(e, q) {
 				copy(code[off:], q.orig[:jumpSize])
 			}
-		case q.armed.Peek():
+		case q.armed.Owned():
 			code[off] = q.orig[0]
 		}
 	}
@@ -331,6 +331,6 @@ func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
 		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)
 		ap.detour = detour{}
 	}
-	e.freeInsnSlot(x, ap.slot.Peek())
-	ap.slot.Set(insnSlot{})
+	e.freeInsnSlot(x, ap.slot.Owned())
+	ap.slot.Put(x, insnSlot{})
 }

@@ -147,7 +147,7 @@ func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) boo
 // probed (spec 4.4). Context: kprobe_mutex held.
 func (e *Engine) archCheckOptimizedKprobe(ap *Aggr) bool {
 	for d := 1; d < ap.detour.region; d++ {
-		if q, ok := e.kprobeTable.Peek(ap.addr + arch.Addr(d)); ok && e.do.KeepsJumpAway(q) {
+		if q, ok := e.kprobeTable.Owned(ap.addr + arch.Addr(d)); ok && e.do.KeepsJumpAway(q) {
 			return false
 		}
 	}

@@ -128,8 +128,8 @@ func (e *Engine) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs 
 	if !e.s.FaultHandlers || p == nil {
 		return 0
 	}
-	for _, one := range ap.probes.ReadOnce(x).probes {
-		kapi.Add(&one.nmissed, x, kapi.Once, 1)
+	for _, one := range ap.probes.Deref(x).probes {
+		kapi.Plus(&one.nmissed, x, 1)
 	}
 	if e.asksFault(p) && p.Fault(x, p, regs, trapnr) != 0 {
 		return kpev.OwnerKprobe
@@ -142,7 +142,7 @@ func (e *Engine) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs 
 func (e *Engine) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
 	kcb.status = kprobeHitActive // what they hit is missed
 	handled := false
-	for _, p := range ap.probes.ReadOnce(x).probes {
+	for _, p := range ap.probes.Deref(x).probes {
 		if handled || !e.asksFault(p) || p.disabled.ReadOnce(x) {
 			continue
 		}

@@ -109,11 +109,10 @@ func (t *retState) linkTrampoline(e *Engine) {
 // kprobe_mutex held.
 func (e *Engine) readyReturns(x kapi.Context) {
 	t := &e.ret
-	if t.ready.Peek() {
+	if t.ready.Owned() {
 		return
 	}
-	x.Touch(t.ready.ID(), kapi.Write)
-	t.ready.Set(true)
+	t.ready.Put(x, true)
 	if e.listed() {
 		if n := e.d.Tasks.Count(); len(t.calls) != n {
 			t.calls = make([]kapi.Var[*Instance], n)

@@ -111,7 +111,7 @@ func (rph *holder) cellName(id kapi.CellID) string {
 			what = "tail"
 		case slot.Last.ID():
 			what = "last"
-		case slot.cell.ID():
+		case slot.places.ID():
 			what = "places"
 		}
 		if what != "" {

@@ -85,7 +85,9 @@
 // never a breakpoint and never a jump. It is disarmed with the client that it was
 // armed with, where kernels take the one that it would be armed with now.
 //
-// Its limits: of return probes only the generations with locks (global, hashed) count
+// Its limits: of weak memory what an aggr, a probe, an instance or a holder is made with is
+// there when it can be found: to publish one is a store of one word, what it points to is no
+// cell. Who owns it is said at each field. Of return probes only the generations with locks (global, hashed) count
 // a call in an NMI as missed. A CPU can be in two hits, one inside the other, as in the
 // kernel; a third one (an NMI while the second is stepped) is not handled. 2.6
 // does not handle it either: it forgets the first. A copy that was boosted and faults does so

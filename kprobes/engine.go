@@ -172,7 +172,7 @@ func (e *Engine) newList() *probeList {
 
 // Settled reports whether the optimizer has nothing left to do.
 func (e *Engine) Settled() bool {
-	return len(e.optimizingList.Peek())+len(e.unoptimizingList.Peek())+len(e.freeingList.Peek()) == 0
+	return len(e.optimizingList.Owned())+len(e.unoptimizingList.Owned())+len(e.freeingList.Owned()) == 0
 }
 
 // Unoptimizing reports whether an aggr is queued to lose its jump. Context:
@@ -218,7 +218,7 @@ func (e *Engine) Points() int { return len(e.aggrs) }
 // running.
 func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 	ap := e.aggrs[i]
-	if ap.freed || ap.list == nil && ap.Unused() && !ap.armed.Peek() {
+	if ap.freed || ap.list == nil && ap.Unused() && !ap.armed.Owned() {
 		return 0, 0, 0, false
 	}
 	flag := func(bit uint64, on bool) {
@@ -226,9 +226,9 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 			bits |= bit
 		}
 	}
-	flag(kpev.StateArmed, ap.armed.Peek())
+	flag(kpev.StateArmed, ap.armed.Owned())
 	flag(kpev.StateJumped, ap.jumped)
-	flag(kpev.StateOptimized, ap.optimized.Peek())
+	flag(kpev.StateOptimized, ap.optimized.Owned())
 	flag(kpev.StateOptimizing, ap.list == &e.optimizingList)
 	flag(kpev.StateUnoptimizing, ap.list == &e.unoptimizingList)
 	flag(kpev.StateFreeing, ap.list == &e.freeingList)
@@ -242,7 +242,7 @@ func (e *Engine) StateOf(i int) (addr, bits, detour uint64, ok bool) {
 // aren't the kernel's own. Context: as StateOf.
 func (e *Engine) ProbesOf(i int) []*Kprobe {
 	ap := e.aggrs[i]
-	if q, ok := e.kprobeTable.Peek(ap.addr); !ok || q != ap || ap.addr == e.ret.trampoline {
+	if q, ok := e.kprobeTable.Owned(ap.addr); !ok || q != ap || ap.addr == e.ret.trampoline {
 		return nil
 	}
 	return ap.List()
@@ -255,7 +255,7 @@ func (p *Kprobe) Registered() bool { return p.aggr != nil }
 // ok false: there is none.
 func (e *Engine) Unneeded() (at arch.Addr, ok bool) {
 	for _, ap := range e.aggrs {
-		q, listed := e.kprobeTable.Peek(ap.addr)
+		q, listed := e.kprobeTable.Owned(ap.addr)
 		if ap.Unused() && (!ap.freed || listed && q == ap) {
 			return ap.addr, true
 		}
@@ -270,7 +270,7 @@ func (e *Engine) CalledInVain() (at arch.Addr, ok bool) {
 		if !ap.verdict.Ftrace || !e.calledFrom(ap.addr) {
 			continue
 		}
-		if q, listed := e.kprobeTable.Peek(ap.addr); !listed || q.Unused() {
+		if q, listed := e.kprobeTable.Owned(ap.addr); !listed || q.Unused() {
 			return ap.addr, true
 		}
 	}
@@ -296,15 +296,15 @@ func (e *Engine) Busy() (cpu int, at arch.Addr, ok bool) {
 func (e *Engine) InFlight() (ri *Instance, ok bool) {
 	t := &e.ret
 	for i := range t.buckets {
-		if calls := t.buckets[i].calls.Peek(); len(calls) > 0 {
+		if calls := t.buckets[i].calls.Owned(); len(calls) > 0 {
 			return calls[0], true
 		}
 	}
-	if !t.ready.Peek() || !e.listed() {
+	if !t.ready.Owned() || !e.listed() {
 		return nil, false
 	}
 	for i := range t.calls {
-		if ri := t.calls[i].Peek(); ri != nil {
+		if ri := t.calls[i].Owned(); ri != nil {
 			return ri, true
 		}
 	}

@@ -76,7 +76,7 @@ func (e *Engine) UnregisterJ(x kapi.Context, j *Jprobe) error { return e.Unregis
 
 // hasJprobe reports whether one of the aggr's probes is a jprobe's.
 func (ap *Aggr) hasJprobe() bool {
-	for _, p := range ap.probes.Peek().probes {
+	for _, p := range ap.probes.Owned().probes {
 		if p.jp != nil {
 			return true
 		}

@@ -66,7 +66,7 @@ type Kprobe struct {
 func (p *Kprobe) Missed() int { return p.nmissed.Peek() }
 
 // Disabled reports whether a probe is silent. Context: kprobe_mutex held, or a handler's.
-func (p *Kprobe) Disabled() bool { return p.disabled.Peek() }
+func (p *Kprobe) Disabled() bool { return p.disabled.Owned() }
 
 // FlagsOf returns a probe's flags as the file list shows them: GONE and DISABLED
 // are its own, OPTIMIZED and FTRACE are those of all at its address. Of one that
@@ -77,7 +77,7 @@ func (e *Engine) FlagsOf(p *Kprobe) Flags {
 	if ap == nil {
 		return p.Flags
 	}
-	return ap.flags() | when(FlagGone, p.gone) | when(FlagDisabled, p.disabled.Peek() && (!p.gone || p.off)) | when(FlagOnFuncEntry, p.entry)
+	return ap.flags() | when(FlagGone, p.gone) | when(FlagDisabled, p.disabled.Owned() && (!p.gone || p.off)) | when(FlagOnFuncEntry, p.entry)
 }
 
 func when(f Flags, on bool) Flags {
@@ -112,7 +112,7 @@ type Aggr struct {
 
 // flags are those that all probes of the aggr have in common.
 func (ap *Aggr) flags() Flags {
-	return when(FlagOptimized, ap.optimized.Peek()) | when(FlagFtrace, ap.verdict.Ftrace)
+	return when(FlagOptimized, ap.optimized.Owned()) | when(FlagFtrace, ap.verdict.Ftrace)
 }
 
 // A probeList is the probes of an aggr, last registered first. It is never changed
@@ -144,8 +144,8 @@ func (ap *Aggr) Unused() bool { return len(ap.List()) == 0 }
 // enabled reports whether a probe of the aggr is not disabled. Context:
 // kprobe_mutex held.
 func (ap *Aggr) enabled() bool {
-	for _, p := range ap.probes.Peek().probes {
-		if !p.disabled.Peek() {
+	for _, p := range ap.probes.Owned().probes {
+		if !p.disabled.Owned() {
 			return true
 		}
 	}
@@ -164,7 +164,7 @@ func (ap *Aggr) runs(x kapi.Context) bool {
 
 // post reports whether a probe of the aggr has a post_handler, and isn't gone.
 func (ap *Aggr) post() bool {
-	for _, p := range ap.probes.Peek().probes {
+	for _, p := range ap.probes.Owned().probes {
 		if p.Post != nil && !p.gone {
 			return true
 		}
@@ -182,17 +182,17 @@ func (ap *Aggr) Orig() []byte { return ap.orig[:] }
 func (ap *Aggr) Insn() *x86.Inst { return ap.insn }
 
 // List are the probes of an aggr. Context: kprobe_mutex held, or nothing running.
-func (ap *Aggr) List() []*Kprobe { return ap.probes.Peek().probes }
+func (ap *Aggr) List() []*Kprobe { return ap.probes.Owned().probes }
 
 // Probes are the probes of a point where nothing is held (point).
-func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.ReadOnce(x).probes }
+func (ap *Aggr) Probes(x kapi.Context) []*Kprobe { return ap.probes.Deref(x).probes }
 
 // Jumped reports whether the jump is in the text. Context: kprobe_mutex held.
 func (ap *Aggr) Jumped() bool { return ap.jumped }
 
 // Armed reports whether the breakpoint, the jump or ftrace's call is there. Context:
 // kprobe_mutex held.
-func (ap *Aggr) Armed() bool { return ap.armed.Peek() }
+func (ap *Aggr) Armed() bool { return ap.armed.Owned() }
 
 // Traced reports whether ftrace arms an aggr.
 func (ap *Aggr) Traced() bool { return ap.verdict.Ftrace }

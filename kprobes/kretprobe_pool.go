@@ -8,6 +8,27 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// The orders of the lock-free list (include/linux/freelist.h), and of what says that a
+// return probe is live: since 6.7 (a1461f1fd6cf, d839a656d0f3) it is read by rcu_dereference.
+var (
+	holderPublish = kapi.DefineBarrier("rethook: publish the handler", kapi.OrderRelease,
+		"rethook_alloc, rethook_stop, kernel/trace/rethook.c: rcu_assign_pointer(rh->handler); of 5.11 to 5.17 kretprobe_holder's rp")
+	freelistPublish = kapi.DefineBarrier("freelist_add: the link, then the head", kapi.OrderRelease,
+		"__freelist_add, include/linux/freelist.h: try_cmpxchg_release(&list->head)")
+	freelistCounts = kapi.DefineBarrier("freelist_add: the link, then the count", kapi.OrderRelease,
+		"__freelist_add: atomic_set_release(&node->refs, 1)")
+	freelistLeaves = kapi.DefineBarrier("freelist_add: what was done, then the count", kapi.OrderRelease,
+		"freelist_add, __freelist_add: atomic_fetch_add_release(&node->refs)")
+	freelistHead = kapi.DefineBarrier("freelist_try_get: the head, then what it points to", kapi.OrderAcquire,
+		"freelist_try_get: smp_load_acquire(&list->head)")
+	freelistLooks = kapi.DefineBarrier("freelist_try_get: count, then read the link", kapi.OrderAcquire,
+		"freelist_try_get: atomic_try_cmpxchg_acquire(&head->refs)")
+	freelistTakes = kapi.DefineBarrier("freelist_try_get: take, then use", kapi.OrderAcquire,
+		"freelist_try_get: try_cmpxchg_acquire(&list->head)")
+	freelistDrops = kapi.DefineBarrier("freelist_try_get: use, then count", kapi.OrderFull,
+		"freelist_try_get: atomic_fetch_add(-2, &head->refs)")
+)
+
 // listed reports whether calls in flight are in lists of their tasks' own
 // (5.11 and later); until then they are in a table, under locks.
 func (e *Engine) listed() bool { return e.s.Return <= era.ReturnFreelist }
@@ -47,7 +68,7 @@ func (e *Engine) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	switch {
 	case e.s.Return == era.ReturnFreelist:
 		ri = e.freelistTryGet(x, rph)
-	case !rph.live.ReadOnce(x):
+	case !rph.live.Deref(x):
 	case e.s.Return == era.ReturnRethook:
 		ri = e.freelistTryGet(x, rph)
 	default:
@@ -69,7 +90,7 @@ func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
 	e.stays(x, ri)
 	switch {
-	case !rph.live.ReadOnce(x):
+	case !rph.live.Deref(x):
 		e.d.RCU.Call(x, (*instanceHead)(ri))
 	case e.s.Return == era.ReturnObjpool:
 		e.objpoolPush(x, rph, ri)
@@ -96,9 +117,9 @@ func (e *Engine) stays(x kapi.Context, ri *Instance) { // see seeks
 	t := &e.ret
 	found := false
 	if !e.listed() {
-		found = slices.Contains(e.bucket(x).calls.Peek(), ri)
+		found = slices.Contains(e.bucket(x).calls.Owned(), ri)
 	} else {
-		for o, n := t.calls[x.Task()].Peek(), 0; o != nil && n < mostCalls && !found; o, n = o.below, n+1 {
+		for o, n := t.calls[x.Task()].Owned(), 0; o != nil && n < mostCalls && !found; o, n = o.below, n+1 {
 			found = o == ri
 		}
 	}
@@ -142,7 +163,7 @@ func (ri *Instance) free(by kapi.Emitter) {
 func (rph *holder) drop(by kapi.Emitter, n int) {
 	by.Touch(rph.refs.ID(), kapi.Write)
 	left := rph.refs.Peek() - n
-	rph.refs.Set(left)
+	rph.refs.Overwrite(left)
 	by.Emit(kpev.HolderDrop, rph.id, uint64(n), uint64(left))
 	if left == 0 {
 		rph.freed = true
@@ -157,7 +178,7 @@ func (e *Engine) rethookFree(x kapi.Context, rph *holder) {
 	if !e.listed() {
 		return // theirs comes after it: cleanupRpInst
 	}
-	rph.live.WriteOnce(x, false)
+	rph.live.StoreRelease(x, holderPublish, false)
 	if e.s.Return != era.ReturnFreelist { // rethook_free
 		e.d.RCU.Call(x, (*holderHead)(rph))
 	}
@@ -172,18 +193,18 @@ func (i *holderHead) Reclaim(by kapi.Emitter) { (*holder)(i).drain(by, 1) }
 
 // drain gives back what is free of a holder's, and n more references.
 func (rph *holder) drain(by kapi.Emitter, n int) {
-	for ri := rph.head.Peek(); ri != nil && n <= len(rph.all); ri = ri.next.Peek() {
+	for ri := rph.head.Owned(); ri != nil && n <= len(rph.all); ri = ri.next.Owned() {
 		ri.free(by)
 		n++
 	}
 	for i := range rph.rings {
 		slot := &rph.rings[i]
-		at := slot.Head.Peek()
+		at := slot.Head.Owned()
 		for range len(rph.all) { // there are no more, whatever head and tail say
 			if at == rph.do.ObjpoolFilled(slot) {
 				break
 			}
-			if ri := slot.place(at).ri; ri != nil {
+			if ri := slot.Owned(at); ri != nil {
 				ri.free(by)
 				n++
 			}
@@ -204,7 +225,7 @@ func (e *Engine) cleanupRpInst(x kapi.Context, rph *holder) {
 		for i := range e.ret.buckets {
 			b := &e.ret.buckets[i]
 			b.lock.Lock(x)
-			for j := range len(b.calls.Peek()) {
+			for j := range len(b.calls.Owned()) {
 				if ri := b.calls.At(x, j); ri.holder == rph {
 					ri.gone = true
 				}
@@ -214,7 +235,7 @@ func (e *Engine) cleanupRpInst(x kapi.Context, rph *holder) {
 		e.freeList(x, rph)
 	case era.ReturnGlobal:
 		e.ret.global.Lock(x)
-		for range len(rph.used.Peek()) {
+		for range len(rph.used.Owned()) {
 			ri := rph.used.At(x, 0)
 			ri.gone = true
 			rph.used.Del(x, ri)
@@ -226,7 +247,7 @@ func (e *Engine) cleanupRpInst(x kapi.Context, rph *holder) {
 
 // freeList frees what is in the list of free instances.
 func (e *Engine) freeList(x kapi.Context, rph *holder) {
-	for _, ri := range rph.free.Peek() {
+	for _, ri := range rph.free.Owned() {
 		ri.free(x)
 	}
 }
@@ -242,7 +263,7 @@ const toList = 1 << 31
 
 // freelistAdd puts an instance on the list, or leaves that to who looks at it.
 func (e *Engine) freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
-	if addRefs(x, ri, toList) == toList {
+	if addRefs(x, ri, freelistLeaves, toList) == toList {
 		e.freelistPut(x, rph, ri)
 	}
 }
@@ -253,12 +274,12 @@ func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	for {
 		first := rph.head.ReadOnce(x)
 		ri.next.WriteOnce(x, first)
-		ri.refs.WriteOnce(x, 1)
-		if rph.head.Swap(x, kapi.Once, first, ri) {
+		ri.refs.StoreRelease(x, freelistCounts, 1)
+		if rph.head.Swap(x, freelistPublish, first, ri) {
 			e.lies(x, ri, true)
 			return
 		}
-		if addRefs(x, ri, toList-1) != toList {
+		if addRefs(x, ri, freelistLeaves, toList-1) != toList {
 			return
 		}
 	}
@@ -268,31 +289,30 @@ func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 // round another CPU has changed the list in between.
 func (e *Engine) freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {
-		ri := rph.head.ReadOnce(x)
+		ri := rph.head.LoadAcquire(x, freelistHead)
 		if ri == nil {
 			return nil
 		}
 		refs := ri.refs.ReadOnce(x)
 		ri.look(x)
-		if refs&^toList == 0 || !ri.refs.Swap(x, kapi.Once, refs, refs+1) {
+		if refs&^toList == 0 || !ri.refs.Swap(x, freelistLooks, refs, refs+1) {
 			continue
 		}
-		if rph.head.Swap(x, kapi.Once, ri, ri.next.ReadOnce(x)) {
+		if rph.head.Swap(x, freelistTakes, ri, ri.next.ReadOnce(x)) {
 			e.lies(x, ri, false)
 			ri.look(x)
-			addRefs(x, ri, ^uint32(1)) // ours and the list's
+			addRefs(x, ri, freelistDrops, ^uint32(1)) // ours and the list's
 			return ri
 		}
-		if addRefs(x, ri, ^uint32(0)) == toList {
+		if addRefs(x, ri, freelistDrops, ^uint32(0)) == toList {
 			e.freelistPut(x, rph, ri)
 		}
 	}
 }
 
 // addRefs adds to an instance's count atomically and returns the sum (point).
-func addRefs(x kapi.Context, ri *Instance, d uint32) uint32 {
-	x.Access(ri.refs.ID(), kapi.Write)
-	sum := ri.refs.Peek() + d
-	ri.refs.Set(sum)
-	return sum
+func addRefs(x kapi.Context, ri *Instance, b kapi.Barrier, d uint32) uint32 {
+	refs := ri.refs.RMW(x, b)
+	*refs += d
+	return *refs
 }

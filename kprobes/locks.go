@@ -122,7 +122,7 @@ func (e *Engine) Owned() uint64 {
 	s.kprobe(&t.nop)
 	for _, ap := range e.aggrs {
 		s.aggr(e, ap)
-		if c := ap.probes.Peek(); c != nil { // else it is being registered
+		if c := ap.probes.Owned(); c != nil { // else it is being registered
 			for _, p := range c.probes {
 				s.kprobe(p)
 			}

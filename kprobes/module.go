@@ -83,11 +83,11 @@ func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
 	}
 
 	ap.gone = true
-	for _, p := range ap.probes.Peek().probes {
+	for _, p := range ap.probes.Owned().probes {
 		if p.gone { // with the text that was here before
 			continue
 		}
-		p.gone, p.off = true, p.disabled.Peek()
+		p.gone, p.off = true, p.disabled.Owned()
 		p.disabled.WriteOnce(x, true)
 	}
 	ap.armed.WriteOnce(x, false)

@@ -37,10 +37,21 @@ type ObjpoolSlot struct {
 	Head   kapi.Var[uint32]
 	tail   kapi.Var[uint32]
 	Last   kapi.Var[uint32] // the kernel's, see above: ours doesn't read it
-	cell   kapi.Var[uint32] // stands for the places
-	places []place          // set at registration; what is in them goes with cell
-	Most   uint32           // set at registration: instances of the return probe
+	places kapi.Array[place]
+	Most   uint32 // set at registration: instances of the return probe
 }
+
+// The orders of the arrays. The turn in a place does what last does in the kernel.
+var (
+	objpoolReserves = kapi.DefineBarrier("objpool_push: reserve, then fill", kapi.OrderAcquire,
+		"__objpool_try_add_slot, lib/objpool.c: try_cmpxchg_acquire(&slot->tail)")
+	objpoolPublishes = kapi.DefineBarrier("objpool_push: the instance, then its turn", kapi.OrderRelease,
+		"__objpool_try_add_slot: smp_store_release(&slot->last, tail + 1)")
+	objpoolHead = kapi.DefineBarrier("objpool_pop: head, then what is there", kapi.OrderAcquire,
+		"__objpool_try_get_slot, include/linux/objpool.h: smp_load_acquire(&slot->head)")
+	objpoolTakes = kapi.DefineBarrier("objpool_pop: what is there, then move head", kapi.OrderRelease,
+		"__objpool_try_get_slot: try_cmpxchg_release(&slot->head)")
+)
 
 // A place of a ring.
 type place struct {
@@ -50,11 +61,14 @@ type place struct {
 
 // At returns the instance at a place (point).
 func (slot *ObjpoolSlot) At(x kapi.Context, at uint32) *Instance {
-	x.Access(slot.cell.ID(), kapi.Read)
-	return slot.place(at).ri
+	return slot.places.Load(x, kapi.Through, slot.place(at)).ri
 }
 
-func (slot *ObjpoolSlot) place(at uint32) *place { return &slot.places[at&uint32(len(slot.places)-1)] }
+// Owned returns the instance at a place, when no CPU pushes.
+func (slot *ObjpoolSlot) Owned(at uint32) *Instance { return slot.places.Owned(slot.place(at)).ri }
+
+// place returns which place is at a turn.
+func (slot *ObjpoolSlot) place(at uint32) int { return int(at & uint32(slot.places.Len()-1)) }
 
 // objpoolInit deals the instances of a new holder out to the CPUs.
 func (e *Engine) objpoolInit(rph *holder) {
@@ -73,24 +87,19 @@ func (e *Engine) objpoolInit(rph *holder) {
 			}
 		}
 		slot := &rph.rings[c]
-		if cap(slot.places) < size {
-			slot.places = make([]place, size)
-		}
-		slot.places = slot.places[:size]
-		clear(slot.places)
 		mine := uint32(n)
 		if c < rest {
 			mine++
-		}
-		for i := range mine {
-			slot.places[i] = place{rph.all[next], i}
-			next++
 		}
 		cells := e.d.Cells
 		slot.Head.Init(cells, 0)
 		slot.tail.Init(cells, mine)
 		slot.Last.Init(cells, mine)
-		slot.cell.Init(cells, 0)
+		slot.places.Init(cells, size)
+		for i := range mine {
+			slot.places.Fill(int(i), place{rph.all[next], i})
+			next++
+		}
 		slot.Most = uint32(len(rph.all))
 	}
 }
@@ -101,11 +110,10 @@ func (e *Engine) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	on := x.IRQ(false)
 	slot := &rph.rings[x.CPU()]
 	tail := slot.tail.ReadOnce(x)
-	for !slot.tail.Swap(x, kapi.Once, tail, tail+1) { // an NMI came between
-		tail = slot.tail.Peek()
+	for !slot.tail.Swap(x, objpoolReserves, tail, tail+1) { // an NMI came between
+		tail = slot.tail.Peek() // what the exchange has read
 	}
-	x.Access(slot.cell.ID(), kapi.Write)
-	*slot.place(tail) = place{ri, tail}
+	slot.places.Store(x, objpoolPublishes, slot.place(tail), place{ri, tail})
 	e.lies(x, ri, true)
 	rph.do.ObjpoolPublish(x, slot, tail)
 	x.IRQ(on)
@@ -130,13 +138,12 @@ func (e *Engine) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 // pop takes from one ring. Each time round another CPU has taken in between.
 func (slot *ObjpoolSlot) pop(x kapi.Context) *Instance {
 	for {
-		head := slot.Head.ReadOnce(x)
-		x.Access(slot.cell.ID(), kapi.Read)
-		p := *slot.place(head)
+		head := slot.Head.LoadAcquire(x, objpoolHead)
+		p := slot.places.Load(x, kapi.Through, slot.place(head))
 		if p.ri == nil || p.turn != head {
 			return nil
 		}
-		if slot.Head.Swap(x, kapi.Once, head, head+1) {
+		if slot.Head.Swap(x, objpoolTakes, head, head+1) {
 			return p.ri
 		}
 	}

@@ -79,7 +79,7 @@ func (p *pushed) tell() {
 	p.seen = append(p.seen, fmt.Sprintf("head %d last %d tail %d", r.Head.Peek(), r.Last.Peek(), r.tail.Peek()))
 	for at := r.Head.Peek(); r.Last.Peek()-at <= r.Most && at != r.Last.Peek(); at++ {
 		for to := at + 1; to != r.Last.Peek(); to++ {
-			p.twice = p.twice || r.place(at).ri == r.place(to).ri
+			p.twice = p.twice || r.Owned(at) == r.Owned(to)
 		}
 	}
 }

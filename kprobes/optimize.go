@@ -128,7 +128,7 @@ func (e *Engine) quiesce(x kapi.Context) {
 // Context: kprobe_mutex held.
 func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 	e.spans = e.spans[:0]
-	for _, ap := range e.optimizingList.Peek() {
+	for _, ap := range e.optimizingList.Owned() {
 		e.span(ap.addr+1, ap.detour.region-1)
 	}
 	e.do.DetourSpans(e, x)
@@ -144,7 +144,7 @@ func (e *Engine) detourSpans(x kapi.Context) {
 		if ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {
 			e.span(ap.detour.addr, ap.detour.size)
 		}
-		if s := ap.slot.Peek(); s.at != 0 && (ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
+		if s := ap.slot.Look(x); s.at != 0 && (ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
 			e.span(s.at, s.size)
 		}
 	}
@@ -159,7 +159,7 @@ func (e *Engine) span(at arch.Addr, size int) {
 // leadsInside reports whether addr lies in what is to become a jump, after its
 // first instruction.
 func (e *Engine) leadsInside(addr arch.Addr) bool {
-	for _, ap := range e.optimizingList.Peek() {
+	for _, ap := range e.optimizingList.Owned() {
 		if addr > ap.addr && addr < ap.addr+arch.Addr(ap.detour.region) {
 			return true
 		}
@@ -177,7 +177,7 @@ func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 		e.forceUnoptimizeKprobe(x, ap)
 		e.enlist(x, ap, &e.freeingList)
 	}
-	for _, ap := range e.freeingList.Peek() {
+	for _, ap := range e.freeingList.Owned() {
 		if e.do.FreedDisarmed(e, ap) && ap.armed.ReadOnce(x) {
 			e.archDisarmKprobe(x, ap)
 		}
@@ -185,8 +185,8 @@ func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
 			e.kprobeTable.Del(x, ap.addr)
 		}
 	}
-	for i := 0; i < len(e.freeingList.Peek()); { // those still in use only lose their jump
-		if ap := e.freeingList.Peek()[i]; ap.Unused() {
+	for i := 0; i < len(e.freeingList.Owned()); { // those still in use only lose their jump
+		if ap := e.freeingList.Owned()[i]; ap.Unused() {
 			i++
 		} else {
 			e.enlist(x, ap, nil)

@@ -67,7 +67,7 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 	p.aggr = ap
 	first := e.newList()
 	first.add(p)
-	ap.probes.Set(first)
+	ap.probes.Set(first) // none can have found the aggr yet
 	e.kprobeTable.Put(x, ap.addr, ap)
 	if err := e.armEnabled(x, ap); err != nil {
 		e.kprobeTable.Del(x, ap.addr)
@@ -144,7 +144,7 @@ func (e *Engine) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
 	if add != nil && !last {
 		next.add(add)
 	}
-	for _, p := range ap.probes.Peek().probes {
+	for _, p := range ap.probes.Owned().probes {
 		if p != drop {
 			next.add(p)
 		}
@@ -384,7 +384,7 @@ func (e *Engine) disarmKprobe(x kapi.Context, ap *Aggr) bool {
 // and that is optimized or to be. Context: kprobe_mutex held.
 func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 	for q := range e.aggrsBefore(addr) {
-		if q.optimized.Peek() {
+		if q.optimized.Owned() {
 			return q
 		}
 	}
@@ -407,7 +407,7 @@ func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 			return
 		}
 		for d := 1; d < maxRegion; d++ {
-			q, ok := e.kprobeTable.Peek(addr - arch.Addr(d))
+			q, ok := e.kprobeTable.Owned(addr - arch.Addr(d))
 			if ok && d < q.detour.region && !yield(q) {
 				return
 			}

@@ -115,7 +115,7 @@ func (e *Engine) firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Insta
 	if l.Len(x) == 0 {
 		return nil
 	}
-	ri := l.Peek()[0]
+	ri := l.Owned()[0]
 	l.Del(x, ri)
 	e.lies(x, ri, false)
 	return ri
@@ -129,7 +129,7 @@ func (e *Engine) giveBack(x kapi.Context, rph *holder, ri *Instance) {
 
 // noInstance counts a call that can't be followed (spec 2.3).
 func (e *Engine) noInstance(x kapi.Context, rp *Kretprobe) {
-	kapi.Add(&rp.nmissed, x, kapi.Once, 1)
+	kapi.Plus(&rp.nmissed, x, 1)
 	x.Emit(kpev.RetMissed, rp.Kprobe.ID, 0, 0)
 }
 
@@ -205,7 +205,7 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
-		if e.mine(ri, frame) && ri.holder.live.ReadOnce(x) {
+		if e.mine(ri, frame) && ri.holder.live.Deref(x) {
 			e.do.KretprobeRethookHandler(e, x, ri, to, regs)
 		}
 		if ri == last {
@@ -343,7 +343,7 @@ func (e *Engine) lost(x kapi.Context) {
 		return
 	}
 	probe, addr := uint64(0), uint64(0)
-	for _, ri := range e.bucket(x).calls.Peek() {
+	for _, ri := range e.bucket(x).calls.Owned() {
 		if ri.Task == x.Task() {
 			probe, addr = ri.holder.probe, uint64(ri.Rp.Kprobe.Addr)
 			break

@@ -101,8 +101,8 @@ func TestPools(t *testing.T) {
 						for c := range h.rings {
 							r := &h.rings[c]
 							for at := r.Head.Peek(); at != r.tail.Peek(); at++ {
-								require.False(t, free[r.place(at).ri], "%s, run %d: twice in the pool", name, i)
-								free[r.place(at).ri] = true
+								require.False(t, free[r.Owned(at)], "%s, run %d: twice in the pool", name, i)
+								free[r.Owned(at)] = true
 							}
 						}
 						require.Len(t, free, maxactive, "%s, run %d: instances are lost", name, i)

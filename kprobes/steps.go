@@ -182,7 +182,7 @@ var linux = Steps{
 	},
 	AddNewKprobe:           func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) { e.replaceProbes(x, ap, p, nil) },
 	AddTail:                func(p *Kprobe) bool { return p.jp != nil },
-	PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.WriteOnce(x, list) },
+	PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.StoreRelease(x, probesPublish, list) },
 	Rollback:               func(e *Engine, x kapi.Context, kps []*Kprobe) { _ = e.unregisterKprobes(x, kps) },
 	RegisterKprobes:        (*Engine).registerKprobes,
 	RecoverOptprobed:       func(*Engine, *Aggr) bool { return true },
@@ -290,7 +290,7 @@ var linux = Steps{
 	LeaveBucket:             func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance) { calls.Del(x, ri) },
 	ObjpoolPop:              func(x kapi.Context, slot *ObjpoolSlot) *Instance { return slot.pop(x) },
 	ObjpoolPublish:          func(kapi.Context, *ObjpoolSlot, uint32) {},
-	ObjpoolFilled:           func(slot *ObjpoolSlot) uint32 { return slot.tail.Peek() },
+	ObjpoolFilled:           func(slot *ObjpoolSlot) uint32 { return slot.tail.Owned() },
 	TrampolineAggr:          (*Engine).trampolineAggr,
 
 	JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
@@ -300,7 +300,7 @@ var linux = Steps{
 	LongjmpBreakHandler: (*Engine).longjmpBreakHandler,
 
 	InTable: func(e *Engine, ap *Aggr) bool {
-		q, ok := e.kprobeTable.Peek(ap.addr)
+		q, ok := e.kprobeTable.Owned(ap.addr)
 		return ok && q == ap
 	},
 	KillKprobe:          (*Engine).killKprobe,
@@ -321,6 +321,10 @@ var linux = Steps{
 	ListedModule:     func(name string) string { return name },
 	ListedFlags:      func(e *Engine, _ *Aggr, p *Kprobe) Flags { return e.FlagsOf(p) },
 }
+
+// probesPublish is the order of a probe and the list that it is found in.
+var probesPublish = kapi.DefineBarrier("kprobe: publish the probes of an address", kapi.OrderRelease,
+	"add_new_kprobe, kernel/kprobes.c: list_add_rcu(); register_aggr_kprobe: hlist_replace_rcu()")
 
 // notRegistered is EINVAL of a probe that is registered.
 func notRegistered(p *Kprobe) error {

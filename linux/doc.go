@@ -35,5 +35,7 @@
 // own work; who wants a site, and the trampoline, is kpsim's. Of jump labels, static calls and
 // ftrace the tables are made as their boot leaves them; a label or static call in the text of
 // a module is taken to be the kernel's. Data of the kernel that no
-// service and no initcall of the engine has filled is as it is linked.
+// service and no initcall of the engine has filled is as it is linked. Of weak memory
+// the kernel's own code is text, whose stores are held like any; the services (memory,
+// callbacks, locks that are words of the kernel) take effect at once.
 package linux

@@ -7,7 +7,8 @@
 //
 // Lock order: ftrace_lock, text_mutex.
 //
-// Its limits: there is one trampoline, which calls all clients that want the site,
+// Its limits: a client is found by one pointer, its handler with it: what was set apart from
+// that (function_trace_op, until 405e1d834807) isn't there to be out of order. There is one trampoline, which calls all clients that want the site,
 // with all registers. Recursion is left to the clients (ftrace's recursion bits
 // aren't modelled).
 package ftrace

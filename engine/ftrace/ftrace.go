@@ -1,6 +1,8 @@
 package ftrace
 
 import (
+	"slices"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -72,6 +74,10 @@ func (f *Ftrace) reset() {
 	}
 }
 
+// publish is the order of a client and the list that the trampoline finds it in.
+var publish = kapi.DefineBarrier("ftrace: a client, then the list that it is in", kapi.OrderRelease,
+	"add_ftrace_ops, kernel/trace/ftrace.c: rcu_assign_pointer(*list, ops); before ops are lists, smp_wmb() (405e1d834807)")
+
 // newList returns an empty list of clients. Context: ftrace_lock held.
 func (f *Ftrace) newList() *clients {
 	if f.taken == len(f.lists) {
@@ -87,7 +93,7 @@ func (f *Ftrace) newList() *clients {
 // ftrace_lock held.
 func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	next := f.newList()
-	for _, o := range f.ops.Peek().list {
+	for _, o := range f.ops.Owned().list {
 		if o != drop {
 			next.list = append(next.list, o)
 		}
@@ -95,7 +101,7 @@ func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	if add != nil {
 		next.list = append(next.list, add)
 	}
-	f.ops.WriteOnce(x, next)
+	f.ops.StoreRelease(x, publish, next)
 }
 
 // AddSite makes a site of the nop at at, at boot, when its module has been made.
@@ -135,7 +141,7 @@ func (f *Ftrace) Sites() int { return len(f.sites) }
 func (f *Ftrace) Record(i int) Record {
 	s := f.sites[i]
 	n := 0
-	for _, o := range f.ops.Peek().list {
+	for _, o := range f.ops.Owned().list {
 		if o.wants(s.at) {
 			n++
 		}
@@ -185,17 +191,15 @@ func (f *Ftrace) NewOps(name string, h Handler, flags Flags) Client {
 	return o
 }
 
-// wants reports whether the client is to be called from a site. It reads the
-// filter as it is now: a caller without ftrace_lock accesses the filter's cell
-// first.
+// wants reports whether the client is to be called from a site. Context: ftrace_lock
+// held, or nothing running.
 func (o *client) wants(at arch.Addr) bool {
-	list := o.filter.Peek()
-	for _, a := range list {
-		if a == at {
-			return true
-		}
-	}
-	return len(list) == 0
+	return takes(o.filter.Owned(), at)
+}
+
+// takes reports whether a filter lets a site pass: an empty one does all.
+func takes(filter []arch.Addr, at arch.Addr) bool {
+	return len(filter) == 0 || slices.Contains(filter, at)
 }
 
 // Wants implements Client.
@@ -209,7 +213,7 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 		return EINVAL
 	}
 	f.lock.Lock(x)
-	switch has := len(o.filter.Peek()) > 0 && o.wants(ip); {
+	switch has := len(o.filter.Owned()) > 0 && o.wants(ip); {
 	case on && !s.here:
 		errno = EINVAL // its module has gone
 	case on && o.active && f.conflict(o, ip):
@@ -234,7 +238,7 @@ func (f *Ftrace) conflict(o *client, ip arch.Addr) bool {
 	if o.flags&Modifies == 0 {
 		return false
 	}
-	for _, q := range f.ops.Peek().list {
+	for _, q := range f.ops.Owned().list {
 		if q != o && q.flags&Modifies != 0 && q.wants(ip) {
 			return true
 		}
@@ -246,7 +250,7 @@ func (f *Ftrace) conflict(o *client, ip arch.Addr) bool {
 func (o *client) Register(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
-	for _, ip := range o.filter.Peek() {
+	for _, ip := range o.filter.Owned() {
 		if f.conflict(o, ip) {
 			errno = EBUSY
 		}
@@ -337,8 +341,8 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	r := *regs
 	ip := arch.Addr(back) - arch.Addr(a.BranchLen)
 	r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
-	for _, o := range f.ops.ReadOnce(x).list {
-		if x.Access(o.filter.ID(), kapi.Read); o.wants(ip) {
+	for _, o := range f.ops.Deref(x).list {
+		if takes(o.filter.All(x), ip) {
 			o.h(x, ip, &r)
 		}
 	}

@@ -4,5 +4,7 @@
 //
 // It is a client of the waist and imports nothing of the machine.
 //
-// Its limits: a label has a key of its own, and is 5 bytes long.
+// Its limits: a label has a key of its own, and is 5 bytes long. Whether it is on is
+// text_mutex's: no CPU reads the key beside (mutants with a key do: atomic_set_release(enabled)
+// after the text).
 package jumplabel

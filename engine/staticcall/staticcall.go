@@ -144,7 +144,7 @@ func (s *Call) Reaches(target arch.Addr) bool {
 // may sleep; takes static_call_mutex, text_mutex.
 func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 	s.of.mutex.Lock(x)
-	s.target.WriteOnce(x, target)
+	s.target.WriteOnce(x, target) // key->func = func, under the lock: the sites are text
 	if s.tramp != 0 {
 		s.transform(x, s.tramp, target, true, p)
 	}

@@ -7,6 +7,14 @@ import (
 
 type label = jumplabel.Label
 
+// The orders of a key.
+var (
+	keyPublishes = kapi.DefineBarrier("jump_label: the text, then the key", kapi.OrderRelease,
+		"static_key_slow_inc_cpuslocked, kernel/jump_label.c: atomic_set_release(&key->enabled, 1); of the mutants with a key")
+	keyCounts = kapi.DefineBarrier("jump_label: count a key", kapi.OrderFull,
+		"static_key_slow_inc_cpuslocked: atomic_try_cmpxchg(&key->enabled); of the mutants with a key")
+)
+
 // keyed has labels turned by f, which is given the count of the label's key
 // (static_key.enabled).
 func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher)) func(*Wiring) {
@@ -31,7 +39,7 @@ func keyed(f func(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.P
 
 // keyEarly counts before it patches, and goes by the count.
 func keyEarly(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
-	if on && kapi.Add(enabled, x, kapi.Once, 1) == 1 || !on && kapi.Add(enabled, x, kapi.Once, -1) == 0 {
+	if on && kapi.Add(enabled, x, keyCounts, 1) == 1 || !on && kapi.Add(enabled, x, keyCounts, -1) == 0 {
 		l.Update(x, on, p)
 	}
 }
@@ -46,7 +54,7 @@ func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patche
 		l.Lock(x)
 		if !above(enabled, x, 0, 1) {
 			l.Write(x, true, p)
-			enabled.WriteOnce(x, 1)
+			enabled.StoreRelease(x, keyPublishes, 1)
 		}
 		l.Unlock(x)
 		return
@@ -55,7 +63,7 @@ func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patche
 		return
 	}
 	l.Lock(x)
-	if enabled.Swap(x, kapi.Once, 1, 0) {
+	if enabled.Swap(x, keyCounts, 1, 0) {
 		l.Write(x, false, p)
 	} else {
 		above(enabled, x, 1, -1)
@@ -65,18 +73,18 @@ func keyKept(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patche
 
 // above adds d to a count if it is above least, and reports whether it was (point).
 func above(enabled *kapi.Var[int], x context, least, d int) bool {
-	x.Access(enabled.ID(), kapi.Write)
-	n := enabled.Peek()
-	if n > least {
-		enabled.Set(n + d)
+	n := enabled.RMW(x, keyCounts)
+	if *n <= least {
+		return false
 	}
-	return n > least
+	*n += d
+	return true
 }
 
 // keyStays takes the old count of a key for whether it is to be turned off, the wrong way round.
 func keyStays(l *label, enabled *kapi.Var[int], x context, on bool, p kapi.Patcher) {
 	l.Lock(x)
-	if was := enabled.Swap(x, kapi.Once, 1, 0); on || !was {
+	if was := enabled.Swap(x, keyCounts, 1, 0); on || !was {
 		l.Write(x, on, p)
 	}
 	if on {

@@ -109,21 +109,31 @@ func ownRing(s *steps) {
 // objpoolLast is the kernel's array of free instances (6.7 to 6.18), as said at
 // kprobes.ObjpoolSlot: it publishes how far places are filled in last.
 func objpoolLast(s *steps) {
-	s.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.WriteOnce(x, tail+1) }
+	s.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.StoreRelease(x, lastPublishes, tail+1) }
 	s.ObjpoolPop = objpoolPop
 	s.ObjpoolFilled = func(r *slot) uint32 {
 		// The kernel pops until nothing comes (objpool_fini): what last hides stays, and
 		// nothing is taken where it would look for ever.
-		if !settled(r, r.Head.Peek()) {
-			return r.Head.Peek()
+		if !settled(r, r.Head.Owned()) {
+			return r.Head.Owned()
 		}
-		return r.Last.Peek()
+		return r.Last.Owned()
 	}
 }
 
+// The orders of the kernel's array.
+var (
+	lastPublishes = kapi.DefineBarrier("objpool_push with last: the instance, then last", kapi.OrderRelease,
+		"__objpool_try_add_slot, lib/objpool.c: smp_store_release(&slot->last, tail + 1); of mutant objpool-last")
+	lastHead = kapi.DefineBarrier("objpool_pop with last: head, then last", kapi.OrderAcquire,
+		"__objpool_try_get_slot, include/linux/objpool.h: smp_load_acquire(&slot->head); of mutant objpool-last")
+	lastTakes = kapi.DefineBarrier("objpool_pop with last: the instance, then head", kapi.OrderRelease,
+		"__objpool_try_get_slot: try_cmpxchg_release(&slot->head); of mutant objpool-last")
+)
+
 // objpoolPop takes an instance from a slot: it believes last.
 func objpoolPop(x context, r *slot) *instance {
-	head := r.Head.ReadOnce(x)
+	head := r.Head.LoadAcquire(x, lastHead)
 	for r.Last.ReadOnce(x) != head {
 		if r.Last.ReadOnce(x)-head-1 >= r.Most {
 			if head = r.Head.ReadOnce(x); !settled(r, head) {
@@ -132,10 +142,10 @@ func objpoolPop(x context, r *slot) *instance {
 			continue
 		}
 		ri := r.At(x, head)
-		if r.Head.Swap(x, kapi.Once, head, head+1) {
+		if r.Head.Swap(x, lastTakes, head, head+1) {
 			return ri
 		}
-		head = r.Head.Peek()
+		head = r.Head.Peek() // what the exchange has read: it orders nothing when it fails
 	}
 	return nil
 }
