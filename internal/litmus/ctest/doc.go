@@ -15,7 +15,12 @@
 // line and the remedy.
 //
 // The exam: the public collection of the memory model's maintainer, whose tests say in
-// comments what herd7 found. TestCollection runs it if KPSIM_LITMUS_C names its folder.
+// comments what herd7 found. TestCollection runs it if KPSIM_LITMUS_C names its folder, in
+// some minutes. Of 2,173 that are Never none is seen, 226 of which were too large to be
+// searched to the end; of 2,462 that are Sometimes 2,354 are seen (95.6 %). Of the
+// others 54 were too large, all with RCU and seven threads or more, 41 need a load that
+// guesses past an if, 8 what compilers do to plain accesses, and 5 are named with their
+// reason in the test.
 //
 // # Limits
 //
