@@ -43,6 +43,11 @@ func (l *Mutex) Lock(x kapi.Context) {
 
 // Unlock implements kapi.Mutex.
 func (l *Mutex) Unlock(x kapi.Context) {
+	if ctxOf(x).Weak() { // what the lock owns is as the CPU has left it once its stores have taken effect
+		*l.owner.RMW(x, mutexUnlock) = 0
+		x.Emit(smpev.Unlock, l.id, 0, 0)
+		return
+	}
 	x.Emit(smpev.Unlock, l.id, 0, 0)
 	*l.owner.RMW(x, mutexUnlock) = 0
 }
