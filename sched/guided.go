@@ -10,7 +10,8 @@ import "kpsim/sim"
 // of rare steps is found one step after another, if each step shows.
 //
 // Features are those given to Learn, and, for each object that two movers touched, one
-// of them writing, which mover came right after which, and how often in powers of two.
+// of them writing, which mover came right after which, and how often in powers of two;
+// apart, where a store took effect late, or a load went past one that was held.
 // The latter need the steps: of all runs if Learn gives nothing, else of one run in
 // watchEvery, because observing makes a run twice as expensive.
 type guided struct {
@@ -30,8 +31,10 @@ type guided struct {
 	noSteps uint64 // questions so far that were no Step questions
 	done    sparse // the deviations so far
 	pairs   pairs
-	watches bool // this run's steps are observed
-	told    bool // Learn got features of the last run
+	last    sim.Mover // the last that made a step
+	holding uint64    // the CPUs that hold stores
+	watches bool      // this run's steps are observed
+	told    bool      // Learn got features of the last run
 
 	next, every uint64 // run number, and the distance to the next one
 }
@@ -79,6 +82,7 @@ func (s *guided) Begin(i uint64) bool {
 	s.noSteps, s.showed = 0, false
 	s.done.clear()
 	s.pairs.clear()
+	s.last, s.holding = sim.NoMover, 0
 	s.watches = !s.told || i/s.every%watchEvery == 0
 	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
 		s.fresh = s.walks[s.rand.N(2)]
@@ -176,11 +180,27 @@ func insert(l []spot, c spot) []spot {
 
 // Stepped implements sim.Observer.
 func (s *guided) Stepped(mv sim.Mover, touched []sim.Touch) {
+	late := s.late(mv)
+	s.last = mv
 	for _, t := range touched {
-		if f := s.pairs.touch(mv, t); f != 0 && s.seen.add(f) {
+		if f := s.pairs.touch(mv, t); f != 0 && s.seen.add(f^late) {
 			s.showed = true
 		}
 	}
+}
+
+// late is a number for a step that is out of order: of a CPU that holds stores, whose loads go
+// past them, or a store that takes effect when others have moved since; 0 for any other
+// one.
+func (s *guided) late(mv sim.Mover) uint64 {
+	switch {
+	case s.holding == 0:
+	case mv < sim.MaxCPUs && s.holding>>mv&1 != 0:
+		return saltHi
+	case mv >= sim.MoverDrain && s.last != mv-sim.MoverDrain:
+		return saltLo
+	}
+	return 0
 }
 
 // Learn implements Learner.
@@ -218,6 +238,7 @@ func (s *guided) Choose(p *sim.Point) (pick, hold int) {
 		return pick, 0
 	}
 	at := p.Seq - s.noSteps
+	s.holding = p.Moves[3]
 	pick, hold = s.answer(p, s.list.steps, 0, at)
 	s.done.steps = note(s.done.steps, at, pick)
 	return pick, hold

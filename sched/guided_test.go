@@ -195,3 +195,42 @@ func TestGuidedForgetsTheOldest(t *testing.T) {
 		}
 	}
 }
+
+// A load that goes past a store that its CPU holds is another feature than the same load
+// after the store has taken effect, and so is a store that takes effect late.
+func TestGuidedLate(t *testing.T) {
+	const drain = sim.MoverDrain
+	read, write := []sim.Touch{{Object: 5}}, []sim.Touch{{Object: 5, Write: true}}
+	news := func(holding uint64, order ...sim.Mover) (n int) {
+		s := newGuided(Params{Length: 10})
+		for _, holding := range []uint64{0, holding} {
+			s.Begin(s.next)
+			s.showed = false
+			for i, mv := range order {
+				if s.holding = 0; i == len(order)-1 {
+					s.holding = holding
+				}
+				if mv >= drain || mv == 1 {
+					s.Stepped(mv, write)
+				} else {
+					s.Stepped(mv, read)
+				}
+			}
+			n += b2i(s.showed)
+			s.End(0)
+		}
+		return n
+	}
+	if got := news(0, 1, 0); got != 1 {
+		t.Errorf("the same run twice shows something new %d times", got)
+	}
+	if got := news(1, 1, 0); got != 2 {
+		t.Errorf("a load past a held store is no feature: %d", got)
+	}
+	if got := news(2, 1, 0, drain+1); got != 2 {
+		t.Errorf("a store that takes effect late is no feature: %d", got)
+	}
+	if got := news(2, 0, 1, drain+1); got != 1 {
+		t.Errorf("a store that takes effect at once is a feature of its own: %d", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -31,6 +32,7 @@ type has struct {
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
+	holds                                     bool // CPUs hold stores
 	detours                                   bool // a detour may be made ready, be there a jump or not
 }
 
@@ -59,6 +61,8 @@ var reaches = []reach{
 	{smpev.GPEnd, (*has).waits},
 	{smpev.StopStart, func(h *has) bool { return h.stop && h.patches() }},
 	{smpev.StopEnd, func(h *has) bool { return h.stop && h.patches() }},
+	{smpev.Held, func(h *has) bool { return h.holds }},
+	{smpev.Commit, func(h *has) bool { return h.holds }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -123,7 +127,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.own = sc.Machine.Return == era.ReturnGlobal
+	h.own, h.holds = sc.Machine.Return == era.ReturnGlobal, sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
 		for k := range sc.Probes[:i] {

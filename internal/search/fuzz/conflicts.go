@@ -46,10 +46,10 @@ func (c *conflicts) begin(r *rig.Rig, s *shown, on bool) {
 
 // Stepped implements sim.Observer.
 func (c *conflicts) Stepped(mv sim.Mover, touched []sim.Touch) {
-	if mv >= sim.MoverSource { // what a source touches itself is its own
+	if mv >= sim.MoverSource && mv < sim.MoverDrain { // what a source touches itself is its own
 		return
 	}
-	cpu := mv % sim.MoverIPI
+	cpu := mv % sim.MaxCPUs // of a store that takes effect, too
 	after := c.shown.last[cpu] >> 8
 	for _, t := range touched {
 		was, ok := c.last[t.Object]

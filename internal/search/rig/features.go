@@ -22,7 +22,7 @@ type features struct {
 
 var featureKinds = []traces.Kind{
 	kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Arm, kpev.Disarm,
-	kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized, smpev.TextStore,
+	kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized, smpev.TextStore, smpev.Commit,
 }
 
 // standKinds are those that say where a CPU stands.
