@@ -37,7 +37,10 @@
 //	NoHold       forces each hold to 0, which must change nothing
 //
 // What it is not: it doesn't know what a mover is. It distinguishes only that sources
-// are drawn by arrival and everything else by choice, and that some text is watched.
+// are drawn by arrival, that few of the stores that CPUs hold wait, and for long, and
+// everything else by choice, and that some text is watched. States, bounded and full answer
+// that CPUs hold stores (sim.Buffer), and count that as no deviation: where each store takes
+// effect at once, it is as if none were held.
 //
 // Its rule: run number i is a function of (Params, i) and nothing else, so a result
 // doesn't depend on the number of workers. Strategies that enumerate or learn

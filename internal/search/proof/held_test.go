@@ -87,7 +87,7 @@ func heldScenario(t *testing.T, r *sim.Rand) (sc *scenario.Scenario, says string
 func TestHeldIsPlain(t *testing.T) {
 	t.Parallel()
 	var total behindCount
-	several, weaker, full, states, n := 0, 0, uint64(0), uint64(0), thorough.Of(40, 800)/searchtest.Slow
+	several, weaker, full, states, n := 0, 0, uint64(0), uint64(0), thorough.Of(40, 150)/searchtest.Slow
 	var r sim.Rand
 	r.Seed(25, 0)
 	for i := range n {

@@ -24,7 +24,11 @@ const checkedMerges = 256
 // fullByStates runs one schedule from each state there is to each answer.
 func (v *verifier) fullByStates() error {
 	return v.byStates(func(search stateSearch) error {
-		if m := &v.Scenario.Machine; v.Uncounted && 2*m.CPUs+len(v.Scenario.Sources)+1 < sched.MostMovers {
+		movers := 2*v.Scenario.Machine.CPUs + len(v.Scenario.Sources) + 1
+		if v.Scenario.Machine.Memory == smp.TSO {
+			movers += v.Scenario.Machine.CPUs
+		}
+		if v.Uncounted && movers < sched.MostMovers {
 			search.s.Sleep()
 		}
 		complete, err := search.run(!v.All)
