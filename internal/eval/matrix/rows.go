@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
+	"kpsim/smp"
 )
 
 // Adversary says against which adversary a Never holds.
@@ -258,6 +259,9 @@ func (r *Row) key(c Column, e Effort) string {
 	}
 	if e.Deeper != deepest {
 		fmt.Fprintf(h, " deeper %d", e.Deeper)
+	}
+	if e.Memory != smp.SC {
+		fmt.Fprintf(h, " memory %v", e.Memory)
 	}
 	for i := range chunk {
 		_, src := r.source(c, i)

@@ -14,6 +14,7 @@ import (
 	"kpsim/internal/search/shrink"
 	"kpsim/properties"
 	"kpsim/sim"
+	"kpsim/smp"
 	"kpsim/traces"
 )
 
@@ -24,6 +25,7 @@ type Effort struct {
 	States     uint64 // or, if it isn't 0, every schedule there is, if that takes no more than so many runs at an offset
 	Deeper     int    // a Never that isn't proven, of whose row a cell is Sometimes: all of at most so many at the offset of that
 	Seed       uint64
+	Memory     smp.Ordering
 	Limit      uint64 // a cell that takes more schedules at an offset to run them all isn't decided; 0: none does
 }
 
@@ -134,6 +136,7 @@ func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher,
 		if s.all[i], err = r.Scenario(c, i); err != nil {
 			return nil, err
 		}
+		s.all[i].Machine.Memory = e.Memory
 	}
 	return s, nil
 }

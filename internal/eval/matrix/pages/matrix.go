@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/matrix"
+	"kpsim/smp"
 )
 
 type Matrix struct {
@@ -21,6 +22,7 @@ type Matrix struct {
 	Deviations *int         `range:"1..99" xor:"bound" placeholder:"K" help:"Run all schedules of at most K deviations for each Never, and prove nothing else. Default: 2, and every schedule where these are few."`
 	Drawn      *uint64      `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
 	Seed       uint64       `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
+	Memory     string       `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Default: sc."`
 	Workers    int          `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
 	Traces     string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	JSON       bool         `name:"json" xor:"as" help:"Print one JSON object a cell."`
@@ -49,6 +51,9 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 		effort.Drawn = *c.Drawn
 	}
 	effort.Seed = c.Seed
+	if effort.Memory, err = inputs.OptionalMemory(c.Memory); err != nil {
+		return 0, err
+	}
 	if err := effort.Check(); err != nil {
 		return 0, err
 	}
@@ -137,6 +142,9 @@ func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
 // the others by that and theirs.
 func (c *Matrix) save(cell *matrix.Cell, b *matrix.Broken) error {
 	name := inputs.TraceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
+	if c.Memory != "" && c.Memory != smp.SC.String() {
+		name += "-" + c.Memory
+	}
 	if b != cell.Broken[0] {
 		name += "-" + b.ID()
 	}
