@@ -37,6 +37,7 @@ type Ctx struct {
 	waitFor *Source   // of waitWork
 	place   string    // the routine and step it is at, for traces
 	step    int
+	said    asSaid    // of its next access to a cell
 	ahead   sim.Touch // at a yield point of an observed machine: what the next step touches first
 
 	// For telling states apart (state.go).

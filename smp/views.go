@@ -59,7 +59,11 @@ func (x *viewed) forget(c kapi.Cell) {
 // Load implements kapi.Model.
 func (x *viewed) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	w, cpu := x.asks()
-	back = w.views.Load(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
+	if x.said.on {
+		back, x.said.load = w.views.LoadAfter(cpu, uint32(c.ID()), w.lkmmOrder(b), x.said.after, w.chooser)
+	} else {
+		back = w.views.Load(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
+	}
 	x.met(back)
 	x.forget(c)
 	return -1, back
@@ -69,7 +73,14 @@ func (x *viewed) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	w, cpu := x.asks()
 	x.written(c, b)
-	back = w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
+	switch {
+	case x.said.lock:
+		w.views.Unlock(cpu, uint32(c.ID()))
+	case x.said.on:
+		back = w.views.StoreAfter(cpu, uint32(c.ID()), w.lkmmOrder(b), x.said.after, w.chooser)
+	default:
+		back = w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
+	}
 	x.met(back)
 	return -1, back
 }
@@ -87,12 +98,19 @@ func (x *viewed) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 	w, cpu := x.asks()
 	x.written(c, b)
-	if fails {
-		w.views.Failed(cpu, uint32(c.ID()))
-		return false
+	switch id := uint32(c.ID()); {
+	case fails && x.said.on:
+		x.said.load = w.views.FailedAfter(cpu, id, x.said.after)
+	case fails:
+		w.views.Failed(cpu, id)
+	case x.said.lock:
+		w.views.Lock(cpu, id)
+	case x.said.on:
+		x.said.load = w.views.RMWAfter(cpu, id, w.lkmmOrder(b), x.said.after)
+	default:
+		w.views.RMW(cpu, id, w.lkmmOrder(b))
 	}
-	w.views.RMW(cpu, uint32(c.ID()), w.lkmmOrder(b))
-	return true
+	return !fails
 }
 
 // Keeps implements kapi.Model.

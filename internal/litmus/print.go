@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/cli"
-	"kpsim/internal/litmus/run"
-	"kpsim/internal/litmus/x86test"
 )
 
 // A printer prints tests in their order, as soon as those before are done.
 type printer struct {
-	c     *Litmus
-	p     *cli.Program
-	tests []*test
-	next  int // to be printed
-	done  map[int]bool
+	c      *Litmus
+	p      *cli.Program
+	tests  []*test
+	others int // files in other languages, left out
+	next   int // to be printed
+	done   map[int]bool
 
 	counts  map[string]int // by verdict
 	agrees  int            // with what a comment expects
@@ -40,24 +40,10 @@ func (o *printer) ended(i int) {
 // print prints one test.
 func (o *printer) print(t *test) {
 	if t.err != nil {
-		o.fail(fmt.Sprintf("%s: %v", t.path, t.err))
+		o.fail(t.err.Error())
 		return
 	}
 	r := t.result
-	if !r.Complete {
-		if r.States > o.c.States {
-			o.fail(fmt.Sprintf("%s: more than %s of the machine; give --states a larger number", t.path, plural(o.c.States, "state")))
-		}
-		return
-	}
-	if len(r.Outcomes) == 0 {
-		why := "no schedule ends: its threads wait for ever"
-		if t.parsed.Filter != nil && !r.Endless {
-			why = "the filter excludes every final state"
-		}
-		o.fail(fmt.Sprintf("%s: %s; change the test", t.path, why))
-		return
-	}
 	holds := 0
 	for i := range r.Outcomes {
 		if r.Outcomes[i].Holds {
@@ -65,23 +51,38 @@ func (o *printer) print(t *test) {
 		}
 	}
 	fails := len(r.Outcomes) - holds
+	if !r.Complete && r.States <= o.c.States {
+		return // interrupted
+	}
+	if !r.Complete && (holds == 0 || fails == 0) { // else it is Sometimes, whatever there is
+		o.fail(fmt.Sprintf("%s: more than %s of the machine; give --states a larger number", t.path, plural(o.c.States, "state")))
+		return
+	}
+	if len(r.Outcomes) == 0 {
+		why := "no schedule ends: its threads wait for ever"
+		if t.filtered && !r.Endless {
+			why = "the filter excludes every final state"
+		}
+		o.fail(fmt.Sprintf("%s: %s; change the test", t.path, why))
+		return
+	}
 	seen := verdict(holds, fails)
 	o.counts[seen]++
-	differs := against(t.parsed.Expected, seen)
+	differs := against(t.expected, seen)
 	switch {
 	case differs:
 		o.differs++
-	case t.parsed.Expected != "":
+	case t.expected != "":
 		o.agrees++
 	}
 	if o.c.JSON {
-		o.err = cmp.Or(o.err, o.p.PrintJSON(t.json(o.c.Memory, holds, fails)))
+		o.err = cmp.Or(o.err, o.p.PrintJSON(t.json(holds, fails)))
 		return
 	}
 	var b bytes.Buffer
 	t.text(&b, holds, fails)
 	if differs {
-		fmt.Fprintf(&b, "%s\n", o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.parsed.Expected)))
+		fmt.Fprintf(&b, "%s\n", o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.expected)))
 	}
 	if o.c.Explain {
 		t.explain(&b)
@@ -98,25 +99,28 @@ func (o *printer) fail(says string) {
 
 // text writes a test as herd7 does.
 func (t *test) text(b *bytes.Buffer, holds, fails int) {
-	c, r := t.parsed, t.result
-	fmt.Fprintf(b, "Test %s %s\nStates %d\n", c.Name, title(c.Quant), len(r.Outcomes))
+	r := t.result
+	fmt.Fprintf(b, "Test %s %s\nStates %d\n", t.name, t.quant.title(), len(r.Outcomes))
 	for i := range r.Outcomes {
 		fmt.Fprintln(b, r.Outcomes[i].Text)
 	}
 	positive, negative := holds, fails
 	ok := holds > 0
-	switch c.Quant {
-	case x86test.NotExists:
+	switch t.quant {
+	case notExists:
 		positive, negative = fails, holds
 		ok = holds == 0
-	case x86test.Forall:
+	case forall:
 		ok = fails == 0
 	}
 	fmt.Fprintln(b, map[bool]string{true: "Ok", false: "No"}[ok])
-	fmt.Fprintf(b, "Witnesses\nPositive: %d Negative: %d\nCondition %s\n", positive, negative, condition(c))
-	fmt.Fprintf(b, "Observation %s %s %d %d\n", c.Name, verdict(holds, fails), holds, fails)
+	fmt.Fprintf(b, "Witnesses\nPositive: %d Negative: %d\nCondition %s\n", positive, negative, t.condition())
+	fmt.Fprintf(b, "Observation %s %s %d %d\n", t.name, verdict(holds, fails), holds, fails)
+	if !r.Complete {
+		fmt.Fprintln(b, "Not complete: it has more states of the machine than --states, and maybe more final states")
+	}
 	if r.Endless {
-		fmt.Fprintln(b, "Some schedules don't end: threads wait in a loop")
+		fmt.Fprintln(b, "Some schedules don't end: threads wait")
 	}
 }
 
@@ -125,7 +129,7 @@ func (t *test) explain(b *bytes.Buffer) {
 	o := t.witness()
 	if o == nil {
 		fmt.Fprintln(b, "No witness: the condition holds in no final state, in no schedule")
-		if t.parsed.Quant == x86test.Forall {
+		if t.quant == forall {
 			fmt.Fprintf(b, "It holds in all\n")
 		}
 		return
@@ -148,6 +152,9 @@ func (t *test) explain(b *bytes.Buffer) {
 		if l.Held {
 			says = strings.TrimPrefix(says+", its store is held", ", ")
 		}
+		if l.Note != "" {
+			says = strings.TrimPrefix(says+"; "+l.Note, "; ")
+		}
 		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("  %-4s%-*s  %s", mover, max(wide, len("drain@cpu00")), what, says), " "))
 	}
 }
@@ -164,6 +171,7 @@ type jsonTest struct {
 	Positive  int           `json:"positive"`
 	Negative  int           `json:"negative"`
 	Outcomes  []jsonOutcome `json:"outcomes"`
+	Complete  bool          `json:"complete"`
 	Endless   bool          `json:"endless,omitempty"`
 	States    int           `json:"states"`
 	Runs      uint64        `json:"runs"`
@@ -174,12 +182,11 @@ type jsonOutcome struct {
 	Holds bool   `json:"holds"`
 }
 
-func (t *test) json(memory string, holds, fails int) *jsonTest {
-	c := t.parsed
+func (t *test) json(holds, fails int) *jsonTest {
 	j := &jsonTest{
-		Name: c.Name, File: t.path, Language: [...]string{"X86_64", "X86"}[c.Dialect], Memory: memory,
-		Condition: condition(c), Verdict: verdict(holds, fails), Expected: c.Expected,
-		Positive: holds, Negative: fails, Endless: t.result.Endless, States: t.result.States, Runs: t.result.Runs,
+		Name: t.name, File: t.path, Language: t.language, Memory: string(t.memory),
+		Condition: t.condition(), Verdict: verdict(holds, fails), Expected: t.expected,
+		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless, States: t.result.States, Runs: t.result.Runs,
 	}
 	for i := range t.result.Outcomes {
 		o := &t.result.Outcomes[i]
@@ -190,7 +197,7 @@ func (t *test) json(memory string, holds, fails int) *jsonTest {
 
 // totals prints sums if there are several tests, and returns the exit status.
 func (o *printer) totals(stopped bool) int {
-	if !o.c.JSON && len(o.tests) > 1 {
+	if !o.c.JSON && len(o.tests)+o.others > 1 {
 		ran := 0
 		var parts []string
 		for _, v := range []string{"Never", "Sometimes", "Always"} {
@@ -199,7 +206,12 @@ func (o *printer) totals(stopped bool) int {
 				parts = append(parts, fmt.Sprintf("%d %s", n, v))
 			}
 		}
-		fmt.Fprintf(o.p.Out, "%s under %s: %s\n", plural(ran, "test"), run.Memory(o.c.Memory), strings.Join(parts, ", "))
+		if ran > 0 {
+			fmt.Fprintf(o.p.Out, "%s under %s: %s\n", plural(ran, "test"), o.models(), strings.Join(parts, ", "))
+		}
+		if o.others > 0 {
+			fmt.Fprintf(o.p.Out, "%s in other languages left out\n", plural(o.others, "file"))
+		}
 		if o.agrees+o.differs > 0 {
 			fmt.Fprintf(o.p.Out, "%d as expected, %d against expectation\n", o.agrees, o.differs)
 		}
@@ -216,4 +228,15 @@ func (o *printer) totals(stopped bool) int {
 		return cli.BadInput
 	}
 	return cli.OK
+}
+
+// models are the memory models that tests were run under.
+func (o *printer) models() string {
+	var names []string
+	for _, t := range o.tests {
+		if t.result != nil && !slices.Contains(names, string(t.memory)) {
+			names = append(names, string(t.memory))
+		}
+	}
+	return strings.Join(names, " and ")
 }

@@ -18,7 +18,7 @@ const barrierPrefix = "drop-"
 func Barriers() []Mutant {
 	var all []Mutant
 	for i := range kapi.Places() {
-		if b := kapi.Barrier(i); b > kapi.Through {
+		if b := kapi.Barrier(i); b >= kapi.FirstPlace {
 			all = append(all, dropping(b))
 		}
 	}

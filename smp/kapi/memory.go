@@ -32,12 +32,26 @@ type Place struct {
 	Source string // where the kernel has it: its function and verb
 }
 
-var places = []Place{{Name: "once"}, {"through", OrderThrough, "rcu_dereference"}}
+const interpreted = "a program's that a routine interprets"
 
-// The barriers that no place has for itself.
+var places = []Place{
+	{Name: "once"}, {"through", OrderThrough, "rcu_dereference"},
+	{"acquire", OrderAcquire, interpreted}, {"release", OrderRelease, interpreted}, {"full", OrderFull, interpreted},
+	{"mb", OrderMB, interpreted}, {"rmb", OrderRMB, interpreted}, {"wmb", OrderWMB, interpreted},
+}
+
+// The barriers that no place of the kernel or of an engine has for itself. The plain ones
+// are of programs that a routine interprets; no mutant drops them.
 const (
 	Once    Barrier = iota // no order
 	Through                // of rcu_dereference
+	PlainAcquire
+	PlainRelease
+	PlainFull
+	PlainMB
+	PlainRMB
+	PlainWMB
+	FirstPlace // the barriers from here on are each of a place
 )
 
 // DefineBarrier gives a place that keeps an order its number. It is for the

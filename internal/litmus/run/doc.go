@@ -2,11 +2,14 @@
 // that reach the same state of the machine only one.
 //
 // What it is: a Program, which is a test as the machine runs it (X86 is one of machine
-// code: each thread is a function that a task of a CPU of its own calls), and Search,
-// which finds its final states and for each a schedule.
+// code: each thread is a function that a task of a CPU of its own calls; C is one in C:
+// each thread is a routine that interprets it, over cells), and Search, which finds its
+// final states and for each a schedule.
 //
 // What it is not: it has no memory model of its own. What a test may see is what
-// package smp does. It parses nothing and prints nothing.
+// package smp does. It parses nothing and prints nothing. RCU's sections and grace periods
+// in C are package lkmm's, which promise what that model does; the kernel's own (package
+// smp/kernel) promises more.
 //
 // Its rule: the outcomes are exactly those that the machine can reach. The tests compare
 // them with an abstract machine of their own, with runs of every schedule, and with the
@@ -17,4 +20,8 @@
 // A schedule in which threads wait for each other in a loop for ever has no outcome;
 // Result.Endless says that there is one. An instruction that reads and writes memory
 // without a lock is one step under sc: two of them don't lose an update there.
+//
+// In C a load may come after stores that don't depend on it, but not after a branch that
+// its value decides, whatever that does (package ctest). Tests with RCU aren't run under
+// tso. Under lkmm a test of five threads can have more states than can be visited.
 package run

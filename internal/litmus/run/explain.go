@@ -17,6 +17,9 @@ type Told interface {
 	// there is none.
 	Next(m *smp.Machine, cpu int) Instr
 
+	// Note is what else is to be told of the last step of a CPU, or "". Asked again it is "".
+	Note(cpu int) string
+
 	// Values are all registers and locations, always the same ones in the same order.
 	Values(m *smp.Machine) []Value
 }
@@ -38,6 +41,7 @@ type Line struct {
 	Held    bool     // its store doesn't take effect yet
 	Ends    bool     // the thread ends, and what it holds takes effect
 	Changes []string // NAME=VALUE
+	Note    string   // what else there is to say
 }
 
 // Explain runs a program by the schedule of an outcome and says what each step did.
@@ -122,7 +126,7 @@ func (t *teller) Stepped(mv sim.Mover, _ []sim.Touch) {
 	case !holds:
 		t.waits[cpu] = nil
 	}
-	l.Changes = changes(was, values, told)
+	l.Changes, l.Note = changes(was, values, told), t.p.Note(cpu)
 	if l.Ends = now.Text == "" && mv < sim.MoverDrain; l.Ends && len(l.Changes) == 0 {
 		return // nothing of the test
 	}

@@ -41,6 +41,9 @@ func (h *harness) run(ch sim.Chooser) (smp.Outcome, error) {
 	if end == smp.Refused {
 		return end, fmt.Errorf("%w; a test must not do that", h.m.Refusal())
 	}
+	if f, ok := h.p.(interface{ Err() error }); ok && f.Err() != nil {
+		return end, f.Err()
+	}
 	return end, nil
 }
 

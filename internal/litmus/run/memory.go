@@ -1,8 +1,6 @@
 package run
 
 import (
-	"fmt"
-
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -13,15 +11,19 @@ type Memory string
 
 // The memory models.
 const (
-	SC  Memory = "sc"  // each access takes effect when it is stepped
-	TSO Memory = "tso" // stores wait in a buffer of their CPU
+	SC   Memory = "sc"   // each access takes effect when it is stepped
+	TSO  Memory = "tso"  // stores wait in a buffer of their CPU
+	LKMM Memory = "lkmm" // the kernel's memory model, of tests in C
 )
 
 // config is a machine under the model.
 func (m Memory) config(cpus int) smp.Config {
 	c := smp.Config{CPUs: cpus, Budget: budget}
-	if m == TSO {
+	switch m {
+	case TSO:
 		c.Memory = smp.TSO
+	case LKMM:
+		c.Memory = smp.LKMM
 	}
 	return c
 }
@@ -36,12 +38,4 @@ func (h holding) Choose(p *sim.Point) (pick, hold int) {
 		return 1, 0
 	}
 	return h.Strategy.Choose(p)
-}
-
-// Check returns an error if there is no such model.
-func (m Memory) Check() error {
-	if m != SC && m != TSO {
-		return fmt.Errorf("the memory model %q isn't known; sc and tso are", string(m))
-	}
-	return nil
 }

@@ -34,6 +34,8 @@ type Options struct {
 	Memory Memory
 	Most   int          // states of the machine that are visited at most; 0: DefaultMost
 	Stop   *atomic.Bool // set: give up; nil: never
+
+	Far func(millionths uint64) // told now and then how much of the search is done; may be nil
 }
 
 // DefaultMost is how many states of the machine a search visits unless it is told.
@@ -46,13 +48,16 @@ const budget = 8192
 // learning is how many drawn runs show, before the search, what is shared.
 const learning = 24
 
+// drawn is how many drawn runs are made of a program that has too many states.
+const drawn = 4096
+
 // A Result is what a search has found.
 type Result struct {
 	Outcomes []Outcome // in the order of their texts
 	Runs     uint64
 	States   int  // of the machine
 	Complete bool // all schedules are covered; else the search was stopped
-	Endless  bool // there are schedules that don't end: threads wait in a loop
+	Endless  bool // there are schedules that don't end: threads wait
 }
 
 // An Outcome is one final state, with a schedule that leads to it.
@@ -63,7 +68,7 @@ type Outcome struct {
 }
 
 // Search runs all schedules of a program, but of those that reach the same state of
-// the machine only one. It stops at Options.Most states.
+// the machine only one. It stops at Options.Most states, and draws some runs more.
 func Search(p Program, o Options) (*Result, error) {
 	h, err := newHarness(p, o.Memory)
 	if err != nil {
@@ -81,17 +86,23 @@ func Search(p Program, o Options) (*Result, error) {
 	r := &Result{}
 	found := make(map[string]int)
 	for i := uint64(0); rec.Begin(i); i++ {
-		if s.Stats().States > most || o.Stop != nil && o.Stop.Load() {
+		if o.Stop != nil && o.Stop.Load() {
 			return r.sorted(s), nil
+		}
+		if s.Stats().States > most {
+			err := r.draw(found, h)
+			return r.sorted(s), err
 		}
 		end, err := h.run(rec)
 		if err != nil {
 			return nil, err
 		}
 		rec.End(h.m.Counts().Points)
-		r.Runs++
+		if r.Runs++; o.Far != nil && r.Runs%256 == 0 {
+			o.Far(s.Progress())
+		}
 		switch end {
-		case smp.Exhausted:
+		case smp.Exhausted, smp.Stuck:
 			r.Endless = true
 		case smp.Passed:
 			r.take(found, h, rec.Recording())
@@ -102,6 +113,24 @@ func Search(p Program, o Options) (*Result, error) {
 	}
 	r.Complete = true
 	return r.sorted(s), nil
+}
+
+// draw makes drawn runs of a program whose states are too many: what they show is shown.
+func (r *Result) draw(found map[string]int, h *harness) error {
+	h.m.Footprint().Observe(nil)
+	rec := &sched.Recorder{Strategy: holding{sched.NewRandom(sched.Params{Seed: 1})}}
+	for i := range uint64(drawn) {
+		rec.Begin(i)
+		end, err := h.run(rec)
+		if err != nil {
+			return err
+		}
+		rec.End(h.m.Counts().Points)
+		if r.Runs++; end == smp.Passed {
+			r.take(found, h, rec.Recording())
+		}
+	}
+	return nil
 }
 
 func (r *Result) sorted(s *sched.States) *Result {

@@ -44,7 +44,8 @@ func texts(r *Result) []string {
 // drawPlan draws a program: a few threads of a few instructions.
 func drawPlan(t *rapid.T) *plan {
 	p := &plan{locs: rapid.IntRange(1, 3).Draw(t, "locations"), regs: 2}
-	for range rapid.IntRange(2, 3).Draw(t, "threads") {
+	threads := rapid.IntRange(2, 3).Draw(t, "threads")
+	for range threads {
 		p.threads = append(p.threads, rapid.SliceOfN(rapid.Custom(func(t *rapid.T) action {
 			return action{
 				what: rapid.SampledFrom([]string{"store", "store", "load", "load", "keep", "fence", "xchg", "lockadd", "add"}).Draw(t, "what"),
@@ -52,7 +53,7 @@ func drawPlan(t *rapid.T) *plan {
 				reg:  rapid.IntRange(0, p.regs-1).Draw(t, "register"),
 				val:  rapid.IntRange(1, 3).Draw(t, "value"),
 			}
-		}), 1, 5-p.locs/3-len(p.threads)/2).Draw(t, "thread"))
+		}), 1, 6-threads).Draw(t, "thread"))
 	}
 	return p
 }

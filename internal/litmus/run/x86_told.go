@@ -27,6 +27,9 @@ func (x *X86) Next(m *smp.Machine, cpu int) Instr {
 	return Instr{in.Text, in.Stores(), x.t.Writes(cpu, i)}
 }
 
+// Note implements Told: values say all.
+func (*X86) Note(int) string { return "" }
+
 // Values implements Told.
 func (x *X86) Values(m *smp.Machine) []Value {
 	var all []Value

@@ -40,12 +40,23 @@ func Parse(path, text string) (t *Test, err error) {
 	return p.t, nil
 }
 
-// Language returns the first word of a test, "" if there is none.
+// Language returns the first word of a test in whatever language, after comments, "" if
+// there is none.
 func Language(text string) string {
-	p := &parser{src: text}
-	defer func() { _ = recover() }()
-	p.blank()
-	if f := strings.Fields(p.src); len(f) > 0 {
+	for {
+		text = strings.TrimLeft(text, " \t\r\n\ufeff")
+		comment, rest, _ := strings.Cut(text, "*)")
+		if !strings.HasPrefix(comment, "(*") {
+			break
+		}
+		for n := strings.Count(comment, "(*"); n > 1 && rest != ""; n-- { // they nest
+			var more string
+			more, rest, _ = strings.Cut(rest, "*)")
+			n += strings.Count(more, "(*")
+		}
+		text = rest
+	}
+	if f := strings.Fields(text); len(f) > 0 {
 		return clip(f[0])
 	}
 	return ""

@@ -1,0 +1,159 @@
+package litmus
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/litmus/ctest"
+	"kpsim/internal/litmus/run"
+	"kpsim/internal/litmus/x86test"
+)
+
+// A quantifier says what a condition claims of the final states.
+type quantifier uint8
+
+// The quantifiers, as x86test and ctest number them.
+const (
+	exists quantifier = iota
+	notExists
+	forall
+)
+
+func (q quantifier) String() string { return [...]string{"exists", "~exists", "forall"}[q] }
+
+// title is herd7's word for it.
+func (q quantifier) title() string { return [...]string{"Allowed", "Forbidden", "Required"}[q] }
+
+// A test is one file, in whatever language, and what came of it.
+type test struct {
+	path     string
+	name     string
+	language string
+	quant    quantifier
+	cond     string // with its quantifier
+	expected string // "Never", "Sometimes", "Always", "" for nothing
+	unknown  bool   // its language is
+	filtered bool   // some final states don't count
+	memory   run.Memory
+	program  run.Told
+
+	result *run.Result
+	story  []run.Line
+	err    error
+}
+
+// mostTest is how many bytes of a test are read.
+const mostTest = 1 << 20
+
+// read reads a test, to be run under a memory model, "" for that of its language.
+func read(path string, memory run.Memory) *test {
+	t := &test{path: path, memory: memory}
+	t.err = t.read()
+	return t
+}
+
+func (t *test) read() error {
+	data, err := cli.ReadFile(t.path, mostTest)
+	if err != nil {
+		return fmt.Errorf("%s; name a litmus test, or a folder of them", cli.Cause(err, t.path))
+	}
+	switch t.language = x86test.Language(string(data)); t.language {
+	case "X86", "X86_64":
+		return t.readX86(string(data))
+	case "C":
+		return t.readC(data)
+	case "":
+		return fmt.Errorf("%s:1: this is no litmus test: it begins with a language and a name, as X86_64 SB", t.path)
+	}
+	t.unknown = true
+	return fmt.Errorf("%s:1: the language %q isn't known; X86_64, X86 and C are", t.path, t.language)
+}
+
+// model settles the memory model: that of the language, the first, if none was asked for.
+func (t *test) model(can ...run.Memory) error {
+	if t.memory == "" {
+		t.memory = can[0]
+	}
+	for _, m := range can {
+		if m == t.memory {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: --memory %s isn't for tests in %s; give --memory %s", t.path, t.memory, t.language, can[0])
+}
+
+func (t *test) readX86(text string) error {
+	parsed, err := x86test.Parse(t.path, text)
+	if err != nil {
+		return err
+	}
+	prog, err := run.NewX86(parsed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.path, err)
+	}
+	t.name, t.quant, t.cond, t.expected = parsed.Name, quantifier(parsed.Quant), parsed.Cond.String(), parsed.Expected
+	t.filtered, t.program = parsed.Filter != nil, prog
+	return t.model(run.TSO, run.SC)
+}
+
+func (t *test) readC(text []byte) error {
+	parsed, err := ctest.Parse(t.path, text)
+	if err != nil {
+		return err
+	}
+	if parsed.Prop == nil {
+		return fmt.Errorf("%s: there is no condition; a test ends with exists (...), ~exists (...) or forall (...)", t.path)
+	}
+	if err := t.model(run.LKMM, run.TSO, run.SC); err != nil {
+		return err
+	}
+	prog, err := run.NewC(parsed, t.memory)
+	if err != nil {
+		return err
+	}
+	t.name, t.quant, t.cond, t.filtered, t.program = parsed.Name, quantifier(parsed.Quantity), prog.PropText(), parsed.Filter != nil, prog
+	switch parsed.Result {
+	case "Never", "Sometimes", "Always":
+		t.expected = parsed.Result
+	}
+	return nil
+}
+
+// condition is the condition with its quantifier.
+func (t *test) condition() string { return fmt.Sprintf("%v (%s)", t.quant, strings.TrimSpace(t.cond)) }
+
+// search runs it.
+func (t *test) search(c *Litmus, stop *atomic.Bool, far func(millionths uint64)) {
+	if t.err != nil {
+		return
+	}
+	t.result, t.err = run.Search(t.program, run.Options{Memory: t.memory, Most: c.States, Stop: stop, Far: far})
+	if t.err != nil {
+		t.err = fmt.Errorf("%s: %w", t.path, t.err)
+		return
+	}
+	if !c.Explain {
+		return
+	}
+	if o := t.witness(); o != nil {
+		t.story, t.err = run.Explain(t.program, o, t.memory)
+	}
+}
+
+// witness is the outcome to be explained: of those in which the condition holds the one whose
+// schedule has the fewest deviations; nil if there is none. Of forall it is one in which it
+// doesn't hold.
+func (t *test) witness() (best *run.Outcome) {
+	for i := range t.result.Outcomes {
+		o := &t.result.Outcomes[i]
+		if o.Holds == (t.quant == forall) {
+			continue
+		}
+		if best == nil || len(o.Schedule.Choices) < len(best.Schedule.Choices) {
+			best = o
+		}
+	}
+	return best
+}
