@@ -38,10 +38,10 @@ func (e *Linux) weigh(x kapi.Context) balance {
 
 func (e *Linux) weighCPU(cpu int) (b balance) {
 	base := e.d.Guest.PerCPU(cpu)
-	b.preemption, _ = e.d.Guest.Get(base+e.k.preemptCount, 4)
+	b.preemption, _ = e.d.Guest.Seen(cpu, base+e.k.preemptCount, 4)
 	b.preemption &^= enabled
 	if e.k.current != 0 {
-		b.current, _ = e.d.Guest.Get(base+e.k.current, 8)
+		b.current, _ = e.d.Guest.Seen(cpu, base+e.k.current, 8)
 	}
 	return b
 }

@@ -247,9 +247,10 @@ func (x *Ctx) settle() (waited bool) {
 		return false
 	}
 	m.touch(objBuffer, uint64(x.cpu.id), false)
-	if m.stored(x.cpu) {
+	waited = m.stored(x.cpu)
+	x.knows(16 + b2u(waited)) // where it stands: here, or further on
+	if waited {
 		x.yield()
-		waited = true
 	}
 	m.flush(x.cpu)
 	return waited
@@ -328,6 +329,16 @@ func (m *Machine) Put(at arch.Addr, size int, v uint64) {
 		m.flushOver(&m.cpus[i], at, size)
 	}
 	m.mem.Store(at, size, v)
+}
+
+// Seen returns size bytes of memory as a CPU sees them, which may hold stores to them. It is
+// no access.
+func (m *Machine) Seen(cpu int, at arch.Addr, size int) (v uint64, ok bool) {
+	v, ok = m.mem.Load(at, size)
+	if m.weak.holds && ok {
+		v = m.weak.buffers[cpu].over(v, at, size)
+	}
+	return v, ok
 }
 
 func (b *buffer) overlaps(at arch.Addr, size int) bool {

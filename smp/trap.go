@@ -13,9 +13,7 @@ import (
 func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	t := c.task
 	m.flush(c)
-	if vec == smpev.VecBP {
-		m.meetsText(c)
-	}
+	m.enters(c, vec)
 	base := m.frameBase(vec, c.regs.R[regSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip

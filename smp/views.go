@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/kapi"
 	"kpsim/smp/lkmm"
+	"kpsim/smp/smpev"
 )
 
 // Under the kernel's memory model (smp/lkmm) a load of a cell may read a version that is
@@ -161,12 +162,22 @@ func (m *Machine) storesText(c *CPU) {
 	}
 }
 
-// meetsText says that a CPU has fetched what another one has stored.
-func (m *Machine) meetsText(c *CPU) {
-	if m.cfg.Memory == LKMM {
+// enters says that a CPU takes a trap or interrupt, and has fetched, if it is a breakpoint,
+// what another one has stored.
+func (m *Machine) enters(c *CPU, vec uint8) {
+	if m.cfg.Memory != LKMM {
+		return
+	}
+	m.touch(objFence, 0, false)
+	m.weak.views.Enter(int(c.id))
+	if vec == smpev.VecBP {
 		m.weak.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)
 	}
 }
+
+// Agrees has the routine's CPU and those that have agreed before see the same, as what tells
+// one task of another's end would have it. It is no point, and does nothing but under LKMM.
+func (x *Ctx) Agrees() { x.m.fence(x.cpu, lkmm.MB) }
 
 // seesNewest says that a CPU has waited for what a cell is, and orders what follows after
 // that (smp_cond_load_acquire; a task that was woken).

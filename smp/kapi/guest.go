@@ -51,6 +51,8 @@ type Guest interface {
 	Put(at arch.Addr, size int, v uint64)
 	// Get reads memory while nothing runs; ok false: it isn't mapped.
 	Get(at arch.Addr, size int) (v uint64, ok bool)
+	// Seen is Get as a CPU sees memory that may hold stores to it.
+	Seen(cpu int, at arch.Addr, size int) (v uint64, ok bool)
 
 	// MapExec maps pages for code, an int3 in each byte, for the rest of the run; ok
 	// false: there is no room. UnmapExec takes them away.

@@ -114,6 +114,11 @@ func (g *Guest) wants(x *smp.Ctx) {
 // Get implements kapi.Guest.
 func (g *Guest) Get(at arch.Addr, size int) (uint64, bool) { return g.k.M.Memory().Load(at, size) }
 
+// Seen implements kapi.Guest.
+func (g *Guest) Seen(cpu int, at arch.Addr, size int) (uint64, bool) {
+	return g.k.M.Seen(cpu, at, size)
+}
+
 // Refuse implements kapi.Guest.
 func (g *Guest) Refuse(x kapi.Context, what string) {
 	c := ctxOf(x)

@@ -6,6 +6,13 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// pokeMaps is what text_poke does before it stores: it goes to an address space that maps
+// the text, which serialises. Publishers of what a breakpoint is about rest on it. The
+// stores of text_poke_bp have its smp_wmb here, and not this besides, so that smp_wmb is
+// seen to matter.
+var pokeMaps = kapi.DefineBarrier("text_poke: all before the text", kapi.OrderMB,
+	"__text_poke, arch/x86/kernel/alternative.c: use_temporary_mm(), a write of CR3")
+
 // Text is the kernel's text as patchers read and write it. It implements
 // kapi.Text.
 type Text struct {
@@ -32,6 +39,7 @@ func (t *Text) Fill(x kapi.Context, addr arch.Addr, b []byte) { ctxOf(x).FillTex
 // Poke implements kapi.Text.
 func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 	t.mutex.AssertHeld(x)
+	x.Fence(pokeMaps)
 	t.Write(x, addr, b)
 	t.Sync.Self(x, smpev.SyncSelf)
 }

@@ -68,6 +68,14 @@ func (m *Model) Take(cpu int) {
 	c.floor.join(c.mailbox)
 }
 
+// Enter is an exception's or interrupt's entry: what follows is executed after it, so that
+// it sees what was before the full fences that came before. It orders nothing else.
+func (m *Model) Enter(cpu int) {
+	c := &m.cpus[cpu]
+	c.all.join(m.global)
+	c.floor.join(m.global)
+}
+
 // ReadLock begins a section of RCU, or of SRCU in a domain above 0. Sections nest.
 func (m *Model) ReadLock(cpu, domain int) {
 	c := &m.cpus[cpu]

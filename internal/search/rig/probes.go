@@ -261,6 +261,7 @@ func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr
 	was := balance(x)
 	errno = r.engine.Do(x, call, i)
 	even(x, was)
+	x.(*smp.Ctx).Agrees() // see program.call
 	x.Emit(kpev.ApiReturn, call, uint64(i), errno)
 	return errno, r.engine.Status(i).Addr
 }
@@ -297,6 +298,7 @@ func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 	was := x.Balance()
 	errno := r.engine.DoAll(x, call, list)
 	x.Even(was)
+	x.Agrees() // see program.call
 	each := errno
 	if call == kpev.Unregister && len(op.Targets) > 1 {
 		each = 0

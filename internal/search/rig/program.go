@@ -133,12 +133,15 @@ func setArgs(regs *arch.Regs, args []uint64) {
 	}
 }
 
-// call calls a function and tells what it left.
+// call calls a function and tells what it left. Monitors take a call that begins after a
+// call of the API has ended for one that comes after it, as if the one task were told of
+// the other's end.
 func (p *program) call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
 	anyRegs(regs)
 	setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
+	x.Agrees()
 	p.r.census.enter(p.number, p.called[i])
 	x.Call(p.called[i].from)
 	p.r.census.enter(p.number, called{})
