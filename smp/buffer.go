@@ -5,7 +5,6 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
-	"kpsim/smp/lkmm"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -231,29 +230,6 @@ func (m *Machine) flushOther(c *CPU) {
 	}
 	m.touch(objBoundary, uint64(c.id), true)
 	m.flush(c)
-}
-
-// settle is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
-// hold anything: others may come between what the routine has read and the stores, which
-// they don't see yet.
-func (x *Ctx) settle() (waited bool) {
-	m := x.m
-	if m.cfg.Memory == LKMM {
-		x.yield()
-		m.fence(x.cpu, lkmm.MB)
-		return true
-	}
-	if !m.weak.holds {
-		return false
-	}
-	m.touch(objBuffer, uint64(x.cpu.id), false)
-	waited = m.stored(x.cpu)
-	x.knows(16 + b2u(waited)) // where it stands: here, or further on
-	if waited {
-		x.yield()
-	}
-	m.flush(x.cpu)
-	return waited
 }
 
 // flushOver is flush before bytes of memory are written past what c holds, if it holds any

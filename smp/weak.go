@@ -151,3 +151,26 @@ func (x *Ctx) Fence(b kapi.Barrier) {
 		x.m.fence(x.cpu, lkmmFences[w.order(b)])
 	}
 }
+
+// settle is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
+// hold anything: others may come between what the routine has read and the stores, which
+// they don't see yet.
+func (x *Ctx) settle() (waited bool) {
+	m := x.m
+	if m.cfg.Memory == LKMM {
+		x.yield()
+		m.fence(x.cpu, lkmm.MB)
+		return true
+	}
+	if !m.weak.holds {
+		return false
+	}
+	m.touch(objBuffer, uint64(x.cpu.id), false)
+	waited = m.stored(x.cpu)
+	x.knows(16 + b2u(waited)) // where it stands: here, or further on
+	if waited {
+		x.yield()
+	}
+	m.flush(x.cpu)
+	return waited
+}
