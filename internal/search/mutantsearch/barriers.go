@@ -75,18 +75,25 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 	return f, nil
 }
 
-// Without searches the field's scenarios that come to a barrier, without it, until one shows
+// mostGrounds is in how many scenarios at most a barrier is left out, spread over those that
+// come to it: many come to those of locks.
+const mostGrounds = 12
+
+// Without searches scenarios of the field that come to a barrier, without it, until one shows
 // a difference. name is the mutant's. It returns nil if it was cancelled.
 func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error) {
 	d := &Dropped{}
+	var whole []*Ground // those that are whole with it
 	for _, g := range f.Scenarios {
-		if !g.met[b] {
-			continue
+		if g.met[b] {
+			d.Met++
+			if g.Broken == "" {
+				whole = append(whole, g)
+			}
 		}
-		d.Met++
-		if g.Broken != "" || d.Scenario != "" {
-			continue
-		}
+	}
+	for i := range min(len(whole), mostGrounds) {
+		g := whole[i*len(whole)/min(len(whole), mostGrounds)]
 		d.Searched++
 		race := explore.Tournament{
 			Scenario: g.sc, Mutant: name, Seeds: 1, Seed: h.Seed, Most: h.Most, Workers: h.Workers, Cancelled: h.Cancelled, Progress: h.Progress,
@@ -101,6 +108,7 @@ func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error
 		}
 		for property := range lap.By {
 			d.Scenario, d.Property, d.After = g.Name, property, lap.Each[0]
+			return d, nil
 		}
 	}
 	return d, nil
