@@ -151,7 +151,7 @@ func (c *Mutants) printBarriers(p *cli.Program, rows []barrierRow, fields []*mut
 	if c.Markdown {
 		fmt.Fprintf(p.Out, `# Which barriers matter
 
-Written by `+"`kpsim mutants --barriers --markdown`"+` on %s. No line of it is written by hand.
+Written by `+"`kpsim mutants --barriers --markdown`"+` on %s. No line of it is written by hand. Tests that are aimed at one order each notice more: see [The memory models](memory.md).
 
 Each order that the kernel's routines and the engines keep is left out, one at a time, under each model of memory (docs/memory.md), in at most twelve scenarios of the library that come to it, %d schedules each. Noticed: the first property that was broken, where, and by which schedule.
 
