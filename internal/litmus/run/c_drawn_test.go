@@ -43,9 +43,8 @@ func (p *plan) cText() string {
 }
 
 // TestCDrawn: of drawn programs in C the machine has the outcomes that the abstract machine
-// has under sc and tso, and under lkmm at least those.
+// has under sc and tso, and under lkmm at least those; what lkmm has besides is TestCShapes'.
 func TestCDrawn(t *testing.T) {
-	more := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlan(t)
 		for i := range p.threads {
@@ -67,9 +66,5 @@ func TestCDrawn(t *testing.T) {
 		for s := range p.outcomes(TSO) {
 			require.Contains(t, texts(r), s, "%s", text)
 		}
-		if len(r.Outcomes) > len(p.outcomes(TSO)) {
-			more++
-		}
 	})
-	require.NotZero(t, more)
 }
