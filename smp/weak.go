@@ -144,6 +144,12 @@ func (m *Machine) weaker() bool { return m.weak.holds || m.cfg.Memory == LKMM }
 
 // Fence implements kapi.Context.
 func (x *Ctx) Fence(b kapi.Barrier) {
+	if x.m.weaker() {
+		x.fence(b)
+	}
+}
+
+func (x *Ctx) fence(b kapi.Barrier) {
 	switch w := &x.m.weak; {
 	case w.order(b) == kapi.OrderMB:
 		x.settle()
@@ -155,7 +161,9 @@ func (x *Ctx) Fence(b kapi.Barrier) {
 // settle is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
 // hold anything: others may come between what the routine has read and the stores, which
 // they don't see yet.
-func (x *Ctx) settle() (waited bool) {
+func (x *Ctx) settle() (waited bool) { return x.m.weaker() && x.settleWeak() }
+
+func (x *Ctx) settleWeak() (waited bool) {
 	m := x.m
 	if m.cfg.Memory == LKMM {
 		x.yield()
