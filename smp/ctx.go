@@ -112,6 +112,7 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 		if on {
 			x.m.touch(objIPI, uint64(x.cpu.id), false)
 			if x.cpu.ipi != 0 {
+				x.knows(6) // it stands here, and not at its next access
 				x.yieldOpen()
 			}
 		}

@@ -26,7 +26,7 @@ const (
 	objHeldPlace            // of a CPU, a place for a store that it holds
 	objHeldCell             // of a CPU, a cell that it holds a store to
 	objHeldWord             // likewise of eight aligned bytes of data
-	objFence                // what all full fences have in common
+	objFence                // 0: what all full fences have in common; 1: what stores to text have
 	objSpin                 // who has made a step since a CPU's last pause
 )
 

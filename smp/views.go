@@ -157,6 +157,7 @@ const textCell = 0
 // storesText says that a CPU stores to text.
 func (m *Machine) storesText(c *CPU) {
 	if m.cfg.Memory == LKMM {
+		m.touch(objFence, 1, true)
 		m.weak.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
 		m.weak.views.Forget(textCell)
 	}
@@ -171,6 +172,7 @@ func (m *Machine) enters(c *CPU, vec uint8) {
 	m.touch(objFence, 0, false)
 	m.weak.views.Enter(int(c.id))
 	if vec == smpev.VecBP {
+		m.touch(objFence, 1, false)
 		m.weak.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)
 	}
 }

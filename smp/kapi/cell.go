@@ -151,9 +151,8 @@ func (c *Var[T]) Set(v T) {
 	c.w.all(v)
 }
 
-// Overwrite gives the cell another value at once, whatever CPUs hold, which takes effect
-// after it: for what the machine does within a step, be it in the midst of a run. It wakes
-// no waiter.
+// Overwrite gives the cell another value at once, and wakes no waiter: for what the machine
+// does within a step, also during a run. Stores that CPUs hold still take effect after it.
 func (c *Var[T]) Overwrite(v T) { c.v = v }
 
 // Commit implements Cell.
