@@ -13,13 +13,16 @@ func (exportCmd) Help() string {
   trace.dat  a file for trace-cmd and KernelShark: the same events, and those of a system kpsim with their arguments as fields; it wants -o
   chrome     Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
   json       one JSON object an event, a line each: docs/events.md has the schema
-  litmus     two columns and the forbidden outcome, as for herd7, for a mail
+  litmus     a litmus test of X86_64, for kpsim litmus and herd7: what CPUs did with the words of memory that compiled code shares, and the values that they saw as its condition
+  columns    two columns and the forbidden outcome, in the form of a litmus test, for a mail
 
 Times are the run's: events are in the order in which they happened, and a CPU that stood still was nowhere in the meantime.
 
 Examples:
 
-  kpsim export traces/corpus/T2-second-instruction.kps --to litmus
+  kpsim export traces/corpus/T2-second-instruction.kps --to columns
+  kpsim export traces/sb.kps --to litmus -o sb.litmus && kpsim litmus sb.litmus && kpsim litmus --memory sc sb.litmus
+  kpsim export traces/sb.kps --to litmus --words x,y
   kpsim export traces/second-instruction.kps --to chrome -o second-instruction.json
   kpsim export traces/second-instruction.kps --to json | jq 'select(.kind == "TextStore")'
   kpsim export traces/second-instruction.kps --to ftrace -o second-instruction.txt   # open it in ui.perfetto.dev

@@ -25,6 +25,8 @@ replay --all $F
 export --to ftrace $F
 export --to chrome -o out.txt $F
 export --to litmus -o out.txt $F
+export --to litmus --words x,saw $F
+export --to columns -o out.txt $F
 check --json $F
 rerecord $F
 explore --runs 1 second-instruction

@@ -38,7 +38,7 @@ func TestMisspelt(t *testing.T) {
 		{"explore --traces -x", `--traces: "-x" looks like a flag; if it is the value: --traces=-x; see `},
 		{"explore --json=maybe", `--json: it takes no value, and was given "maybe"; write --json, or leave it out; see `},
 		{"fuzz --for 5", `--for: "5" is no time; give it a unit, as 90s, 10m or 1h30m; see `},
-		{"export x.kps", "--to=FORMAT is missing: ftrace, trace.dat, chrome (or perfetto), json or litmus; see "},
+		{"export x.kps", "--to=FORMAT is missing: ftrace, trace.dat, chrome (or perfetto), json, litmus or columns; see "},
 		{"disasm", "<object> is missing: an object file: NAME.o of gcc -c, or NAME.ko of a kernel; see "},
 		{"disasm mine.o", "<func> is missing: the function; see "},
 		{"verify", "<file|name> is missing: scenario files (NAME.star), or names of built-in scenarios, such as safe-none; see "},

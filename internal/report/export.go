@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/litmus/extract"
 	"kpsim/internal/search/replay"
 	"kpsim/traces"
 	"kpsim/traces/export"
@@ -16,14 +17,15 @@ import (
 )
 
 type Export struct {
-	Trace string `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
-	To    string `required:"" placeholder:"FORMAT" help:"ftrace, trace.dat, chrome (or perfetto), json or litmus."`
+	Trace string   `arg:"" help:"A trace that explore has written: traces/NAME.kps."`
+	To    string   `required:"" placeholder:"FORMAT" help:"ftrace, trace.dat, chrome (or perfetto), json, litmus or columns."`
+	Words []string `placeholder:"NAME,…" help:"Of litmus: the words of memory that the test is to have, as its comment names them. Default: those by which the run isn't sequentially consistent, or else all that compiled code shares."`
 	inputs.TracesKernel
 	Out cli.FileName `short:"o" placeholder:"FILE" help:"Write it to a file. Default: standard output."`
 }
 
 // Exports are the formats. Perfetto reads Chrome's: it is the same one.
-var Exports = []string{"ftrace", "trace.dat", "chrome", "perfetto", "json", "litmus"}
+var Exports = []string{"ftrace", "trace.dat", "chrome", "perfetto", "json", "litmus", "columns"}
 
 func (c *Export) Run(p *cli.Program) (int, error) {
 	if err := cli.Known("format", c.To, Exports); err != nil {
@@ -36,6 +38,9 @@ func (c *Export) Run(p *cli.Program) (int, error) {
 		if err := c.Out.Check(); err != nil {
 			return 0, fmt.Errorf("-o: %w", err)
 		}
+	}
+	if len(c.Words) > 0 && c.To != "litmus" {
+		return 0, fmt.Errorf("--words: it is for --to litmus; leave it out")
 	}
 	file, r, err := play(p, &c.TracesKernel, c.Trace)
 	if err != nil {
@@ -70,9 +75,17 @@ func (c *Export) content(b []byte) []byte {
 }
 
 func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error {
-	in := r.View(file)
+	name := strings.TrimSuffix(filepath.Base(c.Trace), ".kps")
 	if c.To == "litmus" {
-		return view.Litmus(w, strings.TrimSuffix(filepath.Base(c.Trace), ".kps"), in)
+		t, err := extract.Of(r, c.Trace, name, c.Words)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Trace, err)
+		}
+		return t.Write(w)
+	}
+	in := r.View(file)
+	if c.To == "columns" {
+		return view.Litmus(w, name, in)
 	}
 	scene := view.Lay(in, r.Timeline(view.Sites(in)))
 	task := func(id uint64) string { return r.Rig.Machine.Tasks()[id].Name }

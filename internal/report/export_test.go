@@ -53,7 +53,7 @@ func exports(t *testing.T) []inAll {
 		require.NoError(t, err)
 		in := r.View(file)
 		x := inAll{filepath.Base(name), make(map[string]string), view.Lay(in, r.Timeline(view.Sites(in)))}
-		for _, format := range []string{"chrome", "ftrace", "trace.dat", "json", "litmus"} {
+		for _, format := range []string{"chrome", "ftrace", "trace.dat", "json", "columns"} {
 			var b bytes.Buffer
 			require.NoError(t, (&Export{Trace: name, To: format}).export(&b, file, r))
 			x.text[format] = b.String()
@@ -92,10 +92,10 @@ func TestExportLines(t *testing.T) {
 	require.NotZero(t, violations)
 }
 
-// TestExportLitmus: it fits into a mail, the columns are as wide on each line, and what is
+// TestExportColumns: it fits into a mail, the columns are as wide on each line, and what is
 // forbidden is said.
-func TestExportLitmus(t *testing.T) {
-	exported(t, "litmus", func(name, text string, s *view.Scene) {
+func TestExportColumns(t *testing.T) {
+	exported(t, "columns", func(name, text string, s *view.Scene) {
 		require.Contains(t, text, "\nforbidden (", name)
 		require.True(t, strings.HasPrefix(text, "X86_64 "+strings.TrimSuffix(name, ".kps")+"\n"), name)
 		require.Contains(t, text, "\n{\n", name)

@@ -194,7 +194,7 @@ func (p plan) traces() []row {
 		each("view --passing", "view --passing --html view.html %s", p.every(20, p.corpus)),
 		lines("view two", "view --html view.html "+p.corpus[0]+" "+p.corpus[len(p.corpus)-1]),
 	}
-	for _, to := range []string{"ftrace", "chrome", "json", "litmus"} {
+	for _, to := range []string{"ftrace", "chrome", "json", "columns"} {
 		rows = append(rows, each("export --to "+to, "export --to "+to+" %s", p.every(8, p.corpus)))
 	}
 	return rows

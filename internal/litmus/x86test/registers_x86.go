@@ -2,6 +2,7 @@ package x86test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -135,4 +136,16 @@ func operation(name string) (o op, size int, ok bool) {
 		}
 	}
 	return op{}, 0, false
+}
+
+// words mean something else where a location's name may stand.
+var words = []string{"volatile", "const", "static", "lock", "locations", "filter", "exists", "forall", "not", "true", "false"}
+
+// IsWord reports whether a word means something in tests of x86, so that a location can't be
+// called so: it is a register, an instruction, a type or a key word.
+func IsWord(name string) bool {
+	_, register := registerNamed(name)
+	_, _, instruction := operation(name)
+	_, is := typeNames[name]
+	return register || instruction || is || refusals[name] != "" || slices.Contains(words, strings.ToLower(name))
 }
