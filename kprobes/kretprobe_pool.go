@@ -102,12 +102,16 @@ func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 
 // seeks, lies and stays tell monitors alone where instances are, in the step in which that
 // changes: which of them a call can find, and whether one that is given back is still among
-// the calls in flight of its task.
+// the calls in flight of its task. Where memory is weak what a CPU gives back is there for itself:
+// it sees its own stores; others may meet the list from before.
 func (e *Engine) seeks(x kapi.Context, rph *holder) { e.d.Tell(x, kpev.Seeks, rph.probe, 0, 0) }
 
 func (e *Engine) lies(x kapi.Context, ri *Instance, free bool) { // see seeks
 	on := uint64(0)
-	if free {
+	switch {
+	case free && x.Weak():
+		on = 2
+	case free:
 		on = 1
 	}
 	e.d.Tell(x, kpev.Lies, ri.ID, ri.holder.probe, on)

@@ -40,6 +40,8 @@ type instance struct {
 	id, probe, holder uint64
 	is                uint8
 	free              bool // a call can find it
+	own               bool // free, where memory is weak: on the CPU by; others may not see that yet
+	by                uint8
 }
 
 // The states of an instance.
@@ -77,7 +79,7 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 		if i := m.find(e.A); i != nil && i.is != isGone {
 			return found(e, 0, "allocates instance %d, which there is", e.A)
 		}
-		m.list = append(m.list, instance{e.A, e.B, e.C, isFree, true})
+		m.list = append(m.list, instance{id: e.A, probe: e.B, holder: e.C, is: isFree, free: true})
 		if m.holder(e.C) == nil {
 			m.holders = append(m.holders, holder{id: e.C, probe: e.B})
 		}
@@ -89,7 +91,7 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 		m.seeks(e)
 	case kpev.Lies:
 		if i := m.find(e.A); i != nil {
-			i.free = e.C != 0
+			i.free, i.own, i.by = e.C != 0, e.C == 2, e.CPU
 		}
 	case kpev.Wants:
 		m.asked = append(m.asked, asked{e.A, e.B})
@@ -158,7 +160,7 @@ func (m *instances) seeks(e *traces.Event) {
 	}
 	for k := range m.list {
 		i := &m.list[k]
-		s.excused = s.excused || i.probe == e.A && i.is == isFree && !i.free
+		s.excused = s.excused || i.probe == e.A && i.is == isFree && (!i.free || i.own && i.by != e.CPU)
 	}
 	m.seeking = append(m.seeking, s)
 }

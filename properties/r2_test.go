@@ -115,6 +115,25 @@ func init() {
 			tr.On(2, 3).Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
 			tr.ExpectNone()
 		})
+	trap("R2-held-back", "where memory is weak an instance that another CPU gave back isn't seen yet",
+		func(tr *tracetest.Trace) {
+			pooled(tr)
+			one := tr.On(1, 2)
+			takes(one, 11)
+			takes(one, 12)
+			one.Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.Lies, 11, 1, 2)
+			tr.On(2, 3).Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
+			tr.ExpectNone()
+		})
+	golden("R2-own-back", func(tr *tracetest.Trace) {
+		pooled(tr)
+		one := tr.On(1, 2)
+		takes(one, 11)
+		takes(one, 12)
+		one.Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.Lies, 11, 1, 2)
+		one.Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
+		tr.ExpectViolation("R2", "finds no instance of return probe 1, and counts a miss, though instance 11 is free")
+	})
 	trap("R2-leaving", "instances are free, but the return probe is being unregistered: its calls aren't followed any more",
 		func(tr *tracetest.Trace) {
 			pooled(tr)

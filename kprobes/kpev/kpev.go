@@ -43,7 +43,7 @@ const (
 	NoJump                                    // [probe, 0, 0] no jump may be at its address while it is registered: it has a post_handler, or is a jprobe; monitors alone are told (rig)
 	Returner                                  // [addr, 0, 0] where the trampoline of return probes is; monitors alone are told (rig)
 	Seeks                                     // [probe, 0, 0] a call of its function looks for a free instance of a return probe; monitors alone are told
-	Lies                                      // [instance, probe, free] an instance becomes one that a call can find, free 1, or isn't any more; monitors alone are told
+	Lies                                      // [instance, probe, free] an instance becomes one that a call can find, free 1, or 2: on this CPU, on others maybe later, or isn't any more; monitors alone are told
 	Stays                                     // [instance, probe, task] it is given back, and is in the list of a task's calls in flight all the same; monitors alone are told
 	Wants                                     // [probe, n, 0] how many calls a return probe asks to follow at a time, or the rules say; monitors alone are told (rig)
 	Carries                                   // [addr, probe, begins] a probe that the point at an address has, when kprobe_mutex is about to be free; begins 1: the first of such a report, and none, 2: there is no report; monitors alone are told (rig)

@@ -50,6 +50,10 @@ type Context interface {
 	// no point.
 	Fence(b Barrier)
 
+	// Weak reports whether accesses may meet something else than a cell as it is: then what
+	// one publishes is a cell, too, and other CPUs may see later what this one has done.
+	Weak() bool
+
 	// Sleep gives the CPU to another task until w holds: a context switch, so
 	// a quiescent state. It may not be called in atomic context (point).
 	Sleep(w Cond)

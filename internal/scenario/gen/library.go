@@ -9,10 +9,12 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/rules"
+	"kpsim/smp"
 )
 
 // known are the built-in scenarios that others are made from: no schedule breaks a property
 // of theirs, on a machine that is sound, and what their tasks do may be done in another order.
+// Those that are about an order of memory do nothing else that is new.
 var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 	for _, name := range library.Names() {
 		s, err := library.Load(name)
@@ -20,7 +22,7 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 			panic(err)
 		}
 		m := s.Machine
-		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" || ordered(s) {
+		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" || s.Machine.Memory != smp.SC || ordered(s) {
 			continue
 		}
 		list = append(list, s)

@@ -1,0 +1,77 @@
+package search_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/proof"
+	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
+	"kpsim/kprobes/mutants"
+	"kpsim/smp"
+)
+
+// TestLostOrders: without its order each of the scenarios breaks a property, by a schedule of
+// so many deviations; with it no schedule of so many does. The page names them. The traces
+// in traces/corpus show each, too.
+func TestLostOrders(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(searchtest.Root(t), "docs/memory.md"))
+	require.NoError(t, err)
+	for _, l := range mutants.LostOrders {
+		t.Run(l.Mutant, func(t *testing.T) {
+			said := false
+			for line := range strings.Lines(string(page)) {
+				said = said || strings.Contains(line, "`"+l.Mutant+"`") && strings.Contains(line, l.Scenario) && strings.Contains(line, "| "+l.Model)
+			}
+			require.True(t, said, "docs/memory.md has no row with %s, %s and %s", l.Mutant, l.Scenario, l.Model)
+
+			if l.Long {
+				thorough.Only(t, "takes up to a minute; the trace shows it")
+			}
+			lost := verifyOrder(t, &l, l.Mutant, l.Deviations)
+			require.Equal(t, []string{l.Property}, slices.Collect(maps.Keys(lost.Broken)))
+			kept := verifyOrder(t, &l, "", l.Deviations)
+			require.True(t, kept.Complete)
+			require.Zero(t, kept.Violations, "%v", kept.Broken)
+			t.Logf("%s: %d of %d schedules, %d with the order", l.Scenario, lost.Violations, lost.Runs, kept.Runs)
+		})
+	}
+}
+
+// TestHeldInstances: where memory is weak a call may miss an instance that another CPU has
+// given back, for it can't see it yet. That is no fault; not to take its own is one.
+func TestHeldInstances(t *testing.T) {
+	for _, model := range []smp.Ordering{smp.TSO, smp.LKMM} {
+		for _, mutant := range []string{"", "missed-free"} {
+			sc, err := library.Load("return-rings")
+			require.NoError(t, err)
+			sc.Machine.Memory = model
+			res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mutant, Runs: 1000, Seed: 1, Workers: 1, Blind: true})
+			require.NoError(t, err)
+			require.Equal(t, mutant != "", res.Violations > 0, "%v %s: %v", model, mutant, res.Broken)
+		}
+	}
+}
+
+// verifyOrder runs the schedules of at most so many deviations.
+func verifyOrder(t *testing.T, l *mutants.Lost, mutant string, deviations int) *proof.Verified {
+	sc, err := library.Load(l.Scenario)
+	require.NoError(t, err)
+	for _, o := range []smp.Ordering{smp.TSO, smp.LKMM} {
+		if o.String() == l.Model {
+			sc.Machine.Memory = o
+		}
+	}
+	require.Equal(t, l.Model, sc.Machine.Memory.String())
+	v, err := proof.Verify(proof.Proof{Spec: explore.Spec{Scenario: sc, Mutant: mutant, Workers: 1}, Deviations: deviations})
+	require.NoError(t, err)
+	return v
+}

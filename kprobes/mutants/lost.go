@@ -1,0 +1,25 @@
+package mutants
+
+// A Lost is an order that Linux lacked once, or had to put in: the mutant of Barriers that
+// loses it here, and the smallest scenario of the library in which that shows.
+type Lost struct {
+	Mutant     string
+	Model      string // of memory: "tso" or "lkmm"
+	Scenario   string
+	Property   string // that notices
+	Deviations int    // of the schedules among which verify finds it
+	Long       bool   // they are so many that a test is long
+}
+
+// LostOrders are those whose subsystem is here. docs/memory.md says what they were in Linux.
+var LostOrders = []Lost{
+	{"drop-text-poke-publish-before-int3", "lkmm", "order-label", "owned-breakpoint", 3, false},
+	{"drop-int3-hit-before-reading", "lkmm", "order-label", "owned-breakpoint", 3, false},
+	{"drop-text-poke-retire-before-counting", "tso", "order-batch", "no-oops", 3, false},
+	{"drop-int3-hold-before-reading", "lkmm", "order-batch", "no-oops", 4, true},
+	{"drop-text-poke-all-before-the-text", "lkmm", "order-grace", "owned-breakpoint", 3, false},
+	{"drop-rcu-act-before-waiting", "lkmm", "order-grace", "after-unregister", 4, false},
+	{"drop-cpus-read-count-before-looking", "lkmm", "order-hotplug", "locks", 4, false},
+	{"drop-cpus-write-block-before-counting", "tso", "order-hotplug", "locks", 5, false},
+	{"drop-stop-machine-step-before-waking", "tso", "stop-machine-stale", "progress", 2, true},
+}
