@@ -77,12 +77,13 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 
 	at := p.Seq - s.others
 	s.arrive.see(&s.rand, p, at)
+	until := forever
 	if p.Moves[3] != 0 {
 		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
 			return pickOf(p, m), 0
 		}
+		until = s.holds.wait(at)
 	}
-	until := s.holds.wait(at)
 	if p.Moves[2] != 0 {
 		due, first := s.arrive.wait(p)
 		if due != sim.NoMover {

@@ -214,9 +214,12 @@ func (m *Machine) drain(c *CPU) {
 // flush makes all that a CPU holds take effect: it is about to do what waits for that. It
 // may have nothing left to do because a step before was sooner, which is an order, too.
 func (m *Machine) flush(c *CPU) {
-	if !m.weak.holds {
-		return
+	if m.weak.holds {
+		m.flushHeld(c)
 	}
+}
+
+func (m *Machine) flushHeld(c *CPU) {
 	m.touch(objBuffer, uint64(c.id), false)
 	for len(m.weak.buffers[c.id].q) > 0 {
 		m.drain(c)

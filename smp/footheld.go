@@ -102,7 +102,13 @@ func (m *Machine) setHeld(list []sim.Hash) (rest []sim.Hash) {
 // awaits prepares a wait for a cell: it looks at what others see, which must not be older
 // than what the CPU has stored there itself.
 func (x *Ctx) awaits(id kapi.CellID) {
-	if x.m.weak.holds && x.m.weak.buffers[x.cpu.id].has(id) {
+	if x.m.weak.holds {
+		x.awaitsHeld(id)
+	}
+}
+
+func (x *Ctx) awaitsHeld(id kapi.CellID) {
+	if x.m.weak.buffers[x.cpu.id].has(id) {
 		x.settle()
 	}
 }

@@ -79,26 +79,15 @@ var outcomeNames = [...]string{"passed", "violated", "stuck", "exhausted", "refu
 func (o Outcome) String() string { return outcomeNames[o] }
 
 // A Machine is one simulated computer. It is used by one goroutine.
+//
+// What each boundary looks at comes first: at a field behind the first 4 KiB the compiler
+// looks anew, each time, whether there is a Machine at all.
 type Machine struct {
-	cfg     Config
-	cpus    []CPU
-	tasks   []*Task
-	mem     Memory
-	data    arch.Memory // mem, converted once
-	weak    weakMemory
-	own     arch.Memory // the same, as instructions access it (guard.go)
-	guard   guardedMemory
-	guards  bool
-	text    *fetch.Text
-	fenv    fetchEnv
-	memo    *memo
-	windows map[window]*decoded // what the memo had
-	decoded uint64              // how often the memo didn't know
-	fbuf    [maxLen]byte        // what a fetch reads into
-	log     *traces.Log
-	hooks   Hooks
-	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
-	nCells  int
+	cfg   Config
+	cpus  []CPU
+	tasks []*Task
+	log   *traces.Log
+	foot  *Footprint // footprint, while an observer is told of steps; else nil
 
 	// What can move, and what moves next. See run.go.
 	chooser  sim.Chooser
@@ -135,22 +124,35 @@ type Machine struct {
 	free []*Ctx
 	live []*Ctx
 
+	text    *fetch.Text
+	fenv    fetchEnv
+	memo    *memo
+	windows map[window]*decoded // what the memo had
+	decoded uint64              // how often the memo didn't know
+	fbuf    [maxLen]byte        // what a fetch reads into
+	data    arch.Memory         // mem, converted once
+	own     arch.Memory         // the same, as instructions access it (guard.go)
+	guard   guardedMemory
+	guards  bool
+	tracer  tracing
+	time    Clocks
+	mem     Memory
+	weak    weakMemory
+
+	arch    *arch.Arch
+	at      layout
+	hooks   Hooks
+	Cells   kapi.Cells // numbers of the cells; those made after Freeze are made anew each run
+	nCells  int
 	nStacks int
+	perCPU  [sim.MaxCPUs]arch.Addr // the bases of the CPUs' own data, from boot
 
-	perCPU [sim.MaxCPUs]arch.Addr // the bases of the CPUs' own data, from boot
-
-	arch *arch.Arch
-	at   layout
-
-	// Types of their own; a method of the same name returns each.
-	time        Clocks
+	// Types of their own; a method of the same name returns each, and Clocks too.
 	names       Names
 	interactive Interactive
 	inspector   Inspector
 	state       State
 	footprint   Footprint
-	foot        *Footprint // footprint, while an observer is told of steps; else nil
-	tracer      tracing
 }
 
 // DefaultBudget is the budget of a run whose Config says 0.

@@ -213,19 +213,20 @@ func (m *Machine) look() bool {
 		m.lookAt(&m.cpus[firstCPU(set)])
 	}
 	m.stale = 0
-	moves := m.moves
+	// Word by word: a set that was just written in words is slow to be read as a whole.
+	goes, takes, fires, drains := m.moves[0], m.moves[1], m.moves[2], m.moves[3]
 	if m.spins {
-		moves[0] &^= m.owing()
+		goes &^= m.owing()
 	}
-	if moves != m.p.Moves {
+	if p := &m.p.Moves; goes != p[0] || takes != p[1] || fires != p[2] || drains != p[3] {
 		m.settle()
-		if moves[2] != m.p.Moves[2] || m.outlasts&sim.Steady == 0 {
+		if fires != p[2] || m.outlasts&sim.Steady == 0 {
 			m.hold = m.steps
 		}
-		m.p.Moves = moves
-		m.p.N = bits.OnesCount64(moves[0]) + bits.OnesCount64(moves[1]) + bits.OnesCount64(moves[2]) + bits.OnesCount64(moves[3])
+		p[0], p[1], p[2], p[3] = goes, takes, fires, drains
+		m.p.N = bits.OnesCount64(goes) + bits.OnesCount64(takes) + bits.OnesCount64(fires) + bits.OnesCount64(drains)
 	}
-	if moves[0]|moves[1]|moves[3] == 0 && !m.worthFiring(moves[2]) {
+	if goes|takes|drains == 0 && !m.worthFiring(fires) {
 		if m.pause() {
 			return m.look()
 		}
@@ -252,21 +253,20 @@ func (m *Machine) look() bool {
 // sources.
 func (m *Machine) lookAt(c *CPU) {
 	open := c.open()
-	goes, takes := m.moves[0]&^c.bit, m.moves[1]&^c.bit
+	goes, takes, fires := m.moves[0]&^c.bit, m.moves[1]&^c.bit, m.moves[2]
 	if c.guest || c.canGoOn() {
 		goes |= c.bit
 	}
 	if open && c.ipi != 0 {
 		takes |= c.bit
 	}
-	m.moves[0], m.moves[1] = goes, takes
 	for _, s := range c.sources {
-		if s.left == 0 || !s.ready(m.cfg.Full, open) {
-			m.moves[2] &^= s.bit
-		} else {
-			m.moves[2] |= s.bit
+		fires &^= s.bit
+		if s.left != 0 && s.ready(m.cfg.Full, open) {
+			fires |= s.bit
 		}
 	}
+	m.moves[0], m.moves[1], m.moves[2] = goes, takes, fires
 }
 
 // end makes this the end of the run: no turn asks anything any more.

@@ -136,9 +136,12 @@ func (x *viewed) written(c kapi.Cell, b kapi.Barrier) {
 
 // fence is a fence of a CPU's.
 func (m *Machine) fence(c *CPU, f lkmm.Fence) {
-	if m.cfg.Memory != LKMM {
-		return
+	if m.cfg.Memory == LKMM {
+		m.fenceViews(c, f)
 	}
+}
+
+func (m *Machine) fenceViews(c *CPU, f lkmm.Fence) {
 	if f == lkmm.MB {
 		m.touch(objFence, 0, true)
 	}
@@ -157,18 +160,25 @@ const textCell = 0
 // storesText says that a CPU stores to text.
 func (m *Machine) storesText(c *CPU) {
 	if m.cfg.Memory == LKMM {
-		m.touch(objFence, 1, true)
-		m.weak.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
-		m.weak.views.Forget(textCell)
+		m.storesTextViewed(c)
 	}
+}
+
+func (m *Machine) storesTextViewed(c *CPU) {
+	m.touch(objFence, 1, true)
+	m.weak.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
+	m.weak.views.Forget(textCell)
 }
 
 // enters says that a CPU takes a trap or interrupt, and has fetched, if it is a breakpoint,
 // what another one has stored.
 func (m *Machine) enters(c *CPU, vec uint8) {
-	if m.cfg.Memory != LKMM {
-		return
+	if m.cfg.Memory == LKMM {
+		m.entersViewed(c, vec)
 	}
+}
+
+func (m *Machine) entersViewed(c *CPU, vec uint8) {
 	m.touch(objFence, 0, false)
 	m.weak.views.Enter(int(c.id))
 	if vec == smpev.VecBP {
@@ -185,8 +195,12 @@ func (x *Ctx) Agrees() { x.m.fence(x.cpu, lkmm.MB) }
 // that (smp_cond_load_acquire; a task that was woken).
 func (m *Machine) seesNewest(c *CPU, id kapi.CellID) {
 	if m.cfg.Memory == LKMM {
-		m.weak.views.Load(int(c.id), uint32(id), lkmm.Acquire, newest)
+		m.seesViewed(c, id)
 	}
+}
+
+func (m *Machine) seesViewed(c *CPU, id kapi.CellID) {
+	m.weak.views.Load(int(c.id), uint32(id), lkmm.Acquire, newest)
 }
 
 // handOver lets a CPU see what another one has when it comes to it: by an IPI, or as the

@@ -37,6 +37,7 @@ func OrderingNamed(name string) (o Ordering, ok bool) {
 // A weakMemory is what a machine has whose memory isn't sequentially consistent.
 type weakMemory struct {
 	m       *Machine
+	on      bool         // accesses to cells ask a model in this run
 	holds   bool         // CPUs hold stores in this run
 	prompt  uint64       // CPUs whose oldest store takes effect next, by default
 	passed  uint64       // the boundary at which a store took effect at once (passes)
@@ -56,6 +57,7 @@ type weakMemory struct {
 func (w *weakMemory) init(m *Machine) {
 	w.m, w.chooser = m, w.choose
 	w.data.w, w.own.w = w, w
+	w.on = m.cfg.Memory == LKMM
 	if m.cfg.Memory != SC {
 		w.met = make([]bool, len(kapi.Places()))
 	}
@@ -95,7 +97,7 @@ func (m *Machine) resetWeak() {
 		w.views.Reset(len(m.cpus))
 	}
 	clear(w.cells)
-	w.cells, w.holds, w.prompt, w.locked, w.passed = w.cells[:0], false, 0, false, ^uint64(0)
+	w.cells, w.on, w.holds, w.prompt, w.locked, w.passed = w.cells[:0], m.cfg.Memory == LKMM, false, 0, false, ^uint64(0)
 	for i := range w.buffers {
 		b := &w.buffers[i]
 		clear(b.q)
@@ -109,7 +111,8 @@ func (m *Machine) beginWeak() {
 	if m.cfg.Memory != TSO || m.over {
 		return
 	}
-	if m.weak.holds = m.ask(sim.Buffer, 2, &m.cpus[0]) == 1; m.weak.holds {
+	if m.ask(sim.Buffer, 2, &m.cpus[0]) == 1 {
+		m.weak.on, m.weak.holds = true, true
 		m.wrapMemory()
 	}
 }
@@ -126,13 +129,14 @@ func (m *Machine) wrapMemory() {
 
 // model returns what says which values the context's accesses to cells meet.
 func (x *Ctx) model() kapi.Model {
-	if x.m.weak.holds {
+	switch w := &x.m.weak; {
+	case !w.on:
+		return nil
+	case w.holds:
 		return (*buffered)(x)
-	}
-	if x.m.cfg.Memory == LKMM {
+	default:
 		return (*viewed)(x)
 	}
-	return nil
 }
 
 // Weak reports whether the run's memory isn't sequentially consistent: then what a cell
@@ -140,7 +144,7 @@ func (x *Ctx) model() kapi.Model {
 func (x *Ctx) Weak() bool { return x.m.weaker() }
 
 // weaker reports whether accesses to cells ask a model.
-func (m *Machine) weaker() bool { return m.weak.holds || m.cfg.Memory == LKMM }
+func (m *Machine) weaker() bool { return m.weak.on }
 
 // Fence implements kapi.Context.
 func (x *Ctx) Fence(b kapi.Barrier) {

@@ -46,10 +46,16 @@ func (c *Var[T]) LookAcquire(x Context, b Barrier) T { return c.load(x.Touch(c.i
 // Look is ReadOnce without a point: within the step under way.
 func (c *Var[T]) Look(x Context) T { return c.load(x.Touch(c.id, Read), Once) }
 
+// load, store and locked are small enough to be inlined: where memory isn't weak a verb
+// is its access and one branch.
 func (c *Var[T]) load(m Model, b Barrier) T {
-	if m == nil {
-		return c.v
+	if m != nil {
+		return c.loadWeak(m, b)
 	}
+	return c.v
+}
+
+func (c *Var[T]) loadWeak(m Model, b Barrier) T {
 	held, back := m.Load(c, b)
 	if held >= 0 {
 		return c.w.own(held)
@@ -78,10 +84,14 @@ func (c *Var[T]) StoreMB(x Context, b Barrier, v T) {
 func (c *Var[T]) Put(x Context, v T) { c.store(x.Touch(c.id, Write), Once, v) }
 
 func (c *Var[T]) store(m Model, b Barrier, v T) {
-	if m == nil {
-		c.v = v
+	if m != nil {
+		c.storeWeak(m, b, v)
 		return
 	}
+	c.v = v
+}
+
+func (c *Var[T]) storeWeak(m Model, b Barrier, v T) {
 	if c.w == nil {
 		c.w = new(weak[T])
 	}
@@ -100,9 +110,8 @@ func (c *Var[T]) store(m Model, b Barrier, v T) {
 // Swap writes v if the cell holds old, and reports whether it did: an atomic
 // compare-and-exchange, which orders nothing if it fails (point).
 func (c *Var[T]) Swap(x Context, b Barrier, old, v T) bool {
-	m := x.Access(c.id, Write)
-	if m != nil {
-		return c.swap(m, b, old, v)
+	if m := x.Access(c.id, Write); m != nil {
+		return c.swapWeak(m, b, old, v)
 	}
 	if c.v != old {
 		return false
@@ -111,7 +120,7 @@ func (c *Var[T]) Swap(x Context, b Barrier, old, v T) bool {
 	return true
 }
 
-func (c *Var[T]) swap(m Model, b Barrier, old, v T) bool {
+func (c *Var[T]) swapWeak(m Model, b Barrier, old, v T) bool {
 	now := c.v
 	if c.w != nil && len(c.w.held) > 0 {
 		if held, _ := m.Load(c, b); held >= 0 { // it takes effect first
@@ -135,10 +144,14 @@ func (c *Var[T]) Change(x Context, b Barrier) *T { return c.locked(x.Touch(c.id,
 
 func (c *Var[T]) locked(m Model, b Barrier) *T {
 	if m != nil {
-		m.Locked(c, b, false)
-		c.keep(m)
+		c.lockedWeak(m, b)
 	}
 	return &c.v
+}
+
+func (c *Var[T]) lockedWeak(m Model, b Barrier) {
+	m.Locked(c, b, false)
+	c.keep(m)
 }
 
 // Peek returns the newest value that has taken effect, whatever a CPU may see of it: for

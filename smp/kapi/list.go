@@ -30,9 +30,13 @@ func (l *List[T]) ID() CellID { return l.id }
 
 // read returns the elements that a load meets.
 func (l *List[T]) read(m Model) []T {
-	if m == nil {
-		return l.v[l.head:]
+	if m != nil {
+		return l.readWeak(m)
 	}
+	return l.v[l.head:]
+}
+
+func (l *List[T]) readWeak(m Model) []T {
 	held, back := m.Load(l, Through)
 	if held >= 0 {
 		return l.w.own(held)
