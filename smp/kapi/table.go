@@ -1,6 +1,7 @@
 package kapi
 
 import (
+	"math/bits"
 	"slices"
 
 	"kpsim/smp/arch"
@@ -13,6 +14,7 @@ type Table[V any] struct {
 	id     CellID
 	golden uint64
 	chains [][]node[V]      // the first of each is the last here
+	used   uint64           // a bit for each chain that had a node since Init
 	w      *weak[[]node[V]] `state:"weak"` // whole tables: the nodes of all chains
 }
 
@@ -30,10 +32,15 @@ func (t *Table[V]) Init(cells *Cells, golden uint64) {
 	if t.chains == nil {
 		t.chains = make([][]node[V], 1<<chainBits)
 	}
-	for i := range t.chains {
-		t.chains[i] = t.chains[i][:0]
-	}
+	t.empty()
 	t.Drop()
+}
+
+func (t *Table[V]) empty() {
+	for ; t.used != 0; t.used &= t.used - 1 {
+		c := &t.chains[bits.TrailingZeros64(t.used)]
+		*c = (*c)[:0]
+	}
 }
 
 // TablePublish is the order in which an entry is made and published.
@@ -81,6 +88,9 @@ func last[V any](all []node[V], at arch.Addr) (v V, ok bool) {
 
 // Peek looks an address up without a point, under the lock that its writers hold.
 func (t *Table[V]) Peek(at arch.Addr) (v V, ok bool) {
+	if t.used>>t.hash(at)&1 == 0 { // mostly, where each byte of a function is looked up
+		return v, false
+	}
 	c, i := t.find(at)
 	if i < 0 {
 		return v, false
@@ -104,6 +114,7 @@ func (t *Table[V]) put(at arch.Addr, v V) {
 	c, i := t.find(at)
 	if i < 0 {
 		*c = append(*c, node[V]{at, v})
+		t.used |= 1 << t.hash(at)
 	} else {
 		(*c)[i].v = v
 	}
@@ -156,9 +167,7 @@ func (t *Table[V]) change(m Model, held int, all []node[V]) {
 }
 
 func (t *Table[V]) fill(all []node[V]) {
-	for i := range t.chains {
-		t.chains[i] = t.chains[i][:0]
-	}
+	t.empty()
 	for _, n := range all {
 		t.put(n.at, n.v)
 	}
@@ -185,9 +194,12 @@ func (t *Table[V]) Len() (n int) {
 	return n
 }
 
+// hash returns the number of an address's chain.
+func (t *Table[V]) hash(at arch.Addr) uint64 { return uint64(at) * t.golden >> (64 - chainBits) }
+
 // find returns an address's chain and where in it the address is, -1 if it isn't.
 func (t *Table[V]) find(at arch.Addr) (c *[]node[V], i int) {
-	c = &t.chains[uint64(at)*t.golden>>(64-chainBits)]
+	c = &t.chains[t.hash(at)]
 	for i = len(*c) - 1; i >= 0 && (*c)[i].at != at; i-- {
 	}
 	return c, i
