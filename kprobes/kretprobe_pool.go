@@ -165,7 +165,7 @@ func (ri *Instance) free(by kapi.Emitter) {
 
 // drop takes n references from a holder; the last one gives its memory back.
 func (rph *holder) drop(by kapi.Emitter, n int) {
-	by.Touch(rph.refs.ID(), kapi.Write)
+	by.Mark(rph.refs.ID(), kapi.Write)
 	left := rph.refs.Peek() - n
 	rph.refs.Overwrite(left)
 	by.Emit(kpev.HolderDrop, rph.id, uint64(n), uint64(left))

@@ -138,7 +138,7 @@ func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
 // detourSpans adds the detours and slots to the spans.
 func (e *Engine) detourSpans(x kapi.Context) {
 	for _, ap := range e.aggrs {
-		if x.Touch(ap.slot.ID(), kapi.Read); ap.freed {
+		if x.Mark(ap.slot.ID(), kapi.Read); ap.freed {
 			continue
 		}
 		if ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {

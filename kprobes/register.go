@@ -212,7 +212,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 	}
 	for _, rph := range holders {
 		if rph.rp.holder == rph { // else another task has registered it again meanwhile
-			x.Touch(rph.rp.nmissed.ID(), kapi.Write)
+			x.Mark(rph.rp.nmissed.ID(), kapi.Write)
 			rph.rp.holder = nil
 		}
 		e.cleanupRpInst(x, rph)
@@ -419,7 +419,7 @@ func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 // by looking at all of them with kprobe_mutex held (spansOf).
 func (e *Engine) freeAggrKprobe(x kapi.Context, ap *Aggr) {
 	e.archRemoveKprobe(x, ap)
-	x.Touch(ap.slot.ID(), kapi.Write)
+	x.Mark(ap.slot.ID(), kapi.Write)
 	ap.freed = true
 }
 

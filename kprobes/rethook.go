@@ -11,7 +11,7 @@ import (
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
 func (e *Engine) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
 	rp := p.ret
-	x.Touch(rp.nmissed.ID(), kapi.Read) // the end of unregisterKprobes drops the holder
+	x.Mark(rp.nmissed.ID(), kapi.Read) // the end of unregisterKprobes drops the holder
 	switch {
 	case rp.holder == nil: // nil only without the grace period of unregister
 	case e.listed():

@@ -71,7 +71,7 @@ type due struct {
 
 // Reclaim implements kapi.Reclaimer: the thread of callbacks makes the call.
 func (c *callback) Reclaim(by kapi.Emitter) {
-	by.Touch(c.e.allocator.ID(), kapi.Write)
+	by.Mark(c.e.allocator.ID(), kapi.Write)
 	c.e.due = append(c.e.due, c.due)
 	c.busy = false
 	c.e.wake()

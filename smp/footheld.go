@@ -40,6 +40,7 @@ func (f *Footprint) Drained() []Held { return f.drained }
 // what it has stored in cells that CPUs hold now. each is called with what those stores are
 // to loads by the same CPU, which read that object.
 func (f *Footprint) HasStored(h sim.Hash, each func(o sim.Object, by sim.Hash)) {
+	f.hasMade(h)
 	if !f.m.weak.holds {
 		return
 	}
@@ -82,7 +83,7 @@ func (m *Machine) appendHeld(list []sim.Hash) []sim.Hash {
 			list = append(list, m.weak.buffers[c].q[i].by)
 		}
 	}
-	return list
+	return m.weak.appendMade(list)
 }
 
 func (m *Machine) setHeld(list []sim.Hash) (rest []sim.Hash) {
@@ -95,6 +96,9 @@ func (m *Machine) setHeld(list []sim.Hash) (rest []sim.Hash) {
 			q[i].by = list[i]
 		}
 		list = list[len(q):]
+	}
+	if m.versions() {
+		return m.weak.setMade(list)
 	}
 	return list
 }

@@ -226,7 +226,7 @@ func (x *Ctx) knows(v uint64) {
 // says: what it has read before isn't in them any more.
 func (x *Ctx) Forget(n uint64) {
 	if f := x.m.foot; f != nil && f.began == x {
-		f.forgot, f.anew, f.since = true, sim.Hash{Hi: n, Lo: ^n}, len(f.reads)
+		f.forgot, f.anew, f.since = true, sim.Hash{Hi: n, Lo: ^uint64(x.task.ID)}, len(f.reads)
 		f.knew = f.knew || x.knowsCPU
 	}
 	x.knowsCPU = false

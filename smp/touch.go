@@ -184,7 +184,7 @@ func (f *Footprint) TouchQueue(cpu int) { f.m.touchQueue(&f.m.cpus[cpu], false) 
 // Touch implements kapi.Context.
 func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
 	if !x.m.weaker() || mode == kapi.Read { // else it is touched when the model is asked
-		if f := x.m.foot; f != nil {
+		if f := x.m.foot; f != nil && !f.m.versions() {
 			f.read(object(objCell, uint64(id)))
 		}
 		x.m.touch(objCell, uint64(id), mode == kapi.Write)
@@ -193,10 +193,20 @@ func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
 	return x.model()
 }
 
-// TouchCell is Ctx.Touch for the machine's hooks.
+// Mark implements kapi.Context.
+func (x *Ctx) Mark(id kapi.CellID, mode kapi.Mode) {
+	if f := x.m.foot; f != nil {
+		f.read(object(objCell, uint64(id)))
+		f.TouchCell(id, mode == kapi.Write)
+	}
+	x.bring(id, mode)
+}
+
+// TouchCell is Ctx.Mark for the machine's hooks.
 func (f *Footprint) TouchCell(id kapi.CellID, write bool) {
 	f.m.touch(objCell, uint64(id), write)
 	if write {
 		f.overwritten(object(objCell, uint64(id)))
+		f.remakes(id)
 	}
 }

@@ -45,15 +45,31 @@ func (w *weakMemory) choose(n int) int { return w.m.ask(sim.Version, n, w.asker)
 
 func newest(int) int { return 0 }
 
-// met says that an access has met a version, for states.
-func (x *viewed) met(back int) {
-	(*Ctx)(x).knows(uint64(back)<<8 | 8)
+// saw and made say which version a load has read and a store has made, for states.
+func (x *viewed) saw(c kapi.Cell, back int) {
+	if f := x.m.foot; f != nil {
+		f.readsVersion(c.ID(), back)
+		(*Ctx)(x).knows(uint64(back)<<8 | 8)
+	}
+}
+
+func (x *viewed) made(c kapi.Cell, back int) {
+	if f := x.m.foot; f != nil {
+		f.makes(c.ID(), back)
+		(*Ctx)(x).knows(uint64(back)<<8 | 8)
+	}
 }
 
 // forget drops what no CPU can read any more.
 func (x *viewed) forget(c kapi.Cell) {
+	f := x.m.foot
+	if f != nil {
+		x.m.weak.madeBy(c.ID())
+	}
 	if n := x.m.weak.views.Forget(uint32(c.ID())); n > 0 {
-		c.Forget(n)
+		if c.Forget(n); f != nil {
+			f.forgets(c.ID(), n)
+		}
 	}
 }
 
@@ -65,7 +81,7 @@ func (x *viewed) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	} else {
 		back = w.views.Load(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
 	}
-	x.met(back)
+	x.saw(c, back)
 	x.forget(c)
 	return -1, back
 }
@@ -82,7 +98,7 @@ func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	default:
 		back = w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
 	}
-	x.met(back)
+	x.made(c, back)
 	return -1, back
 }
 
@@ -90,8 +106,10 @@ func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 func (x *viewed) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 	w, cpu := x.asks()
 	x.written(c, b)
+	x.saw(c, 0)
 	w.views.Failed(cpu, uint32(c.ID()))
 	w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), newest)
+	x.made(c, 0)
 	return -1, -1
 }
 
@@ -99,6 +117,7 @@ func (x *viewed) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 	w, cpu := x.asks()
 	x.written(c, b)
+	x.saw(c, 0)
 	switch id := uint32(c.ID()); {
 	case fails && x.said.on:
 		x.said.load = w.views.FailedAfter(cpu, id, x.said.after)
@@ -110,6 +129,9 @@ func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 		x.said.load = w.views.RMWAfter(cpu, id, w.lkmmOrder(b), x.said.after)
 	default:
 		w.views.RMW(cpu, id, w.lkmmOrder(b))
+	}
+	if !fails {
+		x.made(c, 0)
 	}
 	return !fails
 }
@@ -128,7 +150,7 @@ func (x *viewed) written(c kapi.Cell, b kapi.Barrier) {
 		w.known[id] = true
 		w.cells = append(w.cells, c)
 	}
-	(*Ctx)(x).touchCell(c.ID())
+	x.m.touch(objCell, uint64(c.ID()), true)
 	if w.order(b) == kapi.OrderFull {
 		x.m.touch(objFence, 0, true)
 	}

@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/fetch"
+	"kpsim/smp/kapi"
 )
 
 // A Footprint tells an observer what each step of the machine touches. It holds what
@@ -47,20 +48,21 @@ type Footprint struct {
 	asksResched bool // a routine has asked whether another task wants its CPU
 	readsUninit bool // text has read bytes of its stack that it hadn't written
 
-	reads   []sim.Object // what of the touched its routine may keep something of
-	began   *Ctx         // the routine whose step is under way
-	by      *Ctx         // began, until it has ended
-	before  sim.Hash     // what began had read then
-	forgot  bool         // began has forgotten what it had read (Ctx.Forget)
-	anew    sim.Hash     // forgot: what stands for what it has read since
-	since   int          // forgot: so many of reads are from before
-	knew    bool         // forgot: it had asked which CPU it is on
-	drained []Held       // stores to cells that have taken effect in it
-	inside  *CPU         // it is in an interrupt that is one step with its delivery
-	apart   []sim.Touch  // of that, if it should turn out to be more than one step
-	base    words        // what runs observed afresh begin with
-	data    arch.Memory  // watchedMemory, converted once
-	guard   arch.Memory  // guardedWatch likewise
+	reads   []Reading     // what its routine may keep something of
+	began   *Ctx          // the routine whose step is under way
+	by      *Ctx          // began, until it has ended
+	before  sim.Hash      // what began had read then
+	forgot  bool          // began has forgotten what it had read (Ctx.Forget)
+	anew    sim.Hash      // forgot: what stands for what it has read since
+	since   int           // forgot: so many of reads are from before
+	knew    bool          // forgot: it had asked which CPU it is on
+	made    []kapi.CellID // cells of which it has made versions
+	drained []Held        // stores to cells that have taken effect in it
+	inside  *CPU          // it is in an interrupt that is one step with its delivery
+	apart   []sim.Touch   // of that, if it should turn out to be more than one step
+	base    words         // what runs observed afresh begin with
+	data    arch.Memory   // watchedMemory, converted once
+	guard   arch.Memory   // guardedWatch likewise
 	trial   trial
 }
 
@@ -215,7 +217,7 @@ func (f *Footprint) cpu() *CPU {
 // begin begins the step of a mover.
 func (f *Footprint) begin(mv sim.Mover) {
 	f.mover, f.asked, f.began, f.by, f.reads, f.forgot, f.knew = mv, false, nil, nil, f.reads[:0], false, false
-	f.drained = f.drained[:0]
+	f.drained, f.made = f.drained[:0], f.made[:0]
 	c := f.cpu()
 	if c == nil {
 		return
@@ -332,7 +334,7 @@ func (f *Footprint) append(o sim.Object, write bool) {
 }
 
 // read notes that the routine under way may know what o was.
-func (f *Footprint) read(o sim.Object) { f.reads = append(f.reads, o) }
+func (f *Footprint) read(o sim.Object) { f.reads = append(f.reads, Reading{Object: o}) }
 
 // take is add of an object by its sort and number.
 func (f *Footprint) take(sort, number uint64, write bool) { f.add(object(sort, number), write) }
@@ -394,16 +396,6 @@ func (f *Footprint) lookAhead() {
 	}
 }
 
-// yieldBefore is yield of an observed machine: the step that begins there touches
-// an object first.
-func (x *Ctx) yieldBefore(sort, number uint64, write bool) {
-	x.ahead = sim.Touch{Object: object(sort, number), Write: write}
-	x.yield()
-	x.ahead = sim.Touch{}
-	x.m.touch(sort, number, write)
-	x.m.foot.read(object(sort, number))
-}
-
 // yieldBeforeText is the yield point before an access to text, observed or not. The
 // touch comes with the access, for text that is read may not be watched.
 func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
@@ -418,12 +410,19 @@ func (x *Ctx) yieldBeforeText(a arch.Addr, write bool) {
 	x.ahead = sim.Touch{}
 }
 
+// A Reading is an object that a routine has read.
+type Reading struct {
+	Object  sim.Object
+	Version bool     // of a cell that keeps versions, one of them:
+	By      sim.Hash // what the step had read that made it; zero: it is of the step under way
+}
+
 // A Doing is what a step has to do with a routine's local variables.
 type Doing struct {
-	Routine  bool         // it is a routine's step
-	Read     sim.Hash     // what that had read when the step began, and in it but for objects
-	OwnWords bool         // it may have looked at the words of its CPU's own
-	Reads    []sim.Object // what of the touched it may have kept something of
+	Routine  bool      // it is a routine's step
+	Read     sim.Hash  // what that had read when the step began, and in it but for objects
+	OwnWords bool      // it may have looked at the words of its CPU's own
+	Reads    []Reading // what it may have kept something of
 
 	// Ctx.Forget was called in the step. What it has read since then is Anew, the
 	// words of its CPU's own if OwnNow is set, and Reads from Since on.

@@ -48,6 +48,7 @@ type weakMemory struct {
 	cells   []kapi.Cell  // that have been held in this run
 	views   lkmm.Model   // under LKMM
 	known   []bool       // by cell: it is in cells
+	made    [][]sim.Hash // by cell: of its versions (footmade.go)
 	asker   *CPU         // whose access a question is about
 	chooser func(n int) int
 	data    bufferedMemory
@@ -95,6 +96,9 @@ func (m *Machine) resetWeak() {
 	}
 	if m.cfg.Memory == LKMM {
 		w.views.Reset(len(m.cpus))
+		for i := range w.made {
+			w.made[i] = w.made[i][:0]
+		}
 	}
 	clear(w.cells)
 	w.cells, w.on, w.holds, w.prompt, w.locked, w.passed = w.cells[:0], m.cfg.Memory == LKMM, false, 0, false, ^uint64(0)
@@ -170,6 +174,7 @@ func (x *Ctx) settle() (waited bool) { return x.m.weaker() && x.settleWeak() }
 func (x *Ctx) settleWeak() (waited bool) {
 	m := x.m
 	if m.cfg.Memory == LKMM {
+		x.knows(17) // it stands here
 		x.yield()
 		m.fence(x.cpu, lkmm.MB)
 		return true

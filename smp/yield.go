@@ -33,12 +33,14 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 // accessObserved is Access of an observed machine. That a store which is held touches the
 // cell comes when it takes effect, and of others when the model is asked for it.
 func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
-	if x.m.weaker() && mode == kapi.Write {
-		x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: true}
-		x.yield()
-		x.ahead = sim.Touch{}
-	} else {
-		x.yieldBefore(objCell, uint64(id), mode == kapi.Write)
+	x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: mode == kapi.Write}
+	x.yield()
+	x.ahead = sim.Touch{}
+	if mode == kapi.Read || !x.m.weaker() {
+		x.m.touch(objCell, uint64(id), mode == kapi.Write)
+		if !x.m.versions() {
+			x.m.foot.read(object(objCell, uint64(id)))
+		}
 	}
 	x.bring(id, mode)
 }

@@ -43,8 +43,12 @@ type Context interface {
 
 	// Touch says that the step under way reads or writes a cell without a point: where
 	// another CPU may write or read it meanwhile. Searches use it to decide which steps
-	// commute. The model is as Access says.
+	// commute. The model, which is asked for each such access, is as Access says.
 	Touch(id CellID, mode Mode) Model
+
+	// Mark is Touch of what the cell only stands for, or of the newest value, where no
+	// model is asked.
+	Mark(id CellID, mode Mode)
 
 	// Fence keeps the accesses before it and after it in order, as the barrier says. It is
 	// no point.

@@ -7,7 +7,7 @@
 // nothing below.
 //
 // A routine that reads or writes a cell without a point, where others may see it,
-// says so: Look, Touch.
+// says so: Look, Touch, Mark.
 //
 // Its rule: it has no word of an engine (a test at the root looks), so that another
 // engine needs no change here. What an engine has of its own it defines when its

@@ -17,6 +17,7 @@ type holds struct {
 
 func (h *holds) Access(kapi.CellID, kapi.Mode) kapi.Model { return h }
 func (h *holds) Touch(kapi.CellID, kapi.Mode) kapi.Model  { return h }
+func (h *holds) Mark(kapi.CellID, kapi.Mode)              {}
 
 // Load implements kapi.Model.
 func (h *holds) Load(c kapi.Cell, _ kapi.Barrier) (held, back int) {

@@ -102,7 +102,7 @@ type Reclaimer interface {
 // An Emitter is what is left of the Context that has called Call.
 type Emitter interface {
 	Emit(k traces.Kind, a, b, c uint64)
-	Touch(id CellID, mode Mode) Model // nil
+	Mark(id CellID, mode Mode)
 }
 
 // A Mutex sleeps. Context: may sleep.

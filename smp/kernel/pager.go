@@ -58,7 +58,7 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 //
 // Context: interrupts off.
 func (p *Pager) fault(x *smp.Ctx, regs *arch.Regs, addr arch.Addr) bool {
-	x.Touch(p.served.ID(), kapi.Read)
+	x.Mark(p.served.ID(), kapi.Read)
 	came := p.k.M.Memory().PagedIn(addr)
 	if !came && !p.k.M.Memory().PagedOut(addr) || regs.Flags&target.Arch.IRQFlag == 0 {
 		return false

@@ -113,9 +113,8 @@ type emitter struct {
 
 func (e *emitter) Emit(k traces.Kind, a, b, c uint64) { e.m.Log().Emit(k, e.cpu, e.task, a, b, c) }
 
-func (e *emitter) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
+func (e *emitter) Mark(id kapi.CellID, mode kapi.Mode) {
 	e.m.Footprint().TouchCell(id, mode == kapi.Write)
-	return nil
 }
 
 func (r *RCU) init(k *Kernel) {

@@ -51,7 +51,7 @@ func (s *Stacks) Quiesce(x kapi.Context, spans []kapi.Span) {
 		x.Step("stack_check", 1)
 		s.sure = looks > eagerLooks
 		s.k.Stop.Machine(x, func(x kapi.Context) { s.look(ctxOf(x), spans) })
-		x.Touch(s.later.ID(), kapi.Read)
+		x.Mark(s.later.ID(), kapi.Read)
 		if s.inside == [4]uint64{} {
 			return
 		}

@@ -165,14 +165,17 @@ func (s *states) step(mv sim.Mover, touched []sim.Touch) {
 	if doing.OwnNow {
 		k.AddHash(s.own[mv])
 	}
-	for i, o := range doing.Reads {
-		w := s.wrote[s.numberOf(o)]
-		h.Add(uint64(o))
+	for i, r := range doing.Reads {
+		w := r.By
+		if !r.Version {
+			w = s.wrote[s.numberOf(r.Object)]
+		}
+		h.Add(uint64(r.Object))
 		h.AddHash(w)
 		if i >= doing.Since {
-			k.Add(uint64(o))
+			k.Add(uint64(r.Object))
 			k.AddHash(w)
-			again = again || slices.Contains(touched, sim.Touch{Object: o, Write: true})
+			again = again || slices.Contains(touched, sim.Touch{Object: r.Object, Write: true})
 		}
 	}
 	if !doing.Forgot {
@@ -203,37 +206,6 @@ func (s *states) writeBy(o sim.Object, by sim.Hash) {
 	n := s.numberOf(o)
 	s.wrote[n] = by
 	s.writes = append(s.writes, write{n, by})
-}
-
-// commit takes that stores to cells have taken effect in a step. What it has read of them
-// after that is theirs: where it has read a cell before a store of its own CPU took effect
-// that was held, it has read what was held.
-func (s *states) commit(h *sim.Hash, drained []smp.Held, doing *smp.Doing, mv sim.Mover) {
-	cpu := s.r.Machine.Names().CPUOf(mv)
-	for i := range drained {
-		d := &drained[i]
-		if d.By == (sim.Hash{}) {
-			continue
-		}
-		if d.CPU != cpu && slices.Contains(doing.Reads, d.Object) {
-			h.AddHash(s.wrote[s.numberOf(d.Object)])
-		}
-		if !doing.Routine {
-			h.AddHash(d.By)
-		}
-		s.writeBy(d.Object, d.By)
-	}
-}
-
-// committed reports whether a cell is after a step what a store left there that has taken
-// effect in it.
-func committed(drained []smp.Held, o sim.Object) bool {
-	for i := len(drained) - 1; i >= 0; i-- {
-		if d := &drained[i]; d.Object == o {
-			return !d.Over && d.By != (sim.Hash{})
-		}
-	}
-	return false
 }
 
 // numberOf returns where in wrote an object is.
