@@ -91,7 +91,7 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 	}
 	if p.Moves[3] != 0 {
 		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
-			return pickOf(p, m), 0
+			return p.Pick(m), 0
 		}
 	}
 	sources, until := p.Moves[2], s.holds.wait(at)
@@ -99,7 +99,7 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 		due, first := s.arrive.wait(p)
 		if due != sim.NoMover {
 			s.arrive.take(&s.rand, due)
-			return pickOf(p, due), 0
+			return p.Pick(due), 0
 		}
 		until = min(until, first)
 		sources = 0 // no source fires by itself except the one of the default schedule
@@ -123,7 +123,7 @@ func (s *Arriving) Choose(p *sim.Point) (pick, hold int) {
 		s.stood++
 	}
 	if m != p.First {
-		return pickOf(p, m), 0
+		return p.Pick(m), 0
 	}
 	return 0, int(min(s.change.next()-at, uint64(until))) - 1 + s.outlasts()
 }

@@ -189,7 +189,7 @@ func (s *Overtake) Choose(p *sim.Point) (pick, hold int) {
 	m := p.Mover(pick)
 	if s.goals > 0 && m < sim.MoverSource {
 		m = s.direct(p, m)
-		pick = pickOf(p, m)
+		pick = p.Pick(m)
 	}
 	s.asked, s.ahead = m, 0
 	if p.Ahead != nil && m < sim.MaxCPUs {

@@ -65,7 +65,7 @@ func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 	at := p.Seq - s.others
 	if p.Moves[3] != 0 {
 		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
-			return pickOf(p, m), 0
+			return p.Pick(m), 0
 		}
 	}
 	m := s.highest(p, p.Moves[2])
@@ -74,7 +74,7 @@ func (s *PCT) Choose(p *sim.Point) (pick, hold int) {
 		m = s.highest(p, p.Moves[2])
 	}
 	if m != p.First {
-		return pickOf(p, m), 0
+		return p.Pick(m), 0
 	}
 	return 0, int(min(s.change.next()-at, uint64(s.holds.wait(at)))) - 1 + sim.Through
 }

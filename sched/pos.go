@@ -76,12 +76,12 @@ func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 	s.arrive.see(&s.rand, p, at)
 	if p.Moves[3] != 0 {
 		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
-			return pickOf(p, m), 0
+			return p.Pick(m), 0
 		}
 	}
 	if m, _ := s.arrive.wait(p); m != sim.NoMover {
 		s.arrive.take(&s.rand, m)
-		return pickOf(p, m), 0
+		return p.Pick(m), 0
 	}
 	if p.Ahead != nil && len(s.done) > 0 {
 		for set := p.Moves[0]; set != 0; set &= set - 1 {
@@ -105,7 +105,7 @@ func (s *POS) Choose(p *sim.Point) (pick, hold int) {
 			}
 		}
 	}
-	return pickOf(p, best), 0
+	return p.Pick(best), 0
 }
 
 // races reports whether a touch conflicts with anything done since the last question.

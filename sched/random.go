@@ -45,18 +45,18 @@ func (r *Random) Choose(p *sim.Point) (pick, hold int) {
 	}
 	if p.Moves[3] != 0 {
 		if m := r.holds.next(&r.rand, p, at); m != sim.NoMover {
-			return pickOf(p, m), 0
+			return p.Pick(m), 0
 		}
 	}
 	if m := r.arrive.due(p); m != sim.NoMover {
 		r.arrive.take(&r.rand, m)
-		return pickOf(p, m), 0
+		return p.Pick(m), 0
 	}
 	if p.First >= sim.MoverDrain {
 		if n := calm(p); n > 1 {
 			return 1 + r.rand.N(n-1), 0
 		}
-		return pickOf(p, goesOn(p)), 0
+		return p.Pick(goesOn(p)), 0
 	}
 	n := calm(p)
 	if n == 1 && isSource(p.First) { // only sources: one must fire, and any may

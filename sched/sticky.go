@@ -80,7 +80,7 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 	until := forever
 	if p.Moves[3] != 0 {
 		if m := s.holds.next(&s.rand, p, at); m != sim.NoMover {
-			return pickOf(p, m), 0
+			return p.Pick(m), 0
 		}
 		until = s.holds.wait(at)
 	}
@@ -88,7 +88,7 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 		due, first := s.arrive.wait(p)
 		if due != sim.NoMover {
 			s.arrive.take(&s.rand, due)
-			return pickOf(p, due), 0
+			return p.Pick(due), 0
 		}
 		until = min(until, first)
 	}
@@ -103,7 +103,7 @@ func (s *Sticky) Choose(p *sim.Point) (pick, hold int) {
 		}
 	}
 	if p.First >= sim.MoverDrain {
-		return pickOf(p, goesOn(p)), 0
+		return p.Pick(goesOn(p)), 0
 	}
 	hold = min(int(s.change.next-at), until) - 1 + s.holds.outlasts(s.arrive.outlasts())
 	if s.text {

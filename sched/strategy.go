@@ -128,9 +128,6 @@ func calm(p *sim.Point) int {
 	return n
 }
 
-// pickOf returns the alternative of a Step question that is mover m.
-func pickOf(p *sim.Point, m sim.Mover) int { return p.Pick(m) }
-
 func isSource(m sim.Mover) bool { return m-sim.MoverSource < sim.MaxCPUs }
 
 // gaps is a process with one event per mean boundaries, drawn in advance.

@@ -66,7 +66,7 @@ func (t *Timed) Choose(p *sim.Point) (pick, hold int) {
 	if s := t.source(p, now, next == sim.NoMover); s != sim.NoMover {
 		next = s
 	}
-	return pickOf(p, next), 0
+	return p.Pick(next), 0
 }
 
 // source returns the source that is due now, the earliest first; must: one must fire.

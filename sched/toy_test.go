@@ -344,7 +344,7 @@ func TestMoverEnumeration(t *testing.T) {
 		var got []sim.Mover
 		for i := range p.N {
 			got = append(got, p.Mover(i))
-			if pick := pickOf(&p, p.Mover(i)); pick != i {
+			if pick := p.Pick(p.Mover(i)); pick != i {
 				t.Errorf("first %d: %d is alternative %d, not %d", test.first, p.Mover(i), i, pick)
 			}
 		}

@@ -179,7 +179,7 @@ func (x *Ctx) Preempt() {
 	if x.task.class == classStopper { // nothing is of a higher class
 		return
 	}
-	x.settle()
+	x.drainStores()
 	x.m.schedule(x.cpu, false)
 	x.give()
 }

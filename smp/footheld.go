@@ -113,6 +113,6 @@ func (x *Ctx) awaits(id kapi.CellID) {
 
 func (x *Ctx) awaitsHeld(id kapi.CellID) {
 	if x.m.weak.buffers[x.cpu.id].has(id) {
-		x.settle()
+		x.drainStores()
 	}
 }

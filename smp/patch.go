@@ -67,7 +67,7 @@ func little(b []byte) (v uint64) {
 // SyncCore serialises this CPU.
 func (x *Ctx) SyncCore(why kapi.Why) {
 	x.m.spend(x.cpu.id, cycles.SyncCore, 1)
-	x.settle()
+	x.drainStores()
 	x.m.serialise(x.cpu, uint64(why))
 }
 

@@ -97,10 +97,10 @@ func (x *Ctx) Run() {
 // runBody runs a task's body, and what a program does at its end.
 func (x *Ctx) runBody() {
 	x.runToExit()
-	x.settle()
+	x.drainStores()
 	if x.task.class == classProgram && x.m.hooks.Exiting != nil {
 		x.m.hooks.Exiting(x)
-		x.settle()
+		x.drainStores()
 	}
 }
 

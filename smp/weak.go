@@ -160,18 +160,18 @@ func (x *Ctx) Fence(b kapi.Barrier) {
 func (x *Ctx) fence(b kapi.Barrier) {
 	switch w := &x.m.weak; {
 	case w.order(b) == kapi.OrderMB:
-		x.settle()
+		x.drainStores()
 	case x.m.cfg.Memory == LKMM && w.order(b) > kapi.OrderMB:
 		x.m.fence(x.cpu, lkmmFences[w.order(b)])
 	}
 }
 
-// settle is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
+// drainStores is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
 // hold anything: others may come between what the routine has read and the stores, which
 // they don't see yet.
-func (x *Ctx) settle() (waited bool) { return x.m.weaker() && x.settleWeak() }
+func (x *Ctx) drainStores() (waited bool) { return x.m.weaker() && x.drainWeak() }
 
-func (x *Ctx) settleWeak() (waited bool) {
+func (x *Ctx) drainWeak() (waited bool) {
 	m := x.m
 	if m.cfg.Memory == LKMM {
 		x.knows(17) // it stands here

@@ -140,7 +140,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	if w.Holds() {
 		return
 	}
-	if x.settle() { // set_current_state(), and it looks again
+	if x.drainStores() { // set_current_state(), and it looks again
 		x.touchWait(w.Cell())
 		if w.Holds() {
 			return

@@ -152,32 +152,45 @@ func (c *cell) push() *message {
 
 // opened moves every position at or after pos one up: a message comes there.
 func (m *Model) opened(at, pos uint32) {
+	m.each(func(v view) { v.opened(at, pos) })
+}
+
+// dropped forgets the n oldest messages of a cell.
+func (m *Model) dropped(at, n uint32) {
+	m.each(func(v view) { v.dropped(at, n) })
+}
+
+// each calls f with each view there is.
+func (m *Model) each(f func(v view)) {
+	both := func(p *pair) {
+		f(p.view)
+		f(p.fence)
+	}
 	for i := range m.cells {
 		for j := range m.cells[i].messages {
-			msg := &m.cells[i].messages[j]
-			msg.carries.opened(at, pos)
-			msg.data.opened(at, pos)
+			both(&m.cells[i].messages[j].carries)
+			both(&m.cells[i].messages[j].data)
 		}
 	}
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		for _, v := range c.views() {
-			v.opened(at, pos)
+			f(v)
 		}
 		for j := range c.loads {
-			c.slots[j].opened(at, pos)
+			both(&c.slots[j])
 		}
 		for d := range Domains {
-			c.sees[d].opened(at, pos)
+			f(c.sees[d])
 		}
 	}
-	m.global.opened(at, pos)
+	f(m.global)
 	for d := range Domains {
-		m.began[d].opened(at, pos)
-		m.ended[d].opened(at, pos)
+		f(m.began[d])
+		f(m.ended[d])
 	}
-	m.carry.opened(at, pos)
-	m.dep.opened(at, pos)
+	both(&m.carry)
+	both(&m.dep)
 }
 
 func (c *cpu) views() [10]view {
@@ -209,33 +222,6 @@ func (m *Model) Forget(at uint32) (n int) {
 	c.messages[0].glued = false
 	m.dropped(at, low)
 	return int(low)
-}
-
-func (m *Model) dropped(at, n uint32) {
-	for i := range m.cells {
-		for j := range m.cells[i].messages {
-			msg := &m.cells[i].messages[j]
-			msg.carries.dropped(at, n)
-			msg.data.dropped(at, n)
-		}
-	}
-	for i := range m.cpus {
-		c := &m.cpus[i]
-		for _, v := range c.views() {
-			v.dropped(at, n)
-		}
-		for j := range c.loads {
-			c.slots[j].dropped(at, n)
-		}
-		for d := range Domains {
-			c.sees[d].dropped(at, n)
-		}
-	}
-	m.global.dropped(at, n)
-	for d := range Domains {
-		m.began[d].dropped(at, n)
-		m.ended[d].dropped(at, n)
-	}
 }
 
 // Versions is how many versions of the cell are kept.

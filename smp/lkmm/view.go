@@ -78,13 +78,3 @@ func (p *pair) addState(h *sim.Hash) {
 	p.view.addState(h)
 	p.fence.addState(h)
 }
-
-func (p *pair) opened(cell, pos uint32) {
-	p.view.opened(cell, pos)
-	p.fence.opened(cell, pos)
-}
-
-func (p *pair) dropped(cell, n uint32) {
-	p.view.dropped(cell, n)
-	p.fence.dropped(cell, n)
-}
