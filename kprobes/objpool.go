@@ -114,8 +114,8 @@ func (e *Engine) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 		tail = slot.tail.Peek() // what the exchange has read
 	}
 	slot.places.Store(x, objpoolPublishes, slot.place(tail), place{ri, tail})
-	e.lies(x, ri, true)
 	rph.do.ObjpoolPublish(x, slot, tail)
+	e.lies(x, ri, true)
 	x.IRQ(on)
 }
 

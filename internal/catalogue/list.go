@@ -108,6 +108,11 @@ func (c *List) Run(p *cli.Program) (int, error) {
 			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
 		}
 	}
+	for i := range mutants.Unchecked {
+		if m := &mutants.Unchecked[i]; len(c.What) > 0 && c.wants(m.Name) {
+			l.Mutants = append(l.Mutants, listedMutant{m.Name, m.Says, m.Scenario, m.Property})
+		}
+	}
 	for _, s := range sched.All {
 		if c.wants(listStrategies, s.Name) {
 			l.Strategies = append(l.Strategies, listedStrategy{s.Name, s.Says})

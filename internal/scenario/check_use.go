@@ -366,6 +366,8 @@ func (c checker) target(p Part, who string, op *Op) error {
 		if len(op.Targets) > 0 {
 			return c.function(p, who, op.Targets[0], 0)
 		}
+	case OpQueueWork, OpFlushWork:
+		return c.function(p, who, op.Target, 0)
 	case OpExpect:
 		return c.memory(p, who, op)
 	case OpTracer, OpLivepatch, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal:

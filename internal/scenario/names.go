@@ -16,7 +16,8 @@ var (
 	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
 	OpWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
-		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch"}
+		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch",
+		"queue_work", "flush_work"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 )
 

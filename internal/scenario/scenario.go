@@ -206,6 +206,8 @@ const (
 	OpWaitSignal                  // wait_signal(): sleeps until a task has called signal()
 	OpSignal                      // signal()
 	OpLivepatch                   // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
+	OpQueueWork                   // queue_work(f): a worker of the kernel's calls f
+	OpFlushWork                   // flush_work(f): sleeps until it isn't queued, and doesn't run
 )
 
 // Op is one operation of a task.

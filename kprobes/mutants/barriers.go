@@ -46,12 +46,12 @@ func BarrierName(p *kapi.Place) string {
 	return barrierPrefix + strings.Join(words, "-")
 }
 
-// barrier returns the mutant of Barriers of that name.
+// barrier returns the mutant of Barriers, or of those that lack a check, of that name.
 func barrier(name string) (*Mutant, bool) {
-	if !strings.HasPrefix(name, barrierPrefix) {
-		return nil, false
+	all := Unchecked
+	if strings.HasPrefix(name, barrierPrefix) {
+		all = Barriers()
 	}
-	all := Barriers()
 	i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name })
 	if i < 0 {
 		return nil, false
@@ -62,7 +62,7 @@ func barrier(name string) (*Mutant, bool) {
 // Known returns the names of all mutants, Barriers included.
 func Known() []string {
 	names := Names()
-	for _, m := range Barriers() {
+	for _, m := range slices.Concat(Unchecked, Barriers()) {
 		names = append(names, m.Name)
 	}
 	return names

@@ -9,7 +9,8 @@
 // History (history.tsv) are the faults that kernels had; Shipped (shipped.go) says which of
 // All an edition's kernels had; Absent (absent.go) are
 // faults of our notes that can't be made here, with the reason. Barriers (barriers.go) are
-// made of kapi's table of orders, one each, and need no row.
+// made of kapi's table of orders, one each, and need no row; LostOrders (lost.go) says of those
+// that Linux lacked once where they show, and Unchecked has what isn't a place's order.
 //
 // Its rule: a mutant is a row of All and at most one function beside the table. A mutant
 // that no property kills, or that the wrong one does, fails the table test.

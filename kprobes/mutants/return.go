@@ -127,6 +127,8 @@ var (
 		"__objpool_try_add_slot, lib/objpool.c: smp_store_release(&slot->last, tail + 1); of mutant objpool-last")
 	lastHead = kapi.DefineBarrier("objpool_pop with last: head, then last", kapi.OrderAcquire,
 		"__objpool_try_get_slot, include/linux/objpool.h: smp_load_acquire(&slot->head); of mutant objpool-last")
+	lastLast = kapi.DefineBarrier("objpool_pop with last: last, then the instance", kapi.OrderAcquire,
+		"__objpool_try_get_slot: READ_ONCE(&slot->last), which orders nothing; of mutant objpool-unchecked")
 	lastTakes = kapi.DefineBarrier("objpool_pop with last: the instance, then head", kapi.OrderRelease,
 		"__objpool_try_get_slot: try_cmpxchg_release(&slot->head); of mutant objpool-last")
 )
@@ -148,6 +150,25 @@ func objpoolPop(x context, r *slot) *instance {
 		head = r.Head.Peek() // what the exchange has read: it orders nothing when it fails
 	}
 	return nil
+}
+
+// objpoolUnchecked is objpoolLast as it first was: a pop doesn't ask whether last is in front
+// of head. An exchange that fails orders nothing, so that last may be read as it was before
+// the head that the exchange has met: then they differ, and there is nothing. Here the
+// instance is read after last, so that nothing else goes wrong.
+func objpoolUnchecked(s *steps) {
+	objpoolLast(s)
+	s.ObjpoolPop = func(x context, r *slot) *instance {
+		head := r.Head.LoadAcquire(x, lastHead)
+		for r.Last.LoadAcquire(x, lastLast) != head {
+			ri := r.At(x, head)
+			if r.Head.Swap(x, lastTakes, head, head+1) {
+				return ri
+			}
+			head = r.Head.Peek() // as in objpoolPop
+		}
+		return nil
+	}
 }
 
 // settled reports whether last is at head, or so far in front of it as can be.

@@ -45,7 +45,7 @@ func (k *Kernel) Away(at arch.Addr, b []byte) {
 	for i := range p.waits {
 		p.waits[i].p = p
 	}
-	p.work = k.Work.bootWork("pager", p.bring)
+	p.work = k.Work.BootWork("pager", p.bring)
 	k.Traps.onPageFault(p.fault)
 }
 

@@ -22,7 +22,7 @@ func (s *Stacks) init(k *Kernel) {
 	s.later.Init(&k.M.Cells, false)
 	s.again = kapi.Is[bool]{Var: &s.later, Want: true}
 	if k.cfg.StackCheck {
-		s.timer = k.Work.bootWork("stack_check", func(x kapi.Context) { s.later.WriteOnce(x, true) })
+		s.timer = k.Work.BootWork("stack_check", func(x kapi.Context) { s.later.WriteOnce(x, true) })
 	}
 }
 

@@ -60,8 +60,8 @@ func (q *Workqueue) reset() {
 	}
 }
 
-// bootWork makes a work of the kernel's own, at boot.
-func (q *Workqueue) bootWork(name string, f func(x kapi.Context)) *DelayedWork {
+// BootWork makes a work that the kernel has from its boot on.
+func (q *Workqueue) BootWork(name string, f func(x kapi.Context)) *DelayedWork {
 	w := q.NewDelayedWork(name, f).(*DelayedWork)
 	q.boot = q.n
 	return w

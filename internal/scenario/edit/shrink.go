@@ -167,13 +167,17 @@ func dropOps(s *scenario.Scenario, drop func(op *scenario.Op) bool) {
 }
 
 // fewerOps leaves out runs of a task's operations, halves first, then quarters,
-// down to single ones, in each size the last first.
+// down to single ones, in each size the last first. What has to do with a work stays: a work
+// that isn't queued, or waited for, leaves undone what the scenario expects of it.
 func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 	for i := range s.Tasks {
 		ops := s.Tasks[i].Ops
 		for size := max(len(ops)/2, 1); len(ops) > 1; size /= 2 {
 			for from := (len(ops) - 1) / size * size; from >= 0; from -= size {
 				to := min(from+size, len(ops))
+				if slices.ContainsFunc(ops[from:to], func(op scenario.Op) bool { return worked(op.Kind) }) {
+					continue
+				}
 				says := fmt.Sprintf("task %s: operation %d left out", s.Tasks[i].Name, from)
 				if to-from > 1 {
 					says = fmt.Sprintf("task %s: operations %d to %d left out", s.Tasks[i].Name, from, to-1)
@@ -190,6 +194,9 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	return list
 }
+
+// worked reports whether an operation has to do with a work.
+func worked(k scenario.OpKind) bool { return k == scenario.OpQueueWork || k == scenario.OpFlushWork }
 
 // shorterLoops: once; half as often; once less.
 func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
@@ -311,7 +318,7 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	usedAround(s, used)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect {
+			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect || worked(op.Kind) {
 				used[op.Target] = true
 			}
 			if s.Machine.Memory != 0 { // where stores are told of, by the names of what they are to

@@ -153,6 +153,10 @@ var chapters = []chapter{
 			"sleep until a task calls `signal()`; go on at once if one already has"},
 		{`signal()`, plain(scenario.OpSignal),
 			"wake the tasks that sleep in `wait_signal()`"},
+		{`queue_work(f)`, onWork(scenario.OpQueueWork),
+			"make `f` a work of the kernel's: a worker on CPU 0 calls it, without arguments, when its timer comes; nothing if it is queued already, and hasn't begun"},
+		{`flush_work(f)`, onWork(scenario.OpFlushWork),
+			"sleep until the work `f` is neither queued nor running"},
 	}},
 	{"Interrupts", []verb{
 		{`timer(cpu, at_most = 1, run = None, opens = False, idle = False, args = [])`, source(scenario.SourceTimer),

@@ -101,6 +101,21 @@ func plain(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
+// onWork makes an operation on a function as a work of the kernel's.
+func onWork(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var v starlark.Value
+		if err := c.unpack("f", &v); err != nil {
+			return nil, err
+		}
+		f, err := whole("f", v)
+		if err != nil {
+			return nil, err
+		}
+		return c.deed(&scenario.Op{Kind: kind, Target: f.name}, nil), nil
+	}
+}
+
 // onProbe makes a call of the probes' API: an operation, or what a handler may not
 // do and yet does.
 func onProbe(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {

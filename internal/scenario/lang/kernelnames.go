@@ -38,6 +38,8 @@ var ofKernel = []struct {
 	{"sleep", []string{"msleep", "might_sleep", "usleep_range"}},
 	{"wait_signal", []string{"wait_for_completion", "wait_event", "down"}},
 	{"signal", []string{"complete", "wake_up", "wake_up_process", "up"}},
+	{"queue_work", []string{"schedule_work", "queue_delayed_work", "mod_delayed_work"}},
+	{"flush_work", []string{"flush_delayed_work", "flush_workqueue"}},
 	{"set_ip", []string{"instruction_pointer_set", "regs_set_return_ip"}},
 	{"set_reg", []string{"regs_set_return_value", "regs_set_register"}},
 	{"reserved", []string{"NOKPROBE_SYMBOL", "within_kprobe_blacklist"}},

@@ -329,6 +329,8 @@ func (p *printer) op(op *scenario.Op) string {
 		} else if op.Checked {
 			args = append(args, "errno = 0")
 		}
+	case scenario.OpQueueWork, scenario.OpFlushWork:
+		args = append(args, p.symbols[op.Target])
 	case scenario.OpSetCall:
 		args = append(args, p.labels["call "+op.Target], "None")
 		if len(op.Targets) > 0 {

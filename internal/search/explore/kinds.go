@@ -33,6 +33,7 @@ type has struct {
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
 	holds                                     bool // CPUs hold stores
+	works                                     bool // tasks queue works
 	detours                                   bool // a detour may be made ready, be there a jump or not
 }
 
@@ -48,7 +49,7 @@ var reaches = []reach{
 	{smpev.Exit, always},
 	{smpev.Serialise, (*has).traps},
 	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
-	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.optimizes() }},
+	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.works || h.optimizes() }},
 	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
 	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
 	{smpev.Retire, func(h *has) bool {
@@ -56,7 +57,7 @@ var reaches = []reach{
 	}},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
-	{smpev.MightSleep, (*has).patches},
+	{smpev.MightSleep, func(h *has) bool { return h.works || h.patches() }},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
 	{smpev.StopStart, func(h *has) bool { return h.stop && h.patches() }},
@@ -214,5 +215,7 @@ func (h *has) op(op *scenario.Op) {
 		h.flips, h.traces = true, true
 	case scenario.OpLoad, scenario.OpUnload:
 		h.loads = true
+	case scenario.OpQueueWork:
+		h.works = true
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
+	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
 )
 
@@ -78,6 +79,12 @@ func (p *program) do(x *smp.Ctx, i int) {
 		return
 	case scenario.OpRelease:
 		r.Kernel.Latch.Open(x)
+		return
+	case scenario.OpQueueWork:
+		r.works[op.Target].Queue(x)
+		return
+	case scenario.OpFlushWork:
+		r.works[op.Target].Flush(x)
 		return
 	case scenario.OpUser:
 		r.Kernel.User(x)
@@ -226,6 +233,9 @@ func onlyCaller(sc *scenario.Scenario) bool {
 			}
 		}
 	}
+	if sc.Does(scenario.OpQueueWork) {
+		calls++
+	}
 	for i := range sc.Sources {
 		if sc.Sources[i].Run != "" {
 			calls++
@@ -241,4 +251,34 @@ func onlyCaller(sc *scenario.Scenario) bool {
 		calls += int(b2u(k.Kind == scenario.ProbeJprobe))
 	}
 	return calls == 1
+}
+
+// called returns the function that an operation calls.
+func (r *Rig) called(op *scenario.Op) (f called) {
+	if op.Kind == scenario.OpCall {
+		f.from = r.funcs[op.Target]
+		f.to = f.from + arch.Addr(len(r.Text(op.Target).Code))
+	}
+	return f
+}
+
+// bootWorks makes the works that tasks queue, in the order in which these name them: each
+// calls a function.
+func (r *Rig) bootWorks() {
+	for i := range r.Scenario.Tasks {
+		for _, op := range r.Scenario.Tasks[i].Ops {
+			name := op.Target
+			if op.Kind != scenario.OpQueueWork && op.Kind != scenario.OpFlushWork || r.works[name] != nil {
+				continue
+			}
+			if r.works == nil {
+				r.works = make(map[string]*kernel.DelayedWork)
+			}
+			f := r.funcs[name]
+			r.works[name] = r.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
+				anyRegs(x.Regs())
+				x.Call(f)
+			})
+		}
+	}
 }

@@ -51,6 +51,7 @@ type Rig struct {
 	telling  bool                 // some aren't plain kprobes
 	patchers
 	funcs    map[string]arch.Addr
+	works    map[string]*kernel.DelayedWork // by the function that each calls
 	programs []*program
 	behind   bool          // a task is in the background, and this is no twin
 	front    kapi.Var[int] // if so: how many of the others haven't ended
@@ -198,6 +199,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		p.prepareChecks()
 		r.programs = append(r.programs, p)
 	}
+	r.bootWorks()
 	r.catchFaults()
 	m.Hooks().Blames = r.blames
 	if err := r.addSources(); err != nil {
@@ -318,15 +320,6 @@ func (r *Rig) load() error {
 		}
 	}
 	return nil
-}
-
-// called returns the function that an operation calls.
-func (r *Rig) called(op *scenario.Op) (f called) {
-	if op.Kind == scenario.OpCall {
-		f.from = r.funcs[op.Target]
-		f.to = f.from + arch.Addr(len(r.Text(op.Target).Code))
-	}
-	return f
 }
 
 // site watches what a jump at a place would cover, whole instructions.
