@@ -23,13 +23,18 @@ func (x *Ctx) After(d lkmm.Deps) { x.said = asSaid{on: true, after: d} }
 
 // Locks says that the context's next access to a cell takes a lock, by a read-modify-write,
 // or gives it back, by a store (LKMM).
-func (x *Ctx) Locks() { x.said = asSaid{on: true, lock: true} }
+func (x *Ctx) Locks() {
+	if x.m.versions() {
+		x.said = asSaid{on: true, lock: true}
+	}
+}
 
 // Made returns the load that the context's last access was, for After. It ends what was
 // said.
-func (x *Ctx) Made() lkmm.Deps {
-	d := x.said.load
-	x.said = asSaid{}
+func (x *Ctx) Made() (d lkmm.Deps) {
+	if x.said.on {
+		d, x.said = x.said.load, asSaid{}
+	}
 	return d
 }
 

@@ -91,7 +91,7 @@ func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	w, cpu := x.asks()
 	x.written(c, b)
 	switch {
-	case x.said.lock:
+	case x.said.lock && w.order(b) != kapi.OrderNone:
 		w.views.Unlock(cpu, uint32(c.ID()))
 	case x.said.on:
 		back = w.views.StoreAfter(cpu, uint32(c.ID()), w.lkmmOrder(b), x.said.after, w.chooser)
@@ -123,7 +123,7 @@ func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 		x.said.load = w.views.FailedAfter(cpu, id, x.said.after)
 	case fails:
 		w.views.Failed(cpu, id)
-	case x.said.lock:
+	case x.said.lock && w.order(b) != kapi.OrderNone:
 		w.views.Lock(cpu, id)
 	case x.said.on:
 		x.said.load = w.views.RMWAfter(cpu, id, w.lkmmOrder(b), x.said.after)

@@ -82,12 +82,21 @@ func (l *Spinlock) Lock(x kapi.Context) {
 		on = c.IRQ(false)
 	}
 	x.PreemptDisable()
-	for !l.owner.Swap(x, spinLock, 0, 1+x.CPU()) {
+	for !l.take(c) {
 		c.Tell(smpev.Lock, l.id, spinContext(c)|smpev.LockWaits, 0)
 		x.Spin(&l.free)
 	}
 	l.on, l.by = on, 1+x.CPU()
 	x.Emit(smpev.Lock, l.id, spinContext(c), 0)
+}
+
+// take takes the lock if it is free. An unlock and a lock by one CPU, or of one lock, keep
+// more in order than a release and an acquire do (tools/memory-model, po-unlock-lock-po).
+func (l *Spinlock) take(x *smp.Ctx) (took bool) {
+	x.Locks()
+	took = l.owner.Swap(x, spinLock, 0, 1+x.CPU())
+	x.Made()
+	return took
 }
 
 // Unlock implements kapi.Spinlock.
@@ -96,10 +105,13 @@ func (l *Spinlock) Unlock(x kapi.Context) {
 	on := l.on
 	l.on = false
 	x.Work(kapi.WorkUnlock, 1)
+	c := ctxOf(x)
+	c.Locks()
 	l.owner.StoreRelease(x, spinUnlock, 0)
+	c.Made()
 	l.by = 0
 	if l.irqs && on {
-		ctxOf(x).IRQ(true)
+		c.IRQ(true)
 	}
 	x.PreemptEnable()
 }

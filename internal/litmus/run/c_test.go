@@ -65,6 +65,18 @@ var cShapes = []struct {
 		[]string{"spin_lock(l);" + writeX + writeY + "spin_unlock(l);", "spin_lock(l);" + readY + readX + "spin_unlock(l);"}, "",
 	},
 	{
+		"MP, a lock given back and taken", `1:r0=1 /\ 1:r1=0`,
+		[]string{"spin_lock(l);" + writeX + "spin_unlock(l); spin_lock(l);" + writeY + "spin_unlock(l);", readY + "smp_rmb();" + readX}, "",
+	},
+	{
+		"MP, a lock handed over", `1:r2=1 /\ 2:r0=1 /\ 2:r1=0`,
+		[]string{"spin_lock(l);" + writeX + "spin_unlock(l);", "spin_lock(l); int r2 = READ_ONCE(*x);" + writeY + "spin_unlock(l);", readY + "smp_rmb();" + readX}, "",
+	},
+	{
+		"SB, a lock given back and taken", `0:r0=0 /\ 1:r1=0`,
+		[]string{"spin_lock(l);" + writeX + "spin_unlock(l); spin_lock(l); spin_unlock(l);" + readY, writeY + "smp_mb();" + readX}, "lkmm",
+	},
+	{
 		"a count under a lock", `not (x=2)`,
 		[]string{"spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);", "spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);"}, "",
 	},
