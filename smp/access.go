@@ -381,12 +381,16 @@ type Tracer interface {
 // Trace makes t be told of the instructions of each run from the next Reset on; nil ends
 // that. Nothing else changes, no event and no question. An instruction that faults has
 // been told of, too. A machine that is observed isn't traced.
-func (m *Machine) Trace(t Tracer) { m.tracer.to = t }
+func (m *Machine) Trace(t Tracer) {
+	m.tracer.to = t
+	m.tracer.cells, _ = t.(CellTracer)
+}
 
 // A tracing passes on what a Tracer is told: it is memory as instructions access it.
 type tracing struct {
-	to Tracer
-	m  *Machine
+	to    Tracer
+	cells CellTracer // the same, if it is one; else nil
+	m     *Machine
 	arch.Memory
 }
 

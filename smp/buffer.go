@@ -44,8 +44,9 @@ type buffered Ctx
 var _ kapi.Model = (*buffered)(nil)
 
 // Load implements kapi.Model.
-func (x *buffered) Load(c kapi.Cell, _ kapi.Barrier) (held, back int) {
+func (x *buffered) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	cpu := x.cpu
+	x.m.tellCell(cpu, CellLoad, c.ID(), b, 0)
 	if !x.m.weak.buffers[cpu.id].has(c.ID()) {
 		return -1, 0
 	}
@@ -68,6 +69,7 @@ func (b *buffer) has(id kapi.CellID) bool {
 
 // Store implements kapi.Model.
 func (x *buffered) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
+	x.m.tellCell(x.cpu, CellStore, c.ID(), b, 0)
 	if x.m.passes(x.cpu) {
 		return -1, 0
 	}
@@ -87,8 +89,9 @@ func (x *buffered) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 }
 
 // Locked implements kapi.Model. A compare-and-exchange that fails is locked as well.
-func (x *buffered) Locked(c kapi.Cell, _ kapi.Barrier, fails bool) bool {
+func (x *buffered) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 	x.m.flush(x.cpu)
+	x.m.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
 	(*Ctx)(x).touchCell(c.ID())
 	return !fails
 }
@@ -224,6 +227,7 @@ func (m *Machine) flushHeld(c *CPU) {
 	for len(m.weak.buffers[c.id].q) > 0 {
 		m.drain(c)
 	}
+	m.tellCell(c, CellFence, 0, kapi.PlainMB, 0)
 }
 
 // flushOther is flush as another CPU's step does it, which is as if it had interrupted c.

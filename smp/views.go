@@ -82,6 +82,7 @@ func (x *viewed) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 		back = w.views.Load(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
 	}
 	x.saw(c, back)
+	x.m.tellCell(x.cpu, CellLoad, c.ID(), b, back)
 	x.forget(c)
 	return -1, back
 }
@@ -99,6 +100,7 @@ func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 		back = w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
 	}
 	x.made(c, back)
+	x.m.tellCell(x.cpu, CellStore, c.ID(), b, back)
 	return -1, back
 }
 
@@ -110,6 +112,8 @@ func (x *viewed) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 	w.views.Failed(cpu, uint32(c.ID()))
 	w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), newest)
 	x.made(c, 0)
+	x.m.tellCell(x.cpu, CellFailed, c.ID(), kapi.Once, 0)
+	x.m.tellCell(x.cpu, CellStore, c.ID(), b, 0)
 	return -1, -1
 }
 
@@ -133,6 +137,7 @@ func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 	if !fails {
 		x.made(c, 0)
 	}
+	x.m.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
 	return !fails
 }
 
@@ -168,6 +173,7 @@ func (m *Machine) fenceViews(c *CPU, f lkmm.Fence) {
 		m.touch(objFence, 0, true)
 	}
 	m.weak.views.Fence(int(c.id), f)
+	m.tellCell(c, CellFence, 0, [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}[f], 0)
 }
 
 // Quiesces says that a CPU was seen in a quiescent state: what it has done before is
@@ -190,6 +196,7 @@ func (m *Machine) storesTextViewed(c *CPU) {
 	m.touch(objFence, 1, true)
 	m.weak.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
 	m.weak.views.Forget(textCell)
+	m.tellCell(c, CellStore, textCell, kapi.Once, 0)
 }
 
 // enters says that a CPU takes a trap or interrupt, and has fetched, if it is a breakpoint,
@@ -206,6 +213,7 @@ func (m *Machine) entersViewed(c *CPU, vec uint8) {
 	if vec == smpev.VecBP {
 		m.touch(objFence, 1, false)
 		m.weak.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)
+		m.tellCell(c, CellLoad, textCell, kapi.Once, 0)
 	}
 }
 
@@ -223,6 +231,7 @@ func (m *Machine) seesNewest(c *CPU, id kapi.CellID) {
 
 func (m *Machine) seesViewed(c *CPU, id kapi.CellID) {
 	m.weak.views.Load(int(c.id), uint32(id), lkmm.Acquire, newest)
+	m.tellCell(c, CellLoad, id, kapi.PlainAcquire, 0)
 }
 
 // handOver lets a CPU see what another one has when it comes to it: by an IPI, or as the
@@ -230,11 +239,13 @@ func (m *Machine) seesViewed(c *CPU, id kapi.CellID) {
 func (m *Machine) handOver(from, to uint8) {
 	if m.cfg.Memory == LKMM {
 		m.weak.views.Send(int(from), int(to))
+		m.tellHandOver(CellSend, from, to)
 	}
 }
 
 func (m *Machine) takeOver(c *CPU) {
 	if m.cfg.Memory == LKMM {
 		m.weak.views.Take(int(c.id))
+		m.tellHandOver(CellTake, c.id, c.id)
 	}
 }

@@ -159,6 +159,8 @@ func (x *Ctx) Fence(b kapi.Barrier) {
 
 func (x *Ctx) fence(b kapi.Barrier) {
 	switch w := &x.m.weak; {
+	case x.m.cfg.Memory == TSO && w.order(b) > kapi.OrderMB:
+		x.m.tellCell(x.cpu, CellFence, 0, b, 0)
 	case w.order(b) == kapi.OrderMB:
 		x.drainStores()
 	case x.m.cfg.Memory == LKMM && w.order(b) > kapi.OrderMB:

@@ -199,6 +199,9 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 func (x *Ctx) touchWait(id kapi.CellID) {
 	x.m.touch(objCell, uint64(id), false)
 	x.bring(id, kapi.Read)
+	if x.m.weak.holds { // else seesNewest tells it
+		x.m.tellCell(x.cpu, CellLoad, id, kapi.Once, 0)
+	}
 }
 
 // MightSleep takes down that a routine that may sleep is entered, and whether
