@@ -13,7 +13,7 @@ func (exportCmd) Help() string {
   trace.dat  a file for trace-cmd and KernelShark: the same events, and those of a system kpsim with their arguments as fields; it wants -o
   chrome     Chrome's trace events, for Perfetto (ui.perfetto.dev) or chrome://tracing: a lane a CPU, waits beside them, arrows from IPIs to interrupts, counters
   json       one JSON object an event, a line each: docs/events.md has the schema
-  litmus     a litmus test of X86_64, for kpsim litmus and herd7: what CPUs did with the words of memory that compiled code shares, and the values that they saw as its condition
+  litmus     a litmus test, for kpsim litmus and herd7: what CPUs did with words of memory that they share, and the values that they saw as its condition. X86_64 if it is of compiled code; in C, for the kernel's memory model, if variables of the kernel's routines are in it, which are known under tso and lkmm
   columns    two columns and the forbidden outcome, in the form of a litmus test, for a mail
 
 Times are the run's: events are in the order in which they happened, and a CPU that stood still was nowhere in the meantime.

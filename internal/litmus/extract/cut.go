@@ -1,6 +1,10 @@
 package extract
 
-import "slices"
+import (
+	"slices"
+
+	"kpsim/smp/kapi"
+)
 
 // A graph has the accesses to shared words as its nodes. There is an edge from one to
 // another that comes after it: in its CPU's program, or because it reads what that stored,
@@ -169,8 +173,9 @@ func (r *record) cut(named map[int]bool) (steps []step, weak bool) {
 	if named != nil {
 		words = named
 	} else if !weak {
+		text := slices.ContainsFunc(r.words, func(w word) bool { return !w.cell && w.why == "" })
 		for i := range r.words {
-			words[i] = r.words[i].why == ""
+			words[i] = r.words[i].why == "" && r.words[i].cell != text
 		}
 	}
 	read := make(map[[2]int]int) // of a CPU and a word: the store that the last load read
@@ -178,7 +183,7 @@ func (r *record) cut(named map[int]bool) (steps []step, weak bool) {
 		a := &r.accesses[i]
 		switch key := [2]int{int(a.cpu), a.word}; {
 		case !words[a.word]:
-		case a.op != load || !all && met[i]:
+		case a.stores() || !all && met[i]:
 			kept = append(kept, i)
 		case all:
 			if from, ok := read[key]; !ok || from != a.from || met[i] {
@@ -187,44 +192,94 @@ func (r *record) cut(named map[int]bool) (steps []step, weak bool) {
 			read[key] = a.from
 		}
 	}
+	if !all {
+		kept = r.later(kept, met)
+	}
 	return r.fences(kept), weak
 }
 
-// fences puts between the accesses of each CPU the fences that the run had there: text's,
-// and where the kernel ran, those that matter, between a store and a load. A locked
-// instruction whose word is left out is a fence, too.
+// later leaves out what came before the first of the accesses that are met, if others can't
+// tell: its stores have taken effect, and nothing is read or stored later that is older than
+// the newest of them. These are the words' first values then.
+func (r *record) later(kept []int, met map[int]bool) []int {
+	first := kept[slices.IndexFunc(kept, func(i int) bool { return met[i] })]
+	newest := make(map[int]int) // of a word: the newest store before, -1: none
+	for _, i := range kept {
+		newest[r.accesses[i].word] = -1
+	}
+	for k := range newest {
+		for n, i := range r.words[k].order {
+			if i >= first {
+				continue
+			}
+			if r.accesses[i].effect > r.accesses[first].issue || n > 0 && r.words[k].order[n-1] >= first {
+				return kept
+			}
+			newest[k] = i
+		}
+	}
+	var list []int
+	for _, i := range kept {
+		if a := &r.accesses[i]; i >= first {
+			if a.loads() && a.from < first && a.from != newest[a.word] {
+				return kept
+			}
+			list = append(list, i)
+		}
+	}
+	for k, i := range newest {
+		if i >= 0 {
+			r.words[k].first = r.accesses[i].value
+		}
+	}
+	return list
+}
+
+// fences puts between the accesses of each CPU the fences that the run had there: text's and
+// the kernel's routines', as far as they are known, and where it is only known that the kernel
+// ran, one between a store and a load. A read-modify-write that orders all, and whose word is
+// left out, is a fence, too.
 func (r *record) fences(kept []int) (list []step) {
 	in := make(map[int]bool, len(kept))
 	for _, i := range kept {
 		in[i] = true
 	}
 	type state struct {
-		stored bool // since the last fence
+		stored bool // since the last full fence
 		begun  bool
-		fence  int // that is wanted before the next access; -1: none
+		wanted [len(fenceOrders)]int // before the next access, from 1; 0: none
 	}
 	cpus := make([]state, r.m.CPUs())
-	for i := range cpus {
-		cpus[i].fence = -1
-	}
 	for i := range r.accesses {
 		a := &r.accesses[i]
 		c := &cpus[a.cpu]
+		order := a.order
+		if order == kapi.OrderFull {
+			order = kapi.OrderMB
+		}
+		k := slices.Index(fenceOrders[:], order)
 		switch {
 		case in[i]:
-			if f := c.fence; f >= 0 && (r.accesses[f].in != nil || c.stored && a.op == load) && a.op != swap {
-				list = append(list, step{f, true})
-				c.stored = false
+			full := a.op == swap && a.order == kapi.OrderFull // it is a fence itself
+			for k, f := range c.wanted {
+				if f == 0 || full || k > 0 && c.wanted[0] > 0 || r.accesses[f-1].guess && !(c.stored && a.op == load) {
+					continue
+				}
+				list = append(list, step{f - 1, true})
+				c.stored = c.stored && k > 0
 			}
-			c.fence, c.begun = -1, true
-			c.stored = (c.stored || a.op == store) && a.op != swap
+			c.begun, c.wanted = true, [len(fenceOrders)]int{}
+			c.stored = (c.stored || a.op == store) && !full
 			list = append(list, step{i, false})
-		case a.op == fence || a.op == swap:
-			if c.begun && (c.fence < 0 || r.accesses[c.fence].in == nil) {
-				c.fence = i
+		case !c.begun || k < 0 || a.op == gone || a.guess && r.told || a.op == failed && r.lkmm:
+		case a.op == fence || a.op == swap || a.op == failed:
+			if f := c.wanted[k]; f == 0 || r.accesses[f-1].guess {
+				c.wanted[k] = i + 1
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b step) int { return a.access - b.access })
 	return list
 }
+
+// fenceOrders are the orders of fences, the full one first.
+var fenceOrders = [...]kapi.Order{kapi.OrderMB, kapi.OrderRMB, kapi.OrderWMB}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"kpsim/internal/litmus/ctest"
 	"kpsim/internal/litmus/run"
 	"kpsim/internal/litmus/x86test"
 	"kpsim/internal/scenario/lang"
@@ -88,13 +89,32 @@ func replayOf(t require.TestingT, text string, s sched.Strategy) *replay.Replay 
 
 // holdsUnder reports whether a test's condition holds in a final state.
 func holdsUnder(t require.TestingT, text string, m run.Memory) bool {
-	parsed, err := x86test.Parse("exported.litmus", text)
-	require.NoError(t, err, text)
-	p, err := run.NewX86(parsed)
-	require.NoError(t, err, text)
-	found, err := run.Search(p, run.Options{Memory: m})
-	require.NoError(t, err, text)
+	found := search(t, text, m)
 	require.True(t, found.Complete, text)
+	return holds(found)
+}
+
+// search runs a test, in either language.
+func search(t require.TestingT, text string, m run.Memory) *run.Result {
+	var p run.Program
+	if x86test.Language(text) == "C" {
+		parsed, err := ctest.Parse("exported.litmus", []byte(text))
+		require.NoError(t, err, text)
+		p, err = run.NewC(parsed, m)
+		require.NoError(t, err, text)
+	} else {
+		parsed, err := x86test.Parse("exported.litmus", text)
+		require.NoError(t, err, text)
+		p, err = run.NewX86(parsed)
+		require.NoError(t, err, text)
+	}
+	found, err := run.Search(p, run.Options{Memory: m, Most: 100_000})
+	require.NoError(t, err, text)
+	return found
+}
+
+// holds reports whether the condition holds in a final state that was found.
+func holds(found *run.Result) bool {
 	for i := range found.Outcomes {
 		if found.Outcomes[i].Holds {
 			return true
@@ -114,7 +134,7 @@ func TestDrawn(t *testing.T) {
 		defer r.Rig.Close()
 		got, err := Of(r, "drawn.kps", "drawn", nil)
 		if err != nil {
-			require.ErrorContains(t, err, "shares no word")
+			require.ErrorContains(t, err, "share no word")
 			return
 		}
 		memory := run.SC

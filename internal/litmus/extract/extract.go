@@ -9,9 +9,6 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/nearest"
 	"kpsim/internal/search/replay"
-	"kpsim/sim"
-	"kpsim/smp"
-	"kpsim/smp/smpev"
 )
 
 // A Test is the litmus test of a run.
@@ -30,16 +27,13 @@ type Test struct {
 // Errors say what can't be said.
 func Of(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	t := &Test{r: recordOf(r), run: r, trace: trace, name: testName(name)}
-	if err := t.hidden(); err != nil && len(words) == 0 {
-		return nil, err
-	}
 	named, err := t.r.named(words)
 	if err != nil {
 		return nil, err
 	}
 	t.kept, t.weak = t.r.cut(named)
 	if len(t.kept) == 0 {
-		return nil, errors.New("compiled code shares no word of memory in this run, so that there is nothing to ask: a litmus test needs a word that two CPUs access and one stores to" + t.cells())
+		return nil, errors.New("CPUs share no word of memory that is known in this run, so that there is nothing to ask: a litmus test needs a word that two CPUs access and one stores to (under sc, of compiled code)")
 	}
 	if len(t.words()) > mostWords {
 		return nil, fmt.Errorf("CPUs share %d words; a litmus test has %d at most: name those that matter with --words, of %s", len(t.words()), mostWords, t.sharedNames())
@@ -62,33 +56,6 @@ func testName(s string) string {
 		return "trace"
 	}
 	return s[:min(len(s), 100)]
-}
-
-// hidden refuses a run whose order is in the cells of the kernel's routines: a load of an
-// older version, under the kernel's model.
-func (t *Test) hidden() error {
-	for _, d := range t.run.Taken {
-		if d.Kind == sim.Version {
-			return errors.New("in this run CPUs see older values of variables of the kernel's routines (cells), which can't be said as a litmus test yet; --words says it of what compiled code shares")
-		}
-	}
-	return nil
-}
-
-// cells says which cells CPUs held stores to.
-func (t *Test) cells() string {
-	var names []string
-	for i := range t.run.Rig.Log.Events {
-		if e := &t.run.Rig.Log.Events[i]; e.Kind == smpev.Held && e.C == 0 {
-			if name := replay.CellName(t.r.m, e.A); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	if names == nil {
-		return ""
-	}
-	return "; what CPUs hold in it are variables of the kernel's routines (cells), which can't be said yet: " + cli.List(names)
 }
 
 // words are the numbers of the words that the test has.
@@ -141,7 +108,7 @@ func (r *record) named(names []string) (map[int]bool, error) {
 			found[i] = true
 		}
 		if len(found) == n && len(all) == 0 {
-			return nil, fmt.Errorf("--words: compiled code shares no word in this run")
+			return nil, fmt.Errorf("--words: CPUs share no word that is known in this run")
 		} else if len(found) == n {
 			return nil, fmt.Errorf("--words: CPUs share no word called %q; %s", name, listed(name, all))
 		}
@@ -168,8 +135,15 @@ func listed(name string, all []string) string {
 // where says where an access is in the run.
 func (t *Test) where(a *access) string {
 	task := t.r.m.Tasks()[a.task].Name
-	if a.in == nil {
+	switch {
+	case a.guess:
 		return fmt.Sprintf("%s: the kernel's routines, and the CPU held nothing after them", task)
+	case a.in == nil:
+		name, n, text := t.r.m.Names().SpotName(a.spot)
+		if text {
+			return fmt.Sprintf("%s in %s+%#x: an interrupt", task, name, n)
+		}
+		return fmt.Sprintf("%s in %s, step %d", task, name, n)
 	}
 	return fmt.Sprintf("%s in %s: %v", task, t.r.name(a.in.At()), a.in)
 }
@@ -182,13 +156,18 @@ func (t *Test) says() (list []string) {
 		list = append(list, fmt.Sprintf("The run breaks %s %s: %s. What comes after that is left out.", p.ID, p.Name, t.run.Message))
 	}
 	if t.weak {
-		list = append(list, "The run isn't sequentially consistent. The test has the words of memory by which it isn't; the condition is what the run saw.")
+		list = append(list, "The run isn't sequentially consistent. The test has the words of memory by which it isn't; the condition is what the run saw, and the initial values what was there before.")
 	} else {
-		list = append(list, "The run is sequentially consistent in what compiled code shares: each model allows what it saw.")
+		list = append(list, "The run is sequentially consistent in the words that are known: each model allows what it saw.")
 	}
 	var out []string
+	cells := 0
 	for i := range t.r.words {
-		if w := &t.r.words[i]; w.why != "" {
+		if w := &t.r.words[i]; w.cell {
+			if !t.has(i) {
+				cells++
+			}
+		} else if w.why != "" {
 			out = append(out, w.name+", which "+w.why)
 		} else if !t.has(i) {
 			out = append(out, w.name)
@@ -197,13 +176,16 @@ func (t *Test) says() (list []string) {
 	if n := len(out); n > namesMost {
 		out = append(out[:namesMost], fmt.Sprintf("%d more", n-namesMost))
 	}
+	if cells > 0 {
+		out = append(out, fmt.Sprintf("%d variables of the kernel's routines", cells))
+	}
 	left := "Also left out: what only one CPU accesses, loads that saw no more than others, and branches, which are as the run took them."
 	if len(out) > 0 {
 		left = "Shared too, and left out: " + strings.Join(out, "; ") + ". " + left
 	}
 	list = append(list, left)
-	if t.run.Rig.Scenario.Machine.Memory == smp.LKMM {
-		list = append(list, "Under this model only variables of the kernel's routines are out of order, which aren't here.")
+	if slices.ContainsFunc(t.words(), func(i int) bool { return t.r.words[i].cell }) {
+		list = append(list, "Variables of the kernel's routines have numbers as values: the first one in the run is 0, the next one in their order 1, and so on. kpsim litmus --memory tso says what x86 allows.")
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -16,11 +17,12 @@ import (
 type op uint8
 
 const (
-	load  op = iota
-	store    // held for a while, or not
-	swap     // a locked read-modify-write: it loads saw and stores value, at once
-	fence    // all earlier stores of the CPU have taken effect
-	gone     // nothing: a fence that turned out to be part of a swap
+	load   op = iota
+	store     // held for a while, or not
+	failed    // a locked read-modify-write of a cell that stored nothing
+	swap      // a locked read-modify-write: it loads saw and stores value, at once
+	fence     // all earlier stores of the CPU have taken effect
+	gone      // nothing: a fence that turned out to be part of a swap
 )
 
 // An access is one of compiled code to memory.
@@ -35,12 +37,17 @@ type access struct {
 	issue  int       // its place in the run
 	effect int       // likewise, of when other CPUs see the store; later than any place: not before the end
 	in     arch.Inst // nil: what the kernel did
+	order  kapi.Order
+	cell   bool     // it is of a variable of the kernel's routines
+	guess  bool     // a fence that is there because the kernel ran
+	back   int      // of a cell under lkmm: how many stores are newer
+	spot   smp.Spot // of what the kernel did: where
 
 	word int // in the record's words; -1: none that is kept
 	from int // the store whose value it loads; -1: none in the run
 }
 
-func (a *access) loads() bool  { return a.op == load || a.op == swap }
+func (a *access) loads() bool  { return a.op == load || a.op == swap || a.op == failed }
 func (a *access) stores() bool { return a.op == store || a.op == swap }
 
 // A record is what a run did with memory.
@@ -48,12 +55,14 @@ type record struct {
 	m        *smp.Machine
 	accesses []access
 	words    []word
+	lkmm     bool // cells have versions
+	told     bool // what the kernel's routines do is known, fences too
 }
 
 // recordOf makes the run of a replay again, up to where it breaks a property.
 func recordOf(r *replay.Replay) *record {
 	m := r.Rig.Machine
-	rec := &record{m: m}
+	rec := &record{m: m, lkmm: r.Rig.Scenario.Machine.Memory == smp.LKMM}
 	f := &recorder{record: rec, log: &r.Rig.Log, strategy: strategyOf(r)}
 	f.cpus = make([]cpu, m.CPUs())
 	f.play(r, f)
@@ -91,8 +100,8 @@ type recorder struct {
 	strategy
 	log  *traces.Log
 	cpus []cpu
-	now  int // how many accesses and effects there were
-	told []traces.Event
+	now  int            // how many accesses and effects there were
+	news []traces.Event // of stores that are held, not yet found
 }
 
 // A cpu is what a recorder knows of a CPU.
@@ -119,12 +128,12 @@ func (f *recorder) Instruction(id uint8, in arch.Inst, regs *arch.Regs) {
 	f.settle()
 	c := &f.cpus[id]
 	if c.other && c.holds == 0 {
-		f.add(access{op: fence, cpu: id})
+		f.add(access{op: fence, cpu: id, guess: true, order: kapi.OrderMB})
 	}
 	d, ok := in.(interface{ Drains() bool })
 	c.in, c.drains, c.first, c.other = in, ok && d.Drains(), len(f.accesses), false
 	if c.drains {
-		f.add(access{op: fence, cpu: id, in: in})
+		f.add(access{op: fence, cpu: id, in: in, order: kapi.OrderMB})
 	}
 	t := trial{f: f, cpu: id, system: *f.m.Memory().System()}
 	now := *regs
@@ -135,6 +144,9 @@ func (f *recorder) Instruction(id uint8, in arch.Inst, regs *arch.Regs) {
 func (f *recorder) add(a access) {
 	f.now++
 	a.issue, a.effect, a.word, a.from = f.now, f.now, -1, -1
+	if a.in == nil {
+		a.spot = f.m.Names().Spot(sim.Mover(a.cpu))
+	}
 	a.task = uint8(f.m.Inspect().Current(int(a.cpu)).ID)
 	f.accesses = append(f.accesses, a)
 }
@@ -154,15 +166,55 @@ func (f *recorder) store(id uint8, at arch.Addr, size int, v uint64) {
 	if c.drains {
 		for i := c.first; i < len(f.accesses); i++ {
 			if b := &f.accesses[i]; b.op == load && b.at == at && b.size == uint8(size) {
-				b.op, b.value, f.accesses[c.first].op = swap, v, gone
+				b.op, b.value, b.order, f.accesses[c.first].op = swap, v, kapi.OrderFull, gone
 				return
 			}
 		}
 	}
 	f.add(access{op: store, cpu: id, size: uint8(size), at: at, value: v, in: c.in})
 	if c.drains {
-		f.add(access{op: fence, cpu: id, in: c.in})
+		f.add(access{op: fence, cpu: id, in: c.in, order: kapi.OrderMB})
 	}
+}
+
+// Places of cells among the addresses of words, where no memory is, and of what one CPU
+// hands to another.
+const (
+	cellBase arch.Addr = 1 << 62
+	mailBase           = cellBase + 1<<40
+	cellSize           = 8
+)
+
+func cellAt(id kapi.CellID) arch.Addr { return cellBase + arch.Addr(id)*cellSize }
+
+// Cell implements smp.CellTracer.
+func (f *recorder) Cell(c smp.CellAccess) {
+	if f.over() {
+		return
+	}
+	f.told = true
+	f.settle()
+	a := access{cpu: c.CPU, order: c.Order, back: c.Back, cell: true, at: cellAt(c.ID), size: cellSize}
+	switch c.Op {
+	case smp.CellLoad:
+		a.op = load
+	case smp.CellStore:
+		a.op = store
+	case smp.CellRMW:
+		a.op = swap
+	case smp.CellFailed:
+		a.op = failed
+	case smp.CellFence:
+		a.op, a.cell, a.at, a.size = fence, false, 0, 0
+	case smp.CellSend:
+		a.op, a.order, a.at = store, kapi.OrderRelease, mailBase+arch.Addr(c.To)*cellSize
+	case smp.CellTake:
+		a.op, a.order, a.at = load, kapi.OrderAcquire, mailBase+arch.Addr(c.To)*cellSize
+	}
+	if last := len(f.accesses) - 1; (a.op == swap || a.op == failed) && !f.lkmm && f.accesses[last].op == fence && f.accesses[last].cpu == a.cpu {
+		f.accesses[last].op = gone // of the instruction itself, which waits until the CPU holds nothing
+	}
+	f.add(a)
 }
 
 // Event implements traces.Sink.
@@ -174,7 +226,7 @@ func (f *recorder) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Held:
 		c.holds++
-		f.told = append(f.told, *e)
+		f.news = append(f.news, *e)
 	case smpev.Commit:
 		f.settle()
 		c.holds--
@@ -197,31 +249,36 @@ const mostHeld = 33
 // settle finds the stores that are told of as held: of each CPU the newest ones. A store is
 // told of while it is made, so that this is done a step later.
 func (f *recorder) settle() {
-	if len(f.told) == 0 {
+	if len(f.news) == 0 {
 		return
 	}
-	for _, e := range slices.Backward(f.told) {
+	for _, e := range slices.Backward(f.news) {
 		most := mostHeld
 		for i := len(f.accesses) - 1; i >= 0 && most > 0; i-- {
 			a := &f.accesses[i]
 			if a.op != store || a.cpu != e.CPU {
 				continue
 			}
-			if most--; a.effect == a.issue && a.is(&e) && a.value == e.B {
+			if most--; a.effect == a.issue && a.is(&e) && (a.cell || a.value == e.B) {
 				a.effect = last
 				f.cpus[e.CPU].waits = append(f.cpus[e.CPU].waits, i)
 				break
 			}
 		}
 	}
-	f.told = f.told[:0]
+	f.news = f.news[:0]
 	for i := range f.cpus {
 		slices.Sort(f.cpus[i].waits)
 	}
 }
 
 // is reports whether an event is about the store.
-func (a *access) is(e *traces.Event) bool { return a.at == arch.Addr(e.A) && uint64(a.size) == e.C }
+func (a *access) is(e *traces.Event) bool {
+	if e.C == 0 {
+		return a.at == cellAt(kapi.CellID(e.A))
+	}
+	return a.at == arch.Addr(e.A) && uint64(a.size) == e.C
+}
 
 // commit has the oldest store of a CPU take effect.
 func (f *recorder) commit(e *traces.Event) {
@@ -251,6 +308,9 @@ func (i *initials) Instruction(uint8, arch.Inst, *arch.Regs) {
 	i.done = true
 	for k := range i.words {
 		w := &i.words[k]
+		if w.cell {
+			continue
+		}
 		w.first, _ = i.m.Memory().Load(w.at, int(w.size))
 	}
 }

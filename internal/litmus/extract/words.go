@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/internal/search/replay"
 	"kpsim/smp/arch"
 )
 
@@ -15,6 +16,7 @@ type word struct {
 	name  string // as people write it: symbol+0xoffset, or symbol
 	first uint64 // before compiled code ran
 	last  uint64 // when all stores have taken effect
+	cell  bool
 	why   string // it can't be said: why not; "" if it can
 
 	order []int // stores to it, in the order in which they took effect
@@ -26,6 +28,7 @@ type span struct {
 	size   uint8
 	cpus   uint64
 	stored bool
+	cell   bool
 }
 
 // findWords finds the words that are shared, by address. Spans that overlap are one, which
@@ -44,7 +47,7 @@ func (r *record) findWords() {
 		}
 		s := uses[key{a.at, a.size}]
 		if s == nil {
-			s = &span{at: a.at, size: a.size}
+			s = &span{at: a.at, size: a.size, cell: a.cell}
 			uses[key{a.at, a.size}] = s
 			spans = append(spans, s)
 		}
@@ -63,7 +66,7 @@ func (r *record) findWords() {
 			end = max(end, spans[n].at+arch.Addr(spans[n].size))
 		}
 		if s.cpus&(s.cpus-1) != 0 && s.stored {
-			w := word{at: s.at, size: s.size, name: r.name(s.at)}
+			w := word{at: s.at, size: s.size, cell: s.cell, name: r.name(s.at)}
 			if n > i+1 {
 				w.why = "is accessed in pieces"
 			}
@@ -84,6 +87,14 @@ func (r *record) findWords() {
 
 // name names an address.
 func (r *record) name(at arch.Addr) string {
+	switch {
+	case at == cellBase:
+		return "text" // stores to it are in the order of cells
+	case at >= mailBase && at < mailBase+1<<20:
+		return fmt.Sprintf("sent_to_cpu%d", (at-mailBase)/cellSize)
+	case at > cellBase && at < mailBase:
+		return replay.CellName(r.m, uint64(at-cellBase)/cellSize)
+	}
 	name, off, ok := r.m.Names().SymbolAt(at)
 	switch {
 	case ok && off == 0:
@@ -122,12 +133,52 @@ func (r *record) order() {
 		if w.why != "" {
 			continue
 		}
+		if w.cell && r.lkmm {
+			w.version(r, i)
+			continue
+		}
 		if a.loads() {
 			r.source(w, i)
 		}
 		if a.stores() {
 			w.order = append(w.order, i)
 			w.last = a.value
+		}
+	}
+	r.number()
+}
+
+// version puts a store to a cell where it goes in the order of versions, and finds the one
+// that a load reads.
+func (w *word) version(r *record, i int) {
+	a := &r.accesses[i]
+	n := len(w.order)
+	if a.loads() {
+		a.from = -1
+		if k := n - 1 - a.back; k >= 0 {
+			a.from = w.order[k]
+		}
+	}
+	if a.stores() {
+		w.order = slices.Insert(w.order, max(n-a.back, 0), i)
+	}
+}
+
+// number gives the stores to cells their values: the first one 1, and so on.
+func (r *record) number() {
+	for i := range r.words {
+		w := &r.words[i]
+		if !w.cell {
+			continue
+		}
+		for k, s := range w.order {
+			r.accesses[s].value = uint64(k + 1)
+		}
+		w.last = uint64(len(w.order))
+	}
+	for i := range r.accesses {
+		if a := &r.accesses[i]; a.cell && a.loads() && a.from >= 0 {
+			a.saw = r.accesses[a.from].value
 		}
 	}
 }
@@ -164,7 +215,7 @@ func (r *record) source(w *word, i int) {
 	if a.from >= 0 {
 		v = r.accesses[a.from].value
 	}
-	if v != a.saw {
+	if v != a.saw && !w.cell {
 		w.why = "is changed by the kernel's own routines"
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,12 +33,14 @@ type thread struct {
 	cpu   uint8
 	lines []string
 	saw   []uint64 // of each register
+	words []string // of a thread in C: what it accesses
 	story []string // where each access is in the run's code
 }
 
 // A writer writes a test.
 type writer struct {
 	t       *Test
+	inC     bool
 	names   []string // of each word
 	values  map[uint64]uint64
 	renamed []uint64
@@ -77,6 +80,9 @@ func (t *Test) write() error {
 		a := &t.r.accesses[s.access]
 		w.used[a.value], w.used[a.saw] = true, true // no number stands for another one's value
 	}
+	for i := range t.r.words {
+		w.inC = w.inC || t.r.words[i].cell && t.has(i)
+	}
 	w.nameWords()
 	for i, name := range w.names {
 		if name != "" {
@@ -84,20 +90,28 @@ func (t *Test) write() error {
 		}
 	}
 	for _, s := range t.kept {
-		if err := w.access(&t.r.accesses[s.access], s.fence); err != nil {
+		add := w.access
+		if w.inC {
+			add = w.accessC
+		}
+		if err := add(&t.r.accesses[s.access], s.fence); err != nil {
 			return err
 		}
 	}
-	if n := len(w.threads); n > mostThreads {
+	if n := len(w.threads); n > mostThreads && !w.inC {
 		return fmt.Errorf("%d CPUs take part; a litmus test has %d threads at most: name fewer words with --words", n, mostThreads)
 	}
 	slices.SortFunc(w.threads, func(a, b *thread) int { return int(a.cpu) - int(b.cpu) })
 	var b strings.Builder
 	out := bufio.NewWriter(&b)
-	fmt.Fprintf(out, "X86_64 %s\n", t.name)
+	language, table := "X86_64", w.table
+	if w.inC {
+		language, table = "C", w.tableC
+	}
+	fmt.Fprintf(out, "%s %s\n", language, t.name)
 	w.comment(out)
 	w.initial(out)
-	w.table(out)
+	table(out)
 	w.condition(out)
 	out.Flush()
 	t.text = b.String()
@@ -126,12 +140,23 @@ func (w *writer) nameWords() {
 		if name = name[:min(len(name), 40)]; name[0] >= '0' && name[0] <= '9' {
 			name = "at_" + name
 		}
-		for taken[name] || x86test.IsWord(name) {
+		for taken[name] || w.isWord(name) {
 			name += "_"
 		}
 		w.names[i], taken[name] = name, true
 	}
 }
+
+// isWord reports whether a name means something in the test's language.
+func (w *writer) isWord(name string) bool {
+	if !w.inC {
+		return x86test.IsWord(name)
+	}
+	return slices.Contains(cWords, name) || local.MatchString(name)
+}
+
+// local is what a thread's local variables are called, and threads.
+var local = regexp.MustCompile(`^[rP][0-9]*$`)
 
 // thread returns the thread of a CPU, a new one if it has none.
 func (w *writer) thread(cpu uint8) *thread {
@@ -204,6 +229,9 @@ func (w *writer) comment(out io.Writer) {
 			width = max(width, len(l))
 		}
 		for k, l := range th.lines {
+			if w.inC {
+				break // it is beside them
+			}
 			lines = append(lines, strings.TrimRight(plain(fmt.Sprintf("  %-*s  %s", width, l, th.story[k])), " "))
 		}
 	}
@@ -264,12 +292,20 @@ func (w *writer) condition(out io.Writer) {
 	var list []string
 	for i, th := range w.threads {
 		for n, v := range th.saw {
-			list = append(list, fmt.Sprintf("%d:%s=%d", i, registerName(n), w.value(v)))
+			name := fmt.Sprintf("r%d", n)
+			if !w.inC {
+				name = registerName(n)
+			}
+			list = append(list, fmt.Sprintf("%d:%s=%d", i, name, w.value(v)))
 		}
 	}
 	for i, n := range w.stores {
 		if n > 1 {
-			list = append(list, fmt.Sprintf("[%s]=%d", w.names[i], w.value(w.t.r.words[i].last)))
+			format := "[%s]=%d"
+			if w.inC {
+				format = "%s=%d"
+			}
+			list = append(list, fmt.Sprintf(format, w.names[i], w.value(w.t.r.words[i].last)))
 		}
 	}
 	fmt.Fprintf(out, "exists (%s)\n", strings.Join(list, " /\\ "))
