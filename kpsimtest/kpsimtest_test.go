@@ -101,6 +101,17 @@ func TestFileWithoutEnd(t *testing.T) {
 	require.Regexp(t, `there is mine\.star: write "mine\.star"$`, r.errors[0])
 }
 
+// What needs a store that others see late is seen under a weak memory model only.
+func TestMemory(t *testing.T) {
+	options := []kpsimtest.Option{kpsimtest.Runs(20000), kpsimtest.Mutant("drop-worker-clear-before-working")}
+	require.Empty(t, recorded(t, func(t testing.TB) {
+		kpsimtest.Sometimes(t, "order-work", "right-result", append(options, kpsimtest.Memory("tso"))...)
+	}).errors)
+	require.Len(t, recorded(t, func(t testing.TB) {
+		kpsimtest.Sometimes(t, "order-work", "right-result", append(options, kpsimtest.Memory("sc"))...)
+	}).errors, 1)
+}
+
 // What can't show anything, or is no scenario, fails the test and names what is wrong.
 func TestMistakes(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
@@ -114,6 +125,7 @@ func TestMistakes(t *testing.T) {
 		{mine, kpsimtest.Strategy("no-such"), "no-such"},
 		{mine, kpsimtest.Kernel("no-such"), "no-such"},
 		{mine, kpsimtest.Fetch("no-such"), "no-such"},
+		{mine, kpsimtest.Memory("no-such"), "no-such"},
 		{mine, kpsimtest.Properties("no-such"), "no-such"},
 		{mine, kpsimtest.Properties(), "no property is named"},
 		{mine, kpsimtest.Runs(0), "shows nothing"},

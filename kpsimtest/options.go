@@ -21,6 +21,7 @@ type config struct {
 	mutant     string
 	kernel     string
 	fetch      string
+	memory     string
 	judged     properties.Set
 }
 
@@ -104,4 +105,10 @@ func Kernel(edition string) Option {
 // "mixing", instead of what the scenario says.
 func Fetch(model string) Option {
 	return func(c *config) error { c.fetch = model; return nil }
+}
+
+// Memory says in what order other CPUs see a CPU's accesses to data, "sc", "tso" or
+// "lkmm", instead of what the scenario says.
+func Memory(model string) Option {
+	return func(c *config) error { c.memory = model; return nil }
 }

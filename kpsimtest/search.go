@@ -103,6 +103,11 @@ func (c *config) prepare(in *inputs.Input) error {
 			return err
 		}
 	}
+	if c.memory != "" {
+		if err := in.SetMemory(c.memory); err != nil {
+			return fmt.Errorf("Memory: %w", err)
+		}
+	}
 	if c.kernel != "" {
 		if err := in.SetEdition(c.kernel); err != nil {
 			return fmt.Errorf("Kernel: %s: %w", in.Name, err)
