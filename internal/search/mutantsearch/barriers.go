@@ -1,7 +1,9 @@
 package mutantsearch
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
@@ -25,6 +27,7 @@ type Ground struct {
 	Broken string // the property that is broken with all barriers in place; "": none, in as many schedules
 	sc     *scenario.Scenario
 	met    []bool // by barrier
+	length uint64 // boundaries of its runs, together
 }
 
 // A Dropped is how it fared that a barrier was left out.
@@ -60,10 +63,12 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 		if h.cancelled() {
 			return nil, nil
 		}
-		for _, l := range res.Looks {
-			for b, met := range l.(*meets).met {
+		for _, look := range res.Looks {
+			l := look.(*meets)
+			for b, met := range l.met {
 				g.met[b] = g.met[b] || met
 			}
+			g.length += l.length
 		}
 		for property := range res.Broken {
 			if g.Broken == "" || property < g.Broken {
@@ -75,8 +80,9 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 	return f, nil
 }
 
-// mostGrounds is in how many scenarios at most a barrier is left out, spread over those that
-// come to it: many come to those of locks.
+// mostGrounds is in how many scenarios at most a barrier is left out, of those that come to
+// it the ones with the shortest runs, of which as many schedules are a larger part: many come
+// to the barriers of locks.
 const mostGrounds = 12
 
 // Without searches scenarios of the field that come to a barrier, without it, until one shows
@@ -92,8 +98,8 @@ func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error
 			}
 		}
 	}
-	for i := range min(len(whole), mostGrounds) {
-		g := whole[i*len(whole)/min(len(whole), mostGrounds)]
+	slices.SortStableFunc(whole, func(a, b *Ground) int { return cmp.Compare(a.length, b.length) })
+	for _, g := range whole[:min(len(whole), mostGrounds)] {
 		d.Searched++
 		race := explore.Tournament{
 			Scenario: g.sc, Mutant: name, Seeds: 1, Seed: h.Seed, Most: h.Most, Workers: h.Workers, Cancelled: h.Cancelled, Progress: h.Progress,
@@ -114,14 +120,17 @@ func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error
 	return d, nil
 }
 
-// meets takes down which barriers the runs of a shard come to.
-type meets struct{ met []bool }
+// meets takes down which barriers the runs of a shard come to, and how long they are.
+type meets struct {
+	met    []bool
+	length uint64
+}
 
 // Begin implements explore.Look.
 func (l *meets) Begin(*rig.Rig) {}
 
 // Took implements explore.Look.
-func (l *meets) Took(*rig.Rig, *rig.Run) {}
+func (l *meets) Took(_ *rig.Rig, run *rig.Run) { l.length += run.Counts.Boundaries }
 
 // End implements explore.Look.
 func (l *meets) End(r *rig.Rig) {
