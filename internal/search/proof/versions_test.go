@@ -1,11 +1,13 @@
 package proof
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/internal/thorough"
 )
@@ -45,4 +47,38 @@ func TestVersionsCommute(t *testing.T) {
 	}
 	t.Log(total)
 	require.NotZero(t, total.swapped)
+}
+
+// TestVersionsArePlain is TestFullIsPlain where cells keep versions, of the settings of which
+// plain search makes few enough runs.
+func TestVersionsArePlain(t *testing.T) {
+	t.Parallel()
+	runs, several := 0, 0
+	for _, c := range tinier {
+		sc := searchtest.LoadTinier(t, `memory = "lkmm", `+c.machine, c.rest)
+		t.Run(c.name, func(t *testing.T) {
+			if !thorough.Set() && !slices.Contains([]string{"a store and a call", "stale bytes", "mixed bytes", "preemption"}, c.name) {
+				t.Skip("plain search makes more than 200,000 runs of it")
+			}
+			r, err := rig.New(sc, "")
+			require.NoError(t, err)
+			defer r.Close()
+			r.Log.Store = true
+			last, most := make(map[end]int), thorough.Of(200_000, 2_000_000)/searchtest.Slow
+			want, n, ok := endsOfPlain(r, beginning{}, most, func(run rig.Run) { finals(r, run, last) })
+			if !ok {
+				return
+			}
+			got, _, _, _ := endsOfFull(t, r, beginning{}, most)
+			sameEnds(t, want, got, c.name)
+			reached, _ := endsOfStates(t, sc, "")
+			sameKeys(t, last, reached, c.name)
+			if runs += n; len(last) > 1 {
+				several++
+			}
+		})
+	}
+	t.Logf("%d runs; %d settings with several ends", runs, several)
+	require.NotZero(t, runs)
+	require.NotZero(t, several)
 }
