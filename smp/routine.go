@@ -1,6 +1,8 @@
 package smp
 
 import (
+	"runtime"
+
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -82,6 +84,9 @@ func (x *Ctx) resume() {
 
 // Run implements sim.Body.
 func (x *Ctx) Run() {
+	if x.m.weak.dropped != kapi.Once {
+		defer x.crashes()
+	}
 	switch {
 	case x.body != nil:
 		x.runBody()
@@ -91,6 +96,18 @@ func (x *Ctx) Run() {
 		x.trap(x, &x.regs)
 	default:
 		x.oops()
+	}
+}
+
+// crashes ends the run where a routine that lacks a barrier has read what isn't there any
+// more, and trips over it in Go: an index, a nil pointer. The kernel dies of a wild one.
+func (x *Ctx) crashes() {
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error:
+		x.Bug("without a barrier a routine follows what isn't there: " + p.Error())
+	default:
+		panic(p)
 	}
 }
 

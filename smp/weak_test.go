@@ -244,6 +244,39 @@ func TestHeldPastStores(t *testing.T) {
 	}
 }
 
+// A routine that trips over what it has read dies of it if it lacks a barrier; else the
+// simulator has a bug.
+func TestTripsWithoutBarrier(t *testing.T) {
+	r := newRig(t, smp.Config{CPUs: 2, Memory: smp.LKMM, Budget: 3000})
+	var list []int
+	trips := true
+	for c := range 2 {
+		r.AddProgram("p", c, func(x *smp.Ctx) {
+			x.Step("before", 1)
+			if trips && c == 1 {
+				_ = list[0]
+			}
+			x.Step("after", 1)
+		})
+	}
+	r.Drop(testMB)
+	for seed := range uint64(20) {
+		trips = seed%2 == 0
+		r.Reset(sched.NewRandom(sched.Params{Seed: seed}))
+		if got := r.Run(); !trips {
+			require.Equal(t, smp.Passed, got)
+			continue
+		} else {
+			require.Equal(t, smp.Refused, got)
+		}
+		require.ErrorContains(t, r.Refusal(), "without a barrier a routine follows what isn't there")
+	}
+	r.Drop(kapi.Once)
+	trips = true
+	r.Reset(sched.NewRandom(sched.Params{}))
+	require.Panics(t, func() { r.Run() })
+}
+
 func keys(m map[string]bool) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
