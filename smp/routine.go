@@ -1,8 +1,6 @@
 package smp
 
 import (
-	"runtime"
-
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -104,7 +102,10 @@ func (x *Ctx) Run() {
 func (x *Ctx) crashes() {
 	switch p := recover().(type) {
 	case nil:
-	case runtime.Error:
+	case interface { // runtime.Error
+		error
+		RuntimeError()
+	}:
 		x.Bug("without a barrier a routine follows what isn't there: " + p.Error())
 	default:
 		panic(p)
