@@ -81,7 +81,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"matrix", "jump/sched/n"}, "jump/sched/naive"},
 		{[]string{"mutants", "no-quiesce", "no-sync-1-"}, "no-sync-1-at-probe"},
 		{[]string{"export", "-o", "mine.c"}, "mine.c"},
-		{[]string{"export", "--to", "c"}, "chrome"},
+		{[]string{"export", "--to", "c"}, "chrome columns"},
 		{[]string{"completion", ""}, "bash zsh fish"},
 		{[]string{"comple"}, "completion"}, // not what its scripts call
 	} {
@@ -99,7 +99,7 @@ func TestComplete(t *testing.T) {
 
 // Whatever takes names or files is completed; numbers and what is free aren't.
 func TestCompleteAll(t *testing.T) {
-	free := []string{"--func", "--at", "--cpu", "--config", "--cpus", "--count", "--shard", "--for", "<func>", "--tasks", "--maxactive", "--date"}
+	free := []string{"--func", "--at", "--words", "--cpu", "--config", "--cpus", "--count", "--shard", "--for", "<func>", "--tasks", "--maxactive", "--date"}
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
 		met[name] = true
