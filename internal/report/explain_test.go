@@ -250,6 +250,7 @@ var claims = []struct {
 	{`^The IPI that was to make`, []traces.Kind{smpev.TextStore}},
 	{`didn't end; its last event`, nil},
 	{`^At the end `, nil},
+	{`^(cpu\d+) held its store to `, []traces.Kind{smpev.Held}},
 	{`^(cpu\d+) queued `, []traces.Kind{kpev.Optimizing}},
 	{`^(cpu\d+) had written \d to kprobes-optimization`, []traces.Kind{kpev.Sysctl}},
 	{`^stop_machine: every CPU`, []traces.Kind{smpev.StopStart}},

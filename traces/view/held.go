@@ -99,10 +99,10 @@ func (p *past) tellHeld(v int) {
 	for _, s := range list[max(0, len(list)-heldMost):] {
 		e := &p.ev[s.held]
 		if s.commit >= 0 {
-			p.say(s.held, 1, "%s held its store to %s until event %d: other CPUs went on without it.", p.who(s.held), p.in.held(e), p.ev[s.commit].Seq).also(p, s.commit)
+			p.say(s.held, 1, "%s held its store to %s until event %d; others went on meanwhile.", p.who(s.held), p.in.held(e), p.ev[s.commit].Seq).also(p, s.commit)
 			continue
 		}
-		p.say(s.held, 0, "%s held its store to %s; no other CPU had seen it when the property was broken.", p.who(s.held), p.in.held(e))
+		p.say(s.held, 0, "%s held its store to %s; no other CPU had seen it yet.", p.who(s.held), p.in.held(e))
 	}
 }
 
