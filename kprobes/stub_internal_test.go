@@ -81,6 +81,7 @@ func (s *stub) Step(string, int)                         {}
 func (s *stub) Access(kapi.CellID, kapi.Mode) kapi.Model { return nil }
 func (s *stub) Touch(kapi.CellID, kapi.Mode) kapi.Model  { return nil }
 func (s *stub) Mark(kapi.CellID, kapi.Mode)              {}
+func (s *stub) Weak() bool                               { return false }
 func (s *stub) Fence(kapi.Barrier)                       {}
 func (s *stub) Regs() *arch.Regs                         { return &s.regs }
 func (s *stub) Memory() arch.Memory                      { return s }
