@@ -70,6 +70,9 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 			}
 			g.length += l.length
 		}
+		if sc.Expect.Sometimes { // seldom, it may be
+			g.Broken = sc.Expect.Property
+		}
 		for property := range res.Broken {
 			if g.Broken == "" || property < g.Broken {
 				g.Broken = property
