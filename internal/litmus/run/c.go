@@ -21,11 +21,12 @@ type C struct {
 	cells    []kapi.Var[int64]
 	rcu      [lkmm.Domains]kapi.Var[int] // no value: what touches sections of the domain
 	threads  []*ctest.Thread
-	phase    []uint64               // of each thread: where it is within an instruction
-	inside   [lkmm.Domains][]int    // of each thread: how deep it is in sections, but under lkmm
-	outlast  [lkmm.Domains][]uint64 // of each thread: the CPUs that its grace period waits for, likewise
-	tales    []tale                 // of each thread
-	explains bool                   // something is told
+	phase    []uint64                       // of each thread: where it is within an instruction
+	inside   [lkmm.Domains][]int            // of each thread: how deep it is in sections, but under lkmm
+	outlast  [lkmm.Domains][]uint64         // of each thread: the CPUs that its grace period waits for, likewise
+	tales    []tale                         // of each thread
+	explains bool                           // something is told
+	by       func(k *cThread) ctest.Machine // does a thread's operations; nil: the cThread
 	err      error
 }
 
@@ -73,7 +74,10 @@ func (c *C) Build(m *smp.Machine) error {
 	}
 	for i := range c.threads {
 		m.AddProgram(threadName(i), i, func(x *smp.Ctx) {
-			k := &cThread{c: c, x: x, n: i}
+			var k ctest.Machine = &cThread{c: c, x: x, n: i}
+			if c.by != nil {
+				k = c.by(k.(*cThread))
+			}
 			for t := c.threads[i]; ; {
 				op, at := t.Next()
 				if op == ctest.Done {
