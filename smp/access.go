@@ -394,10 +394,12 @@ type tracing struct {
 	arch.Memory
 }
 
-// begin puts it before the memory of a run.
+// begin puts it before the memory of a run, and before what CPUs hold.
 func (t *tracing) begin(m *Machine) {
-	t.m, t.Memory = m, m.own
-	m.own = t
+	if t.to != nil {
+		t.m, t.Memory = m, m.own
+		m.own = t
+	}
 }
 
 // Load implements arch.Memory.

@@ -167,27 +167,37 @@ func (t *told) Access(_ uint8, a arch.Addr, size int, store bool) {
 	t.accesses = append(t.accesses, fmt.Sprintf("%d %t", size, store))
 }
 
-// A tracer is told of every instruction and of what it accesses, and changes nothing.
+// A tracer is told of every instruction and of what it accesses, of a store when the
+// instruction makes it, held or not, and changes nothing.
 func TestTrace(t *testing.T) {
-	var all told
-	run := func(tr smp.Tracer) (smp.Counts, uint64, uint64) {
-		r := newRig(t, smp.Config{CPUs: 1})
-		f := r.text("clockLoop", 0, clockLoop)
-		sum := uint64(0)
-		r.AddProgram("looper", 0, func(x *smp.Ctx) {
-			x.Regs().R[x86.RCX] = 2
-			sum = x.Call(f)
-		})
-		r.Trace(tr)
-		assert.Equal(t, smp.Passed, r.run(sim.Always0{}))
-		return r.Counts(), r.log.Digest(), sum
+	for _, memory := range []smp.Ordering{smp.SC, smp.TSO} {
+		var all told
+		run := func(tr smp.Tracer) (smp.Counts, uint64, uint64) {
+			r := newRig(t, smp.Config{CPUs: 1, Memory: memory})
+			f := r.text("storingLoop", 0, storingLoop)
+			sum := uint64(0)
+			r.AddProgram("looper", 0, func(x *smp.Ctx) {
+				x.Regs().R[x86.RDI], x.Regs().R[x86.RCX] = uint64(smp.DataBase), 2
+				sum = x.Call(f)
+			})
+			r.Trace(tr)
+			assert.Equal(t, smp.Passed, r.run(holding{}))
+			return r.Counts(), r.log.Digest(), sum
+		}
+		counts, digest, sum := run(nil)
+		tracedCounts, tracedDigest, tracedSum := run(&all)
+		assert.Equal(t, counts, tracedCounts)
+		assert.Equal(t, digest, tracedDigest)
+		assert.Equal(t, sum, tracedSum)
+		assert.Len(t, all.ips, int(counts.Instructions))
+		turn := []string{"4 true", "4 false"}
+		assert.Equal(t, append(append(turn, turn...), "8 false"), all.accesses, memory)
 	}
-	counts, digest, sum := run(nil)
-	tracedCounts, tracedDigest, tracedSum := run(&all)
-	assert.Equal(t, counts, tracedCounts)
-	assert.Equal(t, digest, tracedDigest)
-	assert.Equal(t, sum, tracedSum)
-	assert.Len(t, all.ips, int(counts.Instructions))
-	turn := []string{"8 true", "8 true", "8 false"} // push, call, ret
-	assert.Equal(t, append(append(turn, turn...), "8 false"), all.accesses)
 }
+
+// storingLoop stores and loads rcx times, and returns.
+const storingLoop = "89 0f" + // mov %ecx,(%rdi)
+	"8b 07" + // mov (%rdi),%eax
+	"ff c9" + // dec %ecx
+	"75 f8" + // jne to the first
+	"c3"

@@ -308,9 +308,6 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.Cells.Rewind(m.nCells)
 	m.log.Reset()
 	m.observe()
-	if m.tracer.to != nil {
-		m.tracer.begin(m)
-	}
 
 	m.chooser = ch
 	m.p.Seq, m.p.Moves, m.moves = 0, sim.Moves{}, sim.Moves{}

@@ -13,6 +13,7 @@ import (
 // finding, or the budget is out.
 func (m *Machine) Run() Outcome {
 	m.beginWeak()
+	m.tracer.begin(m)
 	m.drive(nil, m.turn())
 	return m.outcome
 }

@@ -151,8 +151,8 @@ func (f *recorder) add(a access) {
 	f.accesses = append(f.accesses, a)
 }
 
-// Access implements smp.Tracer. It isn't told of stores that the CPU holds: what an
-// instruction does is found out before.
+// Access implements smp.Tracer. It isn't told of values: what an instruction does is found out
+// before.
 func (*recorder) Access(uint8, arch.Addr, int, bool) {}
 
 // load takes a load by the instruction that is about to be executed.
