@@ -139,13 +139,9 @@ func TestHeldStepsCommute(t *testing.T) {
 			t.Run(says, func(t *testing.T) { commute(t, sc, "", uint64(i), 60, false, total) })
 		}
 	}
-	for i, c := range tinier { // those of the kernel's and the engine's cells
-		for _, preempt := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptFull} {
-			sc := searchtest.LoadTinier(t, `memory = "tso", `+c.machine, c.rest)
-			sc.Machine.Preempt = preempt
-			t.Run(c.name, func(t *testing.T) { commute(t, sc, "", uint64(i), thorough.Of(60, 600)/searchtest.Slow, false, total) })
-		}
-	}
+	eachTinier(t, "tso", func(t *testing.T, i int, sc *scenario.Scenario) { // those of the kernel's and the engine's cells
+		commute(t, sc, "", uint64(i), thorough.Of(60, 600)/searchtest.Slow, false, total)
+	})
 	t.Log(total)
 	require.NotZero(t, total.swapped)
 }

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -12,22 +13,28 @@ import (
 	"kpsim/internal/thorough"
 )
 
+// eachTinier calls f with each of the smallest settings under a model of memory, without
+// preemption and with.
+func eachTinier(t *testing.T, memory string, f func(t *testing.T, i int, sc *scenario.Scenario)) {
+	for i, c := range tinier {
+		for _, preempt := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptFull} {
+			sc := searchtest.LoadTinier(t, fmt.Sprintf("memory = %q, ", memory)+c.machine, c.rest)
+			sc.Machine.Preempt = preempt
+			t.Run(c.name+"/"+preempt.String(), func(t *testing.T) { f(t, i, sc) })
+		}
+	}
+}
+
 // TestVersionsMerge: under the kernel's memory model a routine may know what a version of a
 // cell was that is none any more, and stand at a fence. States that are told to be one are.
 func TestVersionsMerge(t *testing.T) {
 	t.Parallel()
 	total := 0
-	for _, c := range tinier {
-		for _, preempt := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptFull} {
-			sc := searchtest.LoadTinier(t, `memory = "lkmm", `+c.machine, c.rest)
-			sc.Machine.Preempt = preempt
-			t.Run(c.name+"/"+preempt.String(), func(t *testing.T) {
-				n, differ := newWalk(t, sc, "", "").merges(t, "", uint64(thorough.Of(300, 4000)/searchtest.Slow), 1)
-				require.Empty(t, differ)
-				total += n
-			})
-		}
-	}
+	eachTinier(t, "lkmm", func(t *testing.T, _ int, sc *scenario.Scenario) {
+		n, differ := newWalk(t, sc, "", "").merges(t, "", uint64(thorough.Of(300, 4000)/searchtest.Slow), 1)
+		require.Empty(t, differ)
+		total += n
+	})
 	t.Logf("%d merges", total)
 	require.NotZero(t, total)
 }
@@ -36,15 +43,9 @@ func TestVersionsMerge(t *testing.T) {
 func TestVersionsCommute(t *testing.T) {
 	t.Parallel()
 	total := new(swapCount)
-	for i, c := range tinier {
-		for _, preempt := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptFull} {
-			sc := searchtest.LoadTinier(t, `memory = "lkmm", `+c.machine, c.rest)
-			sc.Machine.Preempt = preempt
-			t.Run(c.name+"/"+preempt.String(), func(t *testing.T) {
-				commute(t, sc, "", uint64(i), thorough.Of(60, 600)/searchtest.Slow, false, total)
-			})
-		}
-	}
+	eachTinier(t, "lkmm", func(t *testing.T, i int, sc *scenario.Scenario) {
+		commute(t, sc, "", uint64(i), thorough.Of(60, 600)/searchtest.Slow, false, total)
+	})
 	t.Log(total)
 	require.NotZero(t, total.swapped)
 }
