@@ -265,3 +265,15 @@ func TestMailLong(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+// A section's first line isn't the rest of its title, however long its first word is.
+func TestLongFirstWord(t *testing.T) {
+	f, err := Parse("x.kps", []byte(corpus(t)[0]))
+	require.NoError(t, err)
+	for n := range 60 {
+		f.Scenario = "scenario(\"" + strings.Repeat("a", n) + "\", says = \"" + strings.Repeat("so it goes ", 10) + "\")\nnever()\n"
+		g, err := Parse("x.kps", f.Marshal())
+		require.NoError(t, err, "%d", n)
+		require.Equal(t, f.Scenario, g.Scenario)
+	}
+}

@@ -77,7 +77,7 @@ func (u *unfolder) join() letter {
 		}
 	}
 	for i, line := range u.l.lines {
-		marker := strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --")
+		marker := isMarker(line)
 		piece := line
 		switch {
 		case marker:
@@ -107,6 +107,11 @@ func (u *unfolder) join() letter {
 	return to
 }
 
+// isMarker reports whether a line begins a section.
+func isMarker(line string) bool {
+	return strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --")
+}
+
 // broken reports whether a mail program may have broken the line before this one: there
 // was no room for its first word.
 func (u *unfolder) broken(line string) bool {
@@ -128,7 +133,7 @@ func (u *unfolder) goesOn(line string) bool {
 	if line == `\` && u.ours {
 		return true
 	}
-	if len(u.now) == 0 || len(u.now) > mostJoined || !u.broken(line) {
+	if len(u.now) == 0 || len(u.now) > mostJoined || isMarker(u.last) || !u.broken(line) {
 		return false
 	}
 	switch u.section {
