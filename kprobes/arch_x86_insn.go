@@ -69,8 +69,19 @@ func (e *Engine) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, 
 	case e.copiesAll(): // what follows mov ss is stepped with it
 		buf = append(buf, ap.orig[len(buf):maxCopy]...)
 	}
-	e.d.Text.Fill(x, s.at, buf)
+	e.fillCopy(x, s.at, buf)
 	return s, nil
+}
+
+// fillCopy writes what CPUs are to be sent to from a breakpoint. They come there by the
+// return from it: by IRET, which serialises. Where a return doesn't (FRED) a CPU may
+// still have what was there before, so it has to be synchronized before the copy can
+// be reached. Kernels leave that out. Context: kprobe_mutex held; may sleep.
+func (e *Engine) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
+	e.d.Text.Fill(x, at, buf)
+	if e.s.SyncCopies {
+		e.d.Sync.Core(x, kpev.SyncCopy)
+	}
 }
 
 // copiesAll reports whether more than the instruction is copied.

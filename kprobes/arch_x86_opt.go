@@ -112,7 +112,7 @@ func (e *Engine) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 		e.do.FreeOptinsnSlot(e, x, d.addr, d.size)
 		return
 	}
-	e.d.Text.Fill(x, d.addr, buf)
+	e.fillCopy(x, d.addr, buf)
 	copy(ap.orig[:], code[ap.addr-f.Addr:])
 	ap.detour = d
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Arch   *arch.Arch  // the processor; nil is x86.AMD64
 	Budget uint64      // boundaries of a run before it is Exhausted
 	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
+	FRED   bool        // events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
 	_      struct{}
 }
 

@@ -131,12 +131,16 @@ func (m *Machine) loadFrame(base arch.Addr, r *arch.Regs) bool {
 }
 
 // iret returns from the trap whose handler has finished: registers come back
-// from memory, the CPU serialises, NMIs are taken again.
+// from memory, the CPU serialises unless it returns as FRED has it, NMIs are
+// taken again.
 func (m *Machine) iret(c *CPU) {
 	t := c.task
 	f := t.top()
 	vec := f.vector
-	m.flush(c)
+	serialises := !m.cfg.FRED
+	if serialises {
+		m.flush(c)
+	}
 	if !m.loadFrame(f.base, &c.regs) {
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
@@ -150,8 +154,10 @@ func (m *Machine) iret(c *CPU) {
 	c.trace()
 	c.guest = t.onGuest()
 	m.spend(c.id, cycles.Iret, 1)
-	m.text.Serialise(int(c.id))
-	m.touchFloor(c)
+	if serialises {
+		m.text.Serialise(int(c.id))
+		m.touchFloor(c)
+	}
 	m.emit(c, smpev.Return, uint64(vec), uint64(c.regs.IP), uint64(t.Traps()))
 	m.touchIdle(c)
 	if c.task == c.idle && t.top() == nil && m.hooks.Idle != nil {

@@ -71,6 +71,7 @@ type Machine struct {
 	Preempt Preempt
 	Fetch   fetch.Model
 	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
+	FRED    bool         // events return without serialising
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 

@@ -109,6 +109,7 @@ type Settings struct {
 	DetourIRQsOff bool         // handlers of a detour run with interrupts off (until 4.14)
 	Unoptimize    Unoptimize   // how a jump is taken away
 	SyncArm       bool         // every CPU is synchronized after a breakpoint was written (5.6 and later); the kernel's to do
+	SyncCopies    bool         // every CPU is synchronized after a copy was written (no kernel does)
 	FtraceClaims  bool         // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
 	ModuleRefs    bool         // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Files         Files        // the interface files

@@ -114,10 +114,11 @@ const (
 
 // Why a CPU serialises, as in smpev.Serialise.
 const (
-	SyncArm    = 4 // after arming
-	SyncDisarm = 5 // after disarming
-	SyncUnopt1 = 6 // after the breakpoint replaced the jump's head
-	SyncUnopt2 = 7 // after the tail was restored
+	SyncArm    = 4  // after arming
+	SyncDisarm = 5  // after disarming
+	SyncUnopt1 = 6  // after the breakpoint replaced the jump's head
+	SyncUnopt2 = 7  // after the tail was restored
+	SyncCopy   = 11 // after a copy was written that a return is to lead to
 )
 
 // Owners of a trap, as in smpev.Claim.
@@ -137,6 +138,7 @@ func init() {
 	smpev.Whys.Define(SyncDisarm, "disarmed")
 	smpev.Whys.Define(SyncUnopt1, "unoptimizing, breakpoint written")
 	smpev.Whys.Define(SyncUnopt2, "unoptimizing, tail restored")
+	smpev.Whys.Define(SyncCopy, "copy written")
 	smpev.Owners.Define(OwnerKprobe, "kprobes")
 	smpev.Owners.Define(OwnerRemoved, "kprobes: breakpoint already removed")
 	smpev.Memory.Define(SlotMem, "slot")

@@ -59,7 +59,8 @@
 //
 //	IRET, CPUID, SERIALIZE, MOV to CR, sync_core, a change of address space
 //
-// (SDM vol. 3, "Serializing Instructions"), and not at
+// (SDM vol. 3, "Serializing Instructions"; a processor with FRED returns from events by
+// ERETS instead, which doesn't serialise), and not at
 //
 //	the entry of an interrupt, a taken branch, a lock prefix, a fence (MFENCE,
 //	LFENCE, SFENCE), a switch between kernel threads
@@ -133,7 +134,7 @@
 //   - It must not be assumed that staleness ends by itself. A CPU that never
 //     serialises may see the first version for ever.
 //   - It must not be assumed that a trap shows the handler fresh text. Entering
-//     it doesn't serialise; leaving it by IRET does.
+//     it doesn't serialise; leaving it by IRET does, by ERETS it doesn't.
 //   - It must not be assumed that what one CPU has seen, another one sees.
 //   - It must not be assumed that an instruction which spans chunks is read at
 //     one moment, in any model but coherent.

@@ -405,10 +405,10 @@ func TestSceneLook(t *testing.T) {
 // Each reason to serialise has a name.
 func TestSceneNamesReasons(t *testing.T) {
 	tr := begin()
-	for why := smpev.SyncPoke1; why <= smpev.SyncFlush; why++ {
+	for why := smpev.SyncPoke1; why <= kpev.SyncCopy; why++ {
 		tr.On(0, prober).Emit(smpev.Serialise, uint64(why), 0, 0)
 	}
-	tr.On(0, prober).Emit(smpev.Serialise, uint64(smpev.SyncFlush)+1, 0, 0)
+	tr.On(0, prober).Emit(smpev.Serialise, uint64(kpev.SyncCopy)+1, 0, 0)
 	s := lay(tr)
 	last := len(s.Steps) - 1
 	for i := range s.Steps[:last] {

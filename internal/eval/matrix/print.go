@@ -91,11 +91,17 @@ func (e Effort) Legend() string {
 	if e.Deeper > 0 {
 		deeper = fmt.Sprintf("Where a cell of the row is Sometimes, a Never that isn't proven had also all schedules of at most %d deviations at the offset of that, or of %d where these are more than %d. ", e.Deeper, e.Deeper-1, deepestRuns)
 	}
-	memory := ""
+	machine := ""
 	if e.Memory != smp.SC {
-		memory = fmt.Sprintf("Memory model %v. ", e.Memory)
+		machine = fmt.Sprintf("Memory model %v. ", e.Memory)
 	}
-	return memory + Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
+	if e.FRED {
+		machine += "FRED: a return from a trap or an interrupt doesn't serialise. "
+	}
+	if e.SyncCopies {
+		machine += "The engine synchronizes every CPU after it has written a slot or a detour (sync_copies). "
+	}
+	return machine + Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
 		"Neither did the schedules that break a neighbour: another cell of the row, or of a row of the same program in the same column. They are replayed at each offset by their labels, and looked around; what that breaks is tried on its neighbours in turn. " +
 		deeper +
 		"Never all: every schedule there is was run, so none is drawn; of what is Never all under a model of fetch nothing is broken under those that allow less, and those aren't run. Never 3: all of at most 3, by `kpsim matrix --full`. " +

@@ -263,6 +263,12 @@ func (r *Row) key(c Column, e Effort) string {
 	if e.Memory != smp.SC {
 		fmt.Fprintf(h, " memory %v", e.Memory)
 	}
+	if e.FRED {
+		io.WriteString(h, " fred")
+	}
+	if e.SyncCopies {
+		io.WriteString(h, " sync_copies")
+	}
 	for i := range chunk {
 		_, src := r.source(c, i)
 		io.WriteString(h, src)

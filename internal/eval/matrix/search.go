@@ -26,6 +26,8 @@ type Effort struct {
 	Deeper     int    // a Never that isn't proven, of whose row a cell is Sometimes: all of at most so many at the offset of that
 	Seed       uint64
 	Memory     smp.Ordering
+	FRED       bool   // events return without serialising
+	SyncCopies bool   // and the engine synchronizes every CPU after it has written a copy
 	Limit      uint64 // a cell that takes more schedules at an offset to run them all isn't decided; 0: none does
 }
 
@@ -136,7 +138,8 @@ func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher,
 		if s.all[i], err = r.Scenario(c, i); err != nil {
 			return nil, err
 		}
-		s.all[i].Machine.Memory = e.Memory
+		s.all[i].Machine.Memory, s.all[i].Machine.FRED = e.Memory, e.FRED
+		s.all[i].Machine.SyncCopies = e.SyncCopies
 	}
 	return s, nil
 }

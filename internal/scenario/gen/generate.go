@@ -124,6 +124,7 @@ func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
 	g.rareTasks()
 	g.wideTasks()
 	g.built()
+	g.returns()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}

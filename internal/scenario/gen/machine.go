@@ -77,6 +77,18 @@ func (g *maker) built() {
 	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt
 }
 
+// returns lets some CPUs return from events as FRED has it, beside an engine that can do
+// with that: one that synchronizes them after it has written a copy. A jump that is put
+// behind a copy later can't be.
+func (g *maker) returns() {
+	g.part("returns")
+	m := &g.sc.Machine
+	if !g.one(12) || g.on.Machines != nil || m.Boost == era.BoostStepped {
+		return
+	}
+	m.FRED, m.SyncCopies = true, true
+}
+
 // Machines are the machines that scenarios are drawn on: each edition under each model
 // of preemption that it can be built with.
 func Machines() (list []scenario.Machine) {

@@ -38,7 +38,8 @@ func machineParams() []param {
 		param{"modules", `"unload"`, "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what isn't there answers `ENOSYS`"},
 		param{"steps", "0", "budget of boundaries of one run; 0: the default"},
 		param{"engine", Quote(scenario.Engines()[0]), "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` to `profile` but `patch`"},
-		param{"memory", `"sc"`, "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. [The memory models](memory.md) says what each promises"})
+		param{"memory", `"sc"`, "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. [The memory models](memory.md) says what each promises"},
+		param{"fred", "False", "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`"})
 }
 
 // machineSig is the signature of machine().
@@ -211,7 +212,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].row = &era.Table[i]
 		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED)...)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (p *printer) machine(m *scenario.Machine) {
 		v := r.Get(&m.Settings)
 		args = append(args, p.unless(v == r.Preset(m.Edition, m.Preempt.Built()), r.Word, r.Value(v)))
 	}
-	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())))...)
+	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"))...)
 }
 
 func (p *printer) text(s *scenario.Scenario) {

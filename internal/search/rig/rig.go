@@ -167,6 +167,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		CPUs:   sc.Machine.CPUs,
 		Fetch:  sc.Machine.Fetch,
 		Memory: sc.Machine.Memory,
+		FRED:   sc.Machine.FRED,
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: budget,

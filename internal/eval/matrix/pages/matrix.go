@@ -23,6 +23,8 @@ type Matrix struct {
 	Drawn      *uint64      `range:"1..1000000000000" placeholder:"N" help:"How many schedules are drawn for each Never, over all offsets. Default: 40000. Fewer prove less, and the table says so."`
 	Seed       uint64       `range:"0..18446744073709551615" default:"1" help:"What they are drawn from."`
 	Memory     string       `placeholder:"MODEL" help:"In what order CPUs see each other's accesses to data: ${memories}. Default: sc."`
+	FRED       bool         `name:"fred" help:"CPUs return from traps and interrupts as FRED has it, which doesn't serialise."`
+	SyncCopies bool         `name:"sync-copies" help:"The engine synchronizes every CPU after it has written a slot or a detour, as no kernel does. With --fred this is what it needs."`
 	Workers    int          `range:"0..64" placeholder:"N" help:"How many cells are searched at once. Default: one a processor. Changes no result."`
 	Traces     string       `default:"traces" placeholder:"DIR" help:"Where witnesses are written, as NAME.kps."`
 	JSON       bool         `name:"json" xor:"as" help:"Print one JSON object a cell."`
@@ -54,6 +56,7 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 	if effort.Memory, err = inputs.OptionalMemory(c.Memory); err != nil {
 		return 0, err
 	}
+	effort.FRED, effort.SyncCopies = c.FRED, c.SyncCopies
 	if err := effort.Check(); err != nil {
 		return 0, err
 	}
@@ -144,6 +147,12 @@ func (c *Matrix) save(cell *matrix.Cell, b *matrix.Broken) error {
 	name := inputs.TraceName("matrix-" + cell.Row + "-" + cell.Preempt + "-" + cell.Fetch)
 	if c.Memory != "" && c.Memory != smp.SC.String() {
 		name += "-" + c.Memory
+	}
+	if c.FRED {
+		name += "-fred"
+	}
+	if c.SyncCopies {
+		name += "-sync-copies"
 	}
 	if b != cell.Broken[0] {
 		name += "-" + b.ID()
