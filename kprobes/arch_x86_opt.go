@@ -1,8 +1,6 @@
 package kprobes
 
 import (
-	"encoding/binary"
-
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -31,53 +29,7 @@ type detour struct {
 // copyAt is where a CPU goes that has run the handlers already.
 func (d *detour) copyAt() arch.Addr { return d.addr + arch.Addr(d.copy) }
 
-// saveRegs builds a register image on the stack without its last word (ss):
-// push rsp, pushfq, room for cs ip orig_ax, then rdi … r15; rsi points to it.
-var saveRegs = []byte{
-	0x54, 0x9c, 0x48, 0x8d, 0x64, 0x24, 0xe8, // push %rsp; pushfq; lea -24(%rsp),%rsp
-	0x57, 0x56, 0x52, 0x51, 0x50, // rdi rsi rdx rcx rax
-	0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, // r8 r9 r10 r11
-	0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, // rbx rbp r12 r13 r14 r15
-	0x48, 0x89, 0xe6, // mov %rsp,%rsi
-}
-
-// restoreRegs takes it down again: the flags are moved up over the saved rsp,
-// so that popfq is the last instruction to touch the stack.
-var restoreRegs = []byte{
-	0x48, 0x8b, 0x94, 0x24, 0x90, 0, 0, 0, // mov flags(%rsp),%rdx
-	0x48, 0x89, 0x94, 0x24, 0x98, 0, 0, 0, // mov %rdx,sp(%rsp)
-	0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, // r15 r14 r13 r12 rbp rbx
-	0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58, // r11 r10 r9 r8
-	0x58, 0x59, 0x5a, 0x5e, 0x5f, // rax rcx rdx rsi rdi
-	0x48, 0x8d, 0x64, 0x24, 0x20, // lea 32(%rsp),%rsp
-	0x9d, // popfq
-}
-
-// saveSS and restoreSS are the two of 5.10 and later: a whole image, ss first, so
-// that the saved stack pointer is the one below that until the callback puts it
-// right; the flags are moved up over the ss.
-var (
-	saveSS    = append([]byte{0x6a, 0x18}, saveRegs...) // push $__KERNEL_DS
-	restoreSS = aboveSS(restoreRegs)
-)
-
-func aboveSS(restore []byte) []byte {
-	b := append([]byte(nil), restore...)
-	b[12] = 0xa0       // mov %rdx,ss(%rsp)
-	b[len(b)-2] = 0x28 // lea 40(%rsp),%rsp
-	return b
-}
-
-// optprobeTemplate returns the halves of a detour, around its call.
-func (e *Engine) optprobeTemplate() (save, restore []byte) {
-	if e.s.SaveSS {
-		return saveSS, restoreSS
-	}
-	return saveRegs, restoreRegs
-}
-
 const (
-	movRDI   = 10 // movabs $point,%rdi
 	callSize = 5
 	// maxRegion is the longest region: four bytes and one whole instruction.
 	maxRegion = 4 + 15
@@ -100,8 +52,8 @@ func (e *Engine) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 	if !ap.verdict.Optimizable() {
 		return
 	}
-	save, restore := e.optprobeTemplate()
-	d := detour{region: ap.verdict.Region, copy: len(save) + movRDI + callSize + len(restore)}
+	save, restore := e.row.template(e.s.SaveSS)
+	d := detour{region: ap.verdict.Region, copy: len(save) + e.row.idLen() + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok = false
 	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
@@ -119,11 +71,9 @@ func (e *Engine) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
 
 // archPrepareOptimizedKprobe fills buf. false: something is out of reach.
 func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
-	save, restore := e.optprobeTemplate()
+	save, restore := e.row.template(e.s.SaveSS)
 	n := copy(buf, save)
-	n += copy(buf[n:], []byte{0x48, 0xbf})
-	binary.LittleEndian.PutUint64(buf[n:], ap.id)
-	n += 8
+	n = len(e.row.putID(buf[:n], ap.id))
 	call, ok := x86.CallRel32(d.addr+arch.Addr(n), e.callback)
 	if !ok {
 		return false
@@ -181,16 +131,16 @@ func (e *Engine) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 	x.Emit(kpev.Unoptimized, uint64(ap.addr), 0, 0)
 }
 
-// optimizedCallback is what a detour calls: rdi says which aggr, rsi points to
-// the saved registers. Context: interrupts as they were; off through 4.14.
+// optimizedCallback is what a detour calls: one register says which aggr, another one points
+// to the saved registers. Context: interrupts as they were; off through 4.14.
 func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
-	n := cpu.R[x86.RDI] - 1
+	n := cpu.R[e.row.id] - 1
 	if n >= uint64(len(e.aggrs)) {
 		e.d.Traps.Bug(x, "a detour calls for a point that there isn't")
 		return
 	}
 	ap := e.aggrs[n]
-	image := arch.Addr(cpu.R[x86.RSI])
+	image := arch.Addr(cpu.R[e.row.saved])
 	x.Work(WorkDetour, 1)
 	on := false
 	if e.s.DetourIRQsOff {
@@ -203,15 +153,15 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 	case e.do.KprobeRunning(e, x):
 		e.kprobesIncNmissedCount(x, ap)
 	default:
-		x86.LoadPtRegs(x.Memory(), image, &kcb.regs)
+		e.row.load(x.Memory(), image, &kcb.regs)
 		if e.s.SaveSS {
-			e.do.AdjustSP(&kcb.regs)
+			e.do.AdjustSP(&kcb.regs, e.row.word)
 		}
 		kcb.regs.IP = ap.addr + 1
 		kcb.current, kcb.status = ap, kprobeHitActive
 		e.do.AggrPreHandler(e, x, ap, &kcb.regs, false)
 		kcb.current = nil
-		e.do.StoreRegs(x, ap, cpu, &kcb.regs)
+		e.do.StoreRegs(e, x, ap, cpu, &kcb.regs)
 	}
 	e.do.PreemptEnable(x)
 	if on {
@@ -220,12 +170,12 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 }
 
 // adjustSP corrects the stack pointer of an image with ss: it was saved below that.
-func adjustSP(regs *arch.Regs) { regs.R[x86.RSP] += 8 }
+func adjustSP(regs *arch.Regs, word int) { regs.R[x86.RSP] += uint64(word) }
 
 // storeRegs writes what handlers have changed into the image, but ip: a change of it is
 // ignored (4.10).
-func storeRegs(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
-	x86.StorePtGeneral(x.Memory(), arch.Addr(cpu.R[x86.RSI]), regs)
+func (e *Engine) storeRegs(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
+	e.row.putSaved(x.Memory(), arch.Addr(cpu.R[e.row.saved]), regs)
 }
 
 // setupDetourExecution sends a CPU that has met the breakpoint of an optimized aggr to the

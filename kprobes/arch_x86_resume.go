@@ -37,11 +37,11 @@ func (e *Engine) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 	op, group := e.do.ResumeOpcode(ap)
 	switch {
 	case op == pushf:
-		e.do.FixPushedFlags(kcb, ap, regs, x.Memory())
+		e.do.FixPushedFlags(e, kcb, ap, regs, x.Memory())
 	case op == call:
-		e.do.FixReturnAddress(kcb, ap, regs, x.Memory())
+		e.do.FixReturnAddress(e, kcb, ap, regs, x.Memory())
 	case op == group5 && (group == 2 || group == 3):
-		e.do.FixReturnAddress(kcb, ap, regs, x.Memory())
+		e.do.FixReturnAddress(e, kcb, ap, regs, x.Memory())
 		return // regs.IP is right
 	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb, op == 0xcf, op == group5 && (group == 4 || group == 5):
 		e.boostStepped(x, kcb, regs, false)
@@ -69,8 +69,8 @@ func (ap *Aggr) loadsFlags() bool {
 
 // fixPushedFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
-	size := 8
+func (e *Engine) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
+	size := e.row.word
 	if ap.insn.Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
 	}
@@ -82,10 +82,10 @@ func fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
 
 // fixReturnAddress makes the return address that a copied call has pushed that of the
 // original.
-func fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
+func (e *Engine) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	sp := x86.SP(regs)
-	if v, ok := m.Load(sp, 8); ok {
-		m.Store(sp, 8, uint64(ap.addr)+(v-uint64(kcb.copy)))
+	if v, ok := m.Load(sp, e.row.word); ok {
+		m.Store(sp, e.row.word, uint64(ap.addr)+(v-uint64(kcb.copy)))
 	}
 }
 

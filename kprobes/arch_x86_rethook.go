@@ -19,14 +19,8 @@ import (
 //
 // Since 5.15 it first pushes its own address, so that a backtrace from a handler
 // meets that where the return address was; the real one is put there. In 2.6 on
-// x86_64 it is a nop with a probe on it. After it lies a ud2: BUG().
+// x86-64 it is a nop with a probe on it. After it lies a ud2: BUG().
 const trampoline = "kretprobe_trampoline"
-
-var (
-	popRegs  = restoreRegs[16 : len(restoreRegs)-6]       // pop %r15 … %rdi
-	skipRest = []byte{0x48, 0x8d, 0x64, 0x24, 0x18, 0x9d} // lea 24(%rsp),%rsp; popfq
-	skipSP   = []byte{0x48, 0x8d, 0x64, 0x24, 0x08}       // lea 8(%rsp),%rsp
-)
 
 // newReturns makes what Renew keeps.
 func (e *Engine) newReturns() {
@@ -83,19 +77,19 @@ func (e *Engine) addBuckets(lock func() kapi.Spinlock) {
 func (t *retState) linkTrampoline(e *Engine) {
 	call := e.d.Bind.Bind("trampoline_handler", t.onTramp)
 	buf := t.code[:0]
-	if e.s.Return == era.ReturnGlobal {
+	if e.s.NopTrampoline() {
 		buf = append(buf, x86.Int3) // its probe was registered at boot
 	} else {
 		if e.s.Unwind {
 			buf = append(buf, 0x68)
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(t.trampoline))
 		}
-		buf = append(buf, saveRegs...)
+		buf = e.row.trampolineSave(buf)
 		to, _ := x86.CallRel32(t.trampoline+arch.Addr(len(buf)), call)
 		buf = append(buf, to[:]...)
-		buf = append(append(buf, popRegs...), skipRest...)
+		buf = append(append(buf, e.row.pop...), e.row.flags...)
 		if e.s.Unwind {
-			buf = append(buf, skipSP...)
+			buf = append(buf, e.row.skip...)
 		}
 		buf = append(buf, 0xc3) // ret
 	}
@@ -121,7 +115,7 @@ func (e *Engine) readyReturns(x kapi.Context) {
 			t.calls[i].Init(e.d.Cells, nil)
 		}
 	}
-	if e.s.Return == era.ReturnGlobal {
+	if e.s.NopTrampoline() {
 		e.archInitKprobes(x)
 	}
 }
@@ -156,7 +150,7 @@ func (e *Engine) trampolineAggr() *Aggr {
 // place.
 func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.Regs) {
 	ri.frame = x86.SP(regs)
-	word, _ := x.Memory().Load(ri.frame, 8)
+	word, _ := x.Memory().Load(ri.frame, e.row.word)
 	ri.RetAddr = arch.Addr(word)
 	e.do.ReplaceReturn(e, x, regs)
 	x.Emit(kpev.Hooked, ri.ID, uint64(ri.frame), word)
@@ -164,28 +158,28 @@ func (e *Engine) archPrepareKretprobe(x kapi.Context, ri *Instance, regs *arch.R
 
 func (e *Engine) replaceReturn(x kapi.Context, regs *arch.Regs) {
 	x.Work(kapi.WorkMispredict, 1) // the function's return: its call was another one's
-	x.Memory().Store(x86.SP(regs), 8, uint64(e.ret.trampoline))
+	x.Memory().Store(x86.SP(regs), e.row.word, uint64(e.ret.trampoline))
 }
 
-// rethookTrampolineCallback is what the code of the trampoline calls: rsi points to the saved
-// registers. The stub goes on to the address that it puts where they have sp, or
+// rethookTrampolineCallback is what the code of the trampoline calls: a register points to the
+// saved ones. The stub goes on to the address that it puts where they have sp, or
 // where the stub has left room for it. Context: interrupts as they were.
 func (e *Engine) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
-	image := arch.Addr(cpu.R[x86.RSI])
+	image, word := arch.Addr(cpu.R[e.row.image]), arch.Addr(e.row.word)
 	x.PreemptDisable()
 	t := &e.ret.regs[x.CPU()]
 	regs := &t.regs[t.depth]
 	t.depth++
-	x86.LoadPtRegs(x.Memory(), image, regs)
-	slot := image + x86.PtSP
+	e.row.load(x.Memory(), image, regs)
+	slot := image + e.row.spAt
 	if e.s.Unwind {
 		slot = x86.SP(regs)
-		regs.R[x86.RSP] += 8
+		regs.R[x86.RSP] += uint64(word)
 	}
 	regs.IP = e.ret.trampoline
-	to := e.rethookTrampolineHandler(x, regs, x86.SP(regs)-8)
-	x86.StorePtGeneral(x.Memory(), image, regs)
-	x.Memory().Store(slot, 8, uint64(to))
+	to := e.rethookTrampolineHandler(x, regs, x86.SP(regs)-word)
+	e.row.putSaved(x.Memory(), image, regs)
+	x.Memory().Store(slot, e.row.word, uint64(to))
 	x.Work(kapi.WorkMispredict, 1) // the trampoline's return has no call
 	t.depth--
 	x.PreemptEnable()

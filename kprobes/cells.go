@@ -3,7 +3,6 @@ package kprobes
 import (
 	"fmt"
 
-	"kpsim/kprobes/era"
 	"kpsim/smp/kapi"
 )
 
@@ -72,7 +71,7 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 	if t.ready.ID() == id {
 		return "whether there were return probes"
 	}
-	if ap := &t.nopAggr; t.ready.Peek() && e.s.Return == era.ReturnGlobal {
+	if ap := &t.nopAggr; t.ready.Peek() && e.s.NopTrampoline() {
 		switch id {
 		case ap.probes.ID(), ap.armed.ID(), ap.optimized.ID(), ap.slot.ID(), t.nop.nmissed.ID(), t.nop.disabled.ID():
 			return fmt.Sprintf("cell %d of the trampoline's probe", id-t.nop.nmissed.ID())

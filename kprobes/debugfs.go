@@ -43,7 +43,7 @@ func (e *Engine) List(buf []byte) []byte {
 			listed = append(listed, ap)
 		}
 	}
-	if e.s.Return == era.ReturnGlobal { // the probe on the trampoline is there from boot
+	if e.s.NopTrampoline() { // the probe on the trampoline is there from boot
 		boot := &Aggr{addr: e.ret.trampoline}
 		boot.probes.Set(&probeList{probes: []*Kprobe{{}}})
 		listed = append(listed, boot)

@@ -37,7 +37,7 @@ func define() bool {
 	kapi.DefineWork(WorkDetour, "detour", 20)
 
 	kapi.DefineStub(kapi.Stub{Name: trampoline, Offset: 0, Size: 112})
-	kapi.DefineStub(kapi.Stub{Name: jprobeRet, Offset: 0x80, Size: 2})
+	kapi.DefineStub(kapi.Stub{Name: jprobeRet, Offset: 0x80, Size: 16})
 	kapi.DefineStub(kapi.Stub{Name: jprobeEntry, Offset: 0x90, Size: 16})
 	return true
 }

@@ -29,6 +29,7 @@ type Engine struct {
 	d           Deps              `state:"boot"` // set at New
 	do          *Steps            `state:"boot"` // set at New
 	s           Settings          `state:"boot"` // set at New
+	row         *row              `state:"boot"` // set at New: of the processor
 	kprobeMutex kapi.Mutex        `state:"boot"` // set at New
 	kprobeTable kapi.Table[*Aggr] // read by the trap handlers under RCU
 	kcb         kapi.PerCPU[kprobeCtlblk]
@@ -103,7 +104,7 @@ func New(d Deps, s Settings) *Engine {
 // allocates nothing. Nothing is left of what e was.
 func (e *Engine) Renew(d Deps, s Settings) {
 	*e = Engine{
-		d: d, do: cmp.Or(s.Steps, &linux), s: s, memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
+		d: d, do: cmp.Or(s.Steps, &linux), s: s, row: rowOf(d.Text.Arch()), memory: e.memory, ret: e.ret, jp: e.jp, code: e.code[:0], aggrs: e.aggrs[:0],
 		kprobeTable: e.kprobeTable, kcb: e.kcb, optimizingList: e.optimizingList, unoptimizingList: e.unoptimizingList, freeingList: e.freeingList, // Init empties them
 	}
 	if d.Tell == nil { // there are no monitors

@@ -26,12 +26,15 @@ const stackCopy = 64
 
 // jprobeState is the engine's memory of jprobes.
 type jprobeState struct {
-	onPre   PreHandler   `state:"boot"` // set at New
-	onCall  kapi.Routine `state:"boot"` // set at New
-	returns arch.Addr    // set at New: jprobe_return
-	entry   arch.Addr    // set at New: the text that runs a Handler
-	code    []byte       `state:"boot"` // set at New: its bytes
-	saved   []jprobed    // owned by its CPU
+	onPre    PreHandler   `state:"boot"` // set at New
+	onCall   kapi.Routine `state:"boot"` // set at New
+	onReturn kapi.Routine `state:"boot"` // set at New
+	returns  arch.Addr    // set at New: jprobe_return
+	returned arch.Addr    // set at New: its breakpoint
+	entry    arch.Addr    // set at New: the text that runs a Handler
+	ended    arch.Addr    // set at New: its breakpoint
+	code     []byte       `state:"boot"` // set at New: its bytes
+	saved    []jprobed    // owned by its CPU
 }
 
 // jprobed is what a CPU keeps while the entry of a jprobe runs.
@@ -44,7 +47,9 @@ type jprobed struct {
 }
 
 // newJprobes makes what Renew keeps.
-func (e *Engine) newJprobes() { e.jp.onPre, e.jp.onCall = e.setjmpPreHandler, e.jprobeCall }
+func (e *Engine) newJprobes() {
+	e.jp.onPre, e.jp.onCall, e.jp.onReturn = e.setjmpPreHandler, e.jprobeCall, e.jprobeReturn
+}
 
 // RegisterJ registers a jprobe at the beginning of a function; EEXIST: there is
 // one (spec 3.2). Context: may sleep.
@@ -85,11 +90,14 @@ func (ap *Aggr) hasJprobe() bool {
 }
 
 // jprobeCall is what the text that runs a Handler calls.
-func (e *Engine) jprobeCall(x kapi.Context, _ *arch.Regs) {
+func (e *Engine) jprobeCall(x kapi.Context, regs *arch.Regs) {
 	s := &e.jp.saved[x.CPU()]
 	s.given = s.regs
 	s.given.IP = s.k.Addr
 	s.k.jp.Handler(x, s.k.jp, &s.given)
+	if e.row.switchesStack {
+		e.jprobeReturn(x, regs)
+	}
 }
 
 // jumped reports whether the CPU runs the entry of a jprobe.

@@ -95,8 +95,8 @@ type Steps struct {
 	ResumeExecution      func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
 	ResumeOpcode         func(ap *Aggr) (op, group int) // what was stepped
 	RestoreFlags         func(kcb *kprobeCtlblk, regs *arch.Regs)
-	FixPushedFlags       func(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
-	FixReturnAddress     func(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
+	FixPushedFlags       func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
+	FixReturnAddress     func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
 	RewindIP             func(ap *Aggr, regs *arch.Regs) // a copy has faulted
 	ClearTF              func(regs *arch.Regs)           // likewise
 
@@ -105,8 +105,8 @@ type Steps struct {
 	PreemptEnable     func(x kapi.Context)
 	OptimizedDisabled func(x kapi.Context, ap *Aggr) bool
 	KprobeRunning     func(e *Engine, x kapi.Context) bool
-	AdjustSP          func(regs *arch.Regs)
-	StoreRegs         func(x kapi.Context, ap *Aggr, cpu, regs *arch.Regs)
+	AdjustSP          func(regs *arch.Regs, word int)
+	StoreRegs         func(e *Engine, x kapi.Context, ap *Aggr, cpu, regs *arch.Regs)
 
 	// Return probes.
 	CheckKretprobeRereg     func(rp *Kretprobe) error
@@ -255,8 +255,8 @@ var linux = Steps{
 	ResumeExecution:      (*Engine).resumeExecution,
 	ResumeOpcode:         resumeOpcode,
 	RestoreFlags:         func(kcb *kprobeCtlblk, regs *arch.Regs) { regs.Flags |= kcb.savedFlags },
-	FixPushedFlags:       fixPushedFlags,
-	FixReturnAddress:     fixReturnAddress,
+	FixPushedFlags:       (*Engine).fixPushedFlags,
+	FixReturnAddress:     (*Engine).fixReturnAddress,
 	RewindIP:             func(ap *Aggr, regs *arch.Regs) { regs.IP = ap.addr },
 	ClearTF:              func(regs *arch.Regs) { regs.Flags &^= x86.TF },
 
@@ -265,7 +265,7 @@ var linux = Steps{
 	OptimizedDisabled: func(x kapi.Context, ap *Aggr) bool { return !ap.runs(x) },
 	KprobeRunning:     func(e *Engine, x kapi.Context) bool { return e.kcb.This(x).current != nil },
 	AdjustSP:          adjustSP,
-	StoreRegs:         storeRegs,
+	StoreRegs:         (*Engine).storeRegs,
 
 	CheckKretprobeRereg:  func(rp *Kretprobe) error { return notRegistered(&rp.Kprobe) },
 	OnFuncEntry:          func(at, entry arch.Addr) bool { return at == entry },

@@ -285,6 +285,7 @@ func (t stubTexts) Write(_ kapi.Context, at arch.Addr, b []byte) { t.s.fill(at, 
 func (t stubTexts) Fill(_ kapi.Context, at arch.Addr, b []byte)  { t.s.fill(at, b) }
 func (t stubTexts) Poke(_ kapi.Context, at arch.Addr, b []byte)  { t.s.fill(at, b) }
 func (t stubTexts) Mutex() kapi.Mutex                            { return stubLock{} }
+func (t stubTexts) Arch() *arch.Arch                             { return x86.AMD64 }
 
 func (t stubTexts) Decode(b []byte, at arch.Addr) (arch.Inst, error) { return x86.AMD64.Decode(b, at) }
 

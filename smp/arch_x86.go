@@ -37,16 +37,21 @@ type layout struct{ gate, stack arch.Addr }
 
 // layoutOf returns where things lie on a machine of the processor.
 func layoutOf(a *arch.Arch) layout {
+	at := layout{a.Addr(GateBase), stackBase}
 	if a.Word == bits32 {
-		return layout{gateBase32, stackBase32}
+		at.stack = stackBase32
 	}
-	return layout{GateBase, stackBase}
+	return at
 }
 
 // bootSystem is the state that the kernel has given a CPU at boot.
 func (m *Machine) bootSystem(cpu uint32) system {
 	y := x86.BootSystem(m.arch, cpu)
-	y.GSBase = uint64(m.perCPU[cpu])
+	if m.arch.Word == bits32 {
+		y.FSBase = uint64(m.perCPU[cpu])
+	} else {
+		y.GSBase = uint64(m.perCPU[cpu])
+	}
 	return y
 }
 
@@ -80,14 +85,7 @@ func addSystem(h *sim.Hash, y *system) {
 	}
 }
 
-// A machine in 32-bit mode: text is decoded as protected-mode code in flat
-// segments, addresses and the words of the stack have four bytes, and a trap
-// pushes three words. The kernel beside it (package kernel) is that of 64 bits.
-
-// Where things lie in 32-bit mode: above 3 GiB, as the kernel has it.
-const (
-	TextBase32  arch.Addr = 0xc1000000
-	gateBase32  arch.Addr = 0xc2000000
-	DataBase32  arch.Addr = 0xc3000000
-	stackBase32 arch.Addr = 0xc9000000
-)
+// stackBase32 is where stacks begin on a machine in 32-bit mode: text is decoded as
+// protected-mode code in flat segments there, and addresses and the words of the stack
+// have four bytes. All else lies where arch.Arch.Addr says.
+const stackBase32 arch.Addr = 0xc9000000

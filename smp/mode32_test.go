@@ -15,20 +15,25 @@ import (
 	"kpsim/smp/smpev"
 )
 
+const (
+	textBase32 arch.Addr = 0x81000000
+	dataBase32 arch.Addr = 0x83000000
+)
+
 // newRig32 is a rig in 32-bit mode, with one text.
 func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
 	r := &rig{t: t}
 	r.log.Store = true
-	m, err := smp.New(smp.Config{CPUs: cpus, Arch: x86.I386}, &r.log)
+	m, err := smp.New(smp.Config{CPUs: cpus, Arch: x86.I386Short}, &r.log)
 	require.NoError(t, err)
 	r.Machine = m
 	t.Cleanup(m.Close)
-	m.Memory().Map(smp.DataBase32, make([]byte, 4096), smp.PermRead|smp.PermWrite)
+	m.Memory().Map(dataBase32, make([]byte, 4096), smp.PermRead|smp.PermWrite)
 	b, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
 	require.NoError(t, err)
-	m.Memory().Map(smp.TextBase32, b, smp.PermRead|smp.PermExec)
-	m.Names().AddSymbol("f", smp.TextBase32, len(b))
-	return r, smp.TextBase32
+	m.Memory().Map(textBase32, b, smp.PermRead|smp.PermExec)
+	m.Names().AddSymbol("f", textBase32, len(b))
+	return r, textBase32
 }
 
 // fill32 gives each register a value of its own.
@@ -84,7 +89,7 @@ func TestFrame32(t *testing.T) {
 // itself; interrupts come where they like.
 func TestMode32(t *testing.T) {
 	// push %ebx; 40 inc %eax; call *%edx; pushf; push %cs; push $after; iret; 0f 0b; after: pop %ebx; lock incl (%edi); ret
-	r, f := newRig32(t, 2, "53 40 ff d2 9c 0e 68 0d 00 00 c1 cf 0b 5b f0 ff 07 c3")
+	r, f := newRig32(t, 2, "53 40 ff d2 9c 0e 68 0d 00 00 81 cf 0b 5b f0 ff 07 c3")
 	entered := 0
 	gate := r.Bind("routine", func(x kapi.Context, regs *arch.Regs) {
 		entered++
@@ -95,7 +100,7 @@ func TestMode32(t *testing.T) {
 		r.source(smp.TimerSource, c, 1)
 		r.AddProgram("p", c, func(x *smp.Ctx) {
 			fill32(x.Regs())
-			x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RDI] = 0xffff_ffff, uint64(gate), uint64(smp.DataBase32)
+			x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RDI] = 0xffff_ffff, uint64(gate), uint64(dataBase32)
 			require.EqualValues(t, 5, x.Call(f))
 			require.EqualValues(t, 0x3333_3333, x.Thread().Left().R[x86.RBX])
 			require.Zero(t, x.Thread().Left().R[x86.RSP])
@@ -132,7 +137,7 @@ func TestFaults32(t *testing.T) {
 			regs.IP += c.skip
 		}
 		r.AddProgram("p", 0, func(x *smp.Ctx) {
-			x.Regs().R[x86.RDI] = uint64(smp.DataBase32)
+			x.Regs().R[x86.RDI] = uint64(dataBase32)
 			x.Call(f)
 		})
 		r.want(smp.Passed, sim.Always0{})

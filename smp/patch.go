@@ -77,8 +77,9 @@ func (x *Ctx) SyncCore(why kapi.Why) {
 func (x *Ctx) StandsIn(t *Task, spans []kapi.Span) bool {
 	x.m.touchQueue(t.cpu, false)
 	in := within(t.regs.IP, spans)
-	for a := spOf(&t.regs) &^ 7; a < t.stack && a >= t.stack-StackSize && !in; a += 8 {
-		v, _ := x.m.mem.Load(a, 8)
+	word := x.m.arch.Word
+	for a := spOf(&t.regs) &^ arch.Addr(word-1); a < t.stack && a >= t.stack-StackSize && !in; a += arch.Addr(word) {
+		v, _ := x.m.mem.Load(a, word)
 		in = within(arch.Addr(v), spans)
 	}
 	x.knows(4 + b2u(in)) // 2 and 3 are NeedResched's

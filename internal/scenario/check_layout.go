@@ -17,10 +17,11 @@ func (c checker) layout() error {
 		what, name string
 		part       Part
 	}
-	copies, end := kernel.PerCPURange()
+	a := c.s.Machine.Processor()
+	variables, copies := kernel.PerCPUPlaces(a)
 	spans := []span{
-		{uint64(KernelBase), uint64(DataBase) - 1, "the kernel's own", "", PartOf(TheMachine, 0)},
-		{uint64(copies), uint64(end) - 1, "per-CPU memory", "", PartOf(TheMachine, 0)},
+		{uint64(a.Addr(KernelBase)), uint64(a.Addr(DataBase)) - 1, "the kernel's own", "", PartOf(TheMachine, 0)},
+		{uint64(copies.From), uint64(copies.To) - 1, "per-CPU memory", "", PartOf(TheMachine, 0)},
 	}
 	add := func(p Part, what, name string, at arch.Addr, n, most int) error {
 		if n == 0 {
@@ -30,7 +31,7 @@ func (c checker) layout() error {
 			return Faultf(p, "%s %q has %d bytes; at most %d", what, name, n, most)
 		}
 		const firstPage = 0x1000
-		if at < firstPage || uint64(at) > math.MaxUint64-uint64(n) {
+		if at < firstPage || uint64(at) > math.MaxUint64-uint64(n) || a.Addr(at+arch.Addr(n)) != at+arch.Addr(n) {
 			return Faultf(p, "%s %q can't lie at %#x; leave at out, or choose an address from %#x upward",
 				what, name, uint64(at), firstPage)
 		}
@@ -65,8 +66,8 @@ func (c checker) layout() error {
 		if err := add(PartOf(TheDatas, i), "data", d.Name, d.At, d.Room(), MaxData); err != nil {
 			return err
 		}
-		if d.PerCPU && d.At < kernel.PerCPULow {
-			return Faultf(PartOf(TheDatas, i), "percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At), uint64(kernel.PerCPULow))
+		if d.PerCPU && (d.At < variables.From || d.At+arch.Addr(len(d.Bytes)) > variables.To-1) {
+			return Faultf(PartOf(TheDatas, i), "percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At), uint64(variables.From))
 		}
 	}
 	for i := range c.s.Missing {

@@ -9,7 +9,6 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -140,8 +139,8 @@ func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
 			if k.Kind != ProbeKretprobe || k.DataSize < 8 {
 				return Faultf(p, "%s: %s() needs eight bytes of private data; give a kretprobe data_size = 8", who, st.Kind)
 			}
-			if int(st.Reg) >= len(target.Arch.RegNames) {
-				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(target.Arch.RegNames))
+			if int(st.Reg) >= len(c.s.Machine.Processor().RegNames) {
+				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(c.s.Machine.Processor().RegNames))
 			}
 			rest.Reg = 0
 		case StepStore:
@@ -160,8 +159,8 @@ func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
 			}
 			rest.Func = ""
 		case StepSetReg:
-			if int(st.Reg) >= len(target.Arch.RegNames) {
-				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(target.Arch.RegNames))
+			if int(st.Reg) >= len(c.s.Machine.Processor().RegNames) {
+				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(c.s.Machine.Processor().RegNames))
 			}
 			rest.Reg, rest.Value = 0, 0
 		case StepSetIP:
@@ -272,8 +271,8 @@ func (c checker) op(p Part, who string, op Op) error {
 	rest.Kind, rest.Target = 0, ""
 	switch op.Kind {
 	case OpCall:
-		if len(op.Args) > MaxArgs {
-			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), MaxArgs)
+		if most := len(c.s.Machine.Processor().Args); len(op.Args) > most {
+			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), most)
 		}
 		if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
 			return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
@@ -433,8 +432,8 @@ func (c checker) sources() error {
 		if s.Run == "" && len(s.Args) > 0 {
 			return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
 		}
-		if len(s.Args) > MaxArgs {
-			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), MaxArgs)
+		if most := len(c.s.Machine.Processor().Args); len(s.Args) > most {
+			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), most)
 		}
 		if s.Idle && s.Kind == SourcePreempt {
 			return Faultf(p, "%s finds nobody to preempt on an idle CPU; use timer(idle = True)", who)

@@ -120,12 +120,12 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 		return Answer{Known: p.Kind == ProbeKprobe && v.Errno != -eopnotsupp, Errno: -v.Errno}
 	case !judge.Boundary(p.Offset):
 		return Answer{Known: p.Kind == ProbeKprobe, Errno: eilseq}
-	case !stepped(t.Code[p.Offset:]):
+	case !s.Machine.stepped(t.Code[p.Offset:]):
 		return Answer{}
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	jump := s.Machine.Optimizes() && v.Optimizable() && moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.Does(OpLivepatch)
+	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.Does(OpLivepatch)
 	return Answer{Known: true, Jump: jump}
 }
 
@@ -141,10 +141,10 @@ func (s *Scenario) onlyJprobe(p *Probe) bool {
 
 // moves reports whether instructions can be moved anywhere: what is read relative to them may be
 // too far from there.
-func moves(code []byte) bool {
+func (m *Machine) moves(code []byte) bool {
 	for len(code) > 0 {
-		in, err := target.Decode(code, 0)
-		if err != nil || !stepped(code) {
+		in, err := m.Processor().Decode(code, 0)
+		if err != nil || !m.stepped(code) {
 			return false
 		}
 		code = code[in.Size():]
@@ -154,8 +154,8 @@ func moves(code []byte) bool {
 
 // stepped reports whether an instruction is one that each edition steps or emulates, wherever
 // the copy is: what is read relative to the instruction may be too far from that.
-func stepped(code []byte) bool {
-	in, err := target.Decode(code, 0)
+func (m *Machine) stepped(code []byte) bool {
+	in, err := m.Processor().Decode(code, 0)
 	if err != nil || in.Size() == target.Arch.MaxLen {
 		return false
 	}

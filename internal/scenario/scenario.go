@@ -5,6 +5,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
 )
 
@@ -67,6 +68,7 @@ const (
 // in Go is settled (Settle) before its settings are looked at or changed.
 type Machine struct {
 	CPUs    int    // 1 to 64
+	Arch    target.Processor
 	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
 	Preempt Preempt
 	Fetch   fetch.Model

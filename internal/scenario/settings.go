@@ -10,6 +10,8 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // SetEdition makes the machine that of an edition, by its name: all settings are
@@ -73,7 +75,16 @@ func (p Preempt) Built() bool { return p >= PreemptDynamic }
 // Settle gives every setting the value that the edition has with this preemption,
 // what machine(edition = …) says before anything else; without an edition, the
 // value that holds if nothing is said.
-func (m *Machine) Settle() { m.Settings = era.Of(m.Edition, m.Preempt.Built()) }
+func (m *Machine) Settle() {
+	m.Settings = era.Of(m.Edition, m.Preempt.Built())
+	m.Kernel.Bits32 = m.Arch == target.I386
+}
+
+// Processor returns what the machine's kernel is built for: of i386 the row with the trap
+// frames of its edition's kernels.
+func (m *Machine) Processor() *arch.Arch {
+	return m.Arch.Row(m.Edition == rules.EditionNone || m.Edition >= rules.Edition514)
+}
 
 // Kprobes returns the settings as kprobes is given them.
 func (m *Machine) Kprobes() era.Settings {

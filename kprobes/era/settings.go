@@ -121,6 +121,10 @@ func (s *Settings) UnoptimizesByInt3() bool {
 	return s.Unoptimize == UnoptimizeBreakpoint || s.Unoptimize == UnoptimizeLikePatch && s.Patch == PatchBreakpoint
 }
 
+// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it:
+// until 2.6.27 on x86-64, and never on i386 (spec 2.1).
+func (s *Settings) NopTrampoline() bool { return s.Return == ReturnGlobal && !s.Kernel.Bits32 }
+
 // Of returns the settings that an edition presets, on the repaired algorithm, of
 // a build with or without CONFIG_PREEMPTION. Of rules.EditionNone: what holds if
 // nothing is said.

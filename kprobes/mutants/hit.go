@@ -114,8 +114,8 @@ func detourDisabled(s *steps) {
 
 func detourPath(s *steps) {
 	store := s.StoreRegs
-	s.StoreRegs = func(x context, ap *aggr, cpu, r *regs) {
-		if store(x, ap, cpu, r); r.IP != ap.Addr()+1 {
+	s.StoreRegs = func(e *engine, x context, ap *aggr, cpu, r *regs) {
+		if store(e, x, ap, cpu, r); r.IP != ap.Addr()+1 {
 			x.Memory().Store(x86.SP(cpu), 8, uint64(r.IP))
 		}
 	}

@@ -34,6 +34,8 @@ func skip2[A, B any](f *func(A, B))             { *f = func(A, B) {} }
 func skip3[A, B, C any](f *func(A, B, C))       { *f = func(A, B, C) {} }
 func skip4[A, B, C, D any](f *func(A, B, C, D)) { *f = func(A, B, C, D) {} }
 
+func skip5[A, B, C, D, E any](f *func(A, B, C, D, E)) { *f = func(A, B, C, D, E) {} }
+
 // What mutants keep in an Aggr's Note: in its low half the bytes under a jump.
 const (
 	noteReused  = 1 << (32 + iota) // it is held for enabled

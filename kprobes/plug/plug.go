@@ -71,7 +71,7 @@ func newPlug(c *engine.Config) *plug {
 func (p *plug) given(c *engine.Config) (kprobes.Deps, kprobes.Settings) {
 	d, s := c.Deps, c.Settings.(*Settings)
 	p.files, p.own, p.trampoline = s.Files, 0, d.Bind.Stub(trampoline)
-	if s.Return == era.ReturnGlobal {
+	if s.NopTrampoline() {
 		p.own = p.trampoline
 	}
 	if c.Audit {

@@ -132,13 +132,14 @@ func (d *decoding) legacyPrefixes() {
 // instruction.
 func (d *decoding) opcode() bool {
 	switch c := front[d.w[d.i]]; {
+	case d.t.bits32: // neither is a prefix
 	case c == isREX:
 		d.wide = d.w[d.i]&8 != 0
 		d.i++
 	case c == isREX2 && d.t.rex2:
 		return d.opcodeREX2()
 	}
-	if front[d.w[d.i]] == isVEX {
+	if front[d.w[d.i]] == isVEX && (!d.t.bits32 || d.w[d.i+1] >= 0xc0) { // else les, lds or bound, whose operand is in memory
 		return d.opcodeVEX()
 	}
 	d.read()
@@ -200,11 +201,11 @@ func (d *decoding) opcodeVEX() bool {
 	switch {
 	case evex:
 		space, d.prefix = w[1]&7, w[2]&3
-		d.wide = d.wide || w[3]&0x80 != 0 // this is bit z, but the kernel does so
+		d.wide = d.wide || w[3]&0x80 != 0 && !d.t.bits32 // this is bit z, but the kernel does so
 		d.i += 4
 	case w[0] == 0xc4:
 		space, d.prefix = w[1]&31, w[2]&3
-		d.wide = d.wide || w[2]&0x80 != 0
+		d.wide = d.wide || w[2]&0x80 != 0 && !d.t.bits32
 		d.i += 3
 	default:
 		space, d.prefix = map0F, w[1]&3
@@ -239,7 +240,14 @@ func (d *decoding) operand() bool {
 		exists = !d.vex || d.attr&attrVex != 0
 	}
 	mod, rm := d.modrm>>6, d.modrm&7
-	if mod == 3 {
+	switch {
+	case mod == 3:
+		return exists
+	case d.t.bits32 && d.addr32: // which makes them 16 bits here
+		if mod == 2 || mod == 0 && rm == 6 {
+			d.i += 2
+		}
+		d.i += int(mod & 1)
 		return exists
 	}
 	base := byte(0)
@@ -253,7 +261,9 @@ func (d *decoding) operand() bool {
 	case mod == 2, base == 5:
 		d.i += 4
 	case rm == 5:
-		d.disp = uint8(d.i)
+		if !d.t.bits32 { // there it is an address
+			d.disp = uint8(d.i)
+		}
 		d.i += 4
 	}
 	return exists
@@ -274,6 +284,7 @@ func (d *decoding) immediate() bool {
 		d.immediate32(w)
 	case immZ:
 		if d.half && !d.wide {
+			d.imm = int32(int16(uint16(w[0]) | uint16(w[1])<<8))
 			d.i += 2
 			break
 		}
@@ -288,10 +299,14 @@ func (d *decoding) immediate() bool {
 		}
 		d.i += d.operandSize() + 2
 	case immO:
-		d.i += 8
-		if d.addr32 {
-			d.i -= 4
+		n := 8
+		if d.t.bits32 {
+			n = 4
 		}
+		if d.addr32 {
+			n /= 2
+		}
+		d.i += n
 	}
 	return true
 }

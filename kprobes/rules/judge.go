@@ -41,10 +41,7 @@ type byteFact struct {
 // slices must not change until the next Load.
 func (j *Judge) Load(k *Kernel, f *Function) {
 	j.k, j.f = *k, *f
-	j.tables = opcodes61
-	if k.Edition >= Edition69 {
-		j.tables = opcodes612
-	}
+	j.tables = k.tables()
 	j.insns = j.insns[:0]
 	if n := f.Size + maxLen; n <= cap(j.bytes) {
 		j.bytes = j.bytes[:n]

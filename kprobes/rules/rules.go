@@ -64,6 +64,7 @@ type Kernel struct {
 	IBT        bool // CONFIG_X86_KERNEL_IBT: functions begin with endbr64 (5.18 and later)
 	Ftrace     bool // CONFIG_KPROBES_ON_FTRACE: a probe at a fentry site goes through ftrace (not in 2.6)
 	Optprobes  bool // CONFIG_OPTPROBES (not in 2.6)
+	Bits32     bool // it is of i386
 
 	Unchecked Checks // for mutants: steps that are skipped
 }

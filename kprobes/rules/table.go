@@ -84,6 +84,7 @@ type opcodes struct {
 	at     [maps][prefixes][256]attr
 	groups [16][prefixes][8]attr
 	rex2   bool
+	bits32 bool // instructions are those of a 32-bit code segment
 }
 
 // A row gives attributes to opcodes, which are ranges of two hexadecimal digits.
@@ -107,6 +108,28 @@ var (
 	opcodes61  = newOpcodes(false, rows)
 	opcodes612 = newOpcodes(true, rows, rows612)
 )
+
+// Those of i386: a branch, too, may be 16 bits long, and what begins VEX and EVEX may be
+// an instruction.
+var (
+	opcodes61i386  = newOpcodes(false, rows, rows32)
+	opcodes612i386 = newOpcodes(false, rows, rows612, rows32)
+)
+
+func init() { opcodes61i386.bits32, opcodes612i386.bits32 = true, true }
+
+// tables returns the decoder's tables of a kernel.
+func (k *Kernel) tables() *opcodes {
+	switch late := k.Edition >= Edition69; {
+	case late && k.Bits32:
+		return opcodes612i386
+	case late:
+		return opcodes612
+	case k.Bits32:
+		return opcodes61i386
+	}
+	return opcodes61
+}
 
 func newOpcodes(rex2 bool, lists ...[]row) *opcodes {
 	o := &opcodes{rex2: rex2}

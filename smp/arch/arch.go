@@ -99,6 +99,11 @@ func CodeOf(b ...byte) (c Code) {
 // Bytes returns the instruction's bytes, which are c's own.
 func (c *Code) Bytes() []byte { return c.b[:c.n] }
 
+// Addr returns where a kernel of the processor has what one of 64 bits has at an address
+// of the last 2 GiB: at the lower bits of that. A kernel of 32 bits is as one with
+// CONFIG_VMSPLIT_2G, which has the last 2 GiB for itself, too.
+func (a *Arch) Addr(at Addr) Addr { return at & (1<<(8*a.Word) - 1) }
+
 // StackPointer returns the stack pointer.
 func (a *Arch) StackPointer(r *Regs) Addr { return Addr(r.R[a.SP]) }
 

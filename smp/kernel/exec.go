@@ -76,13 +76,17 @@ const (
 	execMost  = 1 << 14 // pages, all in all: 64 MiB
 )
 
-// ExecRange returns where executable memory is handed out.
-func ExecRange() (from, to arch.Addr) { return smp.ExecBase, smp.ExecBase + execMost*pageSize }
+// ExecRange returns where a kernel hands out executable memory.
+func ExecRange(a *arch.Arch) (from, to arch.Addr) {
+	from = a.Addr(smp.ExecBase)
+	return from, from + execMost*pageSize
+}
 
 func (e *ExecMem) init(k *Kernel) {
 	e.k = k
 	e.lists.Init(&k.M.Cells, 0)
-	k.M.Names().AddSymbol("slots", smp.ExecBase, execPages*pageSize)
+	base, _ := ExecRange(k.M.Arch())
+	k.M.Names().AddSymbol("slots", base, execPages*pageSize)
 	for _, kind := range k.cfg.Exec {
 		for uint64(len(e.kinds)) <= kind.What {
 			e.kinds, e.free, e.caches = append(e.kinds, kapi.Memory{}), append(e.free, nil), append(e.caches, insnCache{})
@@ -94,7 +98,7 @@ func (e *ExecMem) init(k *Kernel) {
 		}
 	}
 	if !e.caching() {
-		k.M.Memory().MapExec(smp.ExecBase, execPages)
+		k.M.Memory().MapExec(base, execPages)
 	}
 	e.reset()
 }
@@ -110,7 +114,8 @@ func (e *ExecMem) caching() bool {
 }
 
 func (e *ExecMem) reset() {
-	e.mapped, e.next, e.NoGrace, e.Unlocked, e.Misnumbered = smp.ExecBase, smp.ExecBase, false, false, false
+	base, _ := ExecRange(e.k.M.Arch())
+	e.mapped, e.next, e.NoGrace, e.Unlocked, e.Misnumbered = base, base, false, false, false
 	if !e.caching() {
 		e.mapped += execPages * pageSize
 	}
@@ -319,7 +324,7 @@ func (e *ExecMem) addPage(x kapi.Context, c *insnCache) bool {
 
 // page maps one page more, and returns where.
 func (e *ExecMem) page(x kapi.Context) (arch.Addr, bool) {
-	_, end := ExecRange()
+	_, end := ExecRange(e.k.M.Arch())
 	for at := e.mapped; at < end; at += pageSize {
 		if ctxOf(x).MapExec(at) {
 			e.mapped = at + pageSize

@@ -192,7 +192,7 @@ func TestManySlots(t *testing.T) {
 		}
 		t.Cleanup(m.Close)
 		k := kernel.Boot(m, kernel.Config{Exec: memory(slot, slot*detourMost/16)})
-		from, to := kernel.ExecRange()
+		from, to := kernel.ExecRange(x86.AMD64)
 		m.AddProgram("p", 0, func(x *smp.Ctx) {
 			for i := range probes {
 				for _, what := range []uint64{slotMem, detourMem} {

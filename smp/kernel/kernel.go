@@ -1,10 +1,8 @@
 package kernel
 
 import (
-	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -62,9 +60,6 @@ type Kernel struct {
 // Boot installs the kernel on a machine. Exports are bound first, in the fixed
 // order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
-	if m.Arch() != target.Arch { // frames, arguments and text would be taken for those of 64 bits
-		sim.Bug("kernel.Boot: the kernel is of 64 bits, the machine isn't")
-	}
 	k := &Kernel{M: m, cfg: cfg}
 	k.Symbols.k, k.Guest.k = k, k
 	k.nmis.Init(m.CPUs())
@@ -179,7 +174,8 @@ var lateExports = []export{
 	{"cond_resched_tasks_rcu_qs", (*Kernel).CondReschedTasks},
 }
 
-// Export returns the address of a routine, or a stub, that text calls by name.
+// Export returns the address, on x86-64 (arch.Arch.Addr), of a routine, or a stub, that text
+// calls by name.
 func Export(name string) (arch.Addr, bool) {
 	for i := range exports {
 		if exports[i].name == name {

@@ -13,7 +13,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
@@ -221,18 +220,3 @@ func (r *rig) raise(f *flag) {
 const loop8 = "b9 08 00 00 00 ff c9 75 fc c3" // mov $8,%ecx; 1: dec %ecx; jnz 1b; ret
 
 var models = []fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}
-
-// The kernel would take the frames and arguments of 32-bit text for its own.
-func TestBootRefuses32(t *testing.T) {
-	m, err := smp.New(smp.Config{CPUs: 1, Arch: x86.I386}, new(traces.Log))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	defer func() {
-		if _, ok := recover().(*sim.BugError); !ok {
-			t.Error("a 64-bit kernel was installed on a machine of 32 bits")
-		}
-	}()
-	kernel.Boot(m, kernel.Config{})
-}

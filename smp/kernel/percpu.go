@@ -6,9 +6,10 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 )
 
-// Per-CPU memory, as Linux has it on x86-64: a per-CPU variable has one address,
+// Per-CPU memory, as Linux has it. On x86-64 a per-CPU variable has one address,
 // and the copy of a CPU lies at that address plus the CPU's offset, which is
 // what gs has for a base there and what the variable this_cpu_off holds
 // (arch/x86/include/asm/percpu.h). At the address itself nothing is mapped.
@@ -18,20 +19,50 @@ import (
 // don't show before they are linked.
 
 // The copies of a CPU are 4 GiB from those of the next: variables lie in the
-// uppermost 2 GiB of the address space, from PerCPULow on, and those that gcc
+// uppermost 2 GiB of the address space, from perCPULow on, and those that gcc
 // addresses by a number, as the canary, in the lowest page.
 const (
 	perCPUOffset arch.Addr = 0xffff_8881_0000_0000
 	perCPUStride arch.Addr = 1 << 32
-	PerCPULow    arch.Addr = 0xffff_ffff_8000_0000
+	perCPULow    arch.Addr = 0xffff_ffff_8000_0000
+)
+
+// On i386 it is fs, the copies are 8 MiB from each other, and variables lie within 4 MiB
+// from where data begin; the kernel's own are 4 MiB further than on x86-64, since the
+// copies of one CPU would be where another has those of the data.
+const (
+	perCPUOffset32 arch.Addr = 0x5000_0000
+	perCPUStride32 arch.Addr = 1 << 23
+	perCPURoom32   arch.Addr = 1 << 22
 )
 
 // PerCPUOffset returns the distance from per-CPU variables to a CPU's copies.
-func PerCPUOffset(cpu int) arch.Addr { return perCPUOffset + arch.Addr(cpu)*perCPUStride }
+func PerCPUOffset(a *arch.Arch, cpu int) arch.Addr {
+	if is32(a) {
+		return perCPUOffset32 + arch.Addr(cpu)*perCPUStride32
+	}
+	return perCPUOffset + arch.Addr(cpu)*perCPUStride
+}
 
-// PerCPURange returns where copies may lie: nothing else is put there.
-func PerCPURange() (from, to arch.Addr) {
-	return PerCPUOffset(0) + PerCPULow, PerCPUOffset(sim.MaxCPUs-1) + 1<<12
+// PerCPUPlaces returns where per-CPU variables may lie, and where their copies: nothing
+// else is put there.
+func PerCPUPlaces(a *arch.Arch) (variables, copies kapi.Span) {
+	if is32(a) {
+		low := a.Addr(smp.DataBase)
+		return kapi.Span{From: low, To: low + perCPURoom32}, kapi.Span{From: PerCPUOffset(a, 0) + a.Addr(pcpuHot), To: PerCPUOffset(a, sim.MaxCPUs) + low}
+	}
+	return kapi.Span{From: perCPULow, To: 0}, kapi.Span{From: PerCPUOffset(a, 0) + perCPULow, To: PerCPUOffset(a, sim.MaxCPUs-1) + 1<<12}
+}
+
+func is32(a *arch.Arch) bool { return a.Word == 4 }
+
+// perCPU returns where a CPU has its copy of one of the kernel's own variables.
+func perCPU(a *arch.Arch, cpu int, variable arch.Addr) arch.Addr {
+	at := PerCPUOffset(a, cpu) + a.Addr(variable)
+	if is32(a) {
+		at += perCPURoom32
+	}
+	return at
 }
 
 // canaryAt is where gcc finds the stack protector's canary, %gs:0x28
@@ -85,9 +116,9 @@ func PerCPUVariable(name string) (arch.Addr, bool) {
 
 // IsCurrent reports whether an address is that of a CPU's pointer to the current
 // task, which isn't there.
-func IsCurrent(cpu int, a arch.Addr) bool {
-	at := PerCPUOffset(cpu) + pcpuHot
-	return a >= at && a < at+8
+func IsCurrent(a *arch.Arch, cpu int, addr arch.Addr) bool {
+	at := perCPU(a, cpu, pcpuHot)
+	return addr >= at && addr < at+8
 }
 
 // preemptEnabled is the count of a task that can be preempted: the highest bit
@@ -98,18 +129,22 @@ const preemptEnabled = 1 << 31
 
 // bootPerCPU gives each CPU its copies, and gs its base.
 func (k *Kernel) bootPerCPU() {
+	a := k.M.Arch()
 	for c := range k.M.CPUs() {
-		base := PerCPUOffset(c)
+		base := PerCPUOffset(a, c)
 		k.M.SetPerCPUBase(c, base)
-		variable := func(at arch.Addr, v uint64, size int) {
+		put := func(at arch.Addr, v uint64, size int) {
 			b := binary.LittleEndian.AppendUint64(nil, v)
-			k.M.Memory().Map(base+at, b[:size], smp.PermRead|smp.PermWrite)
+			k.M.Memory().Map(at, b[:size], smp.PermRead|smp.PermWrite)
 		}
-		variable(canaryAt, Canary, 8)
-		variable(stackGuard, Canary, 8)
+		variable := func(at arch.Addr, v uint64, size int) { put(perCPU(a, c, at), v, size) }
+		if !is32(a) {
+			put(base+canaryAt, Canary, 8)
+		}
+		variable(stackGuard, Canary, a.Word)
 		variable(preemptCount, preemptEnabled, 4)
 		variable(cpuNumber, uint64(c), 4)
-		variable(thisCPUOff, uint64(base), 8)
+		variable(thisCPUOff, uint64(base), a.Word)
 		variable(numaNode, 0, 4)
 	}
 }
@@ -117,6 +152,6 @@ func (k *Kernel) bootPerCPU() {
 // textPreemptible reports whether the text that runs on a CPU has left its count
 // of preempt_disable as of a task that can be preempted.
 func (k *Kernel) textPreemptible(x *smp.Ctx) bool {
-	v, _ := x.Memory().Load(PerCPUOffset(x.CPU())+preemptCount, 4)
+	v, _ := x.Memory().Load(perCPU(k.M.Arch(), x.CPU(), preemptCount), 4)
 	return v&^preemptEnabled == 0 && (k.Guest.preempt == 0 || !k.Guest.busy(x))
 }

@@ -1,10 +1,12 @@
 package kernel_test
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -29,7 +31,7 @@ func TestPerCPU(t *testing.T) {
 			left := x.Thread().Left()
 			require.Equal(t, kernel.Canary, left.R[x86.RAX])
 			require.EqualValues(t, c, left.R[x86.RCX])
-			require.EqualValues(t, kernel.PerCPUOffset(c), left.R[x86.RDX])
+			require.EqualValues(t, kernel.PerCPUOffset(x86.AMD64, c), left.R[x86.RDX])
 			require.EqualValues(t, c, left.R[x86.RBX])
 			require.EqualValues(t, c, left.R[x86.RSI])
 		})
@@ -42,6 +44,37 @@ func TestPerCPU(t *testing.T) {
 	require.Equal(t, at("pcpu_hot"), at("current_task"))
 	_, ok := kernel.PerCPUVariable("irq_stat")
 	require.False(t, ok)
+}
+
+// On i386 the base is that of fs, and the kernel's own variables lie elsewhere.
+func TestPerCPU32(t *testing.T) {
+	r := newRig(t, modes[0], smp.Config{CPUs: 3, Arch: x86.I386})
+	at := x86.I386.Addr(smp.TextBase)
+	// mov %fs:cpu_number,%ecx; mov %fs:this_cpu_off,%edx; mov cpu_number(%edx),%ebx; movl $9,%fs:cpu_number; ret
+	code, err := hex.DecodeString("648b0d0400c082" + "648b154000c082" + "8b9a0400c082" + "64c7050400c08209000000" + "c3")
+	require.NoError(t, err)
+	r.Memory().Map(at, code, smp.PermRead|smp.PermExec)
+	for c := range 3 {
+		r.AddProgram("p", c, func(x *smp.Ctx) {
+			x.Call(at)
+			left := x.Thread().Left()
+			require.EqualValues(t, c, left.R[x86.RCX])
+			require.EqualValues(t, kernel.PerCPUOffset(x86.I386, c), left.R[x86.RDX])
+			require.EqualValues(t, c, left.R[x86.RBX])
+		})
+	}
+	for name, ch := range schedules(10) {
+		r.want(smp.Passed, name, ch)
+	}
+	variables, copies := kernel.PerCPUPlaces(x86.I386)
+	for c := range sim.MaxCPUs { // no CPU's copy of the data is where one has the kernel's own
+		own := kernel.PerCPUOffset(x86.I386, c) + 0x82c00000
+		for d := range sim.MaxCPUs {
+			from := kernel.PerCPUOffset(x86.I386, d) + variables.From
+			require.False(t, own >= from && own < from+(variables.To-variables.From))
+			require.True(t, from >= copies.From && from < copies.To)
+		}
+	}
 }
 
 // Addresses of per-CPU variables are in the bytes of traces: they don't move.

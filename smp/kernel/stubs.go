@@ -17,14 +17,14 @@ const stubBase = smp.GateBase + 0x40_0000
 // bootStubs gives the stubs their places and symbols.
 func (k *Kernel) bootStubs() {
 	for _, s := range kapi.Stubs() {
-		at := stubBase + s.Offset
+		at := k.M.Arch().Addr(stubBase + s.Offset)
 		k.M.Memory().Map(at, bytes.Repeat(target.Arch.Breakpoint, s.Size), smp.PermRead|smp.PermExec)
 		k.M.Names().AddSymbol(s.Name, at, s.Size)
 		k.Symbols.Add(kapi.Function{Name: s.Name, Addr: at, Size: s.Size}, nil)
 	}
 }
 
-// stubAt returns where a stub begins, 0 if there is none of that name.
+// stubAt returns where a stub begins on x86-64, 0 if there is none of that name.
 func stubAt(name string) arch.Addr {
 	for _, s := range kapi.Stubs() {
 		if s.Name == name {
@@ -35,12 +35,12 @@ func stubAt(name string) arch.Addr {
 }
 
 // Stub implements kapi.Binder.
-func (k *Kernel) Stub(name string) arch.Addr { return stubAt(name) }
+func (k *Kernel) Stub(name string) arch.Addr { return k.M.Arch().Addr(stubAt(name)) }
 
 // Link implements kapi.Binder.
 func (k *Kernel) Link(stub arch.Addr, code []byte) {
 	for _, s := range kapi.Stubs() {
-		if stubBase+s.Offset == stub && len(code) <= s.Size {
+		if k.M.Arch().Addr(stubBase+s.Offset) == stub && len(code) <= s.Size {
 			k.M.Memory().Link(stub, code)
 			return
 		}

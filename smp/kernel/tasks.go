@@ -43,9 +43,9 @@ func (t *Tasks) exiting(x *smp.Ctx) {
 // function, after its first byte or to a stub, is taken for a return address
 // (the guess unwinder, arch/x86/kernel/unwind_guess.c).
 func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.Addr {
-	mem := x.Memory()
-	for slot := sp &^ 7; slot < t.StackTop(x); slot += 8 {
-		v, ok := mem.Load(slot, 8)
+	mem, size := x.Memory(), t.k.M.Arch().Word
+	for slot := sp &^ arch.Addr(size-1); slot < t.StackTop(x); slot += arch.Addr(size) {
+		v, ok := mem.Load(slot, size)
 		if !ok {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
 )
 
@@ -39,7 +40,8 @@ func machineParams() []param {
 		param{"steps", "0", "budget of boundaries of one run; 0: the default"},
 		param{"engine", Quote(scenario.Engines()[0]), "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` to `profile` but `patch`"},
 		param{"memory", `"sc"`, "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. [The memory models](memory.md) says what each promises"},
-		param{"fred", "False", "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`"})
+		param{"fred", "False", "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`"},
+		param{"arch", Quote(target.Words[target.X8664]), "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and per-CPU data at fs. It stands before functions and data"})
 }
 
 // machineSig is the signature of machine().
@@ -204,7 +206,7 @@ func (b *built) agrees(m *scenario.Machine) error {
 
 func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	m := scenario.Machine{CPUs: defaultCPUs}
-	preempt, model, memory, edition, modules := unsaid, fetch.Coherent.String(), smp.SC.String(), unsaid, scenario.ModuleWords[0]
+	processor, preempt, model, memory, edition, modules := target.Words[target.X8664], unsaid, fetch.Coherent.String(), smp.SC.String(), unsaid, scenario.ModuleWords[0]
 	b := built{config: unsaid, profile: unsaid}
 	pairs := []any{"cpus?", &m.CPUs, "preempt?", &preempt, "fetch?", &model, "edition??", &edition}
 	list := make([]said, len(era.Table))
@@ -212,7 +214,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].row = &era.Table[i]
 		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor)...)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +249,17 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		}
 		m.Edition = e
 	}
+	if m.Arch, err = nearest.Lookup[target.Processor]("arch", processor, target.Words); err != nil {
+		return nil, err
+	}
+	if m.Arch != l.s.Machine.Arch && len(l.symbols) > 0 {
+		return nil, fmt.Errorf("arch = %q decides where functions and data lie; put machine() before them", processor)
+	}
+	if m.Arch == target.I386 && m.Engine != "" {
+		return nil, fmt.Errorf("arch = \"i386\" is of the engine kprobes; engine = %q is of x86-64, so leave arch out", m.Engine)
+	}
 	m.Settle()
+	l.text, l.data = m.Processor().Addr(l.text), m.Processor().Addr(l.data)
 	if err := b.settle(&m); err != nil {
 		return nil, err
 	}

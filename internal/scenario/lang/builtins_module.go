@@ -201,7 +201,7 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 	}
 	var code []byte
 	if fill != nil {
-		if code, err = fillCode(name, fill); err != nil {
+		if code, err = l.fillCode(name, fill); err != nil {
 			return nil, err
 		}
 	}
@@ -210,7 +210,7 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 	case calls != nil && returns != nil:
 		return nil, fmt.Errorf("stub %q returns what it calls returns; leave returns or calls out", name)
 	case calls != nil:
-		f, err := callee(calls)
+		f, err := l.jumpsTo(calls)
 		if err != nil {
 			return nil, err
 		}
@@ -226,13 +226,13 @@ func (l *loader) doStub(c *call) (starlark.Value, error) {
 				return nil, err
 			}
 		}
-		code = append(movRAX(code, n), 0xc3) // ret
+		code = append(l.movRAX(code, n), 0xc3) // ret
 	}
 	return l.addText(scenario.Text{Name: name, At: at, Code: code}, c), nil
 }
 
-// callee reads a function, or the name of one of the kernel's.
-func callee(v starlark.Value) (location, error) {
+// jumpsTo reads a function, or the name of one of the kernel's.
+func (l *loader) jumpsTo(v starlark.Value) (location, error) {
 	name, ok := starlark.AsString(v)
 	if !ok {
 		return whole("calls", v)
@@ -241,34 +241,38 @@ func callee(v starlark.Value) (location, error) {
 	if !ok {
 		return location{}, fmt.Errorf("calls = %q isn't a function that the kernel exports; %s", name, nearest.OrAll(name, scenario.KernelExports()))
 	}
-	return location{what: "function", name: name, at: at}, nil
+	return location{what: "function", name: name, at: l.s.Machine.Processor().Addr(at)}, nil
 }
 
-// movRAX appends movabs $n,%rax.
-func movRAX(code []byte, n uint64) []byte {
+// movRAX appends movabs $n,%rax, or mov $n,%eax.
+func (l *loader) movRAX(code []byte, n uint64) []byte {
+	if l.s.Machine.Arch == target.I386 {
+		return binary.LittleEndian.AppendUint32(append(code, 0xb8), uint32(n))
+	}
 	return binary.LittleEndian.AppendUint64(append(code, 0x48, 0xb8), n)
 }
 
 // fillCode stores bytes where an argument points to, eight and then one by one:
 // movabs $…,%rax; mov %rax,off(arg) and movb $…,off(arg).
-func fillCode(name string, v starlark.Value) (code []byte, err error) {
+func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error) {
 	pair, ok := v.(starlark.Tuple)
 	if !ok || len(pair) != 2 {
 		return nil, fmt.Errorf("stub %q: fill is %s; write fill = (1, \"00ff\"): what the first argument points to", name, describe(v))
 	}
 	arg, err := starlark.AsInt32(pair[0])
-	if err != nil || arg < 1 || arg > len(target.Arch.Args) {
-		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(target.Arch.Args))
+	args := l.s.Machine.Processor().Args
+	if err != nil || arg < 1 || arg > len(args) {
+		return nil, fmt.Errorf("stub %q: argument %.40s isn't there; 1 to %d", name, pair[0].String(), len(args))
 	}
 	b, err := bytesOf(name, pair[1])
 	if err != nil {
 		return nil, err
 	}
-	reg := target.Arch.Args[arg-1]
+	reg := args[arg-1]
 	rexB, rm := byte(reg>>3), 0x80|byte(reg&7) // ModRM: disp32(reg)
 	off := uint32(0)
-	for ; len(b) >= 8; b, off = b[8:], off+8 {
-		code = movRAX(code, binary.LittleEndian.Uint64(b))
+	for ; len(b) >= 8 && l.s.Machine.Arch != target.I386; b, off = b[8:], off+8 {
+		code = l.movRAX(code, binary.LittleEndian.Uint64(b))
 		code = append(code, 0x48|rexB, 0x89, rm)
 		code = binary.LittleEndian.AppendUint32(code, off)
 	}
@@ -303,12 +307,12 @@ func (l *loader) doInsns(c *call) (starlark.Value, error) {
 			return nil, err
 		}
 		for off := 0; off < len(t.Code)-l.padding[t.Name]; {
-			in, err := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+			in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
 			if err != nil {
 				return nil, fmt.Errorf("%s+%#x: %w; give the offsets yourself", t.Name, off, err)
 			}
 			list = append(list, starlark.MakeInt(off))
-			off += int(in.Len)
+			off += in.Size()
 		}
 	}
 	return starlark.NewList(list), nil

@@ -8,7 +8,6 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // A handlerArg is a handler among the arguments of a probe.
@@ -132,12 +131,12 @@ func plainStep(kind scenario.StepKind) func(*loader, *call) (starlark.Value, err
 
 // onReg makes a step that is about a register.
 func onReg(kind scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
+	return func(l *loader, c *call) (starlark.Value, error) {
 		var reg string
 		if err := c.unpack("reg", &reg); err != nil {
 			return nil, err
 		}
-		r, err := nearest.Lookup[arch.Reg]("reg", reg, target.Arch.RegNames)
+		r, err := nearest.Lookup[arch.Reg]("reg", reg, l.s.Machine.Processor().RegNames)
 		return c.deed(nil, &scenario.Step{Kind: kind, Reg: r}), err
 	}
 }
@@ -150,7 +149,7 @@ func (l *loader) doSetReg(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	step := scenario.Step{Kind: scenario.StepSetReg}
-	if step.Reg, err = nearest.Lookup[arch.Reg]("reg", reg, target.Arch.RegNames); err != nil {
+	if step.Reg, err = nearest.Lookup[arch.Reg]("reg", reg, l.s.Machine.Processor().RegNames); err != nil {
 		return nil, err
 	}
 	if step.Value, err = number("value", value); err != nil {

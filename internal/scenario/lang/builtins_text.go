@@ -10,6 +10,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/image"
 	"kpsim/smp/kernel"
 )
@@ -37,11 +38,11 @@ func (l *loader) symbol(what, name string, at arch.Addr) location {
 // taken moves the places of what comes next past [at, at+n), to an address that
 // is a multiple of boundary. Text keeps off the pages of an object's data.
 func (l *loader) taken(at arch.Addr, n int, boundary arch.Addr) {
-	end := at + arch.Addr(n)
+	end, a := at+arch.Addr(n), l.s.Machine.Processor()
 	switch {
-	case at >= scenario.TextBase && at < scenario.KernelBase && end > l.text:
+	case at >= a.Addr(scenario.TextBase) && at < a.Addr(scenario.KernelBase) && end > l.text:
 		l.text = scenario.Align(end, boundary)
-	case at >= scenario.DataBase && end > l.data:
+	case at >= a.Addr(scenario.DataBase) && end > l.data:
 		l.data = scenario.Align(end, 16)
 	}
 }
@@ -166,6 +167,9 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	var at starlark.Value
 	if err := c.unpack("file", &file, "at??", &at); err != nil {
 		return nil, err
+	}
+	if l.s.Machine.Arch == target.I386 {
+		return nil, fmt.Errorf("file %q: object files are of x86-64, and the machine is of i386; give its functions with text()", file)
 	}
 	if l.open == nil {
 		return nil, fmt.Errorf("file %q can't be read here; give its functions with text()", file)

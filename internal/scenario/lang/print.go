@@ -18,7 +18,6 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
-	"kpsim/smp/arch/x86"
 )
 
 // Print prints the Starlark program that Load reads back as an equal
@@ -31,13 +30,14 @@ func Print(s *scenario.Scenario) string {
 }
 
 func newPrinter() *printer {
-	return &printer{idents: make(map[string]bool), symbols: make(map[string]string),
+	return &printer{arch: target.Arch, idents: make(map[string]bool), symbols: make(map[string]string),
 		probes: make(map[string]string), labels: make(map[string]string)}
 }
 
 func (p *printer) scenario(s *scenario.Scenario) {
 	p.call("scenario", Quote(s.Name), p.unless(s.Says == "", "says", Quote(s.Says)),
 		p.unless(s.Needs == 0, "needs", Quote(s.Needs.String())))
+	p.arch = s.Machine.Processor()
 	p.machine(&s.Machine)
 	p.text(s)
 	p.missing(s)
@@ -60,6 +60,7 @@ type printer struct {
 	b      strings.Builder
 	most   int             // bytes after which printing ends; 0: there is no bound
 	idents map[string]bool // identifiers in use
+	arch   *arch.Arch      // of the machine
 
 	// The identifier of each thing by its name.
 	symbols, probes, labels map[string]string
@@ -105,7 +106,7 @@ func (p *printer) machine(m *scenario.Machine) {
 		v := r.Get(&m.Settings)
 		args = append(args, p.unless(v == r.Preset(m.Edition, m.Preempt.Built()), r.Word, r.Value(v)))
 	}
-	p.call("machine", append(args, p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"))...)
+	p.call("machine", append(args, p.unless(m.Arch == target.X8664, "arch", Quote(target.Words[m.Arch])), p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"))...)
 }
 
 func (p *printer) text(s *scenario.Scenario) {
@@ -226,13 +227,13 @@ func (p *printer) handler(steps []scenario.Step) string {
 		var args string
 		switch {
 		case st.Kind == scenario.StepSave || st.Kind == scenario.StepRestore:
-			args = Quote(nearest.Word(target.Arch.RegNames, uint8(st.Reg)))
+			args = Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg)))
 		case st.Kind == scenario.StepStore:
 			args = p.place(st.Func, uint64(st.Off)) + ", " + literal(st.Value)
 		case st.Kind >= scenario.StepRegister:
 			args = p.probeName(st.Func)
 		case st.Kind == scenario.StepSetReg:
-			args = Quote(nearest.Word(target.Arch.RegNames, uint8(st.Reg))) + ", " + literal(st.Value)
+			args = Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg))) + ", " + literal(st.Value)
 		case st.Kind == scenario.StepSetIP && st.Func == "":
 			args = literal(st.Value)
 		case st.Kind == scenario.StepSetIP:
@@ -398,8 +399,8 @@ func codeString(t *scenario.Text) string {
 	var groups []string
 	for code, at := t.Code, t.At; len(code) > 0; {
 		n := 1
-		if in, err := x86.Decode(code, at); err == nil {
-			n = int(in.Len)
+		if in, err := target.Decode(code, at); err == nil {
+			n = in.Size()
 		}
 		groups = append(groups, hex.EncodeToString(code[:n]))
 		code, at = code[n:], at+arch.Addr(n)

@@ -128,7 +128,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.own, h.holds = sc.Machine.Return == era.ReturnGlobal, sc.Machine.Memory == smp.TSO
+	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
 		for k := range sc.Probes[:i] {

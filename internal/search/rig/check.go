@@ -107,7 +107,7 @@ func (p *program) names(i, n int) string {
 // data returns where a block of data lies, or a CPU's copy of it.
 func (r *Rig) data(name string, cpu int) arch.Addr {
 	if d := r.block(name); d != nil {
-		return copyAt(d, cpu)
+		return r.copyAt(d, cpu)
 	}
 	return 0
 }
@@ -123,9 +123,9 @@ func (r *Rig) block(name string) *scenario.Data {
 }
 
 // copyAt returns where a CPU finds a block of data.
-func copyAt(d *scenario.Data, cpu int) arch.Addr {
+func (r *Rig) copyAt(d *scenario.Data, cpu int) arch.Addr {
 	if d.PerCPU {
-		return kernel.PerCPUOffset(cpu) + d.At
+		return kernel.PerCPUOffset(r.arch, cpu) + d.At
 	}
 	return d.At
 }

@@ -35,8 +35,8 @@ func (r *Rig) catchFaults() {
 
 // catchMissing refuses a run whose page fault is due to an undefined symbol.
 func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
-	fault, offset, place := x.Fault(), kernel.PerCPUOffset(x.CPU()), r.Machine.Names().Symbol(regs.IP)
-	if kernel.IsCurrent(x.CPU(), fault) {
+	fault, offset, place := x.Fault(), kernel.PerCPUOffset(r.arch, x.CPU()), r.Machine.Names().Symbol(regs.IP)
+	if kernel.IsCurrent(r.arch, x.CPU(), fault) {
 		x.Refuse(place, `reads the task that is current, and there is no task_struct: define where it is above elf(), `+
 			`percpu("const_pcpu_hot", …) or, for other kernels than 6.6 to 6.14, percpu("pcpu_hot", …) or percpu("current_task", …)`)
 		return true
@@ -66,7 +66,7 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 // calledFrom returns the address on the stack, if it is one in text: where the
 // call just made returns to.
 func (r *Rig) calledFrom(x *smp.Ctx, regs *arch.Regs) (arch.Addr, bool) {
-	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), 8)
+	back, ok := x.Memory().Load(target.Arch.StackPointer(regs), r.arch.Word)
 	t := r.textAt(arch.Addr(back))
 	return arch.Addr(back), ok && t != nil && arch.Addr(back) > t.At && arch.Addr(back) <= t.At+arch.Addr(len(t.Code))
 }
@@ -183,7 +183,7 @@ func (f *fault) plainly() string { return fmt.Sprintf("vector %d: nobody handles
 
 // astray tells of a CPU that runs what is no text.
 func (f *fault) astray() string {
-	if f.at != f.x.Fault() && target.Arch.Valid(f.at) {
+	if f.at != f.x.Fault() && f.r.arch.Valid(f.at) {
 		return f.plainly()
 	}
 	to := fmt.Sprintf("%#x", uint64(f.at))
@@ -194,7 +194,7 @@ func (f *fault) astray() string {
 	case ok:
 		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
 	}
-	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-8, 8); ok && arch.Addr(was) == f.at {
+	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-arch.Addr(f.r.arch.Word), f.r.arch.Word); ok && arch.Addr(was) == f.at {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
@@ -219,10 +219,10 @@ func (f *fault) access(in arch.Inst) string {
 	for i, p := range regs {
 		v := f.regs.R[p]
 		is := fmt.Sprintf(" is %#x", v)
-		if v == sim.Mix(uint64(p)) && p != target.Arch.SP {
+		if v == uint64(f.r.arch.Addr(arch.Addr(sim.Mix(uint64(p))))) && p != target.Arch.SP {
 			is = " is what nobody has set"
 		}
-		where += [...]string{": ", ", "}[min(i, 1)] + "%" + target.Arch.RegName(p) + is
+		where += [...]string{": ", ", "}[min(i, 1)] + "%" + f.r.arch.RegName(p) + is
 	}
 	const memory = `; memory is data("d", size = 64), and a pointer to it an argument, call(f, d)`
 	name, off, _ := f.r.Machine.Names().SymbolAt(a)
@@ -230,11 +230,15 @@ func (f *fault) access(in arch.Inst) string {
 	switch t, stack := f.r.textAt(a), f.x.Thread().StackTop(); {
 	case f.vec != smpev.VecPF: // which address it was isn't known
 	case in.PerTask():
-		return fmt.Sprintf("nobody has memory at %%fs:%#x: fs is for user programs; compile it as the kernel is, with -fno-stack-protector", uint64(a))
+		base := "fs"
+		if f.r.arch.Word == 4 {
+			base = "gs"
+		}
+		return fmt.Sprintf("nobody has memory at %%%s:%#x: %s is for user programs; compile it as the kernel is, with -fno-stack-protector", base, uint64(a), base)
 	case in.PerCPU():
-		v := a - kernel.PerCPUOffset(f.x.CPU())
-		if v < kernel.PerCPULow {
-			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(kernel.PerCPULow))
+		v := f.r.arch.Addr(a - kernel.PerCPUOffset(f.r.arch, f.x.CPU()))
+		if in, _ := kernel.PerCPUPlaces(f.r.arch); v < in.From || v > in.To-1 {
+			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(in.From))
 		}
 		return fmt.Sprintf("no per-CPU variable is at %#x: define it, percpu(\"v\", at = %#x)", uint64(v), uint64(v))
 	case t != nil && a < t.At+arch.Addr(len(t.Code)):
@@ -262,7 +266,7 @@ func (f *fault) pointers(in arch.Inst) []arch.Reg {
 	const near = 16 // push is at 8 below the register
 	for _, p := range target.Arch.Implied {
 		d := uint64(f.x.Fault()) - f.regs.R[p]
-		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !target.Arch.Valid(arch.Addr(f.regs.R[p])) {
+		if f.vec == smpev.VecPF && d+near < 2*near || f.vec == smpev.VecGP && !f.r.arch.Valid(arch.Addr(f.regs.R[p])) {
 			return []arch.Reg{p}
 		}
 	}

@@ -86,7 +86,7 @@ type monitor struct {
 
 func newRelate(r *Rig) *relate {
 	q := &relate{r: r}
-	from, to := kernel.ExecRange()
+	from, to := kernel.ExecRange(r.arch)
 	q.taken.Lent = append(q.taken.Lent, [2]uint64{uint64(from), uint64(to)})
 	for _, m := range r.modules {
 		for _, s := range [...]kapi.Section{m.Core, m.Init} {

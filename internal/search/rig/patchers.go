@@ -233,7 +233,7 @@ func (r *Rig) headPatchers() {
 	}
 	for _, s := range r.Scenario.Locked {
 		code := r.Text(s.Func).Code[s.Offset:]
-		in, _ := target.Decode(code, 0) // it has been decoded before
+		in, _ := r.arch.Decode(code, 0) // it has been decoded before
 		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
 			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
 				return

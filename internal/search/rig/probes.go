@@ -187,7 +187,7 @@ func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
 		return r.handle(x, sp.Fault, h.Regs, nil)
 	case kpev.Entry:
 		sp0 := target.Arch.StackPointer(h.Regs)
-		to, _ := x.Memory().Load(sp0, 8)
+		to, _ := x.Memory().Load(sp0, r.arch.Word)
 		x.Emit(kpev.RetEntry, id, uint64(sp0), to)
 		left := r.handle(x, sp.Pre, h.Regs, h.Private)
 		if left != 0 {
@@ -195,7 +195,7 @@ func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
 		}
 		return left
 	case kpev.Return:
-		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-8, uint64(h.Ret))
+		x.Emit(kpev.RetReturn, id, uint64(target.Arch.StackPointer(h.Regs))-uint64(r.arch.Word), uint64(h.Ret))
 		return r.handle(x, sp.Post, h.Regs, h.Private)
 	}
 	return r.handle(x, sp.Pre, h.Regs, nil) // a pre_handler, or a jprobe's entry that is Go
@@ -209,7 +209,7 @@ func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, pri
 		x.Step("handler", i)
 		switch s.Kind {
 		case scenario.StepSetReg:
-			regs.R[s.Reg] = s.Value
+			regs.R[s.Reg] = uint64(r.arch.Addr(arch.Addr(s.Value)))
 		case scenario.StepSetIP:
 			regs.IP, result = r.funcs[s.Func]+arch.Addr(s.Value), 1
 		case scenario.StepCall:

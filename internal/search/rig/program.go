@@ -134,9 +134,9 @@ func (p *program) do(x *smp.Ctx, i int) {
 }
 
 // setArgs gives a call its arguments.
-func setArgs(regs *arch.Regs, args []uint64) {
+func (r *Rig) setArgs(regs *arch.Regs, args []uint64) {
 	for i, a := range args {
-		regs.R[target.Arch.Args[i]] = a
+		regs.R[r.arch.Args[i]] = a
 	}
 }
 
@@ -145,8 +145,8 @@ func setArgs(regs *arch.Regs, args []uint64) {
 // the other's end.
 func (p *program) call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
-	anyRegs(regs)
-	setArgs(regs, op.Args)
+	p.r.anyRegs(regs)
+	p.r.setArgs(regs, op.Args)
 	x.Step("call", int(p.calls))
 	x.Agrees()
 	p.r.census.enter(p.number, p.called[i])
@@ -168,9 +168,11 @@ func (p *program) call(x *smp.Ctx, i int) {
 
 // anyRegs gives the registers values that no task has left there, so that each
 // call starts alike, whatever ran before.
-func anyRegs(regs *arch.Regs) {
+func (r *Rig) anyRegs(regs *arch.Regs) {
 	sp := regs.R[target.Arch.SP]
-	regs.R = anyValues
+	for i := range r.arch.RegNames {
+		regs.R[i] = uint64(r.arch.Addr(arch.Addr(anyValues[i])))
+	}
 	regs.R[target.Arch.SP] = sp
 	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
 }
@@ -195,7 +197,7 @@ func (p *program) digest(x *smp.Ctx) uint64 {
 	if p.r.ownData {
 		for i := range p.r.Scenario.Datas {
 			d := &p.r.Scenario.Datas[i]
-			at := copyAt(d, x.CPU())
+			at := p.r.copyAt(d, x.CPU())
 			h = fold(h, x, at, at+arch.Addr(len(d.Bytes)))
 		}
 	}
@@ -276,7 +278,7 @@ func (r *Rig) bootWorks() {
 			}
 			f := r.funcs[name]
 			r.works[name] = r.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
-				anyRegs(x.Regs())
+				r.anyRegs(x.Regs())
 				x.Call(f)
 			})
 		}

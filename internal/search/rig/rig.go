@@ -33,6 +33,7 @@ type Rig struct {
 	Kernel   *kernel.Kernel
 	Log      traces.Log
 
+	arch     *arch.Arch // of the machine
 	mutant   *mutants.Mutant
 	twin     bool // probe operations are left out
 	ownData  bool // one task alone runs the functions
@@ -133,7 +134,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
-	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), funcs: make(map[string]arch.Addr)}
+	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), arch: sc.Machine.Processor(), funcs: make(map[string]arch.Addr)}
 	r.row, r.onClaim = sc.Machine.Row(), r.claim
 	r.config = engine.Config{Handle: r.hit, Audit: !twin}
 	if mutantName != "" && r.row.Boot == nil {
@@ -168,6 +169,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		Fetch:  sc.Machine.Fetch,
 		Memory: sc.Machine.Memory,
 		FRED:   sc.Machine.FRED,
+		Arch:   r.arch,
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: budget,
@@ -288,7 +290,7 @@ func (r *Rig) load() error {
 			continue
 		}
 		for c := range sc.Machine.CPUs {
-			at := kernel.PerCPUOffset(c) + d.At
+			at := kernel.PerCPUOffset(r.arch, c) + d.At
 			m.Memory().Map(at, d.Bytes, smp.PermRead|smp.PermWrite)
 			m.Names().AddSymbol(fmt.Sprintf("%s of cpu%d", d.Name, c), at, len(d.Bytes))
 		}
@@ -395,8 +397,8 @@ func (r *Rig) addSources() error {
 		}
 		if s.Run != "" {
 			regs := x.Regs()
-			anyRegs(regs) // not those of what was interrupted
-			setArgs(regs, s.Args)
+			r.anyRegs(regs) // not those of what was interrupted
+			r.setArgs(regs, s.Args)
 			x.Call(r.funcs[s.Run])
 		}
 	}

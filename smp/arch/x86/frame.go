@@ -168,43 +168,73 @@ func getPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
 
 // Selectors of the 32-bit kernel (arch/x86/include/asm/segment.h).
 const (
-	kernelCS32 = 0x60
-	kernelDS32 = 0x68
+	KernelCS32 = 0x60
+	KernelDS32 = 0x68
 	userDS32   = 0x7b // of ds and es in the kernel too
 )
 
-// frame32 is the frame of a trap in 32-bit mode.
+// frame32Short is the frame of a trap in 32-bit mode in kernels until 5.2.
+var frame32Short = arch.Frame{
+	Size: ptRegs32Short,
+	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - ptRegs32Short },
+	Load: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
+		r.R[RSP] = uint64(at) + ptRegs32Short
+		return loadRegs32(m, at, r)
+	},
+	Store: storeRegs32,
+}
+
+// frame32 is that of 5.3 and later (3c88c692c287): below the six words of the first, which
+// are left as a gap, so that a handler can emulate a push, the entry code makes it whole.
 var frame32 = arch.Frame{
-	Size: ptRegs32Size,
-	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - ptRegs32Size },
-	Load: loadFrame32, Store: storeFrame32,
+	Size: PtRegs32Size,
+	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - gap32 - PtRegs32Size },
+	Load: LoadPtRegs32,
+	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
+		return storeRegs32(m, at, r) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, KernelDS32)
+	},
 }
 
 // A trap frame in 32-bit mode, from high to low addresses. Within one privilege
 // level the processor pushes neither ss nor sp, and aligns nothing (SDM vol. 3,
-// "Exception- or Interrupt-Handler Procedures"): the stack pointer of what was
-// interrupted is where the frame ends, and a handler can't change it.
+// "Exception- or Interrupt-Handler Procedures"): without those the stack pointer of
+// what was interrupted is where the frame ends, and a handler can't change it.
 //
+//	ss  sp                         the whole frame's, put there by the entry code
 //	flags  cs  ip                  pushed by the processor
 //	orig_ax                        an error code's place
 //	gs  fs  es  ds                 saved by the entry code
 //	ax  bp  di  si  dx  cx  bx     (struct pt_regs: arch/x86/include/asm/ptrace.h)
 //	SP of the handler
-const ptRegs32Size = 15 * 4
+const (
+	PtRegs32Size  = 17 * 4
+	ptRegs32Short = 15 * 4
+	gap32         = 6 * 4
+)
+
+// Offsets in a register image of 32 bits.
+const (
+	ptOrigAX32 = 11 * 4
+	ptIP32     = 12 * 4
+	PtCS32     = 13 * 4
+	PtFlags32  = 14 * 4
+	PtSP32     = 15 * 4
+	PtSS32     = 16 * 4
+)
 
 // ptRegs32Order are the general registers of a frame, from low to high addresses.
 var ptRegs32Order = [7]arch.Reg{RBX, RCX, RDX, RSI, RDI, RBP, RAX}
 
-// storeFrame32 writes a register image of 32 bits.
-func storeFrame32(m arch.Memory, base arch.Addr, r *arch.Regs) bool {
-	frame := [15]uint64{
-		7: userDS32, 8: userDS32, 11: 0xffff_ffff,
-		12: uint64(r.IP), 13: kernelCS32, 14: r.Flags,
+// storeRegs32 writes a register image of 32 bits, up to the flags.
+func storeRegs32(m arch.Memory, base arch.Addr, r *arch.Regs) bool {
+	image := [ptRegs32Short / 4]uint64{
+		7: userDS32, 8: userDS32, ptOrigAX32 / 4: 0xffff_ffff,
+		ptIP32 / 4: uint64(r.IP), PtCS32 / 4: KernelCS32, PtFlags32 / 4: r.Flags,
 	}
 	for i, reg := range ptRegs32Order {
-		frame[i] = r.R[reg]
+		image[i] = r.R[reg]
 	}
-	for i, v := range frame {
+	for i, v := range image {
 		if !m.Store(base+arch.Addr(4*i), 4, v) {
 			return false
 		}
@@ -212,20 +242,40 @@ func storeFrame32(m arch.Memory, base arch.Addr, r *arch.Regs) bool {
 	return true
 }
 
-// loadFrame32 reads a register image of 32 bits.
-func loadFrame32(m arch.Memory, base arch.Addr, r *arch.Regs) bool {
-	var frame [15]uint64
-	for i := range frame {
+// loadRegs32 reads a register image of 32 bits, up to the flags.
+func loadRegs32(m arch.Memory, base arch.Addr, r *arch.Regs) bool {
+	var image [ptRegs32Short / 4]uint64
+	for i := range image {
 		v, ok := m.Load(base+arch.Addr(4*i), 4)
 		if !ok {
 			return false
 		}
-		frame[i] = v
+		image[i] = v
 	}
 	for i, reg := range ptRegs32Order {
-		r.R[reg] = frame[i]
+		r.R[reg] = image[i]
 	}
-	r.IP, r.Flags = arch.Addr(frame[12]), frame[14]
-	r.R[RSP] = uint64(base) + ptRegs32Size
+	r.IP, r.Flags = arch.Addr(image[ptIP32/4]), image[PtFlags32/4]
 	return true
+}
+
+// LoadPtRegs32 reads a whole register image of 32 bits. ok false: part of it is not
+// mapped.
+func LoadPtRegs32(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	if !loadRegs32(m, at, r) {
+		return false
+	}
+	r.R[RSP], ok = m.Load(at+PtSP32, 4)
+	return ok
+}
+
+// StorePtGeneral32 writes the general registers but esp, and the flags, into a register
+// image of 32 bits.
+func StorePtGeneral32(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool) {
+	for i, reg := range ptRegs32Order {
+		if !m.Store(at+arch.Addr(4*i), 4, r.R[reg]) {
+			return false
+		}
+	}
+	return m.Store(at+PtFlags32, 4, r.Flags)
 }

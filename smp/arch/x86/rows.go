@@ -24,15 +24,23 @@ var AMD64 = row(Mode64, arch.Arch{
 })
 
 // I386 is a processor in 32-bit protected mode with flat segments, with the calling
-// convention (-mregparm=3) and the trap frame of a 32-bit kernel.
-var I386 = row(Mode32, arch.Arch{
-	Name: "i386", Word: 4,
-	RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
-	Args:     []arch.Reg{RAX, RDX, RCX},
-	Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
-	Valid:    func(a arch.Addr) bool { return a>>32 == 0 },
-	Frame:    frame32,
-})
+// convention (-mregparm=3) and the trap frame of a 32-bit kernel of 5.3 or later.
+// I386Short has that of those before: no stack pointer is in it.
+var (
+	I386      = i386(frame32)
+	I386Short = i386(frame32Short)
+)
+
+func i386(f arch.Frame) *arch.Arch {
+	return row(Mode32, arch.Arch{
+		Name: "i386", Word: 4,
+		RegNames: []string{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"},
+		Args:     []arch.Reg{RAX, RDX, RCX},
+		Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
+		Valid:    func(a arch.Addr) bool { return a>>32 == 0 },
+		Frame:    f,
+	})
+}
 
 // row completes the description of a mode.
 func row(m Mode, a arch.Arch) *arch.Arch {
@@ -96,11 +104,16 @@ func (in *Inst) IPRelative() (from, to int, ok bool) {
 // IPOperand implements arch.Inst.
 func (in *Inst) IPOperand() (arch.Addr, bool) { return in.RIPOperand() }
 
-// PerCPU implements arch.Inst: a 64-bit kernel keeps it at gs.
-func (in *Inst) PerCPU() bool { return in.Prefixes()&PrefixGS != 0 }
+// PerCPU implements arch.Inst: a 64-bit kernel keeps it at gs, one of 32 bits at fs.
+func (in *Inst) PerCPU() bool {
+	if in.mode == Mode32 {
+		return in.Prefixes()&PrefixFS != 0
+	}
+	return in.Prefixes()&PrefixGS != 0
+}
 
-// PerTask implements arch.Inst: a 64-bit kernel keeps it at fs.
-func (in *Inst) PerTask() bool { return in.Prefixes()&PrefixFS != 0 }
+// PerTask implements arch.Inst: it is what user programs keep at the other one.
+func (in *Inst) PerTask() bool { return in.Prefixes()&(PrefixFS|PrefixGS) != 0 && !in.PerCPU() }
 
 var _ arch.Inst = (*Inst)(nil)
 

@@ -77,10 +77,10 @@ func NewSystem(cpu uint32, cs, ss uint16) System {
 
 // BootSystem returns what the kernel of a row has given a CPU at boot.
 func BootSystem(a *arch.Arch, cpu uint32) System {
-	if a != I386 {
+	if a.Word == AMD64.Word {
 		return NewSystem(cpu, KernelCS, KernelDS)
 	}
-	y := NewSystem(cpu, kernelCS32, kernelDS32)
+	y := NewSystem(cpu, KernelCS32, KernelDS32)
 	y.Seg[DS], y.Seg[ES] = userDS32, userDS32
 	return y
 }
