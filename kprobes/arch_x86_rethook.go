@@ -187,6 +187,6 @@ func (e *Engine) rethookTrampolineCallback(x kapi.Context, cpu *arch.Regs) {
 
 // trampolineProbeHandler is the pre_handler of the probe on the trampoline (2.6).
 func (e *Engine) trampolineProbeHandler(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-	regs.IP = e.rethookTrampolineHandler(x, regs, x86.SP(regs)-8)
+	regs.IP = e.rethookTrampolineHandler(x, regs, x86.SP(regs)-arch.Addr(e.row.word))
 	return 1
 }

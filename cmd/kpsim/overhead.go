@@ -18,7 +18,7 @@ const overheadHelp = `What a hit of a probe costs. The documents end in 27 figur
   mechanistic   thirteen numbers for all machines together, with what is typical
                 of the processors and the counted instructions of kernel code
 
-The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.
+The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. ppc64 has no engine here: its prices are for what the x86_64 one does.
 
 Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe.
 

@@ -97,6 +97,7 @@ type Settings struct {
 	Step          Step         // how the end of a copy is noticed
 	Boost         Boost        // where the jump after a copy comes from
 	Return        Return       // how return probes keep track of calls
+	OldTrampoline bool         // on i386, too, the trampoline is a nop with a probe as long as x86-64 has that (until 2.6.16), else it is code there (spec 2.1)
 	MaxactiveAll  bool         // the default of maxactive doesn't depend on the build (6.1 and later)
 	DataMax       int          // the most bytes of data_size; 0: any (until 5.15)
 	Unwind        bool         // backtraces see through the trampoline of return probes (5.15 and later)
@@ -121,9 +122,10 @@ func (s *Settings) UnoptimizesByInt3() bool {
 	return s.Unoptimize == UnoptimizeBreakpoint || s.Unoptimize == UnoptimizeLikePatch && s.Patch == PatchBreakpoint
 }
 
-// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it:
-// until 2.6.27 on x86-64, and never on i386 (spec 2.1).
-func (s *Settings) NopTrampoline() bool { return s.Return == ReturnGlobal && !s.Kernel.Bits32 }
+// NopTrampoline reports whether the trampoline of return probes is a nop with a probe on it.
+func (s *Settings) NopTrampoline() bool {
+	return s.Return == ReturnGlobal && (!s.Kernel.Bits32 || s.OldTrampoline)
+}
 
 // Of returns the settings that an edition presets, on the repaired algorithm, of
 // a build with or without CONFIG_PREEMPTION. Of rules.EditionNone: what holds if

@@ -16,8 +16,8 @@
 // for each other in one. What caches make of a chain isn't simulated: Cache is an assumption
 // beside the run.
 //
-// Its limits: the figures were taken in tight loops with warm caches; so are ours. i386
-// and ppc64 have no engine here: their profiles price what the x86_64 one does. The
+// Its limits: the figures were taken in tight loops with warm caches; so are ours. ppc64
+// has no engine here: its profile prices what the x86_64 one does. The
 // figures of 2005 are of a kernel with one lock for all probes, held across a hit; the
 // engine's oldest edition is younger, and that lock is in the price of a step and of a
 // trampoline's hit. On many CPUs a cell that they share costs what its line of cache

@@ -194,7 +194,7 @@ func ReadFigures(name, text string) (list []Figure, err error) {
 			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
 		var p *Probe
-		for _, q := range Probes(m.Detours()) {
+		for _, q := range ProbesOn(m.Arch, m.Detours()) {
 			if q.Name == r[4] {
 				p = &q
 			}

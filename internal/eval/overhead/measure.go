@@ -32,11 +32,34 @@ const (
 	detours = `edition = "4.15", ftrace = False`
 )
 
+// on32 is what machine() says besides of i386: with the first, as in the kernel of 2005
+// that the figures are of, a probe is the trampoline of return probes.
+const (
+	on32  = `, arch = "i386"`
+	old32 = on32 + `, old_trampoline = True`
+)
+
 const (
 	aKprobe    = "k = kprobe(\"k\", at = f)\n"
 	aKretprobe = "r = kretprobe(\"r\", at = f)\n"
 	aJprobe    = "e = stub(\"e\", calls = \"jprobe_return\")\nj = jprobe(\"j\", at = f, entry = e)\n"
 )
+
+// ProbesOn are Probes as an engine for an architecture is probed: i386 has its own, all
+// others have that of x86_64.
+func ProbesOn(arch string, detour bool) []Probe {
+	list := Probes(detour)
+	for i := range list {
+		switch {
+		case arch != "i386":
+		case detour:
+			list[i].Machine += on32
+		default:
+			list[i].Machine += old32
+		}
+	}
+	return list
+}
 
 // Probes are those of an era, by whether its machines have detours.
 func Probes(detour bool) []Probe {
@@ -71,13 +94,19 @@ func probeNames(detour bool) (names []string) {
 
 // probed is the function: 55 48 89 e5 53 is the region of a detour. It isn't at the beginning
 // of a page, or by the hash of 2.6 it would be in one chain with the trampoline, which is.
-const probed = `f = text("f", at = 0xffffffff81000040, hex = "55 4889e5 53 5b 5d c3")` + "\n"
+const (
+	probed   = `f = text("f", at = 0xffffffff81000040, hex = "55 4889e5 53 5b 5d c3")` + "\n"
+	probed32 = `f = text("f", at = 0x81000040, hex = "55 89e5 53 5b 5d c3")` + "\n"
+)
 
 // Scenario returns what is run: so many calls of a function that is probed, or isn't.
 func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
 	var b strings.Builder
-	name := "overhead-" + p.Name
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, probed, p.probes)
+	name, f := "overhead-"+p.Name, probed
+	if strings.Contains(p.Machine, on32) {
+		f = probed32
+	}
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, f, p.probes)
 	ops := p.ops + ", "
 	if !probe {
 		ops = ""

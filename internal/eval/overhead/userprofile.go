@@ -30,7 +30,7 @@ type UserProfile struct {
 func (u *UserProfile) ID() string { return (&Machine{Name: u.Name, Arch: u.Arch}).ID() }
 
 // Probes are those of its era.
-func (u *UserProfile) Probes() []Probe { return Probes(u.Era == eras[1]) }
+func (u *UserProfile) Probes() []Probe { return ProbesOn(u.Arch, u.Era == eras[1]) }
 
 // eras are those of the figures: before and with detours.
 var eras = [2]string{"2.6", "4.15"}

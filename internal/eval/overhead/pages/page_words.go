@@ -63,7 +63,7 @@ func (o *htmlPage) limits() (page.Section, error) {
 	list := page.List{
 		"Hits are those of tight loops with warm caches, as the documents' were. What noise adds is assumed in all its magnitudes.",
 		page.Text(fmt.Sprintf("A line of cache that another CPU has stored to costs %d cycles to get, which is assumed: nobody has measured it on these machines. Each lock, list and counter is taken to have a line of its own. Beyond that a cost is the same whatever the caches hold.", cycles.Nominal()[cycles.Line]/cycles.Unit)),
-		"i386 and ppc64 have no engine here: their prices are for what the x86_64 one does.",
+		"ppc64 has no engine here: its prices are for what the x86_64 one does.",
 		"The figures of Pentium M, Opteron and POWER5 are of a kernel of 2005 with one lock for all probes, held across a hit. The engine's oldest edition is younger; that lock is in the price of a step and of a trampoline's hit.",
 		"How many instructions of kernel code an event takes was counted in that code as it is written again in C: 15 to 20 % may be wrong with it.",
 		page.Text(fmt.Sprintf("The cost of a node of a chain is assumed: %g cycles in the first cache, %g in the second, %g in memory.", overhead.NominalCache.L1Cycles, overhead.NominalCache.L2Cycles, overhead.NominalCache.MemoryCycles)),

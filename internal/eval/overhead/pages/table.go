@@ -216,8 +216,8 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 		fmt.Fprintf(p.Out, "%s; %s fitted to all %d figures\n", line, cli.Number(r.numbers[i], "number"), r.of)
 	}
 	for _, row := range r.rows {
-		if l := &row[0]; r.source == "" && l.Arch != "x86_64" {
-			fmt.Fprintln(p.Out, "\ni386 and ppc64 have no engine here: their prices are for what the x86_64 one does.")
+		if l := &row[0]; r.source == "" && l.Arch == "ppc64" {
+			fmt.Fprintln(p.Out, "\nppc64 has no engine here: its prices are for what the x86_64 one does.")
 			break
 		}
 	}
