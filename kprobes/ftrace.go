@@ -114,7 +114,7 @@ func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Reg
 	kcb.current, kcb.status = ap, kprobeHitActive
 	regs.IP = ip + 1
 	if !e.do.AggrPreHandler(e, x, ap, regs, true) {
-		regs.IP = origIP
+		regs.IP = ip + arch.Addr(e.d.Text.Arch().BranchLen) // wherever another client has sent it
 		e.do.AggrPostHandler(e, x, ap, regs)
 		regs.IP = origIP
 	}

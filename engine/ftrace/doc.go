@@ -9,6 +9,6 @@
 //
 // Its limits: a client is found by one pointer, its handler with it: what was set apart from
 // that (function_trace_op, until 405e1d834807) isn't there to be out of order. There is one trampoline, which calls all clients that want the site,
-// with all registers. Recursion is left to the clients (ftrace's recursion bits
+// with all registers, in the order in which they were registered: the kernel calls the newest first. Recursion is left to the clients (ftrace's recursion bits
 // aren't modelled).
 package ftrace

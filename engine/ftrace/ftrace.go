@@ -38,6 +38,9 @@ type Ftrace struct {
 
 	Plug kapi.CPUs `state:"boot"` // owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
 
+	Shared bool // owned by the boot of a run: several clients that may change the path have one site (until IPMODIFY, 3.19): a mutant
+	Kept   bool // owned by the boot of a run: a client that is refused a site keeps those that it got before: a mutant
+
 	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
 }
 
@@ -53,6 +56,7 @@ type site struct {
 	call arch.Code // set at boot
 	on   bool      // owned by ftrace_lock: the call is in the text
 	here bool      // owned by ftrace_lock: the text is there
+	ip   bool      // owned by ftrace_lock: a client that may change the path has it (FTRACE_FL_IPMODIFY)
 }
 
 // New returns the ftrace of a kernel, without a site.
@@ -64,9 +68,9 @@ func New(d Deps) *Ftrace {
 }
 
 func (f *Ftrace) reset() {
-	f.n, f.TextRW, f.Plug, f.Writer = 0, false, nil, nil
+	f.n, f.TextRW, f.Shared, f.Kept, f.Plug, f.Writer = 0, false, false, false, nil, nil
 	for _, s := range f.sites {
-		s.on, s.here = false, f.d.Boot.Present(s.at)
+		s.on, s.here, s.ip = false, f.d.Boot.Present(s.at), false
 	}
 	if f.lock != nil {
 		f.taken = 0
@@ -216,11 +220,12 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	switch has := len(o.filter.Owned()) > 0 && o.wants(ip); {
 	case on && !s.here:
 		errno = EINVAL // its module has gone
-	case on && o.active && f.conflict(o, ip):
-		errno = EBUSY
 	case on && !has:
-		o.filter.Add(x, ip)
+		if errno = f.claim(o, func(at arch.Addr) bool { return o.active && at == ip }); errno == 0 {
+			o.filter.Add(x, ip)
+		}
 	case !on && has:
+		f.disclaim(o, func(at arch.Addr) bool { return o.active && at == ip })
 		o.filter.Del(x, ip)
 	case !on:
 		errno = ENOENT
@@ -232,28 +237,46 @@ func (o *client) Filter(x kapi.Context, ip arch.Addr, on bool) (errno int) {
 	return errno
 }
 
-// conflict reports whether another client changes the path at a site, and o
-// does, too. Context: ftrace_lock held.
-func (f *Ftrace) conflict(o *client, ip arch.Addr) bool {
-	if o.flags&Modifies == 0 {
-		return false
+// claim makes sites that a client is to be called from its own, if it may change the path
+// (__ftrace_hash_update_ipmodify). EBUSY: another such client has one of them, and those
+// that came before are given back. Context: ftrace_lock held.
+func (f *Ftrace) claim(o *client, comes func(at arch.Addr) bool) (errno int) {
+	if o.flags&Modifies == 0 || f.Shared {
+		return 0
 	}
-	for _, q := range f.ops.Owned().list {
-		if q != o && q.flags&Modifies != 0 && q.wants(ip) {
-			return true
+	for i, s := range f.sites {
+		switch {
+		case !comes(s.at):
+		case !s.ip:
+			s.ip = true
+		default:
+			for _, got := range f.sites[:i] {
+				if comes(got.at) && !f.Kept {
+					got.ip = false
+				}
+			}
+			return EBUSY
 		}
 	}
-	return false
+	return 0
+}
+
+// disclaim gives sites back that a client isn't called from any more. Context: ftrace_lock
+// held.
+func (f *Ftrace) disclaim(o *client, goes func(at arch.Addr) bool) {
+	for _, s := range f.sites {
+		if o.flags&Modifies != 0 && goes(s.at) {
+			s.ip = false
+		}
+	}
 }
 
 // Register implements Client.
 func (o *client) Register(x kapi.Context) (errno int) {
 	f := o.f
 	f.lock.Lock(x)
-	for _, ip := range o.filter.Owned() {
-		if f.conflict(o, ip) {
-			errno = EBUSY
-		}
+	if !o.active {
+		errno = f.claim(o, func(at arch.Addr) bool { return slices.Contains(o.filter.Owned(), at) })
 	}
 	if errno == 0 && !o.active {
 		o.active = true
@@ -271,6 +294,7 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 	was := o.active
 	if was {
 		o.active = false
+		f.disclaim(o, func(at arch.Addr) bool { return slices.Contains(o.filter.Owned(), at) })
 		f.replace(x, nil, o)
 		f.update(x)
 	}
@@ -352,6 +376,12 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	x.PreemptEnable()
 }
 
+// claimed reports whether a client that may change the path wants a site. Context:
+// ftrace_lock held.
+func (f *Ftrace) claimed(at arch.Addr) bool {
+	return slices.ContainsFunc(f.ops.Owned().list, func(o *client) bool { return o.flags&Modifies != 0 && o.wants(at) })
+}
+
 // follow is called when a module's section has come or is about to go: new
 // sites are nops, and those of text that goes are forgotten without a store
 // (ftrace_module_enable, ftrace_release_mod). Context: may sleep.
@@ -362,7 +392,7 @@ func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
 	f.lock.Lock(x)
 	for _, s := range f.sites {
 		if in.Has(s.at) {
-			s.here, s.on = here, false
+			s.here, s.on, s.ip = here, false, here && f.claimed(s.at)
 		}
 	}
 	if here {

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
 )
 
 // Module is text that is loaded and unloaded while others run: functions of the
@@ -176,4 +177,29 @@ func (c checker) locked() error {
 		}
 	}
 	return nil
+}
+
+// patched checks the functions of patch_func and unpatch_func.
+func (c checker) patched(p Part, who string, op *Op) error {
+	if err := c.function(p, who, op.Target, 0); err != nil {
+		return err
+	}
+	if op.Kind == OpUnpatchFunc {
+		if c.s.Machine.Quiesce == kapi.QuiesceStackCheck {
+			return Faultf(p, "%s: unpatch_func() looks at all stacks, as the optimizer does with quiesce = \"stack-check\", and two can't at once; take another wait", who)
+		}
+		return nil
+	}
+	if len(op.Targets) != 1 || op.Targets[0] == op.Target {
+		return Faultf(p, "%s: patch_func() has calls of a function go on in another one; give it that", who)
+	}
+	return c.function(p, who, op.Targets[0], 0)
+}
+
+// Patched reports whether calls of a function may go on in another one, since a task patches
+// it.
+func (s *Scenario) Patched(f string) bool {
+	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
+		return slices.ContainsFunc(t.Ops, func(op Op) bool { return op.Kind == OpPatchFunc && op.Target == f })
+	})
 }

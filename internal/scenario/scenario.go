@@ -211,6 +211,8 @@ const (
 	OpLivepatch                   // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
 	OpQueueWork                   // queue_work(f): a worker of the kernel's calls f
 	OpFlushWork                   // flush_work(f): sleeps until it isn't queued, and doesn't run
+	OpPatchFunc                   // patch_func(f, g, errno = None): calls of f go on in g
+	OpUnpatchFunc                 // unpatch_func(f, errno = None): the newest patch goes
 )
 
 // Op is one operation of a task.
@@ -226,7 +228,7 @@ type Op struct {
 	Returns uint64
 	Bits    int // OpCall: 1 to 64 if Checked
 
-	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind
+	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc: the function that is called from then on
 
 	Offset int    // OpExpect: from the start of the data
 	Bytes  []byte // OpExpect

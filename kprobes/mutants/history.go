@@ -159,6 +159,7 @@ var (
 		{"tree", "in the history of a kernel's source, 2.6.12 to 2.6.39"},
 		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; the id stood there with its subject or message"},
 		{"study", "in the notes that this engine was built from, which say of some ids that they are from memory"},
+		{"web", "in a copy of a kernel's source on the web: the id stood there with its subject and what it changes"},
 		{"run", "no commit: it was found here, and shown on a real kernel"},
 		{"no", "the id wasn't found, and isn't given; fault and release are from memory"},
 	}

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"kpsim/engine/ftrace"
+	"kpsim/engine/livepatch"
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/kapi"
@@ -12,6 +13,7 @@ import (
 type Wiring struct {
 	Kernel *kernel.Kernel
 	Ftrace *ftrace.Ftrace
+	Klp    *livepatch.Patches
 	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
 	Engine *kprobes.Settings
 

@@ -37,7 +37,7 @@ func TestWide(t *testing.T) {
 		for i := range sc.Probes {
 			in[sc.Probes[i].Name]++
 		}
-		for _, name := range []string{tastesName, entryName, "__cfi_f", "__pfx_f"} {
+		for _, name := range []string{tastesName, entryName, patchedName, "__cfi_f", "__pfx_f"} {
 			if sc.Text(name) != nil {
 				in[name]++
 				require.NotEmpty(t, boundaries(sc, name))
@@ -49,7 +49,7 @@ func TestWide(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "behind", "outside", "before", "does0", "joint0", "joiner", "few", "gone0", "gone1", "init"} {
+	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "behind", "outside", "before", "does0", "joint0", "joiner", "few", "gone0", "gone1", "init", patchedName, "patcher", "patchee", "behind-site"} {
 		require.NotZero(t, in[name], name)
 	}
 }

@@ -53,6 +53,7 @@ func (g *maker) wideTasks() {
 	g.going()
 	g.inInit()
 	g.joint()
+	g.patches()
 }
 
 // direct reports whether a kernel takes its text to be free of jumps through registers: since

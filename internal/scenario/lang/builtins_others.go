@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -162,6 +163,38 @@ func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
 	l.position[scenario.PartOf(scenario.TheCalls, len(l.s.Calls))] = c.at
 	l.s.Calls = append(l.s.Calls, s)
 	return handle{what: "static call", name: s.Name}, nil
+}
+
+// doPatch makes patch_func and unpatch_func.
+func doPatch(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var f, g, errno starlark.Value
+		op := scenario.Op{Kind: kind}
+		params := []any{"f", &f, "g", &g, "errno??", &errno}
+		if kind == scenario.OpUnpatchFunc {
+			params = slices.Delete(params, 2, 4)
+		}
+		if err := c.unpack(params...); err != nil {
+			return nil, err
+		}
+		at, err := whole("f", f)
+		if err != nil {
+			return nil, err
+		}
+		op.Target = at.name
+		if g != nil {
+			to, err := whole("g", g)
+			if err != nil {
+				return nil, err
+			}
+			op.Targets = []string{to.name}
+		}
+		if errno != nil {
+			op.Checked = true
+			op.Returns, err = errnoOf(errno)
+		}
+		return c.deed(&op, nil), err
+	}
 }
 
 // doSetCall makes set_call.

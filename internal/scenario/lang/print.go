@@ -308,11 +308,7 @@ func (p *printer) op(op *scenario.Op) string {
 			}
 			args = append(args, "["+strings.Join(list, ", ")+"]")
 		}
-		if name := kpev.ErrnoName(op.Returns); op.Checked && name != "" {
-			args = append(args, "errno = "+Quote(name))
-		} else if op.Checked {
-			args = append(args, "errno = 0")
-		}
+		args = append(args, errnoWords(op)...)
 	case scenario.OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
 	case scenario.OpOptimization, scenario.OpEnabled, scenario.OpTracer, scenario.OpLivepatch, scenario.OpLocks:
@@ -325,11 +321,13 @@ func (p *printer) op(op *scenario.Op) string {
 		args = append(args, p.labels[op.Target])
 	case scenario.OpLoad, scenario.OpUnload:
 		args = append(args, p.labels["module "+op.Target])
-		if name := kpev.ErrnoName(op.Returns); op.Checked && name != "" {
-			args = append(args, "errno = "+Quote(name))
-		} else if op.Checked {
-			args = append(args, "errno = 0")
+		args = append(args, errnoWords(op)...)
+	case scenario.OpPatchFunc, scenario.OpUnpatchFunc:
+		args = append(args, p.symbols[op.Target])
+		for _, g := range op.Targets {
+			args = append(args, p.symbols[g])
 		}
+		args = append(args, errnoWords(op)...)
 	case scenario.OpQueueWork, scenario.OpFlushWork:
 		args = append(args, p.symbols[op.Target])
 	case scenario.OpSetCall:
@@ -339,6 +337,17 @@ func (p *printer) op(op *scenario.Op) string {
 		}
 	}
 	return op.Kind.String() + "(" + strings.Join(args, ", ") + ")"
+}
+
+// errnoWords say what an operation must answer, if its author knows.
+func errnoWords(op *scenario.Op) []string {
+	switch name := kpev.ErrnoName(op.Returns); {
+	case !op.Checked:
+		return nil
+	case name != "":
+		return []string{"errno = " + Quote(name)}
+	}
+	return []string{"errno = 0"}
 }
 
 // ident makes an identifier of a name that no other thing has.

@@ -109,6 +109,13 @@ func Inert(s *scenario.Scenario) (lines []string) {
 			add("%v() is called from nowhere: no function has a site of ftrace; add fentry(f)", k)
 		}
 	}
+	for i := range s.Tasks {
+		for _, op := range s.Tasks[i].Ops {
+			if op.Kind == scenario.OpPatchFunc && !slices.ContainsFunc(s.Sites, func(t scenario.Site) bool { return t.Func == op.Target }) {
+				add("patch_func() of %s is refused: it has no site of ftrace; add fentry(%s)", op.Target, op.Target)
+			}
+		}
+	}
 	if len(s.Locked) == 0 && s.Does(scenario.OpLocks) {
 		add("smp_locks() rewrites nothing: there is no lock_prefix()")
 	}

@@ -8,6 +8,7 @@ import (
 	"kpsim/engine"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
+	"kpsim/engine/livepatch"
 	"kpsim/engine/staticcall"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
@@ -31,6 +32,7 @@ type patchers struct {
 	ftrace   *ftrace.Ftrace
 	tracer   ftrace.Client // of all sites, nil if there is no site
 	live     ftrace.Client // likewise, which may change where they go on
+	patches  *livepatch.Patches
 }
 
 // bootClients makes the kernel's other clients of text patching: no label, no call
@@ -40,6 +42,7 @@ func (r *Rig) bootClients() {
 	r.labels = jumplabel.New(k, &k.Text)
 	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
 	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Ftrace: r.ftrace.Tracer, Stacks: &k.Stacks})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -130,6 +133,7 @@ func (r *Rig) addClients() error {
 		r.Machine.Memory().Watch(at, in.Size())
 		k.Prefix.Add(at)
 	}
+	r.addPatched()
 	r.addReserved()
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
@@ -263,6 +267,7 @@ func (r *Rig) newTracer() {
 		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
 		r.live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) }, ftrace.Dynamic|ftrace.Modifies)
 	}
+	r.patches.Begin()
 }
 
 // patch does an operation on what is around the probes. It is done in a run
@@ -282,10 +287,7 @@ func (p *program) patch(x *smp.Ctx, i int) {
 			x.Tell(smpev.Asked, r.modules[k].Number(), call, 0)
 			errno := uint64(do(x, r.modules[k]))
 			x.Tell(smpev.Asked, r.modules[k].Number(), call|smpev.AskedEnds, errno)
-			p.came, p.errno = sim.Mix(p.came^errno), errno
-			if op.Checked && !r.twin { // without probes it is never held
-				p.got(x, i, 0, smpev.CheckErrno, errno, 0)
-			}
+			p.answered(x, i, errno)
 		}
 	case scenario.OpTracer:
 		switch {
@@ -306,6 +308,13 @@ func (p *program) patch(x *smp.Ctx, i int) {
 		default:
 			r.live.Unregister(x)
 		}
+	case scenario.OpPatchFunc:
+		if r.twin && op.Checked && op.Returns != 0 {
+			return // without probes it wouldn't be refused
+		}
+		p.answered(x, i, uint64(r.patches.Patch(x, r.funcs[op.Target], r.funcs[op.Targets[0]])))
+	case scenario.OpUnpatchFunc:
+		p.answered(x, i, uint64(r.patches.Unpatch(x, r.funcs[op.Target], r.sizeOf)))
 	case scenario.OpLocks:
 		r.Kernel.Prefix.Set(x, op.On)
 	case scenario.OpSetCall:
@@ -318,6 +327,14 @@ func (p *program) patch(x *smp.Ctx, i int) {
 				r.setCall(x, k, s, to)
 			}
 		}
+	}
+}
+
+// answered takes what an operation around the probes has answered.
+func (p *program) answered(x *smp.Ctx, i int, errno uint64) {
+	p.came, p.errno = sim.Mix(p.came^errno), errno
+	if p.ops[i].Checked && !p.r.twin { // without probes nothing is in the way
+		p.got(x, i, 0, smpev.CheckErrno, errno, 0)
 	}
 }
 

@@ -49,7 +49,7 @@ var serially = map[scenario.OpKind]bool{
 	scenario.OpCall: true, scenario.OpSchedule: true, scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true,
 	scenario.OpDisable: true, scenario.OpWaitOptimized: true, scenario.OpOptimization: true, scenario.OpEnabled: true,
 	scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true, scenario.OpUser: true, scenario.OpExpect: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true,
+	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
 	scenario.OpLoad: true, scenario.OpUnload: true,
 }
 
@@ -57,7 +57,7 @@ var serially = map[scenario.OpKind]bool{
 var changes = map[scenario.OpKind]bool{
 	scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true, scenario.OpDisable: true,
 	scenario.OpOptimization: true, scenario.OpEnabled: true, scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true,
+	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
 	scenario.OpLoad: true, scenario.OpUnload: true,
 }
 

@@ -1,0 +1,59 @@
+package gen
+
+import (
+	"fmt"
+
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
+)
+
+// What is on this page are ftrace's clients beside probes: each a part of its own, with
+// functions and tasks of its own, in few scenarios.
+const (
+	patchedName           = "patched"
+	patchedAt   arch.Addr = 0xffffffff8104f000
+)
+
+// patches adds a function that is patched live, once or twice, functions that are called
+// instead, and now and then a probe behind its site, which is never hit while it is patched.
+func (g *maker) patches() {
+	g.part("patches")
+	if !g.one(10) || !g.sc.Machine.Kernel.Ftrace || len(g.sc.Modules) > 0 {
+		return
+	}
+	f := &function{g: g, at: patchedAt}
+	if g.one(2) {
+		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+	}
+	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: patchedName, Offset: len(f.code)})
+	f.put(x86.Nop5[:]...)
+	inside := len(f.code)
+	f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
+	f.put(0xc3)
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: patchedName, At: f.at, Code: f.code})
+	var to []string
+	for i := range 1 + g.rand.N(2) {
+		name := fmt.Sprint("patch", i)
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: patchedAt + arch.Addr(i+1)*0x40, Code: []byte{0x8d, 0x47, byte(2 + i), 0x90, 0x90, 0xc3}})
+		to = append(to, name)
+	}
+	call := scenario.Op{Kind: scenario.OpCall, Target: patchedName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
+	var ops []scenario.Op
+	if g.one(3) {
+		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: g.own(scenario.Probe{Name: "behind-site", Func: patchedName, Offset: inside})})
+	}
+	for _, name := range to {
+		if ops = append(ops, scenario.Op{Kind: scenario.OpPatchFunc, Target: patchedName, Targets: []string{name}}); g.one(2) {
+			ops = append(ops, call)
+		}
+	}
+	if g.sc.Machine.Quiesce != kapi.QuiesceStackCheck {
+		for range to {
+			ops = append(ops, scenario.Op{Kind: scenario.OpUnpatchFunc, Target: patchedName})
+		}
+	}
+	g.alone("patcher", append(ops, call))
+	g.alone("patchee", []scenario.Op{call, {Kind: scenario.OpSchedule}, call})
+}

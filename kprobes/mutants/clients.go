@@ -1,0 +1,34 @@
+package mutants
+
+import (
+	"kpsim/smp/arch"
+)
+
+// clients are mutants of ftrace's other clients, and of what it tells them apart by.
+var clients = []Mutant{
+	{Name: "ip-not-recovered", Source: "kprobe_ftrace_handler, 3.7 to 3.18", Scenario: "livepatch-probe", Property: "right-result",
+		Says: "a probe at a site of ftrace has the function go on behind the site, wherever another client has sent it",
+		Apply: on(func(s *steps) {
+			handle := s.KprobeFtraceHandler
+			s.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
+				was := r.IP
+				if handle(e, x, ip, r); r.IP == was {
+					r.IP = ip + branchLen
+				}
+			}
+		})},
+	{Name: "ipmodify-shared", Source: "f8b8be8a310a, 3.7 to 3.18", Scenario: "livepatch-probe", Property: "right-result",
+		Says:  "a function has two clients that may change where its calls go on",
+		Apply: func(w *Wiring) { w.Ftrace.Shared = true }},
+	{Name: "ipmodify-kept", Source: "__ftrace_hash_update_ipmodify", Scenario: "livepatch-probe", Property: "right-result",
+		Also:  []string{"accounted"},
+		Says:  "a client that is refused one of its functions keeps the others from being another's",
+		Apply: func(w *Wiring) { w.Ftrace.Kept = true }},
+	{Name: "unpatched-at-work", Source: "klp_try_switch_task", Scenario: "livepatch-leaves", Property: "no-use-after-free",
+		Also:  []string{"no-oops"},
+		Says:  "a live patch is taken away, and its module goes, while a task is in the new function",
+		Apply: func(w *Wiring) { w.Klp.NoWait = true }},
+}
+
+// branchLen is the length of a site.
+const branchLen = 5
