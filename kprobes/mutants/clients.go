@@ -17,10 +17,10 @@ var clients = []Mutant{
 				}
 			}
 		})},
-	{Name: "ipmodify-shared", Source: "f8b8be8a310a, 3.7 to 3.18", Scenario: "livepatch-probe", Property: "right-result",
+	{Name: "ipmodify-shared", Source: "f8b8be8a310a, 3.7 to 3.18", Scenario: "livepatch-refused", Property: "right-result",
 		Says:  "a function has two clients that may change where its calls go on",
 		Apply: func(w *Wiring) { w.Ftrace.Shared = true }},
-	{Name: "ipmodify-kept", Source: "__ftrace_hash_update_ipmodify", Scenario: "livepatch-probe", Property: "right-result",
+	{Name: "ipmodify-kept", Source: "__ftrace_hash_update_ipmodify", Scenario: "livepatch-refused", Property: "right-result",
 		Also:  []string{"accounted"},
 		Says:  "a client that is refused one of its functions keeps the others from being another's",
 		Apply: func(w *Wiring) { w.Ftrace.Kept = true }},
