@@ -67,7 +67,7 @@ const (
 // Machine is the configuration of the machine and of the engine. One that is made
 // in Go is settled (Settle) before its settings are looked at or changed.
 type Machine struct {
-	CPUs    int    // 1 to 64
+	CPUs    int // 1 to 64
 	Arch    target.Processor
 	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
 	Preempt Preempt
