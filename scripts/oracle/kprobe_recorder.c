@@ -27,6 +27,8 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include <asm/nops.h>
+
 #define STRIDE		32
 #define LIST_MAX	(8 << 20)
 #define BUF_SIZE	(2 << 20)
@@ -394,11 +396,16 @@ static const struct file_operations mode_fops = { .owner = THIS_MODULE, .open = 
  * question is answered here, with the same answer: only the table of the text
  * in question is walked, and the length is told from the first byte (nop5 and
  * jmp rel32 are five bytes long, nop2 and jmp rel8 two).
+ *
+ * A kernel without CONFIG_KALLSYMS_ALL doesn't tell where data lie: then only text of
+ * modules is asked for, and nothing but this patches text while it is loaded.
  */
 static bool fast;
 module_param(fast, bool, 0400);
 static struct jump_entry *kernel_entries, *kernel_entries_end;
 static struct module *(*module_of_text)(unsigned long addr);
+
+static const u8 nop5[] = { BYTES_NOP5 };
 
 static int quick_text_reserved(void *start, void *end)
 {
@@ -411,13 +418,15 @@ static int quick_text_reserved(void *start, void *end)
 	if (m) {
 		entry = m->jump_entries;
 		stop = entry + m->num_jump_entries;
+	} else if (!entry) {
+		return 1;
 	}
 	for (; entry < stop; entry++) {
 		unsigned long at = jump_entry_code(entry);
 
 		if (jump_entry_is_init(entry) || at > (unsigned long)end)
 			continue;
-		if (at + (*(u8 *)at == 0x0f || *(u8 *)at == 0xe9 ? 5 : 2) > (unsigned long)start)
+		if (at + (*(u8 *)at == nop5[0] || *(u8 *)at == 0xe9 ? 5 : 2) > (unsigned long)start)
 			return 1;
 	}
 	return 0;
@@ -433,16 +442,18 @@ static int hasten(void)
 	kernel_entries = (void *)lookup_name("__start___jump_table");
 	kernel_entries_end = (void *)lookup_name("__stop___jump_table");
 	module_of_text = (void *)lookup_name("__module_text_address");
-	if (!poke || !text || !site || !kernel_entries || !kernel_entries_end || !module_of_text)
+	if (!poke || !site || !kernel_entries != !kernel_entries_end || !module_of_text)
 		return -ENOENT;
 	if (!memcmp(site, "\xf3\x0f\x1e\xfa", 4) || !memcmp(site, "\x66\x0f\x1f\x00", 4))
 		site += 4;
-	if (memcmp(site, "\x0f\x1f\x44\x00\x00", 5))
+	if (memcmp(site, nop5, 5))
 		return -EINVAL;
 	*(s32 *)(jmp + 1) = (long)quick_text_reserved - (long)(site + 5);
-	mutex_lock(text);
+	if (text)
+		mutex_lock(text);
 	poke(site, jmp, 5);
-	mutex_unlock(text);
+	if (text)
+		mutex_unlock(text);
 	/* The jump into this module stays: so must the module. */
 	__module_get(THIS_MODULE);
 	return 0;

@@ -4,6 +4,7 @@
 usage: sweep_functions.py KIND...
 
 KIND is one of
+  op      one-byte and 0f opcodes, the prefixes, forms of ModRM; every member of a group
   rex2    d5, payload, opcode, and neighbours of d5
   evex    maps 0 to 7, every opcode, pp, W
   vex     three-byte maps 0 to 31, two-byte, every opcode
@@ -22,6 +23,22 @@ def say(name, code):
 
 
 FORMS = (("c1", 0xc1), ("05", 0x05))
+
+
+def op():
+    tails = (("c1", [0xc1]), ("05", [0x05]), ("44", [0x44, 0x24, 0x08]), ("86", [0x86]))
+    for p in ([], [0x66], [0x67], [0x2e], [0xf3], [0xf2], [0xf0], [0x65], [0x66, 0x67]):
+        tag = "".join(f"{b:02x}" for b in p)
+        for op in range(256):
+            for form, tail in tails if len(p) < 2 and p not in ([0xf2], [0xf0], [0x65]) else tails[:2]:
+                say(f"o1_{tag}_{op:02x}_{form}", [*p, op, *tail])
+                say(f"o2_{tag}_{op:02x}_{form}", [*p, 0x0f, op, *tail])
+        for group in ([0x80], [0x81], [0x82], [0x83], [0x8c], [0x8e], [0x8f], [0xc0], [0xc1], [0xc6], [0xc7], [0xd0], [0xd1], [0xd2], [0xd3], [0xf6], [0xf7], [0xfe], [0xff],
+                      [0x0f, 0x00], [0x0f, 0x01], [0x0f, 0x71], [0x0f, 0x72], [0x0f, 0x73], [0x0f, 0xae], [0x0f, 0xba], [0x0f, 0xc7], [0x0f, 0x1e]):
+            name = "".join(f"{b:02x}" for b in group)
+            for reg in range(8):
+                for mod in (0xc1, 0x01, 0x42):
+                    say(f"og_{tag}_{name}_{mod | reg << 3:02x}", [*p, *group, mod | reg << 3])
 
 
 def rex2():
@@ -114,4 +131,4 @@ def long():
 
 
 for kind in sys.argv[1:]:
-    {"rex2": rex2, "evex": evex, "vex": vex, "prefix": prefix, "f3": f3, "long": long}[kind]()
+    {"op": op, "rex2": rex2, "evex": evex, "vex": vex, "prefix": prefix, "f3": f3, "long": long}[kind]()

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Makes kernel modules that hold nothing but functions of given bytes.
 
-usage: text_modules.py EMPTY.ko MODULE.lds OUT PER-MODULE < FUNCTIONS
+usage: text_modules.py EMPTY.ko MODULE.lds OUT PER-MODULE [32] < FUNCTIONS
 
 FUNCTIONS is lines of name,hexbytes. A function's bytes end where the next one's
 begin, so padding belongs in them. The functions are never called. EMPTY.ko is a
 module named kpt0000 without functions, built for the kernel in question; each
-module is that one linked with its share of the text, and renamed.
+module is that one linked with its share of the text, and renamed. 32: a kernel of i386.
 """
 import os, subprocess, sys
 
 empty, script, out, per = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 functions = [line.strip().split(",") for line in sys.stdin if line.strip()]
+to_as, to_ld = (["--32"], ["-m", "elf_i386"]) if sys.argv[5:] == ["32"] else ([], [])
 os.makedirs(out, exist_ok=True)
 for n, at in enumerate(range(0, len(functions), per)):
     name = f"kpt{n:04d}"
@@ -21,8 +22,8 @@ for n, at in enumerate(range(0, len(functions), per)):
         lines += [f".type {label}, @function", f"{label}:", f".byte {data}"]
     lines += [".type text_end, @function", "text_end:", ".fill 64, 1, 0xcc", ".section .note.GNU-stack", ""]
     text, module = f"{out}/{name}.o", f"{out}/{name}.ko"
-    subprocess.run(["as", "-o", text, "-"], input="\n".join(lines).encode(), check=True)
-    subprocess.run(["ld", "-r", "-z", "noexecstack", "-T", script, "-o", module, empty, text], check=True)
+    subprocess.run(["as", *to_as, "-o", text, "-"], input="\n".join(lines).encode(), check=True)
+    subprocess.run(["ld", *to_ld, "-r", "-z", "noexecstack", "-T", script, "-o", module, empty, text], check=True)
     os.remove(text)
     with open(module, "rb") as f:
         data = f.read().replace(b"kpt0000", name.encode())
