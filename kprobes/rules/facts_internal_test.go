@@ -59,6 +59,10 @@ var thunks61 = Span{0xffffffff81e01580, 0xffffffff81e01d31}
 
 // declare adds the facts of f.
 func declare(f *Function, kernel string) {
+	if kernel == "k61i386" {
+		declare386(f)
+		return
+	}
 	for _, x := range facts {
 		if x.function != f.Name {
 			continue

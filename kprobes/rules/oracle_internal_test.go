@@ -51,22 +51,24 @@ func says(t testing.TB, j *Judge, v Verdict, r []string) answer {
 // given by the offset between them, d.
 type kind struct {
 	name   string
+	two    bool
 	change func(j *Judge, v Verdict, first, second *answer, d int)
 }
 
-// kinds are the recorded kinds, except a lone probe with a pre_handler. The engine has
-// tests of the effects of two probes; here they are these few lines.
+// kinds are the recorded kinds. The engine has tests of the effects of two probes; here
+// they are these few lines.
 var kinds = []kind{
-	{"hand_post", func(_ *Judge, _ Verdict, first, _ *answer, _ int) { first.opt = 0 }},
-	{"hand_disabled", func(_ *Judge, _ Verdict, first, _ *answer, _ int) { first.opt = 0 }},
-	{"hand_twosame", func(_ *Judge, _ Verdict, first, second *answer, _ int) {
+	{"pre", false, func(*Judge, Verdict, *answer, *answer, int) {}},
+	{"post", false, func(_ *Judge, _ Verdict, first, _ *answer, _ int) { first.opt = 0 }},
+	{"disabled", false, func(_ *Judge, _ Verdict, first, _ *answer, _ int) { first.opt = 0 }},
+	{"twosame", true, func(_ *Judge, _ Verdict, first, second *answer, _ int) {
 		together(first, second)
 	}},
-	{"hand_twoprepost", func(_ *Judge, _ Verdict, first, second *answer, _ int) {
+	{"twoprepost", true, func(_ *Judge, _ Verdict, first, second *answer, _ int) {
 		together(first, second)
 		first.opt, second.opt = 0, 0
 	}},
-	{"hand_near", func(j *Judge, v Verdict, first, second *answer, d int) {
+	{"near", true, func(j *Judge, v Verdict, first, second *answer, d int) {
 		if first.errno != 0 || second.errno != 0 {
 			return
 		}
@@ -92,29 +94,24 @@ func together(first, second *answer) {
 func TestOracle(t *testing.T) {
 	for _, rec := range recorded {
 		for _, dir := range recordings(rec.name) {
-			alone, err := filepath.Glob(filepath.Join(dir, "*_pre.csv.gz"))
-			require.NoError(t, err)
-			for _, file := range alone {
-				name := strings.TrimSuffix(filepath.Base(file), ".csv.gz")
-				if name == "real_pre" { // their facts are in the object files
-					continue
-				}
-				compare(t, dir, rec.name, rec.kernel, kind{name, nil})
-			}
 			for _, k := range kinds {
-				compare(t, dir, rec.name, rec.kernel, k)
+				files, err := filepath.Glob(filepath.Join(dir, "*_"+k.name+".csv.gz"))
+				require.NoError(t, err)
+				for _, file := range files {
+					set := strings.TrimSuffix(filepath.Base(file), "_"+k.name+".csv.gz")
+					if set == "real" { // their facts are in the object files
+						continue
+					}
+					compare(t, dir, rec.name, rec.kernel, set, k)
+				}
 			}
 		}
 	}
 }
 
-func compare(t *testing.T, dir, kernel string, k *Kernel, kd kind) {
-	rows := readRows(t, dir, kd.name)
-	if rows == nil {
-		return
-	}
-	t.Run(kernel+"/"+kd.name, func(t *testing.T) {
-		set, _, _ := strings.Cut(kd.name, "_")
+func compare(t *testing.T, dir, kernel string, k *Kernel, set string, kd kind) {
+	rows := readRows(t, dir, set+"_"+kd.name)
+	t.Run(kernel+"/"+set+"_"+kd.name, func(t *testing.T) {
 		functions := readFunctions(t, dir, set, kernel)
 		var j Judge
 		agree, differ, functionsSeen := 0, 0, map[string]bool{}
@@ -141,7 +138,7 @@ func compare(t *testing.T, dir, kernel string, k *Kernel, kd kind) {
 					}
 				}
 			}
-			if two := strings.HasPrefix(kd.name, "hand_two") || kd.name == "hand_near"; kd.change != nil && (!two || len(r) > 15) {
+			if len(r) > 15 || !kd.two {
 				kd.change(&j, v, &got, &got2, d)
 			}
 			if same(got, want) && same(got2, want2) {

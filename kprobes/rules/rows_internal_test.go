@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // The rows are the answers of real kernels for probes at each byte:
@@ -25,7 +27,7 @@ import (
 var recorded = []struct {
 	name   string
 	kernel *Kernel
-}{{"k61", &K61}, {"k612", &K612}}
+}{{"k61", &K61}, {"k612", &K612}, {"k61i386", &K61I386}}
 
 // recordings returns the directories of rows there are for a kernel.
 func recordings(name string) (dirs []string) {
@@ -99,6 +101,8 @@ func readFunctions(t testing.TB, dir, set, kernel string) map[string]*Function {
 		}
 		if set == "hand" {
 			declare(f, kernel)
+		} else if len(f.Code) < f.Size+maxLen {
+			f.Code = append(f.Code[:len(f.Code):len(f.Code)], bytes.Repeat([]byte{x86.Int3}, maxLen)...) // what text_modules.py puts behind the last one
 		}
 		byName[f.Name] = f
 	}

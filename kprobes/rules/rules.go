@@ -90,6 +90,8 @@ var (
 	K61 = Kernel{Edition: Edition65, Preemption: true, Retpoline: true, Ftrace: true, Optprobes: true}
 	// K612 is Debian's 6.12.113.
 	K612 = Kernel{Edition: Edition69, Preemption: true, Retpoline: true, IBT: true, Ftrace: true, Optprobes: true}
+	// K61I386 is Debian's 6.1.176 for i386, 6.1.0-50-686.
+	K61I386 = Kernel{Edition: Edition65, Preemption: true, Retpoline: true, Ftrace: true, Optprobes: true, Bits32: true}
 )
 
 // A SiteKind says what a range of text is for, besides execution.
