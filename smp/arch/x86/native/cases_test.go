@@ -90,11 +90,11 @@ func (f *form) addressBits() uint8 {
 }
 
 func (f *form) segmentBase() uint64 {
-	switch {
+	switch fs, gs := basesOf(f.mode); {
 	case f.has(0x64):
-		return fsBase
+		return fs
 	case f.has(0x65):
-		return gsBase
+		return gs
 	}
 	return 0
 }

@@ -241,8 +241,6 @@ func (f *form) implicitMemory() bool {
 func unfit(mode x86.Mode, a *anatomy) string {
 	const privileged, selectors, values, calls = "privileged", "about selectors", "reads what differs from host to host", "goes to the kernel"
 	switch {
-	case a.segment && mode == x86.Mode32:
-		return "fs and gs are null in 32-bit mode"
 	case a.vex:
 		return ""
 	case a.space == 1:

@@ -26,7 +26,16 @@ const (
 	farPadCount         = 16
 	filler         byte = 0xcc // an int3 wherever nothing is
 	fsBase, gsBase      = 0x1_0000, 0x2_0000
+	fsBase32, gsBase32  = 0x4000, 0x8000 // lowAt is reached from both with 16 bits
 )
+
+// basesOf returns the bases of fs and gs.
+func basesOf(mode x86.Mode) (fs, gs uint64) {
+	if mode == x86.Mode32 {
+		return fsBase32, gsBase32
+	}
+	return fsBase, gsBase
+}
 
 // A guest is the memory that Exec sees. It remembers what was stored, so that
 // it can be undone, and where it faulted.

@@ -28,8 +28,9 @@ type area struct {
 	inGS    uint64     // 0x090
 	entry   uint64     // 0x098: where the code begins; of 32-bit code a far pointer
 	first   uint64     // 0x0a0: where enter goes: there, or to the stub that does a far jump
+	inSel   [2]uint64  // 0x0a8: the selectors of fs and gs in 32-bit mode
 
-	_        [0x100 - 0xa8]byte
+	_        [0x100 - 0xb8]byte
 	out      [16]uint64 // 0x100
 	outFlags uint64     // 0x180
 	outIP    uint64     // 0x188
@@ -56,6 +57,7 @@ const (
 	inGSAt     = areaAt + 0x90
 	entryAt    = areaAt + 0x98
 	firstAt    = areaAt + 0xa0
+	inSelAt    = areaAt + 0xa8
 	outAt      = areaAt + 0x100
 	outFlagsAt = areaAt + 0x180
 	outIPAt    = areaAt + 0x188
@@ -127,6 +129,11 @@ func newHost() (*host, error) {
 		}
 	}
 	h.area = (*area)(at(areaAt))
+	for i, base := range []uint32{fsBase32, gsBase32} {
+		if h.inSel[i] = ldt(uint32(i), base); h.inSel[i] == 0 {
+			return nil, errNoHost
+		}
+	}
 	for i, a := range pageAt {
 		h.memory[i] = (*[pageSize]byte)(at(uintptr(a)))
 	}
@@ -151,6 +158,17 @@ func newHost() (*host, error) {
 	}
 	theHost = h
 	return h, nil
+}
+
+// ldt makes an entry of the local descriptor table, a flat segment but for its base,
+// and returns the selector; 0: the kernel doesn't allow it.
+func ldt(entry, base uint32) (selector uint64) {
+	const seg32bit, limitInPages, useable = 1, 1 << 4, 1 << 6
+	desc := [4]uint32{entry, base, 0xfffff, seg32bit | limitInPages | useable} // struct user_desc: Linux, arch/x86/include/uapi/asm/ldt.h
+	if n, _, _ := syscall.Syscall(syscall.SYS_MODIFY_LDT, 0x11, uintptr(unsafe.Pointer(&desc)), unsafe.Sizeof(desc)); n != 0 {
+		return 0
+	}
+	return uint64(entry<<3 | 7)
 }
 
 var faultSignals = []syscall.Signal{syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGILL, syscall.SIGBUS, syscall.SIGTRAP}
@@ -273,6 +291,8 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 	}
 	c.put(0xff, 0x24, 0x25).word(firstAt) // jmp [first]
 	h.farAt = c.here()
+	c.put(0x8e, 0x24, 0x25).word(inSelAt)     // mov fs, [inSel]
+	c.put(0x8e, 0x2c, 0x25).word(inSelAt + 8) // mov gs, [inSel+8]
 	c.put(0xff, 0x2c, 0x25).word(entryAt) // jmp far [entry]
 
 	h.leaveAt = c.here()
@@ -291,6 +311,7 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 	c.store(x86.RAX, outFSAt)
 	c.base(1, x86.RAX)
 	c.store(x86.RAX, outGSAt)
+	c.put(0x31, 0xc0, 0x8e, 0xe0, 0x8e, 0xe8) // xor eax, eax; mov fs, eax; mov gs, eax
 	c.load(x86.RAX, hostFSAt)
 	c.base(2, x86.RAX)
 	c.load(x86.RAX, hostGSAt)

@@ -68,7 +68,7 @@ const maxSteps = 3000
 // processor is dropped.
 func (g *guest) interpret(p *program, s arch.Regs, e *ending) {
 	g.astray = false
-	g.sys.FSBase, g.sys.GSBase = fsBase, gsBase
+	g.sys.FSBase, g.sys.GSBase = basesOf(p.mode)
 	*e = ending{s: s, trap: -1}
 	r := &e.s
 	for range maxSteps {

@@ -145,7 +145,7 @@ func (r *runner32) run(_ *program, s *arch.Regs) ending {
 		panic(err)
 	}
 	r.wait()
-	e := ending{s: arch.Regs{IP: arch.Addr(a.IP), Flags: uint64(a.Flags)}, trap: int(a.Trap), cr2: uint64(a.CR2), fs: fsBase, gs: gsBase}
+	e := ending{s: arch.Regs{IP: arch.Addr(a.IP), Flags: uint64(a.Flags)}, trap: int(a.Trap), cr2: uint64(a.CR2), fs: fsBase32, gs: gsBase32}
 	for i, v := range a.Out {
 		e.s.R[i] = uint64(v)
 	}

@@ -23,11 +23,12 @@ struct area {
 #define area ((volatile struct area *)AREA)
 
 void run(void), leave(void), faulted(void);
-uint32_t host_esp;
+uint32_t host_esp, host_fs, host_gs;
 
 __asm__(
 	".text\n"
 	"run: push %ebx; push %esi; push %edi; push %ebp; mov %esp,host_esp\n"
+	"mov %fs,host_fs; mov %gs,host_gs; mov $7,%eax; mov %eax,%fs; mov $15,%eax; mov %eax,%gs\n"
 	"pushl 0x51001020; popfl\n"
 	"mov 0x51001000,%eax; mov 0x51001004,%ecx; mov 0x51001008,%edx; mov 0x5100100c,%ebx\n"
 	"mov 0x51001010,%esp; mov 0x51001014,%ebp; mov 0x51001018,%esi; mov 0x5100101c,%edi\n"
@@ -35,7 +36,7 @@ __asm__(
 	"leave: mov %esp,0x51001038; mov $0x5100104c,%esp; pushfl\n" /* to 0x48, flags */
 	"mov %eax,0x51001028; mov %ecx,0x5100102c; mov %edx,0x51001030; mov %ebx,0x51001034\n"
 	"mov %ebp,0x5100103c; mov %esi,0x51001040; mov %edi,0x51001044\n"
-	"faulted: cld; mov host_esp,%esp; pop %ebp; pop %edi; pop %esi; pop %ebx; ret\n");
+	"faulted: cld; mov host_fs,%fs; mov host_gs,%gs; mov host_esp,%esp; pop %ebp; pop %edi; pop %esi; pop %ebx; ret\n");
 
 static void handler(int sig, siginfo_t *info, void *context)
 {
@@ -70,6 +71,12 @@ int main(int argc, char **argv)
 		if (mmap((void *)parts[i].at, parts[i].pages * PAGE, prot, MAP_SHARED | MAP_FIXED, fd, off) == MAP_FAILED)
 			return 2;
 		off += parts[i].pages * PAGE;
+	}
+	for (unsigned i = 0; i < 2; i++) { /* fs and gs: as in guest_test.go */
+		uint32_t desc[] = { i, i ? 0x8000 : 0x4000, 0xfffff, 0x51 }; /* struct user_desc: 32 bits, a limit in pages, usable */
+
+		if (syscall(123, 0x11, desc, sizeof desc)) /* modify_ldt */
+			return 4;
 	}
 	sigaltstack(&alternate, NULL);
 	for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
