@@ -20,13 +20,13 @@ const (
 	dataAt   arch.Addr = 0x5200_0000
 	stackAt  arch.Addr = 0x5210_0000
 
-	codeAt              = textAt + 0x1000
-	farPads             = textAt + 0x2800
-	padSize             = 32
-	farPadCount         = 16
-	filler         byte = 0xcc // an int3 wherever nothing is
-	fsBase, gsBase      = 0x1_0000, 0x2_0000
-	fsBase32, gsBase32  = 0x4000, 0x8000 // lowAt is reached from both with 16 bits
+	codeAt                  = textAt + 0x1000
+	farPads                 = textAt + 0x2800
+	padSize                 = 32
+	farPadCount             = 16
+	filler             byte = 0xcc // an int3 wherever nothing is
+	fsBase, gsBase          = 0x1_0000, 0x2_0000
+	fsBase32, gsBase32      = 0x4000, 0x8000 // lowAt is reached from both with 16 bits
 )
 
 // basesOf returns the bases of fs and gs.

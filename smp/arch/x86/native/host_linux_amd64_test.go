@@ -293,7 +293,7 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 	h.farAt = c.here()
 	c.put(0x8e, 0x24, 0x25).word(inSelAt)     // mov fs, [inSel]
 	c.put(0x8e, 0x2c, 0x25).word(inSelAt + 8) // mov gs, [inSel+8]
-	c.put(0xff, 0x2c, 0x25).word(entryAt) // jmp far [entry]
+	c.put(0xff, 0x2c, 0x25).word(entryAt)     // jmp far [entry]
 
 	h.leaveAt = c.here()
 	c.store(x86.RSP, outAt+8*uint32(x86.RSP))
