@@ -76,8 +76,11 @@ func (p Preempt) Built() bool { return p >= PreemptDynamic }
 // what machine(edition = …) says before anything else; without an edition, the
 // value that holds if nothing is said.
 func (m *Machine) Settle() {
-	m.Settings = era.Of(m.Edition, m.Preempt.Built())
-	m.Kernel.Bits32 = m.Arch == target.I386
+	of := era.Of
+	if m.Arch == target.I386 {
+		of = era.Of386
+	}
+	m.Settings = of(m.Edition, m.Preempt.Built())
 }
 
 // Processor returns what the machine's kernel is built for: of i386 the row with the trap

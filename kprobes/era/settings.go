@@ -138,3 +138,13 @@ func Of(e rules.Edition, preemption bool) (s Settings) {
 	s.Kernel.Preemption = preemption
 	return s
 }
+
+// Of386 is Of for i386, which had boosting first (2.6.17; x86-64 in 2.6.25).
+func Of386(e rules.Edition, preemption bool) Settings {
+	s := Of(e, preemption)
+	s.Kernel.Bits32 = true
+	if e == rules.Edition26 {
+		s.Boost = BoostStepped
+	}
+	return s
+}

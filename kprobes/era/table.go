@@ -39,7 +39,7 @@ var Table = []Row{
 	row("boost", enum(func(s *Settings) *Boost { return &s.Boost }, "never", "prepare", "stepped"),
 		"never never stepped prepare prepare prepare prepare",
 		"where the jump behind the copy comes from, built without preemption",
-		"where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12)"),
+		"where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12). In 2.6 i386 has the second"),
 	row("returns", enum(func(s *Settings) *Return { return &s.Return }, "objpool", "rethook", "freelist", "hashed", "global"),
 		"objpool global hashed freelist rethook objpool rethook",
 		"how return probes keep track of calls",

@@ -188,8 +188,13 @@ func (j *Judge) at(offset int, anyByte bool) Verdict {
 		return v
 	}
 	if anyByte {
-		v.Len = int(j.decodeAt(at).length)
+		in := j.decodeAt(at)
+		v.Len = int(in.length)
 		v.Why, v.NoBoost = Reason{Kind: NoOptprobes}, Reason{Kind: NoBooster}
+		if j.k.Edition == Edition26 && j.k.Bits32 {
+			v.NoBoost = j.boost(at, &in)
+			v.Boosted = v.NoBoost.Kind == None
+		}
 		return v
 	}
 	if errno, why := j.checkBytes(at); errno != 0 {
@@ -207,7 +212,7 @@ func (j *Judge) at(offset int, anyByte bool) Verdict {
 }
 
 // AtAny is At for a kernel that checks no boundaries: any byte is taken for the first
-// one of an instruction. Nothing is boosted, emulated or optimized.
+// one of an instruction. Nothing is emulated or optimized, and boosted by 2.6 on i386 only.
 func (j *Judge) AtAny(offset int) Verdict { return j.at(offset, true) }
 
 // Boundary reports whether an instruction begins at an offset from 0 to Size-1, as the

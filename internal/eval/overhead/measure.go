@@ -33,10 +33,10 @@ const (
 )
 
 // on32 is what machine() says besides of i386: with the first, as in the kernel of 2005
-// that the figures are of, a probe is the trampoline of return probes.
+// that the figures are of, a probe is the trampoline of return probes, and nothing boosts.
 const (
 	on32  = `, arch = "i386"`
-	old32 = on32 + `, old_trampoline = True`
+	old32 = on32 + `, boost = "never", old_trampoline = True`
 )
 
 const (

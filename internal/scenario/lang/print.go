@@ -101,10 +101,12 @@ func (p *printer) machine(m *scenario.Machine) {
 		p.unless(m.Preempt == 0, "preempt", Quote(m.Preempt.String())),
 		p.unless(m.Fetch == 0, "fetch", Quote(m.Fetch.String())),
 		p.unless(m.Edition == rules.EditionNone, "edition", Quote(m.Edition.String()))}
+	preset := scenario.Machine{Preempt: m.Preempt, Edition: m.Edition, Arch: m.Arch}
+	preset.Settle()
 	for i := range era.Table {
 		r := &era.Table[i]
 		v := r.Get(&m.Settings)
-		args = append(args, p.unless(v == r.Preset(m.Edition, m.Preempt.Built()), r.Word, r.Value(v)))
+		args = append(args, p.unless(v == r.Get(&preset.Settings), r.Word, r.Value(v)))
 	}
 	p.call("machine", append(args, p.unless(m.Arch == target.X8664, "arch", Quote(target.Words[m.Arch])), p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"))...)
 }
