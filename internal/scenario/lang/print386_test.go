@@ -20,7 +20,7 @@ func TestPrint386(t *testing.T) {
 		`edition = "2.6", boost = "never", arch = "i386"`:    era.BoostNever,
 		`edition = "4.15", boost = "prepare", arch = "i386"`: era.BoostPrepare,
 	} {
-		src := "machine(cpus = 1, " + machine + ")\nf = text(\"f\", \"55 5d c3\")\n"
+		src := "machine(cpus = 1, " + machine + ")\nf = text(\"f\", \"55 5d c3\")\ntask(cpu = 0, ops = [call(f)])\n"
 		s, err := lang.Load("s.star", []byte(src), nil)
 		require.NoError(t, err, machine)
 		require.Equal(t, want, s.Machine.Boost, machine)
