@@ -5,10 +5,12 @@
 // It is a client of the waist and imports nothing of the machine. Engines are its
 // clients in turn, by Tracer: kprobes at a function's entry.
 //
-// Lock order: ftrace_lock, text_mutex.
+// Lock order: direct_mutex, ftrace_lock, text_mutex.
 //
 // Its limits: a client is found by one pointer, its handler with it: what was set apart from
 // that (function_trace_op, until 405e1d834807) isn't there to be out of order. There is one trampoline, which calls all clients that want the site,
-// with all registers, in the order in which they were registered: the kernel calls the newest first. Recursion is left to the clients (ftrace's recursion bits
+// with all registers, in the order in which they were registered: the kernel calls the newest first. A direct call is of one function
+// (since 6.4 a client may have several), and its client agrees that a live patch is beside it
+// where kernels ask it (ops_func, 6.0). Recursion is left to the clients (ftrace's recursion bits
 // aren't modelled).
 package ftrace

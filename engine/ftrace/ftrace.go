@@ -34,12 +34,18 @@ type Ftrace struct {
 	lists []*clients         `state:"skip: the one in use is ops"`                // owned by ftrace_lock: places of lists, taken in order
 	taken int                // owned by ftrace_lock: how many are taken
 
+	direct directs // functions that call a client directly
+
 	Writer Writer `state:"skip: the engine"` // owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 
 	Plug kapi.CPUs `state:"boot"` // owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
 
 	Shared bool // owned by the boot of a run: several clients that may change the path have one site (until IPMODIFY, 3.19): a mutant
 	Kept   bool // owned by the boot of a run: a client that is refused a site keeps those that it got before: a mutant
+
+	DirectStays bool // owned by the boot of a run: who takes a direct call away doesn't wait until no task is in it: a mutant
+	DirectOwn   bool // owned by the boot of a run: a direct call returns behind the site, wherever a client has sent it: a mutant
+	PlainDirect bool // owned by the boot of a run: one direct call is written over another as plain data: a mutant
 
 	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
 }
@@ -52,11 +58,11 @@ type clients struct {
 
 // A site is where a function calls ftrace.
 type site struct {
-	at   arch.Addr // set at boot
-	call arch.Code // set at boot
-	on   bool      // owned by ftrace_lock: the call is in the text
-	here bool      // owned by ftrace_lock: the text is there
-	ip   bool      // owned by ftrace_lock: a client that may change the path has it (FTRACE_FL_IPMODIFY)
+	at    arch.Addr // set at boot
+	call  arch.Code // set at boot
+	calls arch.Addr // owned by ftrace_lock: what the text calls, 0: it is a nop
+	here  bool      // owned by ftrace_lock: the text is there
+	ip    bool      // owned by ftrace_lock: a client that may change the path has it (FTRACE_FL_IPMODIFY)
 }
 
 // New returns the ftrace of a kernel, without a site.
@@ -68,9 +74,10 @@ func New(d Deps) *Ftrace {
 }
 
 func (f *Ftrace) reset() {
+	f.DirectStays, f.DirectOwn, f.PlainDirect = false, false, false
 	f.n, f.TextRW, f.Shared, f.Kept, f.Plug, f.Writer = 0, false, false, false, nil, nil
 	for _, s := range f.sites {
-		s.on, s.here, s.ip = false, f.d.Boot.Present(s.at), false
+		s.calls, s.here, s.ip = 0, f.d.Boot.Present(s.at), false
 	}
 	if f.lock != nil {
 		f.taken = 0
@@ -150,7 +157,7 @@ func (f *Ftrace) Record(i int) Record {
 			n++
 		}
 	}
-	return Record{At: s.at, Clients: n, On: s.on, Here: s.here}
+	return Record{At: s.at, Clients: n, On: s.calls != 0, Here: s.here}
 }
 
 // Tracer returns f if there is a site, else nil.
@@ -179,6 +186,7 @@ type client struct {
 	name   string               // set at the boot of a run
 	h      Handler              `state:"boot"` // set at the boot of a run
 	flags  Flags                // set at the boot of a run
+	direct *direct              `state:"boot"` // set at the boot of a run; nil: it has a handler
 	active bool                 // owned by ftrace_lock
 	filter kapi.List[arch.Addr] // the sites it wants; none: all
 }
@@ -190,7 +198,7 @@ func (f *Ftrace) NewOps(name string, h Handler, flags Flags) Client {
 	}
 	o := f.made[f.n]
 	f.n++
-	o.name, o.h, o.flags, o.active = name, h, flags, false
+	o.name, o.h, o.flags, o.direct, o.active = name, h, flags, nil, false
 	o.filter.Init(f.d.Cells)
 	return o
 }
@@ -315,22 +323,20 @@ func (f *Ftrace) update(x kapi.Context) {
 	if f.Writer != nil {
 		f.Writer.WriteSites(x, f)
 		for i, s := range f.sites {
-			s.on = s.here && f.Record(i).Clients > 0
+			if s.calls = 0; s.here && f.Record(i).Clients > 0 {
+				s.calls = f.at
+			}
 		}
 		return
 	}
 	f.batch = f.batch[:0]
-	for i, s := range f.sites {
-		want := f.Record(i).Clients > 0
-		if s.on == want || !s.here {
+	for _, s := range f.sites {
+		insn, target := f.wanted(s)
+		if s.calls == target || !s.here {
 			continue
 		}
-		s.on = want
-		insn := f.d.Text.Arch().BranchNop.Bytes()
-		if want {
-			insn = s.call.Bytes()
-		}
-		f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn})
+		s.calls = target
+		f.batch = append(f.batch, kapi.Rewrite{At: s.at, Insn: insn.Bytes()})
 	}
 	if len(f.batch) == 0 {
 		return
@@ -352,7 +358,7 @@ func (f *Ftrace) update(x kapi.Context) {
 func (f *Ftrace) Caller(x kapi.Context, regs *arch.Regs) { f.caller(x, regs) }
 
 // caller is ftrace's trampoline: a site has called it. It calls the clients that
-// want the site and goes where they say.
+// want the site and goes where they say, by way of a direct call if there is one.
 func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 	a, mem := f.d.Text.Arch(), x.Memory()
 	sp := a.StackPointer(regs)
@@ -362,16 +368,28 @@ func (f *Ftrace) caller(x kapi.Context, regs *arch.Regs) {
 		return
 	}
 	x.PreemptDisable()
+	then := arch.Addr(0) // a direct call that comes when all clients have been called
 	r := *regs
 	ip := arch.Addr(back) - arch.Addr(a.BranchLen)
 	r.IP, r.R[a.SP] = arch.Addr(back), uint64(sp)+uint64(a.Word)
 	for _, o := range f.ops.Deref(x).list {
 		if takes(o.filter.All(x), ip) {
 			o.h(x, ip, &r)
+			if o.direct != nil {
+				then = o.direct.to.ReadOnce(x)
+			}
 		}
 	}
 	r.R[a.SP] = uint64(sp)
 	mem.Store(sp, a.Word, uint64(r.IP))
+	if then != 0 { // it returns to where the clients say
+		if f.DirectOwn {
+			mem.Store(sp, a.Word, back)
+		}
+		sp -= arch.Addr(a.Word)
+		r.R[a.SP] = uint64(sp)
+		mem.Store(sp, a.Word, uint64(then))
+	}
 	regs.R, regs.Flags = r.R, r.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
 	x.PreemptEnable()
 }
@@ -392,7 +410,7 @@ func (f *Ftrace) follow(x kapi.Context, in kapi.Section, here bool) {
 	f.lock.Lock(x)
 	for _, s := range f.sites {
 		if in.Has(s.at) {
-			s.here, s.on, s.ip = here, false, here && f.claimed(s.at)
+			s.here, s.calls, s.ip = here, 0, here && f.claimed(s.at)
 		}
 	}
 	if here {

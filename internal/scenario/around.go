@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -179,27 +180,40 @@ func (c checker) locked() error {
 	return nil
 }
 
-// patched checks the functions of patch_func and unpatch_func.
-func (c checker) patched(p Part, who string, op *Op) error {
+// Redirects reports whether an operation names a function that another one's site of ftrace
+// leads to.
+func (k OpKind) Redirects() bool {
+	return k == OpPatchFunc || k == OpRegisterDirect || k == OpModifyDirect
+}
+
+// OfEntry reports whether an operation is on a function's site of ftrace: a live patch, or a
+// direct call.
+func (k OpKind) OfEntry() bool { return k >= OpPatchFunc && k <= OpUnregisterDirect }
+
+// redirected checks the functions of live patches and of direct calls.
+func (c checker) redirected(p Part, who string, op *Op) error {
+	m := &c.s.Machine
 	if err := c.function(p, who, op.Target, 0); err != nil {
 		return err
 	}
-	if op.Kind == OpUnpatchFunc {
-		if c.s.Machine.Quiesce == kapi.QuiesceStackCheck {
-			return Faultf(p, "%s: unpatch_func() looks at all stacks, as the optimizer does with quiesce = \"stack-check\", and two can't at once; take another wait", who)
-		}
+	switch {
+	case op.Kind == OpUnpatchFunc && m.Quiesce == kapi.QuiesceStackCheck:
+		return Faultf(p, "%s: unpatch_func() looks at all stacks, as the optimizer does with quiesce = \"stack-check\", and two can't at once; take another wait", who)
+	case op.Kind >= OpRegisterDirect && m.Engine != "":
+		return Faultf(p, "%s: engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out", who, m.Engine, op.Kind)
+	case op.Kind >= OpRegisterDirect && (m.Edition == rules.Edition26 || m.Edition == rules.Edition415):
+		return Faultf(p, "%s: edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition", who, m.Edition, op.Kind)
+	case !op.Kind.Redirects():
 		return nil
-	}
-	if len(op.Targets) != 1 || op.Targets[0] == op.Target {
-		return Faultf(p, "%s: patch_func() has calls of a function go on in another one; give it that", who)
+	case len(op.Targets) != 1 || op.Targets[0] == op.Target:
+		return Faultf(p, "%s: %s leads from a function to another one; give it that", who, op.Kind)
 	}
 	return c.function(p, who, op.Targets[0], 0)
 }
 
-// Patched reports whether calls of a function may go on in another one, since a task patches
-// it.
-func (s *Scenario) Patched(f string) bool {
+// Redirected reports whether a task does one of these operations on a function's site.
+func (s *Scenario) Redirected(f string, is func(OpKind) bool) bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op Op) bool { return op.Kind == OpPatchFunc && op.Target == f })
+		return slices.ContainsFunc(t.Ops, func(op Op) bool { return op.Kind.OfEntry() && is(op.Kind) && op.Target == f })
 	})
 }

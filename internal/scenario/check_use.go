@@ -289,12 +289,12 @@ func (c checker) op(p Part, who string, op Op) error {
 		if op.Kind >= OpRegisterAll {
 			rest.Targets = nil
 		}
-	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc:
+	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0
-		if op.Kind == OpPatchFunc {
+		if op.Kind.Redirects() {
 			rest.Targets = nil
 		}
 	case OpSetCall:
@@ -370,8 +370,8 @@ func (c checker) target(p Part, who string, op *Op) error {
 		}
 	case OpQueueWork, OpFlushWork:
 		return c.function(p, who, op.Target, 0)
-	case OpPatchFunc, OpUnpatchFunc:
-		return c.patched(p, who, op)
+	case OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
+		return c.redirected(p, who, op)
 	case OpExpect:
 		return c.memory(p, who, op)
 	case OpTracer, OpLivepatch, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal:

@@ -183,36 +183,39 @@ type OpKind uint8
 
 // The operations of a task.
 const (
-	OpCall          OpKind = iota // call(f, args…, changed = False, returns = None, bits = 64)
-	OpSchedule                    // schedule(): gives up the CPU voluntarily once
-	OpRegister                    // register(k, errno = None)
-	OpUnregister                  // unregister(k)
-	OpEnable                      // enable(k)
-	OpDisable                     // disable(k)
-	OpWaitOptimized               // wait_optimized(): flush the optimizer until its lists are empty
-	OpEnableLabel                 // label_on(l): nop to jump
-	OpDisableLabel                // label_off(l): jump to nop
-	OpUser                        // user(): a spell in user mode
-	OpExpect                      // expect(data, hex): what memory holds
-	OpOptimization                // optimization(on): write debug.kprobes-optimization
-	OpRegisterAll                 // register_all([…], errno = None)
-	OpUnregisterAll               // unregister_all([…])
-	OpEnabled                     // enabled(on): write debugfs kprobes/enabled
-	OpHotplug                     // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
-	OpSpin                        // spin(): keeps the CPU, interrupts as they are, until a task has called release()
-	OpRelease                     // release()
-	OpLoad                        // insmod(m, errno = None)
-	OpUnload                      // rmmod(m, errno = None)
-	OpTracer                      // tracer(on): ftrace calls a client that wants all sites
-	OpSetCall                     // set_call(s, f): retarget a static call
-	OpLocks                       // smp_locks(on): lock prefixes are put there or taken away
-	OpWaitSignal                  // wait_signal(): sleeps until a task has called signal()
-	OpSignal                      // signal()
-	OpLivepatch                   // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
-	OpQueueWork                   // queue_work(f): a worker of the kernel's calls f
-	OpFlushWork                   // flush_work(f): sleeps until it isn't queued, and doesn't run
-	OpPatchFunc                   // patch_func(f, g, errno = None): calls of f go on in g
-	OpUnpatchFunc                 // unpatch_func(f, errno = None): the newest patch goes
+	OpCall             OpKind = iota // call(f, args…, changed = False, returns = None, bits = 64)
+	OpSchedule                       // schedule(): gives up the CPU voluntarily once
+	OpRegister                       // register(k, errno = None)
+	OpUnregister                     // unregister(k)
+	OpEnable                         // enable(k)
+	OpDisable                        // disable(k)
+	OpWaitOptimized                  // wait_optimized(): flush the optimizer until its lists are empty
+	OpEnableLabel                    // label_on(l): nop to jump
+	OpDisableLabel                   // label_off(l): jump to nop
+	OpUser                           // user(): a spell in user mode
+	OpExpect                         // expect(data, hex): what memory holds
+	OpOptimization                   // optimization(on): write debug.kprobes-optimization
+	OpRegisterAll                    // register_all([…], errno = None)
+	OpUnregisterAll                  // unregister_all([…])
+	OpEnabled                        // enabled(on): write debugfs kprobes/enabled
+	OpHotplug                        // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
+	OpSpin                           // spin(): keeps the CPU, interrupts as they are, until a task has called release()
+	OpRelease                        // release()
+	OpLoad                           // insmod(m, errno = None)
+	OpUnload                         // rmmod(m, errno = None)
+	OpTracer                         // tracer(on): ftrace calls a client that wants all sites
+	OpSetCall                        // set_call(s, f): retarget a static call
+	OpLocks                          // smp_locks(on): lock prefixes are put there or taken away
+	OpWaitSignal                     // wait_signal(): sleeps until a task has called signal()
+	OpSignal                         // signal()
+	OpLivepatch                      // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
+	OpQueueWork                      // queue_work(f): a worker of the kernel's calls f
+	OpFlushWork                      // flush_work(f): sleeps until it isn't queued, and doesn't run
+	OpPatchFunc                      // patch_func(f, g, errno = None): calls of f go on in g
+	OpUnpatchFunc                    // unpatch_func(f, errno = None): the newest patch goes
+	OpRegisterDirect                 // register_direct(f, t, errno = None): f's site of ftrace calls t itself
+	OpModifyDirect                   // modify_direct(f, t, errno = None): it calls another one
+	OpUnregisterDirect               // unregister_direct(f, errno = None)
 )
 
 // Op is one operation of a task.
@@ -228,7 +231,7 @@ type Op struct {
 	Returns uint64
 	Bits    int // OpCall: 1 to 64 if Checked
 
-	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc: the function that is called from then on
+	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on
 
 	Offset int    // OpExpect: from the start of the data
 	Bytes  []byte // OpExpect

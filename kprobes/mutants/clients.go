@@ -28,6 +28,17 @@ var clients = []Mutant{
 		Also:  []string{"no-oops"},
 		Says:  "a live patch is taken away, and its module goes, while a task is in the new function",
 		Apply: func(w *Wiring) { w.Klp.NoWait = true }},
+	{Name: "direct-freed", Source: "unregister_ftrace_direct: synchronize_rcu_tasks", Scenario: "direct-leaves", Property: "no-use-after-free",
+		Also:  []string{"no-oops"},
+		Says:  "a direct call is taken away, and the trampoline goes, while a task is in it",
+		Apply: func(w *Wiring) { w.Ftrace.DirectStays = true }},
+	{Name: "direct-own-way", Source: "BPF_TRAMP_F_ORIG_STACK, 6.0", Scenario: "direct-shares", Property: "right-result",
+		Says:  "a direct call returns behind the site, although a live patch has sent the call elsewhere",
+		Apply: func(w *Wiring) { w.Ftrace.DirectOwn = true }},
+	{Name: "direct-overwritten", Source: "ftrace_modify_direct_caller", Scenario: "direct-modified", Property: "whole-instructions",
+		Also:  []string{"no-oops", "no-start-inside", "progress"},
+		Says:  "a direct call is written over another one without a breakpoint and without a sync",
+		Apply: func(w *Wiring) { w.Ftrace.PlainDirect = true }},
 }
 
 // branchLen is the length of a site.

@@ -24,10 +24,10 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	}
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if (op.Kind == scenario.OpSetCall || op.Kind == scenario.OpPatchFunc) && len(op.Targets) > 0 {
+			if (op.Kind == scenario.OpSetCall || op.Kind.Redirects()) && len(op.Targets) > 0 {
 				used[op.Targets[0]] = true
 			}
-			if op.Kind == scenario.OpPatchFunc || op.Kind == scenario.OpUnpatchFunc {
+			if op.Kind.OfEntry() {
 				used[op.Target] = true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/scenario"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -14,6 +15,7 @@ import (
 const (
 	patchedName           = "patched"
 	patchedAt   arch.Addr = 0xffffffff8104f000
+	directAt    arch.Addr = 0xffffffff8104f600
 )
 
 // patches adds a function that is patched live, once or twice, functions that are called
@@ -53,6 +55,19 @@ func (g *maker) patches() {
 		for range to {
 			ops = append(ops, scenario.Op{Kind: scenario.OpUnpatchFunc, Target: patchedName})
 		}
+	}
+	if m := &g.sc.Machine; g.one(2) && m.Edition != rules.Edition415 && !g.on.Contract && !g.on.Few { // a kernel's own engine knows none
+		for i := range 2 { // push %rax; pop %rax; ret
+			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("direct", i), At: directAt + arch.Addr(i)*0x1c8, Code: []byte{0x50, 0x90, 0x58, 0xc3}})
+		}
+		to := func(k scenario.OpKind, t string) scenario.Op {
+			return scenario.Op{Kind: k, Target: patchedName, Targets: []string{t}}
+		}
+		direct := []scenario.Op{to(scenario.OpRegisterDirect, "direct0"), call}
+		if g.one(2) {
+			direct = append(direct, to(scenario.OpModifyDirect, "direct1"), call)
+		}
+		g.alone("director", append(direct, scenario.Op{Kind: scenario.OpUnregisterDirect, Target: patchedName}))
 	}
 	g.alone("patcher", append(ops, call))
 	g.alone("patchee", []scenario.Op{call, {Kind: scenario.OpSchedule}, call})

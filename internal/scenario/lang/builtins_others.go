@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -165,16 +164,17 @@ func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
 	return handle{what: "static call", name: s.Name}, nil
 }
 
-// doPatch makes patch_func and unpatch_func.
-func doPatch(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+// onEntry makes an operation on a function's site of ftrace. to is the name of the parameter
+// that is the function that it leads to, "" if there is none.
+func onEntry(kind scenario.OpKind, to string) func(*loader, *call) (starlark.Value, error) {
 	return func(_ *loader, c *call) (starlark.Value, error) {
 		var f, g, errno starlark.Value
 		op := scenario.Op{Kind: kind}
-		params := []any{"f", &f, "g", &g, "errno??", &errno}
-		if kind == scenario.OpUnpatchFunc {
-			params = slices.Delete(params, 2, 4)
+		params := []any{"f", &f}
+		if to != "" {
+			params = append(params, to, &g)
 		}
-		if err := c.unpack(params...); err != nil {
+		if err := c.unpack(append(params, "errno??", &errno)...); err != nil {
 			return nil, err
 		}
 		at, err := whole("f", f)
@@ -183,11 +183,11 @@ func doPatch(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) 
 		}
 		op.Target = at.name
 		if g != nil {
-			to, err := whole("g", g)
+			at, err := whole(to, g)
 			if err != nil {
 				return nil, err
 			}
-			op.Targets = []string{to.name}
+			op.Targets = []string{at.name}
 		}
 		if errno != nil {
 			op.Checked = true

@@ -324,7 +324,7 @@ func (p *printer) op(op *scenario.Op) string {
 	case scenario.OpLoad, scenario.OpUnload:
 		args = append(args, p.labels["module "+op.Target])
 		args = append(args, errnoWords(op)...)
-	case scenario.OpPatchFunc, scenario.OpUnpatchFunc:
+	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
 		args = append(args, p.symbols[op.Target])
 		for _, g := range op.Targets {
 			args = append(args, p.symbols[g])

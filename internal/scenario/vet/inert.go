@@ -111,8 +111,8 @@ func Inert(s *scenario.Scenario) (lines []string) {
 	}
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind == scenario.OpPatchFunc && !slices.ContainsFunc(s.Sites, func(t scenario.Site) bool { return t.Func == op.Target }) {
-				add("patch_func() of %s is refused: it has no site of ftrace; add fentry(%s)", op.Target, op.Target)
+			if (op.Kind == scenario.OpPatchFunc || op.Kind == scenario.OpRegisterDirect) && !slices.ContainsFunc(s.Sites, func(t scenario.Site) bool { return t.Func == op.Target }) {
+				add("%v() of %s is refused: it has no site of ftrace; add fentry(%s)", op.Kind, op.Target, op.Target)
 			}
 		}
 	}

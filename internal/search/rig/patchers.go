@@ -133,7 +133,9 @@ func (r *Rig) addClients() error {
 		r.Machine.Memory().Watch(at, in.Size())
 		k.Prefix.Add(at)
 	}
-	r.addPatched()
+	if err := r.addRedirected(); err != nil {
+		return err
+	}
 	r.addReserved()
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
@@ -235,6 +237,7 @@ func (r *Rig) headPatchers() {
 		image(at, nop)
 		image(at, call)
 	}
+	r.directImages(image)
 	for _, s := range r.Scenario.Locked {
 		code := r.Text(s.Func).Code[s.Offset:]
 		in, _ := r.arch.Decode(code, 0) // it has been decoded before
@@ -268,6 +271,7 @@ func (r *Rig) newTracer() {
 		r.live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) }, ftrace.Dynamic|ftrace.Modifies)
 	}
 	r.patches.Begin()
+	r.ftrace.BeginDirects()
 }
 
 // patch does an operation on what is around the probes. It is done in a run
@@ -308,13 +312,8 @@ func (p *program) patch(x *smp.Ctx, i int) {
 		default:
 			r.live.Unregister(x)
 		}
-	case scenario.OpPatchFunc:
-		if r.twin && op.Checked && op.Returns != 0 {
-			return // without probes it wouldn't be refused
-		}
-		p.answered(x, i, uint64(r.patches.Patch(x, r.funcs[op.Target], r.funcs[op.Targets[0]])))
-	case scenario.OpUnpatchFunc:
-		p.answered(x, i, uint64(r.patches.Unpatch(x, r.funcs[op.Target], r.sizeOf)))
+	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
+		p.redirect(x, i)
 	case scenario.OpLocks:
 		r.Kernel.Prefix.Set(x, op.On)
 	case scenario.OpSetCall:

@@ -1,0 +1,188 @@
+package ftrace
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// directs are the functions that call a trampoline of a client's own, without ftrace
+// between (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS, 5.5 and later). Where another client
+// wants the function, too, its site calls ftrace's trampoline, which goes to the direct one
+// when it has called the others.
+type directs struct {
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // direct_mutex; set at boot, nil: there is never a direct call
+	list   []*direct  // set at boot
+	claims bool       // set at boot: a direct call counts as one that changes the path (until 5.19)
+}
+
+// A direct is a function that may call a client directly.
+type direct struct {
+	site *site               // set at boot
+	ops  *client             // set at the boot of a run: direct_ops
+	tmp  *client             // set at the boot of a run: while it is there the site calls ftrace's trampoline
+	to   kapi.Var[arch.Addr] // the client's trampoline
+	code arch.Code           `state:"skip: follows from what its maker has read"` // owned by ftrace_lock: the call of it
+}
+
+// BootDirect says, at boot, that the site at ip may call a trampoline directly. claims: then
+// it is as if the path was changed there.
+func (f *Ftrace) BootDirect(ip arch.Addr, claims bool) {
+	if f.direct.mutex == nil {
+		f.direct.mutex = f.d.Boot.BootMutex("direct_mutex")
+	}
+	f.direct.claims = claims
+	f.direct.list = append(f.direct.list, &direct{site: f.find(ip)})
+}
+
+// BeginDirects makes the clients of direct calls, at the boot of a run.
+func (f *Ftrace) BeginDirects() {
+	flags := Dynamic
+	if f.direct.claims {
+		flags |= Modifies
+	}
+	nothing := func(kapi.Context, arch.Addr, *arch.Regs) {}
+	for _, d := range f.direct.list {
+		d.to.Init(f.d.Cells, 0)
+		d.ops = f.NewOps("direct_ops", nothing, flags).(*client)
+		d.tmp = f.NewOps("tmp_ops", nothing, Dynamic).(*client)
+		d.ops.direct = d
+	}
+}
+
+func (f *Ftrace) directAt(ip arch.Addr) *direct {
+	for _, d := range f.direct.list {
+		if d.site != nil && d.site.at == ip {
+			return d
+		}
+	}
+	return nil
+}
+
+// call returns the call of a client's trampoline.
+func (d *direct) call(f *Ftrace, to arch.Addr) (c arch.Code, ok bool) {
+	return f.d.Text.Arch().Call(d.site.at, to)
+}
+
+// RegisterDirect has the site at ip call to (register_ftrace_direct). EBUSY: it calls another
+// one, or a client has it that changes the path, as far as these don't share it; EINVAL: there
+// is no site, or it is too far from there. Context: may sleep; takes direct_mutex.
+func (f *Ftrace) RegisterDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
+	d := f.directAt(ip)
+	if d == nil {
+		return EINVAL
+	}
+	if _, ok := d.call(f, to); !ok {
+		return EINVAL
+	}
+	f.direct.mutex.Lock(x)
+	if d.ops.active {
+		errno = EBUSY
+	} else {
+		d.to.WriteOnce(x, to)
+		if errno = d.ops.Filter(x, ip, true); errno == 0 {
+			if errno = d.ops.Register(x); errno != 0 {
+				d.ops.Filter(x, ip, false)
+			}
+		}
+	}
+	f.direct.mutex.Unlock(x)
+	return errno
+}
+
+// UnregisterDirect ends that (unregister_ftrace_direct), and returns when no task is in the
+// trampoline any more: it may be freed. EINVAL: there is no direct call. Context: as
+// RegisterDirect.
+func (f *Ftrace) UnregisterDirect(x kapi.Context, ip arch.Addr) (errno int) {
+	d := f.directAt(ip)
+	if d == nil {
+		return EINVAL
+	}
+	f.direct.mutex.Lock(x)
+	if errno = d.ops.Unregister(x); errno == 0 {
+		d.ops.Filter(x, ip, false)
+		f.leaveDirect(x)
+	}
+	f.direct.mutex.Unlock(x)
+	return errno
+}
+
+// ModifyDirect has the site at ip call another trampoline (modify_ftrace_direct). A second
+// client has it call ftrace's in between, so that its call of the one is never written over
+// that of the other:
+//
+//	step 1: the second client comes; the site calls ftrace's trampoline
+//	step 2: that goes to the new one
+//	step 3: the second client goes; the site calls the new one
+//
+// It returns when no task is in the old one: since 6.4 the caller has to wait for that
+// himself. EINVAL: there is no direct call, or it is too far. Context: as RegisterDirect.
+func (f *Ftrace) ModifyDirect(x kapi.Context, ip, to arch.Addr) (errno int) {
+	d := f.directAt(ip)
+	if d == nil {
+		return EINVAL
+	}
+	if _, ok := d.call(f, to); !ok {
+		return EINVAL
+	}
+	f.direct.mutex.Lock(x)
+	switch {
+	case !d.ops.active:
+		errno = EINVAL
+	case f.PlainDirect:
+		d.to.WriteOnce(x, to)
+		f.lock.Lock(x)
+		f.writePlain(x, d)
+		f.lock.Unlock(x)
+	default:
+		d.tmp.Filter(x, ip, true)
+		d.tmp.Register(x)
+
+		d.to.WriteOnce(x, to)
+
+		d.tmp.Unregister(x)
+		d.tmp.Filter(x, ip, false)
+		f.leaveDirect(x)
+	}
+	f.direct.mutex.Unlock(x)
+	return errno
+}
+
+// writePlain writes a direct call over another one, with no breakpoint before it and no sync
+// between: a mutant. Context: ftrace_lock held.
+func (f *Ftrace) writePlain(x kapi.Context, d *direct) {
+	insn, target := f.wanted(d.site)
+	f.d.Text.Mutex().Lock(x)
+	d.site.calls = target
+	f.d.Text.Write(x, d.site.at, insn.Bytes())
+	f.d.Text.Mutex().Unlock(x)
+}
+
+// leaveDirect waits until no task is in a trampoline that no site calls any more
+// (synchronize_rcu_tasks): one may have been preempted there. Context: may sleep.
+func (f *Ftrace) leaveDirect(x kapi.Context) {
+	if !f.DirectStays {
+		f.d.RCU.Synchronize(x, kapi.QuiesceTasks)
+	}
+}
+
+// wanted returns the instruction that the clients want at a site, and what it calls, 0 if it is
+// a nop: where the one client is a direct call, that. Context: ftrace_lock held.
+func (f *Ftrace) wanted(s *site) (insn *arch.Code, target arch.Addr) {
+	n, only := 0, (*client)(nil)
+	for _, o := range f.ops.Owned().list {
+		if o.wants(s.at) {
+			n++
+			only = o
+		}
+	}
+	switch {
+	case n == 0:
+		return &f.d.Text.Arch().BranchNop, 0
+	case n == 1 && only.direct != nil:
+		d := only.direct
+		target = d.to.Owned()
+		d.code, _ = d.call(f, target) // it was in reach when it was registered
+		return &d.code, target
+	}
+	return &s.call, f.at
+}
