@@ -1,6 +1,8 @@
 package kprobes
 
 import (
+	"encoding/binary"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -188,4 +190,141 @@ func (e *Engine) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs,
 	}
 	regs.IP = ap.detour.copyAt()
 	return true
+}
+
+// A row is what x86-64 and i386 have different: how many bytes a word has, and the text of
+// detours and trampolines, which goes by the calling convention and the image of registers.
+type row struct {
+	word int
+
+	// The two halves of a detour, around the two instructions that say which aggr it is of
+	// and call. save makes a register image on the stack without its last word (ss), and
+	// puts its address where a callback expects it; the flags are the last thing that
+	// restore puts back. saveSS and restoreSS are those of 5.10 and later: a whole image,
+	// ss first, so that the saved stack pointer is the one below that until the callback
+	// puts it right.
+	save, restore, saveSS, restoreSS []byte
+
+	// What a trampoline does after its callback: restore all but the flags, restore those,
+	// and, if it has pushed its own address, skip the saved stack pointer.
+	pop, flags, skip []byte
+
+	loadID []byte // begins the instruction that loads an aggr's number, which ends with that
+	idSize int
+	id     arch.Reg // where a callback finds it
+	saved  arch.Reg // where a detour's callback finds the image
+	image  arch.Reg // where a trampoline's does
+
+	imageFrom []byte // the last instruction of save that a trampoline has instead
+
+	spAt     arch.Addr // of the saved stack pointer in the image
+	load     func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
+	putSaved func(m arch.Memory, at arch.Addr, r *arch.Regs) (ok bool)
+
+	// jprobe_return and the end of a Handler's text: with trap frames that have no stack
+	// pointer the breakpoint is met on the stack that it returns to.
+	switchesStack bool
+}
+
+// amd64 is x86-64: rdi says which aggr, rsi points to the registers.
+var amd64 = row{
+	word: 8,
+	save: []byte{
+		0x54, 0x9c, 0x48, 0x8d, 0x64, 0x24, 0xe8, // push %rsp; pushfq; lea -24(%rsp),%rsp: cs ip orig_ax
+		0x57, 0x56, 0x52, 0x51, 0x50, // rdi rsi rdx rcx rax
+		0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53, // r8 r9 r10 r11
+		0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, // rbx rbp r12 r13 r14 r15
+		0x48, 0x89, 0xe6, // mov %rsp,%rsi
+	},
+	imageFrom: []byte{0x48, 0x89, 0xe6},
+	restore: []byte{ // the flags are moved up over the saved rsp
+		0x48, 0x8b, 0x94, 0x24, 0x90, 0, 0, 0, // mov flags(%rsp),%rdx
+		0x48, 0x89, 0x94, 0x24, 0x98, 0, 0, 0, // mov %rdx,sp(%rsp)
+		0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, // r15 r14 r13 r12 rbp rbx
+		0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58, // r11 r10 r9 r8
+		0x58, 0x59, 0x5a, 0x5e, 0x5f, // rax rcx rdx rsi rdi
+		0x48, 0x8d, 0x64, 0x24, 0x20, // lea 32(%rsp),%rsp
+		0x9d, // popfq
+	},
+	pop: []byte{
+		0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b,
+		0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58,
+		0x58, 0x59, 0x5a, 0x5e, 0x5f,
+	},
+	flags:  []byte{0x48, 0x8d, 0x64, 0x24, 0x18, 0x9d}, // lea 24(%rsp),%rsp; popfq
+	skip:   []byte{0x48, 0x8d, 0x64, 0x24, 0x08},       // lea 8(%rsp),%rsp
+	loadID: []byte{0x48, 0xbf}, idSize: 8,              // movabs $id,%rdi
+	id: x86.RDI, saved: x86.RSI, image: x86.RSI,
+	spAt: x86.PtSP, load: x86.LoadPtRegs, putSaved: x86.StorePtGeneral,
+}
+
+// i386 has -mregparm=3: eax says which aggr, edx points to the registers; eax in a
+// trampoline.
+var i386 = row{
+	word: 4,
+	save: []byte{
+		0x54, 0x9c, 0x8d, 0x64, 0x24, 0xf4, // push %esp; pushf; lea -12(%esp),%esp: cs ip orig_ax
+		0x0f, 0xa8, 0x0f, 0xa0, 0x06, 0x1e, // gs fs es ds
+		0x50, 0x55, 0x57, 0x56, 0x52, 0x51, 0x53, // eax ebp edi esi edx ecx ebx
+		0x89, 0xe2, // mov %esp,%edx
+	},
+	imageFrom: []byte{0x89, 0xe0}, // mov %esp,%eax
+	restore: []byte{
+		0x8b, 0x54, 0x24, 0x38, // mov flags(%esp),%edx
+		0x89, 0x54, 0x24, 0x3c, // mov %edx,sp(%esp)
+		0x5b, 0x59, 0x5a, 0x5e, 0x5f, 0x5d, 0x58, // ebx ecx edx esi edi ebp eax
+		0x8d, 0x64, 0x24, 0x20, // lea 32(%esp),%esp: the segments are as they were
+		0x9d, // popf
+	},
+	pop:    []byte{0x5b, 0x59, 0x5a, 0x5e, 0x5f, 0x5d, 0x58},
+	flags:  []byte{0x8d, 0x64, 0x24, 0x1c, 0x9d}, // lea 28(%esp),%esp; popf
+	skip:   []byte{0x8d, 0x64, 0x24, 0x04},       // lea 4(%esp),%esp
+	loadID: []byte{0xb8}, idSize: 4,              // mov $id,%eax
+	id: x86.RAX, saved: x86.RDX, image: x86.RAX,
+	spAt: x86.PtSP32, load: x86.LoadPtRegs32, putSaved: x86.StorePtGeneral32,
+	switchesStack: true,
+}
+
+func init() {
+	amd64.saveSS = append([]byte{0x6a, 0x18}, amd64.save...) // push $__KERNEL_DS
+	amd64.restoreSS = append([]byte(nil), amd64.restore...)
+	amd64.restoreSS[12] = 0xa0                       // mov %rdx,ss(%rsp)
+	amd64.restoreSS[len(amd64.restoreSS)-2] = 0x28   // lea 40(%rsp),%rsp
+	i386.saveSS = append([]byte{0x16}, i386.save...) // push %ss
+	i386.restoreSS = append([]byte(nil), i386.restore...)
+	i386.restoreSS[7] = 0x40                     // mov %edx,ss(%esp)
+	i386.restoreSS[len(i386.restoreSS)-2] = 0x24 // lea 36(%esp),%esp
+}
+
+// rowOf returns the row of a processor.
+func rowOf(a *arch.Arch) *row {
+	if a.Word == i386.word {
+		return &i386
+	}
+	return &amd64
+}
+
+// template returns the halves of a detour, around its call.
+func (r *row) template(ss bool) (save, restore []byte) {
+	if ss {
+		return r.saveSS, r.restoreSS
+	}
+	return r.save, r.restore
+}
+
+// putID appends what says which aggr a detour is of.
+func (r *row) putID(buf []byte, id uint64) []byte {
+	buf = append(buf, r.loadID...)
+	if r.idSize == 4 {
+		return binary.LittleEndian.AppendUint32(buf, uint32(id))
+	}
+	return binary.LittleEndian.AppendUint64(buf, id)
+}
+
+// idLen is how many bytes putID appends.
+func (r *row) idLen() int { return len(r.loadID) + r.idSize }
+
+// trampolineSave is save with the image's address where a trampoline's callback finds it.
+func (r *row) trampolineSave(buf []byte) []byte {
+	return append(append(buf, r.save[:len(r.save)-len(r.imageFrom)]...), r.imageFrom...)
 }

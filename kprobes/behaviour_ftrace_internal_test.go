@@ -13,8 +13,8 @@ import (
 
 // kt_hot begins with a fentry site: kt_hot(7, 5, 3) is 25, or 118 if rdi becomes
 // 100. kt_traced, too, does nothing else.
-const (
-	tracedAt, tracedInAt = smp.TextBase + 0x1800, smp.TextBase + 0x1840
+var (
+	tracedAt, tracedInAt = textBase + 0x1800, textBase + 0x1840
 	tracedHex            = "0f1f440000488d04764801d74801f8c3"
 	tracedInHex          = "0f1f440000c3"
 )

@@ -38,10 +38,10 @@ type asker struct {
 	head arch.Addr // how long the endbr64 is that functions begin with
 }
 
-const (
-	hotAt, hotOtherAt, askedAt = smp.TextBase + 0x1000, smp.TextBase + 0x1100, smp.TextBase + 0x1200
-	recAt, switchToAt          = smp.TextBase + 0x1140, smp.TextBase + 0x1180
-	moduleDataAt, jiffiesAt    = smp.DataBase, smp.DataBase + 0x100
+var (
+	hotAt, hotOtherAt, askedAt = textBase + 0x1000, textBase + 0x1100, textBase + 0x1200
+	recAt, switchToAt          = textBase + 0x1140, textBase + 0x1180
+	moduleDataAt, jiffiesAt    = dataBase, dataBase + 0x100
 )
 
 // The functions are those that the test module called: kt_hot_nt, which has no

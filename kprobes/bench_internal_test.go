@@ -14,6 +14,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	processors "kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 	"kpsim/smp/smpev"
@@ -66,7 +67,10 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	if r, ok := t.(*specT); ok {
 		b.row = r.row
 	}
-	m, err := smp.New(smp.Config{CPUs: len(programs), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
+	whole := s.Kernel.Edition >= rules.Edition514
+	s.Kernel.Bits32 = specArch == processors.I386
+	b.settings = s
+	m, err := smp.New(smp.Config{CPUs: len(programs), Arch: specArch.Row(whole), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
@@ -77,6 +81,9 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
 	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU, Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
 	for _, c := range codes {
+		if !in32(c.bytes, c.at) {
+			t.Fatalf("%s has no twin of 32 bits: % x", c.name, c.bytes)
+		}
 		m.Memory().Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
 		b.k.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, c.extable)

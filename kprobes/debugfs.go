@@ -65,14 +65,14 @@ func (e *Engine) showKprobes(buf []byte, ap *Aggr) []byte {
 
 // ReportProbe appends the line of one probe.
 func (e *Engine) ReportProbe(buf []byte, ap *Aggr, p *Kprobe) []byte {
-	buf = fmt.Appendf(buf, "%016x  %c  ", ap.addr, e.do.ProbeType(p))
+	buf = fmt.Appendf(buf, "%0*x  %c  ", 2*e.row.word, ap.addr, e.do.ProbeType(p))
 	f, known := e.d.Symbols.Lookup(ap.addr)
 	switch {
 	case known:
 		module := cmp.Or(e.do.ListedModule(f.Module), " ")
 		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, ap.addr-f.Addr, module)
 	case e.s.Files == era.FilesFirst || e.s.Files == era.FilesPlain:
-		buf = fmt.Appendf(buf, "%016x", ap.addr)
+		buf = fmt.Appendf(buf, "%0*x", 2*e.row.word, ap.addr)
 	default:
 		buf = fmt.Appendf(buf, "%#x", ap.addr)
 	}
@@ -104,7 +104,7 @@ func (e *Engine) HasBlacklist() bool { return e.s.Files != era.FilesFirst }
 // Context: as List.
 func (e *Engine) Blacklist(buf []byte) []byte {
 	for _, b := range e.d.Symbols.Blacklist(nil) {
-		buf = fmt.Appendf(buf, "0x%016x-0x%016x\t%s", b.Addr, b.Addr+arch.Addr(b.Size), b.Name)
+		buf = fmt.Appendf(buf, "0x%0*x-0x%0*x\t%s", 2*e.row.word, b.Addr, 2*e.row.word, b.Addr+arch.Addr(b.Size), b.Name)
 		if b.Module != "" {
 			buf = fmt.Appendf(buf, " [%s]", b.Module)
 		}

@@ -300,9 +300,9 @@ func TestChainOf(t *testing.T) {
 
 // TestListOrder: a chain's newest point comes first; an address's newest probe, too.
 func TestListOrder(t *testing.T) {
-	same := []arch.Addr{smp.TextBase}
+	same := []arch.Addr{textBase}
 	e := &Engine{do: &linux}
-	for a := smp.TextBase + 16; len(same) < 3; a += 16 {
+	for a := textBase + 16; len(same) < 3; a += 16 {
 		if e.chainOf(a) == e.chainOf(same[0]) {
 			same = append(same, a)
 		}

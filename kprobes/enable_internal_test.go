@@ -13,7 +13,7 @@ import (
 // at its address a probe stays marked, and the list says so. Of one that could be a
 // jump, or shares its address, nothing shows it. Disabled and enabled it is hit.
 func TestEnableLost(t *testing.T) {
-	short := code{name: "short", at: smp.TextBase + 0x200, bytes: []byte{0x89, 0xf8, 0xc3}}
+	short := code{name: "short", at: textBase + 0x200, bytes: []byte{0x89, 0xf8, 0xc3}}
 	for _, c := range []struct {
 		name     string
 		at       code

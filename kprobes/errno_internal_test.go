@@ -82,7 +82,7 @@ func TestErrnos(t *testing.T) {
 		{"sti", 0, 0, []byte{0xfb, ret}},
 	} {
 		t.Run(test.says, func(t *testing.T) {
-			f := code{name: "f", at: smp.TextBase + 0x100, bytes: test.code}
+			f := code{name: "f", at: textBase + 0x100, bytes: test.code}
 			require.Equal(t, test.want, answer(t, f.at+arch.Addr(test.offset), f))
 		})
 	}
@@ -90,7 +90,7 @@ func TestErrnos(t *testing.T) {
 
 // TestErrnoNowhere: an address in no function (spec 6.1).
 func TestErrnoNowhere(t *testing.T) {
-	f := code{name: "f", at: smp.TextBase + 0x100, bytes: []byte{0x90, 0xc3}}
+	f := code{name: "f", at: textBase + 0x100, bytes: []byte{0x90, 0xc3}}
 	require.Equal(t, ENOENT, answer(t, f.at+2, f))
 	require.Equal(t, ENOENT, answer(t, f.at-1, f))
 	require.Equal(t, ENOENT, answer(t, 0x1000, f))

@@ -142,7 +142,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ in
 // TestMaskedStep: what follows mov to ss is stepped with it, for the trap comes
 // one instruction late; 2.6, which alone takes such a probe, has copied that, too.
 func TestMaskedStep(t *testing.T) {
-	f := code{name: "stacked", at: smp.TextBase, bytes: []byte{
+	f := code{name: "stacked", at: textBase, bytes: []byte{
 		0x8c, 0xd0, // mov %ss,%eax
 		0x8e, 0xd0, // mov %eax,%ss
 		0x48, 0x89, 0xf8, // mov %rdi,%rax

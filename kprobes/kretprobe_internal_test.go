@@ -12,10 +12,10 @@ import (
 )
 
 // outer calls victim twice and adds one to what the second call returned.
-var outer = code{name: "outer", at: smp.TextBase + 0x200, bytes: outerCode()}
+var outer = code{name: "outer", at: textBase + 0x200, bytes: outerCode()}
 
 func outerCode() []byte {
-	at := smp.TextBase + 0x200
+	at := textBase + 0x200
 	b := []byte{0x57} // push %rdi
 	call, _ := x86.CallRel32(at+1, victim.at)
 	b = append(b, call[:]...)

@@ -68,9 +68,9 @@ func (c *kcase) atomic(x kapi.Context, what string) {
 
 // The targets: what they return is their argument and a number.
 var (
-	target  = code{name: "kprobe_target", at: smp.TextBase, bytes: adding(0x11)}
-	target2 = code{name: "kprobe_target2", at: smp.TextBase + 0x40, bytes: adding(0x22)}
-	target3 = code{name: "kprobe_target3", at: smp.TextBase + 0x80, bytes: calling(smp.TextBase+0x80, smp.TextBase)}
+	target  = code{name: "kprobe_target", at: textBase, bytes: adding(0x11)}
+	target2 = code{name: "kprobe_target2", at: textBase + 0x40, bytes: adding(0x22)}
+	target3 = code{name: "kprobe_target3", at: textBase + 0x80, bytes: calling(textBase+0x80, textBase)}
 )
 
 // adding is a function that returns its argument and n, in instructions of 3, 4 and

@@ -5,20 +5,19 @@ import (
 	"slices"
 
 	"kpsim/kprobes/rules"
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
 // grand calls target3, which calls target: two frames.
-var grand = code{name: "grand", at: smp.TextBase + 0xc0, bytes: calling(smp.TextBase+0xc0, smp.TextBase+0x80)}
+var grand = code{name: "grand", at: textBase + 0xc0, bytes: calling(textBase+0xc0, textBase+0x80)}
 
 // behindCall is where the call in a function of calling returns to.
 func behindCall(f code) arch.Addr { return f.at + 9 }
 
 // deep calls itself as often as its argument says.
-var deep = code{name: "deep", at: smp.TextBase + 0x100, bytes: []byte{
+var deep = code{name: "deep", at: textBase + 0x100, bytes: []byte{
 	0x48, 0x85, 0xff, // test %rdi,%rdi
 	0x74, 0x08, // je the ret
 	0x48, 0xff, 0xcf, // dec %rdi

@@ -28,7 +28,7 @@ func TestLookups(t *testing.T) {
 		f := append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)
 		codes := []code{broken}
 		for i := range n {
-			codes = append(codes, code{name: "f", at: smp.TextBase + 0x1000 + arch.Addr(i*64), bytes: f})
+			codes = append(codes, code{name: "f", at: textBase + 0x1000 + arch.Addr(i*64), bytes: f})
 		}
 		probed := codes[1:]
 		b := newBench(t, settingsOf(ed, false), codes, func(b *bench, x *smp.Ctx) {

@@ -18,7 +18,7 @@ import (
 // manyFunctions are n functions of 5 bytes and a ret, 64 bytes apart, all alike.
 type manyFunctions int
 
-func (n manyFunctions) at(i int) arch.Addr { return smp.TextBase + 0x10000 + arch.Addr(64*i) }
+func (n manyFunctions) at(i int) arch.Addr { return textBase + 0x10000 + arch.Addr(64*i) }
 
 func (n manyFunctions) boot(b *bench) {
 	f := []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0x90, 0x90, 0xc3} // push %rbp; mov %rsp,%rbp; pop %rbp; nop; nop; ret

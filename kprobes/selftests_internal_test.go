@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"kpsim/kprobes/rules"
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -17,7 +16,7 @@ import (
 var many = func() (list []code) {
 	for i := range 256 {
 		list = append(list, code{
-			name: fmt.Sprintf("symbol%d", i), at: smp.TextBase + 0x1000 + arch.Addr(16*i),
+			name: fmt.Sprintf("symbol%d", i), at: textBase + 0x1000 + arch.Addr(16*i),
 			bytes: []byte{0xb8, byte(i), 1, 0, 0, 0x48, 0x01, 0xf8, 0x48, 0x83, 0xc0, 0x01, 0xc3, 0x90, 0x90, 0x90}, // mov $…,%eax; add %rdi,%rax; add $1,%rax; ret
 		})
 	}
@@ -175,8 +174,8 @@ var selftests = []kunit{
 }
 
 var (
-	twin1 = code{name: "twin", at: smp.TextBase + 0x200, bytes: adding(0x33)}
-	twin2 = code{name: "twin", at: smp.TextBase + 0x240, bytes: adding(0x44)}
+	twin1 = code{name: "twin", at: textBase + 0x200, bytes: adding(0x33)}
+	twin2 = code{name: "twin", at: textBase + 0x240, bytes: adding(0x44)}
 )
 
 // TestSelftests plays them in every edition that can express them.

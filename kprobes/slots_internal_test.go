@@ -137,7 +137,7 @@ func TestOutOfReach(t *testing.T) {
 func TestInt3OfOld(t *testing.T) {
 	s := settingsOf(rules.Edition415, true)
 	s.Step = era.StepInt3
-	at := smp.TextBase + 0x700
+	at := textBase + 0x700
 	var codes []code
 	for i, c := range []struct {
 		bytes []byte
@@ -232,7 +232,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 // TestCut: what lies behind a function where there is no memory is nothing, whatever
 // was looked at before.
 func TestCut(t *testing.T) {
-	cut := code{name: "cut", at: smp.TextBase + 0x8000 - 2, bytes: []byte{0x90, 0xc3}}
+	cut := code{name: "cut", at: textBase + 0x8000 - 2, bytes: []byte{0x90, 0xc3}}
 	newBench(t, settingsOf(rules.Edition26, true), []code{watched, cut}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at}))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: cut.at}))
@@ -245,7 +245,7 @@ func TestCut(t *testing.T) {
 // TestGoesElsewhere: what goes somewhere else by itself goes there from a copy, too,
 // at each hit, with a post_handler or without.
 func TestGoesElsewhere(t *testing.T) {
-	at := smp.TextBase + 0x900
+	at := textBase + 0x900
 	var codes []code
 	for i, b := range [][]byte{
 		{0xff, 0xe6}, // jmp *%rsi

@@ -9,21 +9,20 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
-	"kpsim/smp/kernel"
 )
 
-const jText = smp.TextBase + 0x800
+var jText = textBase + 0x800
 
 var (
-	jprobeReturn, _ = kernel.Export("jprobe_return")
+	jprobeReturn = exported("jprobe_return")
 
 	// sums returns the sum of its first argument, its seventh, on the stack, and its
 	// fifteenth, which is the first word behind the 64 bytes that are kept.
-	sums = text("sums", jText, 0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x01, 0xf8, 0x48, 0x03, 0x44, 0x24, 0x40, 0xc3)
+	sums = text("sums", jText, 0x48, 0x8b, 0x44, 0x24, row32.Word, 0x48, 0x01, 0xf8, 0x48, 0x03, 0x44, 0x24, 0x40, 0xc3)
 	// gives calls sums with 40 and, far down the stack, 300.
 	gives = text("gives", jText+0x40,
 		0x68, 0x2c, 0x01, 0, 0, // push $300
-		0x48, 0x83, 0xec, 0x30, // sub $48,%rsp
+		0x48, 0x83, 0xec, 64-2*row32.Word, // sub $48,%rsp
 		0x6a, 0x28, // push $40
 		callTo(jText),
 		0x48, 0x83, 0xc4, 0x40, // add $64,%rsp
@@ -32,7 +31,7 @@ var (
 	spoils = text("spoils", jText+0x80,
 		0x48, 0x31, 0xff, // xor %rdi,%rdi
 		0x48, 0x31, 0xdb, // xor %rbx,%rbx
-		0x48, 0xc7, 0x44, 0x24, 0x08, 0, 0, 0, 0, // movq $0,8(%rsp)
+		0x48, 0xc7, 0x44, 0x24, row32.Word, 0, 0, 0, 0, // movq $0,8(%rsp)
 		callTo(jprobeReturn))
 	// stays is one that does nothing.
 	stays = text("stays", jText+0xc0, callTo(jprobeReturn))
@@ -77,11 +76,12 @@ var spec3 = []specRule{
 					runs++
 					require.False(t, x.(*smp.Ctx).Open())
 					require.EqualValues(t, 2, regs.R[x86.RDI])
-					arg, _ := x.Memory().Load(x86.SP(regs)+8, 8)
+					word := arch.Addr(row32.Word)
+					arg, _ := x.Memory().Load(x86.SP(regs)+word, row32.Word)
 					require.EqualValues(t, 40, arg)
 					regs.R[x86.RDI] = 9
-					for off := arch.Addr(8); off < 72; off += 8 {
-						x.Memory().Store(x86.SP(regs)+off, 8, 7)
+					for off := word; off < 64+word; off += word {
+						x.Memory().Store(x86.SP(regs)+off, row32.Word, 7)
 					}
 				}}
 				require.NoError(t, b.e.RegisterJ(x, j))

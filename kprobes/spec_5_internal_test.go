@@ -23,7 +23,7 @@ var banned = []struct {
 }
 
 func likeVictim(name string, off int) code {
-	return code{name: name, at: smp.TextBase + arch.Addr(off), bytes: victim.bytes}
+	return code{name: name, at: textBase + arch.Addr(off), bytes: victim.bytes}
 }
 
 // noBans are symbols of which none is on the blacklist.

@@ -17,9 +17,9 @@ import (
 
 // plainAt and moduleAt are where the functions of these rules lie; a jump fits in
 // both.
-const (
-	plainAt  arch.Addr = smp.TextBase
-	moduleAt arch.Addr = smp.TextBase + 0x10000
+var (
+	plainAt  arch.Addr = textBase
+	moduleAt arch.Addr = textBase + 0x10000
 )
 
 // fileBench is a machine with a function of the kernel and one of a module.
@@ -71,9 +71,9 @@ var spec7 = []specRule{
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
-				want := []string{"ffffffff81000000  r  plain+0x0    ", "ffffffff81000000  k  plain+0x0    ", "ffffffff81010005  k  inside+0x5  mod "}
+				want := listed("81000000  r  plain+0x0    ", "81000000  k  plain+0x0    ", "81010005  k  inside+0x5  mod ")
 				if t.Settings.Files == era.FilesFirst {
-					want = []string{"ffffffff81000000  r  plain+0x0   ", "ffffffff81000000  k  plain+0x0   ", "ffffffff81010005  k  inside+0x5  mod"}
+					want = listed("81000000  r  plain+0x0   ", "81000000  k  plain+0x0   ", "81010005  k  inside+0x5  mod")
 				}
 				if b.e.chainOf(moduleAt+5) < b.e.chainOf(plainAt) {
 					want = []string{want[2], want[0], want[1]}
@@ -100,7 +100,7 @@ var spec7 = []specRule{
 				k := &Kprobe{Addr: plainAt}
 				shows := func(tags string) {
 					t.Helper()
-					require.Equal(t, "ffffffff81000000  k  plain+0x0    "+tags+"\n", string(b.e.List(nil)))
+					require.Equal(t, listed("81000000  k  plain+0x0    " + tags + "\n")[0], string(b.e.List(nil)))
 				}
 				require.NoError(t, b.e.Register(x, k))
 				shows("[OPTIMIZED]")
@@ -127,7 +127,7 @@ var spec7 = []specRule{
 			b := t.withModule(false, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				nowhere := "0x%[1]x"
 				if t.Settings.Files == era.FilesPlain {
-					nowhere = "%016[1]x"
+					nowhere = "%0[2]*[1]x"
 				}
 				var probes []*Kprobe
 				b.k.Modules.OnChange(func(x kapi.Context, _ *kapi.Module, s kapi.ModuleState) {
@@ -142,7 +142,7 @@ var spec7 = []specRule{
 					list := string(b.e.List(nil))
 					require.Len(t, lines(list), len(want), list)
 					for i, k := range probes {
-						require.Contains(t, list, fmt.Sprintf("%016[1]x  k  "+want[i]+"\n", uint64(k.Addr)))
+						require.Contains(t, list, fmt.Sprintf("%0[2]*[1]x  k  "+want[i]+"\n", uint64(k.Addr), 2*row32.Word))
 					}
 				}
 				require.Zero(t, b.k.Modules.Load(x, m))
@@ -167,9 +167,9 @@ var spec7 = []specRule{
 				k := &Kprobe{Addr: modCore + 0x40}
 				require.NoError(t, b.e.Register(x, k))
 				b.e.WaitOptimizer(x)
-				require.Equal(t, fmt.Sprintf("%016x  k  traced+0x0  mod [FTRACE]\n", uint64(k.Addr)), string(b.e.List(nil)))
+				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.List(nil)))
 				require.NoError(t, b.e.Disable(x, k))
-				require.Equal(t, fmt.Sprintf("%016x  k  traced+0x0  mod [DISABLED][FTRACE]\n", uint64(k.Addr)), string(b.e.List(nil)))
+				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [DISABLED][FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.List(nil)))
 			})
 			t.pass(b)
 		},
@@ -204,7 +204,7 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "a call in flight returns while all is disarmed",
-		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", in: []rules.Edition{rules.Edition26}}},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", wide: true, in: []rules.Edition{rules.Edition26}}},
 		holds: func(t *specT) {
 			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
 			var writer arch.Addr

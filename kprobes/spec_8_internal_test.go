@@ -14,8 +14,8 @@ import (
 
 // Where the module of these tests lies: its core, and a page behind its init
 // section.
-const (
-	modCore = smp.TextBase + 0x10000
+var (
+	modCore = textBase + 0x10000
 	modInit = modCore + 0x1000
 )
 
@@ -37,7 +37,7 @@ func (t *specT) withModule(loaded bool, programs ...func(b *bench, x *smp.Ctx, m
 		ps = append(ps, func(b *bench, x *smp.Ctx) { p(b, x, m) })
 	}
 	b := t.bench([]code{victim}, ps...)
-	m = b.k.Modules.NewModule("mod", modTexts, modInit, modCore+0x60, loaded)
+	m = b.k.Modules.NewModule("mod", texts32(modTexts), modInit, modCore+0x60, loaded)
 	b.ftrace.AddSite(modCore + 0x40)
 	b.m.Freeze()
 	return b

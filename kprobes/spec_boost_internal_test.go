@@ -16,16 +16,16 @@ import (
 
 // lengths are instructions that can be boosted but for their length.
 var (
-	fits = code{name: "fits", at: smp.TextBase + 0x400, bytes: []byte{
+	fits = code{name: "fits", at: textBase + 0x400, bytes: []byte{
 		0x48, 0xb8, 10, 0, 0, 0, 0, 0, 0, 0, // movabs $10,%rax
 		0xc3, // ret
 	}}
-	long = code{name: "long", at: smp.TextBase + 0x440, bytes: []byte{
+	long = code{name: "long", at: textBase + 0x440, bytes: []byte{
 		0xc7, 0x84, 0x24, 0, 0xff, 0xff, 0xff, 11, 0, 0, 0, // movl $11,-256(%rsp)
 		0xb8, 11, 0, 0, 0, // mov $11,%eax
 		0xc3, // ret
 	}}
-	fixed = code{name: "fixed", at: smp.TextBase + 0x480, bytes: []byte{
+	fixed = code{name: "fixed", at: textBase + 0x480, bytes: []byte{
 		0xf7, 0xd7, // not %edi
 		0x89, 0xf8, // mov %edi,%eax
 		0xc3, // ret

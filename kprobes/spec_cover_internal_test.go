@@ -103,13 +103,13 @@ var specCover = []specRule{
 	{
 		rule: "10.1", says: "a hit costs its traps: two if it is stepped, one if it is boosted or queued, none if it is optimized; a return by way of code costs none, one by way of a probe one; a kprobe beside it none",
 		mutants: []specMutant{
-			{name: "code-trampoline", do: func(s *Settings) { s.Return = era.ReturnHashed }, in: []rules.Edition{rules.Edition26}},
+			{name: "code-trampoline", do: func(s *Settings) { s.Return = era.ReturnHashed }, wide: true, in: []rules.Edition{rules.Edition26}},
 			{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }, in: since(rules.Edition415)},
 		},
 		holds: func(t *specT) {
 			trampoline := 0
 			if t.Edition == rules.Edition26 {
-				trampoline = 1
+				trampoline = by32(1, 0)
 			}
 			require.Equal(t, 2, traps(t, t.Settings, hitCost{post: true}), "stepped")
 			require.Equal(t, 2+trampoline, traps(t, t.Settings, hitCost{post: true, ret: true}), "stepped, and a return")
@@ -132,7 +132,7 @@ var spec26 = []specRule{
 	{
 		rule: "7.2", says: "0 leaves the probe on the trampoline: calls in flight return through it, and none is lost",
 		in:      []rules.Edition{rules.Edition26},
-		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline"}},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", wide: true}},
 		holds: func(t *specT) {
 			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
 				returned := 0
@@ -147,7 +147,8 @@ var spec26 = []specRule{
 				var tramp, probed [1]byte
 				b.e.d.Text.Read(x, b.e.ret.trampoline, tramp[:])
 				b.e.d.Text.Read(x, target.at, probed[:])
-				require.Equal(t, [2]byte{x86.Int3, target.bytes[0]}, [2]byte{tramp[0], probed[0]})
+				require.Equal(t, b.settings.NopTrampoline(), tramp[0] == x86.Int3)
+				require.Equal(t, target.bytes[0], probed[0])
 				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
 				require.EqualValues(t, 1+0x11+1, callArg(x, target3.at, 1))
 				require.Equal(t, 1, returned)

@@ -18,8 +18,8 @@ import (
 // traced begins with a site of ftrace and then is victim; aside is somewhere else
 // to go, and is traced, too.
 var (
-	traced = code{name: "traced", at: smp.TextBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)}
-	aside  = code{name: "aside", at: smp.TextBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8, 100, 0, 0, 0, 0xc3)}
+	traced = code{name: "traced", at: textBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)}
+	aside  = code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8, 100, 0, 0, 0, 0xc3)}
 )
 
 // withSites is a bench with the two.
@@ -345,7 +345,7 @@ var specFtrace = []specRule{
 		mutants: []specMutant{{name: "unreserved", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unreserved{d.Symbols} }}},
 		holds: func(t *specT) {
 			// f: xor %eax,%eax; a 5-byte nop; ret: what stands there is the nop's kind.
-			f := code{name: "f", at: smp.TextBase + 0x300, bytes: []byte{0x31, 0xc0, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0x90, 0x90, 0xc3}}
+			f := code{name: "f", at: textBase + 0x300, bytes: []byte{0x31, 0xc0, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0x90, 0x90, 0xc3}}
 			for _, c := range []struct {
 				name  string
 				since rules.Edition

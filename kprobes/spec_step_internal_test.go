@@ -22,20 +22,20 @@ import (
 var (
 	// loads reads where rdi points to: the argument of the tests is somewhere
 	// unmapped, or not even an address.
-	loads = code{name: "loads", at: smp.TextBase + 0x200, bytes: []byte{
+	loads = code{name: "loads", at: textBase + 0x200, bytes: []byte{
 		0x8b, 0x07, // mov (%rdi),%eax
 		0xc3, // ret
 	}}
 	// mended is loads with an exception-table entry.
-	mended = code{name: "mended", at: smp.TextBase + 0x240, bytes: loads.bytes, extable: []int{0}}
+	mended = code{name: "mended", at: textBase + 0x240, bytes: loads.bytes, extable: []int{0}}
 	// flagged returns the flags that its pushf pushes.
-	flagged = code{name: "flagged", at: smp.TextBase + 0x280, bytes: []byte{
+	flagged = code{name: "flagged", at: textBase + 0x280, bytes: []byte{
 		0x9c, // pushf
 		0x58, // pop %rax
 		0xc3, // ret
 	}}
 	// closes runs three instructions with interrupts off.
-	closes = code{name: "closes", at: smp.TextBase + 0x2c0, bytes: []byte{
+	closes = code{name: "closes", at: textBase + 0x2c0, bytes: []byte{
 		0xfa, // cli
 		0x9c, // pushf
 		0x58, // pop %rax
@@ -43,7 +43,7 @@ var (
 		0xc3, // ret
 	}}
 	// calls returns the return address that its call pushes, less where it is itself.
-	calls = code{name: "calls", at: smp.TextBase + 0x300, bytes: []byte{
+	calls = code{name: "calls", at: textBase + 0x300, bytes: []byte{
 		0xe8, 1, 0, 0, 0, // call 6
 		0xc3,                // ret
 		0x48, 0x8b, 4, 0x24, // 6: mov (%rsp),%rax
@@ -52,14 +52,14 @@ var (
 		0xc3, // ret
 	}}
 	// callsAny is calls by way of rsi.
-	callsAny = code{name: "callsAny", at: smp.TextBase + 0x340, bytes: []byte{
+	callsAny = code{name: "callsAny", at: textBase + 0x340, bytes: []byte{
 		0xff, 0xd6, // call *%rsi
 		0xc3,                // ret
 		0x48, 0x8b, 4, 0x24, // 3: mov (%rsp),%rax
 		0xc3, // ret
 	}}
 	// repeats reads five bytes of itself.
-	repeats = code{name: "repeats", at: smp.TextBase + 0x380, bytes: []byte{
+	repeats = code{name: "repeats", at: textBase + 0x380, bytes: []byte{
 		0x48, 0x8d, 0x35, 0xf9, 0xff, 0xff, 0xff, // lea repeats(%rip),%rsi
 		0xb9, 5, 0, 0, 0, // mov $5,%ecx
 		0xf3, 0xac, // rep lodsb
@@ -77,10 +77,9 @@ const (
 )
 
 // somewhere is what it is given then, and loaded what it loads there.
-const (
-	somewhere = uint64(smp.TextBase) + 0x103
-	loaded    = 1
-)
+var somewhere = uint64(textBase) + 0x103
+
+const loaded = 1
 
 // callWith calls a function with rdi, and 99 in rax.
 func callWith(x *smp.Ctx, f arch.Addr, rdi uint64) uint64 {
@@ -379,7 +378,7 @@ var specStep = []specRule{
 				k := &Kprobe{Addr: repeats.at + 12, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 },
 					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, k))
-				require.Equal(t, uint64(0xff), callWith(x, repeats.at, 0))
+				require.EqualValues(t, repeats.bytes[4], callWith(x, repeats.at, 0))
 				require.Equal(t, []int{want, want}, []int{hits, posts})
 			})
 			t.pass(b)
@@ -406,7 +405,7 @@ func faultsAreHandled(t *specT) {
 		for _, c := range []struct {
 			bad  uint64
 			want int
-		}{{nowhere, 14}, {noAddress, 13}} {
+		}{{nowhere, 14}, {noAddress, by32(13, 14)}} {
 			got := uint64(0)
 			run := falls(loads.at, c.bad)
 			pre := func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { got = run(x); return 0 }

@@ -183,7 +183,7 @@ func (c *stateChecker) covered(p *Aggr) bool {
 }
 
 // crowded has instructions of 1, 2 and 3 bytes: regions overlap.
-var crowded = code{name: "crowded", at: smp.TextBase + 0x100, bytes: []byte{
+var crowded = code{name: "crowded", at: textBase + 0x100, bytes: []byte{
 	0x55,             // push %rbp
 	0x48, 0x89, 0xe5, // mov %rsp,%rbp
 	0x53,       // push %rbx

@@ -18,14 +18,14 @@ import (
 // Functions for somebody else's breakpoints and steps.
 var (
 	// broken has a breakpoint of a debugger's.
-	broken = code{name: "broken", at: smp.TextBase + 0x500, bytes: []byte{
+	broken = code{name: "broken", at: textBase + 0x500, bytes: []byte{
 		0xb8, 5, 0, 0, 0, // mov $5,%eax
 		0xcc,             // int3
 		0x83, 0xc0, 0x01, // add $1,%eax
 		0xc3, // ret
 	}}
 	// watched runs some of itself with the trap flag on.
-	watched = code{name: "watched", at: smp.TextBase + 0x540, bytes: []byte{
+	watched = code{name: "watched", at: textBase + 0x540, bytes: []byte{
 		0x9c,                               // pushf
 		0x48, 0x81, 0x0c, 0x24, 0, 1, 0, 0, // orq $0x100,(%rsp)
 		0x9d,             // popf
@@ -296,7 +296,7 @@ func TestBoundaryAlone(t *testing.T) {
 // TestFuncEntry: a function begins behind its endbr64 (5.18 and later, with IBT),
 // by whichever address it is asked for.
 func TestFuncEntry(t *testing.T) {
-	marked := code{name: "marked", at: smp.TextBase + 0x600, bytes: append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, victim.bytes...)}
+	marked := code{name: "marked", at: textBase + 0x600, bytes: append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, victim.bytes...)}
 	for _, ed := range since(rules.Edition415) {
 		for _, ibt := range []bool{false, true} {
 			s := settingsOf(ed, true)

@@ -14,7 +14,7 @@ import (
 )
 
 // All are the mutants. A new one goes beside those that break the same function.
-var All = slices.Concat(table, past, clients, equivalent)
+var All = slices.Concat(table, past, clients, equivalent, events)
 
 var table = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",
@@ -341,10 +341,6 @@ var table = []Mutant{
 	{Name: "no-sync-unopt-2", NeedsJump: true, Source: "R3's sibling", Scenario: "torn-jump-bp", Property: "whole-instructions",
 		Says:  "kprobes doesn't sync after the tail that it puts back behind a breakpoint",
 		Apply: SkipSync(kpev.SyncUnopt2)},
-	{Name: "copies-unsynced", Source: "M57; every kernel, where returns don't serialise", Scenario: "fred-slot", Property: "whole-instructions",
-		Also:  []string{"right-result"},
-		Says:  "kprobes doesn't sync after writing a slot or a detour",
-		Apply: SkipSync(kpev.SyncCopy)},
 	{Name: "stop-early", Source: "multi_cpu_stop", Scenario: "stop-machine-alone", Property: "no-start-inside",
 		Also:  []string{"whole-instructions"},
 		Says:  "stop_machine runs its function before all CPUs are there",

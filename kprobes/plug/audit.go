@@ -1,6 +1,7 @@
 package plug
 
 import (
+	"bytes"
 	"strconv"
 
 	"kpsim/kprobes"
@@ -110,7 +111,8 @@ func (a *audit) list(p *plug, tell func(k traces.Kind, a, b, c uint64)) {
 
 // listed takes a line of kprobes/list apart: "ffffffff81000000  k  name+0x0    [DISABLED]".
 func listed(line []byte) (addr, letter, tags uint64) {
-	const digits, at = 16, 18 // of the address; where the letter is
+	digits := bytes.IndexByte(line, ' ') // of the address
+	at := digits + 2                     // where the letter is
 	addr, _ = strconv.ParseUint(string(line[:digits]), 16, 64)
 	letter = uint64(line[at])
 	for i := at; i < len(line); i++ {

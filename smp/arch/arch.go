@@ -61,6 +61,10 @@ type Arch struct {
 type Frame struct {
 	Size int // in bytes
 
+	// NoSP says that the frame has no stack pointer: what is returned to has that of the
+	// frame's end, whatever a handler does.
+	NoSP bool
+
 	// At returns where the frame of a trap lies, given the stack pointer of what was
 	// interrupted. A breakpoint's may lie lower, to leave room for a handler that
 	// emulates a push.

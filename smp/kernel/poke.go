@@ -144,7 +144,9 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
 				in = nil
 			}
-			e.as = in
+			if e.as = in; in != nil && in.Flow() == arch.FlowCall && p.k.M.Arch().Frame.NoSP {
+				e.as, e.resume = nil, in.Next() // a return address has no room: the call isn't made (i386 until 5.2)
+			}
 		}
 		b.vec = append(b.vec, e)
 	}

@@ -288,3 +288,14 @@ func (p *past) tellStale(s *sources, v int) {
 	l := p.say(last, 0, "%s, so it might still fetch the older bytes.", since)
 	l.also(p, u, ser, stop, sent)
 }
+
+// tellReturn tells of the return by which a CPU has come to bytes that it could still see as
+// they were before event u: one that serialises would have shown it the newer ones.
+func (p *past) tellReturn(u, v int) {
+	e := &p.ev[v]
+	back := p.last(v, func(o *traces.Event) bool { return o.CPU == e.CPU && o.Kind == smpev.Return })
+	if !p.in.FRED || back < u {
+		return
+	}
+	p.say(back, 0, "%s returned to %s, which with FRED doesn't serialise.", p.who(back), p.x.place(p.ev[back].B))
+}

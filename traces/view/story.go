@@ -162,7 +162,12 @@ func (p *past) tellExec(v int) {
 	site, patched := p.x.site(e.A)
 	if !patched {
 		p.tellFreedUnder(-1, v)
-		p.tellWrites(src.writes(), 1)
+		list := src.writes()
+		if u, _ := src.unseen(); u >= 0 {
+			list = src.add(list, u)
+			p.tellReturn(u, v)
+		}
+		p.tellWrites(list, 1)
 		p.say(v, 0, "%s ran % x at %s (%s).", p.who(v), b, p.x.place(e.A), p.insn(v))
 		return
 	}

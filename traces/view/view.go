@@ -22,6 +22,7 @@ type Input struct {
 	Cell     func(id uint64) string    // of stores that are held: poke.desc
 	Stack    func(addr uint64) string  // the task whose stack an address is in; "": none's
 	Memory   string                    // the memory model: tso; "": sequential consistency
+	FRED     bool                      // returns from traps and interrupts don't serialise
 	Line     func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
 	Calls    []Call                    // what a kernel's own engine calls, by Seq
 	Stood    [][]string                // of each deviation of Schedule: where the CPUs stood, a line each; nil: not known

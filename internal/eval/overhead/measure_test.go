@@ -60,14 +60,40 @@ func TestExceptions(t *testing.T) {
 		"4.15 k": {1, 1}, "4.15 b": {1, 0}, "4.15 o": {0, 0}, "4.15 r": {1, 1}, "4.15 rb": {1, 0}, "4.15 ro": {0, 0},
 	}
 	for era, detour := range map[string]bool{"2.6 ": false, "4.15 ": true} {
-		for _, p := range Probes(detour) {
+		for i, p := range Probes(detour) {
 			h, err := p.Measure(nil)
 			require.NoError(t, err)
 			require.Equal(t, want[era+p.Name], [2]float64{h.Events[cycles.Breakpoint], h.Events[cycles.Debug]}, era+p.Name)
+			q := ProbesOn("i386", detour)[i]
+			own, err := q.Measure(nil)
+			require.NoError(t, err)
+			require.Equal(t, want[era+p.Name], [2]float64{own.Events[cycles.Breakpoint], own.Events[cycles.Debug]}, "i386 "+era+p.Name)
+			if p.Name == "o" || p.Name == "ro" { // a detour saves half as many registers
+				require.Less(t, own.Events[cycles.Instruction], h.Events[cycles.Instruction]-10, p.Name)
+			}
 			delete(want, era+p.Name)
 		}
 	}
 	require.Empty(t, want)
+}
+
+// The figures of i386 are those of its own engine, within the bounds that they were asked for.
+func TestFiguresOf386(t *testing.T) {
+	o := fitted(t)
+	for tier, most := range map[Tier]float64{Calibrated: 0.005, Mechanistic: 0.03} {
+		table, err := o.Table(tier)
+		require.NoError(t, err)
+		var errs []float64
+		for _, l := range table {
+			if l.Machine.Arch == "i386" {
+				require.Contains(t, l.Probe.Machine, `arch = "i386"`)
+				errs = append(errs, l.Error)
+			}
+		}
+		require.Len(t, errs, 11)
+		require.LessOrEqual(t, mean(errs), most)
+		t.Logf("%v: mean error %.2f %%", tier, 100*mean(errs))
+	}
 }
 
 // Without any one sort of event some figure would be another.

@@ -34,9 +34,9 @@ func (p Processor) Row(whole bool) *arch.Arch {
 }
 
 // Of returns the row of the kernel whose text lies at an address: all that one of 32 bits
-// has lies below 4 GiB, and nothing of one of 64 does.
+// has lies in the last 2 GiB below 4 GiB, and nothing of one of 64 does.
 func Of(at arch.Addr) *arch.Arch {
-	if at>>32 == 0 && at != 0 {
+	if at>>31 == 1 {
 		return x86.I386
 	}
 	return x86.AMD64

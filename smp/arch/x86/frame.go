@@ -175,8 +175,8 @@ const (
 
 // frame32Short is the frame of a trap in 32-bit mode in kernels until 5.2.
 var frame32Short = arch.Frame{
-	Size: ptRegs32Short,
-	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - ptRegs32Short },
+	Size: ptRegs32Short, NoSP: true,
+	At: func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - ptRegs32Short },
 	Load: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
 		r.R[RSP] = uint64(at) + ptRegs32Short
 		return loadRegs32(m, at, r)

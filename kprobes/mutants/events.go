@@ -1,0 +1,13 @@
+package mutants
+
+import "kpsim/kprobes/kpev"
+
+// events are mutants of what matters where events come and go in other ways than by IDT
+// and IRET. They stand last, so that tests which go through all draw for the others what
+// they always drew.
+var events = []Mutant{
+	{Name: "copies-unsynced", Source: "M57; every kernel, where returns don't serialise", Scenario: "fred-detour", Property: "whole-instructions",
+		Also:  []string{"right-result"},
+		Says:  "kprobes doesn't sync after writing a slot or a detour",
+		Apply: SkipSync(kpev.SyncCopy)},
+}
