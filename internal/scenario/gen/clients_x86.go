@@ -27,18 +27,19 @@ func (g *maker) patches() {
 	}
 	f := &function{g: g, at: patchedAt}
 	if g.one(2) {
-		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+		f.endbr()
 	}
 	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: patchedName, Offset: len(f.code)})
 	f.put(x86.Nop5[:]...)
 	inside := len(f.code)
-	f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
+	lea := by32(g, byte(0x47), 0x40)
+	f.put(0x8d, lea, 0x01) // lea 1(%rdi),%eax
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: patchedName, At: f.at, Code: f.code})
 	var to []string
 	for i := range 1 + g.rand.N(2) {
 		name := fmt.Sprint("patch", i)
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: patchedAt + arch.Addr(i+1)*0x40, Code: []byte{0x8d, 0x47, byte(2 + i), 0x90, 0x90, 0xc3}})
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: patchedAt + arch.Addr(i+1)*0x40, Code: []byte{0x8d, lea, byte(2 + i), 0x90, 0x90, 0xc3}})
 		to = append(to, name)
 	}
 	call := scenario.Op{Kind: scenario.OpCall, Target: patchedName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}

@@ -20,12 +20,12 @@ func (g *maker) entry() {
 	}
 	f := &function{g: g, at: siteAt}
 	if g.one(2) {
-		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+		f.endbr()
 	}
 	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: entryName, Offset: len(f.code)})
 	at := len(f.code)
 	f.put(x86.Nop5[:]...)
-	f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
+	f.put(0x8d, by32(g, byte(0x47), 0x40), 0x01) // lea 1(%rdi),%eax
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entryName, At: f.at, Code: f.code})
 	posts := g.one(2) // of one site either all have one or none has: findings.md, ftrace-by-post
@@ -92,7 +92,7 @@ func (g *maker) crowd() {
 	for i := 0; len(names) < crowdMost; i++ {
 		f := &function{g: g, at: crowdAt + arch.Addr(i)*0x100}
 		name := fmt.Sprint("crowd", i)
-		f.put(0x89, 0xf8) // mov %edi,%eax
+		f.put(0x89, f.arg()) // mov %edi,%eax
 		for k := range each {
 			names = append(names, g.own(scenario.Probe{Name: fmt.Sprintf("crowd%d.%d", i, k), Func: name, Offset: len(f.code)}))
 			f.put(0x05, byte(k), 0, 0, 0) // add $k,%eax
@@ -185,12 +185,12 @@ func (g *maker) joint() {
 	}
 	f := &function{g: g, at: jointAt, calm: true}
 	if g.one(3) {
-		f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64, behind which a probe on the function is put
+		f.endbr() // behind which a probe on the function is put
 	}
 	base := len(f.code)
-	f.put(0x89, 0xf8)       // mov %edi,%eax
-	f.put(0x83, 0xc0, 0x01) // add $1,%eax
-	f.put(0x01, 0xf0)       // add %esi,%eax
+	f.put(0x89, f.arg())                   // mov %edi,%eax
+	f.put(0x83, 0xc0, 0x01)                // add $1,%eax
+	f.put(0x01, by32(g, byte(0xf0), 0xc8)) // add %esi,%eax
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: jointName, At: f.at, Code: f.code})
 	m := &g.sc.Machine

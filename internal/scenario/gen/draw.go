@@ -12,7 +12,6 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 )
@@ -147,12 +146,12 @@ func boundaries(s *scenario.Scenario, function string) (starts []int) {
 	for i := range s.Texts {
 		if x := &s.Texts[i]; x.Name == function {
 			for off := 0; off < len(x.Code); {
-				in, err := x86.Decode(x.Code[off:], x.At+arch.Addr(off))
+				in, err := s.Machine.Processor().Decode(x.Code[off:], x.At+arch.Addr(off))
 				if err != nil {
 					panic(err)
 				}
 				starts = append(starts, off)
-				off += int(in.Len)
+				off += in.Size()
 			}
 		}
 	}

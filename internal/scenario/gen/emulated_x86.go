@@ -1,6 +1,8 @@
 package gen
 
 import (
+	"slices"
+
 	"kpsim/internal/scenario"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -24,12 +26,12 @@ const (
 func (g *maker) emulated(add func(name string, make func(f *function))) {
 	takes := func(f *function) { // what is called with an argument on the stack
 		f.put(0x90)
-		f.put(0xc2, 8, 0)
+		f.put(0xc2, byte(g.arch().Word), 0)
 	}
 	var inner, popped arch.Addr
 	add("adds", func(f *function) {
 		inner = f.at
-		f.put(0xff, 0xc0) // inc %eax
+		f.put(by32(g, []byte{0xff, 0xc0}, []byte{0x40})...) // inc %eax
 		f.put(0xc3)
 	})
 	add("pops", func(f *function) {
@@ -41,7 +43,7 @@ func (g *maker) emulated(add func(name string, make func(f *function))) {
 		for range 2 + g.rand.N(5) {
 			g.emulates(f, inner, popped)
 		}
-		f.put(0x89, 0xf9) // mov %edi,%ecx
+		f.put(0x89, by32(g, byte(0xf9), 0xd1)) // mov %edi,%ecx
 		f.put(0xc3)
 	})
 }
@@ -50,10 +52,11 @@ func (g *maker) emulated(add func(name string, make func(f *function))) {
 func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	add := func(n byte) { f.put(0x83, 0xc0, n) } // add $n,%eax
 	over := func() byte { return byte(1 + g.rand.N(100)) }
-	move := func(to arch.Addr) { f.put(0x48, 0xc7, 0xc0, byte(to), byte(to>>8), byte(to>>16), byte(to>>24)) } // mov $to,%rax
+	move := func(to arch.Addr) { f.absolute(to, by32(g, []byte{0x48, 0xc7, 0xc0}, []byte{0xb8})...) } // mov $to,%rax
+	compare := func() { f.put(0x39, by32(g, byte(0xf7), 0xca)) }                                      // cmp %esi,%edi, or %ecx,%edx
 	switch g.rand.N(9) {
 	case 0, 1: // cmp %esi,%edi; a jump over an add
-		f.put(0x39, 0xf7)
+		compare()
 		if cc := byte(g.rand.N(16)); g.one(2) {
 			f.put(0x0f, 0x80|cc, 3, 0, 0, 0)
 		} else {
@@ -62,7 +65,7 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 		add(over())
 	case 2: // mov $n,%ecx; cmp %esi,%edi; loopne, loope, loop, jrcxz over an add, also by ecx alone
 		f.put(0xb9, byte(g.rand.N(4)), 0, 0, 0)
-		f.put(0x39, 0xf7)
+		compare()
 		if op := 0xe0 | byte(g.rand.N(4)); g.one(2) {
 			f.put(0x67, op, 3)
 		} else {
@@ -89,7 +92,7 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 			add(over())
 			return
 		}
-		move(f.at + arch.Addr(len(f.code)+7+2))
+		move(f.at + arch.Addr(len(f.code)+by32(g, 7, 5)+2))
 		f.put(0xff, 0xe0)
 		f.put(0x31, 0xc0)
 	case 6: // pushf; cli; and sti, maybe; popf
@@ -103,8 +106,8 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 		f.put(0x57)
 		f.relative(popped, 0xe8)
 	case 8: // through a register that needs a prefix: mov $inner,%r8; call *%r8
-		f.put(0x49, 0xc7, 0xc0, byte(inner), byte(inner>>8), byte(inner>>16), byte(inner>>24))
-		f.put(0x41, 0xff, 0xd0)
+		f.absolute(inner, by32(g, []byte{0x49, 0xc7, 0xc0}, []byte{0xba})...) // or mov $inner,%edx; call *%edx
+		f.put(by32(g, []byte{0x41, 0xff, 0xd0}, []byte{0xff, 0xd2})...)
 	}
 }
 
@@ -143,23 +146,44 @@ var refusedInsns = [...][]byte{
 // refused adds a function with what is refused behind its end.
 func (g *maker) refused(add func(name string, make func(f *function))) {
 	add(refusedName, func(f *function) {
-		f.put(0x8d, 0x47, 0x01) // lea 1(%rdi),%eax
-		f.put(0xeb, 0)          // over all of it
+		f.put(0x8d, by32(g, byte(0x47), 0x40), 0x01) // lea 1(%rdi),%eax
+		f.put(0xeb, 0)                               // over all of it
 		from := len(f.code)
 		for range 1 + g.rand.N(4) {
 			if g.one(2) {
 				f.put(f.any()...)
 				continue
 			}
-			b := refusedInsns[g.rand.N(len(refusedInsns))]
-			if b[0] == 0x62 {
-				b = append(append([]byte(nil), b...), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
-			}
-			f.put(b...)
+			f.put(f.refused()...)
 		}
 		f.code[from-1] = byte(len(f.code) - from)
 		f.put(0xc3)
 	})
+}
+
+// refused draws one of these.
+func (f *function) refused() []byte {
+	r := f.g.rand
+	b := refusedInsns[r.N(len(refusedInsns))]
+	if f.g.i386 && f.g.one(2) {
+		b = encodings32[r.N(len(encodings32))]
+	}
+	if b[0] == 0x62 && len(b) == 5 {
+		b = append(slices.Clone(b), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
+	}
+	return f.known(b)
+}
+
+// known returns what is given if it is instructions on this processor, too, or else a nop.
+func (f *function) known(b []byte) []byte {
+	for rest := b; len(rest) > 0; {
+		in, err := f.g.arch().Decode(rest, f.at)
+		if err != nil {
+			return []byte{0x90}
+		}
+		rest = rest[in.Size():]
+	}
+	return b
 }
 
 // any draws an instruction of any encoding: prefixes, a map of opcodes, and what follows.
@@ -189,8 +213,8 @@ func (f *function) any() []byte {
 		for len(b) < x86.MaxLen {
 			b = append(b, byte(r.N(256)))
 		}
-		if in, err := x86.Decode(b, f.at); err == nil {
-			return b[:in.Len]
+		if in, err := f.g.arch().Decode(b, f.at); err == nil {
+			return b[:in.Size()]
 		}
 	}
 	return []byte{0x90}
@@ -201,7 +225,7 @@ func (g *maker) faults(add func(name string, make func(f *function))) {
 	add(faultsName, func(f *function) {
 		f.put(0x90)
 		f.extable = append(f.extable, len(f.code))
-		f.put(0x8b, 0x04, 0x25, 0xf0, 0x0f, 0, 0) // mov 0xff0,%eax
+		f.number(0xff0, 0x8b, 0x04) // mov 0xff0,%eax
 		f.put(0x31, 0xc0)
 		f.put(0xc3)
 	})

@@ -74,7 +74,7 @@ func (f *function) plain() {
 	if f.g.one(4) {
 		n = 1 + f.g.rand.N(len(plainInsns)-1)
 	}
-	list := plainInsns[n]
+	list := by32(f.g, &plainInsns, &plainInsns32)[n]
 	b := append([]byte(nil), list[f.g.rand.N(len(list))]...)
 	if f.calm && len(f.code) < x86.JumpLen && unboosted(b) {
 		b = []byte{0x99}
@@ -118,20 +118,20 @@ func (f *function) item() {
 	case 0, 1: // relative to rip: mov, mov, add from the pool, lea, and a store
 		switch r.N(6) {
 		case 0:
-			f.relative(f.pool(), 0x48, 0x8b, 0x0d)
+			f.data(f.pool(), 0x48, 0x8b, 0x0d)
 		case 1:
-			f.relative(f.pool(), 0x48, 0x8b, 0x05)
+			f.data(f.pool(), 0x48, 0x8b, 0x05)
 		case 2:
-			f.relative(f.pool(), 0x03, 0x05)
+			f.data(f.pool(), 0x03, 0x05)
 		case 3:
-			f.relative(f.pool(), 0x48, 0x8d, 0x15)
+			f.data(f.pool(), 0x48, 0x8d, 0x15)
 		case 4:
-			f.relative(noteAt+arch.Addr(r.N(dataSize-8)), 0x89, 0x3d)
+			f.data(noteAt+arch.Addr(r.N(dataSize-8)), 0x89, 0x3d)
 		case 5: // mov from the pool into edx, in the exception table: there are no jumps then
 			if !f.calm && f.g.one(3) {
 				f.extable = append(f.extable, len(f.code))
 			}
-			f.relative(f.pool(), 0x8b, 0x15)
+			f.data(f.pool(), 0x8b, 0x15)
 		}
 	case 2: // push, something, pop
 		pair := [...][2]byte{{0x50, 0x58}, {0x57, 0x5f}, {0x56, 0x5e}, {0x51, 0x59}, {0x9c, 0x59}, {0x9c, 0x9d}}[r.N(6)]
@@ -139,6 +139,9 @@ func (f *function) item() {
 			f.put(0x66, 0x9c)
 			f.put(0x66, 0x9d)
 			return
+		}
+		if pair[0] == 0x57 && f.g.i386 { // pusha, popa
+			pair = [2]byte{0x60, 0x61}
 		}
 		f.put(pair[0])
 		if f.g.one(2) {
@@ -157,7 +160,7 @@ func (f *function) item() {
 		f.plain()
 	case 7: // a jump through a register, to what follows: no jump may go over that
 		if !f.calm && f.g.one(4) && !f.g.direct() {
-			f.relative(f.at+arch.Addr(len(f.code)+7+2), 0x48, 0x8d, 0x15)
+			f.place(2)
 			f.put(0xff, 0xe2)
 			return
 		}
@@ -182,7 +185,7 @@ func (f *function) branch() {
 		f.plain()
 		return
 	}
-	f.put(0x85, 0xff) // test %edi,%edi
+	f.put(0x85, by32(f.g, byte(0xff), 0xd2)) // test %edi,%edi, or %edx,%edx
 	cc := [...]byte{0x4, 0x5, 0x8, 0x9, 0xc, 0xf}[f.g.rand.N(6)]
 	at, far := len(f.code), f.g.one(3)
 	if far {
@@ -206,13 +209,17 @@ func (f *function) loop() {
 		f.plain()
 		return
 	}
-	f.put(0x41, 0xb8, byte(2+f.g.rand.N(2)), 0, 0, 0) // mov $n,%r8d
+	n := byte(2 + f.g.rand.N(2))
+	f.put(by32(f.g, []byte{0x41, 0xb8, n, 0, 0, 0}, []byte{0x6a, n})...) // mov $n,%r8d, or push $n
 	to := len(f.code)
 	f.looping = true
 	f.nested()
 	f.looping = false
-	f.put(0x41, 0xff, 0xc8) // dec %r8d
+	f.put(by32(f.g, []byte{0x41, 0xff, 0xc8}, []byte{0xff, 0x0c, 0x24})...) // dec %r8d, or decl (%esp)
 	f.put(0x75, byte(to-len(f.code)-2))
+	if f.g.i386 {
+		f.put(0x59) // pop %ecx
+	}
 }
 
 // recursive puts a function that calls itself as often as its argument says, at most
@@ -220,20 +227,26 @@ func (f *function) loop() {
 func (f *function) recursive() {
 	if f.g.one(2) {
 		f.put(0x55)
-		f.put(0x48, 0x89, 0xe5)
+		f.put(f.frame()...)
 		f.put(0x5d)
 	}
-	f.put(0x31, 0xc0)
+	if !f.g.i386 {
+		f.put(0x31, 0xc0)
+	}
 	var outs []int
-	for _, b := range [][]byte{{0x83, 0xff, 0x06, 0x77}, {0x85, 0xff, 0x74}} { // cmp $6,%edi; ja; test %edi,%edi; je
+	tests := [][]byte{{0x83, 0xff, 0x06, 0x77}, {0x85, 0xff, 0x74}} // cmp $6,%edi; ja; test %edi,%edi; je
+	if f.g.i386 {
+		tests = [][]byte{{0x83, 0xf8, 0x06, 0x77}, {0x85, 0xc0, 0x74}} // the same with %eax
+	}
+	for _, b := range tests {
 		f.put(b[:len(b)-1]...)
 		outs = append(outs, len(f.code))
 		f.put(b[len(b)-1], 0)
 	}
-	f.put(0xff, 0xcf) // dec %edi
+	f.put(by32(f.g, []byte{0xff, 0xcf}, []byte{0x48})...) // dec %edi, or %eax
 	f.relative(f.at, 0xe8)
 	f.calls = -1
-	f.put(0xff, 0xc0)
+	f.put(by32(f.g, []byte{0xff, 0xc0}, []byte{0x40})...) // inc %eax
 	for _, at := range outs {
 		f.code[at+1] = byte(len(f.code) - at - 2)
 	}
@@ -246,13 +259,13 @@ func (f *function) begin() (end []byte) {
 	switch f.g.rand.N(5) {
 	case 0, 1:
 		f.put(0x55)
-		f.put(0x48, 0x89, 0xe5)
+		f.put(f.frame()...)
 		f.put(0x53)
 		return []byte{0x5b, 0x5d}
 	case 2:
 		three := []byte{0x0f, 0x1f, 0x00}
 		if f.calm { // a nop as long isn't boosted, and so gets no jump
-			three = []byte{0x48, 0x01, 0xf8}
+			three = by32(f.g, []byte{0x48, 0x01, 0xf8}, []byte{0x8d, 0x04, 0x02}) // add %rdi,%rax; lea (%edx,%eax),%eax
 		}
 		f.put(three...)
 		f.put(three...)
@@ -260,7 +273,7 @@ func (f *function) begin() (end []byte) {
 		for range 4 {
 			f.put(0x90)
 		}
-		f.relative(f.pool(), 0x48, 0x8b, 0x05)
+		f.data(f.pool(), 0x48, 0x8b, 0x05)
 	case 4:
 		for len(f.code) < x86.JumpLen {
 			f.plain()
@@ -302,7 +315,7 @@ func (f *function) straight() {
 		f.loop()
 	case 5:
 		if f.g.one(2) {
-			f.put(0xf3, 0x0f, 0x1e, 0xfa) // endbr64
+			f.endbr()
 		}
 		if f.g.sc.Machine.Kernel.Ftrace {
 			f.g.sites = append(f.g.sites, scenario.Site{Func: f.g.next, Offset: len(f.code)})

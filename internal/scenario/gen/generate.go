@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 )
 
 // On says what scenarios are drawn for. The zero value is any machine of the engine in Go.
@@ -51,7 +52,7 @@ func Fuzz(seed uint64) *scenario.Scenario {
 
 // FuzzOn is Fuzz on a machine that is given, with its settings and CPUs, for both engines.
 func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
-	s := generate(newRecipes(&Recipe{Seed: seed}), &On{Few: true}, func(g *maker) { g.sc.Machine = m })
+	s := generate(newRecipes(&Recipe{Seed: seed}), &On{Few: true}, true, func(g *maker) { g.sc.Machine = m })
 	s.Name = fmt.Sprintf("fuzz-%d", seed)
 	return s
 }
@@ -61,7 +62,7 @@ func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 
 // DrawAnyOn is DrawAny on a machine that is given, with its settings and CPUs, for both engines.
 func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-	return generate(rapidly{t}, &On{Few: true}, func(g *maker) { g.sc.Machine = m })
+	return generate(rapidly{t}, &On{Few: true}, true, func(g *maker) { g.sc.Machine = m })
 }
 
 // Generate draws a whole scenario: a machine of any edition, or of none, with settings
@@ -84,6 +85,9 @@ func Generate(c Choices) *scenario.Scenario {
 
 const libraryIn = 4
 
+// One of the others in i386In is for a kernel of 32 bits.
+const i386In = 12
+
 func anything(c Choices, on *On) *scenario.Scenario {
 	c.Part("objects")
 	if c.One(libraryIn) {
@@ -92,15 +96,19 @@ func anything(c Choices, on *On) *scenario.Scenario {
 			return g.sc
 		}
 	}
-	return generate(c, on, func(g *maker) { g.machineOf(on.Machines) })
+	return generate(c, on, false, func(g *maker) { g.machineOf(on.Machines) })
 }
 
-// generate is Generate with the machine that a function makes.
-func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
+// generate is Generate with the machine that a function makes; given: all of it.
+func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.Scenario {
 	g := &maker{rand: c, on: on, labelled: true}
+	c.Part("processor")
+	g.i386 = c.One(i386In) && on.Machines == nil && !given
 	c.Part("objects")
-	if g.moves = c.One(5); g.moves {
+	if g.moves = c.One(5) && !g.i386; g.moves {
 		g.sc = moverBase()
+	} else if g.i386 {
+		g.sc = base32()
 	} else {
 		g.sc = plainBase()
 	}
@@ -125,6 +133,7 @@ func generate(c Choices, on *On, machine func(g *maker)) *scenario.Scenario {
 	g.wideTasks()
 	g.built()
 	g.returns()
+	g.lies()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}
@@ -176,9 +185,13 @@ type maker struct {
 	changes  bool              // a handler changes what is returned
 	rares    []string          // functions that few scenarios have
 	moves    bool              // the objects with movers are there
+	i386     bool              // functions are code of 32 bits
 	faulty   bool              // handlers call what faults
 	lateSite bool              // a probe is at a site of ftrace in a module
 }
+
+// arch is what the functions are for.
+func (g *maker) arch() *arch.Arch { return g.sc.Machine.Processor() }
 
 // one reports true once in n.
 func (g *maker) one(n int) bool { return g.rand.One(n) }

@@ -136,7 +136,8 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 
 // fuzzTextKinds says what a drawn function is.
 func fuzzTextKinds(sc *scenario.Scenario, f *scenario.Text, is func(string, bool)) {
-	if f.At < textsAt || f.At >= entryAt {
+	a := sc.Machine.Processor()
+	if f.At < a.Addr(textsAt) || f.At >= a.Addr(entryAt) {
 		return
 	}
 	starts := boundaries(sc, f.Name)
@@ -150,16 +151,16 @@ func fuzzTextKinds(sc *scenario.Scenario, f *scenario.Text, is func(string, bool
 	resched, _ := scenario.KernelExport("cond_resched")
 	for _, off := range starts {
 		at := f.At + arch.Addr(off)
-		d, _ := x86.Decode(f.Code[off:], at)
+		d, _ := a.Decode(f.Code[off:], at)
 		op := f.Code[off]
 		to := arch.Addr(0)
 		if op == 0xe8 || op == 0xe9 {
 			to = at + 5 + arch.Addr(int32(uint32(f.Code[off+1])|uint32(f.Code[off+2])<<8|uint32(f.Code[off+3])<<16|uint32(f.Code[off+4])<<24))
 		}
-		is("recursion", op == 0xe8 && to == f.At)
+		is("recursion", op == 0xe8 && a.Addr(to) == f.At)
 		is("tail call", op == 0xe9 && f.Name != "last")
-		is("gives way in its midst", op == 0xe8 && to == resched)
-		is("jumped into", op&0xf0 == 0x70 && d.Len == 2)
+		is("gives way in its midst", op == 0xe8 && a.Addr(to) == a.Addr(resched))
+		is("jumped into", op&0xf0 == 0x70 && d.Size() == 2)
 		is("jump through a register", op == 0xff && f.Code[off+1] == 0xe2)
 	}
 }

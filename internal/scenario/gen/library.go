@@ -65,6 +65,7 @@ func (g *maker) fromLibrary() bool {
 	g.part("machine")
 	g.machineOf(g.on.Machines)
 	drawn := g.sc.Machine
+	drawn.Arch, drawn.Kernel.Bits32 = from.Machine.Arch, from.Machine.Kernel.Bits32
 	s := *from
 	s.Name, s.Expect, s.Needs = "drawn", scenario.Expect{}, scenario.NeedsNothing
 	s.Texts, s.Datas, s.Probes = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Probes)

@@ -5,7 +5,7 @@ import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
 )
@@ -33,6 +33,9 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	for any && g.one(2) {
 		r := &era.ByEdition[g.rand.N(len(era.ByEdition))]
 		r.Set(&m.Settings, uint8(g.rand.N(len(r.Values))))
+	}
+	if g.i386 {
+		m.Arch, m.Kernel.Bits32 = target.I386, true
 	}
 	sound(m)
 }
@@ -68,13 +71,13 @@ func (g *maker) built() {
 	for i := range g.sc.Texts {
 		t := &g.sc.Texts[i]
 		for _, off := range boundaries(g.sc, t.Name) {
-			in, _ := x86.Decode(t.Code[off:], t.At+arch.Addr(off))
+			in, _ := g.arch().Decode(t.Code[off:], t.At+arch.Addr(off))
 			if f := in.Flow(); f == arch.FlowIndirectCall || f == arch.FlowIndirectJump {
 				return
 			}
 		}
 	}
-	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt
+	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt && !g.i386
 }
 
 // returns lets some CPUs return from events as FRED has it, beside an engine that can do
@@ -83,7 +86,7 @@ func (g *maker) built() {
 func (g *maker) returns() {
 	g.part("returns")
 	m := &g.sc.Machine
-	if !g.one(12) || g.on.Machines != nil || m.Boost == era.BoostStepped {
+	if !g.one(12) || g.on.Machines != nil || m.Boost == era.BoostStepped || g.i386 { // there is no FRED of 32 bits
 		return
 	}
 	m.FRED, m.SyncCopies = true, true

@@ -35,7 +35,7 @@ func (g *maker) module() {
 	if !g.one(3) {
 		return
 	}
-	module := moduleOf()
+	module := by32(g, moduleOf, module32)()
 	sites := g.sc.Machine.Kernel.Ftrace
 	g.sc.Texts = append(g.sc.Texts, module.Texts...)
 	g.sc.Datas = append(g.sc.Datas, module.Datas...)

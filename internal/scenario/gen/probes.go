@@ -7,7 +7,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -21,10 +20,15 @@ const (
 
 // libraryFuncs are the functions that a storm is about, and where in each the
 // first probe is: so far back that none in reach of the storm stands in its region.
-var libraryFuncs = [...]struct {
+var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
+
+// libraryFuncs32 are those of i386 that begin otherwise.
+var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6}, {"over", 6}}
+
+type libraryFunc struct {
 	name   string
 	offset int
-}{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
+}
 
 // probes draws them: most are at a few addresses of one function, so that they
 // join each other and stand in each other's regions.
@@ -52,6 +56,9 @@ func (g *maker) probes() {
 		g.sc.Labels = []scenario.Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
 	g.nests = g.one(4) || g.faulty
+	if i := slices.IndexFunc(libraryFuncs32[:], func(f libraryFunc) bool { return f.name == first.name }); g.i386 && i >= 0 {
+		first = libraryFuncs32[i]
+	}
 	for i := range 2 + g.rand.N(probesMost-1) {
 		g.numbered("k", i)
 		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset, Pre: []scenario.Step{{Kind: scenario.StepCount}}}
@@ -90,7 +97,7 @@ func (g *maker) row() {
 	}
 	n := rowMost - g.rand.N(rowMost/2)
 	f := &function{g: g, at: rowAt}
-	f.put(0x89, 0xf8) // mov %edi,%eax
+	f.put(0x89, f.arg()) // mov %edi,%eax
 	var names []string
 	for i := range n {
 		p := scenario.Probe{Name: fmt.Sprint("row", i), Func: rowName, Offset: len(f.code), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
@@ -152,9 +159,9 @@ func (g *maker) handlers(p *scenario.Probe) {
 	}
 	switch which {
 	case 0:
-		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: target.Arch.Result, Value: uint64(g.rand.N(100))})
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: uint64(g.rand.N(100))})
 	case 1:
-		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: target.Arch.Result, Value: uint64(g.rand.N(100))})
+		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: uint64(g.rand.N(100))})
 	case 2: // a post_handler says that it may change the path: there is no jump then
 		if p.Offset == 0 && p.Func != zeroName {
 			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName}, scenario.Step{Kind: scenario.StepNonzero})
@@ -169,12 +176,12 @@ func (g *maker) kretprobe(name string) scenario.Probe {
 	if g.sc.Machine.Batches && g.one(2) {
 		switch g.rand.N(3) {
 		case 0: // a register that every function keeps
-			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Saved[0]}}, 8
-			p.Post = append(p.Post, scenario.Step{Kind: scenario.StepRestore, Reg: target.Arch.Saved[0]})
+			p.Pre, p.DataSize = []scenario.Step{{Kind: scenario.StepSave, Reg: g.arch().Saved[0]}}, 8
+			p.Post = append(p.Post, scenario.Step{Kind: scenario.StepRestore, Reg: g.arch().Saved[0]})
 		case 1:
 			p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepNonzero}}
 		case 2:
-			p.Pre, p.DataSize, p.Post = []scenario.Step{{Kind: scenario.StepSave, Reg: target.Arch.Args[0]}}, 8, nil
+			p.Pre, p.DataSize, p.Post = []scenario.Step{{Kind: scenario.StepSave, Reg: g.arch().Args[0]}}, 8, nil
 		}
 		return p
 	}
@@ -190,7 +197,7 @@ func (g *maker) kretprobe(name string) scenario.Probe {
 func (g *maker) jprobe(name string) scenario.Probe {
 	p := scenario.Probe{Name: name, Kind: scenario.ProbeJprobe, Func: g.some()}
 	if g.one(2) {
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 7}}
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: g.arch().Args[0], Value: 7}}
 		if g.nests {
 			p.Pre = append(p.Pre, g.handlerCalls())
 		}
@@ -200,7 +207,8 @@ func (g *maker) jprobe(name string) scenario.Probe {
 	if g.text(entry) {
 		return p
 	}
-	code := append([]byte{0xbf, 7, 0, 0, 0}, 0x48, 0x89, 0x7c, 0x24, 0x08) // mov $7,%edi; mov %rdi,8(%rsp)
+	code := by32(g, []byte{0xbf, 7, 0, 0, 0, 0x48, 0x89, 0x7c, 0x24, 0x08}, // mov $7,%edi; mov %rdi,8(%rsp)
+		[]byte{0xb8, 7, 0, 0, 0, 0x3e, 0x89, 0x44, 0x24, 0x04}) // mov $7,%eax; mov %eax,%ds:4(%esp)
 	to, _ := scenario.KernelExport("jprobe_return")
 	jump, _ := x86.JumpRel32(entryAt+arch.Addr(len(code)), to)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entry, At: entryAt, Code: append(code, jump[:]...)})

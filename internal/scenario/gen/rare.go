@@ -46,8 +46,8 @@ func (g *maker) rare() {
 		add("locked", func(f *function) {
 			f.body(2)
 			g.sc.Locked = append(g.sc.Locked, scenario.Site{Func: "locked", Offset: len(f.code)})
-			f.absolute(locksAt, 0xf0, 0xff, 0x04, 0x25) // lock incl
-			f.put(0x31, 0xc0)                           // flags, too, are as they were
+			f.number(locksAt, 0xf0, 0xff, 0x04) // lock incl
+			f.put(0x31, 0xc0)                   // flags, too, are as they were
 			f.put(0xc3)
 		})
 		data(scenario.Data{Name: "locks", At: locksAt, Bytes: make([]byte, 8)})
@@ -58,7 +58,7 @@ func (g *maker) rare() {
 			add(fmt.Sprintf("far%d", i), func(f *function) {
 				end := f.begin()
 				f.extable = append(f.extable, len(f.code))
-				f.relative(at+arch.Addr(g.rand.N(8)), 0x8b, 0x05) // mov far(%rip),%eax
+				f.data(at+arch.Addr(g.rand.N(8)), 0x8b, 0x05) // mov far(%rip),%eax
 				f.body(1 + g.rand.N(2))
 				f.end(end)
 			})
@@ -66,11 +66,12 @@ func (g *maker) rare() {
 		}
 	}
 	if g.one(5) {
+		own := by32(g, byte(0x65), 0x64) // gs, or fs
 		add("own", func(f *function) {
 			f.body(1 + g.rand.N(2))
-			f.absolute(ownAt, 0x65, 0x8b, 0x0c, 0x25)   // mov %gs:own,%ecx
-			f.absolute(ownAt+8, 0x65, 0xff, 0x04, 0x25) // incl %gs:own+8
-			f.put(0x31, 0xc0)                           // the flags tell of the count
+			f.number(ownAt, own, 0x8b, 0x0c)   // mov %gs:own,%ecx
+			f.number(ownAt+8, own, 0xff, 0x04) // incl %gs:own+8
+			f.put(0x31, 0xc0)                  // the flags tell of the count
 			f.body(1)
 			f.put(0xc3)
 		})

@@ -88,13 +88,9 @@ func (g *maker) tastes() {
 	for range 3 + g.rand.N(tastesMost-2) {
 		switch g.rand.N(4) {
 		case 0:
-			b := refusedInsns[g.rand.N(len(refusedInsns))]
-			if b[0] == 0x62 {
-				b = append(slices.Clone(b), 0xc2) // vpaddd %zmm2,%zmm1,%zmm0
-			}
-			f.put(b...)
+			f.put(f.refused()...)
 		case 1, 2:
-			f.put(encodings[g.rand.N(len(encodings))]...)
+			f.put(f.known(encodings[g.rand.N(len(encodings))])...)
 		default:
 			f.put(f.any()...)
 		}
