@@ -191,8 +191,24 @@ var frame32 = arch.Frame{
 	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - gap32 - PtRegs32Size },
 	Load: LoadPtRegs32,
 	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
-		return storeRegs32(m, at, r) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, KernelDS32)
+		return storeRegs32(m, at, r) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, KernelDS32) && storeGap32(m, at, r)
 	},
+}
+
+// storeGap32 writes what the gap holds, unless something was pushed there: the words that
+// the frame is a copy of, and none of what was called before, which who looks through the
+// stack would take for a call that goes on.
+func storeGap32(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
+	const end = PtRegs32Size + gap32
+	if r.R[RSP] != uint64(at)+end {
+		return true
+	}
+	for i, v := range [gap32 / 4]uint64{2: 0xffff_ffff, 3: uint64(r.IP), 4: KernelCS32, 5: r.Flags} {
+		if !m.Store(at+PtRegs32Size+arch.Addr(4*i), 4, v) {
+			return false
+		}
+	}
+	return true
 }
 
 // A trap frame in 32-bit mode, from high to low addresses. Within one privilege
