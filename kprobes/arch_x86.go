@@ -160,7 +160,7 @@ func (e *Engine) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 	case s.boosted && !e.do.StepsBoosted(e, x, ap, owes):
 		regs.IP = s.at
 		kcb.resetCurrentKprobe(reenter)
-	case s.at == 0:
+	case s.at == 0 && ap.insn != nil: // else there is nothing to do it by, and the CPU goes to 0
 		e.do.Emulate(e, x, ap, regs)
 		if !reenter {
 			e.do.AggrPostHandler(e, x, ap, regs)

@@ -37,7 +37,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	}
 	x := m.acquire(c, t)
 	x.regs, x.was = c.regs, x.Balance()
-	c.regs.Flags &^= trapClears
+	c.regs.Flags &^= m.clears(vec)
 	c.regs.R[regSP] = uint64(base)
 	c.regs.IP = m.idleIP()
 	c.after = 0
@@ -48,6 +48,14 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	x.place, x.step = vectorName(vec), 0
 	t.frames = append(t.frames, frame{kind: routine, trap: true, vector: vec, ctx: x, base: base})
 	m.attend(c)
+}
+
+// clears returns the flags that are cleared on the way to the handler of a vector.
+func (m *Machine) clears(vec uint8) uint64 {
+	if vec == smpev.VecBP && m.cfg.LateInt3 {
+		return trapClears &^ irqFlag
+	}
+	return trapClears
 }
 
 // vectors are the traps and faults that outcomes are, but for those that are not the

@@ -74,6 +74,7 @@ type Machine struct {
 	Fetch   fetch.Model
 	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
 	FRED    bool         // events return without serialising
+	Late    bool         // interrupts are taken between a breakpoint and its handler
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 

@@ -239,6 +239,9 @@ var table = []Mutant{
 	{Name: "byte-first", Source: "R32, M22; until 2.6.33", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Says:  "whether a breakpoint is still there is looked at before it is looked up whose it is",
 		Apply: byteFirst},
+	{Name: "late-unowned", Source: "R33, M23; 8e791f7eba4c, 6.3", Scenario: "late-int3", Property: "owned-breakpoint",
+		Says:  "a breakpoint that is gone when its trap comes is nobody's",
+		Apply: func(w *Wiring) { w.Engine.RemovedInt3 = false }},
 	{Name: "saved-armed", Source: "M25", Scenario: "no-sail-past", Property: "owned-breakpoint",
 		Also:  []string{"text-restored"}, // if no CPU traps on it when the probe is gone
 		Says:  "the original byte is saved when the breakpoint is there already",

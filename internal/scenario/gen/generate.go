@@ -134,6 +134,7 @@ func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.S
 	g.built()
 	g.returns()
 	g.lies()
+	g.late()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}

@@ -92,6 +92,18 @@ func (g *maker) returns() {
 	m.FRED, m.SyncCopies = true, true
 }
 
+// late lets the traps of some breakpoints come late, beside an engine that can do with
+// that: one that looks whether the breakpoint is still there. That is no help beside
+// other patchers, whose breakpoints come again at the same place.
+func (g *maker) late() {
+	g.part("late")
+	s, m := g.sc, &g.sc.Machine
+	if !g.one(12) || g.on.Machines != nil || len(s.Labels)+len(s.Sites)+len(s.Locked)+len(s.Calls) > 0 {
+		return
+	}
+	m.Late, m.RemovedInt3 = true, true
+}
+
 // Machines are the machines that scenarios are drawn on: each edition under each model
 // of preemption that it can be built with.
 func Machines() (list []scenario.Machine) {

@@ -41,7 +41,8 @@ func machineParams() []param {
 		param{"engine", Quote(scenario.Engines()[0]), "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` to `profile` but `patch`"},
 		param{"memory", `"sc"`, "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. [The memory models](memory.md) says what each promises"},
 		param{"fred", "False", "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`"},
-		param{"arch", Quote(target.Words[target.X8664]), "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and per-CPU data at fs. It stands before functions and data"})
+		param{"arch", Quote(target.Words[target.X8664]), "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and per-CPU data at fs. It stands before functions and data"},
+		param{"late_int3", "False", "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and interrupts, as under an emulator. A breakpoint may be gone by then, with all syncs done"})
 }
 
 // machineSig is the signature of machine().
@@ -214,7 +215,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].row = &era.Table[i]
 		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor, "late_int3?", &m.Late)...)
 	if err != nil {
 		return nil, err
 	}

@@ -170,6 +170,9 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		Memory: sc.Machine.Memory,
 		FRED:   sc.Machine.FRED,
 		Arch:   r.arch,
+
+		LateInt3: sc.Machine.Late,
+
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: budget,
