@@ -32,7 +32,7 @@ import (
 // the delivery, what it could have done while the handler ran.
 func (f *Footprint) ObserveAtomicIRQs(o sim.Observer) {
 	f.Observe(o)
-	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && f.m.cfg.Memory == SC && !f.m.cfg.LateInt3 && len(f.m.cpus) <= 2 &&
+	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && f.m.cfg.Memory == SC && !f.m.cfg.Late && len(f.m.cpus) <= 2 &&
 		!slices.ContainsFunc(f.m.sources, func(s *Source) bool { return s.Kind == NMISource })
 }
 

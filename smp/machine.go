@@ -22,11 +22,8 @@ type Config struct {
 	Budget uint64      // boundaries of a run before it is Exhausted
 	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
 	FRED   bool        // events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
-
-	// LateInt3: interrupts are still taken between a breakpoint and its handler, as through
-	// a trap gate, or as an emulator has it that delivers the trap later.
-	LateInt3 bool
-	_        struct{}
+	Late   bool        // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
+	_      struct{}
 }
 
 // Hooks are what the kernel installs at boot. Each runs within a step of the

@@ -52,7 +52,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 
 // clears returns the flags that are cleared on the way to the handler of a vector.
 func (m *Machine) clears(vec uint8) uint64 {
-	if vec == smpev.VecBP && m.cfg.LateInt3 {
+	if vec == smpev.VecBP && m.cfg.Late {
 		return trapClears &^ irqFlag
 	}
 	return trapClears

@@ -51,7 +51,7 @@ func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is after
-// the breakpoint. Where it comes late (smp.Config.LateInt3) they are off from here on.
+// the breakpoint. Where it comes late (smp.Config.Late) they are off from here on.
 func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.IRQ(false)

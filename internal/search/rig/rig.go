@@ -169,10 +169,8 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		Fetch:  sc.Machine.Fetch,
 		Memory: sc.Machine.Memory,
 		FRED:   sc.Machine.FRED,
+		Late:   sc.Machine.Late,
 		Arch:   r.arch,
-
-		LateInt3: sc.Machine.Late,
-
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
 		Budget: budget,
