@@ -221,7 +221,7 @@ func (m *Machine) newTask(name string, c *CPU, k class, body func(*Ctx)) *Task {
 	if len(m.tasks) >= int(traces.NoTask) {
 		sim.Bug("more than %d tasks", traces.NoTask)
 	}
-	t := &Task{ID: kapi.TaskID(len(m.tasks)), Name: name, cpu: c, class: k, body: body}
+	t := &Task{ID: kapi.TaskID(len(m.tasks)), Name: name, cpu: c, home: c, class: k, body: body}
 	t.frames = make([]frame, 0, 16)
 	base := m.at.stack + arch.Addr(m.nStacks)*(StackSize+pageSize) // an unmapped page between: overflow faults
 	m.nStacks++
@@ -322,7 +322,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent = c.runq[:0], false, 0, 0, false, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.off = c.runq[:0], false, 0, 0, false, false, false
 		c.owed, c.beside, c.owedStores, c.storesBeside = 0, 0, 0, 0
 	}
 	for _, t := range m.tasks {

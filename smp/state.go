@@ -57,7 +57,7 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 	if boot := m.bootOf(c); *y != boot {
 		addSystem(h, y)
 	}
-	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | uint64(len(c.runq))<<32)
+	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | b2u(c.off)<<28 | uint64(len(c.runq))<<32)
 	if m.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)
@@ -91,7 +91,7 @@ func addRegs(h *sim.Hash, r *arch.Regs) {
 }
 
 func (t *Task) addState(h *sim.Hash) {
-	h.Add(uint64(t.state) | b2u(t.again)<<8 | b2u(t.exiting)<<9 | uint64(t.preempt)<<16 | uint64(len(t.frames))<<48)
+	h.Add(uint64(t.state) | b2u(t.again)<<8 | b2u(t.exiting)<<9 | uint64(t.cpu.id^t.home.id)<<10 | uint64(t.preempt)<<16 | uint64(len(t.frames))<<48)
 	if t.cpu.task != t && t.state != dead {
 		addRegs(h, &t.regs)
 		h.Add(t.bases.fs)

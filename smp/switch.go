@@ -99,6 +99,9 @@ func (m *Machine) Wake(t *Task) {
 		t.again = true
 		return
 	}
+	if t.cpu.off && !t.bound {
+		m.fallback(t)
+	}
 	m.begin(t)
 	m.handOver(m.time.spender, t.cpu.id)
 	m.bringQueue(&m.cpus[m.time.spender], t.cpu)

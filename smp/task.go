@@ -16,6 +16,8 @@ type Task struct {
 	Name string
 
 	cpu      *CPU
+	home     *CPU // where it begins
+	bound    bool // and stays, though that is off
 	class    class
 	body     func(x *Ctx)
 	stack    arch.Addr // the highest address of its memory stack
@@ -84,7 +86,7 @@ type frame struct {
 // rewind makes a task what it is before a run.
 func (m *Machine) rewind(t *Task) {
 	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
-	t.exiting = false
+	t.exiting, t.cpu = false, t.home
 	t.switches, t.bases = 0, bases{}
 	t.regs = arch.Regs{IP: m.idleIP(), Flags: m.arch.FixedFlag | irqFlag}
 	t.regs.R[regSP] = uint64(t.stack) - 64
@@ -181,6 +183,7 @@ type CPU struct {
 	after       after   // what holds for the next instruction only
 	ipi         ipiSet  // pending
 	needResched bool
+	off         bool      // it has gone: no task runs there
 	urgent      bool      // and not only at the next tick (Config.Lazy)
 	sources     []*Source // that interrupt this CPU
 

@@ -234,6 +234,9 @@ func (m *Machine) recheckWaiters() {
 		m.waitOn[uint8(x.cond.Cell())]--
 		m.touch(objCell, uint64(x.cond.Cell()), true)
 		x.cond = nil
+		if x.cpu.off && x.task.state == sleeping && !x.task.bound {
+			m.fallback(x.task)
+		}
 		m.attend(x.cpu)
 		if x.task.state != sleeping {
 			m.catchUp(x.cpu, m.time.stored)

@@ -217,6 +217,8 @@ const (
 	OpRegisterDirect                 // register_direct(f, t, errno = None): f's site of ftrace calls t itself
 	OpModifyDirect                   // modify_direct(f, t, errno = None): it calls another one
 	OpUnregisterDirect               // unregister_direct(f, errno = None)
+	OpOffline                        // offline(cpu): the CPU goes: cpu_down
+	OpOnline                         // online(cpu): it comes back: cpu_up
 )
 
 // Op is one operation of a task.
@@ -234,6 +236,7 @@ type Op struct {
 
 	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on
 
+	CPU    int    // OpOffline, OpOnline
 	Offset int    // OpExpect: from the start of the data
 	Bytes  []byte // OpExpect
 	On     bool   // OpOptimization, OpEnabled

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -25,9 +26,9 @@ var (
 )
 
 // Hotplug is the lock that CPUs come and go under (cpu_hotplug_lock, a
-// percpu_rw_semaphore): many read, and a writer waits until none does. While
-// one waits no task begins to read, not even one that reads already. CPUs
-// neither come nor go here: Change is what else is done then.
+// percpu_rw_semaphore), and what takes them there: many read, and a writer waits until none does. While
+// one waits no task begins to read, not even one that reads already. Down and
+// Up are cpu_down and cpu_up; Change is what is done besides.
 //
 // A kernel without a writer (Config.Hotplug) has no point at its readers: they
 // would count in words of their CPUs' own and never wait. The points of
@@ -35,17 +36,26 @@ var (
 // kapi.CPUs.
 type Hotplug struct {
 	k       *Kernel
-	id      uint64         // set at boot
-	mutex   *Mutex         // set at boot: of writers
-	readers kapi.Var[int]  // how many read
-	writer  kapi.Var[bool] // one writes, or waits until it can
-	unread  kapi.Is[int]   `state:"boot"` // set at boot
-	open    kapi.Is[bool]  `state:"boot"` // set at boot
-	reads   [256]bool      // owned by the task of that number: it reads
+	id      uint64           // set at boot
+	mutex   *Mutex           // set at boot: of writers
+	readers kapi.Var[int]    // how many read
+	writer  kapi.Var[bool]   // one writes, or waits until it can
+	unread  kapi.Is[int]     `state:"boot"` // set at boot
+	open    kapi.Is[bool]    `state:"boot"` // set at boot
+	online  kapi.Var[uint64] // cpu_online_mask
+	dead    kapi.Var[uint64] // CPUs that have gone and run nothing: who takes one down waits for that
+	gone    [64]hotplugWait  `state:"boot"` // set at boot: that it has
+	came    [64]hotplugWait  `state:"boot"` // set at boot: that it is online
+	threads [64]*smp.Task    `state:"boot"` // set at boot: cpuhp/0, …
+	Stale   bool             // owned by the boot of a run: a CPU comes up without serialising: a mutant
+	reads   [256]bool        // owned by the task of that number: it reads
 }
 
 func (h *Hotplug) init(k *Kernel) {
 	h.k = k
+	if k.cfg.Offline {
+		h.initCPUs()
+	}
 	if k.cfg.TellReaders && !k.cfg.Hotplug {
 		h.id = k.Locks.newID("cpu_hotplug_lock")
 		k.Locks.keep()
@@ -63,6 +73,9 @@ func (h *Hotplug) init(k *Kernel) {
 }
 
 func (h *Hotplug) reset() {
+	h.Stale = false
+	h.online.Set(h.k.Sync.all)
+	h.dead.Set(0)
 	h.readers.Set(0)
 	h.writer.Set(false)
 	clear(h.reads[:])
@@ -121,13 +134,20 @@ func (h *Hotplug) tell(x kapi.Context, k traces.Kind, how uint64) {
 // Change is what a CPU's coming does besides: the notifiers patch text, as those
 // of alternatives do (alternatives_smp_switch), and do nothing else here.
 //
-//	step 1: keep new readers out
-//	step 2: wait until none is left
-//	step 3: the notifiers
-//	step 4: let readers in
-//
 // Context: may sleep.
 func (h *Hotplug) Change(x kapi.Context) {
+	h.writeLock(x)
+	h.k.Text.mutex.Lock(x)
+	x.Step("hotplug notifier", 3)
+	h.k.Text.mutex.Unlock(x)
+	h.writeUnlock(x)
+}
+
+// writeLock is cpu_maps_update_begin and cpus_write_lock.
+//
+//	step 1: keep new readers out
+//	step 2: wait until none is left
+func (h *Hotplug) writeLock(x kapi.Context) {
 	h.mutex.Lock(x)
 	h.writer.WriteOnce(x, true)
 	x.Fence(hotplugWrites)
@@ -137,11 +157,10 @@ func (h *Hotplug) Change(x kapi.Context) {
 	x.Sleep(&h.unread)
 	x.Fence(hotplugCounted)
 	x.Emit(smpev.Lock, h.id, 0, 0)
+}
 
-	h.k.Text.mutex.Lock(x)
-	x.Step("hotplug notifier", 3)
-	h.k.Text.mutex.Unlock(x)
-
+// writeUnlock lets readers in.
+func (h *Hotplug) writeUnlock(x kapi.Context) {
 	x.Emit(smpev.Unlock, h.id, 0, 0)
 	h.writer.StoreRelease(x, hotplugFrees, false)
 	h.mutex.Unlock(x)

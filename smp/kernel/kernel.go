@@ -17,6 +17,7 @@ type Config struct {
 	TellReaders bool          // its readers are told of, writer or not
 	StackCheck  bool          // stacks may be looked at
 	Latch       bool          // tasks may spin until told to go on
+	Offline     bool          // CPUs go off and come back
 	Signal      bool          // or sleep
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
@@ -105,6 +106,9 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 // switched is told of each context switch.
 func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 	k.RCU.switched(prev, next, voluntary)
+	if next.Idle() && k.cfg.Offline {
+		k.Hotplug.idleDead(next.CPUID())
+	}
 	k.Stacks.switched(prev, next)
 	k.Guest.switched(next)
 }

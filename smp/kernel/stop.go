@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math/bits"
+
 	"kpsim/smp"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
@@ -19,6 +21,8 @@ type Stop struct {
 	mutex   *Mutex               // set at boot
 	f       func(x kapi.Context) `state:"skip: follows from what its caller has read, who waits until it is done"` // owned by mutex
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
+	who     int                  // owned by mutex: the CPU that runs the function
+	set     uint64               // owned by mutex: those that take part
 	acks    kapi.Var[int]        // stoppers that haven't made it
 	reached [5]kapi.Is[int]      `state:"boot"` // set at boot: the conditions that state is i
 }
@@ -58,24 +62,29 @@ func (s *Stop) init(k *Kernel) {
 
 func (s *Stop) reset() {
 	s.Sync, s.Reads, s.Early = &s.k.Sync, false, false
+	s.who, s.set = 0, s.k.Sync.all
 	s.state.Set(stopDone)
 	s.acks.Set(0)
 }
 
 // Machine runs f on one CPU while all others do nothing, interrupts off
 // everywhere. Context: may sleep.
-func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) {
+func (s *Stop) Machine(x kapi.Context, f func(x kapi.Context)) { s.machine(x, 0, f) }
+
+// machine is Machine with the function on a CPU. No CPU comes or goes meanwhile, if the
+// caller has the hotplug lock.
+func (s *Stop) machine(x kapi.Context, who int, f func(x kapi.Context)) {
 	if s.Reads {
 		s.k.Hotplug.ReadLock(x)
 	}
 	s.mutex.Lock(x)
-	s.f = f
-	s.acks.Put(x, s.k.M.CPUs())
+	s.f, s.who, s.set = f, who, s.k.Hotplug.Online(x)
+	s.acks.Put(x, bits.OnesCount64(s.set))
 	x.Fence(stopSteps)
 	s.state.WriteOnce(x, stopPrepare)
 	x.Fence(stopQueues)
-	for c := range s.k.M.CPUs() {
-		s.k.M.Wake(s.k.M.Stopper(c))
+	for set := s.set; set != 0; set &= set - 1 {
+		s.k.M.Wake(s.k.M.Stopper(bits.TrailingZeros64(set)))
 	}
 	x.Sleep(&s.reached[stopDone])
 	s.mutex.Unlock(x)
@@ -109,7 +118,7 @@ func (s *Stop) stopper(x *smp.Ctx) {
 
 // run is the step that one CPU makes alone.
 func (s *Stop) run(x *smp.Ctx) {
-	if x.CPU() == 0 {
+	if x.CPU() == s.who {
 		x.Emit(smpev.StopStart, 0, 0, 0)
 		x.Step("stopper", stopRun)
 		s.f(x)
@@ -121,7 +130,7 @@ func (s *Stop) run(x *smp.Ctx) {
 // step. All wait for the next step, but none waits for the end.
 func (s *Stop) ack(x *smp.Ctx, step int) {
 	if kapi.Add(&s.acks, x, stopAcks, -1) == 0 {
-		s.acks.Put(x, s.k.M.CPUs())
+		s.acks.Put(x, bits.OnesCount64(s.set))
 		x.Fence(stopSteps)
 		s.state.WriteOnce(x, step+1)
 		return

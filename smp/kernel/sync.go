@@ -87,7 +87,7 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 	call := s.calls.Change(c, syncCalls)
 	call.number, call.why = call.number+1, why
 	w.call = call.number
-	w.set = s.all &^ (1 << x.CPU())
+	w.set = s.k.Hotplug.Online(x) &^ (1 << x.CPU())
 	s.k.M.SendIPI(c, w.set, smp.IPICall)
 
 	c.SyncCore(why)

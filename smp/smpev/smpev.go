@@ -45,6 +45,8 @@ const (
 	Asked  // [module, call, errno] insmod or rmmod begins, or, with its errno, ends: see AskedLoad; monitors alone are told (rig)
 	Held   // [where, value, size] a CPU holds a store while others move; size 0: where is a cell, and not memory
 	Commit // [where, value, size] and it takes effect
+
+	CPUState // [cpu, online, 0] a CPU is online, or, online 0, has gone and runs nothing
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -192,4 +194,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Asked", Args: []string{"module", "call", "errno"}},
 	traces.Spec{Name: "Held", Args: []string{"where", "value", "size"}},
 	traces.Spec{Name: "Commit", Args: []string{"where", "value", "size"}},
+	traces.Spec{Name: "CPUState", Args: []string{"cpu", "online"}},
 )

@@ -36,7 +36,7 @@ func ordered(s *scenario.Scenario) bool {
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
 			switch op.Kind {
-			case scenario.OpSpin, scenario.OpRelease, scenario.OpWaitSignal, scenario.OpSignal, scenario.OpHotplug, scenario.OpQueueWork, scenario.OpFlushWork:
+			case scenario.OpSpin, scenario.OpRelease, scenario.OpWaitSignal, scenario.OpSignal, scenario.OpHotplug, scenario.OpOffline, scenario.OpOnline, scenario.OpQueueWork, scenario.OpFlushWork:
 				return true
 			}
 		}

@@ -101,6 +101,17 @@ func plain(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
+// onCPU makes an operation on a CPU.
+func onCPU(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		op := scenario.Op{Kind: kind}
+		if err := c.unpack("cpu", &op.CPU); err != nil {
+			return nil, err
+		}
+		return c.deed(&op, nil), nil
+	}
+}
+
 // onWork makes an operation on a function as a work of the kernel's.
 func onWork(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 	return func(_ *loader, c *call) (starlark.Value, error) {

@@ -313,6 +313,8 @@ func (p *printer) op(op *scenario.Op) string {
 		args = append(args, errnoWords(op)...)
 	case scenario.OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
+	case scenario.OpOffline, scenario.OpOnline:
+		args = append(args, fmt.Sprint(op.CPU))
 	case scenario.OpOptimization, scenario.OpEnabled, scenario.OpTracer, scenario.OpLivepatch, scenario.OpLocks:
 		on := "False"
 		if op.On {

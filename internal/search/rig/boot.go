@@ -19,7 +19,8 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	c := kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
-		Hotplug:     sc.Does(scenario.OpHotplug),
+		Hotplug:     sc.Does(scenario.OpHotplug) || offline(sc),
+		Offline:     offline(sc),
 		TellReaders: row == &linux.Row,
 		Latch:       sc.Does(scenario.OpSpin),
 		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),
@@ -32,6 +33,11 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		c.Exec = row.Memory(settings)
 	}
 	return c
+}
+
+// offline reports whether CPUs go in a scenario.
+func offline(sc *scenario.Scenario) bool {
+	return sc.Does(scenario.OpOffline) || sc.Does(scenario.OpOnline)
 }
 
 // settingsOf are the settings of a scenario's engine (engine.Config): those of

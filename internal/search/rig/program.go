@@ -86,6 +86,12 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpFlushWork:
 		r.works[op.Target].Flush(x)
 		return
+	case scenario.OpOffline:
+		r.Kernel.Hotplug.Down(x, op.CPU)
+		return
+	case scenario.OpOnline:
+		r.Kernel.Hotplug.Up(x, op.CPU)
+		return
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
