@@ -91,6 +91,11 @@ func (t *teller) say(e *traces.Event) string {
 		return "stop_machine: every CPU is stopped"
 	case smpev.StopEnd:
 		return "stop_machine: done"
+	case smpev.CPUState:
+		if e.B == 0 {
+			return fmt.Sprintf("CPU %d is offline, and runs nothing", e.A)
+		}
+		return fmt.Sprintf("CPU %d is online", e.A)
 	case smpev.Held, smpev.Commit:
 		return t.sayHeld(e)
 	case smpev.Expect, smpev.CallEnd:

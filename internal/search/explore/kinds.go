@@ -32,6 +32,7 @@ type has struct {
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
+	plugs                                     bool // CPUs go
 	holds                                     bool // CPUs hold stores
 	works                                     bool // tasks queue works
 	detours                                   bool // a detour may be made ready, be there a jump or not
@@ -64,6 +65,7 @@ var reaches = []reach{
 	{smpev.StopEnd, func(h *has) bool { return h.stop && h.patches() }},
 	{smpev.Held, func(h *has) bool { return h.holds }},
 	{smpev.Commit, func(h *has) bool { return h.holds }},
+	{smpev.CPUState, func(h *has) bool { return h.plugs }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -128,6 +130,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
+	h.plugs = sc.Does(scenario.OpOffline)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
