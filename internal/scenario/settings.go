@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +38,9 @@ func (s *Scenario) SetEdition(name string) error {
 // which says how the other patchers work.
 func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m := &s.Machine
+	if m.Arch == target.I386 {
+		return errors.New("it is for i386, and the kernel for x86-64; leave the kernel out")
+	}
 	if id := k.ID(); m.Image != "" && m.Image != id {
 		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path, id)
 	}

@@ -38,5 +38,5 @@ func TestBuiltin(t *testing.T) {
 
 func TestLoadBuiltinUnknown(t *testing.T) {
 	_, err := library.Load("safe-ful")
-	require.EqualError(t, err, `no built-in scenario "safe-ful"; did you mean "safe-full"?`)
+	require.EqualError(t, err, `no built-in scenario "safe-ful"; did you mean "safe-full", "safe-386"?`)
 }

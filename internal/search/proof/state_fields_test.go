@@ -212,7 +212,7 @@ func TestStateHasFields(t *testing.T) {
 			require.Equal(t, [2]uint64{hi, lo}, first2(st.State()))
 		})
 	}
-	for _, key := range []string{"kernel.Symbols.kinds", "kernel.Module.taken", "ftrace.site.on", "ftrace.site.here", "ftrace.client.active"} {
+	for _, key := range []string{"kernel.Symbols.kinds", "kernel.Module.taken", "ftrace.site.calls", "ftrace.site.here", "ftrace.client.active"} {
 		require.NotZero(t, counts[key], key)
 	}
 	t.Logf("%d fields", len(counts))
