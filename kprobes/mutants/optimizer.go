@@ -81,6 +81,13 @@ func hotplugLast(w *Wiring) {
 	}
 }
 
+// unplugged is the hotplug lock of an engine that doesn't take it. It implements kapi.CPUs.
+type unplugged struct{}
+
+func (unplugged) ReadLock(context)   {}
+func (unplugged) ReadUnlock(context) {}
+func (unplugged) AssertHeld(context) {}
+
 func labelsLast(w *Wiring) {
 	s := w.Steps()
 	s.LockSites = func(e *engine, x context) {

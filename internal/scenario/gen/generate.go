@@ -70,7 +70,7 @@ func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 // probes of every kind at any offset, mostly at a few addresses, so that they join each
 // other and stand in each other's regions; handlers that do more than count; tasks that
 // call the API in any order, for each other's probes too, write the sysctl and
-// kprobes/enabled, flip a jump label, load a module, exit, bring CPUs, trace, retarget
+// kprobes/enabled, flip a jump label, load a module, exit, bring CPUs and take them down, trace, retarget
 // static calls and take lock prefixes away; tasks that run the functions for as long;
 // interrupts; data that is away, and data of each CPU.
 //
@@ -135,6 +135,7 @@ func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.S
 	g.returns()
 	g.lies()
 	g.late()
+	g.plugs()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}

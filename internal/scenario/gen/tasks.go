@@ -224,6 +224,30 @@ func (g *maker) breath() []scenario.Op {
 	return ops
 }
 
+// plugs lets CPUs go in few scenarios, and mostly come back, once or twice. The first one
+// stays, as on x86.
+func (g *maker) plugs() {
+	g.part("plugs")
+	s := g.sc
+	if !g.one(10) || s.Machine.CPUs < 2 {
+		return
+	}
+	var ops []scenario.Op
+	for range 1 + g.rand.N(2) {
+		cpu := 1 + g.rand.N(s.Machine.CPUs-1)
+		if ops = append(ops, scenario.Op{Kind: scenario.OpOffline, CPU: cpu}); g.one(2) {
+			ops = append(ops, g.call())
+		}
+		if !g.one(6) {
+			ops = append(ops, scenario.Op{Kind: scenario.OpOnline, CPU: cpu})
+		}
+		if g.one(2) {
+			ops = append(ops, g.call())
+		}
+	}
+	s.Tasks = append(s.Tasks, scenario.Task{Name: "plugger", CPU: g.rand.N(s.Machine.CPUs), Repeat: 1, Ops: ops})
+}
+
 // others adds rare tasks: one that exits in a probed function, one that brings
 // a CPU, one that traces.
 func (g *maker) others() {
