@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/proctest"
+	"kpsim/internal/thorough"
 	"kpsim/internal/version"
 )
 
@@ -75,6 +76,7 @@ func needPackage(t *testing.T) {
 	if why := missing(); why != "" {
 		t.Skip(why)
 	}
+	thorough.Only(t, "scripts/package compiles everything anew, two minutes on two cores")
 	out, err := makeAll()
 	require.NoError(t, err, "scripts/package: %s", out)
 }
