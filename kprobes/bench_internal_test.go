@@ -53,7 +53,7 @@ var repaired = Settings{Settings: era.Settings{
 
 // settingsOf are the settings of an edition.
 func settingsOf(e rules.Edition, preemption bool) Settings {
-	return Settings{Settings: era.Of(e, preemption)}
+	return Settings{Settings: by32(era.Of, era.Of386)(e, preemption)}
 }
 
 // newBench boots a machine with the functions and a program a CPU.

@@ -92,8 +92,8 @@ var boostedTraps = trapped{breaks: 1}
 func (t *specT) wants() []trapped {
 	s := t.steppedTraps()
 	switch t.Edition {
-	case rules.Edition26: // x86_64
-		return []trapped{s, s, s}
+	case rules.Edition26: // of x86-64 none; of i386 by the step
+		return []trapped{s, by32(s, boostedTraps), by32(s, boostedTraps)}
 	case rules.Edition415: // by the step
 		return []trapped{s, boostedTraps, boostedTraps}
 	}
