@@ -134,6 +134,8 @@ type Function struct {
 	Extable []int  // offsets of instructions that have an exception-table entry
 	Thunks  []Span // of __x86_indirect_thunk_* and __x86_return_thunk
 
+	Debugger []int // offsets at which a debugger's breakpoint stands
+
 	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; for 2.6 the caller sets it for __kprobes only
 	InitFreed   bool // a module's init text, after its init
 	NoSymbol    bool // no symbol covers Addr: Size is the number of bytes to judge
