@@ -307,6 +307,8 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 	in := j.insnAt(at)
 	late := j.k.Edition >= Edition69
 	switch {
+	case in.op[0] == x86.Int3 && j.k.Unchecked&CheckInt3 != 0:
+		return 0, Reason{}
 	case in.bad && late:
 		return ilseq, Reason{Kind: Undecodable}
 	case in.bad:
