@@ -8,9 +8,11 @@ var debuggers = []Mutant{
 		Says:  "a debugger doesn't know of a breakpoint any more that it has cleared: who has hit it before is nobody's",
 		Apply: func(w *Wiring) { w.Debugger.Forgets = true }},
 	{Name: "int3-copied", Source: "__copy_instruction: another subsystem puts a breakpoint", Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
+		Also:  []string{"text-agrees", "no-sail-past"},
 		Says:  "a probe may stand on a debugger's breakpoint, which is copied into its slot",
 		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked |= rules.CheckInt3 }},
-	{Name: "debugger-unasked", Source: "can_probe: kgdb_has_hit_break, 6.2", Scenario: "debugger-refuses-probe", Property: "right-result",
+	{Name: "debugger-unasked", Source: "can_probe: kgdb_has_hit_break, 6.2", Scenario: "debugger-refuses-probe", Property: "whole-instructions",
+		Also:  []string{"right-result"},
 		Says:  "an int3 in a function is taken for padding, and the instruction after it for what it seems to be",
 		Apply: func(w *Wiring) { w.Deps.Debugger = nil }},
 }
