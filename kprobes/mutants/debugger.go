@@ -5,7 +5,7 @@ import "kpsim/kprobes/rules"
 // debuggers are mutants of a debugger's breakpoints, and of what kprobes asks about them.
 var debuggers = []Mutant{
 	{Name: "debugger-forgets", Source: "kgdb_skipexception", Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
-		Says:  "a debugger doesn't know of a breakpoint any more that it has cleared: who has hit it before is nobody's",
+		Says:  "a debugger doesn't know of a breakpoint any more that it has cleared: a trap on it that comes late has no owner",
 		Apply: func(w *Wiring) { w.Debugger.Forgets = true }},
 	{Name: "int3-copied", Source: "__copy_instruction: another subsystem puts a breakpoint", Scenario: "debugger-comes-and-goes", Property: "owned-breakpoint",
 		Also:  []string{"text-agrees", "no-sail-past"},

@@ -464,3 +464,21 @@ func (r *Rig) sizeOf(at arch.Addr) int {
 	}
 	return 0
 }
+
+// addBreakpoints says where tasks set breakpoints of the debugger.
+func (r *Rig) addBreakpoints() {
+	for i := range r.Scenario.Tasks {
+		for k := range r.Scenario.Tasks[i].Ops {
+			if op := &r.Scenario.Tasks[i].Ops[k]; op.Kind.OfDebugger() {
+				r.site(op.Target, op.Offset)
+				r.debugger.Add(r.breakpoint(op))
+				r.brk = r.debugger.HasHitBreak
+			}
+		}
+	}
+}
+
+// breakpoint is where an operation of the debugger sets a breakpoint, or clears one.
+func (r *Rig) breakpoint(op *scenario.Op) arch.Addr {
+	return r.funcs[op.Target] + arch.Addr(op.Offset)
+}
