@@ -4,6 +4,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -30,6 +31,11 @@ type Deps struct {
 	Modules     kapi.Modules  // nil: there are none
 	Ftrace      ftrace.Tracer // nil: no function has a site
 	Guest       kapi.Guest    // for an engine that is guest code
+
+	// Debugger reports whether a debugger's breakpoint stands at an address, while
+	// text_mutex keeps it from coming and going (kgdb_has_hit_break); nil: there is no
+	// debugger.
+	Debugger func(x kapi.Context, at arch.Addr) bool
 
 	// The other clients of text patching, nil if there are none: for a Patcher.
 	Labels *jumplabel.Labels

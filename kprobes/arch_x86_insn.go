@@ -201,7 +201,7 @@ func (e *Engine) unboost(x kapi.Context, ap *Aggr) error {
 	}
 	e.d.Text.Mutex().Lock(x)
 	f, _ := e.d.Symbols.Lookup(ap.addr)
-	e.loadFunction(f, e.d.Symbols.Kind(ap.addr), e.recoverProbedInstruction(x, f))
+	e.loadFunction(x, f, e.d.Symbols.Kind(ap.addr), e.recoverProbedInstruction(x, f))
 	next, err := e.getInsnSlot(x, ap, false)
 	e.d.Text.Mutex().Unlock(x)
 	if err != nil {

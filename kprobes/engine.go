@@ -85,6 +85,7 @@ type looked struct {
 	sites   []rules.Site                // owned by kprobe_mutex
 	extable []int                       // owned by kprobe_mutex
 	thunks  [len(thunkNames)]rules.Span // owned by kprobe_mutex
+	breaks  []int                       // owned by kprobe_mutex: where a debugger's breakpoints stand
 }
 
 // New builds the engine and hooks it to the kernel.

@@ -72,7 +72,7 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 	}
 	kind := e.d.Symbols.Kind(f.Addr)
 	code = e.recoverProbedInstruction(x, f)
-	e.loadFunction(f, kind, code)
+	e.loadFunction(x, f, kind, code)
 	if v = e.canProbe(int(addr - f.Addr)); v.Errno != 0 {
 		return v, nil, Errno(-v.Errno)
 	}
@@ -81,11 +81,12 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 
 // loadFunction has the rules look at a function, if it isn't the one that they looked at
 // last: most runs have one. Context: kprobe_mutex held.
-func (e *Engine) loadFunction(f kapi.Function, kind kapi.TextKind, code []byte) {
+func (e *Engine) loadFunction(x kapi.Context, f kapi.Function, kind kapi.TextKind, code []byte) {
 	s := e.d.Symbols
 	ban := e.banned(&f)
-	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size)
 	l := &e.looked
+	e.findDebugger(x, f.Addr, code)
+	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size) && len(l.breaks) == 0
 	if plain && l.plain && l.kernel == e.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
 		return
 	}
@@ -96,12 +97,27 @@ func (e *Engine) loadFunction(f kapi.Function, kind kapi.TextKind, code []byte) 
 	}
 	named := f.Name != ""
 	l.judge.Load(&l.kernel, &rules.Function{
-		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: e.thunks(),
+		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: e.thunks(), Debugger: l.breaks,
 		Blacklisted: ban != kapi.BanNone && (e.s.Kernel.Edition != rules.Edition26 || ban == kapi.BanSection),
 		InitFreed:   kind == kapi.TextFreed && f.Module != "",
 		NoSymbol:    !named,
 		NotText:     kind == kapi.TextNone || kind == kapi.TextData || kind == kapi.TextFreed && f.Module == "",
 	})
+}
+
+// findDebugger notes where a debugger's breakpoints stand in a function's bytes. Context:
+// text_mutex held, so that none comes or goes.
+func (e *Engine) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
+	l := &e.looked
+	l.breaks = l.breaks[:0]
+	if e.d.Debugger == nil {
+		return
+	}
+	for i, b := range code {
+		if b == int3[0] && e.d.Debugger(x, at+arch.Addr(i)) {
+			l.breaks = append(l.breaks, i)
+		}
+	}
 }
 
 // banned returns why a function refuses probes. What a compiler split off a function that

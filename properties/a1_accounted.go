@@ -110,7 +110,7 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 			m.hit(e.Task, e.B-1)
 		}
 	case smpev.Claim:
-		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && e.C == kpev.OwnerRemoved {
+		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && (e.C == kpev.OwnerRemoved || e.C == smpev.OwnerDebugger) {
 			m.unhit(e.Task, f.ip-1, f.seq)
 		}
 	case smpev.Return:

@@ -12,7 +12,7 @@ import (
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
-	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, or the fallback for breakpoints that are gone, and every trap of a single step by kprobes.",
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or the fallback for breakpoints that are gone, and every trap of a single step by kprobes.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
 	},
@@ -21,10 +21,10 @@ var OwnedBreakpoint = Property{
 	Alone: true,
 }
 
-var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback"}
+var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback", smpev.OwnerDebugger: "the debugger"}
 
 func owner(o uint64) string {
-	if o < uint64(len(ownerNames)) {
+	if o < uint64(len(ownerNames)) && ownerNames[o] != "" {
 		return ownerNames[o]
 	}
 	return "an unknown owner"

@@ -15,9 +15,9 @@ var TextRestored = Property{
 	Name: "text-restored",
 	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and without probes the text is the original.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter, kpev.ApiReturn,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, kpev.ApiEnter},
+	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
 	Touches: restoredTouches,
 }
@@ -84,7 +84,7 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.site(p.addr) { // ftrace's: it writes its call behind a breakpoint there
 		return nil
 	}
-	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) {
+	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) && !m.scene.debugs(p.addr) {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 // or belongs to an image that is wholly in memory: of a registered probe, or of a raw
 // site.
 func (m *textRestored) explained(addr uint64) bool {
-	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && m.scene.probes.at(addr) {
+	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
 		return true
 	}
 	for i := range m.scene.images {
@@ -165,6 +165,8 @@ func restoredTouches(t *Touched, e *traces.Event) {
 		t.WriteText(e.A, e.C)
 	case smpev.Image:
 		t.WriteText(e.A, e.C>>56)
+	case smpev.Debugger:
+		t.WriteText(e.A, 1)
 	case smpev.Retire, smpev.Free:
 		if e.C == smpev.ModuleMem {
 			t.WriteText(e.A, e.B)

@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -21,6 +23,7 @@ type Scene struct {
 	handed []span        // slots and detours that are allocated
 	lately int           `state:"skip: which of them was run in last: where to look first"`
 	dying  []span        // sections of modules that are about to go: their text isn't restored
+	debug  []uint64      // where a debugger's breakpoints stand
 
 	claimed *frame `state:"skip: of the event under way"` // of a Claim: its trap, or nil
 	popped  *frame `state:"skip: of the event under way"` // of a Return: the trap that it ends, or nil
@@ -39,7 +42,7 @@ func (s *Scene) reset() {
 	s.images, s.raw, s.head = s.images[:0], 0, false
 	s.probes.reset()
 	s.frames.reset()
-	s.handed, s.dying = s.handed[:0], s.dying[:0]
+	s.handed, s.dying, s.debug = s.handed[:0], s.dying[:0], s.debug[:0]
 }
 
 // takes are what handles the events of each kind that say something to a scene. They
@@ -56,6 +59,7 @@ var takes = map[traces.Kind]func(s *Scene, e *traces.Event) (dull bool){
 	smpev.Alloc:      (*Scene).alloc,
 	smpev.Free:       (*Scene).free,
 	smpev.Retire:     (*Scene).retire,
+	smpev.Debugger:   (*Scene).debugger,
 	kpev.ApiEnter:    (*Scene).call,
 	kpev.ApiReturn:   (*Scene).call,
 	kpev.Kind:        (*Scene).kind,
@@ -127,6 +131,27 @@ func (s *Scene) retire(e *traces.Event) (dull bool) {
 		s.dying = append(s.dying, span{e.A, e.B, e.C})
 	}
 	return false
+}
+
+func (s *Scene) debugger(e *traces.Event) (dull bool) {
+	i := slices.Index(s.debug, e.A)
+	switch {
+	case e.B != 0 && i < 0:
+		s.debug = append(s.debug, e.A)
+		slices.Sort(s.debug) // a state doesn't depend on the order
+	case e.B == 0 && i >= 0:
+		s.debug = slices.Delete(s.debug, i, i+1)
+	}
+	return false
+}
+
+// debugs reports whether a debugger's breakpoint stands at addr.
+func (s *Scene) debugs(addr uint64) bool {
+	if len(s.debug) == 0 || !slices.Contains(s.debug, addr) {
+		return false
+	}
+	mem, _ := s.text.byteAt(addr)
+	return mem == int3
 }
 
 func (s *Scene) kind(e *traces.Event) (dull bool) {

@@ -17,8 +17,8 @@ var TextAgrees = Property{
 	ID:    "T4",
 	Name:  "text-agrees",
 	Says:  "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address is that state's.",
-	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.State},
-	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter},
+	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter, kpev.State},
+	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &textAgrees{scene: s} },
 	// The mutex orders the reports about an address. That leaves the text there, and
 	// within reach.
@@ -30,6 +30,8 @@ var TextAgrees = Property{
 			t.WriteText(e.A, e.C)
 		case smpev.Image:
 			t.WriteText(e.A, e.C>>56)
+		case smpev.Debugger:
+			t.WriteText(e.A, 1)
 		case smpev.Retire, smpev.Free:
 			if e.C == smpev.ModuleMem {
 				t.WriteText(e.A, e.B)
@@ -68,7 +70,7 @@ func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 		if mem != int3 {
 			return found(e, e.A, "leaves %#x armed, and %02x stands there", e.A, mem)
 		}
-	case mem != orig && !m.others(e.A):
+	case mem != orig && !m.others(e.A) && !m.scene.debugs(e.A):
 		return found(e, e.A, "leaves %#x disarmed, and %02x stands there", e.A, mem)
 	}
 	return nil

@@ -39,6 +39,20 @@ func (x *Ctx) FillText(a arch.Addr, b []byte) {
 	}
 }
 
+// SwapText stores a byte to text and returns what was there, in one step, in which may
+// holds: ok false: it doesn't, and nothing is stored. No CPU is serialised.
+func (x *Ctx) SwapText(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
+	x.yieldBeforeText(a, true)
+	x.Mark(may.Cell(), kapi.Read)
+	var now [1]byte
+	x.m.touchFetch(a, len(now))
+	if !may.Holds() || x.m.mem.peek(a, now[:], PermRead) == 0 {
+		return 0, false
+	}
+	x.m.storeText(x.cpu, a, uint64(b), len(now))
+	return now[0], true
+}
+
 // PoisonText stores an int3 to each of n bytes, in one step. The event is the
 // caller's: a Free says all of it.
 func (x *Ctx) PoisonText(a arch.Addr, n int) {

@@ -217,3 +217,13 @@ func (s *Scenario) Redirected(f string, is func(OpKind) bool) bool {
 		return slices.ContainsFunc(t.Ops, func(op Op) bool { return op.Kind.OfEntry() && is(op.Kind) && op.Target == f })
 	})
 }
+
+// setsUp reports whether an operation may be done before all tasks: other tasks have no
+// part in it.
+func setsUp(k OpKind) bool {
+	switch k {
+	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll, OpOptimization, OpEnabled, OpWaitOptimized:
+		return true
+	}
+	return false
+}

@@ -196,5 +196,5 @@ func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Faul
 // Patches reports whether a task does anything that writes text, or has it written. A
 // search of a scenario in which none does shows nothing.
 func (s *Scenario) Patches() bool {
-	return slices.ContainsFunc([]OpKind{OpRegister, OpRegisterAll, OpEnableLabel, OpDisableLabel, OpLoad, OpUnload, OpTracer, OpLivepatch, OpSetCall, OpLocks, OpPatchFunc, OpRegisterDirect}, s.Does)
+	return slices.ContainsFunc([]OpKind{OpRegister, OpRegisterAll, OpEnableLabel, OpDisableLabel, OpLoad, OpUnload, OpTracer, OpLivepatch, OpSetCall, OpLocks, OpPatchFunc, OpRegisterDirect, OpSetBreakpoint}, s.Does)
 }

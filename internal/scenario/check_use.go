@@ -247,16 +247,6 @@ func (c checker) tasks() error {
 	return nil
 }
 
-// setsUp reports whether an operation may be done before all tasks: other tasks have no
-// part in it.
-func setsUp(k OpKind) bool {
-	switch k {
-	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll, OpOptimization, OpEnabled, OpWaitOptimized:
-		return true
-	}
-	return false
-}
-
 func (c checker) op(p Part, who string, op Op) error {
 	if err := c.target(p, who, &op); err != nil {
 		return err
@@ -289,13 +279,16 @@ func (c checker) op(p Part, who string, op Op) error {
 		if op.Kind >= OpRegisterAll {
 			rest.Targets = nil
 		}
-	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
+	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect, OpSetBreakpoint, OpClearBreakpoint:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
 		rest.Checked, rest.Returns = false, 0
 		if op.Kind.Redirects() {
 			rest.Targets = nil
+		}
+		if op.Kind.OfDebugger() {
+			rest.Offset = 0
 		}
 	case OpSetCall:
 		rest.Targets = nil
@@ -372,6 +365,8 @@ func (c checker) target(p Part, who string, op *Op) error {
 		return c.function(p, who, op.Target, 0)
 	case OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
 		return c.redirected(p, who, op)
+	case OpSetBreakpoint, OpClearBreakpoint:
+		return c.breakpoint(p, who, op)
 	case OpExpect:
 		return c.memory(p, who, op)
 	case OpOffline, OpOnline:

@@ -67,6 +67,9 @@ func (s *Scenario) Answers() []Answer {
 					together[name] = true
 				}
 			}
+			if op.Kind.OfDebugger() {
+				taken = append(taken, op.Target)
+			}
 		}
 	}
 	judge := new(rules.Judge)

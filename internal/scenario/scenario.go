@@ -219,6 +219,8 @@ const (
 	OpUnregisterDirect               // unregister_direct(f, errno = None)
 	OpOffline                        // offline(cpu): the CPU goes: cpu_down
 	OpOnline                         // online(cpu): it comes back: cpu_up
+	OpSetBreakpoint                  // set_breakpoint(f + off, errno = None): a debugger's
+	OpClearBreakpoint                // clear_breakpoint(f + off, errno = None)
 )
 
 // Op is one operation of a task.
@@ -237,7 +239,7 @@ type Op struct {
 	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on
 
 	CPU    int    // OpOffline, OpOnline
-	Offset int    // OpExpect: from the start of the data
+	Offset int    // OpExpect: from the start of the data; OpSetBreakpoint, OpClearBreakpoint: of the function
 	Bytes  []byte // OpExpect
 	On     bool   // OpOptimization, OpEnabled
 }

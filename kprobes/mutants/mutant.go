@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"kpsim/engine/debugger"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/livepatch"
 	"kpsim/kprobes"
@@ -16,6 +17,8 @@ type Wiring struct {
 	Klp    *livepatch.Patches
 	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
 	Engine *kprobes.Settings
+
+	Debugger *debugger.Debugger
 
 	Edition rules.Edition // of the scenario, if it has one: for AsShipped
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"kpsim/smp/arch"
@@ -122,8 +123,9 @@ func (j *Judge) loadInsn(at int) int {
 	case in.bad:
 		j.forbid(at, UndecodableAt)
 		j.stop, j.why = at, BehindBad
-	case in.op[0] == x86.Int3 && j.k.Edition < Edition65:
-		// Until 6.1 an int3 that isn't a probe's meant that a debugger was in use.
+	case in.op[0] == x86.Int3 && (j.k.Edition < Edition65 || slices.Contains(j.f.Debugger, at)):
+		// Until 6.1 an int3 that isn't a probe's meant that a debugger was in use; since then
+		// the debugger is asked (kgdb_has_hit_break).
 		j.forbid(at, Int3At)
 		j.stop, j.why = at, BehindInt3
 	case in.jumpsAnywhere() && !j.noJumpTables():
@@ -305,6 +307,8 @@ func (j *Judge) checkBytes(at int) (errno int, why Reason) {
 	in := j.insnAt(at)
 	late := j.k.Edition >= Edition69
 	switch {
+	case in.op[0] == x86.Int3 && j.k.Unchecked&CheckInt3 != 0:
+		return 0, Reason{}
 	case in.bad && late:
 		return ilseq, Reason{Kind: Undecodable}
 	case in.bad:

@@ -70,7 +70,7 @@ type Kernel struct {
 }
 
 // Checks are steps of what the rules look at.
-type Checks uint8
+type Checks uint16
 
 // The steps:
 const (
@@ -82,6 +82,7 @@ const (
 	CheckStaticCall                    // no probe stands on a static call's site
 	CheckForced                        // no probe stands on the prefix by which a hypervisor is asked to emulate an instruction
 	CheckPlace                         // what is relative to itself in a region is relocated for where it comes to lie in the detour, not for where that begins
+	CheckInt3                          // no probe stands on another one's breakpoint
 )
 
 // The kernels whose answers were recorded:
@@ -133,6 +134,8 @@ type Function struct {
 	Sites   []Site // in any order; one that begins beyond Size counts where a region reaches it
 	Extable []int  // offsets of instructions that have an exception-table entry
 	Thunks  []Span // of __x86_indirect_thunk_* and __x86_return_thunk
+
+	Debugger []int // offsets at which a debugger's breakpoint stands
 
 	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; for 2.6 the caller sets it for __kprobes only
 	InitFreed   bool // a module's init text, after its init

@@ -44,6 +44,17 @@ func (t *Text) Poke(x kapi.Context, addr arch.Addr, b []byte) {
 	t.Sync.Self(x, smpev.SyncSelf)
 }
 
+// Exchange writes a byte of text and returns what was there, in one step, if text_mutex is
+// free: as kgdb does while it holds all other CPUs (text_poke_kgdb). ok false: a task holds
+// the mutex, and nothing is written. No CPU is serialised but this one.
+func (t *Text) Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bool) {
+	x.Fence(pokeMaps)
+	if was, ok = ctxOf(x).SwapText(addr, b, &t.mutex.free); ok {
+		t.Sync.Self(x, smpev.SyncSelf)
+	}
+	return was, ok
+}
+
 // Decode implements kapi.Text.
 func (t *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) { return t.k.M.Decode(b, at) }
 

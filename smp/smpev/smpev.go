@@ -47,6 +47,7 @@ const (
 	Commit // [where, value, size] and it takes effect
 
 	CPUState // [cpu, online, 0] a CPU is online, or, online 0, has gone and runs nothing
+	Debugger // [addr, set, saved] a debugger has written a breakpoint over the byte saved, or, set 0, has put that back
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -110,12 +111,14 @@ const (
 	SyncStop  = 8  // stop_machine, each CPU before it leaves
 	SyncSelf  = 9  // text_poke, the storing CPU
 	SyncFlush = 10 // translations of unmapped memory are flushed
+	SyncDebug = 12 // a debugger has written a breakpoint, or taken one away
 )
 
 // Owners of a trap, as in Claim. An engine defines more (Owners).
 const (
-	OwnerPoke  = 1 // the text-poke handler: the address is in its descriptor
-	OwnerFault = 4 // a fault that was fixed up
+	OwnerPoke     = 1 // the text-poke handler: the address is in its descriptor
+	OwnerFault    = 4 // a fault that was fixed up
+	OwnerDebugger = 7 // a debugger: it has a breakpoint there, or had one
 )
 
 // ModuleMem is a section of a module, as in Alloc and Free. An engine defines
@@ -195,4 +198,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Held", Args: []string{"where", "value", "size"}},
 	traces.Spec{Name: "Commit", Args: []string{"where", "value", "size"}},
 	traces.Spec{Name: "CPUState", Args: []string{"cpu", "online"}},
+	traces.Spec{Name: "Debugger", Args: []string{"addr", "set", "saved"}},
 )

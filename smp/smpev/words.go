@@ -41,7 +41,9 @@ func init() {
 	Whys.Define(SyncStop, "leaving stop_machine")
 	Whys.Define(SyncSelf, "own store")
 	Whys.Define(SyncFlush, "memory unmapped")
+	Whys.Define(SyncDebug, "debugger's breakpoint")
 	Owners.Define(OwnerPoke, "text-poke handler")
+	Owners.Define(OwnerDebugger, "debugger")
 	Owners.Define(OwnerFault, "fault fix-up")
 	Memory.Define(ModuleMem, "module's section")
 }

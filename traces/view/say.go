@@ -96,6 +96,11 @@ func (t *teller) say(e *traces.Event) string {
 			return fmt.Sprintf("CPU %d is offline, and runs nothing", e.A)
 		}
 		return fmt.Sprintf("CPU %d is online", e.A)
+	case smpev.Debugger:
+		if e.B == 0 {
+			return fmt.Sprintf("the debugger's breakpoint at %s is cleared: %02x", in.symbol(e.A), e.C)
+		}
+		return fmt.Sprintf("the debugger's breakpoint at %s is set, over %02x", in.symbol(e.A), e.C)
 	case smpev.Held, smpev.Commit:
 		return t.sayHeld(e)
 	case smpev.Expect, smpev.CallEnd:

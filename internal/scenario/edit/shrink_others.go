@@ -27,7 +27,7 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 			if (op.Kind == scenario.OpSetCall || op.Kind.Redirects()) && len(op.Targets) > 0 {
 				used[op.Targets[0]] = true
 			}
-			if op.Kind.OfEntry() {
+			if op.Kind.OfEntry() || op.Kind.OfDebugger() {
 				used[op.Target] = true
 			}
 		}

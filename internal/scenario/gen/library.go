@@ -30,13 +30,13 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 	return list
 })
 
-// ordered reports whether tasks of a scenario wait for each other, or handlers do what none
-// may: what is left of it when something is taken away may hang, or sleep.
+// ordered reports whether tasks of a scenario wait for each other, a debugger writes what probes
+// write, or handlers do what none may: what is left of it when something is taken away may hang, or sleep.
 func ordered(s *scenario.Scenario) bool {
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
 			switch op.Kind {
-			case scenario.OpSpin, scenario.OpRelease, scenario.OpWaitSignal, scenario.OpSignal, scenario.OpHotplug, scenario.OpOffline, scenario.OpOnline, scenario.OpQueueWork, scenario.OpFlushWork:
+			case scenario.OpSpin, scenario.OpRelease, scenario.OpWaitSignal, scenario.OpSignal, scenario.OpHotplug, scenario.OpOffline, scenario.OpOnline, scenario.OpQueueWork, scenario.OpFlushWork, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
 				return true
 			}
 		}

@@ -54,6 +54,7 @@ func (g *maker) wideTasks() {
 	g.inInit()
 	g.joint()
 	g.patches()
+	g.debugger()
 }
 
 // direct reports whether a kernel takes its text to be free of jumps through registers: since

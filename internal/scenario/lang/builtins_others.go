@@ -197,6 +197,20 @@ func onEntry(kind scenario.OpKind, to string) func(*loader, *call) (starlark.Val
 	}
 }
 
+// onPlace makes an operation on a place in a function.
+func onPlace(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var f starlark.Value
+		op := scenario.Op{Kind: kind}
+		if err := c.answered(&op, "f", &f); err != nil {
+			return nil, err
+		}
+		at, err := function("f", f)
+		op.Target, op.Offset = at.name, int(at.off)
+		return c.deed(&op, nil), err
+	}
+}
+
 // doSetCall makes set_call.
 func (l *loader) doSetCall(c *call) (starlark.Value, error) {
 	var s, f starlark.Value

@@ -39,6 +39,8 @@ var ofKernel = []struct {
 	{"unpatch_func", []string{"klp_disable_patch", "klp_unpatch_object", "klp_unpatch_func"}},
 	{"smp_locks", []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"}},
 	{"hotplug", []string{"cpus_write_lock"}},
+	{"set_breakpoint", []string{"dbg_set_sw_break", "kgdb_arch_set_breakpoint", "kgdb_breakpoint"}},
+	{"clear_breakpoint", []string{"dbg_remove_sw_break", "kgdb_arch_remove_breakpoint"}},
 	{"offline", []string{"cpu_down"}},
 	{"online", []string{"cpu_up"}},
 	{"schedule", []string{"cond_resched", "preempt_schedule", "schedule_timeout"}},

@@ -332,6 +332,9 @@ func (p *printer) op(op *scenario.Op) string {
 			args = append(args, p.symbols[g])
 		}
 		args = append(args, errnoWords(op)...)
+	case scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
+		args = append(args, p.place(op.Target, uint64(op.Offset)))
+		args = append(args, errnoWords(op)...)
 	case scenario.OpQueueWork, scenario.OpFlushWork:
 		args = append(args, p.symbols[op.Target])
 	case scenario.OpSetCall:

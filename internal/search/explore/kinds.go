@@ -36,6 +36,7 @@ type has struct {
 	unpatches                                 bool // a live patch is taken away, which looks at all stacks
 	holds                                     bool // CPUs hold stores
 	works                                     bool // tasks queue works
+	debugs                                    bool // a debugger's breakpoints come and go
 	detours                                   bool // a detour may be made ready, be there a jump or not
 }
 
@@ -67,6 +68,7 @@ var reaches = []reach{
 	{smpev.Held, func(h *has) bool { return h.holds }},
 	{smpev.Commit, func(h *has) bool { return h.holds }},
 	{smpev.CPUState, func(h *has) bool { return h.plugs }},
+	{smpev.Debugger, func(h *has) bool { return h.debugs }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -108,7 +110,7 @@ func (h *has) jprobes() bool { return h.jprobe && h.register && h.call }
 func always(*has) bool { return true }
 
 // patches: text is written.
-func (h *has) patches() bool { return h.register || h.flips || h.loads }
+func (h *has) patches() bool { return h.register || h.flips || h.loads || h.debugs }
 
 // optimizes: a breakpoint may become a jump. One with a post handler doesn't.
 func (h *has) optimizes() bool { return h.register && h.jumps }
@@ -117,7 +119,9 @@ func (h *has) optimizes() bool { return h.register && h.jumps }
 func (h *has) traps() bool { return h.sources || h.patches() }
 
 // breakpoints: a CPU may come upon an int3.
-func (h *has) breakpoints() bool { return h.call && (h.register || h.flips && h.breakpoint) }
+func (h *has) breakpoints() bool {
+	return h.call && (h.register || h.debugs || h.flips && h.breakpoint)
+}
 
 // waits: there are grace periods.
 func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.loads || h.traces }
@@ -219,6 +223,8 @@ func (h *has) op(op *scenario.Op) {
 		h.flips, h.traces = true, true
 	case scenario.OpLoad, scenario.OpUnload:
 		h.loads = true
+	case scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
+		h.debugs = true
 	case scenario.OpQueueWork:
 		h.works = true
 	}

@@ -25,7 +25,7 @@ import (
 // off, and a write that changes it prints a line.
 //
 // It claims less: of a probe that its run has never seen registered, or that comes and
-// goes with a module, or beside a jprobe or ftrace, any register may be refused, and
+// goes with a module, or beside a jprobe, ftrace or a debugger, any register may be refused, and
 // any enable; so may a register that is overlapped by an unregister of what isn't there,
 // which clears the probe's address (spec 6.5). An array's calls are one each, and those of one that failed may have been
 // rolled back.
@@ -141,7 +141,7 @@ func (l *Linear) read() {
 // fixed reports whether nothing but the text where it is decides if a probe can be
 // registered, and that text stays.
 func (r *Rig) fixed(i int) bool {
-	if len(r.Scenario.Modules) > 0 || r.tracer != nil {
+	if len(r.Scenario.Modules) > 0 || r.tracer != nil || r.debugger.Any() {
 		return false
 	}
 	return !slices.ContainsFunc(r.Scenario.Probes, func(p scenario.Probe) bool { return p.Kind == scenario.ProbeJprobe })

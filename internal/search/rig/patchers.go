@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/debugger"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/livepatch"
@@ -34,6 +35,8 @@ type patchers struct {
 	tracer   ftrace.Client // of all sites, nil if there is no site
 	live     ftrace.Client // likewise, which may change where they go on
 	patches  *livepatch.Patches
+	debugger *debugger.Debugger
+	brk      func(x kapi.Context, at arch.Addr) bool // what the debugger has; nil: no task sets a breakpoint
 }
 
 // bootClients makes the kernel's other clients of text patching: no label, no call
@@ -44,6 +47,7 @@ func (r *Rig) bootClients() {
 	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
 	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Ftrace: r.ftrace.Tracer, Stacks: &k.Stacks})
+	r.debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -138,6 +142,7 @@ func (r *Rig) addClients() error {
 		return err
 	}
 	r.addReserved()
+	r.addBreakpoints()
 	for i := range sc.Calls {
 		c := &sc.Calls[i]
 		var sites []staticcall.CallSite
@@ -273,6 +278,7 @@ func (r *Rig) newTracer() {
 	}
 	r.patches.Begin()
 	r.ftrace.BeginDirects()
+	r.debugger.Begin()
 }
 
 // patch does an operation on what is around the probes. It is done in a run
@@ -315,6 +321,10 @@ func (p *program) patch(x *smp.Ctx, i int) {
 		}
 	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
 		p.redirect(x, i)
+	case scenario.OpSetBreakpoint:
+		p.answered(x, i, uint64(r.debugger.Set(x, r.breakpoint(op))))
+	case scenario.OpClearBreakpoint:
+		p.answered(x, i, uint64(r.debugger.Clear(x, r.breakpoint(op))))
 	case scenario.OpLocks:
 		r.Kernel.Prefix.Set(x, op.On)
 	case scenario.OpSetCall:
@@ -453,4 +463,22 @@ func (r *Rig) sizeOf(at arch.Addr) int {
 		}
 	}
 	return 0
+}
+
+// addBreakpoints says where tasks set breakpoints of the debugger.
+func (r *Rig) addBreakpoints() {
+	for i := range r.Scenario.Tasks {
+		for k := range r.Scenario.Tasks[i].Ops {
+			if op := &r.Scenario.Tasks[i].Ops[k]; op.Kind.OfDebugger() {
+				r.site(op.Target, op.Offset)
+				r.debugger.Add(r.breakpoint(op))
+				r.brk = r.debugger.HasHitBreak
+			}
+		}
+	}
+}
+
+// breakpoint is where an operation of the debugger sets a breakpoint, or clears one.
+func (r *Rig) breakpoint(op *scenario.Op) arch.Addr {
+	return r.funcs[op.Target] + arch.Addr(op.Offset)
 }

@@ -95,7 +95,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
-	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
 		p.patch(x, i)
 		return
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:

@@ -12,6 +12,9 @@ func (r *Rig) StateRoots() []any {
 	if r.patches.Any() {
 		list = append(list, r.patches)
 	}
+	if r.debugger.Any() {
+		list = append(list, r.debugger)
+	}
 	r.engine.State(func(root any) { list = append(list, root) })
 	if r.behind {
 		list = append(list, &r.front)

@@ -1,0 +1,195 @@
+package debugger
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Deps are the kernel services that a debugger stands on.
+type Deps struct {
+	Boot  kapi.Boot
+	Cells *kapi.Cells
+	Text  Text
+	Sync  kapi.Sync
+	Traps kapi.Traps
+	_     struct{}
+}
+
+// Text is the kernel's text as a debugger has it.
+type Text interface {
+	kapi.Text
+	// Exchange writes a byte and returns what was there, in one step. ok false: a task holds
+	// text_mutex, and nothing is written (point).
+	Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bool)
+}
+
+// What Set and Clear answer beside 0.
+const (
+	ENOENT = 2  // no breakpoint is set there
+	EBUSY  = 16 // a task holds text_mutex
+	EEXIST = 17 // one is set there
+)
+
+// A Debugger has the breakpoints of one kernel.
+type Debugger struct {
+	d      Deps       `state:"boot"`                             // set at boot
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // dbg_master_lock; set at boot, nil: no breakpoint is ever set
+	breaks []*place   // set at boot: where breakpoints are set some time, in the order in which they were added
+	insn   []byte     `state:"skip: of the step under way"` // owned by the step under way: what is executed instead of a breakpoint
+
+	Forgets bool // owned by the boot of a run: a breakpoint that was cleared isn't known any more: a mutant
+}
+
+// A place is an address at which a breakpoint is set some time (kgdb_bkpt).
+type place struct {
+	at arch.Addr // set at boot
+	is kapi.Var[breakpoint]
+}
+
+// A breakpoint is what has become of one.
+type breakpoint struct {
+	state state // owned by the cell that holds it
+	saved byte  // owned by the cell that holds it: what stood there
+}
+
+// state is a breakpoint's (kgdb_bpstate).
+type state uint8
+
+const (
+	undefined state = iota // it was never set
+	active                 // it is in the text
+	removed                // it was set, and has been cleared
+)
+
+// New returns a kernel's debugger, without a breakpoint.
+func New(d Deps) *Debugger {
+	g := &Debugger{d: d, insn: make([]byte, d.Text.Arch().MaxLen)}
+	d.Boot.OnReset(func() { g.Forgets = false })
+	return g
+}
+
+// Add says, at boot, that a breakpoint may be set at an address.
+func (g *Debugger) Add(at arch.Addr) {
+	if g.find(at) != nil {
+		return
+	}
+	if g.mutex == nil {
+		g.mutex = g.d.Boot.BootMutex("dbg_master_lock")
+	}
+	g.breaks = append(g.breaks, &place{at: at})
+}
+
+// Any reports whether a breakpoint is set some time.
+func (g *Debugger) Any() bool { return len(g.breaks) > 0 }
+
+// Begin makes the debugger ready, at the boot of a run: the last one on the notifier chain.
+func (g *Debugger) Begin() {
+	for _, b := range g.breaks {
+		b.is.Init(g.d.Cells, breakpoint{})
+	}
+	if g.Any() {
+		g.d.Traps.OnBreakpoint(g.notify)
+	}
+}
+
+func (g *Debugger) find(at arch.Addr) *place {
+	for _, b := range g.breaks {
+		if b.at == at {
+			return b
+		}
+	}
+	return nil
+}
+
+// Set sets a breakpoint (dbg_set_sw_break, kgdb_arch_set_breakpoint). EEXIST: there is one;
+// EBUSY: a task holds text_mutex. Context: may sleep; takes dbg_master_lock.
+func (g *Debugger) Set(x kapi.Context, at arch.Addr) (errno int) {
+	b := g.find(at)
+	g.mutex.Lock(x)
+	if b.is.Look(x).state == active {
+		errno = EEXIST
+	} else {
+		errno = g.write(x, b, breakpoint{state: active})
+	}
+	g.mutex.Unlock(x)
+	return errno
+}
+
+// Clear takes a breakpoint away (dbg_remove_sw_break, kgdb_arch_remove_breakpoint): the byte
+// that was saved is put back. ENOENT: there is none; EBUSY: a task holds text_mutex, and the
+// breakpoint stays. Context: as Set.
+func (g *Debugger) Clear(x kapi.Context, at arch.Addr) (errno int) {
+	b := g.find(at)
+	g.mutex.Lock(x)
+	if is := b.is.Look(x); is.state != active {
+		errno = ENOENT
+	} else {
+		errno = g.write(x, b, breakpoint{state: removed, saved: is.saved})
+	}
+	g.mutex.Unlock(x)
+	return errno
+}
+
+// write makes a breakpoint what it is to be, with its byte in the text, in one step: with
+// kgdb the others are held. Then all CPUs serialise, as they do when they are let go.
+func (g *Debugger) write(x kapi.Context, b *place, to breakpoint) (errno int) {
+	write := to.saved
+	if to.state == active {
+		write = g.d.Text.Arch().Breakpoint[0]
+	}
+	was, ok := g.d.Text.Exchange(x, b.at, write)
+	if !ok {
+		return EBUSY
+	}
+	set := uint64(0)
+	if to.state == active {
+		to.saved, set = was, 1
+	}
+	if to.state == removed && g.Forgets {
+		to.state = undefined
+	}
+	b.is.Put(x, to)
+	x.Emit(smpev.Debugger, uint64(b.at), set, uint64(to.saved))
+	g.d.Sync.Core(x, smpev.SyncDebug)
+	return 0
+}
+
+// HasHitBreak reports whether a breakpoint is set at an address (kgdb_has_hit_break).
+func (g *Debugger) HasHitBreak(x kapi.Context, at arch.Addr) bool {
+	b := g.find(at)
+	return b != nil && b.is.Look(x).state == active
+}
+
+// notify is asked whether a #BP is the debugger's (kgdb_notify). Context: interrupts off.
+//
+//	set:      the instruction that the saved byte begins is executed, as by a step
+//	cleared:  the CPU goes back to what stands there now
+func (g *Debugger) notify(x kapi.Context, regs *arch.Regs) (owner uint64) {
+	at := g.d.Text.Arch().BreakpointAt(regs)
+	b := g.find(at)
+	if b == nil {
+		return 0
+	}
+	g.d.Text.Read(x, at, g.insn) // from here on one step
+	is := b.is.Look(x)
+	switch {
+	case is.state == undefined:
+		return 0
+	case is.state == active && !g.d.Text.Arch().IsBreakpoint(is.saved):
+		g.insn[0] = is.saved
+		g.step(x, regs, at)
+	default: // cleared, or set over a breakpoint that has gone: what stands there now
+		regs.IP = at
+	}
+	return smpev.OwnerDebugger
+}
+
+// step executes the instruction in g.insn, which is at at.
+func (g *Debugger) step(x kapi.Context, regs *arch.Regs, at arch.Addr) {
+	regs.IP = at
+	in, err := g.d.Text.Decode(g.insn, at)
+	if err != nil || in.Exec(regs, x.Memory()).Faulted() {
+		g.d.Traps.Bug(x, "a debugger steps an instruction that faults")
+	}
+}

@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/smp/arch"
+)
+
+// OfDebugger reports whether an operation is the debugger's.
+func (k OpKind) OfDebugger() bool { return k == OpSetBreakpoint || k == OpClearBreakpoint }
+
+// breakpoint checks the place of a debugger's breakpoint: the first byte of an instruction
+// that the debugger can step, and that nothing but probes rewrites.
+func (c checker) breakpoint(p Part, who string, op *Op) error {
+	m := &c.s.Machine
+	if err := c.function(p, who, op.Target, op.Offset); err != nil {
+		return err
+	}
+	place := placeName(op.Target, op.Offset)
+	switch {
+	case m.Engine != "":
+		return Faultf(p, "%s: engine %s isn't told of a debugger's breakpoints; leave %s out", who, m.Engine, op.Kind)
+	case m.Processor().Frame.NoSP:
+		return Faultf(p, "%s: a debugger steps no instruction of i386 here, since a push has no room below a trap's frame; leave %s out", who, op.Kind)
+	case slices.ContainsFunc(c.s.Modules, func(m Module) bool {
+		return slices.Contains(m.Core, op.Target) || slices.Contains(m.Init, op.Target)
+	}):
+		return Faultf(p, "%s: %s is of a module, which comes and goes; give a function that stays", who, op.Target)
+	case c.rewritten(op.Target, op.Offset):
+		return Faultf(p, "%s: at %s text is rewritten by others than probes; take another instruction", who, place)
+	}
+	code, at := c.s.Text(op.Target).Code, c.s.Text(op.Target).At
+	for off := 0; off <= op.Offset; {
+		in, err := m.Processor().Decode(code[off:], at+arch.Addr(off))
+		if err != nil {
+			return Faultf(p, "%s: the bytes at %s are no instruction", who, placeName(op.Target, off))
+		}
+		if off == op.Offset {
+			return c.steps(p, who, place, in)
+		}
+		off += in.Size()
+	}
+	return Faultf(p, "%s: %s is inside an instruction; give the place of its first byte", who, place)
+}
+
+func placeName(f string, off int) string { return fmt.Sprintf("%s+%#x", f, off) }
+
+// steps checks that a debugger can step an instruction.
+func (c checker) steps(p Part, who, place string, in arch.Inst) error {
+	switch in.Flow() {
+	case arch.FlowTrapReturn, arch.FlowBreakpoint, arch.FlowHalt, arch.FlowUndefined, arch.FlowOther:
+		return Faultf(p, "%s: the debugger doesn't step %v, at %s; take another instruction", who, in, place)
+	}
+	return nil
+}
+
+// rewritten reports whether a place is in what ftrace, a jump label, a static call or
+// smp_locks() rewrites.
+func (c checker) rewritten(name string, off int) bool {
+	in := func(f string, from int) bool {
+		return f == name && off >= from && off < from+c.s.Machine.Processor().BranchLen
+	}
+	for _, t := range slices.Concat(c.s.Sites, c.s.Locked) {
+		if in(t.Func, t.Offset) {
+			return true
+		}
+	}
+	for i := range c.s.Labels {
+		if in(c.s.Labels[i].Func, c.s.Labels[i].Offset) {
+			return true
+		}
+	}
+	for i := range c.s.Calls {
+		for _, t := range c.s.Calls[i].Places() {
+			if in(t.Func, t.Offset) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+package gen
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+const (
+	debuggedName           = "debugged"
+	debuggedAt   arch.Addr = 0xffffffff81053000
+)
+
+// debugger adds a function with a debugger's breakpoint that comes and goes while tasks call
+// the function. No probe is in it: what a breakpoint and a probe do to each other is no fault
+// of kprobes'.
+func (g *maker) debugger() {
+	g.part("debugger")
+	if !g.one(12) || g.i386 || g.on.Contract || g.on.Few {
+		return
+	}
+	code := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3} // push; mov; add; pop; ret
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: debuggedName, At: debuggedAt, Code: code})
+	at := []int{0, 1, 4, 8, 9}[g.rand.N(5)]
+	call := scenario.Op{Kind: scenario.OpCall, Target: debuggedName, Args: []uint64{uint64(g.rand.N(7))}}
+	ops := []scenario.Op{{Kind: scenario.OpSetBreakpoint, Target: debuggedName, Offset: at}}
+	if g.one(2) {
+		ops = append(ops, call)
+	}
+	ops = append(ops, scenario.Op{Kind: scenario.OpClearBreakpoint, Target: debuggedName, Offset: at})
+	if g.one(2) {
+		ops = append(ops, ops[0])
+	}
+	g.alone("debugger", append(ops, call))
+	g.alone("debuggee", []scenario.Op{call, {Kind: scenario.OpSchedule}, call})
+}
