@@ -10,4 +10,8 @@ var events = []Mutant{
 		Also:  []string{"right-result"},
 		Says:  "kprobes doesn't sync after writing a slot or a detour",
 		Apply: SkipSync(kpev.SyncCopy)},
+	{Name: "idle-unseen", Source: "dyntick_save_progress_counter", Scenario: "nohz-idle", Property: "no-stall",
+		Also:  []string{"progress"}, // where no tick comes in time
+		Says:  "a grace period doesn't look whether a CPU idles, and waits until it has done something",
+		Apply: func(w *Wiring) { w.Kernel.RCU.Unseen = true }},
 }

@@ -47,6 +47,7 @@ const (
 	Commit // [where, value, size] and it takes effect
 
 	CPUState // [cpu, online, 0] a CPU is online, or, online 0, has gone and runs nothing
+	GPStall  // [flavour, cpus, tasks] a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: a set of CPUs, and the first StallTasks tasks, a byte each, their numbers plus 1
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -195,4 +196,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Held", Args: []string{"where", "value", "size"}},
 	traces.Spec{Name: "Commit", Args: []string{"where", "value", "size"}},
 	traces.Spec{Name: "CPUState", Args: []string{"cpu", "online"}},
+	traces.Spec{Name: "GPStall", Args: []string{"flavour", "cpus", "tasks"}},
 )

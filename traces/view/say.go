@@ -96,6 +96,8 @@ func (t *teller) say(e *traces.Event) string {
 			return fmt.Sprintf("CPU %d is offline, and runs nothing", e.A)
 		}
 		return fmt.Sprintf("CPU %d is online", e.A)
+	case smpev.GPStall:
+		return "the kernel prints: " + smpev.Stall(e.A, e.B, e.C, e.CPU, in.task)
 	case smpev.Held, smpev.Commit:
 		return t.sayHeld(e)
 	case smpev.Expect, smpev.CallEnd:

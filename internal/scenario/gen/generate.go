@@ -135,6 +135,7 @@ func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.S
 	g.returns()
 	g.lies()
 	g.late()
+	g.ticks()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}
