@@ -177,6 +177,8 @@ func (p *past) tellStall(v int) {
 		told++
 		i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.CPU == c })
 		switch {
+		case i < 0 && begun >= 0:
+			p.say(begun, 1, "%s hasn't run anything yet, and the grace period waits for it.", cpuSet(1<<c)).also(p, v)
 		case i < 0:
 		case p.in.task(p.ev[i].B) == "idle":
 			p.say(i, 1, "%s idles from here on: %s has given it up, and the grace period waits for it.", p.who(i), p.in.task(p.ev[i].A)).also(p, begun, v)
