@@ -41,6 +41,7 @@ var All = []*Property{
 	&Balanced,
 	&ModuleHolds,
 	&NoRemains,
+	&NoStall,
 }
 
 // ByName returns the property with that name or ID.

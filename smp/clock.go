@@ -64,6 +64,37 @@ func (c *Clocks) Of(cpu int) sim.Time { return c.now[cpu] }
 // Spent returns what events have cost on a CPU: its clock less the time it has waited.
 func (c *Clocks) Spent(cpu int) sim.Time { return c.now[cpu] - c.waited[cpu] }
 
+// AppendSpent appends what events have cost on each CPU so far, for Passed.
+func (c *Clocks) AppendSpent(list []sim.Time) []sim.Time {
+	for i := range c.m.cpus {
+		list = append(list, c.Spent(i))
+	}
+	return list
+}
+
+// Passed returns how much time has certainly passed since AppendSpent made a list: the
+// least that the CPUs with something to do have spent since, and the routine's own. A
+// CPU that could go on, and that a strategy lets stand, holds time up; so does a timer
+// that could fire, or a store that could take effect: then none has passed.
+func (x *Ctx) Passed(since []sim.Time) sim.Time {
+	m := x.m
+	for _, s := range m.sources {
+		if s.armed {
+			return 0
+		}
+	}
+	if m.moves[3] != 0 {
+		return 0
+	}
+	least := m.time.Spent(int(x.cpu.id)) - since[x.cpu.id]
+	for i := range m.cpus {
+		if c := &m.cpus[i]; c.guest || c.canGoOn() || c.open() && c.ipi != 0 {
+			least = min(least, m.time.Spent(i)-since[i])
+		}
+	}
+	return least
+}
+
 // spend advances a CPU's clock by n events.
 func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
 	t, cpu := &m.time, cpu%sim.MaxCPUs

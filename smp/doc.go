@@ -64,7 +64,11 @@
 // comes after something else in a run because of it is no earlier by the clocks,
 // whatever the strategy, unless the cause is data that guest text shares. What isn't
 // caused may be earlier: one CPU's clock can be far ahead, unless the strategy follows
-// time (sched.Timed).
+// time (sched.Timed). So a routine that asks how long something has taken (Ctx.Passed) goes
+// by what each CPU with something to do has spent since: the least of that has passed.
+//
+// A timer comes to an idle CPU if its source is Idle; under Config.NoHZ not before a task
+// wants that CPU.
 //
 // # Limits
 //

@@ -23,6 +23,7 @@ type Config struct {
 	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
 	FRED   bool        // events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
 	Late   bool        // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
+	NoHZ   bool        // an idle CPU with nothing to run has no timer tick (tick_nohz_idle_enter)
 	_      struct{}
 }
 

@@ -263,7 +263,7 @@ func (m *Machine) lookAt(c *CPU) {
 	}
 	for _, s := range c.sources {
 		fires &^= s.bit
-		if s.left != 0 && s.ready(m.cfg.Full, open) {
+		if s.left != 0 && s.ready(&m.cfg, open) {
 			fires |= s.bit
 		}
 	}

@@ -55,14 +55,14 @@ func (s *Source) Mover() sim.Mover { return s.index }
 
 // ready reports whether a source of a CPU that may fire can at this boundary; open
 // says whether the CPU is.
-func (s *Source) ready(full, open bool) bool {
+func (s *Source) ready(cfg *Config, open bool) bool {
 	switch c := s.cpu; s.Kind {
 	case NMISource:
 		return !c.nmiBlocked && c.after&deaf == 0 && (s.Idle || c.task != c.idle)
 	case PreemptSource:
-		return full && open && len(c.runq) > 0 && c.task.preempt == 0 && c.task.class != classStopper
+		return cfg.Full && open && len(c.runq) > 0 && c.task.preempt == 0 && c.task.class != classStopper
 	default:
-		return open && (s.Idle || c.task != c.idle)
+		return open && (c.task != c.idle || s.Idle && !(cfg.NoHZ && len(c.runq) == 0))
 	}
 }
 
@@ -90,6 +90,9 @@ func (m *Machine) fire(s *Source) {
 		m.interrupt(s, smpev.VecResch)
 	case TimerSource:
 		s.left--
+		if m.cfg.NoHZ && s.cpu.task == s.cpu.idle { // it came since a task is to run there
+			m.touchQueue(s.cpu, false)
+		}
 		m.interrupt(s, smpev.VecTimer)
 	}
 }

@@ -24,6 +24,9 @@ func idle(j *job, res *explore.Result) []string {
 			if strings.HasPrefix(s.Source, "preempt@") {
 				why = "nobody was there to run instead; have a second task on its CPU"
 			}
+			if j.Scenario.Machine.NoHZ && strings.HasPrefix(s.Source, "timer@") {
+				why = "its CPU idled, and nohz = True takes the tick from one that does; give it one that a task has"
+			}
 			lines = append(lines, s.Source+" never came: "+why)
 		}
 	}

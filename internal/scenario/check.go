@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,9 +25,10 @@ const (
 	MaxTexts   = 2000
 	MaxDatas   = 2000
 	MaxMissing = 2000
-	MaxOps     = 1000 // of one task
-	MaxSteps   = 100  // of one handler
-	MaxArgs    = 6    // the registers of the calling convention
+	MaxOps     = 1000          // of one task
+	MaxSteps   = 100           // of one handler
+	MaxStall   = 1_000_000_000 // cycles
+	MaxArgs    = 6             // the registers of the calling convention
 	MaxRepeat  = 1_000_000
 	MaxAtMost  = 1000
 	MaxBudget  = 50_000_000 // boundaries of one run: half a minute, more with many hits, and some hundred MB
@@ -228,6 +230,12 @@ func (c checker) machine() error {
 	}
 	if m.Steps < 0 || m.Steps > MaxBudget {
 		return Faultf(p, "steps = %d is out of range; 0 is the default budget, %d the largest", m.Steps, MaxBudget)
+	}
+	if m.Stall < 0 || m.Stall > MaxStall {
+		return Faultf(p, "stall = %d is out of range; 0 reports no grace period, %d cycles are the most", m.Stall, MaxStall)
+	}
+	if m.Stall > 0 && !slices.ContainsFunc(c.s.Sources, func(s Source) bool { return s.Kind == SourceTimer }) {
+		return Faultf(p, "stall = %d: a stalled grace period is reported at a tick, and there is none; add timer(cpu = 0)", m.Stall)
 	}
 	for _, e := range []struct {
 		what  string

@@ -75,6 +75,8 @@ type Machine struct {
 	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
 	FRED    bool         // events return without serialising
 	Late    bool         // interrupts are taken between a breakpoint and its handler
+	NoHZ    bool         // an idle CPU gets no timer tick
+	Stall   int          // a grace period that has lasted so many cycles is reported at a tick; 0: none is
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default
 

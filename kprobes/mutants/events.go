@@ -14,4 +14,8 @@ var events = []Mutant{
 		Also:  []string{"owned-breakpoint"},
 		Says:  "the engine doesn't take the CPU-hotplug lock",
 		Apply: func(w *Wiring) { w.Deps.Hotplug = unplugged{} }},
+	{Name: "idle-unseen", Source: "dyntick_save_progress_counter", Scenario: "nohz-idle", Property: "no-stall",
+		Also:  []string{"progress"}, // where no tick comes in time
+		Says:  "a grace period doesn't look whether a CPU idles, and waits until it has done something",
+		Apply: func(w *Wiring) { w.Kernel.RCU.Unseen = true }},
 }

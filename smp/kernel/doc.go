@@ -35,6 +35,9 @@
 // is preempted, which is none for tasks-RCU. full, lazy: it does nothing.
 // cond_resched_tasks_rcu_qs is a quiescent state for tasks-RCU first.
 //
+// A grace period that has lasted for Config.Stall cycles is reported at a tick, once
+// (RCU.stalls). It doesn't wait for CPUs that idle when it begins.
+//
 // A routine reads and writes its cells by the verbs that Linux has at that place, and
 // where Linux keeps an order a barrier is defined, at the top of the file, with its source
 // (kapi.DefineBarrier). A store of the routine's own may be in its CPU's buffer: Peek doesn't

@@ -10,6 +10,9 @@ import (
 func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 	x.Step("timer handler", 1)
 	k.RCU.tick(x, regs)
+	if k.cfg.Stall > 0 {
+		k.RCU.stalls(x)
+	}
 	x.Tick()
 	if k.onTimer != nil {
 		k.onTimer(x, x.Source())

@@ -19,6 +19,7 @@ type Config struct {
 	Latch       bool          // tasks may spin until told to go on
 	Offline     bool          // CPUs go off and come back
 	Signal      bool          // or sleep
+	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}

@@ -7,6 +7,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/cycles"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -33,6 +34,7 @@ type RCU struct {
 	boot    []*grace `state:"boot"`                                    // set at boot: those that a run begins with
 	Idlers  bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
 	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
+	Unseen  bool     // owned by the boot of a run: a CPU that idles isn't seen to when a grace period begins: a mutant
 	ids     uint64   // owned by the machine's hooks: how many have begun
 }
 
@@ -101,6 +103,8 @@ type grace struct {
 	ended   kapi.Is[bool]  `state:"boot"`                                                        // set at boot
 	head    kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"` // owned by RCU: no task waits; this is called back
 	by      emitter        // owned by RCU: the task that asked for the callback
+	spent   []sim.Time     `state:"skip: clocks are no part of a state, and nothing is proved where they count"` // owned by RCU: of each CPU, when it began
+	told    bool           // owned by RCU: it was reported as stalled
 }
 
 // An emitter takes down what is done for a context that is no more. It
@@ -134,7 +138,7 @@ func (r *RCU) newGrace() *grace {
 
 func (r *RCU) reset() {
 	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
-	r.ids, r.Bare, r.Idlers = 0, false, false
+	r.ids, r.Bare, r.Idlers, r.Unseen = 0, false, false, false
 	clear(r.readers[:])
 }
 
@@ -202,7 +206,10 @@ func (r *RCU) begin(flavour uint64) *grace {
 	g.id, g.flavour, g.cpus, g.tasks = r.ids, flavour, 0, [4]uint64{}
 	g.ticks = flavour == smpev.GPRcu && r.k.cfg.Preemptible
 	g.done.Overwrite(false)
-	g.head = nil
+	g.head, g.told = nil, false
+	if r.k.cfg.Stall > 0 {
+		g.spent = r.k.M.Clocks().AppendSpent(g.spent[:0])
+	}
 	if flavour == smpev.GPTasks {
 		for c := range r.k.M.CPUs() {
 			r.k.M.Footprint().TouchQueue(c)
@@ -214,7 +221,7 @@ func (r *RCU) begin(flavour uint64) *grace {
 		}
 	} else {
 		for c := range r.k.M.CPUs() {
-			if !r.k.M.SeenIdle(c) {
+			if !r.k.M.SeenIdle(c) || r.Unseen {
 				g.cpus |= 1 << c
 			} else {
 				r.k.M.Quiesces(c)
@@ -313,6 +320,42 @@ func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 			r.settle(g)
 		}
 	}
+}
+
+// stalls reports, at a tick, each grace period that has lasted too long, once
+// (check_cpu_stall, kernel/rcu/tree_stall.h; for tasks check_holdout_task).
+func (r *RCU) stalls(x *smp.Ctx) {
+	if len(r.active) == 0 {
+		return
+	}
+	f := r.k.M.Footprint()
+	f.TouchService(serviceGraces, false, false)
+	for c := range r.k.M.CPUs() {
+		r.quiet(c, false)
+	}
+	for _, g := range r.active {
+		if g.told || x.Passed(g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
+			continue
+		}
+		g.told = true
+		flavour := g.flavour
+		if flavour == smpev.GPRcu && !g.ticks {
+			flavour = smpev.GPSched // there is one RCU
+		}
+		x.Emit(smpev.GPStall, flavour, g.cpus, g.firstTasks())
+	}
+}
+
+// firstTasks returns the tasks that are waited for as GPStall has them.
+func (g *grace) firstTasks() (list uint64) {
+	n := 0
+	for i, set := range g.tasks {
+		for ; set != 0 && n < smpev.StallTasks; set &= set - 1 {
+			list |= uint64(64*i+bits.TrailingZeros64(set)+1) << (8 * n)
+			n++
+		}
+	}
+	return list
 }
 
 // ReadLock implements kapi.RCU.

@@ -48,6 +48,7 @@ const (
 
 	CPUState // [cpu, online, 0] a CPU is online, or, online 0, has gone and runs nothing
 	Debugger // [addr, set, saved] a debugger has written a breakpoint over the byte saved, or, set 0, has put that back
+	GPStall  // [flavour, cpus, tasks] a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: a set of CPUs, and the first StallTasks tasks, a byte each, their numbers plus 1
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -199,4 +200,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Commit", Args: []string{"where", "value", "size"}},
 	traces.Spec{Name: "CPUState", Args: []string{"cpu", "online"}},
 	traces.Spec{Name: "Debugger", Args: []string{"addr", "set", "saved"}},
+	traces.Spec{Name: "GPStall", Args: []string{"flavour", "cpus", "tasks"}},
 )

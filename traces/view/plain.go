@@ -32,6 +32,7 @@ var plainWords = map[string]string{
 	"P2": "A probe that could be a jump was never made one again%.",
 	"P3": "A call of the probes' API never returned.",
 	"P4": "A jump stayed where none may stand%.",
+	"P5": "A grace period didn't end in time.",
 	"R1": "A return probe's handler didn't run once for each call, or was told a wrong address%.",
 	"R2": "A return probe's records of calls were mixed up or lost%.",
 	"S1": "went into, or freed too early, code memory that was in use%.",

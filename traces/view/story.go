@@ -124,6 +124,8 @@ func (p *past) tell(e *traces.Event) {
 		p.tellCall(p.at)
 	case smpev.Lock, smpev.Unlock, smpev.MightSleep:
 		p.tellLock(p.at)
+	case smpev.GPStall:
+		p.tellStall(p.at)
 	case kpev.Handler, kpev.Missed, kpev.Skipped:
 		p.tellHandler(p.at)
 	case kpev.ApiReturn, kpev.Sysctl:

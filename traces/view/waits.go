@@ -156,3 +156,52 @@ func capital(s string) string {
 	}
 	return string(s[0]-'a'+'A') + s[1:]
 }
+
+// stallsTold is how many of the CPUs and tasks that a stalled grace period waits for are
+// told of, of each.
+const stallsTold = 2
+
+// tellStall explains the report of a grace period that doesn't end: when it began, and what
+// it waits for has done last.
+func (p *past) tellStall(v int) {
+	e := &p.ev[v]
+	begun := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.GPStart && p.lasts(o, v, e.A) })
+	if begun >= 0 {
+		p.say(begun, 0, "%s on %s began to wait for the %s grace period %d.", p.in.task(uint64(p.ev[begun].Task)), p.who(begun), flavour(p.ev[begun].A), p.ev[begun].B)
+	}
+	told := 0
+	for c := range uint8(64) {
+		if e.B>>c&1 == 0 || told == stallsTold {
+			continue
+		}
+		told++
+		i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.CPU == c })
+		switch {
+		case i < 0 && begun >= 0:
+			p.say(begun, 1, "%s hasn't run anything yet, and the grace period waits for it.", cpuSet(1<<c)).also(p, v)
+		case i < 0:
+		case p.in.task(p.ev[i].B) == "idle":
+			p.say(i, 1, "%s idles from here on: %s has given it up, and the grace period waits for it.", p.who(i), p.in.task(p.ev[i].A)).also(p, begun, v)
+		default:
+			p.say(i, 1, "%s runs %s from here on, which doesn't give it up.", p.who(i), p.in.task(p.ev[i].B)).also(p, begun, v)
+		}
+	}
+	told = 0
+	for set := e.C; set != 0 && told < stallsTold; set >>= 8 {
+		task := set&0xff - 1
+		told++
+		if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.B == task }); i >= 0 {
+			p.say(i, 1, "%s runs from here on, and doesn't give its CPU up by itself.", p.in.task(task)).also(p, begun, v)
+		}
+	}
+	p.tellOther(v)
+}
+
+// lasts reports whether a grace period that begins with an event hasn't ended at event v, and
+// is reported as of a flavour: without preemption all RCU is that of the scheduler.
+func (p *past) lasts(o *traces.Event, v int, as uint64) bool {
+	if o.A != as && !(as == smpev.GPSched && o.A == smpev.GPRcu) {
+		return false
+	}
+	return p.last(v, func(e *traces.Event) bool { return e.Kind == smpev.GPEnd && e.B == o.B }) < 0
+}

@@ -136,6 +136,7 @@ func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.S
 	g.lies()
 	g.late()
 	g.plugs()
+	g.ticks()
 	if on.Contract {
 		g.sc = Sane(g.sc)
 	}

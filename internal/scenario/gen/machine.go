@@ -104,6 +104,13 @@ func (g *maker) late() {
 	m.Late, m.RemovedInt3 = true, true
 }
 
+// ticks takes the timer tick from some machines' idle CPUs. Stalls aren't drawn: a program
+// that is drawn may well keep a CPU for long.
+func (g *maker) ticks() {
+	g.part("ticks")
+	g.sc.Machine.NoHZ = g.one(12) && g.on.Machines == nil
+}
+
 // Machines are the machines that scenarios are drawn on: each edition under each model
 // of preemption that it can be built with.
 func Machines() (list []scenario.Machine) {

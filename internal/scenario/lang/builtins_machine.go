@@ -42,7 +42,9 @@ func machineParams() []param {
 		param{"memory", `"sc"`, "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. [The memory models](memory.md) says what each promises"},
 		param{"fred", "False", "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`"},
 		param{"arch", Quote(target.Words[target.X8664]), "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and per-CPU data at fs. It stands before functions and data"},
-		param{"late_int3", "False", "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and interrupts, as under an emulator. A breakpoint may be gone by then, with all syncs done"})
+		param{"late_int3", "False", "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and interrupts, as under an emulator. A breakpoint may be gone by then, with all syncs done"},
+		param{"nohz", "False", "a CPU that idles, and has nothing to run, gets no timer tick: `timer(idle = True)` doesn't come there until a task wants the CPU"},
+		param{"stall", "0", "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does after 21 s, and breaks `no-stall`; 0: none is. Of a CPU's cycles those count that it spends, and a grace period has lasted as long as the CPU with something to do that has spent the fewest. A tick is a `timer()`'s, which has to be there. There are no proofs of such a scenario: clocks are no part of a state"})
 }
 
 // machineSig is the signature of machine().
@@ -215,7 +217,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].row = &era.Table[i]
 		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor, "late_int3?", &m.Late)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor, "late_int3?", &m.Late, "nohz?", &m.NoHZ, "stall?", &m.Stall)...)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,9 @@ type Racing struct {
 // Verify runs every schedule of a kind. Errors are about the input; a bug of
 // the simulator panics with a *Crash.
 func Verify(p Proof) (*Verified, error) {
+	if m := &p.Scenario.Machine; m.Stall > 0 {
+		return nil, fmt.Errorf("%s: machine(stall = %d) looks at clocks, which are no part of a state: leave stall out, or use explore", p.Scenario.Name, m.Stall)
+	}
 	rig, err := p.Spec.NewRig()
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 		Hotplug:     sc.Does(scenario.OpHotplug) || offline(sc),
 		Offline:     offline(sc),
+		Stall:       sc.Machine.Stall,
 		TellReaders: row == &linux.Row,
 		Latch:       sc.Does(scenario.OpSpin),
 		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),

@@ -170,6 +170,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		Memory: sc.Machine.Memory,
 		FRED:   sc.Machine.FRED,
 		Late:   sc.Machine.Late,
+		NoHZ:   sc.Machine.NoHZ,
 		Arch:   r.arch,
 		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
 		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,

@@ -10,12 +10,14 @@ import (
 	"kpsim/sched"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
 // A Tally counts what a run's probes did, and takes down what its kernel prints.
 type Tally struct {
 	Lines  []string // of the kernel's log
+	rig    *Rig
 	counts map[counted]int
 	order  []counted // the keys of counts, as they came
 }
@@ -29,8 +31,8 @@ type counted struct {
 
 // Listen makes t that of a rig's next run.
 func (t *Tally) Listen(r *Rig) {
-	t.counts, t.order = make(map[counted]int), nil
-	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk)
+	t.rig, t.counts, t.order = r, make(map[counted]int), nil
+	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk, smpev.GPStall)
 }
 
 // Event implements traces.Sink.
@@ -38,6 +40,8 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case kpev.Printk:
 		t.Lines = append(t.Lines, kpev.Text(kpev.Line(e.A), e.B, e.C))
+	case smpev.GPStall:
+		t.Lines = append(t.Lines, smpev.Stall(e.A, e.B, e.C, e.CPU, t.rig.taskName))
 	case kpev.Handler:
 		t.count(counted{e.A, e.Kind, e.B})
 	case kpev.ApiReturn:
@@ -48,6 +52,14 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 		t.count(counted{e.A, e.Kind, 0})
 	}
 	return nil
+}
+
+// taskName names a task of the machine's.
+func (r *Rig) taskName(id uint64) string {
+	if list := r.Machine.Tasks(); id < uint64(len(list)) {
+		return list[id].Name
+	}
+	return fmt.Sprint(id)
 }
 
 func (t *Tally) count(c counted) {

@@ -94,6 +94,7 @@ var reports = map[string]func(*rapid.T, string){
 	"P2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"P3": func(t *rapid.T, says string) { t.Fatal(says) },
 	"P4": func(t *rapid.T, says string) { t.Fatal(says) },
+	"P5": func(t *rapid.T, says string) { t.Fatal(says) },
 	"R1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"R2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"S1": func(t *rapid.T, says string) { t.Fatal(says) },

@@ -1,0 +1,33 @@
+package properties
+
+import (
+	"fmt"
+
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
+
+// NoStall is property P5: a grace period ends in time. How long it may last is what the
+// scenario says (machine(stall = N)); where it says nothing the kernel reports nothing,
+// and this property can't break.
+//
+// Based on: GPStall.
+var NoStall = Property{
+	ID:    "P5",
+	Name:  "no-stall",
+	Says:  "The kernel reports no grace period as stalled, where the scenario says after how long it does.",
+	Kinds: []traces.Kind{smpev.GPStall},
+	New:   func(*Scene) Monitor { return new(noStall) },
+	Alone: true,
+}
+
+type noStall struct{}
+
+func (*noStall) Reset() {}
+
+func (*noStall) Event(e *traces.Event) *traces.Finding {
+	task := func(n uint64) string { return fmt.Sprint(n) }
+	return found(e, 0, "finds at a tick that a grace period doesn't end: %s", smpev.Stall(e.A, e.B, e.C, e.CPU, task))
+}
+
+func (*noStall) End(bool) *traces.Finding { return nil }
