@@ -54,6 +54,7 @@ const (
 	TheSites
 	TheLocked
 	TheReserved
+	TheFprobes
 	TheCalls
 	TheTasks
 	TheSources

@@ -289,7 +289,7 @@ func (c checker) op(p Part, who string, op Op) error {
 		if op.Kind >= OpRegisterAll {
 			rest.Targets = nil
 		}
-	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
+	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect, OpRegisterFprobe, OpUnregisterFprobe:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
@@ -370,6 +370,11 @@ func (c checker) target(p Part, who string, op *Op) error {
 		}
 	case OpQueueWork, OpFlushWork:
 		return c.function(p, who, op.Target, 0)
+	case OpRegisterFprobe, OpUnregisterFprobe:
+		if !slices.ContainsFunc(c.s.Fprobes, func(fp Fprobe) bool { return fp.Name == op.Target }) {
+			return Faultf(p, "%s: no fprobe %q; define it above", who, op.Target)
+		}
+		return nil
 	case OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
 		return c.redirected(p, who, op)
 	case OpExpect:

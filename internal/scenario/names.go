@@ -17,7 +17,8 @@ var (
 	OpWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
 		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch",
-		"queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online"}
+		"queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online",
+		"register_fprobe", "unregister_fprobe"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 )
 

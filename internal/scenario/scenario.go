@@ -24,6 +24,7 @@ type Scenario struct {
 	Labels   []Label
 	Modules  []Module
 	Sites    []Site
+	Fprobes  []Fprobe
 	Locked   []Site // instructions with a lock prefix that comes and goes
 	Calls    []StaticCall
 	Reserved []Reserved
@@ -219,6 +220,8 @@ const (
 	OpUnregisterDirect               // unregister_direct(f, errno = None)
 	OpOffline                        // offline(cpu): the CPU goes: cpu_down
 	OpOnline                         // online(cpu): it comes back: cpu_up
+	OpRegisterFprobe                 // register_fprobe(p, errno = None)
+	OpUnregisterFprobe               // unregister_fprobe(p, errno = None)
 )
 
 // Op is one operation of a task.
