@@ -17,18 +17,21 @@ type Deps struct {
 	_      struct{}
 }
 
-// EINVAL is what is answered where there is no site, or what is registered already, or isn't.
-const EINVAL = ftrace.EINVAL
+// The errnos that fprobes answer with, beside those of ftrace.
+const (
+	EBUSY  = ftrace.EBUSY  // it is registered
+	EINVAL = ftrace.EINVAL // there is no site, or it isn't registered
+)
 
 // Probes are the fprobes of one kernel.
 type Probes struct {
 	d     Deps      `state:"boot"` // set at boot
 	at    arch.Addr // set at boot: the trampoline that calls return to, 0: there is no fprobe
 	list  []*Fprobe // set at boot
-	hooks []hook    // owned by their tasks: of calls under way, oldest first
+	hooks []hook    // owned by their tasks: of calls under way, each task's oldest first
 
 	StopLate bool // owned by the boot of a run: exit handlers are stopped when the wait is over: a mutant
-	Twice    bool // owned by the boot of a run: what isn't registered is unregistered: a mutant
+	KeepLock bool // owned by the boot of a run: a call without a free hook keeps the lock against recursion: a mutant
 }
 
 // An Fprobe has a handler called from functions' sites of ftrace, and one where their calls
@@ -39,10 +42,10 @@ type Fprobe struct {
 	entry, exit arch.Addr        // set at boot: functions; 0: none
 	onCall      ftrace.Handler   `state:"boot"` // set at boot
 	ops         ftrace.Client    `state:"boot"` // set at the boot of a run
-	registered  bool             // owned by who registers or unregisters it
-	handler     kapi.Var[bool]   // exit handlers run (rethook.handler)
+	registered  bool             // owned by the task that registers and unregisters it
+	handler     kapi.Var[bool]   // calls are hooked, and exit handlers run (rethook.handler)
 	nmissed     kapi.Var[int]    // calls that no handler has seen
-	within      []kapi.Var[bool] // by CPU: a handler runs there
+	within      []kapi.Var[bool] // by CPU: a handler runs there (ftrace_test_recursion_trylock)
 	free        kapi.Var[int]    // hooks that no call has
 }
 
@@ -54,14 +57,14 @@ type hook struct {
 	to    arch.Addr // what lay there
 }
 
-// nodes is how many calls are followed at a time, for each fprobe (rethook_alloc, as many as CPUs
-// and functions let it be): here few, so that they are missed.
+// nodes is how many calls are followed at a time, for each fprobe. A kernel has some for each
+// CPU and function (fprobe_init_rethook); here they are few, so that calls are missed.
 const nodes = 4
 
 // New returns the fprobes of a kernel: none.
 func New(d Deps) *Probes {
 	p := &Probes{d: d}
-	d.Boot.OnReset(func() { p.StopLate, p.Twice = false, false })
+	d.Boot.OnReset(func() { p.StopLate, p.KeepLock = false, false })
 	return p
 }
 
@@ -96,44 +99,53 @@ func (p *Probes) Begin() {
 	}
 }
 
-// Register begins calling the handlers (register_fprobe_ips). Context: may sleep; takes
-// ftrace_lock.
+// Register begins calling the handlers from all its functions (register_fprobe_ips): if one of
+// these isn't there, from none. Context: may sleep; takes ftrace_lock.
 func (fp *Fprobe) Register(x kapi.Context) (errno int) {
-	if fp.registered || fp.ops == nil {
+	switch {
+	case fp.registered:
+		return EBUSY
+	case fp.ops == nil:
 		return EINVAL
 	}
-	for _, at := range fp.sites {
+	for i, at := range fp.sites {
 		if errno := fp.ops.Filter(x, at, true); errno != 0 {
+			fp.leave(x, i)
 			return errno
 		}
 	}
-	fp.handler.WriteOnce(x, true)
 	fp.registered = true
-	return fp.ops.Register(x)
+	fp.handler.WriteOnce(x, true)
+	return fp.ops.Register(x) // it changes no path: no client is in its way
+}
+
+// leave takes the first n of its sites out of the filter.
+func (fp *Fprobe) leave(x kapi.Context, n int) {
+	for _, at := range fp.sites[:n] {
+		fp.ops.Filter(x, at, false)
+	}
 }
 
 // Unregister ends that (unregister_fprobe):
 //
-//	step 1: no exit handler runs from now on, of calls that are under way (rethook_stop)
+//	step 1: no exit handler begins from now on, of calls that are under way (rethook_stop)
 //	step 2: the client of ftrace goes; that waits until no CPU is in a handler
 //
-// So no handler runs when it has returned, and its text may go. Hooks of calls under way
-// stay until these return. Context: as Register.
+// So no handler runs when it has returned, and what it uses may be freed. Hooks of calls under
+// way stay until these return. Context: as Register.
 func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
 	if !fp.registered {
-		if fp.p.Twice {
-			fp.p.d.Traps.Bug(x, "unregister_fprobe frees the rethook that isn't there")
-		}
 		return EINVAL
 	}
 	if !fp.p.StopLate {
 		fp.handler.WriteOnce(x, false)
 	}
+
 	errno = fp.ops.Unregister(x)
-	fp.handler.WriteOnce(x, false)
-	for _, at := range fp.sites {
-		fp.ops.Filter(x, at, false)
+	if fp.p.StopLate {
+		fp.handler.WriteOnce(x, false)
 	}
+	fp.leave(x, len(fp.sites))
 	fp.registered = false
 	return errno
 }
@@ -147,16 +159,16 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 		return
 	}
 	within.WriteOnce(x, true)
-	if fp.exit != 0 {
-		if fp.free.ReadOnce(x) == 0 {
-			kapi.Plus(&fp.nmissed, x, 1)
+	if fp.exit != 0 && !fp.get(x) {
+		kapi.Plus(&fp.nmissed, x, 1)
+		if !fp.p.KeepLock {
 			within.WriteOnce(x, false)
-			return
 		}
-		kapi.Plus(&fp.free, x, -1)
+		return
 	}
 	if fp.entry != 0 {
-		fp.p.run(x, fp.entry)
+		x.Step("fprobe_handler", 1)
+		x.Call(fp.entry)
 	}
 	if fp.exit != 0 {
 		frame := a.StackPointer(regs)
@@ -167,10 +179,17 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 	within.WriteOnce(x, false)
 }
 
-// run calls a handler.
-func (p *Probes) run(x kapi.Context, f arch.Addr) {
-	x.Step("fprobe handler", 0)
-	x.Call(f)
+// get takes a hook, if one is free and the fprobe isn't being unregistered (rethook_try_get).
+func (fp *Fprobe) get(x kapi.Context) bool {
+	if !fp.handler.ReadOnce(x) {
+		return false
+	}
+	n := fp.free.RMW(x, kapi.Once)
+	if *n == 0 {
+		return false
+	}
+	*n--
+	return true
 }
 
 // returned is where a call returns to whose return is hooked: the exit handlers run, and it goes
@@ -188,9 +207,10 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 			break
 		}
 		if to = h.to; h.fp.handler.ReadOnce(x) {
-			p.run(x, h.fp.exit)
+			x.Step("fprobe_exit_handler", 1)
+			x.Call(h.fp.exit)
 		}
-		kapi.Plus(&h.fp.free, x, 1)
+		*h.fp.free.RMW(x, kapi.Once)++
 	}
 	x.PreemptEnable()
 	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag

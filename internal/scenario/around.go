@@ -64,7 +64,7 @@ func (c checker) fprobes() error {
 				return err
 			}
 		}
-		if m := &c.s.Machine; m.Engine != "" || m.Edition == rules.Edition26 || m.Edition == rules.Edition415 {
+		if m := &c.s.Machine; m.Engine != "" || m.Edition != rules.EditionNone && m.Edition < rules.Edition65 {
 			return Faultf(p, "%s: fprobes came with 5.18, and are of kpsim's own kernel; leave it out, or take a later edition", who)
 		}
 		if slices.ContainsFunc(c.s.Fprobes[:i], func(q Fprobe) bool { return q.Name == fp.Name }) {

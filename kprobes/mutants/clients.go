@@ -28,13 +28,6 @@ var clients = []Mutant{
 		Also:  []string{"no-oops"},
 		Says:  "a live patch is taken away, and its module goes, while a task is in the new function",
 		Apply: func(w *Wiring) { w.Klp.NoWait = true }},
-	{Name: "fprobe-stopped-late", Source: "195b9cb5b288, 6.5-rc", Scenario: "fprobe-leaves", Property: "no-use-after-free",
-		Also:  []string{"no-oops"},
-		Says:  "an fprobe's exit handlers are stopped when the wait for its handlers is over",
-		Apply: func(w *Wiring) { w.Fprobes.StopLate = true }},
-	{Name: "fprobe-unregistered-again", Source: "61b304b73ab4, 5.18 to 6.0", Scenario: "fprobe-leaves", Property: "no-oops",
-		Says:  "an fprobe that isn't registered is unregistered",
-		Apply: func(w *Wiring) { w.Fprobes.Twice = true }},
 	{Name: "direct-freed", Source: "unregister_ftrace_direct: synchronize_rcu_tasks", Scenario: "direct-leaves", Property: "no-use-after-free",
 		Also:  []string{"no-oops"},
 		Says:  "a direct call is taken away, and the trampoline goes, while a task is in it",
@@ -50,3 +43,13 @@ var clients = []Mutant{
 
 // branchLen is the length of a site.
 const branchLen = 5
+
+// fprobes are mutants of fprobes. They stand last, as events do.
+var fprobes = []Mutant{
+	{Name: "fprobe-stopped-late", Source: "195b9cb5b288, 6.5-rc", Scenario: "fprobe-leaves", Property: "right-result",
+		Says:  "an fprobe's exit handlers are stopped when the wait for its handlers is over",
+		Apply: func(w *Wiring) { w.Fprobes.StopLate = true }},
+	{Name: "fprobe-lock-kept", Source: "5f0c584daf74, 5.18 to 6.4", Scenario: "fprobe-shared", Property: "right-result",
+		Says:  "a call for which an fprobe has no hook left keeps the lock against recursion",
+		Apply: func(w *Wiring) { w.Fprobes.KeepLock = true }},
+}

@@ -54,6 +54,7 @@ func (g *maker) wideTasks() {
 	g.inInit()
 	g.joint()
 	g.patches()
+	g.fprobes()
 }
 
 // direct reports whether a kernel takes its text to be free of jumps through registers: since
