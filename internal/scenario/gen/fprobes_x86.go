@@ -29,7 +29,7 @@ func (g *maker) fprobes() {
 	for i := range 1 + g.rand.N(3) {
 		name := fmt.Sprint("hooked", i)
 		code := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0x8d, 0x47, byte(i + 1), 0xc3} // the site; lea i+1(%rdi),%eax; ret
-		if i > 0 && g.one(2) {                                                       // dec %edi; js end; call itself; end: xor %eax,%eax; ret
+		if i > 0 && g.one(2) {                                                      // dec %edi; js end; call itself; end: xor %eax,%eax; ret
 			code = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0xff, 0xcf, 0x78, 0x05, 0xe8, 0xf2, 0xff, 0xff, 0xff, 0x31, 0xc0, 0xc3}
 		}
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedAt + arch.Addr(i)*0x100 + arch.Addr(g.rand.N(8)), Code: code})
