@@ -74,6 +74,14 @@ func (c checker) fprobes() error {
 	return nil
 }
 
+// hooking checks an operation on an fprobe.
+func (c checker) hooking(p Part, who string, op *Op) error {
+	if !slices.ContainsFunc(c.s.Fprobes, func(fp Fprobe) bool { return fp.Name == op.Target }) {
+		return Faultf(p, "%s: no fprobe %q; define it above", who, op.Target)
+	}
+	return nil
+}
+
 // around checks modules, sites of ftrace and static calls.
 func (c checker) around() error {
 	if err := c.modules(); err != nil {

@@ -371,10 +371,7 @@ func (c checker) target(p Part, who string, op *Op) error {
 	case OpQueueWork, OpFlushWork:
 		return c.function(p, who, op.Target, 0)
 	case OpRegisterFprobe, OpUnregisterFprobe:
-		if !slices.ContainsFunc(c.s.Fprobes, func(fp Fprobe) bool { return fp.Name == op.Target }) {
-			return Faultf(p, "%s: no fprobe %q; define it above", who, op.Target)
-		}
-		return nil
+		return c.hooking(p, who, op)
 	case OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
 		return c.redirected(p, who, op)
 	case OpExpect:
