@@ -52,7 +52,7 @@
 //	                    closure says which of its functions run and what they call beside,
 //	                    mutate lists faults to put into their bytes
 //	engine              the interface to any engine; all lists the engines;
-//	                    ftrace, jumplabel and staticcall are further patchers on the waist, livepatch is a client of ftrace,
+//	                    ftrace, jumplabel and staticcall are further patchers on the waist, livepatch and fprobe are clients of ftrace,
 //	                    debugger is another owner of breakpoints
 //	smp/kernel          locks, RCU, stop_machine, text poking, work: implements kapi on smp
 //	smp                 CPUs, tasks, interrupts, traps, memory

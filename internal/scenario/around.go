@@ -34,6 +34,54 @@ const (
 	EndbrLen = 4
 )
 
+// Fprobe is a client of ftrace for several functions, with a function that is called where a
+// call of one begins, and one where it has returned.
+type Fprobe struct {
+	Name  string
+	Funcs []string
+	Entry string // "": none
+	Exit  string // likewise
+}
+
+// fprobes checks fprobes: each function has a site.
+func (c checker) fprobes() error {
+	for i := range c.s.Fprobes {
+		fp, p := &c.s.Fprobes[i], PartOf(TheFprobes, i)
+		who := fmt.Sprintf("fprobe %q", fp.Name)
+		if err := checkName(p, "fprobe", fp.Name); err != nil {
+			return err
+		}
+		if len(fp.Funcs) == 0 || fp.Entry == "" && fp.Exit == "" {
+			return Faultf(p, "%s has no function, or no handler; give it funcs = [f] and entry = or exit =", who)
+		}
+		for _, f := range fp.Funcs {
+			if !slices.ContainsFunc(c.s.Sites, func(s Site) bool { return s.Func == f }) {
+				return Faultf(p, "%s: function %q has no site of ftrace; add fentry(%s)", who, f, f)
+			}
+		}
+		for _, f := range []string{fp.Entry, fp.Exit} {
+			if err := c.function(p, who, f, 0); f != "" && err != nil {
+				return err
+			}
+		}
+		if m := &c.s.Machine; m.Engine != "" || m.Edition != rules.EditionNone && m.Edition < rules.Edition65 {
+			return Faultf(p, "%s: fprobes came with 5.18, and are of kpsim's own kernel; leave it out, or take a later edition", who)
+		}
+		if slices.ContainsFunc(c.s.Fprobes[:i], func(q Fprobe) bool { return q.Name == fp.Name }) {
+			return Faultf(p, "%s: there are two of that name; give one another", who)
+		}
+	}
+	return nil
+}
+
+// hooking checks an operation on an fprobe.
+func (c checker) hooking(p Part, who string, op *Op) error {
+	if !slices.ContainsFunc(c.s.Fprobes, func(fp Fprobe) bool { return fp.Name == op.Target }) {
+		return Faultf(p, "%s: no fprobe %q; define it above", who, op.Target)
+	}
+	return nil
+}
+
 // around checks modules, sites of ftrace and static calls.
 func (c checker) around() error {
 	if err := c.modules(); err != nil {
@@ -47,6 +95,9 @@ func (c checker) around() error {
 		if s.Offset != 0 && s.Offset != EndbrLen || !bytes.HasPrefix(c.s.Text(s.Func).Code[s.Offset:], x86.Nop5[:]) {
 			return Faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a function's first byte or behind its endbr64", s.Func, s.Offset)
 		}
+	}
+	if err := c.fprobes(); err != nil {
+		return err
 	}
 	if err := c.locked(); err != nil {
 		return err

@@ -56,6 +56,7 @@ const (
 	TheSites
 	TheLocked
 	TheReserved
+	TheFprobes
 	TheCalls
 	TheTasks
 	TheSources

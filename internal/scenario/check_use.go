@@ -279,7 +279,7 @@ func (c checker) op(p Part, who string, op Op) error {
 		if op.Kind >= OpRegisterAll {
 			rest.Targets = nil
 		}
-	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect, OpSetBreakpoint, OpClearBreakpoint:
+	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect, OpSetBreakpoint, OpClearBreakpoint, OpRegisterFprobe, OpUnregisterFprobe:
 		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
 			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
 		}
@@ -363,6 +363,8 @@ func (c checker) target(p Part, who string, op *Op) error {
 		}
 	case OpQueueWork, OpFlushWork:
 		return c.function(p, who, op.Target, 0)
+	case OpRegisterFprobe, OpUnregisterFprobe:
+		return c.hooking(p, who, op)
 	case OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
 		return c.redirected(p, who, op)
 	case OpSetBreakpoint, OpClearBreakpoint:

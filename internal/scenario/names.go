@@ -18,7 +18,8 @@ var (
 		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
 		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch",
 		"queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online",
-		"set_breakpoint", "clear_breakpoint"}
+		"set_breakpoint", "clear_breakpoint",
+		"register_fprobe", "unregister_fprobe"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 )
 

@@ -24,6 +24,7 @@ type Scenario struct {
 	Labels   []Label
 	Modules  []Module
 	Sites    []Site
+	Fprobes  []Fprobe
 	Locked   []Site // instructions with a lock prefix that comes and goes
 	Calls    []StaticCall
 	Reserved []Reserved
@@ -223,6 +224,8 @@ const (
 	OpOnline                         // online(cpu): it comes back: cpu_up
 	OpSetBreakpoint                  // set_breakpoint(f + off, errno = None): a debugger's
 	OpClearBreakpoint                // clear_breakpoint(f + off, errno = None)
+	OpRegisterFprobe                 // register_fprobe(p, errno = None)
+	OpUnregisterFprobe               // unregister_fprobe(p, errno = None)
 )
 
 // Op is one operation of a task.

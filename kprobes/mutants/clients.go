@@ -43,3 +43,13 @@ var clients = []Mutant{
 
 // branchLen is the length of a site.
 const branchLen = 5
+
+// fprobes are mutants of fprobes. They stand last, as events do.
+var fprobes = []Mutant{
+	{Name: "fprobe-stopped-late", Source: "195b9cb5b288, 6.5-rc", Scenario: "fprobe-leaves", Property: "right-result",
+		Says:  "an fprobe's exit handlers are stopped when the wait for its handlers is over",
+		Apply: func(w *Wiring) { w.Fprobes.StopLate = true }},
+	{Name: "fprobe-lock-kept", Source: "5f0c584daf74, 5.18 to 6.4", Scenario: "fprobe-shared", Property: "right-result",
+		Says:  "a call for which an fprobe has no hook left keeps the lock against recursion",
+		Apply: func(w *Wiring) { w.Fprobes.KeepLock = true }},
+}

@@ -140,7 +140,7 @@ var Reasons = []Reason{
 	{"boot", "it is in what happens once, at boot or when a module is loaded: alternatives, init text, the order of starting"},
 	{"order", "data accesses take effect in their order here"},
 	{"memory", "no allocation fails here"},
-	{"fprobe", "fprobes aren't modelled"},
+	{"fprobe", "it is in what isn't modelled of fprobes: their memory, FPROBE_FL_KPROBE_SHARED, what they are since 6.14"},
 	{"decoder", "it is in tables of the kernel's decoder; ours is compared with objdump"},
 	{"absent", "what it is in isn't modelled"},
 	{"setting", "kernels differ there by their configuration or their compiler, and a scenario says so"},

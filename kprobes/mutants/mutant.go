@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"kpsim/engine/debugger"
+	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/livepatch"
 	"kpsim/kprobes"
@@ -12,11 +13,12 @@ import (
 
 // Wiring is what a mutant may rewire, before the engine is built for a run.
 type Wiring struct {
-	Kernel *kernel.Kernel
-	Ftrace *ftrace.Ftrace
-	Klp    *livepatch.Patches
-	Deps   *kprobes.Deps // of the engine; Patch is also what jump labels use
-	Engine *kprobes.Settings
+	Kernel  *kernel.Kernel
+	Ftrace  *ftrace.Ftrace
+	Klp     *livepatch.Patches
+	Fprobes *fprobe.Probes
+	Deps    *kprobes.Deps // of the engine; Patch is also what jump labels use
+	Engine  *kprobes.Settings
 
 	Debugger *debugger.Debugger
 

@@ -16,6 +16,12 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	for _, t := range slices.Concat(s.Sites, s.Locked) {
 		used[t.Func] = true
 	}
+	for i := range s.Fprobes {
+		used[s.Fprobes[i].Entry], used[s.Fprobes[i].Exit] = true, true
+		for _, f := range s.Fprobes[i].Funcs {
+			used[f] = true
+		}
+	}
 	for i := range s.Calls {
 		used[s.Calls[i].Target] = true
 		for _, t := range s.Calls[i].Places() {
@@ -48,6 +54,15 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	for i := len(s.Sites) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "site of " + s.Sites[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }})
+	}
+	for i := len(s.Fprobes) - 1; i >= 0; i-- {
+		name := s.Fprobes[i].Name
+		list = append(list, Edit{Says: "fprobe " + name + " left out", apply: func(c *scenario.Scenario) {
+			c.Fprobes = slices.Delete(c.Fprobes, i, i+1)
+			dropOps(c, func(op *scenario.Op) bool {
+				return (op.Kind == scenario.OpRegisterFprobe || op.Kind == scenario.OpUnregisterFprobe) && op.Target == name
+			})
+		}})
 	}
 	for i := len(s.Locked) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})

@@ -55,6 +55,7 @@ func (g *maker) wideTasks() {
 	g.joint()
 	g.patches()
 	g.debugger()
+	g.fprobes()
 }
 
 // direct reports whether a kernel takes its text to be free of jumps through registers: since

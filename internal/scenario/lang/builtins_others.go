@@ -113,6 +113,49 @@ func onModule(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error)
 	}
 }
 
+// doFprobe makes an fprobe.
+func (l *loader) doFprobe(c *call) (starlark.Value, error) {
+	var fp scenario.Fprobe
+	var funcs, entry, exit starlark.Value
+	err := c.unpack("name", &fp.Name, "funcs", &funcs, "entry??", &entry, "exit??", &exit)
+	if err != nil {
+		return nil, err
+	}
+	if fp.Funcs, err = functions("funcs", funcs); err != nil {
+		return nil, err
+	}
+	for _, h := range []struct {
+		what string
+		v    starlark.Value
+		to   *string
+	}{{"entry", entry, &fp.Entry}, {"exit", exit, &fp.Exit}} {
+		if h.v != nil {
+			at, err := whole(h.what, h.v)
+			if err != nil {
+				return nil, err
+			}
+			*h.to = at.name
+		}
+	}
+	l.position[scenario.PartOf(scenario.TheFprobes, len(l.s.Fprobes))] = c.at
+	l.s.Fprobes = append(l.s.Fprobes, fp)
+	return handle{what: "fprobe", name: fp.Name}, nil
+}
+
+// onFprobe makes an operation on an fprobe.
+func onFprobe(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		var p starlark.Value
+		op := scenario.Op{Kind: kind}
+		err := c.answered(&op, "p", &p)
+		if err != nil {
+			return nil, err
+		}
+		op.Target, err = c.handle("fprobe", "fprobe", p)
+		return c.deed(&op, nil), err
+	}
+}
+
 // doLocked makes a lock prefix one that comes and goes.
 func (l *loader) doLocked(c *call) (starlark.Value, error) {
 	return l.site(c, scenario.TheLocked, &l.s.Locked)

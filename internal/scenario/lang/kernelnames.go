@@ -33,6 +33,8 @@ var ofKernel = []struct {
 	{"tracer", []string{"register_ftrace_function", "unregister_ftrace_function", "ftrace_set_filter_ip"}},
 	{"livepatch", []string{"klp_ftrace_handler"}},
 	{"patch_func", []string{"klp_enable_patch", "klp_patch_object", "klp_patch_func"}},
+	{"register_fprobe", []string{"register_fprobe_ips", "register_fprobe_syms", "bpf_kprobe_multi_link_attach"}},
+	{"unregister_fprobe", []string{"bpf_kprobe_multi_link_release"}},
 	{"register_direct", []string{"register_ftrace_direct", "register_ftrace_direct_multi"}},
 	{"modify_direct", []string{"modify_ftrace_direct", "modify_ftrace_direct_multi"}},
 	{"unregister_direct", []string{"unregister_ftrace_direct", "unregister_ftrace_direct_multi"}},

@@ -326,6 +326,9 @@ func (p *printer) op(op *scenario.Op) string {
 	case scenario.OpLoad, scenario.OpUnload:
 		args = append(args, p.labels["module "+op.Target])
 		args = append(args, errnoWords(op)...)
+	case scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
+		args = append(args, p.labels["fprobe "+op.Target])
+		args = append(args, errnoWords(op)...)
 	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
 		args = append(args, p.symbols[op.Target])
 		for _, g := range op.Targets {

@@ -8,7 +8,7 @@ import (
 
 // around prints modules, sites and static calls.
 func (p *printer) around(s *scenario.Scenario) {
-	p.gap(len(s.Modules) + len(s.Sites) + len(s.Locked) + len(s.Calls) + len(s.Reserved))
+	p.gap(len(s.Modules) + len(s.Sites) + len(s.Fprobes) + len(s.Locked) + len(s.Calls) + len(s.Reserved))
 	names := func(list []string) string {
 		text := ""
 		for i, name := range list {
@@ -28,6 +28,12 @@ func (p *printer) around(s *scenario.Scenario) {
 	}
 	for i := range s.Sites {
 		p.call("fentry", p.place(s.Sites[i].Func, uint64(s.Sites[i].Offset)))
+	}
+	for i := range s.Fprobes {
+		fp := &s.Fprobes[i]
+		id := p.ident(fp.Name)
+		p.labels["fprobe "+fp.Name] = id
+		p.assign(id, "fprobe", Quote(fp.Name), names(fp.Funcs), p.unless(fp.Entry == "", "entry", p.symbols[fp.Entry]), p.unless(fp.Exit == "", "exit", p.symbols[fp.Exit]))
 	}
 	for i := range s.Locked {
 		p.call("lock_prefix", p.place(s.Locked[i].Func, uint64(s.Locked[i].Offset)))

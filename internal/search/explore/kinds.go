@@ -219,7 +219,7 @@ func (h *has) op(op *scenario.Op) {
 		h.off, h.undo = true, true
 	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks:
 		h.flips = true
-	case scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
+	case scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
 		h.flips, h.traces = true, true
 	case scenario.OpLoad, scenario.OpUnload:
 		h.loads = true

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/engine/debugger"
+	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/livepatch"
@@ -37,6 +38,8 @@ type patchers struct {
 	patches  *livepatch.Patches
 	debugger *debugger.Debugger
 	brk      func(x kapi.Context, at arch.Addr) bool // what the debugger has; nil: no task sets a breakpoint
+	fprobes  *fprobe.Probes
+	byName   map[string]*fprobe.Fprobe
 }
 
 // bootClients makes the kernel's other clients of text patching: no label, no call
@@ -48,6 +51,7 @@ func (r *Rig) bootClients() {
 	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Ftrace: r.ftrace.Tracer, Stacks: &k.Stacks})
 	r.debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
+	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, Traps: &k.Traps, CPUs: r.Scenario.Machine.CPUs})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -279,6 +283,7 @@ func (r *Rig) newTracer() {
 	r.patches.Begin()
 	r.ftrace.BeginDirects()
 	r.debugger.Begin()
+	r.fprobes.Begin()
 }
 
 // patch does an operation on what is around the probes. It is done in a run
@@ -319,7 +324,8 @@ func (p *program) patch(x *smp.Ctx, i int) {
 		default:
 			r.live.Unregister(x)
 		}
-	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
+	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect,
+		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
 		p.redirect(x, i)
 	case scenario.OpSetBreakpoint:
 		p.answered(x, i, uint64(r.debugger.Set(x, r.breakpoint(op))))
@@ -378,18 +384,22 @@ func (r *Rig) addRedirected() error {
 	sc := r.Scenario
 	for i := range sc.Texts {
 		t := &sc.Texts[i]
-		site := arch.Addr(0)
-		for _, s := range sc.Sites {
-			if s.Func == t.Name {
-				site = t.At + arch.Addr(s.Offset)
-			}
-		}
+		site := r.siteOf(t.Name)
 		if sc.Redirected(t.Name, func(k scenario.OpKind) bool { return k <= scenario.OpUnpatchFunc }) {
 			r.patches.AddFunc(t.At, site)
 		}
 		if sc.Redirected(t.Name, func(k scenario.OpKind) bool { return k > scenario.OpUnpatchFunc }) {
 			r.ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
 		}
+	}
+	r.byName = make(map[string]*fprobe.Fprobe)
+	for i := range sc.Fprobes {
+		fp := &sc.Fprobes[i]
+		var sites []arch.Addr
+		for _, f := range fp.Funcs {
+			sites = append(sites, r.siteOf(f))
+		}
+		r.byName[fp.Name] = r.fprobes.Add(sites, r.funcs[fp.Entry], r.funcs[fp.Exit])
 	}
 	return r.directsReach()
 }
@@ -431,12 +441,7 @@ func (p *program) redirect(x *smp.Ctx, i int) {
 	if r.twin && op.Checked && op.Returns != 0 {
 		return // without probes it wouldn't be refused
 	}
-	at, site, to, errno := r.funcs[op.Target], arch.Addr(0), arch.Addr(0), 0
-	for _, s := range r.Scenario.Sites {
-		if s.Func == op.Target {
-			site = at + arch.Addr(s.Offset)
-		}
-	}
+	at, site, to, errno := r.funcs[op.Target], r.siteOf(op.Target), arch.Addr(0), 0
 	if op.Kind.Redirects() {
 		to = r.funcs[op.Targets[0]]
 	}
@@ -449,10 +454,24 @@ func (p *program) redirect(x *smp.Ctx, i int) {
 		errno = r.ftrace.RegisterDirect(x, site, to)
 	case scenario.OpModifyDirect:
 		errno = r.ftrace.ModifyDirect(x, site, to)
+	case scenario.OpRegisterFprobe:
+		errno = r.byName[op.Target].Register(x)
+	case scenario.OpUnregisterFprobe:
+		errno = r.byName[op.Target].Unregister(x)
 	case scenario.OpUnregisterDirect:
 		errno = r.ftrace.UnregisterDirect(x, site)
 	}
 	p.answered(x, i, uint64(errno))
+}
+
+// siteOf is where a function calls ftrace, 0 if it doesn't.
+func (r *Rig) siteOf(name string) arch.Addr {
+	for _, s := range r.Scenario.Sites {
+		if s.Func == name {
+			return r.funcs[name] + arch.Addr(s.Offset)
+		}
+	}
+	return 0
 }
 
 // sizeOf is how many bytes the function has that begins at an address.

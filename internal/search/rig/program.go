@@ -95,7 +95,8 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
-	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
+	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint,
+		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
 		p.patch(x, i)
 		return
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:
@@ -258,7 +259,7 @@ func onlyCaller(sc *scenario.Scenario) bool {
 		}
 		calls += int(b2u(k.Kind == scenario.ProbeJprobe))
 	}
-	return calls == 1
+	return calls == 1 && len(sc.Fprobes) == 0
 }
 
 // called returns the function that an operation calls.

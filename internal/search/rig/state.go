@@ -9,6 +9,9 @@ import (
 // as long as the rig does.
 func (r *Rig) StateRoots() []any {
 	list := []any{r.Kernel, r.labels, r.calls, r.ftrace}
+	if r.fprobes.Any() {
+		list = append(list, r.fprobes)
+	}
 	if r.patches.Any() {
 		list = append(list, r.patches)
 	}

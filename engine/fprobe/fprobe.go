@@ -1,0 +1,230 @@
+package fprobe
+
+import (
+	"kpsim/engine/ftrace"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Deps are the kernel services that fprobes stand on.
+type Deps struct {
+	Boot   kapi.Boot
+	Cells  *kapi.Cells
+	Text   kapi.Text
+	Ftrace func() ftrace.Tracer // nil: there is no site
+	Traps  kapi.Traps
+	CPUs   int
+	_      struct{}
+}
+
+// The errnos that fprobes answer with, beside those of ftrace.
+const (
+	EBUSY  = ftrace.EBUSY  // it is registered
+	EINVAL = ftrace.EINVAL // there is no site, or it isn't registered
+)
+
+// Probes are the fprobes of one kernel.
+type Probes struct {
+	d     Deps      `state:"boot"` // set at boot
+	at    arch.Addr // set at boot: the trampoline that calls return to, 0: there is no fprobe
+	list  []*Fprobe // set at boot
+	hooks []hook    // owned by their tasks: of calls under way, each task's oldest first
+
+	StopLate bool // owned by the boot of a run: exit handlers are stopped when the wait is over: a mutant
+	KeepLock bool // owned by the boot of a run: a call without a free hook keeps the lock against recursion: a mutant
+}
+
+// An Fprobe has a handler called from functions' sites of ftrace, and one where their calls
+// have returned.
+type Fprobe struct {
+	p           *Probes          `state:"boot"` // set at boot
+	sites       []arch.Addr      // set at boot
+	entry, exit arch.Addr        // set at boot: functions; 0: none
+	onCall      ftrace.Handler   `state:"boot"` // set at boot
+	ops         ftrace.Client    `state:"boot"` // set at the boot of a run
+	registered  bool             // owned by the task that registers and unregisters it
+	handler     kapi.Var[bool]   // calls are hooked, and exit handlers run (rethook.handler)
+	nmissed     kapi.Var[int]    // calls that no handler has seen
+	within      []kapi.Var[bool] // by CPU: a handler runs there (ftrace_test_recursion_trylock)
+	free        kapi.Var[int]    // hooks that no call has
+}
+
+// A hook is the return of a call that is under way.
+type hook struct {
+	fp    *Fprobe
+	task  kapi.TaskID
+	frame arch.Addr // where the return address lies on the stack
+	to    arch.Addr // what lay there
+}
+
+// nodes is how many calls are followed at a time, for each fprobe. A kernel has some for each
+// CPU and function (fprobe_init_rethook); here they are few, so that calls are missed.
+const nodes = 4
+
+// New returns the fprobes of a kernel: none.
+func New(d Deps) *Probes {
+	p := &Probes{d: d}
+	d.Boot.OnReset(func() { p.StopLate, p.KeepLock = false, false })
+	return p
+}
+
+// Any reports whether there is an fprobe.
+func (p *Probes) Any() bool { return len(p.list) > 0 }
+
+// Add makes an fprobe, at boot. entry and exit are functions, 0 for none.
+func (p *Probes) Add(sites []arch.Addr, entry, exit arch.Addr) *Fprobe {
+	if p.at == 0 {
+		p.at = p.d.Boot.BootBind("fprobe_return", p.returned)
+	}
+	fp := &Fprobe{p: p, sites: sites, entry: entry, exit: exit, within: make([]kapi.Var[bool], p.d.CPUs)}
+	fp.onCall = fp.fprobeHandler
+	p.list = append(p.list, fp)
+	return fp
+}
+
+// Begin makes what a run begins with.
+func (p *Probes) Begin() {
+	p.hooks = p.hooks[:0]
+	for _, fp := range p.list {
+		fp.registered = false
+		fp.handler.Init(p.d.Cells, false)
+		fp.nmissed.Init(p.d.Cells, 0)
+		fp.free.Init(p.d.Cells, nodes)
+		for c := range fp.within {
+			fp.within[c].Init(p.d.Cells, false)
+		}
+		if t := p.d.Ftrace(); t != nil {
+			fp.ops = t.NewOps("fprobe", fp.onCall, ftrace.Dynamic)
+		}
+	}
+}
+
+// Register begins calling the handlers from all its functions (register_fprobe_ips): if one of
+// these isn't there, from none. Context: may sleep; takes ftrace_lock.
+func (fp *Fprobe) Register(x kapi.Context) (errno int) {
+	switch {
+	case fp.registered:
+		return EBUSY
+	case fp.ops == nil:
+		return EINVAL
+	}
+	for i, at := range fp.sites {
+		if errno := fp.ops.Filter(x, at, true); errno != 0 {
+			fp.leave(x, i)
+			return errno
+		}
+	}
+	fp.registered = true
+	fp.handler.WriteOnce(x, true)
+	return fp.ops.Register(x) // it changes no path: no client is in its way
+}
+
+// leave takes the first n of its sites out of the filter.
+func (fp *Fprobe) leave(x kapi.Context, n int) {
+	for _, at := range fp.sites[:n] {
+		fp.ops.Filter(x, at, false)
+	}
+}
+
+// Unregister ends that (unregister_fprobe):
+//
+//	step 1: no exit handler begins from now on, of calls that are under way (rethook_stop)
+//	step 2: the client of ftrace goes; that waits until no CPU is in a handler
+//
+// So no handler runs when it has returned, and what it uses may be freed. Hooks of calls under
+// way stay until these return. Context: as Register.
+func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
+	if !fp.registered {
+		return EINVAL
+	}
+	if !fp.p.StopLate {
+		fp.handler.WriteOnce(x, false)
+	}
+
+	errno = fp.ops.Unregister(x)
+	if fp.p.StopLate {
+		fp.handler.WriteOnce(x, false)
+	}
+	fp.leave(x, len(fp.sites))
+	fp.registered = false
+	return errno
+}
+
+// fprobeHandler is called by ftrace from a function: it hooks the call's return if a hook is
+// free, and calls the entry handler. Context: preemption off.
+func (fp *Fprobe) fprobeHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
+	a, mem, within := fp.p.d.Text.Arch(), x.Memory(), &fp.within[x.CPU()]
+	if within.ReadOnce(x) {
+		kapi.Plus(&fp.nmissed, x, 1)
+		return
+	}
+	within.WriteOnce(x, true)
+	if fp.exit != 0 && !fp.get(x) {
+		kapi.Plus(&fp.nmissed, x, 1)
+		if !fp.p.KeepLock {
+			within.WriteOnce(x, false)
+		}
+		return
+	}
+	if fp.entry != 0 {
+		x.Step("fprobe_handler", 1)
+		x.Call(fp.entry)
+	}
+	if fp.exit != 0 {
+		frame := a.StackPointer(regs)
+		to, _ := mem.Load(frame, a.Word)
+		fp.p.hooks = append(fp.p.hooks, hook{fp, x.Task(), frame, arch.Addr(to)})
+		mem.Store(frame, a.Word, uint64(fp.p.at))
+	}
+	within.WriteOnce(x, false)
+}
+
+// get takes a hook, if one is free and the fprobe isn't being unregistered (rethook_try_get).
+func (fp *Fprobe) get(x kapi.Context) bool {
+	if !fp.handler.ReadOnce(x) {
+		return false
+	}
+	n := fp.free.RMW(x, kapi.Once)
+	if *n == 0 {
+		return false
+	}
+	*n--
+	return true
+}
+
+// returned is where a call returns to whose return is hooked: the exit handlers run, and it goes
+// on where the call came from (rethook_trampoline_handler).
+func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
+	a, mem := p.d.Text.Arch(), x.Memory()
+	frame := a.StackPointer(regs) - arch.Addr(a.Word)
+	was := *regs
+	x.PreemptDisable()
+	to := arch.Addr(0)
+	for to == 0 || to == p.at {
+		h, ok := p.take(x.Task(), frame)
+		if !ok {
+			p.d.Traps.Bug(x, "a return goes to the trampoline of fprobes, and no call is under way")
+			break
+		}
+		if to = h.to; h.fp.handler.ReadOnce(x) {
+			x.Step("fprobe_exit_handler", 1)
+			x.Call(h.fp.exit)
+		}
+		*h.fp.free.RMW(x, kapi.Once)++
+	}
+	x.PreemptEnable()
+	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
+	mem.Store(frame, a.Word, uint64(to))
+	regs.R[a.SP] = uint64(frame)
+}
+
+// take takes the newest hook of a frame.
+func (p *Probes) take(task kapi.TaskID, frame arch.Addr) (h hook, ok bool) {
+	for i := len(p.hooks) - 1; i >= 0; i-- {
+		if h = p.hooks[i]; h.task == task && h.frame == frame {
+			p.hooks = append(p.hooks[:i], p.hooks[i+1:]...)
+			return h, true
+		}
+	}
+	return hook{}, false
+}
