@@ -61,3 +61,13 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	}
 	return nil, nil
 }
+
+// siteOf is where a function calls ftrace, 0 if it doesn't.
+func (r *Rig) siteOf(name string) arch.Addr {
+	for _, s := range r.Scenario.Sites {
+		if s.Func == name {
+			return r.funcs[name] + arch.Addr(s.Offset)
+		}
+	}
+	return 0
+}

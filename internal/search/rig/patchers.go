@@ -464,16 +464,6 @@ func (p *program) redirect(x *smp.Ctx, i int) {
 	p.answered(x, i, uint64(errno))
 }
 
-// siteOf is where a function calls ftrace, 0 if it doesn't.
-func (r *Rig) siteOf(name string) arch.Addr {
-	for _, s := range r.Scenario.Sites {
-		if s.Func == name {
-			return r.funcs[name] + arch.Addr(s.Offset)
-		}
-	}
-	return 0
-}
-
 // sizeOf is how many bytes the function has that begins at an address.
 func (r *Rig) sizeOf(at arch.Addr) int {
 	for i := range r.Scenario.Texts {
