@@ -34,7 +34,7 @@ type RCU struct {
 	boot    []*grace `state:"boot"`                                    // set at boot: those that a run begins with
 	Idlers  bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
 	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
-	Unseen  bool     // owned by the boot of a run: a CPU that idles isn't seen to when a grace period begins: a mutant
+	Unseen  bool     // owned by the boot of a run: a grace period waits for CPUs that idle, too: a mutant
 	ids     uint64   // owned by the machine's hooks: how many have begun
 }
 

@@ -31,7 +31,7 @@ var fuzzKinds = []string{
 	"kretprobe saves", "kretprobe restores", "kretprobe refuses calls", "two kretprobes on a function",
 	"handler stores", "handler sets a register", "handler sets ip", "fault handler", "no pre_handler", "probe of no symbol",
 	"preempted again and again", "somebody to run instead",
-	"timer in idle", "timer lets others in", "nmi in idle", "timer runs what gets the jump", "nmi runs what gets the jump",
+	"timer in idle", "no timer in idle", "timer lets others in", "nmi in idle", "timer runs what gets the jump", "nmi runs what gets the jump",
 	"jump at byte 0 of its chunk", "jump at byte 1 of its chunk", "jump at byte 2 of its chunk", "jump at byte 3 of its chunk",
 	"jump at byte 4 of its chunk", "jump at byte 5 of its chunk", "jump at byte 6 of its chunk", "jump at byte 7 of its chunk",
 }
@@ -128,6 +128,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 	is(fmt.Sprintf("jump at byte %d of its chunk", (sc.Text(focus.Func).At+arch.Addr(focus.Offset))%8), m.Optimizes())
 	for _, s := range sc.Sources {
 		is("preempted again and again", s.Kind == scenario.SourcePreempt && s.AtMost > 6)
+		is("no timer in idle", s.Kind == scenario.SourceTimer && s.Idle && m.NoHZ)
 		is("timer in idle", s.Kind == scenario.SourceTimer && s.Idle)
 		is("nmi in idle", s.Kind == scenario.SourceNMI && s.Idle)
 		is("timer lets others in", s.Opens)

@@ -489,6 +489,7 @@ func TestRapidStepsCommute(t *testing.T) {
 				s.Idle = rapid.IntRange(0, 3).Draw(t, "idle") == 0
 			}
 		}
+		sc.Machine.NoHZ = rapid.Bool().Draw(t, "no tick in idle")
 		require.NoError(t, lang.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
 		whole := rapid.Bool().Draw(t, "interrupts are one step")

@@ -40,6 +40,7 @@ func TestRapidMerges(t *testing.T) {
 				s.Idle = rapid.IntRange(0, 3).Draw(rt, "idle") == 0
 			}
 		}
+		sc.Machine.NoHZ = rapid.Bool().Draw(rt, "no tick in idle")
 		require.NoError(rt, lang.Check(sc))
 		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(rt, "mutant")
 		w := newWalk(t, sc, mu, "")

@@ -204,7 +204,7 @@ func TestMerges(t *testing.T) {
 		total += n
 	}
 	for i, sc := range library.All() {
-		if len(sc.Tasks) <= 6 && (i%3 == 0 || thorough.Set()) {
+		if sc.Machine.Stall == 0 && len(sc.Tasks) <= 6 && (i%3 == 0 || thorough.Set()) {
 			check(sc, "")
 		}
 	}
