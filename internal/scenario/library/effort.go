@@ -12,6 +12,7 @@ var efforts = []struct {
 	{"cancel-detour", 4000},
 	{"cancel-detour-interrupted", 4000},
 	{"cancel-detour-pages", 300},
+	{"debugger-in-jump", 200},
 	{"detour-post", 200},
 	{"flag-early", 700},
 	{"full-rcu", 4000},

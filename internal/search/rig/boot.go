@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"kpsim/smp/arch"
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
