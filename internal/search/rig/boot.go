@@ -2,7 +2,6 @@ package rig
 
 import (
 	"fmt"
-	"kpsim/smp/arch"
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
@@ -11,6 +10,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
 	"kpsim/linux/boot"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
