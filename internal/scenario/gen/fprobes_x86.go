@@ -43,6 +43,9 @@ func (g *maker) fprobes() {
 	for i, name := range []string{"enters", "leaves"} {
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedBy + arch.Addr(i)*0x40, Code: []byte{0x50, 0x58, 0xc3}}) // push %rax; pop %rax; ret
 	}
+	call := func() scenario.Op {
+		return scenario.Op{Kind: scenario.OpCall, Target: hooked[g.rand.N(len(hooked))], Args: []uint64{uint64(g.rand.N(8))}}
+	}
 	add := func(name string, funcs []string) []scenario.Op {
 		fp := scenario.Fprobe{Name: name, Funcs: funcs, Entry: "enters", Exit: "leaves"}
 		switch g.rand.N(4) {
@@ -52,13 +55,9 @@ func (g *maker) fprobes() {
 			fp.Exit = ""
 		}
 		g.sc.Fprobes = append(g.sc.Fprobes, fp)
-		return []scenario.Op{{Kind: scenario.OpRegisterFprobe, Target: name}, {Kind: scenario.OpUnregisterFprobe, Target: name}}
-	}
-	call := func() scenario.Op {
-		return scenario.Op{Kind: scenario.OpCall, Target: hooked[g.rand.N(len(hooked))], Args: []uint64{uint64(g.rand.N(8))}}
+		return []scenario.Op{{Kind: scenario.OpRegisterFprobe, Target: name}, call(), {Kind: scenario.OpUnregisterFprobe, Target: name}}
 	}
 	ops := add("fprobe0", wanted)
-	ops = slices.Insert(ops, 1, call())
 	if g.one(3) {
 		ops = append(ops, ops[0], call(), ops[2])
 	}

@@ -68,10 +68,13 @@ var byEngine = []string{
 }
 
 // meant ends a message about a function that the language doesn't have: what the kernel's
-// function of that name is here, or else the names that are near.
+// function of that name is here, or with its words turned round, or else the names that are near.
 func meant(name string) string {
+	words := strings.Split(name, "_")
+	slices.Reverse(words)
+	turned := strings.Join(words, "_")
 	for _, k := range ofKernel {
-		if slices.Contains(k.names, name) {
+		if slices.Contains(k.names, name) || slices.Contains(k.names, turned) {
 			return "did you mean " + brief(k.verb) + "?"
 		}
 	}

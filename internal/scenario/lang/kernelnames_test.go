@@ -42,7 +42,7 @@ func TestKernelNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"register_kprobe": "did you mean register(k)?", "unregister_kprobe": "did you mean unregister(k)?",
 		"enable_kprobe": "did you mean enable(k)?", "disable_kprobe": "did you mean disable(k)?",
-		"kprobe_register": `did you mean "register"?`, "probe_unregister": `did you mean "unregister"?`, "RegisterAll": `did you mean "register_all"?`,
+		"kprobe_register": "did you mean register(k)?", "kprobe_unregister": "did you mean unregister(k)?", "RegisterAll": `did you mean "register_all"?`,
 		"on_label": `did you mean "label_on"?`, "optimized_wait": `did you mean "wait_optimized"?`, "regster": `did you mean "register", "restore", "unregister"?`,
 		"call_static": `did you mean "static_call"?`, "module_insmod": `did you mean "insmod", "module"?`,
 		"static_key_enable": "did you mean label_on(l)?", "xyzzy": `there are "scenario", "machine", "text", "data", "percpu" and 67 more`,
