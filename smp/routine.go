@@ -187,7 +187,7 @@ func (m *Machine) finish(x *Ctx) {
 		if m.weak.holds {
 			m.flushOver(c, f.base, m.arch.Frame.Size)
 		}
-		if !m.storeFrame(f.base, &x.regs) {
+		if !m.storeFrame(c, f.base, &x.regs) {
 			m.garbled(c, f.base, nil, "the trap frame is not mapped")
 		}
 		f.kind, f.ctx = iret, nil

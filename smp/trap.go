@@ -17,7 +17,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	base := m.frameBase(vec, c.regs.R[regSP])
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
-	if !m.storeFrame(base, &c.regs) {
+	if !m.storeFrame(c, base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[regSP])
@@ -118,21 +118,30 @@ func (m *Machine) image(base arch.Addr, store bool) []byte {
 	return m.mem.Image(base, m.arch.Frame.Size, store)
 }
 
-// storeFrame writes the saved registers of a trap, at once if they lie in one page.
-func (m *Machine) storeFrame(base arch.Addr, r *arch.Regs) bool {
+// storeFrame writes the saved registers of a trap, at once if they lie in one page; else as
+// any store of the CPU's, which isn't always the one that moved last.
+func (m *Machine) storeFrame(c *CPU, base arch.Addr, r *arch.Regs) bool {
 	b := m.image(base, true)
 	if b == nil {
-		return m.arch.Frame.Store(m.data, base, r)
+		was := m.mem.cpu
+		m.mem.cpu = c.id
+		ok := m.arch.Frame.Store(m.data, base, r)
+		m.mem.cpu = was
+		return ok
 	}
 	m.arch.Frame.Put(b, r)
 	return true
 }
 
 // loadFrame reads the saved registers of a trap, at once if they lie in one page.
-func (m *Machine) loadFrame(base arch.Addr, r *arch.Regs) bool {
+func (m *Machine) loadFrame(c *CPU, base arch.Addr, r *arch.Regs) bool {
 	b := m.image(base, false)
 	if b == nil {
-		return m.arch.Frame.Load(m.data, base, r)
+		was := m.mem.cpu
+		m.mem.cpu = c.id
+		ok := m.arch.Frame.Load(m.data, base, r)
+		m.mem.cpu = was
+		return ok
 	}
 	m.arch.Frame.Get(b, r)
 	return true
@@ -149,7 +158,7 @@ func (m *Machine) iret(c *CPU) {
 	if serialises {
 		m.flush(c)
 	}
-	if !m.loadFrame(f.base, &c.regs) {
+	if !m.loadFrame(c, f.base, &c.regs) {
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return

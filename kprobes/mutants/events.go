@@ -10,7 +10,7 @@ var events = []Mutant{
 		Also:  []string{"right-result"},
 		Says:  "kprobes doesn't sync after writing a slot or a detour",
 		Apply: SkipSync(kpev.SyncCopy)},
-	{Name: "hotplug-unlocked", NeedsJump: true, Source: "stop_machine_cpuslocked without cpus_read_lock", Scenario: "cpu-comes-amid", Property: "no-sail-past",
+	{Name: "hotplug-unlocked", Source: "stop_machine_cpuslocked without cpus_read_lock", Scenario: "cpu-comes-amid", Property: "no-sail-past",
 		Also:  []string{"owned-breakpoint"},
 		Says:  "the engine doesn't take the CPU-hotplug lock",
 		Apply: func(w *Wiring) { w.Deps.Hotplug = unplugged{} }},

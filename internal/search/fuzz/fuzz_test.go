@@ -5,12 +5,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/searchtest"
 	"kpsim/internal/thorough"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
+	"kpsim/smp"
+	"kpsim/smp/arch/target"
 )
 
 // programs runs so many programs.
@@ -115,4 +118,19 @@ func TestGuided(t *testing.T) {
 	guided, alone := features(false), features(true)
 	t.Logf("%d features guided, %d by programs that are drawn by themselves", guided, alone)
 	require.Greater(t, guided, alone)
+}
+
+// TestRightHolding: nor do they where stores are held, those of i386 among them.
+func TestRightHolding(t *testing.T) {
+	s := session(t, fuzz.Spec{Seed: 5, Each: 4, On: gen.On{Memory: smp.TSO}})
+	processors := map[target.Processor]int{}
+	for _, p := range programs(t, s, uint64(max(64/searchtest.Slow, 1))) {
+		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
+		sc, _, err := s.Scenario(&p.Recipe)
+		require.NoError(t, err)
+		processors[sc.Machine.Arch]++
+	}
+	if searchtest.Slow == 1 {
+		require.Len(t, processors, 2)
+	}
 }
