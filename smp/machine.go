@@ -315,7 +315,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.chooser = ch
 	m.p.Seq, m.p.Moves, m.moves = 0, sim.Moves{}, sim.Moves{}
 	m.hold, m.outlasts, m.steps, m.settled, m.limit, m.instr, m.parks = 0, 0, 0, 0, 0, 0, 0
-	m.lead, m.errand, m.next = nil, nil, sim.NoMover
+	m.lead, m.errand, m.next, m.mem.cpu = nil, nil, sim.NoMover, 0
 	m.over, m.outcome, m.refusal, m.died = false, Passed, nil, ""
 	m.waiters, m.recheck, m.spins = m.waiters[:0], false, false
 	clear(m.waitOn[:])

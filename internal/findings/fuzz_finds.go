@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/shrink"
 	"kpsim/properties"
+	"kpsim/sim"
 )
 
 // A fuzzFind is what is printed of a property that was broken.
@@ -46,8 +47,11 @@ func (c *Fuzz) witness(p *cli.Program, one *fuzz.Program, q *properties.Property
 func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) error {
 	w, err := c.shrunk[q.Name], error(nil)
 	if w == nil {
-		if w, err = c.witness(p, one, q); w == nil {
+		if w, err = c.witness(p, one, q); err != nil {
 			return err
+		}
+		if w == nil {
+			sim.Bug("%s breaks %s in run %d, and not when it is run again: %s", one.Recipe.Marshal(), q.Name, one.First[q.Name], c.line(&one.Recipe, one.Runs))
 		}
 	}
 	sc, _, err := c.session.Scenario(&one.Recipe)
