@@ -216,8 +216,8 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	wait := 100 * time.Millisecond
-	if proctest.Race { // until it has reached its first runs
+	wait := 300 * time.Millisecond // beside other tests the first runs take a while
+	if proctest.Race {             // until it has reached its first runs
 		wait *= 20
 	}
 	time.Sleep(wait)

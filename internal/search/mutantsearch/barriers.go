@@ -57,11 +57,11 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 			Scenario: sc, Seed: h.Seed, Runs: h.Most, Workers: h.Workers, Blind: true, Stop: true, Cancelled: h.Cancelled, Progress: h.Progress,
 			Look: func() explore.Look { return &meets{} },
 		})
-		if err != nil {
-			return nil, fmt.Errorf("scenario %s: %w", name, err)
-		}
-		if h.cancelled() {
+		switch {
+		case h.cancelled():
 			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("scenario %s: %w", name, err)
 		}
 		for _, look := range res.Looks {
 			l := look.(*meets)

@@ -161,7 +161,10 @@ func (h *Search) witness(sc *scenario.Scenario, mu *mutants.Mutant) (best *shrin
 		res, err := explore.Run(explore.Spec{
 			Scenario: sc, Mutant: mu.Name, Seed: h.Seed + uint64(i), Runs: h.Most, Workers: 1, Stop: true, Cancelled: h.Cancelled,
 		})
-		if err != nil {
+		switch {
+		case h.cancelled(): // perhaps before the first run, which is no fault of the search
+			return best, nil
+		case err != nil:
 			return nil, err
 		}
 		for _, w := range res.Witnesses {
