@@ -218,7 +218,7 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	wait := 300 * time.Millisecond // beside other tests the first runs take a while
 	if proctest.Race {             // until it has reached its first runs
-		wait *= 20
+		wait = 2 * time.Second
 	}
 	time.Sleep(wait)
 	ts.Check(cmd.Process.Signal(os.Interrupt))
