@@ -41,28 +41,22 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 }
 
 // fewerAround leaves out modules (their functions stay, as the kernel's own),
-// sites and static calls, with the operations on them.
+// sites, fprobes and static calls, with the operations on them.
 func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
-	for i := len(s.Modules) - 1; i >= 0; i-- {
-		name := s.Modules[i].Name
-		list = append(list, Edit{Says: "module " + name + " left out", apply: func(c *scenario.Scenario) {
-			c.Modules = slices.Delete(c.Modules, i, i+1)
-			dropOps(c, func(op *scenario.Op) bool {
-				return (op.Kind == scenario.OpLoad || op.Kind == scenario.OpUnload) && op.Target == name
-			})
+	without := func(what, name string, drop func(c *scenario.Scenario), ops ...scenario.OpKind) {
+		list = append(list, Edit{Says: what + " " + name + " left out", apply: func(c *scenario.Scenario) {
+			drop(c)
+			dropOps(c, func(op *scenario.Op) bool { return slices.Contains(ops, op.Kind) && op.Target == name })
 		}})
+	}
+	for i := len(s.Modules) - 1; i >= 0; i-- {
+		without("module", s.Modules[i].Name, func(c *scenario.Scenario) { c.Modules = slices.Delete(c.Modules, i, i+1) }, scenario.OpLoad, scenario.OpUnload)
 	}
 	for i := len(s.Sites) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "site of " + s.Sites[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }})
 	}
 	for i := len(s.Fprobes) - 1; i >= 0; i-- {
-		name := s.Fprobes[i].Name
-		list = append(list, Edit{Says: "fprobe " + name + " left out", apply: func(c *scenario.Scenario) {
-			c.Fprobes = slices.Delete(c.Fprobes, i, i+1)
-			dropOps(c, func(op *scenario.Op) bool {
-				return (op.Kind == scenario.OpRegisterFprobe || op.Kind == scenario.OpUnregisterFprobe) && op.Target == name
-			})
-		}})
+		without("fprobe", s.Fprobes[i].Name, func(c *scenario.Scenario) { c.Fprobes = slices.Delete(c.Fprobes, i, i+1) }, scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe)
 	}
 	for i := len(s.Locked) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})
@@ -71,11 +65,7 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 		list = append(list, Edit{Says: fmt.Sprintf("reserved place in %s left out", s.Reserved[i].Func), apply: func(c *scenario.Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) }})
 	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
-		name := s.Calls[i].Name
-		list = append(list, Edit{Says: "static call " + name + " left out", apply: func(c *scenario.Scenario) {
-			c.Calls = slices.Delete(c.Calls, i, i+1)
-			dropOps(c, func(op *scenario.Op) bool { return op.Kind == scenario.OpSetCall && op.Target == name })
-		}})
+		without("static call", s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls = slices.Delete(c.Calls, i, i+1) }, scenario.OpSetCall)
 	}
 	return list
 }
