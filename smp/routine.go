@@ -225,7 +225,7 @@ func (x *Ctx) Call(f arch.Addr) uint64 {
 	c.guest = true
 	t.frames = append(t.frames, frame{kind: guest, sp: sp})
 	x.giveWay(m.turn()) // the CPU can move as before
-	c = x.cpu           // that which the task was on may have gone
+	c = x.cpu           // the CPU may have gone offline, and the task elsewhere
 	left := c.regs
 	if t.exiting && x.body != nil { // not an interrupt's handler that comes before the body is gone on with
 		c.regs.R[regSP], c.regs.IP = was.R[regSP], was.IP

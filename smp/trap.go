@@ -118,8 +118,8 @@ func (m *Machine) image(base arch.Addr, store bool) []byte {
 	return m.mem.Image(base, m.arch.Frame.Size, store)
 }
 
-// storeFrame writes the saved registers of a trap, at once if they lie in one page; else as
-// any store of the CPU's, which isn't always the one that moved last.
+// storeFrame writes the saved registers of a trap, at once if they lie in one page. Else they
+// are the CPU's stores: they may be held in its buffer, and in no other CPU's.
 func (m *Machine) storeFrame(c *CPU, base arch.Addr, r *arch.Regs) bool {
 	b := m.image(base, true)
 	if b == nil {

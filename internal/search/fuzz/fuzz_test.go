@@ -35,9 +35,8 @@ func session(t *testing.T, spec fuzz.Spec) *fuzz.Session {
 }
 
 // TestRight: programs that are drawn, or made from others, break no property, whatever the
-// machine; of the runs on machines that make breakpoints jumps 13 in 20 write one in a
-// function while a task is in a call of it: fewer do where a scenario is mostly of other
-// owners of text. kpsim fuzz makes many more.
+// machine. Of the runs on machines that make breakpoints jumps 13 in 20 write one in a
+// function while a task is in a call of it; fewer do in scenarios of other owners of text. kpsim fuzz makes many more.
 func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
 	var optimizing, during, made uint64
@@ -120,7 +119,7 @@ func TestGuided(t *testing.T) {
 	require.Greater(t, guided, alone)
 }
 
-// TestRightHolding: nor do they where stores are held, those of i386 among them.
+// TestRightHolding: the same where CPUs hold stores, on x86-64 and on i386.
 func TestRightHolding(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 5, Each: 4, On: gen.On{Memory: smp.TSO}})
 	processors := map[target.Processor]int{}

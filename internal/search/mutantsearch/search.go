@@ -162,7 +162,7 @@ func (h *Search) witness(sc *scenario.Scenario, mu *mutants.Mutant) (best *shrin
 			Scenario: sc, Mutant: mu.Name, Seed: h.Seed + uint64(i), Runs: h.Most, Workers: 1, Stop: true, Cancelled: h.Cancelled,
 		})
 		switch {
-		case h.cancelled(): // perhaps before the first run, which is no fault of the search
+		case h.cancelled(): // it may be before the first run
 			return best, nil
 		case err != nil:
 			return nil, err
