@@ -98,7 +98,7 @@ var layers = []layer{
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
-	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags"}, free: []string{"*"}}, // for tests
+	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/thorough", free: []string{"*"}},                          // for tests

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/proctest"
+	"kpsim/internal/thorough"
 	"kpsim/internal/version"
 )
 
@@ -86,6 +87,7 @@ func TestMine(t *testing.T) {
 // each package that isn't internal, and searches in a test. go.work of the clone doesn't count
 // there. Its commit Go can't know.
 func TestInstallByReplace(t *testing.T) {
+	thorough.Only(t, "half a minute: it compiles all packages in another module")
 	if proctest.Race {
 		t.Skip("the race detector finds nothing in go install")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/thorough"
 )
 
 // built builds a checkout of kpsim in which a file is changed: old became new. "" changes nothing.
@@ -67,6 +68,7 @@ func checkout(t *testing.T, from, to string) {
 // Two checkouts of the engine in Go are compared by what their programs say: a wait that one
 // doesn't make is a verdict gained, from the other side one lost; the line was executed.
 func TestPrograms(t *testing.T) {
+	thorough.Only(t, "a minute: it compiles kpsim twice")
 	before, _ := built(t, "", "", "")
 	after, patch := built(t, "kprobes/optimize.go", "e.d.RCU.Synchronize(x, e.s.Quiesce)", "e.d.RCU.Synchronize(x, kapi.QuiesceRCU)",
 		"-cover", "-covermode=atomic", "-coverpkg=kpsim/kprobes,kpsim/cmd/kpsim")
@@ -93,9 +95,12 @@ func TestPrograms(t *testing.T) {
 	list, text = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(before), Program: cli.FileName(before), Patch: cli.FileName(patch), Scenarios: []string{"safe-full"}})
 	require.Empty(t, append(what(list, "gained"), what(list, "behaviour")...))
 	require.Contains(t, text, "wasn&#39;t built with -cover")
+}
 
+// A file that is no kpsim is refused in a line that names its flag.
+func TestNoPrograms(t *testing.T) {
 	for file, says := range map[string]string{"missing": "missing: no such file", "../review": "is no program", "/bin/true": "isn't a kpsim"} {
-		_, err := (&Review{BeforeProgram: cli.FileName(file), Program: cli.FileName(before)}).Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
+		_, err := (&Review{BeforeProgram: cli.FileName(file), Program: "missing"}).Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, "--before-program: ")
 		require.NotContains(t, fmt.Sprint(err), "\n")

@@ -199,8 +199,8 @@ func TestStopped(t *testing.T) {
 	}
 	_, err := run(1)
 	require.ErrorContains(t, err, "--for: no scenario was run on both kernels in 1ns; give more")
-	text, err := run(2 * time.Second)
-	for d := 4 * time.Second; err != nil && d < time.Minute; d *= 2 { // a busy computer
+	text, err := run(6 * time.Second)
+	for d := 12 * time.Second; err != nil && d < time.Minute; d *= 2 { // a busy computer
 		text, err = run(d)
 	}
 	require.NoError(t, err)

@@ -87,13 +87,13 @@ func heldScenario(t *testing.T, r *sim.Rand) (sc *scenario.Scenario, says string
 func TestHeldIsPlain(t *testing.T) {
 	t.Parallel()
 	var total behindCount
-	several, weaker, full, states, n := 0, 0, uint64(0), uint64(0), thorough.Of(40, 150)/searchtest.Slow
+	several, weaker, full, states, n := 0, 0, uint64(0), uint64(0), thorough.Of(20, 150)/searchtest.Slow
 	var r sim.Rand
 	r.Seed(25, 0)
 	for i := range n {
 		sc, says := heldScenario(t, &r)
 		t.Run(says, func(t *testing.T) {
-			fullIsPlainBehind(t, sc, "", uint64(i), 20_000/searchtest.Slow, 2, &total)
+			fullIsPlainBehind(t, sc, "", uint64(i), thorough.Of(5_000, 20_000)/searchtest.Slow, 2, &total)
 			ends, last, stats := heldByFull(t, sc)
 			reached, by := endsOfStates(t, sc, "")
 			sameKeys(t, last, reached, says)
@@ -114,7 +114,7 @@ func TestHeldIsPlain(t *testing.T) {
 	t.Logf("%d functions: %d with several ends, %d with more than sequential consistency has; Full made %d runs, States %d; behind beginnings %+v", n, several, weaker, full, states, total)
 	require.Greater(t, several, n/4)
 	require.NotZero(t, weaker)
-	require.Greater(t, total.several, n/6)
+	require.Greater(t, total.several, n/10)
 }
 
 func heldByFull(t *testing.T, sc *scenario.Scenario) (ends, last map[end]int, stats sched.FullStats) {
@@ -134,7 +134,7 @@ func TestHeldStepsCommute(t *testing.T) {
 	total := new(swapCount)
 	var r sim.Rand
 	r.Seed(26, 0)
-	for i := range thorough.Of(40, 800) / searchtest.Slow {
+	for i := range thorough.Of(20, 800) / searchtest.Slow {
 		if sc, says := heldScenario(t, &r); !strings.Contains(says, "push") {
 			t.Run(says, func(t *testing.T) { commute(t, sc, "", uint64(i), 60, false, total) })
 		}

@@ -2,6 +2,7 @@ package flagstest
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,23 +11,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli/flags"
+	"kpsim/internal/thorough"
 )
 
 // Twice gives each flag of each command twice: a list has both values then, and any other flag is
-// refused by flags.Check. parse reads a command line anew, and returns what it has read.
+// refused by flags.Check. parse reads a command line anew, and returns what it has read. Of flags
+// that several commands have, the tests try all with KPSIM_THOROUGH=1 alone.
 func Twice(t *testing.T, at *kong.Node, parse func(args []string) (*kong.Context, error)) {
-	if at.Leaf() {
-		for _, group := range at.AllFlags(false) {
-			for _, f := range group {
-				if f.Name != "help" {
+	type sort struct {
+		name string
+		of   reflect.Type
+	}
+	tried := make(map[sort]bool)
+	var each func(at *kong.Node)
+	each = func(at *kong.Node) {
+		if at.Leaf() {
+			for _, f := range slices.Concat(at.AllFlags(false)...) {
+				s := sort{f.Name, f.Target.Type()}
+				if f.Name != "help" && (!tried[s] || thorough.Set()) {
+					tried[s] = true
 					t.Run(strings.TrimSpace(at.Path())+" --"+f.Name, func(t *testing.T) { twice(t, at, f, parse) })
 				}
 			}
 		}
+		for _, n := range at.Children {
+			each(n)
+		}
 	}
-	for _, n := range at.Children {
-		Twice(t, n, parse)
-	}
+	each(at)
 }
 
 func twice(t *testing.T, at *kong.Node, f *kong.Flag, parse func(args []string) (*kong.Context, error)) {
