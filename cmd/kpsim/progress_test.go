@@ -24,7 +24,7 @@ import (
 var lasting = []string{
 	"explore --runs 600 second-instruction safe-none", "explore --runs 600 --self-check second-instruction", "explore --shard 1/2 --runs 600 --out 1.json torn-jump",
 	"explore --shard 2/2 --runs 600 --out 2.json torn-jump", "merge 1.json 2.json",
-	"fuzz --runs 600 --each 4", "fuzz --programs 60 --each 1", "fuzz --for 1h --programs 60 --each 1", "fuzz --for 4s", "fuzz --until-covered 1000 --each 1",
+	"fuzz --runs 1400 --each 4", "fuzz --programs 120 --each 1", "fuzz --for 1h --programs 120 --each 1", "fuzz --for 4s", "fuzz --until-covered 1000 --each 1",
 	"verify --deviations 2 safe-none torn-jump", "verify --full --uncounted --all torn-jump", "verify --runs 600 --deviations 9 safe-none",
 	"compare --kernel KERNEL --programs 60", "compare --kernel KERNEL --mutant skip-call:text_poke_memcpy:__memcpy:1 --runs 20 torn-jump",
 	"review --before KERNEL --kernel NEWER --runs 2 --programs 1 torn-jump safe-none second-instruction", "matrix raw/poke-2 --deviations 1 --drawn 8",

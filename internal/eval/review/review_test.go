@@ -17,6 +17,7 @@ import (
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/page/pagetest"
 	"kpsim/internal/search/change"
+	"kpsim/internal/thorough"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 	"kpsim/linux/vmlinux/kerneltest"
@@ -188,6 +189,7 @@ func TestRefactored(t *testing.T) {
 
 // A review that is stopped tells what it has seen.
 func TestStopped(t *testing.T) {
+	thorough.Only(t, "half a minute: two kernels are compared until the time is up")
 	k := cli.FileName(kerneltest.Path(t, "6.1"))
 	newer := cli.FileName(kerneltest.Path(t, "6.12"))
 	dir := t.TempDir()
