@@ -52,6 +52,17 @@ func init() {
 			tr.Register(1, g).Store(g, bp...).Unregister(1)
 			tr.Store(g, label[0]).End(false).ExpectNone()
 		})
+	trap("L2-raw-probed", "the end finds other bytes than those that were linked: of a raw site, behind the breakpoint of a probe that isn't refused there",
+		func(tr *tracetest.Trace) {
+			tr.Image(g, nop5...).Image(g, label...).Store(g, label...)
+			tr.Register(1, g).Store(g, bp...)
+			tr.End(true).ExpectNone()
+		})
+	golden("L2-raw-half", func(tr *tracetest.Trace) {
+		tr.Image(g, nop5...).Image(g, label...).Store(g, label[:2]...)
+		tr.Register(1, g).Store(g, bp...)
+		tr.End(true).ExpectViolation("L2", "no whole image")
+	})
 	trap("L2-jump-byte", "unregister returns and cc stands at the probe's address: a byte of the jump that a neighbour has got meanwhile, or is getting",
 		func(tr *tracetest.Trace) {
 			far := []byte{0xe9, 0xcc, 0x0f, 0xfc, 0x1e}

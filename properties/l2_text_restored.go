@@ -148,11 +148,22 @@ func (m *textRestored) explained(addr uint64) bool {
 	}
 	for i := range m.scene.images {
 		x := &m.scene.images[i]
-		if addr-x.addr < x.len() && (i < m.scene.raw || m.scene.probes.at(x.addr)) && m.scene.text.holds(x) {
+		if addr-x.addr >= x.len() {
+			continue
+		}
+		raw, probed := i < m.scene.raw, m.scene.probes.at(x.addr)
+		if (raw || probed) && m.scene.text.holds(x) || raw && probed && m.scene.text.holdsFrom(x, 1) && m.broken(x.addr) {
 			return true
 		}
 	}
 	return false
+}
+
+// broken reports whether a breakpoint stands at addr: on a raw site that probes aren't
+// refused at, the rest of the instruction is that of the site's image.
+func (m *textRestored) broken(addr uint64) bool {
+	mem, _ := m.scene.text.byteAt(addr)
+	return mem == int3
 }
 
 // restoredTouches: a return from unregister is judged by the text at the probe and by

@@ -228,7 +228,7 @@ var claims = []struct {
 	{`^(cpu\d+) queued \S+ for the optimizer; no work`, []traces.Kind{kpev.Optimizing, kpev.Unoptimizing}},
 	{`^\w+\(\w+\) returned on (cpu\d+), (and \S+ still held|the last call)`, []traces.Kind{kpev.ApiReturn}},
 	{` took (cpu\d+) at `, []traces.Kind{smpev.Trap}},
-	{`^(cpu\d+) took its NMI`, []traces.Kind{smpev.Trap}},
+	{`^(cpu\d+) took its (?:NMI|timer interrupt)`, []traces.Kind{smpev.Trap}},
 	{`was preempted there: (cpu\d+) switched to`, []traces.Kind{smpev.Switch}},
 	{`^\w+ on (cpu\d+) began to wait for the \S+ grace period \d+\.$`, []traces.Kind{smpev.GPStart}},
 	{`hasn't run anything yet, and the grace period waits for it\.$`, []traces.Kind{smpev.GPStart}},

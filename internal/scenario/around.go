@@ -102,6 +102,9 @@ func (c checker) around() error {
 	if err := c.locked(); err != nil {
 		return err
 	}
+	if err := c.alternatives(); err != nil {
+		return err
+	}
 	if err := c.reserved(); err != nil {
 		return err
 	}

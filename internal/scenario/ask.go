@@ -175,7 +175,7 @@ func (s *Scenario) Size() string {
 		what string
 	}{
 		{s.Machine.CPUs, "CPU"}, {len(s.Tasks), "task"}, {ops, "operation"}, {len(s.Sources), "source"},
-		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Fprobes), "fprobe"}, {len(s.Locked), "lock prefix"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
+		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Fprobes), "fprobe"}, {len(s.Locked), "lock prefix"}, {len(s.Alternatives), "alternative"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
 	} {
 		if n.n == 0 {
 			continue
@@ -196,5 +196,5 @@ func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Faul
 // Patches reports whether a task does anything that writes text, or has it written. A
 // search of a scenario in which none does shows nothing.
 func (s *Scenario) Patches() bool {
-	return slices.ContainsFunc([]OpKind{OpRegister, OpRegisterAll, OpEnableLabel, OpDisableLabel, OpLoad, OpUnload, OpTracer, OpLivepatch, OpSetCall, OpLocks, OpPatchFunc, OpRegisterDirect, OpSetBreakpoint, OpRegisterFprobe}, s.Does)
+	return slices.ContainsFunc([]OpKind{OpRegister, OpRegisterAll, OpEnableLabel, OpDisableLabel, OpLoad, OpUnload, OpTracer, OpLivepatch, OpSetCall, OpLocks, OpPatchFunc, OpRegisterDirect, OpSetBreakpoint, OpRegisterFprobe, OpAlternatives}, s.Does)
 }

@@ -61,6 +61,7 @@ const (
 	TheTasks
 	TheSources
 	TheExpect
+	TheAlternatives
 )
 
 type Part struct {
@@ -133,6 +134,7 @@ func (c checker) names() error {
 		{"reserved places", len(s.Reserved), MaxTexts, TheReserved},
 		{"lock prefixes", len(s.Locked), MaxModules, TheLocked},
 		{"static calls", len(s.Calls), MaxModules, TheCalls},
+		{"alternatives", len(s.Alternatives), MaxModules, TheAlternatives},
 		{"tasks", len(s.Tasks), MaxTasks, TheTasks},
 		{"sources of interrupts", len(s.Sources), MaxSources, TheSources},
 	} {

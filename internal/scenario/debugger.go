@@ -28,7 +28,7 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 		return slices.Contains(m.Core, op.Target) || slices.Contains(m.Init, op.Target)
 	}):
 		return Faultf(p, "%s: %s is of a module, which comes and goes; give a function that stays", who, op.Target)
-	case c.rewritten(op.Target, op.Offset):
+	case c.rewritten(op.Target, op.Offset), slices.ContainsFunc(c.s.Alternatives, func(a Alternative) bool { return a.holds(op.Target, op.Offset) }):
 		return Faultf(p, "%s: at %s text is rewritten by others than probes; take another instruction", who, place)
 	}
 	code, at := c.s.Text(op.Target).Code, c.s.Text(op.Target).At

@@ -50,6 +50,9 @@ func (s *Scenario) Answers() []Answer {
 			taken = append(taken, site.Func)
 		}
 	}
+	for i := range s.Alternatives {
+		taken = append(taken, s.Alternatives[i].Func)
+	}
 	for i := range s.Labels {
 		taken = append(taken, s.Labels[i].Func)
 	}

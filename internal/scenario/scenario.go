@@ -13,25 +13,26 @@ import (
 // and what is expected of them. It is plain data; String prints it as the
 // Starlark program that builds it again, with nothing left outside.
 type Scenario struct {
-	Name     string
-	Says     string // one sentence: what it shows
-	Needs    Needs  // what its violations pass through, and shrinking keeps
-	Machine  Machine
-	Texts    []Text
-	Datas    []Data
-	Missing  []Missing
-	Probes   []Probe
-	Labels   []Label
-	Modules  []Module
-	Sites    []Site
-	Fprobes  []Fprobe
-	Locked   []Site // instructions with a lock prefix that comes and goes
-	Calls    []StaticCall
-	Reserved []Reserved
-	Tasks    []Task
-	Sources  []Source
-	Expect   Expect
-	_        struct{}
+	Name         string
+	Says         string // one sentence: what it shows
+	Needs        Needs  // what its violations pass through, and shrinking keeps
+	Machine      Machine
+	Texts        []Text
+	Datas        []Data
+	Missing      []Missing
+	Probes       []Probe
+	Labels       []Label
+	Modules      []Module
+	Sites        []Site
+	Fprobes      []Fprobe
+	Locked       []Site // instructions with a lock prefix that comes and goes
+	Alternatives []Alternative
+	Calls        []StaticCall
+	Reserved     []Reserved
+	Tasks        []Task
+	Sources      []Source
+	Expect       Expect
+	_            struct{}
 }
 
 // Needs names what a violation must go on passing through while it is shrunk.
@@ -226,6 +227,7 @@ const (
 	OpClearBreakpoint                // clear_breakpoint(f + off, errno = None)
 	OpRegisterFprobe                 // register_fprobe(p, errno = None)
 	OpUnregisterFprobe               // unregister_fprobe(p, errno = None)
+	OpAlternatives                   // apply_alternatives(): each alternative() is put where it is to be
 )
 
 // Op is one operation of a task.

@@ -18,4 +18,10 @@ var events = []Mutant{
 		Also:  []string{"progress"}, // where no tick comes in time
 		Says:  "a grace period doesn't look whether a CPU idles, and waits until it has done something",
 		Apply: func(w *Wiring) { w.Kernel.RCU.Unseen = true }},
+	{Name: "alternative-open", Source: "2dc419613805, 4.2 to 6.6", Scenario: "alternatives-boot", Property: "whole-instructions",
+		Says:  "alternatives are copied into text with interrupts on",
+		Apply: func(w *Wiring) { w.Kernel.Alternatives.Open = true }},
+	{Name: "alternative-unsynced", Source: "3ea1704a9296, 4.2 to 6.6", Scenario: "alternatives-boot", Property: "whole-instructions",
+		Says:  "interrupts are on again before the CPU that has copied an alternative serialises",
+		Apply: func(w *Wiring) { w.Kernel.Alternatives.Unsynced = true }},
 }

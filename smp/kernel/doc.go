@@ -1,8 +1,8 @@
 // Package kernel is the kernel services that text patching rests on: mutexes,
 // RCU by what it waits for, stop_machine, the text-poke family, delayed work,
 // the notifier chains of exceptions, executable memory, symbols, modules that are
-// loaded and unloaded. Beside those it rewrites lock prefixes in text. It implements
-// kapi on the machine of smp.
+// loaded and unloaded. Beside those it rewrites lock prefixes in text,
+// and puts alternatives there. It implements kapi on the machine of smp.
 //
 // What it is not: it knows no probe.
 //

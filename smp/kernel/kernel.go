@@ -27,33 +27,34 @@ type Config struct {
 
 // A Kernel is the services of one machine.
 type Kernel struct {
-	M       *smp.Machine `state:"skip: smp.State.Add has it"`
-	Locks   Locks
-	RCU     RCU
-	Sync    Sync
-	Stop    Stop
-	Text    Text
-	Poke    TextPoke
-	Work    Workqueue
-	Exec    ExecMem
-	Symbols Symbols
-	Traps   Traps
-	Tasks   Tasks
-	Hotplug Hotplug
-	Stacks  Stacks
-	Pager   Pager
-	Latch   Latch // spin, release
-	Signal  Latch // wait_signal, signal
-	Modules Modules
-	Prefix  LockPrefixes
-	Guest   Guest
-	cfg     Config                          `state:"boot"` // set at boot
-	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
-	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	nmis    kapi.PerCPU[nmiState]
-	plain   func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
-	gates   []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
-	nGates  int                      // owned by the boot of a run: how many are bound so far
+	M            *smp.Machine `state:"skip: smp.State.Add has it"`
+	Locks        Locks
+	RCU          RCU
+	Sync         Sync
+	Stop         Stop
+	Text         Text
+	Poke         TextPoke
+	Work         Workqueue
+	Exec         ExecMem
+	Symbols      Symbols
+	Traps        Traps
+	Tasks        Tasks
+	Hotplug      Hotplug
+	Stacks       Stacks
+	Pager        Pager
+	Latch        Latch // spin, release
+	Signal       Latch // wait_signal, signal
+	Modules      Modules
+	Prefix       LockPrefixes
+	Alternatives Alternatives
+	Guest        Guest
+	cfg          Config                          `state:"boot"` // set at boot
+	onTimer      func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
+	onNMI        func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	nmis         kapi.PerCPU[nmiState]
+	plain        func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
+	gates        []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
+	nGates       int                      // owned by the boot of a run: how many are bound so far
 
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
@@ -88,6 +89,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Signal.init(k, k.cfg.Signal)
 	k.Modules.init(k)
 	k.Prefix.init(k)
+	k.Alternatives.init(k)
 	k.bootPerCPU()
 
 	m.Names().Service = ServiceName
@@ -138,6 +140,7 @@ func (k *Kernel) Reset() {
 	k.Signal.reset()
 	k.Modules.reset()
 	k.Prefix.reset()
+	k.Alternatives.reset()
 	for _, f := range k.onReset {
 		f()
 	}

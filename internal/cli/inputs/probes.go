@@ -30,7 +30,7 @@ var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTS
 func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	s := j.Scenario
 	if j.WantsErrno() || len(s.Modules) > 0 || slices.ContainsFunc([]scenario.OpKind{scenario.OpEnableLabel, scenario.OpDisableLabel,
-		scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks}, s.Does) {
+		scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpAlternatives}, s.Does) {
 		return nil
 	}
 	var lines []string

@@ -36,7 +36,7 @@ func clone(s *scenario.Scenario) *scenario.Scenario {
 	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
 	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
 	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls), slices.Clone(s.Locked)
-	c.Reserved, c.Fprobes = slices.Clone(s.Reserved), slices.Clone(s.Fprobes)
+	c.Reserved, c.Fprobes, c.Alternatives = slices.Clone(s.Reserved), slices.Clone(s.Fprobes), slices.Clone(s.Alternatives)
 	c.Tasks = slices.Clone(s.Tasks)
 	for i := range c.Tasks {
 		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)

@@ -16,6 +16,9 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	for _, t := range slices.Concat(s.Sites, s.Locked) {
 		used[t.Func] = true
 	}
+	for i := range s.Alternatives {
+		used[s.Alternatives[i].Func] = true
+	}
 	for i := range s.Fprobes {
 		used[s.Fprobes[i].Entry], used[s.Fprobes[i].Exit] = true, true
 		for _, f := range s.Fprobes[i].Funcs {
@@ -60,6 +63,9 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	for i := len(s.Locked) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})
+	}
+	for i := len(s.Alternatives) - 1; i >= 0; i-- {
+		list = append(list, Edit{Says: "alternative of " + s.Alternatives[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Alternatives = slices.Delete(c.Alternatives, i, i+1) }})
 	}
 	for i := len(s.Reserved) - 1; i >= 0; i-- {
 		list = append(list, Edit{Says: fmt.Sprintf("reserved place in %s left out", s.Reserved[i].Func), apply: func(c *scenario.Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) }})

@@ -161,6 +161,25 @@ func (l *loader) doLocked(c *call) (starlark.Value, error) {
 	return l.site(c, scenario.TheLocked, &l.s.Locked)
 }
 
+// doAlternative makes an alternative of an instruction.
+func (l *loader) doAlternative(c *call) (starlark.Value, error) {
+	var at, hex starlark.Value
+	if err := c.unpack("at", &at, "hex", &hex); err != nil {
+		return nil, err
+	}
+	f, err := function("at", at)
+	if err != nil {
+		return nil, err
+	}
+	code, err := bytesOf("alternative", hex)
+	if err != nil {
+		return nil, err
+	}
+	l.position[scenario.PartOf(scenario.TheAlternatives, len(l.s.Alternatives))] = c.at
+	l.s.Alternatives = append(l.s.Alternatives, scenario.Alternative{Func: f.name, Offset: int(f.off), Code: code})
+	return starlark.None, nil
+}
+
 // doStaticCall makes a static call.
 func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
 	s := scenario.StaticCall{}

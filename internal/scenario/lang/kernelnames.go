@@ -39,6 +39,7 @@ var ofKernel = []struct {
 	{"modify_direct", []string{"modify_ftrace_direct", "modify_ftrace_direct_multi"}},
 	{"unregister_direct", []string{"unregister_ftrace_direct", "unregister_ftrace_direct_multi"}},
 	{"unpatch_func", []string{"klp_disable_patch", "klp_unpatch_object", "klp_unpatch_func"}},
+	{"apply_alternatives", []string{"alternative_instructions", "text_poke_early"}},
 	{"smp_locks", []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"}},
 	{"hotplug", []string{"cpus_write_lock"}},
 	{"set_breakpoint", []string{"dbg_set_sw_break", "kgdb_arch_set_breakpoint", "kgdb_breakpoint"}},

@@ -8,7 +8,7 @@ import (
 
 // around prints modules, sites and static calls.
 func (p *printer) around(s *scenario.Scenario) {
-	p.gap(len(s.Modules) + len(s.Sites) + len(s.Fprobes) + len(s.Locked) + len(s.Calls) + len(s.Reserved))
+	p.gap(len(s.Modules) + len(s.Sites) + len(s.Fprobes) + len(s.Locked) + len(s.Alternatives) + len(s.Calls) + len(s.Reserved))
 	names := func(list []string) string {
 		text := ""
 		for i, name := range list {
@@ -37,6 +37,10 @@ func (p *printer) around(s *scenario.Scenario) {
 	}
 	for i := range s.Locked {
 		p.call("lock_prefix", p.place(s.Locked[i].Func, uint64(s.Locked[i].Offset)))
+	}
+	for i := range s.Alternatives {
+		a := &s.Alternatives[i]
+		p.call("alternative", p.place(a.Func, uint64(a.Offset)), dataString(a.Code))
 	}
 	for i := range s.Calls {
 		k := &s.Calls[i]

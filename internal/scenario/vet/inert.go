@@ -119,6 +119,12 @@ func Inert(s *scenario.Scenario) (lines []string) {
 	if len(s.Locked) == 0 && s.Does(scenario.OpLocks) {
 		add("smp_locks() rewrites nothing: there is no lock_prefix()")
 	}
+	if len(s.Alternatives) == 0 && s.Does(scenario.OpAlternatives) {
+		add("apply_alternatives() rewrites nothing: there is no alternative()")
+	}
+	if len(s.Alternatives) > 0 && !s.Does(scenario.OpAlternatives) {
+		add("alternative() is never applied: no task does apply_alternatives()")
+	}
 	if !slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return !t.Background }) {
 		for i := range s.Tasks {
 			if t := &s.Tasks[i]; t.Repeat > 1 {

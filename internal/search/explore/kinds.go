@@ -129,7 +129,7 @@ func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.
 // reachable lists the kinds of event that a scenario may see.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
-		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
+		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Alternatives)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
 		stop:       sc.Machine.Patch == era.PatchStopMachine || sc.Machine.Quiesce == kapi.QuiesceStackCheck,
 		quiesce:    sc.Machine.Quiesce != kapi.QuiesceNone,
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
@@ -217,7 +217,7 @@ func (h *has) op(op *scenario.Op) {
 		h.api = true
 	case scenario.OpOptimization:
 		h.off, h.undo = true, true
-	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks:
+	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks, scenario.OpAlternatives:
 		h.flips = true
 	case scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
 		h.flips, h.traces = true, true

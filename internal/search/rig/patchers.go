@@ -142,6 +142,12 @@ func (r *Rig) addClients() error {
 		r.Machine.Memory().Watch(at, in.Size())
 		k.Prefix.Add(at)
 	}
+	for i := range sc.Alternatives {
+		a := &sc.Alternatives[i]
+		at := r.funcs[a.Func] + arch.Addr(a.Offset)
+		r.Machine.Memory().Watch(at, len(a.Code))
+		k.Alternatives.Add(at, a.Code)
+	}
 	if err := r.addRedirected(); err != nil {
 		return err
 	}
@@ -261,6 +267,13 @@ func (r *Rig) headPatchers() {
 			}
 		})
 	}
+	for i := range r.Scenario.Alternatives {
+		a := &r.Scenario.Alternatives[i]
+		for _, insn := range [...][]byte{r.Text(a.Func).Code[a.Offset:][:len(a.Code)], a.Code} {
+			lo, hi := traces.PackBytes(insn)
+			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.funcs[a.Func])+uint64(a.Offset), lo, hi)
+		}
+	}
 	for i, s := range r.calls.All() {
 		s.Images(0, image)
 		for j := range r.Scenario.Texts {
@@ -333,6 +346,8 @@ func (p *program) patch(x *smp.Ctx, i int) {
 		p.answered(x, i, uint64(r.debugger.Clear(x, r.breakpoint(op))))
 	case scenario.OpLocks:
 		r.Kernel.Prefix.Set(x, op.On)
+	case scenario.OpAlternatives:
+		r.Kernel.Alternatives.Apply(x)
 	case scenario.OpSetCall:
 		to := arch.Addr(0)
 		if len(op.Targets) > 0 {

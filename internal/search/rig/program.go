@@ -96,7 +96,7 @@ func (p *program) do(x *smp.Ctx, i int) {
 		r.Kernel.User(x)
 		return
 	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint,
-		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
+		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe, scenario.OpAlternatives:
 		p.patch(x, i)
 		return
 	case scenario.OpEnableLabel, scenario.OpDisableLabel:

@@ -1,0 +1,73 @@
+package scenario
+
+import (
+	"bytes"
+	"slices"
+
+	"kpsim/smp/arch"
+)
+
+// Alternative is an instruction in whose place apply_alternatives() puts another one, of as
+// many bytes, as a kernel does where a processor has a feature (apply_alternatives,
+// arch/x86/kernel/alternative.c).
+type Alternative struct {
+	Func   string
+	Offset int
+	Code   []byte // the other instruction
+}
+
+// holds reports whether a byte of a function is of the instruction.
+func (a *Alternative) holds(function string, off int) bool {
+	return a.Func == function && off >= a.Offset && off < a.Offset+len(a.Code)
+}
+
+// alternatives checks them: an instruction stands there, and is to stand there.
+func (c checker) alternatives() error {
+	for i := range c.s.Alternatives {
+		a, p := &c.s.Alternatives[i], PartOf(TheAlternatives, i)
+		if err := c.function(p, "alternative()", a.Func, a.Offset); err != nil {
+			return err
+		}
+		place := placeName(a.Func, a.Offset)
+		if slices.ContainsFunc(c.s.Modules, func(m Module) bool { return slices.Contains(append(m.Core, m.Init...), a.Func) }) {
+			return Faultf(p, "alternative(): %s is of a module, whose alternatives are applied before anybody runs it; write its function as it is then", place)
+		}
+		if c.rewritten(a.Func, a.Offset) {
+			return Faultf(p, "alternative(): at %s text is rewritten by others; take another instruction", place)
+		}
+		for k := range c.s.Alternatives[:i] {
+			if b := &c.s.Alternatives[k]; b.Func == a.Func && b.Offset == a.Offset {
+				return Faultf(p, "alternative(): %s has one already; leave one out", place)
+			}
+		}
+		was, err := c.instruction(p, a)
+		if err != nil {
+			return err
+		}
+		in, err := c.s.Machine.Processor().Decode(a.Code, c.s.Text(a.Func).At+arch.Addr(a.Offset))
+		switch {
+		case err != nil || in.Size() != len(a.Code):
+			return Faultf(p, "alternative(): % x isn't one instruction; give the bytes of one", a.Code)
+		case in.Size() != was.Size():
+			return Faultf(p, "alternative(): % x is %d long, and what is at %s %d; fill the shorter one up, as with a longer nop", a.Code, in.Size(), place, was.Size())
+		case bytes.Equal(a.Code, was.Bytes()):
+			return Faultf(p, "alternative(): % x is what is at %s; give another instruction", a.Code, place)
+		}
+	}
+	return nil
+}
+
+// instruction is the one that begins where an alternative is.
+func (c checker) instruction(p Part, a *Alternative) (in arch.Inst, err error) {
+	t := c.s.Text(a.Func)
+	for off := 0; off <= a.Offset; off += in.Size() {
+		in, err = c.s.Machine.Processor().Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil {
+			return in, Faultf(p, "alternative(): the bytes at %s are no instruction", placeName(a.Func, off))
+		}
+		if off == a.Offset {
+			return in, nil
+		}
+	}
+	return in, Faultf(p, "alternative(): %s is inside an instruction; give the place of its first byte", placeName(a.Func, a.Offset))
+}

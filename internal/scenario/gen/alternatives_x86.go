@@ -1,0 +1,40 @@
+package gen
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+const (
+	applied             = "applied"
+	appliedAt arch.Addr = 0xffffffff81060000
+)
+
+// inPlaceOf are instructions of x86-64 and of i386, and others that do the same, in as many bytes.
+var inPlaceOf = [...][2][]byte{
+	{{0x89, 0xf8}, {0x8b, 0xc7}},                                     // mov %edi,%eax
+	{{0x0f, 0xae, 0xe8}, {0x0f, 0x1f, 0x00}},                         // lfence; nop
+	{{0x0f, 0x1f, 0x44, 0x00, 0x00}, {0x66, 0x66, 0x66, 0x66, 0x90}}, // nops
+}
+
+// alternatives adds a function that one task alone runs, before and after it has other
+// instructions put in place of some. No other CPU may have run it, as a CPU's going would have it.
+func (g *maker) alternatives() {
+	g.part("alternatives")
+	if !g.one(12) || g.on.Contract || g.on.Few || g.sc.Does(scenario.OpOffline) || g.sc.Machine.Engine != "" {
+		return
+	}
+	var code []byte
+	for range 1 + g.rand.N(4) {
+		pair := inPlaceOf[g.rand.N(len(inPlaceOf))]
+		g.sc.Alternatives = append(g.sc.Alternatives, scenario.Alternative{Func: applied, Offset: len(code), Code: pair[1]})
+		code = append(code, pair[0]...)
+	}
+	code = append(code, 0x89, 0xf8, 0xc3) // mov %edi,%eax; ret
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: applied, At: g.arch().Addr(appliedAt + arch.Addr(g.rand.N(8))), Code: code})
+	call := func() scenario.Op {
+		return scenario.Op{Kind: scenario.OpCall, Target: applied, Args: []uint64{uint64(g.rand.N(8))}}
+	}
+	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "applier", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1,
+		Ops: []scenario.Op{call(), {Kind: scenario.OpAlternatives}, call()}})
+}
