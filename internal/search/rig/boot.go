@@ -11,8 +11,11 @@ import (
 	"kpsim/linux"
 	"kpsim/linux/boot"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
+	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // kernelOf is how a scenario's kernel is built and booted.
@@ -71,4 +74,50 @@ func (r *Rig) siteOf(name string) arch.Addr {
 		}
 	}
 	return 0
+}
+
+// addAlternatives adds lock prefixes that come and go, and alternatives.
+func (r *Rig) addAlternatives() error {
+	for _, s := range r.Scenario.Locked {
+		at := r.funcs[s.Func] + arch.Addr(s.Offset)
+		in, err := target.Decode(r.Text(s.Func).Code[s.Offset:], at)
+		if err != nil {
+			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", r.Scenario.Name, s.Func, s.Offset, err)
+		}
+		r.Machine.Memory().Watch(at, in.Size())
+		r.Kernel.Prefix.Add(at)
+	}
+	for i := range r.Scenario.Alternatives {
+		a := &r.Scenario.Alternatives[i]
+		at := r.funcs[a.Func] + arch.Addr(a.Offset)
+		r.Machine.Memory().Watch(at, len(a.Code))
+		r.Kernel.Alternatives.Add(at, a.Code)
+	}
+	return nil
+}
+
+// alternativeImages tells of both instructions that each of them may be.
+func (r *Rig) alternativeImages() {
+	image := func(at arch.Addr, insn []byte) {
+		lo, hi := traces.PackBytes(insn)
+		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+	}
+	for _, s := range r.Scenario.Locked {
+		code := r.Text(s.Func).Code[s.Offset:]
+		in, _ := r.arch.Decode(code, 0) // it has been decoded before
+		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
+			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
+				return
+			}
+			for _, b := range first {
+				image(at, append([]byte{b}, code[1:in.Size()]...))
+			}
+		})
+	}
+	for i := range r.Scenario.Alternatives {
+		a := &r.Scenario.Alternatives[i]
+		at := r.funcs[a.Func] + arch.Addr(a.Offset)
+		image(at, r.Text(a.Func).Code[a.Offset:][:len(a.Code)])
+		image(at, a.Code)
+	}
 }

@@ -121,7 +121,7 @@ func byAddress(sc *scenario.Scenario, names []string) (list []*scenario.Data) {
 // addClients makes the sites of ftrace and the static calls, and the lock that probes
 // and jump labels share.
 func (r *Rig) addClients() error {
-	sc, k := r.Scenario, r.Kernel
+	sc := r.Scenario
 	if len(sc.Probes) > 0 || r.row.Boot != nil {
 		r.labels.Lock()
 	}
@@ -133,20 +133,8 @@ func (r *Rig) addClients() error {
 			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
-	for _, s := range sc.Locked {
-		at := r.funcs[s.Func] + arch.Addr(s.Offset)
-		in, err := target.Decode(r.Text(s.Func).Code[s.Offset:], at)
-		if err != nil {
-			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", sc.Name, s.Func, s.Offset, err)
-		}
-		r.Machine.Memory().Watch(at, in.Size())
-		k.Prefix.Add(at)
-	}
-	for i := range sc.Alternatives {
-		a := &sc.Alternatives[i]
-		at := r.funcs[a.Func] + arch.Addr(a.Offset)
-		r.Machine.Memory().Watch(at, len(a.Code))
-		k.Alternatives.Add(at, a.Code)
+	if err := r.addAlternatives(); err != nil {
+		return err
 	}
 	if err := r.addRedirected(); err != nil {
 		return err
@@ -254,26 +242,7 @@ func (r *Rig) headPatchers() {
 		image(at, call)
 	}
 	r.directImages(image)
-	for _, s := range r.Scenario.Locked {
-		code := r.Text(s.Func).Code[s.Offset:]
-		in, _ := r.arch.Decode(code, 0) // it has been decoded before
-		r.Kernel.Prefix.Images(func(at arch.Addr, first [2]byte) {
-			if at != r.funcs[s.Func]+arch.Addr(s.Offset) {
-				return
-			}
-			for _, b := range first {
-				lo, hi := traces.PackBytes(append([]byte{b}, code[1:in.Size()]...))
-				r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
-			}
-		})
-	}
-	for i := range r.Scenario.Alternatives {
-		a := &r.Scenario.Alternatives[i]
-		for _, insn := range [...][]byte{r.Text(a.Func).Code[a.Offset:][:len(a.Code)], a.Code} {
-			lo, hi := traces.PackBytes(insn)
-			r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(r.funcs[a.Func])+uint64(a.Offset), lo, hi)
-		}
-	}
+	r.alternativeImages()
 	for i, s := range r.calls.All() {
 		s.Images(0, image)
 		for j := range r.Scenario.Texts {
