@@ -28,6 +28,9 @@ func (r *Rig) noEnd(run Run) string {
 		}
 		return s
 	}
+	if work := r.Kernel.Work.Left(); why == "" && work != "" {
+		why = "the work " + work + " is queued, and its timer was left on a CPU that has gone"
+	}
 	return "the run ended stuck; " + why
 }
 
