@@ -346,7 +346,7 @@ func (r *RCU) stalls(x *smp.Ctx) {
 		r.quiet(c, false)
 	}
 	for _, g := range r.active {
-		if g.told || x.Passed(g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
+		if g.told || g.over || x.Passed(g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
 			continue
 		}
 		g.told = true
