@@ -120,6 +120,7 @@ func (m *Machine) PowerOn(cpu int, serialises bool) {
 func (x *Ctx) Online() {
 	x.m.touchQueue(x.cpu, true)
 	x.cpu.hot.off = false
+	x.m.attend(x.cpu)
 	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
 }
 

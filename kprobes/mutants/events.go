@@ -39,8 +39,8 @@ var hotplugs = []Mutant{
 	{Name: "timer-left", Source: "timers_dead_cpu", Scenario: "optimizer-moves", Property: "progress",
 		Says:  "timers of delayed works that a CPU has when it goes are left to it",
 		Apply: func(w *Wiring) { w.Kernel.Work.Keeps = true }},
-	{Name: "wait-under-text", NeedsJump: true, Source: "kprobe_optimizer, text_mutex held for a whole run", Scenario: "stall-lock", Property: "no-stall",
-		Also:  []string{"progress"}, // where no tick comes in time
+	{Name: "wait-under-text", NeedsJump: true, Source: "kprobe_optimizer, text_mutex held for a whole run", Scenario: "stall-lock", Property: "progress",
+		Also:  []string{"no-stall"}, // where a tick comes before nothing goes on
 		Says:  "the optimizer holds text_mutex while it waits for a grace period",
 		Apply: waitUnderText},
 }
