@@ -434,9 +434,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 
 	run := Run{Outcome: r.runOn(), Err: m.Refusal()}
 	r.endsInGarbage(&run)
-	if run.Outcome == smp.Passed && r.Kernel.Work.Left() != "" {
-		run.Outcome = smp.Stuck
-	}
+	r.leavesWork(&run)
 	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
 	if run.Outcome == smp.Passed {
 		drained := r.engine.Settled()
