@@ -77,7 +77,8 @@
 // store to text drains first and takes effect at once, one to the CPU's own stack isn't held
 // where nothing older is, and no loads walk page tables. Under LKMM only cells are weak, and
 // loads are made in order. Guest text can't store to text: a
-// page is written or executed, not both. Tasks don't migrate. An idle CPU takes IPIs,
+// page is written or executed, not both. Tasks migrate only from
+// a CPU that goes offline. An idle CPU takes IPIs,
 // but timers and NMIs only from a source that says so (Idle): else each would come
 // once more for nothing. An interrupt handler that touches nothing shared (a tick, an
 // IPI's answer) is one step. The saved registers that a trap's routine is given are

@@ -1,10 +1,21 @@
 package smp
 
-import "kpsim/smp/smpev"
+import (
+	"kpsim/sim"
+	"kpsim/smp/smpev"
+)
 
-// A CPU comes and goes by these. One that is off is in its idle loop with interrupts off,
-// and takes no NMI: it has no step to make, and nothing looks for it. Which CPUs others
-// may count on is the kernel's to know (kernel.Hotplug).
+// A CPU comes and goes by these. One that isn't active is online, and has no task placed on
+// it. One that is off is in its idle loop with interrupts off, and takes no NMI: it has no
+// step to make, and nothing looks for it. Which CPUs others may count on is the kernel's to
+// know (kernel.Hotplug).
+
+// hotplugged is what of a CPU's state of hotplug the machine goes by.
+type hotplugged struct {
+	off    bool // it has gone: no task runs there
+	pushes bool // it isn't active: tasks leave it when it schedules, and none is placed there
+	lonely bool // workers of its pool are no longer bound to it
+}
 
 // AddPerCPU adds a kernel thread that no CPU's going moves: it waits until its CPU is back.
 func (m *Machine) AddPerCPU(name string, cpu int, body func(*Ctx)) *Task {
@@ -13,26 +24,72 @@ func (m *Machine) AddPerCPU(name string, cpu int, body func(*Ctx)) *Task {
 	return t
 }
 
-// TakeDown takes the routine's CPU out of those that tasks may run on: what waits for it
-// goes to another one. A task that sleeps does so when it is woken.
+// AddWorker adds a thread that stays on its CPU until that one unbinds its workers (Unbind).
+func (m *Machine) AddWorker(name string, cpu int, body func(*Ctx)) *Task {
+	t := m.AddThread(name, cpu, body)
+	t.worker = true
+	return t
+}
+
+// stays reports whether a task stays on a CPU that isn't active (is_cpu_allowed).
+func (t *Task) stays(c *CPU) bool {
+	return t.class == classStopper || t.class == classIdle || t.bound || t.worker && !c.hot.lonely
+}
+
+// Place gives a thread with nothing to do another CPU, on which it will be woken.
+func (m *Machine) Place(t *Task, cpu int) {
+	if t.state == dormant {
+		t.cpu = &m.cpus[cpu]
+	}
+}
+
+// Deactivate has no task placed on the routine's CPU any more, and those that are there leave
+// it when it schedules (set_cpu_active, balance_push_set).
+func (x *Ctx) Deactivate() {
+	x.m.touchQueue(x.cpu, true)
+	x.cpu.hot.pushes = true
+	x.Emit(smpev.CPUActive, uint64(x.cpu.id), 0, 0)
+}
+
+// Unbind lets the workers of the CPU's pool run elsewhere, or, so false, binds them again.
+func (x *Ctx) Unbind(so bool) {
+	x.m.touchQueue(x.cpu, true)
+	x.cpu.hot.lonely = so
+}
+
+// Crowded reports whether a task waits for the CPU that is to leave it.
+func (x *Ctx) Crowded() bool {
+	x.m.touchQueue(x.cpu, false)
+	for _, t := range x.cpu.runq {
+		if !t.stays(x.cpu) {
+			x.knows(9)
+			return true
+		}
+	}
+	x.knows(8)
+	return false
+}
+
+// push moves a task that has just lost, or given up, a CPU that isn't active.
+func (m *Machine) push(c *CPU, t *Task) {
+	m.fallback(t)
+	m.bringQueue(c, t.cpu)
+	t.woken = m.time.Now()
+	t.cpu.enqueue(m, t)
+	m.attend(t.cpu)
+}
+
+// TakeDown takes the routine's CPU, which isn't active, out of those that run anything.
 func (x *Ctx) TakeDown() {
 	m, c := x.m, x.cpu
 	m.touchQueue(c, true)
-	c.off = true
+	c.hot.off = true
 	c.ipi &^= IPIResched // those who were to run have gone
-	kept := c.runq[:0]
 	for _, t := range c.runq {
-		if t.class == classStopper || t.bound {
-			kept = append(kept, t)
-			continue
+		if !t.stays(c) {
+			sim.Bug("cpu%d is taken down under %s", c.id, t.Name)
 		}
-		m.fallback(t)
-		m.bringQueue(c, t.cpu)
-		t.woken = m.time.Now()
-		t.cpu.enqueue(m, t)
-		m.attend(t.cpu)
 	}
-	c.runq = kept
 	m.attend(c)
 }
 
@@ -59,15 +116,41 @@ func (m *Machine) PowerOn(cpu int, serialises bool) {
 	m.attend(c)
 }
 
-// Online lets tasks run on the routine's CPU again.
+// Online has the routine's CPU be one that runs something.
 func (x *Ctx) Online() {
 	x.m.touchQueue(x.cpu, true)
-	x.cpu.off = false
+	x.cpu.hot.off = false
+	x.m.attend(x.cpu)
 	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
 }
 
+// Activate lets tasks run on the routine's CPU. Programs that have waited for it begin.
+func (x *Ctx) Activate() {
+	m, c := x.m, x.cpu
+	m.touchQueue(c, true)
+	c.hot.pushes = false
+	x.Emit(smpev.CPUActive, uint64(c.id), 1, 0)
+	for _, t := range m.tasks {
+		if t.boot && t.home == c && t.state == dormant {
+			m.Wake(t)
+		}
+	}
+}
+
+// absent is a CPU that is off when a run begins.
+func (m *Machine) absent(c *CPU) {
+	if m.cfg.Offline>>c.id&1 != 0 {
+		c.hot = hotplugged{off: true, pushes: true, lonely: true}
+		c.regs.Flags &^= irqFlag
+		c.nmiBlocked = true
+	}
+}
+
 // IsOff reports whether a CPU has gone.
-func (m *Machine) IsOff(cpu int) bool { return m.cpus[cpu].off }
+func (m *Machine) IsOff(cpu int) bool { return m.cpus[cpu].hot.off }
+
+// Absent returns the set of CPUs that are off when a run begins.
+func (m *Machine) Absent() uint64 { return m.cfg.Offline }
 
 // CallPending takes the call that a CPU was sent and has not answered.
 func (x *Ctx) CallPending() bool {
@@ -78,11 +161,11 @@ func (x *Ctx) CallPending() bool {
 	return was != 0
 }
 
-// fallback gives a task whose CPU has gone the first one that hasn't (select_fallback_rq).
+// fallback gives a task whose CPU isn't active the first one that is (select_fallback_rq).
 // It stays there.
 func (m *Machine) fallback(t *Task) {
 	for i := range m.cpus {
-		if c := &m.cpus[i]; !c.off {
+		if c := &m.cpus[i]; !c.hot.pushes {
 			m.touchQueue(c, true)
 			t.cpu = c
 			break

@@ -14,17 +14,18 @@ import (
 
 // Config is what a machine is built to.
 type Config struct {
-	CPUs   int         // 1 to sim.MaxCPUs
-	Fetch  fetch.Model // which bytes a fetch may see
-	Full   bool        // an interrupt's return may switch tasks (preemption model full)
-	Lazy   bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
-	Arch   *arch.Arch  // the processor; nil is x86.AMD64
-	Budget uint64      // boundaries of a run before it is Exhausted
-	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
-	FRED   bool        // events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
-	Late   bool        // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
-	NoHZ   bool        // an idle CPU with nothing to run has no timer tick (tick_nohz_idle_enter)
-	_      struct{}
+	CPUs    int         // 1 to sim.MaxCPUs
+	Fetch   fetch.Model // which bytes a fetch may see
+	Full    bool        // an interrupt's return may switch tasks (preemption model full)
+	Lazy    bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
+	Arch    *arch.Arch  // the processor; nil is x86.AMD64
+	Budget  uint64      // boundaries of a run before it is Exhausted
+	Memory  Ordering    // in what order other CPUs see a CPU's accesses to data
+	FRED    bool        // events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
+	Late    bool        // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
+	NoHZ    bool        // an idle CPU with nothing to run has no timer tick (tick_nohz_idle_enter)
+	Offline uint64      // a set of CPUs that are off when a run begins, not CPU 0
+	_       struct{}
 }
 
 // Hooks are what the kernel installs at boot. Each runs within a step of the
@@ -323,7 +324,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 
 	for i := range m.cpus {
 		c := &m.cpus[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.off = c.runq[:0], false, 0, 0, false, false, false
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.hot = c.runq[:0], false, 0, 0, false, false, hotplugged{}
 		c.owed, c.beside, c.owedStores, c.storesBeside = 0, 0, 0, 0
 	}
 	for _, t := range m.tasks {
@@ -334,6 +335,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
 		c.sys = m.bootSystem(uint32(i))
 		c.idle.state = runnable
+		m.absent(c)
 	}
 	for _, s := range m.sources {
 		s.left, s.armed = s.AtMost, false
@@ -342,7 +344,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 		m.attend(&m.cpus[i])
 	}
 	for _, t := range m.tasks {
-		if t.boot {
+		if t.boot && !t.cpu.hot.off {
 			m.time.spender = t.cpu.id // each is woken on its own CPU, when that begins
 			m.Wake(t)
 		}

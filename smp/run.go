@@ -263,7 +263,7 @@ func (m *Machine) lookAt(c *CPU) {
 	}
 	for _, s := range c.sources {
 		fires &^= s.bit
-		if s.left != 0 && s.ready(&m.cfg, open) {
+		if s.left != 0 && s.ready(&m.cfg, open && !c.hot.off) { // its local APIC is disabled
 			fires |= s.bit
 		}
 	}

@@ -50,6 +50,20 @@ func (m *Machine) Arm(s *Source) {
 	}
 }
 
+// Disarm has a work source not fire. It reports whether it could.
+func (m *Machine) Disarm(s *Source) (could bool) {
+	m.touchSource(s)
+	if could = s.armed; could {
+		s.armed = false
+		m.moves[2] &^= s.bit
+		m.again()
+	}
+	return could
+}
+
+// Disarmed says that the step under way goes by whether a work source can fire.
+func (m *Machine) Disarmed(s *Source) { m.touchSource(s) }
+
 // Mover is what the source is to a strategy, once it was added to a machine.
 func (s *Source) Mover() sim.Mover { return s.index }
 

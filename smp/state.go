@@ -57,7 +57,7 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 	if boot := m.bootOf(c); *y != boot {
 		addSystem(h, y)
 	}
-	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | b2u(c.off)<<28 | uint64(len(c.runq))<<32)
+	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | uint64(len(c.runq))<<32)
 	if m.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)

@@ -21,7 +21,9 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	if m.errand == c { // it won't return to where it stood soon
 		m.errand = nil
 	}
-	if prev.state == runnable && prev.class != classIdle {
+	queued := prev.state == runnable && prev.class != classIdle
+	pushed := queued && c.hot.pushes && !prev.stays(c)
+	if queued = queued && !pushed; queued {
 		if len(c.runq) == 0 { // no other task: it goes on
 			if voluntary {
 				prev.switches++
@@ -34,7 +36,7 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	next := c.idle
 	if n := len(c.runq); n > 0 {
 		choices := n
-		if prev.state == runnable && prev.class != classIdle {
+		if queued {
 			choices-- // not itself again
 		}
 		pick := 0
@@ -68,6 +70,26 @@ func (m *Machine) schedule(c *CPU, voluntary bool) {
 	m.log.Emit(smpev.Switch, c.id, uint8(prev.ID), uint64(prev.ID), uint64(next.ID), b2u(voluntary))
 	m.switched(c, prev, next, voluntary)
 	m.attend(c)
+	if c.hot.pushes {
+		m.balance(c, prev, pushed)
+	}
+}
+
+// balance is what a CPU that isn't active does behind a switch (balance_push): what it has
+// taken off goes, and what it has put on is to, as soon as it can be preempted. The kernel's
+// stopper does that.
+func (m *Machine) balance(c *CPU, prev *Task, pushed bool) {
+	if pushed {
+		m.push(c, prev)
+	}
+	if c.task.stays(c) {
+		return
+	}
+	c.needResched, c.urgent = true, true
+	if m.cfg.Full {
+		m.touch(objIPI, uint64(c.id), true)
+		c.ipi |= IPIResched
+	}
 }
 
 func (m *Machine) switched(c *CPU, prev, next *Task, voluntary bool) {
@@ -99,7 +121,7 @@ func (m *Machine) Wake(t *Task) {
 		t.again = true
 		return
 	}
-	if t.cpu.off && !t.bound {
+	if t.cpu.hot.pushes && !t.stays(t.cpu) {
 		m.fallback(t)
 	}
 	m.begin(t)

@@ -18,6 +18,7 @@ type Task struct {
 	cpu      *CPU
 	home     *CPU // where it begins
 	bound    bool // and stays, though that is off
+	worker   bool // and stays until that unbinds its workers
 	class    class
 	body     func(x *Ctx)
 	stack    arch.Addr // the highest address of its memory stack
@@ -183,7 +184,7 @@ type CPU struct {
 	after       after   // what holds for the next instruction only
 	ipi         ipiSet  // pending
 	needResched bool
-	off         bool      // it has gone: no task runs there
+	hot         hotplugged
 	urgent      bool      // and not only at the next tick (Config.Lazy)
 	sources     []*Source // that interrupt this CPU
 

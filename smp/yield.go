@@ -234,7 +234,7 @@ func (m *Machine) recheckWaiters() {
 		m.waitOn[uint8(x.cond.Cell())]--
 		m.touch(objCell, uint64(x.cond.Cell()), true)
 		x.cond = nil
-		if x.cpu.off && x.task.state == sleeping && !x.task.bound {
+		if x.cpu.hot.pushes && x.task.state == sleeping && !x.task.stays(x.cpu) {
 			m.fallback(x.task)
 		}
 		m.attend(x.cpu)

@@ -240,6 +240,9 @@ func (c checker) machine() error {
 	if m.Stall > 0 && !slices.ContainsFunc(c.s.Sources, func(s Source) bool { return s.Kind == SourceTimer }) {
 		return Faultf(p, "stall = %d: a stalled grace period is reported at a tick, and there is none; add timer(cpu = 0)", m.Stall)
 	}
+	if err := c.absent(); err != nil {
+		return err
+	}
 	for _, e := range []struct {
 		what  string
 		n     uint8

@@ -78,6 +78,7 @@ type Machine struct {
 	FRED    bool         // events return without serialising
 	Late    bool         // interrupts are taken between a breakpoint and its handler
 	NoHZ    bool         // an idle CPU gets no timer tick
+	Offline uint64       // the set of CPUs that are offline when a run begins, never CPU 0
 	Stall   int          // a grace period that has lasted so many cycles is reported at a tick; 0: none is
 	Modules Loading
 	Steps   int // budget of boundaries of a run, 0 for the default

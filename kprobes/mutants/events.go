@@ -25,3 +25,28 @@ var events = []Mutant{
 		Says:  "interrupts are on again before the CPU that has copied an alternative serialises",
 		Apply: func(w *Wiring) { w.Kernel.Alternatives.Unsynced = true }},
 }
+
+// hotplugs are mutants of what is done for a CPU that goes or comes, and of a wait under a
+// lock. They stand last for the same reason.
+var hotplugs = []Mutant{
+	{Name: "callbacks-lost", Source: "rcutree_migrate_callbacks", Scenario: "callbacks-adopted", Property: "progress",
+		Says:  "callbacks of RCU that are queued on a CPU which goes are left to it",
+		Apply: func(w *Wiring) { w.Kernel.RCU.Orphans = true }},
+	{Name: "dead-awaited", Source: "rcutree_report_cpu_dead", Scenario: "grace-after-death", Property: "no-stall",
+		Also:  []string{"progress"}, // where no tick comes in time
+		Says:  "a CPU that goes doesn't tell RCU so: grace periods wait for it",
+		Apply: func(w *Wiring) { w.Kernel.RCU.Deadly = true }},
+	{Name: "came-unseen", Source: "rcutree_report_cpu_starting", Scenario: "grace-after-start", Property: "no-start-inside",
+		Says:  "a CPU that comes up doesn't tell RCU so: grace periods don't wait for it",
+		Apply: func(w *Wiring) { w.Kernel.RCU.Newcomer = true }},
+	{Name: "worker-bound", Source: "workqueue_offline_cpu", Scenario: "optimizer-moves", Property: "progress",
+		Says:  "workers stay bound to a CPU that goes, and with them the works that they run or are to run",
+		Apply: func(w *Wiring) { w.Kernel.Hotplug.Bound = true }},
+	{Name: "timer-left", Source: "timers_dead_cpu", Scenario: "optimizer-moves", Property: "progress",
+		Says:  "timers of delayed works that a CPU has when it goes are left to it",
+		Apply: func(w *Wiring) { w.Kernel.Work.Keeps = true }},
+	{Name: "wait-under-text", NeedsJump: true, Source: "kprobe_optimizer, text_mutex held for a whole run", Scenario: "stall-lock", Property: "progress",
+		Also:  []string{"no-stall"}, // where a tick comes before nothing goes on
+		Says:  "the optimizer holds text_mutex while it waits for a grace period",
+		Apply: waitUnderText},
+}

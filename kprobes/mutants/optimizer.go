@@ -124,3 +124,15 @@ func jumpHidden(s *steps) {
 		return q
 	}
 }
+
+// waitUnderText holds text_mutex over the wait, as kernels did that took it for a whole run.
+func waitUnderText(w *Wiring) {
+	s := w.Steps()
+	quiesce := s.Quiesce
+	s.Quiesce = func(e *engine, x context) {
+		s.LockText(e, x)
+		quiesce(e, x)
+		w.Deps.Text.Mutex().Unlock(x)
+		w.Deps.Hotplug.ReadUnlock(x)
+	}
+}

@@ -38,6 +38,10 @@
 // A grace period that has lasted for Config.Stall cycles is reported at a tick, once
 // (RCU.stalls). It doesn't wait for CPUs that idle when it begins.
 //
+// A CPU is dead, online, or online and active (hotplug.go). Active ones have tasks placed on
+// them; online ones answer IPIs and take part in stop_machine. RCU has a set of its own: a
+// CPU is in it before it is online, and until it has died.
+//
 // A routine reads and writes its cells by the verbs that Linux has at that place, and
 // where Linux keeps an order a barrier is defined, at the top of the file, with its source
 // (kapi.DefineBarrier). A store of the routine's own may be in its CPU's buffer: Peek doesn't
@@ -53,7 +57,8 @@
 // Its limits: a module's data doesn't go; its memory is freed by the task that loaded
 // it, not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
 // has one trampoline, for all clients of a site. Lock prefixes are rewritten as if no
-// other CPU were online. CPUs don't come and go. Of per-CPU memory there is what
+// other CPU were online. A CPU that comes or goes does so by the steps in hotplug.go; none of
+// them fails. Of per-CPU memory there is what
 // percpu.go lists, and no task_struct; a count of preempt_disable that text makes keeps
 // the CPU from being given away, but counting down again doesn't schedule.
 package kernel

@@ -17,7 +17,7 @@ type Config struct {
 	TellReaders bool          // its readers are told of, writer or not
 	StackCheck  bool          // stacks may be looked at
 	Latch       bool          // tasks may spin until told to go on
-	Offline     bool          // CPUs go off and come back
+	Offline     bool          // CPUs go off and come back, or begin offline
 	Signal      bool          // or sleep
 	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded

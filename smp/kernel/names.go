@@ -38,6 +38,9 @@ func (k *Kernel) CellName(id kapi.CellID) string {
 			return "the writer of cpu_hotplug_lock"
 		}
 	}
+	if name := k.Hotplug.cellName(id); name != "" {
+		return name
+	}
 	for _, m := range k.Modules.list {
 		switch id {
 		case m.state.ID():

@@ -35,7 +35,12 @@ type RCU struct {
 	Idlers  bool     // owned by the boot of a run: a CPU has been quiet when it has nothing to do: a mutant
 	Bare    bool     // owned by the boot of a run: a wait for all tasks has no grace periods around it: a mutant
 	Unseen  bool     // owned by the boot of a run: a grace period waits for CPUs that idle, too: a mutant
-	ids     uint64   // owned by the machine's hooks: how many have begun
+	here    uint64   // owned by the machine's hooks: CPUs that a grace period may wait for (rcu_node.qsmaskinitnext)
+
+	Deadly   bool   // owned by the boot of a run: a CPU that goes doesn't say so: a mutant
+	Orphans  bool   // owned by the boot of a run: callbacks of a CPU that has gone are left to it: a mutant
+	Newcomer bool   // owned by the boot of a run: a CPU that comes up doesn't say so: a mutant
+	ids      uint64 // owned by the machine's hooks: how many have begun
 }
 
 // The orders of grace periods. What switches tasks, or interrupts, is a full barrier by
@@ -76,8 +81,8 @@ func (r *RCU) quiet(cpu int, write bool) {
 	r.k.M.Footprint().TouchService(serviceQuiet+uint64(cpu), write, !write)
 }
 
-// left takes a CPU out of those that g waits for, and lose a task.
-func (r *RCU) left(g *grace, cpu int) {
+// passes takes a CPU out of those that g waits for, and lose a task.
+func (r *RCU) passes(g *grace, cpu int) {
 	if g.cpus>>cpu&1 != 0 {
 		g.cpus &^= 1 << cpu
 		r.k.M.Quiesces(cpu)
@@ -99,11 +104,13 @@ type grace struct {
 	ticks   bool           // owned by RCU: a tick in preemptible code counts
 	cpus    uint64         // owned by RCU: not yet quiescent
 	tasks   [4]uint64      // owned by RCU: not yet switched
+	on      uint8          // owned by RCU: the CPU on which the callback is queued that ends it for the one who asked
 	done    kapi.Var[bool] // what the waiter sleeps for
 	ended   kapi.Is[bool]  `state:"boot"`                                                        // set at boot
 	head    kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"` // owned by RCU: no task waits; this is called back
 	by      emitter        // owned by RCU: the task that asked for the callback
 	spent   []sim.Time     `state:"skip: clocks are no part of a state, and nothing is proved where they count"` // owned by RCU: of each CPU, when it began
+	over    bool           // owned by RCU: nothing is left to wait for, and the callback hasn't run
 	told    bool           // owned by RCU: it was reported as stalled
 }
 
@@ -139,6 +146,8 @@ func (r *RCU) newGrace() *grace {
 func (r *RCU) reset() {
 	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
 	r.ids, r.Bare, r.Idlers, r.Unseen = 0, false, false, false
+	r.here = ^r.k.M.Absent()
+	r.Deadly, r.Orphans, r.Newcomer = false, false, false
 	clear(r.readers[:])
 }
 
@@ -173,9 +182,9 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 	ctxOf(x).Tell(smpev.Lock, smpev.WaitGrace, smpev.LockWaits, 0)
 	x.Step("synchronize", int(flavour))
 	x.Fence(rcuBegins)
-	g := r.begin(flavour)
+	g := r.begin(x, flavour)
 	x.Emit(smpev.GPStart, flavour, g.id, 0)
-	r.settle(g)
+	r.settle(g, x.CPU())
 	x.Sleep(&g.ended)
 	x.Fence(rcuEnds)
 	x.Emit(smpev.GPEnd, flavour, g.id, 0)
@@ -187,12 +196,12 @@ func (r *RCU) wait(x kapi.Context, flavour uint64) {
 func (r *RCU) Call(x kapi.Context, h kapi.Reclaimer) {
 	x.Step("call_rcu", 0)
 	x.Fence(rcuBegins)
-	g := r.begin(smpev.GPRcu)
+	g := r.begin(x, smpev.GPRcu)
 	g.head, g.by = h, emitter{r.k.M, uint8(x.CPU()), uint8(x.Task())}
-	r.settle(g)
+	r.settle(g, x.CPU())
 }
 
-func (r *RCU) begin(flavour uint64) *grace {
+func (r *RCU) begin(x kapi.Context, flavour uint64) *grace {
 	r.k.M.Footprint().TouchService(serviceGraces, true, true)
 	for c := range r.k.M.CPUs() {
 		r.quiet(c, true)
@@ -206,7 +215,7 @@ func (r *RCU) begin(flavour uint64) *grace {
 	g.id, g.flavour, g.cpus, g.tasks = r.ids, flavour, 0, [4]uint64{}
 	g.ticks = flavour == smpev.GPRcu && r.k.cfg.Preemptible
 	g.done.Overwrite(false)
-	g.head, g.told = nil, false
+	g.head, g.told, g.over, g.on = nil, false, false, uint8(x.CPU())
 	if r.k.cfg.Stall > 0 {
 		g.spent = r.k.M.Clocks().AppendSpent(g.spent[:0])
 	}
@@ -221,7 +230,7 @@ func (r *RCU) begin(flavour uint64) *grace {
 		}
 	} else {
 		for c := range r.k.M.CPUs() {
-			if !r.k.M.SeenIdle(c) || r.Unseen {
+			if r.awaits(c) {
 				g.cpus |= 1 << c
 			} else {
 				r.k.M.Quiesces(c)
@@ -237,9 +246,9 @@ func (r *RCU) begin(flavour uint64) *grace {
 	return g
 }
 
-// settle ends the grace period if nothing is left to wait for.
-func (r *RCU) settle(g *grace) {
-	if g.cpus|g.tasks[0]|g.tasks[1]|g.tasks[2]|g.tasks[3] != 0 {
+// settle ends the grace period if nothing is left to wait for, by a CPU.
+func (r *RCU) settle(g *grace, by int) {
+	if g.cpus|g.tasks[0]|g.tasks[1]|g.tasks[2]|g.tasks[3] != 0 || r.k.cfg.Offline && r.queued(g, by) {
 		return
 	}
 	for i := range r.active {
@@ -268,12 +277,12 @@ func (r *RCU) switched(prev, next *smp.Task, voluntary bool) {
 	for i := len(r.active) - 1; i >= 0; i-- {
 		g := r.active[i]
 		if !r.Idlers || next.Idle() {
-			r.left(g, prev.CPUID())
+			r.passes(g, prev.CPUID())
 		}
 		if voluntary && g.flavour == smpev.GPTasks {
 			r.lose(g, prev.ID)
 		}
-		r.settle(g)
+		r.settle(g, prev.CPUID())
 	}
 }
 
@@ -282,8 +291,8 @@ func (r *RCU) idle(cpu int) {
 	r.quiet(cpu, true)
 	for i := len(r.active) - 1; i >= 0; i-- {
 		g := r.active[i]
-		r.left(g, cpu)
-		r.settle(g)
+		r.passes(g, cpu)
+		r.settle(g, cpu)
 	}
 }
 
@@ -299,13 +308,16 @@ func (r *RCU) noted(x *smp.Ctx) {
 	for i := len(r.active) - 1; i >= 0; i-- {
 		if g := r.active[i]; g.flavour == smpev.GPTasks {
 			r.lose(g, x.Task())
-			r.settle(g)
+			r.settle(g, x.CPU())
 		}
 	}
 }
 
 // tick is called for a timer interrupt with what it interrupted.
 func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
+	if r.k.cfg.Offline {
+		r.core(x.CPU())
+	}
 	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) {
 		return
 	}
@@ -316,8 +328,8 @@ func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	}
 	for i := len(r.active) - 1; i >= 0; i-- {
 		if g := r.active[i]; g.ticks {
-			r.left(g, x.CPU())
-			r.settle(g)
+			r.passes(g, x.CPU())
+			r.settle(g, x.CPU())
 		}
 	}
 }
@@ -334,7 +346,7 @@ func (r *RCU) stalls(x *smp.Ctx) {
 		r.quiet(c, false)
 	}
 	for _, g := range r.active {
-		if g.told || x.Passed(g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
+		if g.told || g.over || x.Passed(g.spent) < sim.Time(r.k.cfg.Stall)*cycles.Unit {
 			continue
 		}
 		g.told = true
@@ -387,7 +399,7 @@ func (r *RCU) ReadUnlock(x kapi.Context) {
 		for i := len(r.active) - 1; i >= 0; i-- {
 			if g := r.active[i]; g.flavour == smpev.GPRcu {
 				r.lose(g, id)
-				r.settle(g)
+				r.settle(g, x.CPU())
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/smp"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // A link is what one task waits for, and the task that would have to act first.
@@ -127,6 +128,9 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	for _, g := range k.RCU.active {
 		if g.done.ID() == id {
 			l.what, l.whose = graceNames[g.flavour], "held up by"
+			if g.flavour != smpev.GPTasks && k.M.IsOff(int(g.on)) {
+				l.what += fmt.Sprintf(", whose callback is on cpu%d", g.on)
+			}
 			l.to = k.among(g.cpus, g.tasks)
 			return l, true
 		}
@@ -135,6 +139,10 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	case k.Hotplug.readers.ID(), k.Hotplug.writer.ID():
 		if k.cfg.Hotplug {
 			return k.waitsForCPUs(l, id), true
+		}
+	case k.Hotplug.empty.ID(), k.Hotplug.dead.ID(), k.Hotplug.active.ID():
+		if k.cfg.Offline {
+			return k.Hotplug.waitsFor(l, id), true
 		}
 	case k.Latch.open.ID():
 		if k.cfg.Latch {

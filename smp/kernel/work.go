@@ -8,7 +8,9 @@ import (
 	"kpsim/traces"
 )
 
-// Workqueue makes delayed works, each with a worker of its own on CPU 0. It
+// Workqueue makes delayed works, each with a worker of its own. Where CPUs go a work's
+// timer is on the CPU that has queued it, and its worker is of the pool of the CPU
+// on which the timer fires; elsewhere it is on CPU 0. It
 // implements kapi.Workqueue. Works made in a run are made again, in the same
 // order, in the next.
 type Workqueue struct {
@@ -16,6 +18,7 @@ type Workqueue struct {
 	works []*DelayedWork // owned by the boot of a run
 	n     int            // owned by the boot of a run: how many are handed out
 	boot  int            // set at boot: how many are the kernel's own
+	Keeps bool           // owned by the boot of a run: the timers of a CPU that has gone stay there: a mutant
 	pool  kapi.Mutex     `state:"address: it is among the mutexes"` // owned by the boot of a run: nil, or what the only worker of all works is: a mutant
 }
 
@@ -44,6 +47,8 @@ type DelayedWork struct {
 	worker *smp.Task            // set at boot
 	state  kapi.Var[int]        // workPending | workRunning
 	idle   kapi.Is[int]         `state:"boot"` // set at boot
+	cpu    int                  // owned by the timer: the CPU that it is on, where CPUs go
+	halted bool                 // owned by the timer: it ran when that CPU went
 }
 
 const (
@@ -54,9 +59,10 @@ const (
 func (q *Workqueue) init(k *Kernel) { q.k = k }
 
 func (q *Workqueue) reset() {
-	q.n, q.pool = q.boot, nil
+	q.n, q.pool, q.Keeps = q.boot, nil, false
 	for _, w := range q.works[:q.boot] {
 		w.state.Set(0)
+		w.cpu, w.halted = 0, false
 	}
 }
 
@@ -71,7 +77,7 @@ func (q *Workqueue) BootWork(name string, f func(x kapi.Context)) *DelayedWork {
 func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.DelayedWork {
 	if q.n == len(q.works) {
 		w := &DelayedWork{k: q.k, id: smpev.WaitWork + uint64(len(q.works))}
-		w.worker = q.k.M.AddThread(name, 0, w.run)
+		w.worker = q.k.M.AddWorker(name, 0, w.run)
 		w.timer = &smp.Source{Kind: smp.WorkSource, Name: "work@" + name, Waker: w.worker, Fire: w.fire}
 		w.idle = kapi.Is[int]{Var: &w.state}
 		if err := q.k.M.AddSource(w.timer, 0); err != nil {
@@ -81,7 +87,7 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 	}
 	w := q.works[q.n]
 	q.n++
-	w.f = f
+	w.f, w.cpu, w.halted = f, 0, false
 	w.state.Init(&q.k.M.Cells, 0)
 	return w
 }
@@ -90,13 +96,59 @@ func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.Del
 func (w *DelayedWork) Queue(x kapi.Context) {
 	if state := w.state.RMW(x, workQueue); *state&workPending == 0 {
 		*state |= workPending
-		w.k.M.Arm(w.timer)
+		w.start(x)
 		ctxOf(x).Tell(smpev.Due, uint64(w.worker.ID), 0, 0)
 	}
 }
 
+// start starts the timer, on the CPU that it is started on.
+func (w *DelayedWork) start(x kapi.Context) {
+	if w.k.M.Arm(w.timer); w.k.cfg.Offline {
+		w.cpu, w.halted = x.CPU(), false
+	}
+}
+
+// stop is told of a CPU that goes: its timers fire no more.
+func (q *Workqueue) stop(cpu int) {
+	for _, w := range q.works[:q.n] {
+		if w.cpu == cpu && q.k.M.Disarm(w.timer) {
+			w.halted = true
+		}
+	}
+}
+
+// adopt takes over the timers of a CPU that has gone (timers_dead_cpu), or, on that CPU, has
+// those run that it has still.
+func (q *Workqueue) adopt(x kapi.Context, cpu int) {
+	for _, w := range q.works[:q.n] {
+		if (!q.Keeps || x.CPU() == cpu) && w.takes() && w.cpu == cpu {
+			w.start(x)
+		}
+	}
+}
+
+// Left returns the name of a work whose timer has been left on a CPU that has gone, "" if
+// there is none: nothing will do it.
+func (q *Workqueue) Left() string {
+	for _, w := range q.works[:q.n] {
+		if w.halted {
+			return w.worker.Name
+		}
+	}
+	return ""
+}
+
+// takes reports whether the timer has to be started anew.
+func (w *DelayedWork) takes() bool {
+	w.k.M.Disarmed(w.timer)
+	return w.halted
+}
+
 // fire is the timer: the worker becomes runnable.
 func (w *DelayedWork) fire() {
+	if w.k.cfg.Offline {
+		w.k.M.Place(w.worker, w.cpu)
+	}
 	w.k.M.Log().Tell(smpev.Due, uint8(w.worker.CPUID()), traces.NoTask, uint64(w.worker.ID), 1, 0)
 	w.k.M.Wake(w.worker)
 }
@@ -125,5 +177,8 @@ func (w *DelayedWork) run(x *smp.Ctx) {
 func (w *DelayedWork) Flush(x kapi.Context) {
 	c := ctxOf(x)
 	c.Tell(smpev.Lock, w.id, smpev.LockWaits, 0)
+	if w.k.cfg.Offline && w.takes() { // flush_delayed_work takes the timer from where it is
+		w.start(x)
+	}
 	c.SleepForWork(&w.idle, w.timer)
 }

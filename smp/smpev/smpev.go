@@ -49,6 +49,8 @@ const (
 	CPUState // [cpu, online, 0] a CPU is online, or, online 0, has gone and runs nothing
 	Debugger // [addr, set, saved] a debugger has written a breakpoint over the byte saved, or, set 0, has put that back
 	GPStall  // [flavour, cpus, tasks] a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: a set of CPUs, and the first StallTasks tasks, a byte each, their numbers plus 1
+
+	CPUActive // [cpu, active, 0] tasks may be placed on a CPU from now on, or, active 0, no more: it is online yet, and those that are there leave
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -201,4 +203,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "CPUState", Args: []string{"cpu", "online"}},
 	traces.Spec{Name: "Debugger", Args: []string{"addr", "set", "saved"}},
 	traces.Spec{Name: "GPStall", Args: []string{"flavour", "cpus", "tasks"}},
+	traces.Spec{Name: "CPUActive", Args: []string{"cpu", "active"}},
 )

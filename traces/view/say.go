@@ -96,6 +96,11 @@ func (t *teller) say(e *traces.Event) string {
 			return fmt.Sprintf("CPU %d is offline, and runs nothing", e.A)
 		}
 		return fmt.Sprintf("CPU %d is online", e.A)
+	case smpev.CPUActive:
+		if e.B == 0 {
+			return fmt.Sprintf("CPU %d isn't active any more: its tasks go to others", e.A)
+		}
+		return fmt.Sprintf("CPU %d is active: tasks may run there", e.A)
 	case smpev.Debugger:
 		if e.B == 0 {
 			return fmt.Sprintf("the debugger's breakpoint at %s is cleared: %02x", in.symbol(e.A), e.C)

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"kpsim/internal/scenario"
@@ -57,6 +58,7 @@ func Smaller(s *scenario.Scenario) []Edit {
 	list = fewerOps(s, list)
 	list = shorterLoops(s, list)
 	list = fewerCPUs(s, list)
+	list = present(s, list)
 	list = plainerSources(s, list)
 	return fewerSymbols(s, list)
 }
@@ -234,7 +236,10 @@ func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
 func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 	for cpu := s.Machine.CPUs - 1; cpu >= 0 && s.Machine.CPUs > 1; cpu-- {
 		if slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu }) ||
-			slices.ContainsFunc(s.Sources, func(x scenario.Source) bool { return x.CPU == cpu }) {
+			slices.ContainsFunc(s.Sources, func(x scenario.Source) bool { return x.CPU == cpu }) ||
+			slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
+				return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return plugs(op.Kind) && op.CPU == cpu })
+			}) {
 			continue
 		}
 		cut := func(c *scenario.Scenario) {
@@ -243,7 +248,14 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 				if c.Tasks[i].CPU > cpu {
 					c.Tasks[i].CPU--
 				}
+				for j := range c.Tasks[i].Ops {
+					if op := &c.Tasks[i].Ops[j]; plugs(op.Kind) && op.CPU > cpu {
+						op.CPU--
+					}
+				}
 			}
+			below := uint64(1)<<cpu - 1
+			c.Machine.Offline = c.Machine.Offline&below | c.Machine.Offline>>1&^below
 			for i := range c.Sources {
 				if c.Sources[i].CPU > cpu {
 					c.Sources[i].CPU--
@@ -251,6 +263,21 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 			}
 		}
 		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), apply: cut, moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
+	}
+	return list
+}
+
+// plugs reports whether an operation is of a CPU.
+func plugs(k scenario.OpKind) bool { return k == scenario.OpOffline || k == scenario.OpOnline }
+
+// present has CPUs that begin offline be there from the beginning.
+func present(s *scenario.Scenario, list []Edit) []Edit {
+	for set := s.Machine.Offline; set != 0; set &= set - 1 {
+		cpu := bits.TrailingZeros64(set)
+		list = append(list, Edit{
+			Says:  fmt.Sprintf("cpu%d is online from the beginning", cpu),
+			apply: func(c *scenario.Scenario) { c.Machine.Offline &^= 1 << cpu },
+		})
 	}
 	return list
 }

@@ -137,6 +137,7 @@ func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.S
 	g.late()
 	g.plugs()
 	g.ticks()
+	g.absent(given)
 	g.alternatives()
 	if on.Contract {
 		g.sc = Sane(g.sc)

@@ -23,7 +23,7 @@ var fuzzKinds = []string{
 	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full", "preempt lazy",
 	"begins 1+3+1", "begins 3+3", "begins 1+1+1+1+7", "begins with a loop", "begins with endbr64", "shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
-	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "a task exits", "a CPU comes", "a CPU goes", "user mode",
+	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "a task exits", "a CPU comes", "a CPU goes", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
 	"data is away", "probe where a fault sleeps", "data of each CPU",
@@ -129,6 +129,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 	is(fmt.Sprintf("jump at byte %d of its chunk", (sc.Text(focus.Func).At+arch.Addr(focus.Offset))%8), m.Optimizes())
 	for _, s := range sc.Sources {
 		is("preempted again and again", s.Kind == scenario.SourcePreempt && s.AtMost > 6)
+		is("a CPU begins offline", m.Offline != 0)
 		is("no timer in idle", s.Kind == scenario.SourceTimer && s.Idle && m.NoHZ)
 		is("timer in idle", s.Kind == scenario.SourceTimer && s.Idle)
 		is("nmi in idle", s.Kind == scenario.SourceNMI && s.Idle)

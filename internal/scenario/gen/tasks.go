@@ -248,6 +248,26 @@ func (g *maker) plugs() {
 	s.Tasks = append(s.Tasks, scenario.Task{Name: "plugger", CPU: g.rand.N(s.Machine.CPUs), Repeat: 1, Ops: ops})
 }
 
+// absent has a CPU of few machines begin offline, and mostly come online. Programs that are
+// to run there begin then.
+func (g *maker) absent(given bool) {
+	g.part("absent")
+	s := g.sc
+	if !g.one(12) || s.Machine.CPUs < 2 || given {
+		return
+	}
+	cpu := 1 + g.rand.N(s.Machine.CPUs-1)
+	ops := []scenario.Op{{Kind: scenario.OpOnline, CPU: cpu}}
+	if g.one(2) {
+		ops = append(ops, g.call())
+	}
+	wanted := slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu })
+	if wanted || !g.one(6) {
+		s.Tasks = append(s.Tasks, scenario.Task{Name: "onliner", Repeat: 1, Ops: ops})
+	}
+	s.Machine.Offline = 1 << cpu
+}
+
 // others adds rare tasks: one that exits in a probed function, one that brings
 // a CPU, one that traces.
 func (g *maker) others() {

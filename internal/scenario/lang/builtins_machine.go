@@ -44,7 +44,8 @@ func machineParams() []param {
 		param{"arch", Quote(target.Words[target.X8664]), "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and per-CPU data at fs. It stands before functions and data"},
 		param{"late_int3", "False", "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and interrupts, as under an emulator. A breakpoint may be gone by then, with all syncs done"},
 		param{"nohz", "False", "a CPU that idles, and has nothing to run, gets no timer tick: `timer(idle = True)` doesn't come there until a task wants the CPU"},
-		param{"stall", "0", "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does after 21 s, and breaks `no-stall`; 0: none is. Of a CPU's cycles those count that it spends, and a grace period has lasted as long as the CPU with something to do that has spent the fewest. A tick is a `timer()`'s, which has to be there. There are no proofs of such a scenario: clocks are no part of a state"})
+		param{"stall", "0", "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does after 21 s, and breaks `no-stall`; 0: none is. Of a CPU's cycles those count that it spends, and a grace period has lasted as long as the CPU with something to do that has spent the fewest. A tick is a `timer()`'s, which has to be there. There are no proofs of such a scenario: clocks are no part of a state"},
+		param{"offline", "[]", "the CPUs that are offline when a run begins, as `[2]`, but never the first. A task on one of them begins when the CPU is online, so an operation `online(2)` has to be there. It has never been sent a sync"})
 }
 
 // machineSig is the signature of machine().
@@ -122,6 +123,25 @@ func (n *names) Unpack(v starlark.Value) error {
 	}
 	if *n = names(strings.Join(words, ",")); len(words) == 0 {
 		*n = "none"
+	}
+	return nil
+}
+
+// A cpuSet reads a list of numbers of CPUs.
+type cpuSet uint64
+
+// Unpack implements starlark.Unpacker.
+func (s *cpuSet) Unpack(v starlark.Value) error {
+	list, ok := v.(starlark.Indexable)
+	if !ok {
+		return fmt.Errorf("got %s, want a list of CPUs, as [1]", v.Type())
+	}
+	for i := range list.Len() {
+		cpu, err := starlark.AsInt32(list.Index(i))
+		if err != nil || cpu < 0 || cpu >= scenario.MaxCPUs {
+			return fmt.Errorf("got %s, want the number of a CPU, 1 to %d", list.Index(i), scenario.MaxCPUs-1)
+		}
+		*s |= 1 << cpu
 	}
 	return nil
 }
@@ -217,7 +237,7 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		list[i].row = &era.Table[i]
 		pairs = append(pairs, era.Table[i].Word+"?", &list[i])
 	}
-	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor, "late_int3?", &m.Late, "nohz?", &m.NoHZ, "stall?", &m.Stall)...)
+	err := c.unpack(append(pairs, "config??", &b.config, "profile??", &b.profile, "modules?", &modules, "steps?", &m.Steps, "engine?", &m.Engine, "image?", &m.Image, "memory?", &memory, "fred?", &m.FRED, "arch?", &processor, "late_int3?", &m.Late, "nohz?", &m.NoHZ, "stall?", &m.Stall, "offline?", (*cpuSet)(&m.Offline))...)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,18 @@ func (p *printer) machine(m *scenario.Machine) {
 		v := r.Get(&m.Settings)
 		args = append(args, p.unless(v == r.Get(&preset.Settings), r.Word, r.Value(v)))
 	}
-	p.call("machine", append(args, p.unless(m.Arch == target.X8664, "arch", Quote(target.Words[m.Arch])), p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"), p.unless(!m.Late, "late_int3", "True"), p.unless(!m.NoHZ, "nohz", "True"), p.unless(m.Stall == 0, "stall", fmt.Sprint(m.Stall)))...)
+	p.call("machine", append(args, p.unless(m.Arch == target.X8664, "arch", Quote(target.Words[m.Arch])), p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"), p.unless(!m.Late, "late_int3", "True"), p.unless(!m.NoHZ, "nohz", "True"), p.unless(m.Stall == 0, "stall", fmt.Sprint(m.Stall)), p.unless(m.Offline == 0, "offline", cpuList(m.Offline)))...)
+}
+
+// cpuList prints a set of CPUs as a list.
+func cpuList(set uint64) string {
+	var list []string
+	for cpu := range scenario.MaxCPUs {
+		if set>>cpu&1 != 0 {
+			list = append(list, fmt.Sprint(cpu))
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
 func (p *printer) text(s *scenario.Scenario) {

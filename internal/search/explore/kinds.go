@@ -32,7 +32,7 @@ type has struct {
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
-	plugs                                     bool // CPUs go
+	plugs, goes                               bool // CPUs go or come; they go
 	unpatches                                 bool // a live patch is taken away, which looks at all stacks
 	holds                                     bool // CPUs hold stores
 	works                                     bool // tasks queue works
@@ -63,11 +63,12 @@ var reaches = []reach{
 	{smpev.MightSleep, func(h *has) bool { return h.works || h.patches() }},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
-	{smpev.StopStart, func(h *has) bool { return h.plugs || h.unpatches || h.stop && h.patches() }},
-	{smpev.StopEnd, func(h *has) bool { return h.plugs || h.unpatches || h.stop && h.patches() }},
+	{smpev.StopStart, func(h *has) bool { return h.goes || h.unpatches || h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.goes || h.unpatches || h.stop && h.patches() }},
 	{smpev.Held, func(h *has) bool { return h.holds }},
 	{smpev.Commit, func(h *has) bool { return h.holds }},
 	{smpev.CPUState, func(h *has) bool { return h.plugs }},
+	{smpev.CPUActive, func(h *has) bool { return h.plugs }},
 	{smpev.Debugger, func(h *has) bool { return h.debugs }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
@@ -135,7 +136,9 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.plugs, h.unpatches = sc.Does(scenario.OpOffline), sc.Does(scenario.OpUnpatchFunc)
+	h.goes = sc.Does(scenario.OpOffline)
+	h.goes = sc.Does(scenario.OpOffline)
+	h.plugs, h.unpatches = sc.Machine.Offline != 0 || sc.Does(scenario.OpOffline), sc.Does(scenario.OpUnpatchFunc)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])

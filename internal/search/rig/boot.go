@@ -42,7 +42,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 
 // offline reports whether CPUs go in a scenario.
 func offline(sc *scenario.Scenario) bool {
-	return sc.Does(scenario.OpOffline) || sc.Does(scenario.OpOnline)
+	return sc.Machine.Offline != 0 || sc.Does(scenario.OpOffline) || sc.Does(scenario.OpOnline)
 }
 
 // settingsOf are the settings of a scenario's engine (engine.Config): those of

@@ -16,6 +16,13 @@ const TraceSteps = 5 * smp.DefaultBudget
 // OfTrace says that the rig's runs are a trace's.
 func (r *Rig) OfTrace() { r.ofTrace = true }
 
+// leavesWork has a run be stuck that would have passed, but for work which nothing will do.
+func (r *Rig) leavesWork(run *Run) {
+	if run.Outcome == smp.Passed && r.Kernel.Work.Left() != "" {
+		run.Outcome = smp.Stuck
+	}
+}
+
 // noEnd says why a run didn't end.
 func (r *Rig) noEnd(run Run) string {
 	why := r.Kernel.Standstill(r.Machine.Names().Cell)
@@ -27,6 +34,9 @@ func (r *Rig) noEnd(run Run) string {
 			s += "; " + why
 		}
 		return s
+	}
+	if work := r.Kernel.Work.Left(); why == "" && work != "" {
+		why = "the work " + work + " is queued, and its timer was left on a CPU that has gone"
 	}
 	return "the run ended stuck; " + why
 }

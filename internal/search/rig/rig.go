@@ -165,16 +165,17 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		budget = guestBudget
 	}
 	m, err := smp.New(smp.Config{
-		CPUs:   sc.Machine.CPUs,
-		Fetch:  sc.Machine.Fetch,
-		Memory: sc.Machine.Memory,
-		FRED:   sc.Machine.FRED,
-		Late:   sc.Machine.Late,
-		NoHZ:   sc.Machine.NoHZ,
-		Arch:   r.arch,
-		Full:   sc.Machine.Preempt >= scenario.PreemptFull,
-		Lazy:   sc.Machine.Preempt == scenario.PreemptLazy,
-		Budget: budget,
+		CPUs:    sc.Machine.CPUs,
+		Fetch:   sc.Machine.Fetch,
+		Memory:  sc.Machine.Memory,
+		FRED:    sc.Machine.FRED,
+		Late:    sc.Machine.Late,
+		NoHZ:    sc.Machine.NoHZ,
+		Offline: sc.Machine.Offline,
+		Arch:    r.arch,
+		Full:    sc.Machine.Preempt >= scenario.PreemptFull,
+		Lazy:    sc.Machine.Preempt == scenario.PreemptLazy,
+		Budget:  budget,
 	}, &r.Log)
 	if err != nil {
 		return nil, err
@@ -433,6 +434,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 
 	run := Run{Outcome: r.runOn(), Err: m.Refusal()}
 	r.endsInGarbage(&run)
+	r.leavesWork(&run)
 	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
 	if run.Outcome == smp.Passed {
 		drained := r.engine.Settled()
