@@ -27,33 +27,34 @@ type Config struct {
 
 // A Kernel is the services of one machine.
 type Kernel struct {
-	M       *smp.Machine `state:"skip: smp.State.Add has it"`
-	Locks   Locks
-	RCU     RCU
-	Sync    Sync
-	Stop    Stop
-	Text    Text
-	Poke    TextPoke
-	Work    Workqueue
-	Exec    ExecMem
-	Symbols Symbols
-	Traps   Traps
-	Tasks   Tasks
-	Hotplug Hotplug
-	Stacks  Stacks
-	Pager   Pager
-	Latch   Latch // spin, release
-	Signal  Latch // wait_signal, signal
-	Modules Modules
-	Prefix  LockPrefixes
-	Guest   Guest
-	cfg     Config                          `state:"boot"` // set at boot
-	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
-	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	nmis    kapi.PerCPU[nmiState]
-	plain   func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
-	gates   []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
-	nGates  int                      // owned by the boot of a run: how many are bound so far
+	M        *smp.Machine `state:"skip: smp.State.Add has it"`
+	Locks    Locks
+	RCU      RCU
+	Sync     Sync
+	Stop     Stop
+	Text     Text
+	Poke     TextPoke
+	Work     Workqueue
+	Exec     ExecMem
+	Symbols  Symbols
+	Traps    Traps
+	Tasks    Tasks
+	Hotplug  Hotplug
+	Stacks   Stacks
+	Switches Switches
+	Pager    Pager
+	Latch    Latch // spin, release
+	Signal   Latch // wait_signal, signal
+	Modules  Modules
+	Prefix   LockPrefixes
+	Guest    Guest
+	cfg      Config                          `state:"boot"` // set at boot
+	onTimer  func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
+	onNMI    func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	nmis     kapi.PerCPU[nmiState]
+	plain    func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
+	gates    []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
+	nGates   int                      // owned by the boot of a run: how many are bound so far
 
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot
@@ -63,7 +64,7 @@ type Kernel struct {
 // order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k := &Kernel{M: m, cfg: cfg}
-	k.Symbols.k, k.Guest.k = k, k
+	k.Symbols.k, k.Guest.k, k.Switches.k = k, k, k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
@@ -95,7 +96,10 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Nested = cfg.Preemptible || m.FullPreempt()
 	h.Switched = k.switched
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
-	h.Idle = k.RCU.idle
+	h.Idle = func(cpu int) {
+		k.RCU.idle(cpu)
+		k.Switches.left(k.M.IdleTask(cpu))
+	}
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecNMI] = k.nmi
 	h.Trap[smpev.VecTimer] = k.timer
@@ -111,6 +115,7 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 		k.Hotplug.idleDead(next.CPUID())
 	}
 	k.Stacks.switched(prev, next)
+	k.Switches.left(prev)
 	k.Guest.switched(next)
 }
 
@@ -133,6 +138,7 @@ func (k *Kernel) Reset() {
 	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()
+	k.Switches.reset()
 	k.Pager.reset()
 	k.Latch.reset()
 	k.Signal.reset()
@@ -203,6 +209,9 @@ func Export(name string) (arch.Addr, bool) {
 // __schedule with SM_PREEMPT). Under full and lazy it does nothing
 // (preempt_dynamic_disable(cond_resched)). Context: may sleep.
 func (k *Kernel) CondResched(x *smp.Ctx) {
+	if k.Switches.resched != nil {
+		k.Switches.resched(x)
+	}
 	switch {
 	case k.M.FullPreempt():
 	case k.cfg.Preemptible:
@@ -227,6 +236,9 @@ func (k *Kernel) User(x *smp.Ctx) {
 	x.Step("user mode", 0)
 	x.SyncCore(0) // the way to user mode is an IRET
 	k.RCU.user(x)
+	if k.Switches.user != nil {
+		k.Switches.user(x)
+	}
 	x.Step("user mode", 1)
 }
 

@@ -41,6 +41,7 @@ var plainWords = map[string]string{
 	"T3": "ran past a probe without hitting it%.",
 	"T4": "The text isn't what kprobes takes it to be%.",
 	"T5": "was sent to a wrong copy of the probed instruction%.",
+	"U1": "called old and new functions of one live patch in one call chain%.",
 	"W1": "hit a WARN of the kernel's own code%.",
 	"X1": "ended a call with another result than without probes%.",
 	"X2": "got a wrong result%.",

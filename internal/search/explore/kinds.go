@@ -33,7 +33,8 @@ type has struct {
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
 	plugs                                     bool // CPUs go
-	unpatches                                 bool // a live patch is taken away, which looks at all stacks
+	patched                                   bool // functions are patched live
+	fprobes                                   bool // fprobes are registered
 	holds                                     bool // CPUs hold stores
 	works                                     bool // tasks queue works
 	debugs                                    bool // a debugger's breakpoints come and go
@@ -63,12 +64,16 @@ var reaches = []reach{
 	{smpev.MightSleep, func(h *has) bool { return h.works || h.patches() }},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
-	{smpev.StopStart, func(h *has) bool { return h.plugs || h.unpatches || h.stop && h.patches() }},
-	{smpev.StopEnd, func(h *has) bool { return h.plugs || h.unpatches || h.stop && h.patches() }},
+	{smpev.StopStart, func(h *has) bool { return h.plugs || h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.plugs || h.stop && h.patches() }},
 	{smpev.Held, func(h *has) bool { return h.holds }},
 	{smpev.Commit, func(h *has) bool { return h.holds }},
 	{smpev.CPUState, func(h *has) bool { return h.plugs }},
 	{smpev.Debugger, func(h *has) bool { return h.debugs }},
+	{smpev.LivePatch, func(h *has) bool { return h.patched }},
+	{smpev.LiveSwitch, func(h *has) bool { return h.patched }},
+	{smpev.LiveCall, func(h *has) bool { return h.patched && h.call }},
+	{smpev.Fprobe, func(h *has) bool { return h.fprobes }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -135,7 +140,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.plugs, h.unpatches = sc.Does(scenario.OpOffline), sc.Does(scenario.OpUnpatchFunc)
+	h.plugs, h.patched, h.fprobes = sc.Does(scenario.OpOffline), sc.Does(scenario.OpPatchFunc), sc.Does(scenario.OpRegisterFprobe)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
