@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // OfDebugger reports whether an operation is the debugger's.
@@ -21,6 +22,8 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 	switch {
 	case m.Engine != "":
 		return Faultf(p, "%s: engine %s isn't told of a debugger's breakpoints; leave %s out", who, m.Engine, op.Kind)
+	case m.Arch == target.I386:
+		return Faultf(p, "%s: a debugger's breakpoints are of x86-64 here; leave %s out", who, op.Kind)
 	case slices.ContainsFunc(c.s.Modules, func(m Module) bool {
 		return slices.Contains(m.Core, op.Target) || slices.Contains(m.Init, op.Target)
 	}):
