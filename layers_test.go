@@ -53,8 +53,8 @@ var layers = []layer{
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/debugger", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi"}, owned: true},
-	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi"}, owned: true},
+	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi", "traces"}},
 	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
 	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "linux/linuxev", "smp/arch", "smp/kapi", "traces"}},

@@ -42,6 +42,7 @@ var All = []*Property{
 	&ModuleHolds,
 	&NoRemains,
 	&NoStall,
+	&OneUniverse,
 }
 
 // ByName returns the property with that name or ID.

@@ -116,6 +116,8 @@ func draw(r *sim.Rand, k traces.Kind) (e traces.Event) {
 		e.A = uint64(1 + r.N(3))
 	case smpev.MightSleep:
 		e.A = uint64(r.N(40)) / 39
+	case smpev.LiveCall:
+		e.A, e.B, e.C = anyAddr(r), anyAddr(r), anyAddr(r)*uint64(r.N(20)/19)
 	case smpev.CallEnd:
 		e.A, e.B, e.C = uint64(e.Task), uint64(r.N(3)), uint64(7+r.N(8)/7)
 	case smpev.Got:

@@ -398,6 +398,9 @@ func (m *Machine) FullPreempt() bool { return m.cfg.Full }
 // Stopper returns the stopper task of a CPU.
 func (m *Machine) Stopper(cpu int) *Task { return m.cpus[cpu].stopper }
 
+// IdleTask returns the idle task of a CPU.
+func (m *Machine) IdleTask(cpu int) *Task { return m.cpus[cpu].idle }
+
 // SeenIdle reports whether a CPU is in its idle loop, outside an interrupt.
 func (m *Machine) SeenIdle(cpu int) bool {
 	c := &m.cpus[cpu]

@@ -100,6 +100,29 @@ func (x *Ctx) StandsIn(t *Task, spans []kapi.Span) bool {
 	return in
 }
 
+// LookAt looks at a task within the step under way, as if its runqueue was held: whether it
+// runs on another CPU, and else whether it stands in one of the spans.
+func (x *Ctx) LookAt(t *Task, spans []kapi.Span) (look kapi.Look) {
+	x.m.touchQueue(t.cpu, false)
+	switch {
+	case t.state == dead:
+		return kapi.LookOut
+	case t == x.task:
+		was := t.regs
+		t.regs = x.cpu.regs
+		look = kapi.Look(b2u(x.StandsIn(t, spans)))
+		t.regs = was
+		return look
+	case t.cpu.task == t && t.class == classIdle && x.m.SeenIdle(int(t.cpu.id)):
+	case t.cpu.task == t:
+		look = kapi.LookRuns
+	case x.StandsIn(t, spans):
+		look = kapi.LookInside
+	}
+	x.knows(6 + uint64(look))
+	return look
+}
+
 func within(a arch.Addr, spans []kapi.Span) bool {
 	for _, s := range spans {
 		if a >= s.From && a < s.To {

@@ -4,6 +4,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Deps are the kernel services that fprobes stand on.
@@ -53,6 +54,7 @@ type Fprobe struct {
 type hook struct {
 	fp    *Fprobe
 	task  kapi.TaskID
+	of    arch.Addr // the function's site
 	frame arch.Addr // where the return address lies on the stack
 	to    arch.Addr // what lay there
 }
@@ -116,7 +118,14 @@ func (fp *Fprobe) Register(x kapi.Context) (errno int) {
 	}
 	fp.registered = true
 	fp.handler.WriteOnce(x, true)
-	return fp.ops.Register(x) // it changes no path: no client is in its way
+	errno = fp.ops.Register(x) // it changes no path: no client is in its way
+	fp.emit(x, smpev.FprobeSet)
+	return errno
+}
+
+// emit says what becomes of all of it.
+func (fp *Fprobe) emit(x kapi.Context, what uint64) {
+	x.Emit(smpev.Fprobe, uint64(fp.sites[0]), what, uint64(len(fp.sites)))
 }
 
 // leave takes the first n of its sites out of the filter.
@@ -139,28 +148,33 @@ func (fp *Fprobe) Unregister(x kapi.Context) (errno int) {
 	}
 	if !fp.p.StopLate {
 		fp.handler.WriteOnce(x, false)
+		fp.emit(x, smpev.FprobeStop)
 	}
 
 	errno = fp.ops.Unregister(x)
 	if fp.p.StopLate {
 		fp.handler.WriteOnce(x, false)
+		fp.emit(x, smpev.FprobeStop)
 	}
 	fp.leave(x, len(fp.sites))
 	fp.registered = false
+	fp.emit(x, smpev.FprobeGone)
 	return errno
 }
 
 // fprobeHandler is called by ftrace from a function: it hooks the call's return if a hook is
 // free, and calls the entry handler. Context: preemption off.
-func (fp *Fprobe) fprobeHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
+func (fp *Fprobe) fprobeHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	a, mem, within := fp.p.d.Text.Arch(), x.Memory(), &fp.within[x.CPU()]
 	if within.ReadOnce(x) {
 		kapi.Plus(&fp.nmissed, x, 1)
+		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeMiss, 0)
 		return
 	}
 	within.WriteOnce(x, true)
 	if fp.exit != 0 && !fp.get(x) {
 		kapi.Plus(&fp.nmissed, x, 1)
+		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeMiss, 0)
 		if !fp.p.KeepLock {
 			within.WriteOnce(x, false)
 		}
@@ -168,12 +182,13 @@ func (fp *Fprobe) fprobeHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 	}
 	if fp.entry != 0 {
 		x.Step("fprobe_handler", 1)
+		x.Emit(smpev.Fprobe, uint64(ip), smpev.FprobeEntry, uint64(fp.entry))
 		x.Call(fp.entry)
 	}
 	if fp.exit != 0 {
 		frame := a.StackPointer(regs)
 		to, _ := mem.Load(frame, a.Word)
-		fp.p.hooks = append(fp.p.hooks, hook{fp, x.Task(), frame, arch.Addr(to)})
+		fp.p.hooks = append(fp.p.hooks, hook{fp, x.Task(), ip, frame, arch.Addr(to)})
 		mem.Store(frame, a.Word, uint64(fp.p.at))
 	}
 	within.WriteOnce(x, false)
@@ -208,6 +223,7 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 		}
 		if to = h.to; h.fp.handler.ReadOnce(x) {
 			x.Step("fprobe_exit_handler", 1)
+			x.Emit(smpev.Fprobe, uint64(h.of), smpev.FprobeExit, uint64(h.fp.exit))
 			x.Call(h.fp.exit)
 		}
 		*h.fp.free.RMW(x, kapi.Once)++

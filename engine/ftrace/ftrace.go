@@ -53,7 +53,7 @@ type Ftrace struct {
 // clients are those that are registered. It is never changed once readers can
 // see it.
 type clients struct {
-	list []*client // set at the making
+	list []*client // set at the making: the newest first, as in ftrace_ops_list
 }
 
 // A site is where a function calls ftrace.
@@ -100,17 +100,17 @@ func (f *Ftrace) newList() *clients {
 	return c
 }
 
-// replace makes the clients those that are, with add, without drop. Context:
+// replace makes the clients those that are, with add before them, without drop. Context:
 // ftrace_lock held.
 func (f *Ftrace) replace(x kapi.Context, add, drop *client) {
 	next := f.newList()
+	if add != nil {
+		next.list = append(next.list, add)
+	}
 	for _, o := range f.ops.Owned().list {
 		if o != drop {
 			next.list = append(next.list, o)
 		}
-	}
-	if add != nil {
-		next.list = append(next.list, add)
 	}
 	f.ops.StoreRelease(x, publish, next)
 }

@@ -1,59 +1,143 @@
 package livepatch
 
 import (
+	"slices"
+
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Deps are the kernel services that livepatch stands on.
 type Deps struct {
-	Boot   kapi.Boot
-	Cells  *kapi.Cells
-	Ftrace func() ftrace.Tracer // nil: there is no site
-	Stacks kapi.Stacks
-	_      struct{}
+	Boot     kapi.Boot
+	Cells    *kapi.Cells
+	Text     kapi.Text
+	Ftrace   func() ftrace.Tracer // nil: there is no site
+	RCU      kapi.RCU
+	Tasks    kapi.Tasks
+	Switches kapi.Switches
+	Resched  bool // cond_resched switches its task (6.4 to 6.14)
+	_        struct{}
 }
 
 // The errnos that livepatch answers with, beside those of ftrace.
-const EINVAL = ftrace.EINVAL // there is no site, or nothing to take away
+const (
+	EINVAL = ftrace.EINVAL // there is no site, the patch is enabled, or there is nothing to take away
+	EBUSY  = ftrace.EBUSY  // another patch's transition is under way
+)
+
+// A state says which functions a task calls while a patch is in transition (klp_target_state,
+// patch_state).
+type state uint8
+
+const (
+	undefined state = iota // no transition is under way
+	unpatched
+	patched
+)
 
 // Patches are the live patches of one kernel.
 type Patches struct {
-	d     Deps       `state:"boot"`                             // set at boot
-	mutex kapi.Mutex `state:"address: it is among the mutexes"` // klp_mutex; set at boot, nil: no function is ever patched
-	funcs []*ops     // set at boot: the functions that are patched some time, in the order in which they were added
+	d      Deps       `state:"boot"`                             // set at boot
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // klp_mutex; set at boot, nil: no function is ever patched
+	funcs  []*ops     // set at boot: the functions that are patched some time, in the order in which they were added
+	list   []*patch   // set at boot: the patches, likewise
+	newest []*patch   // owned by klp_mutex: those that are enabled, the newest last
 
-	NoWait bool // owned by the boot of a run: who takes a patch away doesn't wait until no task is in the new function: a mutant
+	transition *patch            // owned by klp_mutex: klp_transition_patch
+	target     kapi.Var[state]   // klp_target_state
+	states     []kapi.Var[state] // by task: patch_state
+	pending    []kapi.Var[bool]  // by task: TIF_PATCH_PENDING
+	spans      []kapi.Span       `state:"skip: follows from what its maker has read"` // owned by klp_mutex
+
+	NoWait    bool // owned by the boot of a run: who takes a patch away doesn't wait until no task is in the new functions: a mutant
+	Forced    bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
+	Unchecked bool // owned by the boot of a run: a task that doesn't run is switched without a look at its stack: a mutant
 }
 
 // ops are what a patched function has with ftrace (klp_ops).
 type ops struct {
-	p      *Patches             `state:"boot"` // set at boot
-	old    arch.Addr            // set at boot: the function
-	site   arch.Addr            // set at boot: where it calls ftrace; 0: nowhere
-	client ftrace.Client        `state:"boot"` // set at the boot of a run
-	stack  kapi.List[arch.Addr] // the functions that calls are to go on in; the first is
-	onCall ftrace.Handler       `state:"boot"`                                       // set at boot
-	spans  [1]kapi.Span         `state:"skip: follows from what its maker has read"` // owned by klp_mutex
+	p      *Patches       `state:"boot"` // set at boot
+	old    kapi.Span      // set at boot: the function
+	site   arch.Addr      // set at boot: where it calls ftrace; 0: nowhere
+	client ftrace.Client  `state:"boot"` // set at the boot of a run
+	stack  kapi.List[*fn] // the functions that calls are to go on in; the newest is first
+	onCall ftrace.Handler `state:"boot"` // set at boot
 }
+
+// A fn is a patch's new version of a function (klp_func).
+type fn struct {
+	patch      *patch         `state:"address: it is among the patches"`   // set at boot
+	ops        *ops           `state:"address: it is among the functions"` // set at boot
+	to         kapi.Span      // set at boot
+	transition kapi.Var[bool] // which version a task calls is its own affair
+}
+
+// A patch has several functions go on in others (klp_patch). It is in the text once: who
+// makes the same again means this one.
+type patch struct {
+	number  uint64 // set at boot
+	funcs   []*fn  // set at boot
+	enabled bool   // owned by klp_mutex
+}
+
+// A Func is one function of a patch: calls of Old go on in New.
+type Func struct{ Old, New kapi.Span }
 
 // New returns the live patches of a kernel: none.
 func New(d Deps) *Patches {
 	p := &Patches{d: d}
-	d.Boot.OnReset(func() { p.NoWait = false })
+	d.Boot.OnReset(func() { p.NoWait, p.Forced, p.Unchecked = false, false, false })
 	return p
 }
 
 // AddFunc says, at boot, that a function may be patched. site is where it calls ftrace, 0
 // if it doesn't.
-func (p *Patches) AddFunc(old, site arch.Addr) {
+func (p *Patches) AddFunc(old kapi.Span, site arch.Addr) {
 	if p.mutex == nil {
 		p.mutex = p.d.Boot.BootMutex("klp_mutex")
+		resched := p.schedTrySwitch
+		if !p.d.Resched {
+			resched = nil
+		}
+		p.d.Switches.BootOn(p.updatePatchState, resched)
 	}
 	o := &ops{p: p, old: old, site: site}
 	o.onCall = o.klpFtraceHandler
 	p.funcs = append(p.funcs, o)
+}
+
+// Add makes a patch, at boot. Its functions have been added before.
+func (p *Patches) Add(funcs ...Func) {
+	if p.find(funcs) != nil {
+		return
+	}
+	k := &patch{number: uint64(len(p.list) + 1)}
+	for _, f := range funcs {
+		k.funcs = append(k.funcs, &fn{patch: k, ops: p.funcAt(f.Old.From), to: f.New})
+	}
+	p.list = append(p.list, k)
+}
+
+// find returns the patch that has these functions and no other, nil if there is none.
+func (p *Patches) find(funcs []Func) *patch {
+	for _, k := range p.list {
+		if slices.EqualFunc(k.funcs, funcs, func(a *fn, b Func) bool { return a.ops.old.From == b.Old.From && a.to.From == b.New.From }) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (p *Patches) funcAt(old arch.Addr) *ops {
+	for _, o := range p.funcs {
+		if o.old.From == old {
+			return o
+		}
+	}
+	return nil
 }
 
 // Any reports whether a function is patched some time.
@@ -62,82 +146,214 @@ func (p *Patches) Any() bool { return len(p.funcs) > 0 }
 // Begin makes the clients of ftrace, at the boot of a run. A kernel makes one where a
 // function is patched first.
 func (p *Patches) Begin() {
+	if !p.Any() {
+		return
+	}
+	cells := p.d.Cells
+	if n := p.d.Tasks.Count(); len(p.states) != n {
+		p.states, p.pending = make([]kapi.Var[state], n), make([]kapi.Var[bool], n)
+	}
+	p.newest, p.transition = p.newest[:0], nil
+	p.target.Init(cells, undefined)
+	for t := range p.states {
+		p.states[t].Init(cells, undefined)
+		p.pending[t].Init(cells, false)
+	}
 	for _, o := range p.funcs {
-		o.stack.Init(p.d.Cells)
+		o.stack.Init(cells)
 		if t := p.d.Ftrace(); t != nil {
 			o.client = t.NewOps("klp_ops", o.onCall, ftrace.Dynamic|ftrace.Modifies)
+		}
+	}
+	for _, k := range p.list {
+		k.enabled = false
+		for _, f := range k.funcs {
+			f.transition.Init(cells, false)
 		}
 	}
 }
 
 // klpFtraceHandler is called by ftrace from a patched function: it goes on in the newest
-// function that is to be called instead. There is none where the last patch was taken away
-// meanwhile.
+// version. While that one's patch is in transition a task that hasn't been switched goes on in the version
+// before it, or, if there is none, in the function itself. There is none at all where the last patch
+// was taken away meanwhile. Context: preemption off.
 func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
-	if list := o.stack.All(x); len(list) > 0 {
-		regs.IP = list[0]
+	p, list := o.p, o.stack.All(x)
+	if len(list) == 0 {
+		return
+	}
+	f, to := list[0], list[0].to
+	x.Fence(readFunc)
+	if f.transition.ReadOnce(x) {
+		x.Fence(readState)
+		if p.states[x.Task()].ReadOnce(x) == unpatched {
+			to = o.before(list, 0)
+		}
+	}
+	x.Emit(smpev.LiveCall, uint64(o.old.From), uint64(to.From), p.mixed(x, f, to == f.to, p.d.Text.Arch().StackPointer(regs)))
+	if to != o.old {
+		regs.IP = to.From
 	}
 }
 
-func (p *Patches) find(old arch.Addr) *ops {
-	for _, o := range p.funcs {
-		if o.old == old {
-			return o
+// before returns the version under element i of a function's stack.
+func (o *ops) before(list []*fn, i int) kapi.Span {
+	if i+1 < len(list) {
+		return list[i+1].to
+	}
+	return o.old
+}
+
+// mixed returns an address on the stack of the task that is in another version of one of f's
+// patch's functions than the one that the task is about to call, 0 if there is none: the
+// task would see both in one call chain. It only looks, and is no part of a kernel.
+func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 {
+	a, mem, top := p.d.Text.Arch(), x.Memory(), p.d.Tasks.StackTop(x)
+	for ; sp < top; sp += arch.Addr(a.Word) {
+		v, ok := mem.Load(sp, a.Word)
+		if !ok {
+			break
+		}
+		for _, g := range f.patch.funcs {
+			other := g.to
+			if isNew {
+				x.Mark(g.ops.stack.ID(), kapi.Read)
+				list := g.ops.stack.Peek()
+				other = g.ops.before(list, slices.Index(list, g))
+			}
+			if at := arch.Addr(v); at > other.From && at < other.To { // a call of it begins where it does
+				return v
+			}
+		}
+	}
+	return 0
+}
+
+// Patch has calls of functions go on in others (klp_enable_patch), and returns when each
+// task has gone over to them, or somebody has reversed that. Versions that were patched in before
+// stay under them. errno 0; EINVAL where a function has no site, or the patch is enabled; EBUSY where
+// another patch is in transition; or ftrace's: EBUSY where another client changes the path.
+// Context: may sleep; takes klp_mutex.
+func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
+	k := p.find(funcs)
+	if k == nil || slices.ContainsFunc(k.funcs, func(f *fn) bool { return f.ops.site == 0 }) {
+		return EINVAL
+	}
+	p.mutex.Lock(x)
+	switch {
+	case p.transition == k && p.target.Owned() == unpatched:
+		p.reverseTransition(x)
+	case k.enabled:
+		errno = EINVAL
+	case p.transition != nil:
+		errno = EBUSY
+	default:
+		errno = p.enablePatch(x, k)
+	}
+	p.finish(x, k, errno)
+	return errno
+}
+
+// Unpatch takes the newest patch of a function away (klp_disable_patch), all of it, and returns
+// when each task has left it, so that its module may go, or somebody has reversed that. Is its transition under way
+// it is reversed. errno 0; EINVAL if there is none; EBUSY where another patch is in transition.
+// Context: may sleep; takes klp_mutex.
+func (p *Patches) Unpatch(x kapi.Context, old arch.Addr) (errno int) {
+	o := p.funcAt(old)
+	if o == nil || o.site == 0 {
+		return EINVAL
+	}
+	p.mutex.Lock(x)
+	k := p.newestOf(o)
+	switch {
+	case k == nil:
+		errno = EINVAL
+	case p.transition == k:
+		p.reverseTransition(x)
+	case p.transition != nil:
+		errno = EBUSY
+	default:
+		p.disablePatch(x, k)
+	}
+	p.finish(x, k, errno)
+	return errno
+}
+
+// newestOf returns the newest patch of a function that is enabled, nil if there is none.
+// Context: klp_mutex held.
+func (p *Patches) newestOf(o *ops) *patch {
+	for _, k := range slices.Backward(p.newest) {
+		if slices.ContainsFunc(k.funcs, func(f *fn) bool { return f.ops == o }) {
+			return k
 		}
 	}
 	return nil
 }
 
-// Patch has calls of a function go on in another one (klp_patch_func). The function that
-// was patched in before stays under it. errno 0, EINVAL where there is no site, or ftrace's:
-// EBUSY where another client changes the path there. Context: may sleep; takes klp_mutex.
-func (p *Patches) Patch(x kapi.Context, old, to arch.Addr) (errno int) {
-	o := p.find(old)
-	if o == nil || o.site == 0 {
-		return EINVAL
+// enablePatch begins to patch (__klp_enable_patch):
+//
+//	step 1: each task is unpatched, then each function is in transition
+//	step 2: ftrace calls go through the handler, which finds the new functions
+//	step 3: tasks may be switched
+//
+// Context: klp_mutex held.
+func (p *Patches) enablePatch(x kapi.Context, k *patch) (errno int) {
+	p.initTransition(x, k, patched)
+
+	x.Fence(writeTransition)
+	for i, f := range k.funcs {
+		if errno = f.patchFunc(x); errno != 0 {
+			p.target.WriteOnce(x, unpatched) // klp_cancel_transition
+			p.completeTransition(x, k.funcs[:i])
+			return errno
+		}
 	}
-	p.mutex.Lock(x)
+
+	p.startTransition(x)
+	k.enabled = true
+	p.newest = append(p.newest, k)
+	return 0
+}
+
+// disablePatch begins to take a patch away (__klp_disable_patch). Context: klp_mutex held.
+func (p *Patches) disablePatch(x kapi.Context, k *patch) {
+	p.initTransition(x, k, unpatched)
+	x.Fence(writeTransition)
+	p.startTransition(x)
+	p.left(k)
+}
+
+// left notes that a patch isn't enabled any more. Context: klp_mutex held.
+func (p *Patches) left(k *patch) {
+	k.enabled = false
+	p.newest = slices.DeleteFunc(p.newest, func(o *patch) bool { return o == k })
+}
+
+// patchFunc puts a new version over a function's others (klp_patch_func).
+func (f *fn) patchFunc(x kapi.Context) (errno int) {
+	o := f.ops
 	first := len(o.stack.Owned()) == 0
-	o.stack.Push(x, to)
-	if first {
-		if errno = o.client.Filter(x, o.site, true); errno == 0 {
-			if errno = o.client.Register(x); errno != 0 {
-				o.client.Filter(x, o.site, false)
-			}
-		}
-		if errno != 0 {
-			o.stack.Del(x, to)
+	o.stack.Push(x, f)
+	if !first {
+		return 0
+	}
+	if errno = o.client.Filter(x, o.site, true); errno == 0 {
+		if errno = o.client.Register(x); errno != 0 {
+			o.client.Filter(x, o.site, false)
 		}
 	}
-	p.mutex.Unlock(x)
+	if errno != 0 {
+		o.stack.Del(x, f)
+	}
 	return errno
 }
 
-// Unpatch takes the newest patch of a function away (klp_unpatch_func), and returns when no
-// task is in the function that was patched in, or will return into it: its module may go.
-// A kernel looks at the tasks' stacks first (klp_try_complete_transition), and takes the
-// patch away then. errno 0, or EINVAL if there is none. Context: may sleep; takes klp_mutex.
-func (p *Patches) Unpatch(x kapi.Context, old arch.Addr, size func(arch.Addr) int) (errno int) {
-	o := p.find(old)
-	if o == nil || o.site == 0 {
-		return EINVAL
-	}
-	p.mutex.Lock(x)
-	list := o.stack.Owned()
-	if len(list) == 0 {
-		p.mutex.Unlock(x)
-		return EINVAL
-	}
-	to := list[0]
-	if len(list) == 1 {
+// unpatchFunc takes it from there (klp_unpatch_func).
+func (f *fn) unpatchFunc(x kapi.Context) {
+	o := f.ops
+	if len(o.stack.Owned()) == 1 {
 		o.client.Unregister(x)
 		o.client.Filter(x, o.site, false)
 	}
-	o.stack.Del(x, to)
-	if !p.NoWait {
-		o.spans[0] = kapi.Span{From: to, To: to + arch.Addr(size(to))}
-		p.d.Stacks.Quiesce(x, o.spans[:])
-	}
-	p.mutex.Unlock(x)
-	return 0
+	o.stack.Del(x, f)
 }

@@ -8,7 +8,6 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 )
 
 // Module is text that is loaded and unloaded while others run: functions of the
@@ -251,24 +250,57 @@ func (c checker) redirected(p Part, who string, op *Op) error {
 		return err
 	}
 	switch {
-	case op.Kind == OpUnpatchFunc && m.Quiesce == kapi.QuiesceStackCheck:
-		return Faultf(p, "%s: unpatch_func() looks at all stacks, as the optimizer does with quiesce = \"stack-check\", and two can't at once; take another wait", who)
 	case op.Kind >= OpRegisterDirect && m.Engine != "":
 		return Faultf(p, "%s: engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out", who, m.Engine, op.Kind)
 	case op.Kind >= OpRegisterDirect && (m.Edition == rules.Edition26 || m.Edition == rules.Edition415):
 		return Faultf(p, "%s: edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition", who, m.Edition, op.Kind)
 	case !op.Kind.Redirects():
 		return nil
-	case len(op.Targets) != 1 || op.Targets[0] == op.Target:
+	case len(op.Targets)%2 != 1 || op.Kind != OpPatchFunc && len(op.Targets) != 1:
 		return Faultf(p, "%s: %s leads from a function to another one; give it that", who, op.Kind)
 	}
-	return c.function(p, who, op.Targets[0], 0)
+	var err error
+	var olds []string
+	op.Pairs(func(f, g string) {
+		switch {
+		case err != nil:
+		case f == g:
+			err = Faultf(p, "%s: %s leads from a function to another one; give it that", who, op.Kind)
+		case slices.Contains(olds, f):
+			err = Faultf(p, "%s: %s has %s twice; give each function once", who, op.Kind, f)
+		default:
+			if err = c.function(p, who, f, 0); err == nil {
+				err = c.function(p, who, g, 0)
+			}
+		}
+		olds = append(olds, f)
+	})
+	return err
+}
+
+// Pairs calls do with each function whose site of ftrace an operation has lead to another
+// one, and that one.
+func (op *Op) Pairs(do func(from, to string)) {
+	from := op.Target
+	for i := 0; i < len(op.Targets); i += 2 {
+		if i > 0 {
+			from = op.Targets[i-1]
+		}
+		do(from, op.Targets[i])
+	}
 }
 
 // Redirected reports whether a task does one of these operations on a function's site.
 func (s *Scenario) Redirected(f string, is func(OpKind) bool) bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op Op) bool { return op.Kind.OfEntry() && is(op.Kind) && op.Target == f })
+		return slices.ContainsFunc(t.Ops, func(op Op) bool {
+			if !op.Kind.OfEntry() || !is(op.Kind) {
+				return false
+			}
+			here := op.Target == f
+			op.Pairs(func(from, _ string) { here = here || from == f })
+			return here
+		})
 	})
 }
 

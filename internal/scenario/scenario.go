@@ -217,7 +217,7 @@ const (
 	OpLivepatch                      // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
 	OpQueueWork                      // queue_work(f): a worker of the kernel's calls f
 	OpFlushWork                      // flush_work(f): sleeps until it isn't queued, and doesn't run
-	OpPatchFunc                      // patch_func(f, g, errno = None): calls of f go on in g
+	OpPatchFunc                      // patch_func(f, g, errno = None): calls of f go on in g; several together: patch_func([f, h], [g, k])
 	OpUnpatchFunc                    // unpatch_func(f, errno = None): the newest patch goes
 	OpRegisterDirect                 // register_direct(f, t, errno = None): f's site of ftrace calls t itself
 	OpModifyDirect                   // modify_direct(f, t, errno = None): it calls another one
@@ -244,7 +244,7 @@ type Op struct {
 	Returns uint64
 	Bits    int // OpCall: 1 to 64 if Checked
 
-	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on
+	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on; OpPatchFunc: then pairs of another one and what is called for it
 
 	CPU    int    // OpOffline, OpOnline
 	Offset int    // OpExpect: from the start of the data; OpSetBreakpoint, OpClearBreakpoint: of the function

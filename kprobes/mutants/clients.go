@@ -53,3 +53,13 @@ var fprobes = []Mutant{
 		Says:  "a call for which an fprobe has no hook left keeps the lock against recursion",
 		Apply: func(w *Wiring) { w.Fprobes.KeepLock = true }},
 }
+
+// transitions are mutants of live patches' transitions. They stand last, as events do.
+var transitions = []Mutant{
+	{Name: "stack-unchecked", Source: "klp_check_stack, 4.12", Scenario: "livepatch-consistent", Property: "one-universe",
+		Says:  "a task that doesn't run goes over to a live patch's functions without a look at its stack",
+		Apply: func(w *Wiring) { w.Klp.Unchecked = true }},
+	{Name: "transition-forced", Source: "klp_force_transition, 4.15", Scenario: "livepatch-reversed", Property: "one-universe",
+		Says:  "all tasks go over to a live patch's functions at once, wherever they are",
+		Apply: func(w *Wiring) { w.Klp.Forced = true }},
+}

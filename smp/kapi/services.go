@@ -153,6 +153,35 @@ type Stacks interface {
 	Quiesce(x Context, spans []Span)
 }
 
+// A Look is what a look at a task has found.
+type Look uint8
+
+// What there is to find.
+const (
+	LookOut    Look = iota // it doesn't run, and stands in no span; or it has ended
+	LookInside             // it stands in one
+	LookRuns               // it runs on another CPU, so its stack can't be looked at
+)
+
+// Switches is where a task can go over from one state to another: it is looked at, or comes
+// by itself to a place where it is in the midst of nothing. One client has it.
+type Switches interface {
+	// Begin begins a round of looks, at all tasks (Tasks.Count). Context: may sleep.
+	Begin(x Context)
+	// Look looks at a task within the step under way, as if its runqueue was held
+	// (task_call_func). An idle task is out while its CPU is in the idle loop, as if that was
+	// woken to go through it (wake_up_if_idle).
+	Look(x Context, t TaskID, spans []Span) Look
+	// Await returns when a task that wasn't out in the last round has given its CPU up since,
+	// or has left an interrupt for the idle loop, or Tell was called. Context: may sleep.
+	Await(x Context)
+	// Tell lets those go on that wait.
+	Tell(x Context)
+	// BootOn has user called where a task goes to user mode, and resched, unless it is nil, in
+	// cond_resched. It is for the boot, before Begin.
+	BootOn(user, resched func(x Context))
+}
+
 // A DelayedWork runs a routine in a worker some time after it was queued.
 type DelayedWork interface {
 	// Queue arms the timer unless the work is pending already.

@@ -49,7 +49,7 @@ func TestFprobe(t *testing.T) {
 		want("again", both.Register(x), fprobe.EBUSY)
 		calls("one", r.g, 3, "enters", "leaves")
 		want("a second one", second.Register(x), 0)
-		calls("two", r.f, 2, "enters", "second", "leaves")
+		calls("two: the newest hooks first, and its hook is the last to go", r.f, 2, "enters", "leaves", "second")
 		calls("one still", r.g, 3, "enters", "leaves")
 		want("the first goes", both.Unregister(x), 0)
 		calls("the second", r.f, 2, "second")

@@ -104,7 +104,7 @@ func TestFtraceHandler(t *testing.T) {
 		if errno := second.Register(x); errno != 0 || !p.isCall(x, p.g) {
 			t.Errorf("a client without a filter is called from all sites; %d", errno)
 		}
-		expect("both", p.call(x, p.f, 1), 2, "first 0x0 0x5 1", "second 0x0")
+		expect("both, the newest first", p.call(x, p.f, 1), 2, "second 0x0", "first 0x0 0x5 1")
 		expect("second on g", p.call(x, p.g, 1), 3, "second 0x14")
 		rival.Filter(x, p.f, true)
 		if errno := rival.Register(x); errno != ftrace.EBUSY {

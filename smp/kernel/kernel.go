@@ -41,6 +41,7 @@ type Kernel struct {
 	Tasks        Tasks
 	Hotplug      Hotplug
 	Stacks       Stacks
+	Switches     Switches
 	Pager        Pager
 	Latch        Latch // spin, release
 	Signal       Latch // wait_signal, signal
@@ -64,7 +65,7 @@ type Kernel struct {
 // order of exports, so that linked text finds them where it was linked to.
 func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k := &Kernel{M: m, cfg: cfg}
-	k.Symbols.k, k.Guest.k = k, k
+	k.Symbols.k, k.Guest.k, k.Switches.k = k, k, k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
 		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
@@ -97,7 +98,10 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Nested = cfg.Preemptible || m.FullPreempt()
 	h.Switched = k.switched
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
-	h.Idle = k.RCU.idle
+	h.Idle = func(cpu int) {
+		k.RCU.idle(cpu)
+		k.Switches.left(k.M.IdleTask(cpu))
+	}
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecNMI] = k.nmi
 	h.Trap[smpev.VecTimer] = k.timer
@@ -113,6 +117,7 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 		k.Hotplug.idleDead(next.CPUID())
 	}
 	k.Stacks.switched(prev, next)
+	k.Switches.left(prev)
 	k.Guest.switched(next)
 }
 
@@ -135,6 +140,7 @@ func (k *Kernel) Reset() {
 	k.Tasks.reset()
 	k.Hotplug.reset()
 	k.Stacks.reset()
+	k.Switches.reset()
 	k.Pager.reset()
 	k.Latch.reset()
 	k.Signal.reset()
@@ -206,6 +212,9 @@ func Export(name string) (arch.Addr, bool) {
 // __schedule with SM_PREEMPT). Under full and lazy it does nothing
 // (preempt_dynamic_disable(cond_resched)). Context: may sleep.
 func (k *Kernel) CondResched(x *smp.Ctx) {
+	if k.Switches.resched != nil {
+		k.Switches.resched(x)
+	}
 	switch {
 	case k.M.FullPreempt():
 	case k.cfg.Preemptible:
@@ -230,6 +239,9 @@ func (k *Kernel) User(x *smp.Ctx) {
 	x.Step("user mode", 0)
 	x.SyncCore(0) // the way to user mode is an IRET
 	k.RCU.user(x)
+	if k.Switches.user != nil {
+		k.Switches.user(x)
+	}
 	x.Step("user mode", 1)
 }
 

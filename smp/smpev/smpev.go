@@ -50,13 +50,41 @@ const (
 	Debugger // [addr, set, saved] a debugger has written a breakpoint over the byte saved, or, set 0, has put that back
 	GPStall  // [flavour, cpus, tasks] a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: a set of CPUs, and the first StallTasks tasks, a byte each, their numbers plus 1
 
-	CPUActive // [cpu, active, 0] tasks may be placed on a CPU from now on, or, active 0, no more: it is online yet, and those that are there leave
+	CPUActive  // [cpu, active, 0] tasks may be placed on a CPU from now on, or, active 0, no more: it is online yet, and those that are there leave
+	LivePatch  // [patch, what, state] the transition of a live patch to a state, 1 patched or 0 unpatched: see LiveBegins
+	LiveSwitch // [task, state, how] a task goes over to the patched, or, state 0, to the unpatched functions: see LiveLooked
+	LiveCall   // [func, to, other] a call of a patched function goes on in to, which may be itself; other: an address on the task's stack in a version of the patch's functions that doesn't go with it, 0: there is none
+	Fprobe     // [func, what, with] what becomes of an fprobe: see FprobeSet; func: one that it is on, the first of those where all are meant, and with then how many they are; else the handler, 0: none runs
 )
 
 // What a routine leaves as it was, as in Tilted.
 const (
 	TiltPreempt = 1 // the count of preempt_disable
 	TiltIRQs    = 2 // whether interrupts are on
+)
+
+// What becomes of a transition, as in LivePatch.
+const (
+	LiveBegins   = 0
+	LiveReversed = 1
+	LiveComplete = 2
+)
+
+// How a task is switched, as in LiveSwitch.
+const (
+	LiveLooked = 0 // it doesn't run, and its stack was looked at; or it has looked itself
+	LiveUser   = 1 // on its way to user mode
+	LiveForced = 2 // wherever it is
+)
+
+// What becomes of an fprobe, as in Fprobe.
+const (
+	FprobeSet   = 0 // it is registered
+	FprobeGone  = 1 // unregister has returned
+	FprobeEntry = 2 // its entry handler runs
+	FprobeExit  = 3 // its exit handler runs
+	FprobeMiss  = 4 // neither does: no hook is free, or a handler runs on the CPU
+	FprobeStop  = 5 // its exit handlers are stopped
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.
@@ -204,4 +232,8 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Debugger", Args: []string{"addr", "set", "saved"}},
 	traces.Spec{Name: "GPStall", Args: []string{"flavour", "cpus", "tasks"}},
 	traces.Spec{Name: "CPUActive", Args: []string{"cpu", "active"}},
+	traces.Spec{Name: "LivePatch", Args: []string{"patch", "what", "state"}},
+	traces.Spec{Name: "LiveSwitch", Args: []string{"task", "state", "how"}},
+	traces.Spec{Name: "LiveCall", Args: []string{"func", "to", "other"}},
+	traces.Spec{Name: "Fprobe", Args: []string{"func", "what", "ip"}},
 )

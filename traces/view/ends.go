@@ -46,6 +46,7 @@ func (p *past) tellCall(v int) {
 			p.say(k, 2, "%s: %s.", p.who(k), p.t.say(o))
 		}
 	}
+	p.tellOwners(from, v)
 	p.tellFreedUnder(from, v)
 	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno && !p.holds() {
 		p.say(v, 1, "%s hit no probe in that call.", p.who(v))

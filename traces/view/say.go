@@ -106,6 +106,8 @@ func (t *teller) say(e *traces.Event) string {
 			return fmt.Sprintf("the debugger's breakpoint at %s is cleared: %02x", in.symbol(e.A), e.C)
 		}
 		return fmt.Sprintf("the debugger's breakpoint at %s is set, over %02x", in.symbol(e.A), e.C)
+	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe:
+		return t.sayOwner(e)
 	case smpev.GPStall:
 		return "the kernel prints: " + smpev.Stall(e.A, e.B, e.C, e.CPU, in.task)
 	case smpev.Held, smpev.Commit:

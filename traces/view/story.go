@@ -124,6 +124,8 @@ func (p *past) tell(e *traces.Event) {
 		p.tellCall(p.at)
 	case smpev.Lock, smpev.Unlock, smpev.MightSleep:
 		p.tellLock(p.at)
+	case smpev.LiveCall:
+		p.tellLive(p.at)
 	case smpev.GPStall:
 		p.tellStall(p.at)
 	case kpev.Handler, kpev.Missed, kpev.Skipped:
@@ -365,7 +367,11 @@ func (p *past) tellTrap(v int) {
 	}
 	switch {
 	case e.Kind == smpev.Oops && e.A == smpev.VecBP:
-		p.say(v, 0, "Neither the text-poke handler nor kprobes claimed the #BP on %s: the kernel died.", p.who(v))
+		who := "Neither the text-poke handler nor kprobes"
+		if p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Debugger }) >= 0 {
+			who = "Neither the text-poke handler, nor kprobes, nor the debugger"
+		}
+		p.say(v, 0, "%s claimed the #BP on %s: the kernel died.", who, p.who(v))
 		return
 	case e.Kind == smpev.Oops:
 		p.say(v, 0, "Nobody handled the %s on %s: the kernel died.", smpev.Vector(e.A), p.who(v))

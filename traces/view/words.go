@@ -79,3 +79,89 @@ func wasWere(n int) string {
 	}
 	return "were"
 }
+
+// plainWords say for each property what it is that went wrong, to a reader who doesn't
+// know the property: what a CPU did, or, if the sentence begins with a capital, what
+// became so. "%" is where; without it the place is left out.
+var plainWords = map[string]string{
+	"A1": "A hit of a probe was lost, counted twice or handled while it was disabled%.",
+	"A2": "A probe's post_handler never ran though its pre_handler had%.",
+	"B1": "hit a breakpoint or a single step that nobody owned%.",
+	"C1": "ran a probe's handler in the wrong context%.",
+	"C2": "came back with preemption, interrupts or the running probe other than before%.",
+	"E1": "got a wrong answer from a call of the probes' API%.",
+	"E2": "The calls of the probes' API answered what no order of them explains.",
+	"F1": "The list of probes doesn't agree with the probes that there are%.",
+	"H1": "misused kernel memory%.",
+	"H2": "Memory of a probe that is gone was never freed%.",
+	"H3": "Something of a probe was left behind when all work was done%.",
+	"K1": "broke the rules of locking: this can deadlock or corrupt%.",
+	"L1": "ran a probe's handler% after the probe had been unregistered.",
+	"L2": "The text stayed patched though its probe is gone%.",
+	"L3": "wrote a jump, or left one,% though optimization was switched off.",
+	"L4": "wrote to a probe's text, or left it patched,% though all probes were switched off.",
+	"M1": "A module was held by nobody who may, or let go while it was in use%.",
+	"O1": "died of a fault that nobody handled%.",
+	"P1": "The run never ended: it is stuck.",
+	"P2": "A probe that could be a jump was never made one again%.",
+	"P3": "A call of the probes' API never returned.",
+	"P4": "A jump stayed where none may stand%.",
+	"P5": "A grace period didn't end in time.",
+	"R1": "A return probe's handler didn't run once for each call, or was told a wrong address%.",
+	"R2": "A return probe's records of calls were mixed up or lost%.",
+	"S1": "went into, or freed too early, code memory that was in use%.",
+	"T1": "ran a blend of an old and a new instruction%.",
+	"T2": "ran code from the middle of an instruction%.",
+	"T3": "ran past a probe without hitting it%.",
+	"T4": "The text isn't what kprobes takes it to be%.",
+	"T5": "was sent to a wrong copy of the probed instruction%.",
+	"U1": "called old and new functions of one live patch in one call chain%.",
+	"W1": "hit a WARN of the kernel's own code%.",
+	"X1": "ended a call with another result than without probes%.",
+	"X2": "got a wrong result%.",
+}
+
+// Plain is what went wrong in a sentence for a reader who has never seen the property:
+// who did what, and where. It is empty if nothing is broken.
+func (t *teller) plain() string {
+	if t.in.Property == "" {
+		return ""
+	}
+	id, _, _ := strings.Cut(t.in.Property, " ")
+	words, ok := plainWords[id]
+	if !ok {
+		return t.headline()
+	}
+	who, place := "A CPU", t.in.Place
+	if place != "" && t.in.PlaceAt != 0 {
+		place = t.text.place(t.in.PlaceAt) // executable memory is named after its purpose
+	}
+	if t.at < len(t.in.Events) {
+		e := &t.in.Events[t.at]
+		if e.CPU != Machine {
+			who = cpuSet(1 << (e.CPU & 63))
+		}
+		switch {
+		case id == "S1" && e.Kind == smpev.Free:
+			words = "freed code memory that was still in use%."
+		case id == "S1" && e.Kind != smpev.Free:
+			words = "went into code memory that had been freed%."
+		}
+	} else if id == "S1" {
+		words = "Code memory of a probe was left behind, or freed twice%."
+	}
+	does := words[0] >= 'a' && words[0] <= 'z'
+	switch {
+	case place == kernelCode:
+		place = " in " + place
+	case place != "" && does:
+		place = " at " + place
+	case place != "":
+		place = " (" + place + ")"
+	}
+	words = strings.Replace(words, "%", place, 1)
+	if does {
+		words = who + " " + words
+	}
+	return words
+}

@@ -34,7 +34,9 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
 			if (op.Kind == scenario.OpSetCall || op.Kind.Redirects()) && len(op.Targets) > 0 {
-				used[op.Targets[0]] = true
+				for _, t := range op.Targets {
+					used[t] = true
+				}
 			}
 			if op.Kind.OfEntry() || op.Kind.OfDebugger() {
 				used[op.Target] = true

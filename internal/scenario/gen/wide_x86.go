@@ -56,6 +56,7 @@ func (g *maker) wideTasks() {
 	g.patches()
 	g.debugger()
 	g.fprobes()
+	g.universes()
 }
 
 // direct reports whether a kernel takes its text to be free of jumps through registers: since

@@ -239,17 +239,23 @@ func onEntry(kind scenario.OpKind, to string) func(*loader, *call) (starlark.Val
 		if err := c.unpack(append(params, "errno??", &errno)...); err != nil {
 			return nil, err
 		}
-		at, err := whole("f", f)
+		from, err := wholes("f", f, kind)
 		if err != nil {
 			return nil, err
 		}
-		op.Target = at.name
+		op.Target = from[0]
 		if g != nil {
-			at, err := whole(to, g)
+			into, err := wholes(to, g, kind)
 			if err != nil {
 				return nil, err
 			}
-			op.Targets = []string{at.name}
+			if len(into) != len(from) {
+				return nil, fmt.Errorf("%d functions go on in %d others; give each its own", len(from), len(into))
+			}
+			op.Targets = into[:1]
+			for i := 1; i < len(from); i++ {
+				op.Targets = append(op.Targets, from[i], into[i])
+			}
 		}
 		if errno != nil {
 			op.Checked = true
@@ -257,6 +263,24 @@ func onEntry(kind scenario.OpKind, to string) func(*loader, *call) (starlark.Val
 		}
 		return c.deed(&op, nil), err
 	}
+}
+
+// wholes are functions of an operation: one, or several of a live patch.
+func wholes(what string, v starlark.Value, kind scenario.OpKind) (names []string, err error) {
+	list := []starlark.Value{v}
+	if _, many := v.(*starlark.List); many && kind == scenario.OpPatchFunc {
+		if list, err = sequence(what, v, "write [f, g]"); err == nil && len(list) == 0 {
+			err = fmt.Errorf("%s has no function; write [f, g]", what)
+		}
+	}
+	for _, v := range list {
+		f, err := whole(what, v)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, f.name)
+	}
+	return names, err
 }
 
 // onPlace makes an operation on a place in a function.

@@ -340,7 +340,14 @@ func (p *printer) op(op *scenario.Op) string {
 	case scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
 		args = append(args, p.labels["fprobe "+op.Target])
 		args = append(args, errnoWords(op)...)
-	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
+	case scenario.OpPatchFunc:
+		var from, to []string
+		op.Pairs(func(f, g string) { from, to = append(from, p.symbols[f]), append(to, p.symbols[g]) })
+		if len(from) > 1 {
+			from, to = []string{"[" + strings.Join(from, ", ") + "]"}, []string{"[" + strings.Join(to, ", ") + "]"}
+		}
+		args = append(append(append(args, from...), to...), errnoWords(op)...)
+	case scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
 		args = append(args, p.symbols[op.Target])
 		for _, g := range op.Targets {
 			args = append(args, p.symbols[g])

@@ -33,7 +33,8 @@ type has struct {
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
 	plugs, goes                               bool // CPUs go or come; they go
-	unpatches                                 bool // a live patch is taken away, which looks at all stacks
+	patched                                   bool // functions are patched live
+	fprobes                                   bool // fprobes are registered
 	holds                                     bool // CPUs hold stores
 	works                                     bool // tasks queue works
 	debugs                                    bool // a debugger's breakpoints come and go
@@ -63,13 +64,17 @@ var reaches = []reach{
 	{smpev.MightSleep, func(h *has) bool { return h.works || h.patches() }},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
-	{smpev.StopStart, func(h *has) bool { return h.goes || h.unpatches || h.stop && h.patches() }},
-	{smpev.StopEnd, func(h *has) bool { return h.goes || h.unpatches || h.stop && h.patches() }},
+	{smpev.StopStart, func(h *has) bool { return h.goes || h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.goes || h.stop && h.patches() }},
 	{smpev.Held, func(h *has) bool { return h.holds }},
 	{smpev.Commit, func(h *has) bool { return h.holds }},
 	{smpev.CPUState, func(h *has) bool { return h.plugs }},
 	{smpev.CPUActive, func(h *has) bool { return h.plugs }},
 	{smpev.Debugger, func(h *has) bool { return h.debugs }},
+	{smpev.LivePatch, func(h *has) bool { return h.patched }},
+	{smpev.LiveSwitch, func(h *has) bool { return h.patched }},
+	{smpev.LiveCall, func(h *has) bool { return h.patched && h.call }},
+	{smpev.Fprobe, func(h *has) bool { return h.fprobes }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -137,8 +142,8 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
 	h.goes = sc.Does(scenario.OpOffline)
-	h.goes = sc.Does(scenario.OpOffline)
-	h.plugs, h.unpatches = sc.Machine.Offline != 0 || sc.Does(scenario.OpOffline), sc.Does(scenario.OpUnpatchFunc)
+	h.plugs = sc.Machine.Offline != 0 || h.goes
+	h.patched, h.fprobes = sc.Does(scenario.OpPatchFunc), sc.Does(scenario.OpRegisterFprobe)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])

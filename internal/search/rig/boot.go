@@ -29,7 +29,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		TellReaders: row == &linux.Row,
 		Latch:       sc.Does(scenario.OpSpin),
 		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),
-		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck || sc.Does(scenario.OpUnpatchFunc),
+		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
 		PageGrace:   sc.Machine.Edition != rules.Edition26,

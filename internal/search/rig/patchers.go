@@ -49,7 +49,8 @@ func (r *Rig) bootClients() {
 	r.labels = jumplabel.New(k, &k.Text)
 	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
 	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Ftrace: r.ftrace.Tracer, Stacks: &k.Stacks})
+	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
+		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
 	r.debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, Traps: &k.Traps, CPUs: r.Scenario.Machine.CPUs})
 }
@@ -370,10 +371,17 @@ func (r *Rig) addRedirected() error {
 		t := &sc.Texts[i]
 		site := r.siteOf(t.Name)
 		if sc.Redirected(t.Name, func(k scenario.OpKind) bool { return k <= scenario.OpUnpatchFunc }) {
-			r.patches.AddFunc(t.At, site)
+			r.patches.AddFunc(span(t), site)
 		}
 		if sc.Redirected(t.Name, func(k scenario.OpKind) bool { return k > scenario.OpUnpatchFunc }) {
 			r.ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
+		}
+	}
+	for i := range sc.Tasks {
+		for k := range sc.Tasks[i].Ops {
+			if op := &sc.Tasks[i].Ops[k]; op.Kind == scenario.OpPatchFunc {
+				r.patches.Add(r.patchOf(op)...)
+			}
 		}
 	}
 	r.byName = make(map[string]*fprobe.Fprobe)
@@ -431,9 +439,9 @@ func (p *program) redirect(x *smp.Ctx, i int) {
 	}
 	switch op.Kind {
 	case scenario.OpPatchFunc:
-		errno = r.patches.Patch(x, at, to)
+		errno = r.patches.Patch(x, r.patchOf(op)...)
 	case scenario.OpUnpatchFunc:
-		errno = r.patches.Unpatch(x, at, r.sizeOf)
+		errno = r.patches.Unpatch(x, at)
 	case scenario.OpRegisterDirect:
 		errno = r.ftrace.RegisterDirect(x, site, to)
 	case scenario.OpModifyDirect:
@@ -446,16 +454,6 @@ func (p *program) redirect(x *smp.Ctx, i int) {
 		errno = r.ftrace.UnregisterDirect(x, site)
 	}
 	p.answered(x, i, uint64(errno))
-}
-
-// sizeOf is how many bytes the function has that begins at an address.
-func (r *Rig) sizeOf(at arch.Addr) int {
-	for i := range r.Scenario.Texts {
-		if t := &r.Scenario.Texts[i]; t.At == at {
-			return len(t.Code)
-		}
-	}
-	return 0
 }
 
 // addBreakpoints says where tasks set breakpoints of the debugger.

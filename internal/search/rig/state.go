@@ -1,7 +1,11 @@
 package rig
 
 import (
+	"kpsim/engine/livepatch"
+	"kpsim/internal/scenario"
 	"kpsim/sim"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
 )
 
 // StateRoots returns pointers to what a run changes beside the machine and the tasks'
@@ -33,4 +37,17 @@ func (r *Rig) AddState(h *sim.Hash) {
 		h.Add(p.calls)
 		h.Add(p.came)
 	}
+}
+
+// span is where a function lies.
+func span(t *scenario.Text) kapi.Span {
+	return kapi.Span{From: t.At, To: t.At + arch.Addr(len(t.Code))}
+}
+
+// patchOf returns the functions of a live patch.
+func (r *Rig) patchOf(op *scenario.Op) (list []livepatch.Func) {
+	op.Pairs(func(f, g string) {
+		list = append(list, livepatch.Func{Old: span(r.Text(f)), New: span(r.Text(g))})
+	})
+	return list
 }

@@ -1,0 +1,54 @@
+package gen
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+// Where functions that are patched together lie.
+const (
+	universeName           = "universe"
+	universeAt   arch.Addr = 0xffffffff81051000
+)
+
+// universes adds two functions, of which one calls the other, that are patched live together:
+// once or twice, with tasks in their midst, and now and then taken away by another task than brought
+// them.
+func (g *maker) universes() {
+	g.part("universes")
+	if m := &g.sc.Machine; !g.one(10) || !m.Kernel.Ftrace || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+		return
+	}
+	text := func(name string, off int, code ...byte) {
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: universeAt + arch.Addr(off), Code: code})
+	}
+	nop := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+	outer := func(off int, site []byte, more byte) []byte { // push %rdi; cond_resched(); pop %rdi; call the inner one; add $more,%eax; ret
+		code := append(site[:len(site):len(site)], 0x57, 0x48, 0xc7, 0xc0, 0x00, 0x00, 0x00, 0x82, 0xff, 0xd0, 0x5f, 0xe8)
+		rel := -(off + len(code) + 4)
+		return append(code, byte(rel), byte(rel>>8), byte(rel>>16), byte(rel>>24), 0x83, 0xc0, more, 0xc3)
+	}
+	text("innermost", 0, append(nop, 0x8d, 0x47, 0x01, 0xc3)...) // lea 1(%rdi),%eax; ret
+	text(universeName, 0x20, outer(0x20, nop, 1)...)
+	text("innermost1", 0x60, 0x8d, 0x47, 0x0a, 0xc3)
+	text("universe1", 0x80, outer(0x80, nil, 0x14)...)
+	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: "innermost"}, scenario.Site{Func: universeName})
+
+	patch := scenario.Op{Kind: scenario.OpPatchFunc, Target: universeName, Targets: []string{"universe1", "innermost", "innermost1"}}
+	unpatch := scenario.Op{Kind: scenario.OpUnpatchFunc, Target: []string{universeName, "innermost"}[g.rand.N(2)]}
+	call := scenario.Op{Kind: scenario.OpCall, Target: universeName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
+	ops := []scenario.Op{patch, unpatch}
+	switch g.rand.N(4) {
+	case 0:
+		ops = []scenario.Op{patch, call, unpatch, call}
+	case 1:
+		g.alone("taker", []scenario.Op{unpatch})
+	case 2:
+		ops = append(ops, patch)
+	}
+	if g.one(3) {
+		ops = append([]scenario.Op{{Kind: scenario.OpRegister, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
+	}
+	g.alone("uniter", ops)
+	g.alone("inhabitant", []scenario.Op{call, {Kind: []scenario.OpKind{scenario.OpUser, scenario.OpSchedule}[g.rand.N(2)]}, call})
+}
