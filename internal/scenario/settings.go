@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,8 +37,8 @@ func (s *Scenario) SetEdition(name string) error {
 // which says how the other patchers work.
 func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m := &s.Machine
-	if m.Arch == target.I386 {
-		return errors.New("it is for i386, and the kernel for x86-64; leave the kernel out")
+	if m.Arch != k.Processor {
+		return fmt.Errorf("it is for %s, and the kernel %s for %s; leave the kernel out", target.Words[m.Arch], k.Image.Release, target.Words[k.Processor])
 	}
 	if id := k.ID(); m.Image != "" && m.Image != id {
 		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path, id)

@@ -11,6 +11,7 @@ import (
 	"kpsim/linux"
 	"kpsim/linux/boot"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/kernel"
 )
@@ -53,6 +54,9 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 		k, err := boot.Given(m.Image)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.Name, err)
+		}
+		if k.Processor != m.Arch {
+			return nil, fmt.Errorf("%s: it is for %s, and the kernel %s for %s; give a kernel of %s", sc.Name, target.Words[m.Arch], k.Image.Release, target.Words[k.Processor], target.Words[m.Arch])
 		}
 		b, err := boot.Kernel(k, m.CPUs)
 		if mutant != "" {
