@@ -37,7 +37,7 @@ var (
 
 // settle notes what the kernel is built for.
 func (k *Kernel) settle(p target.Processor) {
-	k.Processor, k.arch, k.places = p, p.Row(true), places64
+	k.Processor, k.arch, k.places = p, p.Linux(), places64
 	if p == target.I386 {
 		k.places = places32
 	}

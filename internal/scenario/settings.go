@@ -59,6 +59,9 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 			}
 		}
 	}
+	if len(s.Calls) > 0 && !k.CallSites() {
+		return Faultf(PartOf(TheCalls, 0), "static call %q: the kernel is built without sites of static calls, whose calls go through trampolines alone; leave it out", s.Calls[0].Name)
+	}
 	for i := range s.Labels {
 		for k := range s.Modules {
 			if m := &s.Modules[k]; slices.Contains(m.Core, s.Labels[i].Func) || slices.Contains(m.Init, s.Labels[i].Func) {
@@ -87,8 +90,11 @@ func (m *Machine) Settle() {
 }
 
 // Processor returns what the machine's kernel is built for: of i386 the row with the trap
-// frames of its edition's kernels.
+// frames of its edition's kernels, or the row of a kernel's own engine.
 func (m *Machine) Processor() *arch.Arch {
+	if m.Engine == linux.Row.Name {
+		return m.Arch.Linux()
+	}
 	return m.Arch.Row(m.Edition == rules.EditionNone || m.Edition >= rules.Edition514)
 }
 

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -66,7 +67,7 @@ func (r *Rig) mapTexts() {
 		for j, name := range slices.Concat(k.Core, k.Init) {
 			t := r.Text(name)
 			owned[name] = true
-			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: t.Code, Extable: t.Extable, Init: j >= len(k.Core)})
+			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: r.Code(t), Extable: t.Extable, Init: j >= len(k.Core)})
 			r.funcs[t.Name] = t.At
 		}
 		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
@@ -81,7 +82,7 @@ func (r *Rig) mapTexts() {
 	}
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; !owned[t.Name] {
-			m.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+			m.Memory().Map(t.At, r.Code(t), smp.PermRead|smp.PermExec)
 			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
 			r.funcs[t.Name] = t.At
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)
@@ -90,6 +91,28 @@ func (r *Rig) mapTexts() {
 	if r.twin {
 		r.fence(owned)
 	}
+}
+
+// Code is a function's text as the machine's kernel has it: where something else is to be
+// written into it later, there is that kernel's own nop.
+func (r *Rig) Code(t *scenario.Text) []byte {
+	nop, common := r.arch.BranchNop, target.Arch.BranchNop
+	if nop == common {
+		return t.Code
+	}
+	code := slices.Clone(t.Code)
+	put := func(name string, off int) {
+		if name == t.Name && bytes.HasPrefix(code[off:], common.Bytes()) {
+			copy(code[off:], nop.Bytes())
+		}
+	}
+	for _, s := range r.Scenario.Sites {
+		put(s.Func, s.Offset)
+	}
+	for i := range r.Scenario.Labels {
+		put(r.Scenario.Labels[i].Func, r.Scenario.Labels[i].Offset)
+	}
+	return code
 }
 
 // fence puts a breakpoint after each function that no other follows at once:

@@ -360,15 +360,16 @@ func (r *Rig) Text(name string) *scenario.Text {
 }
 
 func (r *Rig) loadInsns(t *scenario.Text) error {
-	for off := 0; off < len(t.Code); {
-		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
-		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
+	code := r.Code(t)
+	for off := 0; off < len(code); {
+		in, err := target.Decode(code[off:], t.At+arch.Addr(off))
+		if err != nil && len(bytes.Trim(code[off:], "\x00")) == 0 {
 			break // half an instruction of the zeros after a section
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
+			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, code[off:min(off+15, len(code))], err)
 		}
-		lo, hi := traces.PackBytes(t.Code[off : off+in.Size()])
+		lo, hi := traces.PackBytes(code[off : off+in.Size()])
 		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})
 		off += in.Size()
 	}
