@@ -18,6 +18,7 @@ import (
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
+	"kpsim/smp/arch/target"
 )
 
 // A pair is a series, and the edition that has its protocols.
@@ -97,7 +98,7 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(two))
 	}
-	if twoengines.KnownAs(s, kernels, ours) == "jump-lost" {
+	if twoengines.KnownAs(s, kernels, ours) == "jump-lost" || hidden(two, kernels) {
 		return
 	}
 	if d := twoengines.Differences(kernels, ours); d != "" {
@@ -106,6 +107,16 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 			t.Fatalf("%s %v\n%s", d, err, program(two))
 		}
 	}
+}
+
+// hidden reports whether a run shows a defect that 6.1.176 has, the last of i386, and later ones
+// of 6.1 not (7a39c732a22e): kpsim's engine breaks the same with it.
+func hidden(ours *scenario.Scenario, kernels *twoengines.Answers) bool {
+	if kernels.Broken == "" || ours.Machine.Arch != target.I386 {
+		return false
+	}
+	with, err := twoengines.Of(ours, "jump-hidden")
+	return err == nil && with.Broken == kernels.Broken
 }
 
 // program is what a scenario does, without its text.
@@ -134,7 +145,7 @@ func TestConcurrent(t *testing.T) {
 				ours, err := twoengines.Under(two, schedules())
 				require.NoError(t, err)
 				for i := range kernels {
-					if twoengines.KnownAs(s, kernels[i], ours[0]) == "jump-lost" {
+					if twoengines.KnownAs(s, kernels[i], ours[0]) == "jump-lost" || hidden(two, kernels[i]) {
 						return
 					}
 					if d := twoengines.DifferencesInAny(kernels[i], ours[0]); d != "" {
