@@ -109,7 +109,7 @@ func Open(path string, objects ...string) (*Kernel, error) {
 		return nil, err
 	}
 	k := &Kernel{Image: im, Objects: objects}
-	k.settle(im.Processor())
+	k.settle(im.Word())
 	if d := k.away(); d != 0 {
 		if err := im.Move(d); err != nil {
 			return nil, err

@@ -1,6 +1,8 @@
 package linux
 
 import (
+	"slices"
+
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
@@ -35,22 +37,16 @@ var (
 	}
 )
 
-// settle notes what the kernel is built for.
-func (k *Kernel) settle(p target.Processor) {
-	k.Processor, k.arch, k.places = p, p.Linux(), places64
-	if p == target.I386 {
-		k.places = places32
+// settle notes what the kernel is built for, by the bytes of an address.
+func (k *Kernel) settle(word int) {
+	k.Processor, k.places = target.X8664, places64
+	if word == 4 {
+		k.Processor, k.places = target.I386, places32
 	}
-	k.word = k.arch.Word
+	k.arch, k.word = k.Processor.Linux(), word
 	k.poison = k.truncated(poison)
-	kept := k.arch.Saved
 	for r := range k.arch.RegNames {
-		reg := arch.Reg(r)
-		saved := reg == k.arch.SP || reg == k.arch.Result
-		for _, s := range kept {
-			saved = saved || s == reg
-		}
-		if !saved {
+		if reg := arch.Reg(r); reg != k.arch.SP && reg != k.arch.Result && !slices.Contains(k.arch.Saved, reg) {
 			k.clobbered = append(k.clobbered, reg)
 		}
 	}

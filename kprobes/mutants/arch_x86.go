@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
@@ -42,7 +41,10 @@ func callsFive(ap *aggr, r *regs, m arch.Memory, _ *regs) {
 // vol. 2, "PUSHF", "POPF") move a word, where it should two bytes.
 func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
 	sp := x86.SP(before)
-	word := arch.Addr(target.Of(sp).Word)
+	word := arch.Addr(8)
+	if sp>>32 == 0 { // of i386
+		word = 4
+	}
 	switch {
 	case ap.Insn().Opcode() == 0x9c && x86.SP(r) == sp-2:
 		r.R[x86.RSP] = uint64(sp - word)

@@ -2,17 +2,11 @@ package vmlinux
 
 import (
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
 )
 
-// Processor is what the kernel is built for.
-func (im *Image) Processor() target.Processor {
-	if im.class == class32 {
-		return target.I386
-	}
-	return target.X8664
-}
+// Word is how many bytes an address has: 8 of x86-64, 4 of i386.
+func (im *Image) Word() int { return im.word }
 
 // Decode decodes the instruction that code begins with, as it stands at an address of the
 // kernel.

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -91,28 +90,6 @@ func (r *Rig) mapTexts() {
 	if r.twin {
 		r.fence(owned)
 	}
-}
-
-// Code is a function's text as the machine's kernel has it: where something else is to be
-// written into it later, there is that kernel's own nop.
-func (r *Rig) Code(t *scenario.Text) []byte {
-	nop, common := r.arch.BranchNop, target.Arch.BranchNop
-	if nop == common {
-		return t.Code
-	}
-	code := slices.Clone(t.Code)
-	put := func(name string, off int) {
-		if name == t.Name && bytes.HasPrefix(code[off:], common.Bytes()) {
-			copy(code[off:], nop.Bytes())
-		}
-	}
-	for _, s := range r.Scenario.Sites {
-		put(s.Func, s.Offset)
-	}
-	for i := range r.Scenario.Labels {
-		put(r.Scenario.Labels[i].Func, r.Scenario.Labels[i].Offset)
-	}
-	return code
 }
 
 // fence puts a breakpoint after each function that no other follows at once:
