@@ -5,7 +5,6 @@ import (
 
 	"kpsim/linux/linuxev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/traces"
 )
@@ -25,23 +24,22 @@ func (e *Linux) status(cpu int) uint64 {
 	if e.k.ctlblk == 0 {
 		return 0
 	}
-	return e.look(e.d.Guest.PerCPU(cpu)+e.k.ctlblk, e.k.fields.status)
+	return e.look(e.d.Guest.PerCPU(cpu, e.k.ctlblk), e.k.fields.status)
 }
 
 // weigh reads that of the CPU that x is on. No step depends on it.
 func (e *Linux) weigh(x kapi.Context) balance {
 	b := e.weighCPU(x.CPU())
-	b.irqs = x.Regs().Flags & target.Arch.IRQFlag
+	b.irqs = x.Regs().Flags & e.k.arch.IRQFlag
 	b.sections = uint64(e.d.RCU.Sections(x))
 	return b
 }
 
 func (e *Linux) weighCPU(cpu int) (b balance) {
-	base := e.d.Guest.PerCPU(cpu)
-	b.preemption, _ = e.d.Guest.Seen(cpu, base+e.k.preemptCount, 4)
+	b.preemption, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.preemptCount), 4)
 	b.preemption &^= enabled
 	if e.k.current != 0 {
-		b.current, _ = e.d.Guest.Seen(cpu, base+e.k.current, 8)
+		b.current, _ = e.d.Guest.Seen(cpu, e.d.Guest.PerCPU(cpu, e.k.current), e.k.word)
 	}
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
 	"kpsim/linux/closure"
+	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
 
@@ -18,6 +19,8 @@ type served struct {
 	needed   bool                                           // no kernel is run without it
 	sleeps   bool                                           // it may sleep: called where that is forbidden it is a finding
 	keeps    bool                                           // registers are left as they are
+	varied   bool                                           // its arguments vary (…)
+	bits32   bool                                           // it is served for kernels of i386 alone
 	do       func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
 }
 
@@ -70,7 +73,7 @@ func rows() []served {
 		{names: []string{"on_each_cpu_cond_mask"}, contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
 
 		// Threads, and what they wait for.
-		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)", do: createThread},
+		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)", varied: true, do: createThread},
 		{names: []string{"wake_up_process"}, contract: "lets a thread run", do: nothing},
 		{names: []string{"kthread_should_stop"}, contract: "whether the thread is to end", do: shouldStop},
 		{names: []string{"__init_waitqueue_head"}, contract: "makes a queue of waiters", do: nothing},
@@ -93,7 +96,7 @@ func rows() []served {
 		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
 			return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
 		}},
-		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], caller(x)); return 0 }},
+		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], e.caller(x)); return 0 }},
 		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke", do: moduleAlloc},
 		{names: []string{"module_memfree", "execmem_free"}, contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
 		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"}, contract: "whether a return is to be a jump to a thunk: here none is", do: nothing},
@@ -101,6 +104,9 @@ func rows() []served {
 		{names: []string{"set_memory_ro", "set_memory_x", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
 
 		{names: []string{"find_vm_area"}, contract: "the struct of an area of pages, or NULL, as for what isn't vmalloc's", do: nothing},
+
+		// The kernel's addresses begin at TASK_SIZE, 3 GiB mostly; those of scenarios at 2 GiB.
+		{names: []string{"copy_from_kernel_nofault_allowed"}, contract: "on i386: whether an address is the kernel's", bits32: true, do: func(e *Linux, _ kapi.Context, a *args) uint64 { return b2u(arch.Addr(a[0]) >= e.k.places.user) }},
 
 		// Symbols and tables.
 		{names: []string{"kallsyms_lookup_size_offset"}, contract: "the size of the symbol an address lies in, and the distance", needed: true, do: lookupSizeOffset},
@@ -164,7 +170,7 @@ func rows() []served {
 
 		// Tracing and what the kernel says.
 		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
-		{names: []string{"_printk", "__warn_printk"}, contract: "prints", do: printk},
+		{names: []string{"_printk", "__warn_printk"}, contract: "prints", varied: true, do: printk},
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
 		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten", do: stackSmashed},
 		{names: []string{"__WARN_trap"}, contract: "warns of what an entry of the table of bugs says, and goes on", do: warnTrap},

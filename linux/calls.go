@@ -40,6 +40,10 @@ func (k *Kernel) findCalls() {
 	}
 }
 
+// CallSites reports whether the kernel patches the sites of static calls: one of i386 calls
+// their trampolines (CONFIG_HAVE_STATIC_CALL_INLINE).
+func (k *Kernel) CallSites() bool { return k.static.update != 0 }
+
 // layCalls finds where the keys lie, and writes them and the sites.
 func (e *Linux) layCalls() {
 	e.keys = e.keys[:0]

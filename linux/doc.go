@@ -16,6 +16,7 @@
 // # Parts
 //
 //	kernel, prepare    an opened kernel; its images, and what is patched into them
+//	word               what kernels of 64 and of 32 bits have different
 //	gate               calls without a service, by name or through a pointer: they end the run
 //	boundary, services the functions that are done in Go; symbols: of tables beside text
 //	heap               kmalloc: objects with a hole after them, and what is never freed
@@ -31,7 +32,9 @@
 //
 // # Limits
 //
-// x86-64 kernels of 5.19 to 7.3, with SMP; those of 6.1 and 6.12 were examined most. Of ftrace, the text of the sites is the kernel's
+// x86-64 kernels of 5.19 to 7.3, with SMP; those of 6.1 and 6.12 were examined most. Kernels
+// for i386 with SMP, as Debian's 6.1: no objects are laid over them, they have no sites of
+// static calls, and their space begins at 2 GiB, whatever a kernel was built with. Of ftrace, the text of the sites is the kernel's
 // own work; who wants a site, and the trampoline, is kpsim's. Of jump labels, static calls and
 // ftrace the tables are made as their boot leaves them; a label or static call in the text of
 // a module is taken to be the kernel's. Data of the kernel that no

@@ -11,7 +11,6 @@ import (
 	"kpsim/linux/linuxev"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -117,7 +116,7 @@ func boot(settings any, g kapi.Guest, cpus int) any {
 	e.wake = g.Thread("rcu callbacks", e.callBack)
 	g.Preemption(e.k.preemptCount)
 	g.OnSwitch(func(cpu int, next kapi.TaskID) {
-		g.Put(g.PerCPU(cpu)+e.k.currentTask, 8, uint64(e.taskAt(next)))
+		g.Put(g.PerCPU(cpu, e.k.currentTask), e.k.word, uint64(e.taskAt(next)))
 	})
 	return e
 }
@@ -188,7 +187,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	}
 	e.layCalls()
 	for c := range e.d.CPUs {
-		e.d.Guest.Put(e.d.Guest.PerCPU(c)+e.k.currentTask, 8, uint64(e.taskAt(kapi.TaskID(c))))
+		e.putWord(e.d.Guest.PerCPU(c, e.k.currentTask), uint64(e.taskAt(kapi.TaskID(c))))
 	}
 }
 
@@ -236,22 +235,20 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	depth := len(*served)
 	*served = append(roomy(*served), args{})
 	a := &(*served)[depth]
-	for i, r := range target.Arch.Args[:len(a)] {
-		a[i] = regs.R[r]
-	}
+	e.arguments(x, regs, s.varied, a)
 	if s.watch != nil {
 		e.noted(x, s, a)
 		*served = (*served)[:depth]
 		return
 	}
-	e.d.Tell(x, linuxev.Call, uint64(x.Regs().IP), uint64(target.Arch.StackPointer(x.Regs())), a[0])
+	e.d.Tell(x, linuxev.Call, uint64(x.Regs().IP), uint64(e.k.arch.StackPointer(x.Regs())), a[0])
 	if s.do == nil {
 		*served = (*served)[:depth]
 		e.unserved(x, s)
 		return
 	}
 	if s.sleeps && e.d.Guest.Busy(x) {
-		e.d.Guest.Why(x, fmt.Sprintf("%s calls %s", e.named(caller(x)), s.name))
+		e.d.Guest.Why(x, fmt.Sprintf("%s calls %s", e.named(e.caller(x)), s.name))
 		x.Emit(smpev.MightSleep, 1, 0, 0)
 	}
 	if s.keeps {
@@ -263,10 +260,10 @@ func (e *Linux) serve(x kapi.Context, regs *arch.Regs, s *service) {
 	v := s.do(e, x, a)
 	*served = (*served)[:depth]
 	r := x.Regs()
-	for _, c := range clobbered {
-		r.R[c] = poison
+	for _, c := range e.k.clobbered {
+		r.R[c] = e.k.poison
 	}
-	r.R[target.Arch.Result] = v
+	r.R[e.k.arch.Result] = e.k.truncated(v)
 }
 
 // deep is how many handlers and services of a task may be open before a list of them
@@ -314,7 +311,7 @@ var poisoned = [scribbled]byte(bytes.Repeat([]byte{poison & 0xff}, scribbled))
 
 // scribble leaves what a callee's frames would leave below the stack pointer.
 func (e *Linux) scribble(x kapi.Context) {
-	sp := target.Arch.StackPointer(x.Regs())
+	sp := e.k.arch.StackPointer(x.Regs())
 	if m, ok := x.Memory().(arch.Imager); ok {
 		if b := m.Image(sp-scribbled, scribbled, true); b != nil {
 			copy(b, poisoned[:])
@@ -327,12 +324,11 @@ func (e *Linux) scribble(x kapi.Context) {
 }
 
 // returned is what the function that has just returned did.
-func returned(x kapi.Context) uint64 { return x.Regs().R[target.Arch.Result] }
+func (e *Linux) returned(x kapi.Context) uint64 { return x.Regs().R[e.k.arch.Result] }
 
 // caller is where the function returns to in whose place a service is.
-func caller(x kapi.Context) arch.Addr {
-	v, _ := x.Memory().Load(target.Arch.StackPointer(x.Regs()), 8)
-	return arch.Addr(v)
+func (e *Linux) caller(x kapi.Context) arch.Addr {
+	return e.pointer(x, e.k.arch.StackPointer(x.Regs()))
 }
 
 // call calls a function of the kernel, which leaves the CPU as it was (balance).
@@ -343,24 +339,15 @@ func (e *Linux) call(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
 	return v
 }
 
-// enter calls a function.
-func (e *Linux) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
-	r := x.Regs()
-	for i, v := range list {
-		r.R[target.Arch.Args[i]] = v
-	}
-	return x.Call(f)
-}
-
 // breakpoint is the routine of #BP: the kernel's own handler, with the frame that is on
 // the stack.
 func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	outer := e.owner[x.CPU()]
 	e.owner[x.CPU()] = 0
-	frame := target.Arch.StackPointer(x.Regs())
+	frame := e.k.arch.StackPointer(x.Regs())
 	was, from, status := e.weigh(x), regs.IP, e.status(x.CPU())
 	e.enter(x, e.k.excInt3, uint64(frame))
-	target.Arch.Frame.Load(x.Memory(), frame, regs)
+	e.k.arch.Frame.Load(x.Memory(), frame, regs)
 	e.stepped(x, from, regs.IP, was, status)
 	owner := e.owner[x.CPU()]
 	e.owner[x.CPU()] = outer

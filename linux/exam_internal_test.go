@@ -36,9 +36,9 @@ const examPart = 2000
 // emulated, the size of the instruction, whether an aggregator was made, where the probe
 // went, what was written there, and the copy of the instruction.
 func TestExam(t *testing.T) {
-	for _, kernel := range []struct{ dir, series string }{{"k61", "6.1"}, {"k612", "6.12"}} {
+	for _, kernel := range []struct{ dir, series string }{{"k61", "6.1"}, {"k612", "6.12"}, {dir386, ""}} {
 		t.Run(kernel.dir, func(t *testing.T) {
-			k, err := Open(kerneltest.Path(t, kernel.series))
+			k, err := Open(fileOf(t, kernel.series))
 			require.NoError(t, err)
 			files, err := filepath.Glob(filepath.Join(examDir, kernel.dir, "*.csv.gz"))
 			require.NoError(t, err)
@@ -65,6 +65,17 @@ func TestExam(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dir386 has the rows of a kernel for i386.
+const dir386 = "k61i386"
+
+// fileOf returns the file of a series, or, without one, of a kernel for i386.
+func fileOf(t testing.TB, series string) string {
+	if series == "" {
+		return kerneltest.I386(t)
+	}
+	return kerneltest.Path(t, series)
 }
 
 // answer has a kernel answer rows of a kind: how many agree, and how many were left out. A
@@ -144,7 +155,7 @@ type exam struct {
 // most so many boundaries.
 func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64) *exam {
 	e := new(exam)
-	m, err := smp.New(smp.Config{CPUs: 1, Full: k.Preemptible(), Budget: budget}, &e.log)
+	m, err := smp.New(smp.Config{CPUs: 1, Full: k.Preemptible(), Budget: budget, Arch: k.Arch()}, &e.log)
 	require.NoError(t, err)
 	e.m = m
 	n := kernel.Boot(m, kernel.Config{Preemptible: k.Preemptible()})
@@ -156,7 +167,11 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64)
 	}
 	last := codes[len(codes)-1]
 	m.Memory().Map((last.at+arch.Addr(len(last.bytes))+page-1)&^(page-1), make([]byte, page), smp.PermRead|smp.PermExec)
-	declareFacts(m, n, tracer, name, codes)
+	if name == dir386 {
+		declareFacts386(n, tracer, k.Arch().BranchNop, codes)
+	} else {
+		declareFacts(m, n, tracer, name, codes)
+	}
 	settings := &Settings{Kernel: k}
 	e.config = engine.Config{Settings: settings, Booted: Row.Boot(settings, &n.Guest, 1)}
 	m.AddProgram("exam", 0, func(x *smp.Ctx) {

@@ -8,7 +8,6 @@ import (
 	"kpsim/linux/linuxev"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 )
@@ -56,9 +55,9 @@ func (e *Linux) underProbe(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
 	if was.current == 0 {
 		return 0
 	}
-	frame := target.Arch.StackPointer(x.Regs())
+	frame := e.k.arch.StackPointer(x.Regs())
 	mended := e.enter(x, e.k.faulted, uint64(frame), uint64(trapnr))
-	target.Arch.Frame.Load(x.Memory(), frame, regs)
+	e.k.arch.Frame.Load(x.Memory(), frame, regs)
 	if open := &e.stepping[x.CPU()]; len(*open) > 0 && e.inCode(from) && !e.inCode(regs.IP) {
 		was.current = (*open)[len(*open)-1]
 		*open = (*open)[:len(*open)-1]
@@ -90,9 +89,9 @@ func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
 	switch r := &rows[i]; r.Data & 0xff {
 	case exDefault, exUaccess:
 	case exFault:
-		regs.R[target.Arch.Result] = uint64(trapnr)
+		regs.R[e.k.arch.Result] = uint64(trapnr)
 	case exImmReg:
-		regs.R[r.Data>>8&0xf] = uint64(int64(int16(r.Data >> 16)))
+		regs.R[r.Data>>8&0xf] = e.k.truncated(uint64(int64(int16(r.Data >> 16))))
 	default:
 		return false
 	}

@@ -95,8 +95,8 @@ func (k *Kernel) Dying(how string) *Kernel {
 			case how == "int3" && s.name == "mutex_unlock" && len(e.probes) > 0 && e.probes[0].here:
 				e.d.Text.Write(x, e.probes[0].Addr+1, []byte{0xcc})
 			case how == "canary" && !e.booting:
-				was, _ := x.Memory().Load(e.d.Guest.PerCPU(x.CPU())+canary, 8)
-				x.Memory().Store(e.d.Guest.PerCPU(x.CPU())+canary, 8, was+1)
+				was, _ := x.Memory().Load(e.d.Guest.PerCPU(x.CPU(), canary), 8)
+				x.Memory().Store(e.d.Guest.PerCPU(x.CPU(), canary), 8, was+1)
 			}
 			return do(e, x, a)
 		}
@@ -243,7 +243,7 @@ var faults = []Fault{
 		if head < page {
 			head = a[0] - head
 		}
-		e.free(x, head, caller(x))
+		e.free(x, head, e.caller(x))
 		return 0
 	}},
 	{Row: "kvfree_call_rcu", Says: "it frees twice", With: twice},
@@ -378,7 +378,7 @@ var faults = []Fault{
 	{Row: "preempt_schedule_thunk", Says: "the CPU isn't given up", Equal: "the task goes on, and is preempted later", With: answers(0)},
 	{Row: "preempt_schedule_thunk", Says: "registers are lost", Miss: "only the end of a detour's handlers comes there, which needs none of them", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
 		v := do(e, x, a)
-		for _, c := range clobbered {
+		for _, c := range e.k.clobbered {
 			x.Regs().R[c] = poison
 		}
 		x.Regs().R[target.Arch.Result] = poison
@@ -400,7 +400,7 @@ var faults = []Fault{
 func Faults() (list []Fault) {
 	for i := range boundary {
 		s := &boundary[i]
-		if s.do == nil {
+		if s.do == nil || s.bits32 { // the faults are of kernels for x86-64
 			continue
 		}
 		absent := Fault{Row: s.names[0], Says: "it isn't there", With: refused}

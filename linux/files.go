@@ -33,14 +33,14 @@ func (e *Linux) look(at arch.Addr, f field) uint64 {
 
 // next reads a pointer likewise.
 func (e *Linux) next(at arch.Addr) arch.Addr {
-	v, _ := e.d.Guest.Get(at, 8)
+	v, _ := e.d.Guest.Get(at, e.k.word)
 	return arch.Addr(v)
 }
 
 // points calls f with each struct kprobe of the table, in its order.
 func (e *Linux) points(f func(p arch.Addr)) {
 	for i := range chains {
-		at := e.next(e.k.table + arch.Addr(8*i))
+		at := e.next(e.k.table + e.k.words(i))
 		for n := 0; at != 0 && n < most; n++ {
 			f(at - arch.Addr(e.k.fields.kpHash.off))
 			at = e.next(at)

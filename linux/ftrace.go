@@ -3,7 +3,6 @@ package linux
 import (
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -45,7 +44,7 @@ const redZone = 128
 // func(ip, parent_ip, ops, fregs). fregs begins with the pt_regs. They are on the
 // task's stack, as ftrace_regs_caller makes them.
 func (e *Linux) traced(x kapi.Context, ops, ip arch.Addr, regs *arch.Regs) {
-	mem, a := x.Memory(), target.Arch
+	mem, a := x.Memory(), e.k.arch
 	live := x.Regs()
 	was := *live
 	top := arch.Addr(was.R[a.SP])

@@ -8,7 +8,6 @@ import (
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -26,7 +25,7 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 		}
 		taken[at] = true
 		k.services = append(k.services, &service{name: callee.Name, served: new(served)})
-		if err := k.jump(at, gateAt(len(k.services)-1)); err != nil {
+		if err := k.jump(at, k.gateAt(len(k.services)-1)); err != nil {
 			return fmt.Errorf("%s: %w", callee.Name, err)
 		}
 	}
@@ -36,7 +35,7 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 // refusePointed has every other function of the kernel call a gate that ends the run: what
 // the engine calls through a pointer isn't known before.
 func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
-	gate := gateAt(len(k.services))
+	gate := k.gateAt(len(k.services))
 	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served), pointed: true})
 	runs := k.paravirtual()
 	all := k.Image.Symbols()
@@ -70,8 +69,12 @@ func thunk(s vmlinux.Symbol) bool {
 func (k *Kernel) paravirtual() map[arch.Addr]bool {
 	list := make(map[arch.Addr]bool)
 	s, _ := k.Image.Symbol("pv_ops")
-	for b := k.bytes(arch.Addr(s.Addr), int(s.Size)); len(b) >= 8; b = b[8:] {
-		list[arch.Addr(binary.LittleEndian.Uint64(b))] = true
+	for b := k.bytes(arch.Addr(s.Addr), int(s.Size)); len(b) >= k.word; b = b[k.word:] {
+		v := uint64(binary.LittleEndian.Uint32(b))
+		if k.word == 8 {
+			v = binary.LittleEndian.Uint64(b)
+		}
+		list[arch.Addr(v)] = true
 	}
 	return list
 }
@@ -81,9 +84,9 @@ func (e *Linux) unserved(x kapi.Context, s *service) {
 	name, how := s.name, "calls"
 	if s.pointed {
 		how = "calls through a pointer"
-		name, _, _ = e.k.Symbol(caller(x) - callSize)
-		x.Regs().IP = caller(x) - callSize
-		x.Regs().R[target.Arch.SP] += 8
+		name, _, _ = e.k.Symbol(e.caller(x) - callSize)
+		x.Regs().IP = e.caller(x) - callSize
+		x.Regs().R[e.k.arch.SP] += uint64(e.k.word)
 	}
 	e.refuse(x, fmt.Sprintf("the engine %s %s, which isn't done here: %s", how, name, e.chain(x)))
 }
@@ -101,7 +104,7 @@ const (
 func (e *Linux) chain(x kapi.Context) string {
 	var list []string
 	callee := arch.Addr(0) // 0: the return address is the next word
-	at := target.Arch.StackPointer(x.Regs())
+	at := e.k.arch.StackPointer(x.Regs())
 	for range chainMost {
 		word, next := e.returnTo(x, at, callee)
 		name, off, ok := e.k.Symbol(arch.Addr(word - 1)) // a call may be the last instruction
@@ -121,11 +124,11 @@ func (e *Linux) chain(x kapi.Context) string {
 // and where the stack goes on; 0: there is none near.
 func (e *Linux) returnTo(x kapi.Context, at, callee arch.Addr) (word uint64, next arch.Addr) {
 	for range chainNear {
-		v, ok := x.Memory().Load(at, 8)
+		v, ok := x.Memory().Load(at, e.k.word)
 		if !ok {
 			break
 		}
-		at += 8
+		at += e.k.words(1)
 		switch to, direct := e.k.calls(v); {
 		case callee == 0 && e.k.isCode(v), direct && to == callee:
 			return v, at

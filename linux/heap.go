@@ -12,16 +12,9 @@ import (
 	"kpsim/traces"
 )
 
-// Where kmalloc's memory lies: what is handed out at boot in one region, what a run
-// allocates in pages of its own.
+// What is handed out at boot lies in one region, what a run allocates in pages of its own.
 const (
-	heapBase  arch.Addr = 0xffff_8880_1000_0000
-	fenceBase arch.Addr = 0xffff_8880_4000_0000
-)
-
-const (
-	heapSize   = 16 << 20  // bytes, at boot
-	fenceSize  = 256 << 20 // of addresses, in a run
+	heapSize   = 16 << 20 // bytes, at boot
 	mostObject = 1 << 20
 )
 
@@ -58,7 +51,7 @@ const zeroSize = 16
 // alloc is kmalloc(size, flags).
 func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 	if flags&gfpDirectReclaim != 0 && e.d.Guest.Busy(x) {
-		e.d.Guest.Why(x, "memory is allocated with GFP_KERNEL by "+e.named(caller(x)))
+		e.d.Guest.Why(x, "memory is allocated with GFP_KERNEL by "+e.named(e.caller(x)))
 		x.Emit(smpev.MightSleep, 1, 0, 0)
 	}
 	if size == 0 {
@@ -87,7 +80,7 @@ func (e *Linux) alloc(x kapi.Context, size, flags uint64) uint64 {
 func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
 	h := &e.heap
 	if e.booting {
-		if h.next+arch.Addr(size)+page > heapBase+heapSize {
+		if h.next+arch.Addr(size)+page > e.k.places.heap+heapSize {
 			return 0, false
 		}
 		at = h.next
@@ -95,17 +88,17 @@ func (e *Linux) take(x kapi.Context, size int) (at arch.Addr, ok bool) {
 		h.live = append(h.live, span{at, size})
 		return at, true
 	}
-	first := fenceBase
+	first := e.k.places.fence
 	if n := len(h.objects); n > 0 {
 		last := &h.objects[n-1]
 		first = last.first + arch.Addr(last.pages()+1)*page
 	}
 	n := roundUp(size, page)
-	if first+arch.Addr(n) > fenceBase+fenceSize || !e.d.Guest.MapData(x, first, n/page) {
+	if first+arch.Addr(n) > e.k.places.fence+e.k.places.fenced || !e.d.Guest.MapData(x, first, n/page) {
 		return 0, false
 	}
 	at = first + arch.Addr(n-roundUp(size, 8))
-	h.objects = append(h.objects, object{span: span{at, size}, first: first, by: caller(x)})
+	h.objects = append(h.objects, object{span: span{at, size}, first: first, by: e.caller(x)})
 	return at, true
 }
 
@@ -168,7 +161,7 @@ func (h *heap) object(at arch.Addr) *object {
 // dies of it in any case.
 func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 	at := e.d.Guest.Fault(x)
-	if i := int(at-userBase) / userStep; at >= userBase && i < len(e.probes) && !e.probes[i].here {
+	if i := int(at-e.k.places.users) / userStep; at >= e.k.places.users && i < len(e.probes) && !e.probes[i].here {
 		e.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of probe %d is accessed by %s, which its user may have freed", at-e.probes[i].at, i, e.named(by)))
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
@@ -187,15 +180,12 @@ func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 	}
 }
 
-// userEnd is where the addresses of user space end.
-const userEnd arch.Addr = 1 << 47
-
 // wild is asked about page faults that nothing mends: whether the kernel's own code has
 // gone to user space, of which no engine has an address. The first page stands for NULL,
 // of which the oops says enough. Memory of a module that has gone is told of by the
 // machine (S1).
 func (e *Linux) wild(x kapi.Context, by arch.Addr) {
-	if at := e.d.Guest.Fault(x); at >= page && at < userEnd && e.k.Closure.Function(uint64(by)) != nil {
+	if at := e.d.Guest.Fault(x); at >= page && at < e.k.places.user && e.k.Closure.Function(uint64(by)) != nil {
 		e.d.Guest.Why(x, fmt.Sprintf("it is an address of user space, and %s accesses it", e.named(by)))
 		x.Emit(linuxev.Heap, linuxev.User, uint64(at), 0)
 	}
@@ -205,7 +195,7 @@ func (e *Linux) wild(x kapi.Context, by arch.Addr) {
 // are given.
 func (e *Linux) touched(x kapi.Context, at uint64) {
 	if o := e.heap.object(arch.Addr(at)); o != nil && o.freed {
-		e.misused(x, linuxev.UseAfterFree, o, arch.Addr(at), "it is given away by "+e.named(caller(x)))
+		e.misused(x, linuxev.UseAfterFree, o, arch.Addr(at), "it is given away by "+e.named(e.caller(x)))
 	}
 }
 

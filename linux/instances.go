@@ -44,7 +44,7 @@ func (e *Linux) number(at uint64) uint64 {
 
 // triedGet is the end of rethook_try_get(rethook): without an instance the call is missed.
 func triedGet(e *Linux, x kapi.Context, a *args) {
-	at, i := returned(x), e.of(get(x, arch.Addr(a[0]), e.k.fields.rhData))
+	at, i := e.returned(x), e.of(get(x, arch.Addr(a[0]), e.k.fields.rhData))
 	switch {
 	case i < 0:
 	case at == 0:

@@ -11,12 +11,30 @@ import (
 	"kpsim/linux/overlay"
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
-// Moved is how far from its link address the kernel lies, as KASLR would have it: the
-// functions of scenarios lie where it was linked to.
+// Moved is how far from its link address a kernel of x86-64 lies, as KASLR would have it: the
+// functions of scenarios lie where it was linked to. One of i386 stays where it was linked to,
+// at text32 or above, unless it has CONFIG_VMSPLIT_2G.
 const Moved = 0x1000_0000
+
+const text32 = 0xc100_0000
+
+// away is how far from where it was linked to the kernel is to lie.
+func (k *Kernel) away() int64 {
+	if k.Processor == target.X8664 {
+		return Moved
+	}
+	if s := k.Image.Section(".text"); s != nil && s.Addr < text32 {
+		return int64((text32 - s.Addr + moveUnit - 1) &^ (moveUnit - 1))
+	}
+	return 0
+}
+
+// moveUnit is what a kernel is moved by a multiple of (vmlinux.Image.Move).
+const moveUnit = 2 << 20
 
 // overlayGap is what an overlay's address is a multiple of.
 const overlayGap = 2 << 20
@@ -27,6 +45,14 @@ type Kernel struct {
 	Image   *vmlinux.Image
 	Closure *closure.Closure // what of it runs
 	Objects []string         // the files that were laid over it
+
+	Processor target.Processor // that it is built for
+	arch      *arch.Arch       // and its row
+	word      int              // bytes of an address
+	maskBytes int              // of a set of CPUs
+	places    places
+	clobbered []arch.Reg // that a callee may leave as it likes
+	poison    uint64     // as a word
 
 	images   []*kapi.Image // text and data, without those of the CPUs
 	percpu   []byte        // what each CPU begins with of its own
@@ -82,8 +108,15 @@ func Open(path string, objects ...string) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := im.Move(Moved); err != nil {
-		return nil, err
+	k := &Kernel{Image: im, Objects: objects}
+	k.settle(im.Word())
+	if d := k.away(); d != 0 {
+		if err := im.Move(d); err != nil {
+			return nil, err
+		}
+	}
+	if len(objects) > 0 && k.Processor != target.X8664 {
+		return nil, fmt.Errorf("%s: is for i386, and objects are laid over kernels of x86-64; leave the objects out", path)
 	}
 	if len(objects) > 0 {
 		v, err := overlay.Link(im, overlayAt(im), objects...)
@@ -94,7 +127,6 @@ func Open(path string, objects ...string) (*Kernel, error) {
 			return nil, err
 		}
 	}
-	k := &Kernel{Image: im, Objects: objects}
 	if err := k.resolve(im.Types()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -186,6 +218,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		return field{off, size}
 	}
 	f := &k.fields
+	k.maskBytes = size("cpumask")
 	f.kprobe, f.kretprobe, f.task = size("kprobe"), size("kretprobe"), size("task_struct")
 	f.kpAddr, f.kpSymbol, f.kpOffset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
 	f.kpPre, f.kpPost, f.kpFlags, f.kpMissed = get("kprobe", "pre_handler"), get("kprobe", "post_handler"), get("kprobe", "flags"), get("kprobe", "nmissed")
@@ -220,7 +253,7 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		f.module = m
 	}
 	if missing != "" {
-		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 5.19 to 7.3", missing)
+		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 5.19 to 7.3%s", missing, k.whole())
 	}
 	return nil
 }
@@ -267,7 +300,7 @@ func (k *Kernel) find() error {
 	k.arrays = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
 	k.retArrays = [8]arch.Addr{kpev.Register: need("register_kretprobes"), kpev.Unregister: need("unregister_kretprobes")}
 	if missing != "" {
-		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES, and x86-64 with SMP?", missing)
+		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES and SMP?%s", missing, k.whole())
 	}
 	if err := k.renamed(); err != nil {
 		return err
@@ -286,6 +319,15 @@ func (k *Kernel) find() error {
 		}
 	}
 	return nil
+}
+
+// whole is what to give instead of a kernel that names no data, or has no types, as Debian's
+// vmlinuz for i386: the vmlinux that it was made from has them.
+func (k *Kernel) whole() string {
+	if k.Image.Types().From != "" && k.at("kprobe_table") != 0 {
+		return ""
+	}
+	return "; give the vmlinux with its symbols and DWARF (scripts/fetch-kernel --dbg linux-image-" + k.Image.Release + ")"
 }
 
 // renamed is an error if objects have a function and not what it keeps in static data, which

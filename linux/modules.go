@@ -9,14 +9,13 @@ import (
 // Modules: those of the scenario, each with a struct module in memory as the kernel
 // would have loaded it.
 
-// Where the structs lie, and behind each the addresses of its functions that refuse
-// probes (kprobe_blacklist).
+// The structs lie one after the other, and behind each the addresses of its functions that
+// refuse probes (kprobe_blacklist).
 const (
-	moduleBase  arch.Addr = 0xffff_8880_0a00_0000
-	moduleStep            = page
-	mostModules           = 256
-	banned                = 2048 // bytes from the struct
-	mostBanned            = (moduleStep - banned) / 8
+	moduleStep  = page
+	mostModules = 256
+	banned      = 2048 // bytes from the struct
+	mostBanned  = (moduleStep - banned) / 8
 )
 
 // The values of module.state and of the notifiers (enum module_state).
@@ -62,7 +61,7 @@ func modules(t *vmlinux.Types) (f moduleFields, ok bool) {
 func (e *Linux) moduleAt(m *kapi.Module) arch.Addr {
 	for i, o := range e.modules {
 		if o == m {
-			return moduleBase + arch.Addr(i)*moduleStep
+			return e.k.places.modules + arch.Addr(i)*moduleStep
 		}
 	}
 	return 0
@@ -80,8 +79,8 @@ func (e *Linux) loaded() bool {
 
 // moduleOf returns the module whose struct lies at an address, nil if there is none.
 func (e *Linux) moduleOf(at uint64) *kapi.Module {
-	i := (at - uint64(moduleBase)) / moduleStep
-	if arch.Addr(at) < moduleBase || i >= uint64(len(e.modules)) || arch.Addr(at) != moduleBase+arch.Addr(i*moduleStep) {
+	i := (at - uint64(e.k.places.modules)) / moduleStep
+	if arch.Addr(at) < e.k.places.modules || i >= uint64(len(e.modules)) || arch.Addr(at) != e.k.places.modules+arch.Addr(i*moduleStep) {
 		return nil
 	}
 	return e.modules[i]
@@ -91,7 +90,7 @@ func (e *Linux) moduleOf(at uint64) *kapi.Module {
 func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 	at := e.moduleAt(m)
 	if at == 0 && len(e.modules) < mostModules {
-		at = moduleBase + arch.Addr(len(e.modules))*moduleStep
+		at = e.k.places.modules + arch.Addr(len(e.modules))*moduleStep
 		e.modules = append(e.modules, m)
 	}
 	f, g := &e.k.fields.module, e.d.Guest
@@ -104,7 +103,7 @@ func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 		for _, b := range e.d.Symbols.Blacklist(nil) {
 			n, _ := g.Get(at+arch.Addr(f.count.off), f.count.size)
 			if b.Module == m.Name && n < mostBanned {
-				g.Put(at+banned+arch.Addr(8*n), 8, uint64(b.Addr))
+				e.putWord(at+banned+e.k.words(int(n)), uint64(b.Addr))
 				put(f.count, n+1)
 			}
 		}
@@ -130,8 +129,8 @@ func (e *Linux) onModule(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 	if block == 0 {
 		return
 	}
-	f, _ := x.Memory().Load(block, 8)
-	e.call(x, arch.Addr(f), uint64(block), moduleStates[s], uint64(e.moduleAt(m)))
+	f := e.pointer(x, block)
+	e.call(x, f, uint64(block), moduleStates[s], uint64(e.moduleAt(m)))
 }
 
 // moduleText is __module_text_address(addr), and __module_address: text is all that

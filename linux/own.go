@@ -5,20 +5,18 @@ import (
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
 // Memory that a kernel's boot would make: the data of each CPU, tasks, a heap.
 
-// Where each task's task_struct lies.
-const taskBase arch.Addr = 0xffff_8880_0000_0000
-
 const (
-	taskStep = 0x4000 // bytes
+	taskStep = 0x4000 // bytes, of a task_struct
 	mostTask = 256
 )
 
-func (e *Linux) taskAt(t kapi.TaskID) arch.Addr { return taskBase + arch.Addr(t)*taskStep }
+func (e *Linux) taskAt(t kapi.TaskID) arch.Addr { return e.k.places.tasks + arch.Addr(t)*taskStep }
 
 // enabled is the preemption count of a task that can be preempted.
 const enabled = 1 << 31
@@ -26,13 +24,13 @@ const enabled = 1 << 31
 // mapOwn maps it, on a machine that boots the kernel.
 func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	k := e.k
-	e.boot.heap.next = heapBase
-	g.Map(&kapi.Image{At: heapBase, Size: heapSize, Write: true})
-	g.Map(&kapi.Image{At: arrayBase, Size: mostTask * page, Write: true})
-	g.Map(&kapi.Image{At: banBase, Size: banSize, Write: true})
+	e.boot.heap.next = e.k.places.heap
+	g.Map(&kapi.Image{At: e.k.places.heap, Size: heapSize, Write: true})
+	g.Map(&kapi.Image{At: e.k.places.arrays, Size: mostTask * page, Write: true})
+	g.Map(&kapi.Image{At: e.k.places.bans, Size: banSize, Write: true})
 	g.Map(&kapi.Image{At: k.near(), Size: nearSize, Write: true})
-	g.Map(&kapi.Image{At: moduleBase, Size: mostModules * moduleStep, Write: true})
-	tasks := &kapi.Image{At: taskBase, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
+	g.Map(&kapi.Image{At: e.k.places.modules, Size: mostModules * moduleStep, Write: true})
+	tasks := &kapi.Image{At: e.k.places.tasks, Size: mostTask * taskStep, Write: true, Over: make(map[int]*[page]byte)}
 	init := k.bytes(k.at("init_task"), k.fields.task)
 	for t := range mostTask {
 		for off := 0; off < len(init); off += page {
@@ -44,7 +42,7 @@ func (e *Linux) mapOwn(g kapi.Guest, cpus int) {
 	g.Map(tasks)
 	for c := range cpus {
 		own := append([]byte(nil), k.percpu...)
-		g.Map(&kapi.Image{At: g.PerCPU(c) + k.perAt, Bytes: own, Size: k.perSpan, Write: true})
+		g.Map(&kapi.Image{At: g.PerCPU(c, k.perAt), Bytes: own, Size: k.perSpan, Write: true})
 	}
 }
 
@@ -53,11 +51,11 @@ func (e *Linux) BootCPUs() {
 	g, k, cpus := e.d.Guest, e.k, e.d.CPUs
 	all := uint64(1)<<cpus - 1
 	for c := range cpus {
-		base := g.PerCPU(c)
-		g.Put(k.at("__per_cpu_offset")+arch.Addr(8*c), 8, uint64(base))
-		g.Put(base+k.at("this_cpu_off"), 8, uint64(base))
-		g.Put(base+k.preemptCount, 4, enabled)
-		g.Put(base+k.cpuNumber, 4, uint64(c))
+		base := uint64(g.PerCPU(c, 0))
+		e.putWord(k.at("__per_cpu_offset")+k.words(c), base)
+		e.putWord(g.PerCPU(c, k.at("this_cpu_off")), base)
+		g.Put(g.PerCPU(c, k.preemptCount), 4, enabled)
+		g.Put(g.PerCPU(c, k.cpuNumber), 4, uint64(c))
 	}
 	g.Put(k.at("nr_cpu_ids"), 4, uint64(cpus))
 	g.Put(k.at("__num_online_cpus"), 4, uint64(cpus))
@@ -65,7 +63,7 @@ func (e *Linux) BootCPUs() {
 		g.Put(at, 4, uint64(cpus))
 	}
 	for _, name := range []string{"__cpu_online_mask", "__cpu_possible_mask", "__cpu_present_mask"} {
-		g.Put(k.at(name), 8, all)
+		g.Put(k.at(name), min(8, k.maskBytes), all)
 	}
 	g.Put(k.at("system_state"), 4, systemRunning)
 	for _, name := range []string{"static_key_initialized", "static_call_initialized"} {
@@ -74,15 +72,23 @@ func (e *Linux) BootCPUs() {
 		}
 	}
 	if off, size, ok := k.Image.Types().Off("cpuinfo_x86", "x86_virt_bits"); ok {
-		g.Put(k.at("boot_cpu_data")+arch.Addr(off), size, virtualBits)
+		g.Put(k.at("boot_cpu_data")+arch.Addr(off), size, k.virtualBits())
 	}
 }
 
 // systemRunning is SYSTEM_RUNNING of 5.x and later.
 const systemRunning = 3
 
-// virtualBits is how many bits an address has with four levels of page tables.
-const virtualBits = 48
+// virtualBits is how many bits an address has: of x86-64 with four levels of page tables.
+func (k *Kernel) virtualBits() uint64 {
+	if k.Processor == target.I386 {
+		return 32
+	}
+	return 48
+}
+
+// MostCPUs is how many CPUs the kernel is built for (CONFIG_NR_CPUS, rounded up).
+func (k *Kernel) MostCPUs() int { return 8 * k.maskBytes }
 
 // Boot runs the kernel's own initialisation of its engine, and returns what is wrong.
 func (e *Linux) Boot(x kapi.Context) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
 )
 
@@ -16,12 +15,12 @@ const callSize = 5
 func (k *Kernel) bootText() {
 	for _, a := range k.Image.Fentries() {
 		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe8 {
-			copy(b, x86.AMD64.BranchNop.Bytes())
+			copy(b, k.arch.BranchNop.Bytes())
 		}
 	}
 	for _, a := range k.Image.Returns() {
 		if b := k.bytes(arch.Addr(a), 5); b != nil && b[0] == 0xe9 {
-			copy(b, x86.AMD64.BranchRet.Bytes())
+			copy(b, k.arch.BranchRet.Bytes())
 		}
 	}
 }
@@ -29,7 +28,7 @@ func (k *Kernel) bootText() {
 // jump writes a jump over the entry of a function.
 func (k *Kernel) jump(at, to arch.Addr) error {
 	b := k.bytes(at, 5)
-	code, ok := x86.AMD64.Jump(at, to)
+	code, ok := k.arch.Jump(at, to)
 	if b == nil || !ok {
 		return fmt.Errorf("%#x: there is no room for a jump", uint64(at))
 	}
@@ -44,7 +43,7 @@ func (k *Kernel) replaced(at arch.Addr) bool {
 	if b == nil || b[0] != 0xe9 {
 		return false
 	}
-	to := at + callSize + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:]))))
+	to := k.arch.Addr(at + callSize + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:])))))
 	return !k.text.has(to) && k.isText(to)
 }
 
@@ -54,7 +53,7 @@ func (k *Kernel) Replaced(at arch.Addr) bool { return k.replaced(at) }
 // patchCall writes a call over the entry of a function.
 func (k *Kernel) patchCall(at, to arch.Addr) error {
 	b := k.bytes(at, callSize)
-	code, ok := x86.AMD64.Call(at, to)
+	code, ok := k.arch.Call(at, to)
 	if b == nil || !ok {
 		return fmt.Errorf("%#x: there is no room for a call", uint64(at))
 	}
@@ -75,11 +74,11 @@ func (k *Kernel) wrapAll() error {
 		}
 		off := len(to) * 32
 		thunk := thunks.At + arch.Addr(off)
-		before, after := gateAt(len(k.services)), gateAt(len(k.services)+1)
+		before, after := k.gateAt(len(k.services)), k.gateAt(len(k.services)+1)
 		code := thunks.Bytes[off:]
 		n := 0
 		for _, target := range []arch.Addr{before, at, after} {
-			c, ok := x86.AMD64.Call(thunk+arch.Addr(n), target)
+			c, ok := k.arch.Call(thunk+arch.Addr(n), target)
 			if !ok {
 				return fmt.Errorf("%s is out of reach", w.name)
 			}
@@ -92,20 +91,20 @@ func (k *Kernel) wrapAll() error {
 	k.images = append(k.images, thunks)
 	for _, s := range k.Image.Sections() {
 		if s.Name == ".text" { // the kernel's, and an overlay's
-			redirect(k.bytes(arch.Addr(s.Addr), int(s.Size)), arch.Addr(s.Addr), to)
+			k.redirect(k.bytes(arch.Addr(s.Addr), int(s.Size)), arch.Addr(s.Addr), to)
 		}
 	}
 	return nil
 }
 
 // redirect leads calls and jumps in text that lies at an address elsewhere.
-func redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
+func (k *Kernel) redirect(text []byte, at arch.Addr, to map[arch.Addr]arch.Addr) {
 	for i := 0; i+5 <= len(text); i++ {
 		if text[i] != 0xe8 && text[i] != 0xe9 {
 			continue
 		}
 		next := at + arch.Addr(i) + 5
-		thunk, ok := to[next+arch.Addr(int64(int32(binary.LittleEndian.Uint32(text[i+1:]))))]
+		thunk, ok := to[k.arch.Addr(next+arch.Addr(int64(int32(binary.LittleEndian.Uint32(text[i+1:])))))]
 		if !ok {
 			continue
 		}
@@ -136,9 +135,6 @@ func (e *Linux) entry(asked arch.Addr) (at arch.Addr, moved bool) {
 	return asked + arch.Addr(len(endbr64)), true
 }
 
-// clobbered are the registers that a callee may leave as it likes.
-var clobbered = [...]arch.Reg{x86.RCX, x86.RDX, x86.RSI, x86.RDI, x86.R8, x86.R9, x86.R10, x86.R11}
-
 // calls returns what the direct call before an address calls, as it is linked.
 func (k *Kernel) calls(after uint64) (to arch.Addr, ok bool) {
 	if !k.isCode(after) {
@@ -148,5 +144,5 @@ func (k *Kernel) calls(after uint64) (to arch.Addr, ok bool) {
 	if len(b) < 5 || b[0] != 0xe8 {
 		return 0, false
 	}
-	return arch.Addr(after) + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:])))), true
+	return k.arch.Addr(arch.Addr(after) + arch.Addr(int64(int32(binary.LittleEndian.Uint32(b[1:]))))), true
 }

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/linux/vmlinux"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -90,6 +91,9 @@ func (k *Kernel) serve() error {
 	taken := make(map[arch.Addr]bool)
 	for i := range boundary {
 		s := &boundary[i]
+		if s.bits32 && k.Processor != target.I386 {
+			continue
+		}
 		n := len(k.services)
 		for _, name := range s.names {
 			sym, ok := k.Image.Symbol(name)
@@ -98,7 +102,7 @@ func (k *Kernel) serve() error {
 			}
 			k.services = append(k.services, &service{name: name, served: s})
 			taken[arch.Addr(sym.Addr)] = true
-			if err := k.jump(arch.Addr(sym.Addr), gateAt(len(k.services)-1)); err != nil {
+			if err := k.jump(arch.Addr(sym.Addr), k.gateAt(len(k.services)-1)); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -116,7 +120,9 @@ func (k *Kernel) serve() error {
 }
 
 // gateAt is where gate i lies.
-func gateAt(i int) arch.Addr { return kapi.GuestGates + arch.Addr(i)*kapi.GateSize }
+func (k *Kernel) gateAt(i int) arch.Addr {
+	return k.arch.Addr(kapi.GuestGates) + arch.Addr(i)*kapi.GateSize
+}
 
 // end returns where the last image ends.
 func (k *Kernel) end() (end arch.Addr) {

@@ -4,7 +4,6 @@ import (
 	"kpsim/engine"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -21,12 +20,6 @@ type probe struct {
 	kept       []byte // the struct, while it isn't
 }
 
-// Where users' structs lie, and the arrays that each task makes of their addresses.
-const (
-	userBase  arch.Addr = 0xffff_8880_0800_0000
-	arrayBase arch.Addr = 0xffff_8880_0880_0000
-)
-
 const (
 	userStep = page
 	nameAt   = 1024 // of the symbol's name, from the struct
@@ -34,11 +27,11 @@ const (
 
 // Add implements engine.Engine.
 func (e *Linux) Add(p engine.Probe) {
-	size := 0
+	size, at := 0, places64.users
 	if e.k != nil {
-		size = roundUp(max(e.k.fields.kprobe, e.k.fields.kretprobe), 8)
+		size, at = roundUp(max(e.k.fields.kprobe, e.k.fields.kretprobe), 8), e.k.places.users
 	}
-	e.probes = append(e.probes, &probe{Probe: p, at: userBase + arch.Addr(len(e.probes))*userStep, kept: make([]byte, size)})
+	e.probes = append(e.probes, &probe{Probe: p, at: at + arch.Addr(len(e.probes))*userStep, kept: make([]byte, size)})
 }
 
 // fill writes the struct as its user does before it registers it for the first time.
@@ -194,13 +187,13 @@ const einval = 22
 
 // DoAll implements engine.Engine.
 func (e *Linux) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
-	at := arrayBase + arch.Addr(page)*arch.Addr(x.Task())
+	at := e.k.places.arrays + arch.Addr(page)*arch.Addr(x.Task())
 	ret := false
 	for i, n := range list {
 		p := e.probes[n]
 		ret = ret || p.Kind == engine.Kretprobe
 		e.begin(x, verb, p)
-		x.Memory().Store(at+arch.Addr(8*i), 8, uint64(p.at))
+		x.Memory().Store(at+e.k.words(i), e.k.word, uint64(p.at))
 	}
 	f := e.k.arrays[verb]
 	if ret {
@@ -235,8 +228,8 @@ func (e *Linux) Status(i int) engine.Status {
 
 // of returns the number of the probe whose struct is at an address, -1 if there is none.
 func (e *Linux) of(at uint64) int {
-	i := int(arch.Addr(at)-userBase) / userStep
-	if arch.Addr(at) < userBase || i >= len(e.probes) || e.probes[i].at != arch.Addr(at) {
+	i := int(arch.Addr(at)-e.k.places.users) / userStep
+	if arch.Addr(at) < e.k.places.users || i >= len(e.probes) || e.probes[i].at != arch.Addr(at) {
 		return -1
 	}
 	return i
@@ -244,12 +237,12 @@ func (e *Linux) of(at uint64) int {
 
 // onPre is pre_handler(p, regs).
 func (e *Linux) onPre(x kapi.Context, r *arch.Regs) {
-	x.Regs().R[target.Arch.Result] = e.hit(x, r.R[target.Arch.Args[0]], r.R[target.Arch.Args[1]], kpev.Pre)
+	x.Regs().R[e.k.arch.Result] = e.hit(x, r.R[e.k.arch.Args[0]], r.R[e.k.arch.Args[1]], kpev.Pre)
 }
 
 // onPost is post_handler(p, regs, flags).
 func (e *Linux) onPost(x kapi.Context, r *arch.Regs) {
-	e.hit(x, r.R[target.Arch.Args[0]], r.R[target.Arch.Args[1]], kpev.Post)
+	e.hit(x, r.R[e.k.arch.Args[0]], r.R[e.k.arch.Args[1]], kpev.Post)
 }
 
 // hit runs a handler with the registers at an address, and returns what it does.
@@ -273,14 +266,14 @@ func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 	depth := len(*open)
 	*open = append(roomy(*open), arch.Regs{})
 	h.Regs = &(*open)[depth]
-	target.Arch.Frame.Load(x.Memory(), frame, h.Regs)
+	e.k.arch.Frame.Load(x.Memory(), frame, h.Regs)
 	if h.Which == kpev.Return { // of siblings, ret_addr is the trampoline's
 		h.Ret = h.Regs.IP
 	}
 	was := *h.Regs
 	left := e.handle(x, h)
 	if *h.Regs != was {
-		target.Arch.Frame.Store(x.Memory(), frame, h.Regs)
+		e.k.arch.Frame.Store(x.Memory(), frame, h.Regs)
 	}
 	*open = (*open)[:depth]
 	return left
@@ -289,7 +282,7 @@ func (e *Linux) withRegs(x kapi.Context, frame arch.Addr, h engine.Hit) int {
 // onReturn is entry_handler(ri, regs), or handler(ri, regs).
 func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 	f := &e.k.fields
-	ri, frame := arch.Addr(r.R[target.Arch.Args[0]]), arch.Addr(r.R[target.Arch.Args[1]])
+	ri, frame := arch.Addr(r.R[e.k.arch.Args[0]]), arch.Addr(r.R[e.k.arch.Args[1]])
 	rh := get(x, ri, f.riRethook)
 	i := e.of(get(x, arch.Addr(rh&^1), f.rhData))
 	if i < 0 {
@@ -306,14 +299,16 @@ func (e *Linux) onReturn(x kapi.Context, r *arch.Regs, which uint64) {
 		Probe: i, Which: which, At: arch.Addr(get(x, p.at, f.kpAddr)), Private: private,
 	})
 	e.write(x, ri+arch.Addr(f.riData.off), private)
-	x.Regs().R[target.Arch.Result] = uint64(left)
+	x.Regs().R[e.k.arch.Result] = uint64(left)
 }
 
 // User says which probe's struct an address lies in, and the member there, "" for the
 // struct itself; ok false: in none. It serves those that show a run.
 func (e *Linux) User(a arch.Addr) (probe int, member string, ok bool) {
-	probe = int(a-userBase) / userStep
-	if e.k == nil || a < userBase || probe >= len(e.probes) {
+	if e.k == nil || a < e.k.places.users {
+		return 0, "", false
+	}
+	if probe = int(a-e.k.places.users) / userStep; probe >= len(e.probes) {
 		return 0, "", false
 	}
 	if a == e.probes[probe].at {

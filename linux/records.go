@@ -3,7 +3,6 @@ package linux
 import (
 	"kpsim/engine/ftrace"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 )
 
@@ -63,7 +62,7 @@ func (e *Linux) layRecords() {
 		return
 	}
 	page, n := e.k.near()+recordsAt, e.d.Sites.Sites()
-	g.Put(r.pages, 8, uint64(page))
+	e.putWord(r.pages, uint64(page))
 	g.Put(page+arch.Addr(r.list.off), r.list.size, uint64(e.k.record(0)))
 	g.Put(page+arch.Addr(r.length.off), r.length.size, uint64(n))
 	for i := range n {
@@ -105,7 +104,7 @@ func (e *Linux) WriteSites(x kapi.Context, f *ftrace.Ftrace) {
 
 // SiteCall implements ftrace.Writer.
 func (e *Linux) SiteCall(at arch.Addr) arch.Code {
-	c, _ := target.Arch.Call(at, e.k.records.caller)
+	c, _ := e.k.arch.Call(at, e.k.records.caller)
 	return c
 }
 

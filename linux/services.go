@@ -94,7 +94,7 @@ func (e *Linux) afterGrace(x kapi.Context, d due) {
 
 func callRCU(e *Linux, x kapi.Context, a *args) uint64 {
 	e.touched(x, a[0])
-	e.afterGrace(x, due{a[0], a[1], caller(x)})
+	e.afterGrace(x, due{a[0], a[1], e.caller(x)})
 	return 0
 }
 
@@ -106,7 +106,7 @@ func freeRCU(e *Linux, x kapi.Context, a *args) uint64 {
 		at = a[0] - at
 	}
 	e.touched(x, a[0])
-	e.afterGrace(x, due{head: at, by: caller(x)})
+	e.afterGrace(x, due{head: at, by: e.caller(x)})
 	return 0
 }
 
@@ -134,7 +134,7 @@ const (
 
 // count adds to the CPU's preemption count.
 func (e *Linux) count(x kapi.Context, n int) {
-	at := e.d.Guest.PerCPU(x.CPU()) + e.k.preemptCount
+	at := e.d.Guest.PerCPU(x.CPU(), e.k.preemptCount)
 	v, _ := x.Memory().Load(at, 4)
 	x.Memory().Store(at, 4, uint64(uint32(int64(v)+int64(n))))
 }
@@ -155,10 +155,9 @@ func (e *Linux) work(at uint64) kapi.DelayedWork {
 	name, _, _ := e.k.Symbol(arch.Addr(at))
 	pending, f := arch.Addr(at)+arch.Addr(e.k.fields.workPending.off), arch.Addr(at)+arch.Addr(e.k.fields.workFunc.off)
 	w := e.d.Work.NewDelayedWork(name, func(x kapi.Context) {
-		v, _ := x.Memory().Load(pending, 8)
-		x.Memory().Store(pending, 8, v&^1)
-		to, _ := x.Memory().Load(f, 8)
-		e.call(x, arch.Addr(to), at)
+		v, _ := x.Memory().Load(pending, e.k.word)
+		x.Memory().Store(pending, e.k.word, v&^1)
+		e.call(x, e.pointer(x, f), at)
 	})
 	e.works = append(e.works, work{arch.Addr(at), w})
 	return w
@@ -167,11 +166,11 @@ func (e *Linux) work(at uint64) kapi.DelayedWork {
 // queueWork is queue_delayed_work_on(cpu, wq, work, delay).
 func queueWork(e *Linux, x kapi.Context, a *args) uint64 {
 	pending := arch.Addr(a[2]) + arch.Addr(e.k.fields.workPending.off)
-	v, _ := x.Memory().Load(pending, 8)
+	v, _ := x.Memory().Load(pending, e.k.word)
 	if v&1 != 0 {
 		return 0
 	}
-	x.Memory().Store(pending, 8, v|1)
+	x.Memory().Store(pending, e.k.word, v|1)
 	e.work(a[2]).Queue(x)
 	return 1
 }
@@ -322,10 +321,10 @@ func writtenInt(e *Linux, x kapi.Context, a *args) uint64 {
 // the source (struct source_location). A kernel prints it and goes on, as after a WARN.
 func undefined(what string) func(e *Linux, x kapi.Context, a *args) uint64 {
 	return func(e *Linux, x kapi.Context, a *args) uint64 {
-		file, _ := x.Memory().Load(arch.Addr(a[0]), 8)
-		line, _ := x.Memory().Load(arch.Addr(a[0])+8, 4)
-		e.d.Guest.Why(x, fmt.Sprintf("UBSAN at %s:%d: %s", e.text(x, arch.Addr(file)), line, what))
-		x.Emit(linuxev.Warn, uint64(caller(x)), line, 0)
+		file := e.pointer(x, arch.Addr(a[0]))
+		line, _ := x.Memory().Load(arch.Addr(a[0])+e.k.words(1), 4)
+		e.d.Guest.Why(x, fmt.Sprintf("UBSAN at %s:%d: %s", e.text(x, file), line, what))
+		x.Emit(linuxev.Warn, uint64(e.caller(x)), line, 0)
 		return 0
 	}
 }
@@ -338,7 +337,7 @@ func warnTrap(e *Linux, x kapi.Context, a *args) uint64 {
 		return 0
 	}
 	regs := *x.Regs()
-	regs.IP = caller(x)
+	regs.IP = e.caller(x)
 	e.warn(x, &regs, b)
 	return 0
 }
@@ -362,6 +361,6 @@ func mightSleep(e *Linux, x kapi.Context, a *args) uint64 {
 func suspicious(e *Linux, x kapi.Context, a *args) uint64 {
 	line := a[1] & 0xffffffff
 	e.d.Guest.Why(x, fmt.Sprintf("suspicious RCU usage at %s:%d: %s", e.text(x, arch.Addr(a[0])), line, e.text(x, arch.Addr(a[2]))))
-	x.Emit(linuxev.Warn, uint64(caller(x)), line, 0)
+	x.Emit(linuxev.Warn, uint64(e.caller(x)), line, 0)
 	return 0
 }

@@ -14,10 +14,10 @@ func lookupSizeOffset(e *Linux, x kapi.Context, a *args) uint64 {
 		return 0
 	}
 	if a[1] != 0 {
-		x.Memory().Store(arch.Addr(a[1]), 8, uint64(size))
+		x.Memory().Store(arch.Addr(a[1]), e.k.word, uint64(size))
 	}
 	if a[2] != 0 {
-		x.Memory().Store(arch.Addr(a[2]), 8, a[0]-uint64(at))
+		x.Memory().Store(arch.Addr(a[2]), e.k.word, a[0]-uint64(at))
 	}
 	return 1
 }
@@ -122,33 +122,33 @@ func searchExtable(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
-// Where the entries of the blacklist lie that are for functions of the scenario.
+// The entries of the blacklist that are for functions of the scenario, in bytes.
 const (
-	banBase arch.Addr = 0xffff_8880_0900_0000
-	banSize           = 64 * page
-	banStep           = 64 // bytes
+	banSize = 64 * page
+	banStep = 64
 )
 
 // ban puts the scenario's functions that refuse probes on the kernel's blacklist, as
 // boot does with those of the kernel, and of modules that are there. Those of a module
 // that comes the kernel puts there itself.
 func (e *Linux) ban() {
-	f, g := &e.k.fields, e.d.Guest
+	f := &e.k.fields
 	list := e.k.at("kprobe_blacklist")
 	n := arch.Addr(0)
 	for _, b := range e.d.Symbols.Blacklist(nil) {
 		if list == 0 || n*banStep == banSize {
 			continue
 		}
-		at := banBase + n*banStep
-		last, _ := g.Get(list+8, 8)
-		g.Put(at+arch.Addr(f.banStart.off), 8, uint64(b.Addr))
-		g.Put(at+arch.Addr(f.banEnd.off), 8, uint64(b.Addr)+uint64(b.Size))
+		at := e.k.places.bans + n*banStep
+		prev := e.k.words(1) // of a list_head
+		last := e.next(list + prev)
+		e.putWord(at+arch.Addr(f.banStart.off), uint64(b.Addr))
+		e.putWord(at+arch.Addr(f.banEnd.off), uint64(b.Addr)+uint64(b.Size))
 		node := at + arch.Addr(f.banList.off)
-		g.Put(node, 8, uint64(list))
-		g.Put(node+8, 8, last)
-		g.Put(arch.Addr(last), 8, uint64(node))
-		g.Put(list+8, 8, uint64(node))
+		e.putWord(node, uint64(list))
+		e.putWord(node+prev, uint64(last))
+		e.putWord(last, uint64(node))
+		e.putWord(list+prev, uint64(node))
 		n++
 	}
 }

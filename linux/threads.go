@@ -26,7 +26,7 @@ type threading struct {
 }
 
 // threadAt is what kthread_create returns: no code looks there.
-const threadAt = uint64(taskBase) + (mostTask-1)*taskStep
+func (e *Linux) threadAt() uint64 { return uint64(e.taskAt(mostTask - 1)) }
 
 // createThread is kthread_create_on_node(f, data, node, name, …).
 func createThread(e *Linux, x kapi.Context, a *args) uint64 {
@@ -35,7 +35,7 @@ func createThread(e *Linux, x kapi.Context, a *args) uint64 {
 		return 0
 	}
 	e.boot.thread = thread{f: a[0], data: a[1]}
-	return threadAt
+	return e.threadAt()
 }
 
 // settleThreads runs the thread at boot, until it waits.

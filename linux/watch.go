@@ -4,7 +4,6 @@ import (
 	"kpsim/engine"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -49,7 +48,7 @@ func (e *Linux) pokes(x kapi.Context, at arch.Addr, n uint64) {
 		b := e.scratch[:min(size, 8)]
 		e.read(x, tp+arch.Addr(f.pokeText.off), b)
 		lo, hi := traces.PackBytes(b)
-		x.Emit(smpev.Image, uint64(e.k.text.at)+uint64(int64(int32(rel))), lo, hi)
+		x.Emit(smpev.Image, e.k.truncated(uint64(e.k.text.at)+uint64(int64(int32(rel)))), lo, hi)
 	}
 }
 
@@ -66,7 +65,7 @@ func (e *Linux) cacheOf(x kapi.Context, at uint64) (what uint64, size uint64) {
 
 // slotGot is the end of __get_insn_slot(cache).
 func slotGot(e *Linux, x kapi.Context, a *args) {
-	if got := returned(x); got != 0 {
+	if got := e.returned(x); got != 0 {
 		what, size := e.cacheOf(x, a[0])
 		x.Emit(smpev.Alloc, got, size, what)
 	}
@@ -101,13 +100,13 @@ func collected(e *Linux, x kapi.Context, a *args) {
 }
 
 func claimedPoke(e *Linux, x kapi.Context, _ *args) {
-	if returned(x)&0xff != 0 {
+	if e.returned(x)&0xff != 0 {
 		e.owner[x.CPU()] = smpev.OwnerPoke
 	}
 }
 
 func claimedKprobe(e *Linux, x kapi.Context, _ *args) {
-	if returned(x)&0xffffffff != 0 {
+	if e.returned(x)&0xffffffff != 0 {
 		e.owner[x.CPU()] = kpev.OwnerKprobe
 	}
 }
@@ -126,7 +125,7 @@ func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
 	list := arch.Addr(e.k.fields.kpList.off)
 	at := ap + list
 	for range len(e.probes) + 1 {
-		v, ok := x.Memory().Load(at, 8)
+		v, ok := x.Memory().Load(at, e.k.word)
 		at = arch.Addr(v)
 		if !ok || at == ap+list {
 			return
@@ -142,8 +141,7 @@ func (e *Linux) children(x kapi.Context, ap arch.Addr, f func(i int)) {
 func (e *Linux) skipped(x kapi.Context, by int) {
 	list, f := arch.Addr(e.k.fields.kpList.off), &e.k.fields
 	for at, n := e.probes[by].at+list, 0; n <= len(e.probes); n++ {
-		v, _ := x.Memory().Load(at, 8)
-		at = arch.Addr(v)
+		at = e.pointer(x, at)
 		i := e.of(uint64(at - list))
 		if i < 0 || i == by {
 			return
@@ -157,14 +155,12 @@ func (e *Linux) skipped(x kapi.Context, by int) {
 // hooked is arch_rethook_prepare(node, regs, mcount): the return address is kept.
 func hooked(e *Linux, x kapi.Context, a *args) {
 	var regs arch.Regs
-	target.Arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
-	slot := target.Arch.StackPointer(&regs)
-	to, _ := x.Memory().Load(slot, 8)
-	x.Emit(kpev.Hooked, a[0], uint64(slot), to)
+	e.k.arch.Frame.Load(x.Memory(), arch.Addr(a[1]), &regs)
+	slot := e.k.arch.StackPointer(&regs)
+	x.Emit(kpev.Hooked, a[0], uint64(slot), uint64(e.pointer(x, slot)))
 }
 
 // passed is the end of rethook_trampoline_handler(regs, frame): all handlers have run.
 func passed(e *Linux, x kapi.Context, a *args) {
-	to, _ := x.Memory().Load(arch.Addr(a[1]), 8)
-	x.Emit(kpev.Trampoline, a[1], to, 0)
+	x.Emit(kpev.Trampoline, a[1], uint64(e.pointer(x, arch.Addr(a[1]))), 0)
 }

@@ -4,6 +4,7 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/kapi"
 )
 
 // What the machine has of x86 by type and constant: what each instruction or each
@@ -33,11 +34,11 @@ const (
 func spOf(r *arch.Regs) arch.Addr { return x86.SP(r) }
 
 // A layout is where things lie.
-type layout struct{ gate, stack arch.Addr }
+type layout struct{ gate, guests, stack arch.Addr }
 
 // layoutOf returns where things lie on a machine of the processor.
 func layoutOf(a *arch.Arch) layout {
-	at := layout{a.Addr(GateBase), stackBase}
+	at := layout{a.Addr(GateBase), a.Addr(kapi.GuestGates), stackBase}
 	if a.Word == bits32 {
 		at.stack = stackBase32
 	}

@@ -49,7 +49,7 @@ func (n *Names) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
 	if a == n.m.idleIP() {
 		return "kernel", 0, true
 	}
-	if a >= n.m.at.gate && a < n.m.at.gate+pageSize || a >= kapi.GuestGates && a < kapi.GuestGates+arch.Addr(len(n.m.guests))*gateSize {
+	if a >= n.m.at.gate && a < n.m.at.gate+pageSize || a >= n.m.at.guests && a < n.m.at.guests+arch.Addr(len(n.m.guests))*gateSize {
 		if a == n.m.returnGate() {
 			return "return", 0, true
 		}

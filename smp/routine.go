@@ -270,10 +270,10 @@ func (m *Machine) Bind(name string, f kapi.Routine) arch.Addr {
 	return m.at.gate + arch.Addr(len(m.gates)-1)*gateSize
 }
 
-// BindGuest gives f the next address from kapi.GuestGates on: pages of their own, so that
+// BindGuest gives f the next address from kapi.GuestGates on (arch.Arch.Addr): pages of their own, so that
 // it is the same whatever else is bound. It is called before Freeze.
 func (m *Machine) BindGuest(name string, f kapi.Routine) arch.Addr {
-	at := kapi.GuestGates + arch.Addr(len(m.guests))*gateSize
+	at := m.at.guests + arch.Addr(len(m.guests))*gateSize
 	if at%pageSize == 0 {
 		m.mem.mapCode(at, PermRead|PermExec).gate = true
 	}
@@ -290,7 +290,7 @@ func (m *Machine) BindLate(name string, f kapi.Routine) { m.lates = append(m.lat
 // gate returns the routine at a, nil if none begins there.
 func (m *Machine) gate(a arch.Addr) *gate {
 	i := int(a-m.at.gate) / gateSize
-	if n := int(a-kapi.GuestGates) / gateSize; a >= kapi.GuestGates && n < len(m.guests) {
+	if n := int(a-m.at.guests) / gateSize; a >= m.at.guests && n < len(m.guests) {
 		if a%gateSize != 0 {
 			return nil
 		}
@@ -324,7 +324,7 @@ func (m *Machine) enter(c *CPU, ip arch.Addr) {
 		return
 	}
 	x := m.acquire(c, t)
-	x.gate, x.vector, x.was, x.guest = g.f, 0, x.Balance(), ip >= kapi.GuestGates
+	x.gate, x.vector, x.was, x.guest = g.f, 0, x.Balance(), ip >= m.at.guests && ip < m.at.guests+arch.Addr(len(m.guests))*gateSize
 	x.place, x.step = g.name, 0
 	x.read.Add(uint64(ip-m.at.gate)/gateSize + 1)
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})

@@ -30,7 +30,7 @@ type rule struct {
 }
 
 var rules = []rule{
-	{"SMP", []string{"__per_cpu_offset"}, []string{"CONFIG_SMP"}},
+	{"SMP", []string{"__per_cpu_offset", "smp_call_function_many_cond"}, []string{"CONFIG_SMP"}},
 	{"KPROBES", []string{"register_kprobe"}, []string{"CONFIG_KPROBES"}},
 	{"OPTPROBES", []string{"kprobe_optimizer", "arch_prepare_optimized_kprobe"}, []string{"CONFIG_OPTPROBES"}},
 	{"KRETPROBES", []string{"register_kretprobe"}, []string{"CONFIG_KRETPROBES"}},
@@ -76,7 +76,8 @@ func configuration(im *vmlinux.Image) (out []option, from string) {
 	entry, _ := im.Symbol("register_kprobe")
 	add("IBT", bytes.HasPrefix(im.Bytes(entry.Addr, 4), []byte{0xf3, 0x0f, 0x1e, 0xfa}), "text: endbr64")
 	add("RETHUNK", len(im.Returns()) > 0, "tables")
-	add("RETPOLINE", len(im.Retpolines()) > 0, "tables")
+	_, thunk := im.Symbol("__x86_indirect_thunk_eax") // i386 has no table of them
+	add("RETPOLINE", len(im.Retpolines()) > 0 || thunk, "tables")
 	return out, from
 }
 

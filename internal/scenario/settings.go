@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,8 +37,8 @@ func (s *Scenario) SetEdition(name string) error {
 // which says how the other patchers work.
 func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m := &s.Machine
-	if m.Arch == target.I386 {
-		return errors.New("it is for i386, and the kernel for x86-64; leave the kernel out")
+	if m.Arch != k.Processor {
+		return fmt.Errorf("it is for %s, and the kernel %s for %s; leave the kernel out", target.Words[m.Arch], k.Image.Release, target.Words[k.Processor])
 	}
 	if id := k.ID(); m.Image != "" && m.Image != id {
 		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path, id)
@@ -59,6 +58,9 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, asks[s.Tasks[i].Ops[j].Kind].what)
 			}
 		}
+	}
+	if len(s.Calls) > 0 && !k.CallSites() {
+		return Faultf(PartOf(TheCalls, 0), "static call %q: the kernel is built without sites of static calls, whose calls go through trampolines alone; leave it out", s.Calls[0].Name)
 	}
 	for i := range s.Labels {
 		for k := range s.Modules {
@@ -88,8 +90,11 @@ func (m *Machine) Settle() {
 }
 
 // Processor returns what the machine's kernel is built for: of i386 the row with the trap
-// frames of its edition's kernels.
+// frames of its edition's kernels, or the row of a kernel's own engine.
 func (m *Machine) Processor() *arch.Arch {
+	if m.Engine == linux.Row.Name {
+		return m.Arch.Linux()
+	}
 	return m.Arch.Row(m.Edition == rules.EditionNone || m.Edition >= rules.Edition514)
 }
 

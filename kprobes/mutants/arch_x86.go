@@ -38,15 +38,19 @@ func callsFive(ap *aggr, r *regs, m arch.Memory, _ *regs) {
 }
 
 // widenFlags has an emulated pushf or popf with an operand size of 16 bits (66 9C, 66 9D; SDM
-// vol. 2, "PUSHF", "POPF") move eight bytes, where it should two.
+// vol. 2, "PUSHF", "POPF") move a word, where it should two bytes.
 func widenFlags(ap *aggr, r *regs, m arch.Memory, before *regs) {
 	sp := x86.SP(before)
+	word := arch.Addr(8)
+	if sp>>32 == 0 { // of i386
+		word = 4
+	}
 	switch {
 	case ap.Insn().Opcode() == 0x9c && x86.SP(r) == sp-2:
-		r.R[x86.RSP] = uint64(sp - 8)
-		m.Store(sp-8, 8, r.Flags)
+		r.R[x86.RSP] = uint64(sp - word)
+		m.Store(sp-word, int(word), r.Flags)
 	case ap.Insn().Opcode() == 0x9d && x86.SP(r) == sp+2:
-		r.R[x86.RSP] = uint64(sp + 8)
+		r.R[x86.RSP] = uint64(sp + word)
 	}
 }
 

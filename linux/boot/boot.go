@@ -43,8 +43,11 @@ func Kernel(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 
 // boot runs the kernel's initialisation on a machine of its own.
 func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
+	if most := k.MostCPUs(); cpus > most {
+		return nil, fmt.Errorf("it is built for %d CPUs at most, and the machine has %d; give the machine fewer", most, cpus)
+	}
 	var log traces.Log
-	m, err := smp.New(smp.Config{CPUs: cpus, Full: true, Budget: budget}, &log)
+	m, err := smp.New(smp.Config{CPUs: cpus, Full: true, Budget: budget, Arch: k.Arch()}, &log)
 	if err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (c *Closure) Function(addr uint64) *Function {
 func (c *Closure) Decode(f *Function, visit func(in *x86.Inst)) {
 	code := c.Image.Bytes(f.Addr, f.Size)
 	for len(code) > 0 {
-		in, err := x86.Decode(code, arch.Addr(f.Addr+f.Size-uint64(len(code))))
+		in, err := c.Image.Decode(code, f.Addr+f.Size-uint64(len(code)))
 		if err != nil {
 			return
 		}
@@ -220,7 +220,7 @@ func (c *Closure) Target(f *Function, in *x86.Inst) (vmlinux.Symbol, Kind) {
 		case strings.HasPrefix(name, "__x86_indirect_"):
 			return s, Pointer
 		case strings.HasPrefix(name, "__SCT__"):
-			next, err := x86.Decode(c.Image.Bytes(to, 5), arch.Addr(to))
+			next, err := c.Image.Decode(c.Image.Bytes(to, 5), to)
 			if err != nil || next.Flow() != arch.FlowJump {
 				return s, Nothing
 			}

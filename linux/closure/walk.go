@@ -66,7 +66,7 @@ func (w *walk) run() {
 // replaced reports whether a function is only a jump to another of its name, which objects
 // laid over the kernel have: that one is walked.
 func (w *walk) replaced(f *Function) bool {
-	in, err := x86.Decode(w.c.Image.Bytes(f.Addr, f.Size), arch.Addr(f.Addr))
+	in, err := w.c.Image.Decode(w.c.Image.Bytes(f.Addr, f.Size), f.Addr)
 	if err != nil || in.Flow() != arch.FlowJump {
 		return false
 	}
@@ -82,7 +82,7 @@ func (w *walk) trim(f *Function) {
 	code := w.c.Image.Bytes(f.Addr, f.Size)
 	off, end, n, last := uint64(0), uint64(0), 0, 0
 	for off < uint64(len(code)) {
-		in, err := x86.Decode(code[off:], arch.Addr(f.Addr+off))
+		in, err := w.c.Image.Decode(code[off:], f.Addr+off)
 		if err != nil {
 			s := w.site(f, f.Addr+off, "undecodable")
 			s.Refused = true
@@ -135,7 +135,7 @@ func (w *walk) instruction(f *Function, in *x86.Inst) {
 		c.Indirect = append(c.Indirect, w.site(f, addr, in.String()))
 		return
 	}
-	if at, ok := taken(in); ok && !w.seen[at] {
+	if at, ok := c.taken(in); ok && !w.seen[at] {
 		if s, ok := c.Image.Lookup(at); ok && s.Addr == at {
 			w.enter(at, f.Name)
 		}
@@ -154,7 +154,7 @@ func (c *Closure) Paravirtual(in *x86.Inst) (name string, ok bool) {
 	if !ok || in.Flow() != arch.FlowIndirectCall && in.Flow() != arch.FlowIndirectJump {
 		return "", false
 	}
-	at, ok := operand(in)
+	at, ok := c.operand(in)
 	if !ok || at < pv.Addr || at >= pv.Addr+pv.Size {
 		return "", false
 	}
@@ -168,7 +168,7 @@ func (c *Closure) Paravirtual(in *x86.Inst) (name string, ok bool) {
 }
 
 // operand is the address of a memory operand that no register is part of.
-func operand(in *x86.Inst) (uint64, bool) {
+func (c *Closure) operand(in *x86.Inst) (uint64, bool) {
 	if at, ok := in.RIPOperand(); ok {
 		return uint64(at), true
 	}
@@ -176,24 +176,24 @@ func operand(in *x86.Inst) (uint64, bool) {
 		return 0, false
 	}
 	disp, _ := in.Numbers()
-	return number(in, disp)
+	return c.number(in, disp)
 }
 
 // taken is the address that an instruction may take: an immediate, or lea's.
-func taken(in *x86.Inst) (uint64, bool) {
+func (c *Closure) taken(in *x86.Inst) (uint64, bool) {
 	if in.Opcode() == 0x8d {
-		return operand(in)
+		return c.operand(in)
 	}
 	_, imm := in.Numbers()
-	return number(in, imm)
+	return c.number(in, imm)
 }
 
 // number reads four bytes with their sign, or eight, at positions [from, to).
-func number(in *x86.Inst, at [2]int) (uint64, bool) {
+func (c *Closure) number(in *x86.Inst, at [2]int) (uint64, bool) {
 	raw := in.Raw()
 	switch b := raw[at[0]:at[1]]; len(b) {
 	case 4:
-		return uint64(int64(int32(binary.LittleEndian.Uint32(b)))), true
+		return c.Image.Number(int32(binary.LittleEndian.Uint32(b))), true
 	case 8:
 		return binary.LittleEndian.Uint64(b), true
 	}

@@ -17,14 +17,22 @@ import (
 
 func of(t *testing.T, series string) *closure.Closure {
 	t.Helper()
-	c, err := closure.Of(kerneltest.Open(t, series), "kprobes")
+	open := func() *vmlinux.Image { return kerneltest.Open(t, series) }
+	if series == "i386" {
+		open = func() *vmlinux.Image {
+			im, err := vmlinux.Open(kerneltest.I386(t))
+			require.NoError(t, err)
+			return im
+		}
+	}
+	c, err := closure.Of(open(), "kprobes")
 	require.NoError(t, err)
 	return c
 }
 
 // Each mutant of the kernels at hand replaces one instruction by whole ones.
 func TestAll(t *testing.T) {
-	for _, series := range []string{"6.1", "6.12"} {
+	for _, series := range []string{"6.1", "6.12", "i386"} {
 		t.Run(series, func(t *testing.T) {
 			c := of(t, series)
 			all := All(c)
@@ -38,11 +46,11 @@ func TestAll(t *testing.T) {
 				require.Equal(t, c.Image.Bytes(m.Addr, uint64(len(m.Old))), m.Old, m.Name)
 				require.Len(t, m.New, len(m.Old), m.Name)
 				require.NotEqual(t, m.Old, m.New, m.Name)
-				in, err := x86.Decode(m.Old, arch.Addr(m.Addr))
+				in, err := c.Image.Decode(m.Old, m.Addr)
 				require.NoError(t, err)
 				require.Len(t, m.Old, int(in.Len), m.Name)
 				for b := m.New; len(b) > 0; {
-					in, err := x86.Decode(b, arch.Addr(m.Addr))
+					in, err := c.Image.Decode(b, m.Addr)
 					require.NoError(t, err, m.Name)
 					b = b[in.Len:]
 				}

@@ -26,13 +26,14 @@ func (im *Image) readTypes(o *object) (*Types, error) {
 	if err != nil {
 		return nil, fmt.Errorf(".BTF: %w: the file is damaged, or made by a pahole that is newer than this program", err)
 	}
-	r := btfReader{spec: spec, made: map[btf.Type]*composite{}}
+	r := btfReader{spec: spec, word: im.word, made: map[btf.Type]*composite{}}
 	return &Types{From: "BTF", known: map[string]*composite{}, source: r.named}, nil
 }
 
 // A btfReader turns BTF's types into ours, each once.
 type btfReader struct {
 	spec *btf.Spec
+	word int // bytes of a pointer
 	made map[btf.Type]*composite
 }
 
@@ -49,11 +50,25 @@ func (r *btfReader) named(name string) *composite {
 		}
 	}
 	for _, typ := range all {
-		if size, err := btf.Sizeof(typ); err == nil {
+		if size, err := r.size(typ, depthMax); err == nil {
 			return &composite{size: size}
 		}
 	}
 	return nil
+}
+
+// size is btf.Sizeof, which takes pointers to have eight bytes.
+func (r *btfReader) size(typ btf.Type, depth int) (int, error) {
+	switch t := btf.UnderlyingType(typ).(type) {
+	case *btf.Pointer:
+		return r.word, nil
+	case *btf.Array:
+		if depth > 0 {
+			n, err := r.size(t.Type, depth-1)
+			return n * int(t.Nelems), err
+		}
+	}
+	return btf.Sizeof(typ)
 }
 
 // composite returns the struct or union that a type is, or that an array has as
@@ -79,7 +94,7 @@ func (r *btfReader) composite(typ btf.Type, depth int) (c *composite, elements i
 	}
 	r.made[typ] = c
 	for _, m := range members {
-		size, err := btf.Sizeof(m.Type)
+		size, err := r.size(m.Type, depthMax)
 		if err != nil {
 			size = 0 // an incomplete type has none
 		}

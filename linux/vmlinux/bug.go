@@ -20,6 +20,15 @@ const bugWarning = 1
 type bugLayout struct {
 	size, file, line, flags int
 	fromEntry               bool // file_disp counts from the entry, as until 5.19, not from itself
+	addresses               bool // of i386 bug_addr and file are no distances
+}
+
+// ref reads a word of a row: an address, or the distance to one.
+func (l *bugLayout) ref(s *Section, off int) uint64 {
+	if l.addresses {
+		return uint64(binary.LittleEndian.Uint32(s.Data[off:]))
+	}
+	return s.ref(off)
 }
 
 // Bug returns the row for the ud2 at addr.
@@ -35,7 +44,7 @@ func (im *Image) Bug(addr uint64) (Bug, bool) {
 	}
 	l := im.bugs()
 	for off := 0; off+l.size <= len(s.Data); off += l.size {
-		if s.ref(off) == addr {
+		if l.ref(s, off) == addr {
 			return im.bug(l, s, off), true
 		}
 	}
@@ -68,7 +77,7 @@ func (im *Image) bug(l *bugLayout, s *Section, off int) Bug {
 }
 
 func (l *bugLayout) fileOf(s *Section, off int) uint64 {
-	at := s.ref(off + l.file)
+	at := l.ref(s, off+l.file)
 	if l.fromEntry {
 		at -= uint64(l.file)
 	}
@@ -78,12 +87,16 @@ func (l *bugLayout) fileOf(s *Section, off int) uint64 {
 // bugLayout returns the layout of the rows: that of the types, else that of
 // CONFIG_DEBUG_BUGVERBOSE.
 func (im *Image) bugLayout() *bugLayout {
-	l := &bugLayout{size: 12, file: 4, line: 8, flags: 10}
+	l := &bugLayout{size: 12, file: 4, line: 8, flags: 10, addresses: im.class == class32}
 	if size, ok := im.types.Size("bug_entry"); ok && size >= 6 && size <= 64 {
 		flags, n, ok := im.types.Off("bug_entry", "flags")
 		if ok && n == 2 && flags+2 <= size {
-			l = &bugLayout{size: size, file: -1, line: -1, flags: flags}
-			file, n, ok1 := im.types.Off("bug_entry", "file_disp")
+			l = &bugLayout{size: size, file: -1, line: -1, flags: flags, addresses: l.addresses}
+			of := "file_disp"
+			if l.addresses {
+				of = "file"
+			}
+			file, n, ok1 := im.types.Off("bug_entry", of)
 			line, m, ok2 := im.types.Off("bug_entry", "line")
 			if ok1 && ok2 && n == 4 && m == 2 && file+4 <= size && line+2 <= size {
 				l.file, l.line = file, line
@@ -91,7 +104,7 @@ func (im *Image) bugLayout() *bugLayout {
 		}
 	}
 	s := im.Section("__bug_table")
-	if l.file < 0 || s == nil {
+	if l.file < 0 || s == nil || l.addresses {
 		return l
 	}
 	// What file_disp counts from changed; most rows have a file's name one way only.

@@ -27,6 +27,7 @@
 //	                 what the kernel's tables name
 //	move, reloc      the relocations: a vmlinuz has them after its ELF, a vmlinux
 //	                 in the sections that --emit-relocs keeps
+//	class, arch      what ELF, kallsyms and addresses of 32 bits have different
 //	recover          the same for a kernel that has lost them, by decoding it
 //
 // Addresses are the link's until Move is called. Per-CPU data was linked at 0 until
@@ -34,8 +35,8 @@
 //
 // # Limits
 //
-// x86-64 only, with CONFIG_KALLSYMS and SMP, from 5.0 on; kernels from 5.10 to 7.3
-// were opened. Payloads may be gzip, bzip2, xz, zstd or lz4, and 512 MiB unpacked;
+// x86-64 and i386, with CONFIG_KALLSYMS and SMP, from 5.0 on; kernels from 5.10 to 7.3
+// were opened, of i386 6.1. A kernel of i386 without relocations isn't moved. Payloads may be gzip, bzip2, xz, zstd or lz4, and 512 MiB unpacked;
 // lzma and lzo are refused. Types need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
 //
 // A vmlinuz's symbols have no sizes: each ends where the next one begins.

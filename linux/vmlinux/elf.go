@@ -42,6 +42,7 @@ type header struct {
 // An object is the ELF inside a file, or the file itself. Its headers were
 // checked: what they name lies within size bytes of r, but for NOBITS.
 type object struct {
+	*class
 	r       io.ReaderAt
 	whole   []byte // the file, if it is in memory
 	size    uint64
@@ -49,44 +50,45 @@ type object struct {
 	headers []header
 }
 
-// Sizes of the ELF-64 structures, and the longest section name taken.
-const (
-	ehdrBytes = 64
-	shdrBytes = 64
-	nameMax   = 256
-)
+// nameMax is the longest section name taken, in bytes.
+const nameMax = 256
 
-// readObject reads the headers of the x86-64 executable in r, of size bytes.
+// readObject reads the headers of the executable in r, of size bytes: one of x86-64 or of
+// i386.
 func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	le := binary.LittleEndian
-	h := make([]byte, ehdrBytes)
+	h := make([]byte, class64.ehdr)
 	if _, err := r.ReadAt(h, 0); err != nil {
 		return nil, fmt.Errorf("ends inside its ELF header: give the file whole")
 	}
+	c := classOf(h)
 	switch {
 	case string(h[:4]) != elf.ELFMAG:
-		return nil, fmt.Errorf("is no ELF file: give a vmlinux, or a vmlinuz of x86-64")
-	case elf.Class(h[4]) != elf.ELFCLASS64 || elf.Data(h[5]) != elf.ELFDATA2LSB || elf.Machine(le.Uint16(h[18:])) != elf.EM_X86_64:
-		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of x86-64")
+		return nil, fmt.Errorf("is no ELF file: give a vmlinux, or a vmlinuz of x86-64 or i386")
+	case c == nil:
+		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of x86-64 or i386")
 	case elf.Type(le.Uint16(h[16:])) != elf.ET_EXEC:
 		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", elf.Type(le.Uint16(h[16:])))
 	}
-	at, n, names := le.Uint64(h[40:]), uint64(le.Uint16(h[60:])), int(le.Uint16(h[62:]))
-	if le.Uint16(h[58:]) != shdrBytes || n == 0 || at > size || size-at < n*shdrBytes {
+	tail := h[c.ehdr-6:] // size of a section header, how many there are, which has their names
+	at, n, names := c.words(h, 24, 3)[2], uint64(le.Uint16(tail[2:])), int(le.Uint16(tail[4:]))
+	each := uint64(c.shdr)
+	if uint64(le.Uint16(tail)) != each || n == 0 || at > size || size-at < n*each {
 		return nil, fmt.Errorf("has no section headers, or they end after the end of the file: give the file whole, and not stripped of its sections")
 	}
-	raw := make([]byte, n*shdrBytes)
+	raw := make([]byte, n*each)
 	if _, err := r.ReadAt(raw, int64(at)); err != nil {
 		return nil, fmt.Errorf("section headers: %w", err)
 	}
-	o := &object{r: r, size: size, end: at + n*shdrBytes, headers: make([]header, n)}
+	o := &object{class: c, r: r, size: size, end: at + n*each, headers: make([]header, n)}
 	nameAt := make([]uint32, n)
 	for i := range o.headers {
-		h := raw[i*shdrBytes:]
+		h := raw[i*c.shdr:]
 		nameAt[i] = le.Uint32(h)
+		first, rest := c.words(h, 8, 4), h[8+4*c.word:] // flags, addr, off, size; then link, info, align, entry
 		o.headers[i] = header{
-			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(le.Uint64(h[8:])), addr: le.Uint64(h[16:]),
-			off: le.Uint64(h[24:]), size: le.Uint64(h[32:]), link: le.Uint32(h[40:]), info: le.Uint32(h[44:]), entry: le.Uint64(h[56:]),
+			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(first[0]), addr: first[1], off: first[2], size: first[3],
+			link: le.Uint32(rest), info: le.Uint32(rest[4:]), entry: c.words(rest, 8, 2)[1],
 		}
 		s := &o.headers[i]
 		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {
@@ -151,7 +153,7 @@ func (o *object) load() ([]Section, error) {
 		if h.flags&elf.SHF_ALLOC == 0 || h.size == 0 {
 			continue
 		}
-		if h.addr+h.size < h.addr {
+		if h.addr+h.size < h.addr || h.addr+h.size-1 > o.mask {
 			return nil, fmt.Errorf("section %s: wraps around the address space: this is no kernel", h.name)
 		}
 		if h.size > left {
@@ -182,7 +184,7 @@ func (o *object) load() ([]Section, error) {
 func (o *object) span() (lo, hi uint64) {
 	lo = ^uint64(0)
 	for i := range o.headers {
-		if h := &o.headers[i]; h.flags&elf.SHF_ALLOC != 0 && int64(h.addr) < 0 {
+		if h := &o.headers[i]; h.flags&elf.SHF_ALLOC != 0 && o.moves(h.addr) {
 			lo, hi = min(lo, h.addr), max(hi, h.addr+h.size)
 		}
 	}

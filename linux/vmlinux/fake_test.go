@@ -16,7 +16,7 @@ import (
 
 // A kernel made up is read in each form that kernels come in.
 func TestFake(t *testing.T) {
-	for _, f := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {NoRelocs: true}} {
+	for _, f := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {NoRelocs: true}, {Bits32: true}, {Bits32: true, Tables: "6.4"}, {Bits32: true, Tables: "7.0"}} {
 		kernel := f.ELF()
 		for _, b := range [][]byte{kernel, kerneltest.Vmlinuz(kernel, "gzip"), kerneltest.Vmlinuz(kernel, "zstd"), kerneltest.Vmlinuz(kernel, "lz4")} {
 			im, err := vmlinux.Read(b)
@@ -40,7 +40,11 @@ func TestFake(t *testing.T) {
 			in, ok := im.Lookup(f.Addr(7) + kerneltest.FakeDelta + 3)
 			require.True(t, ok)
 			require.Equal(t, "fn_7", in.Name)
-			require.Equal(t, f.Addr(1)+kerneltest.FakeDelta, binary.LittleEndian.Uint64(im.Section(".data").Data))
+			pointer := binary.LittleEndian.Uint64(im.Section(".data").Data)
+			if f.Bits32 {
+				pointer &= 0xffffffff
+			}
+			require.Equal(t, f.Addr(1)+kerneltest.FakeDelta, pointer)
 			require.Equal(t, f.Addr(1)+kerneltest.FakeDelta, im.Returns()[1])
 			bug, _ = im.Bug(f.Addr(0) + 4 + kerneltest.FakeDelta)
 			require.Equal(t, 42, bug.Line)

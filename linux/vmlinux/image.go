@@ -22,6 +22,7 @@ type Image struct {
 	BuildID []byte   // of the notes; nil if there is none
 	Digest  [32]byte // SHA-256 of the file
 
+	*class
 	sections []Section // by address
 	symbols  []Symbol  // by address
 	byName   map[string]int32
@@ -88,7 +89,7 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 	if err != nil {
 		return err
 	}
-	o.whole = kernel
+	o.whole, im.class = kernel, o.class
 	if im.sections, err = o.load(); err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func unwrap(r io.ReaderAt, size uint64) ([]byte, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 (it begins with % x): give a vmlinux or a vmlinuz", file[:min(8, len(file))])
+		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 or i386 (it begins with % x): give a vmlinux or a vmlinuz", file[:min(8, len(file))])
 	}
 	return unpack(packed)
 }
@@ -159,7 +160,7 @@ func (im *Image) readSymbols(o *object) ([]tabled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if im.symbols, err = readKallsyms(s); err != nil && table == nil {
+	if im.symbols, err = readKallsyms(s, o.class); err != nil && table == nil {
 		return nil, err
 	}
 	im.merge(table)

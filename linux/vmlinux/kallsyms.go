@@ -14,7 +14,10 @@ import (
 //
 // So token_index is found by its form, the token_table before it by that, the
 // markers and the names before them by each other.
+//
+// Of a kernel of 32 bits relative_base has four bytes, and all is aligned to 4.
 type kallsyms struct {
+	*class
 	b      []byte // the section
 	tokens [256]string
 	index  int // where token_index begins
@@ -36,8 +39,8 @@ const (
 
 // readKallsyms finds the tables in a section and returns the symbols in their
 // order, which is by address.
-func readKallsyms(s *Section) ([]Symbol, error) {
-	k := &kallsyms{b: s.Data, left: searchSteps}
+func readKallsyms(s *Section, c *class) ([]Symbol, error) {
+	k := &kallsyms{class: c, b: s.Data, left: searchSteps}
 	for at := 0; at+512 <= len(k.b) && k.left > 0; at += 4 {
 		if !k.findTokens(at) {
 			continue
@@ -182,13 +185,14 @@ func (k *kallsyms) entry(p, end int) (n, skip int) {
 // base, and one below it.
 func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err error) {
 	le := binary.LittleEndian
-	offsets, base := k.index+512, (k.index+512+4*k.num+7)&^7
+	up := func(n int) int { return (n + k.word - 1) &^ (k.word - 1) }
+	offsets, base := k.index+512, up(k.index+512+4*k.num)
 	addrs, moves = make([]uint64, k.num), make([]bool, k.num)
-	before := k.names - 16
+	before := k.names - 2*k.word // of num_syms, too, which is aligned
 	switch {
 	case k.plausible(offsets, base):
-	case k.plausible(before-(4*k.num+7)&^7, before):
-		offsets, base = before-(4*k.num+7)&^7, before
+	case k.plausible(before-up(4*k.num), before):
+		offsets, base = before-up(4*k.num), before
 	case k.relative(offsets, section, addrs):
 		for i := range moves {
 			moves[i] = true
@@ -197,7 +201,7 @@ func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err 
 	default:
 		return nil, nil, fmt.Errorf("kallsyms: %d names, but their addresses aren't where they are known to be: the kernel has CONFIG_KALLSYMS_BASE_RELATIVE off, or is newer than this program; give the vmlinux with its symbol table", k.num)
 	}
-	from := le.Uint64(k.b[base:])
+	from := k.get(k.b[base:])
 	perCPU := false
 	for i := range addrs {
 		perCPU = perCPU || int32(le.Uint32(k.b[offsets+4*i:])) < 0
@@ -225,7 +229,7 @@ func (k *kallsyms) relative(offsets int, section uint64, addrs []uint64) bool {
 	for i := range addrs {
 		at := offsets + 4*i
 		addrs[i] = section + uint64(at) + uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:]))))
-		if addrs[i] < 0xffffffff80000000 || i > 0 && addrs[i] < addrs[i-1] {
+		if addrs[i] < k.low || i > 0 && addrs[i] < addrs[i-1] {
 			return false
 		}
 	}
@@ -236,7 +240,7 @@ func (k *kallsyms) relative(offsets int, section uint64, addrs []uint64) bool {
 // address of the kernel, and the symbols are sorted.
 func (k *kallsyms) plausible(offsets, base int) bool {
 	le := binary.LittleEndian
-	if offsets < 0 || base+8 > len(k.b) || le.Uint64(k.b[base:]) < 0xffffffff80000000 {
+	if offsets < 0 || base+k.word > len(k.b) || k.get(k.b[base:]) < k.low {
 		return false
 	}
 	rank := func(i int) uint32 { // grows with the address, for either kind of offset

@@ -74,13 +74,17 @@ func readAranges(b []byte) ([]unitSpan, error) {
 		}
 		set := b[:4+le.Uint32(b)]
 		b, at = b[len(set):], at+len(set)
-		if le.Uint16(set[4:]) != 2 || set[10] != 8 || set[11] != 0 {
+		if le.Uint16(set[4:]) != 2 || set[10] != 8 && set[10] != 4 || set[11] != 0 {
 			continue
 		}
+		c := class64
+		if set[10] == 4 {
+			c = class32
+		}
 		from := uint64(le.Uint32(set[6:]))
-		for set = set[16:]; len(set) >= 16; set = set[16:] {
-			if lo, n := le.Uint64(set), le.Uint64(set[8:]); n > 0 && lo+n > lo {
-				all = append(all, unitSpan{lo, lo + n, from})
+		for set = set[16:]; len(set) >= 2*c.word; set = set[2*c.word:] {
+			if w := c.words(set, 0, 2); w[1] > 0 && w[0]+w[1] > w[0] {
+				all = append(all, unitSpan{w[0], w[0] + w[1], from})
 			}
 		}
 	}

@@ -20,13 +20,15 @@ func (im *Image) Move(delta int64) error {
 		return fmt.Errorf("%s: move by %#x: that is no multiple of 2 MiB", im.Path, delta)
 	case im.moved:
 		return fmt.Errorf("%s: move by %#x: the kernel was moved already", im.Path, delta)
+	case im.relocs.empty() && im.class == class32:
+		return fmt.Errorf("%s: move by %#x: it has no relocations, and a kernel of i386 isn't searched for them: build it with CONFIG_RELOCATABLE", im.Path, delta)
 	case im.relocs.empty():
 		im.relocs = im.recovered()
 	}
 	im.moved, im.delta = true, delta
 	for i := range im.sections {
 		s := &im.sections[i]
-		if to := s.Addr + uint64(delta); im.moves(s) && (int64(to) >= 0 || to+s.Size < to || int64(to) < -1<<31) {
+		if to := s.Addr + uint64(delta); im.moves(s) && (to < im.class.low || to+s.Size < to || to+s.Size-1 > im.class.mask) {
 			return fmt.Errorf("%s: move by %#x: section %s would leave the kernel's 2 GiB", im.Path, delta, s.Name)
 		}
 	}
@@ -48,7 +50,7 @@ func (im *Image) Move(delta int64) error {
 
 // moves says whether a section moves with the kernel: it isn't linked at 0, as
 // per-CPU data is.
-func (im *Image) moves(s *Section) bool { return int64(s.Addr) < 0 }
+func (im *Image) moves(s *Section) bool { return im.class.moves(s.Addr) }
 
 // relocate adds delta to what the relocations name.
 func (im *Image) relocate(delta int64) error {

@@ -19,7 +19,7 @@ func (r *relocs) empty() bool { return len(r.add32)+len(r.minus32)+len(r.add64) 
 // appended reads what follows the ELF in a vmlinuz (arch/x86/tools/relocs.c):
 // addresses of 32 bits, sign-extended, in lists that each begin with a 0. The
 // last list are words of 32 bits, before it are inverse ones, which ended with
-// 6.15, and then words of 64.
+// 6.15, and then words of 64. A kernel of 32 bits has the last list alone.
 func (o *object) appended() (relocs, error) {
 	n := (o.size - o.end) &^ 3
 	if n == 0 || n > loadedMax {
@@ -38,19 +38,21 @@ func (o *object) appended() (relocs, error) {
 			lists = append(lists, nil)
 		} else {
 			last := len(lists) - 1
-			lists[last] = append(lists[last], uint64(int64(at)))
+			lists[last] = append(lists[last], uint64(int64(at))&o.mask)
 		}
 	}
-	switch len(lists) {
-	case 2:
+	switch n := len(lists); {
+	case o.word == class32.word && n == 1:
+		return relocs{add32: lists[0]}, nil
+	case o.word == class32.word:
+		return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 1: the kernel is newer than this program, or damaged", n)
+	case n == 2:
 		return relocs{add64: lists[0], add32: lists[1]}, nil
-	case 3:
+	case n == 3:
 		return relocs{add64: lists[0], minus32: lists[1], add32: lists[2]}, nil
 	}
 	return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 2 or 3: the kernel is newer than this program, or damaged", len(lists))
 }
-
-const relaBytes = 24
 
 // emitted reads the relocations that the linker left in a vmlinux (--emit-relocs,
 // which CONFIG_RANDOMIZE_BASE needs), and takes of them what moves
@@ -62,7 +64,7 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 	var all relocs
 	for i := range o.headers {
 		h := &o.headers[i]
-		if h.kind != elf.SHT_RELA || int(h.info) >= len(o.headers) || h.size == 0 {
+		if h.kind != o.rels || int(h.info) >= len(o.headers) || h.size == 0 {
 			continue
 		}
 		// Notes are read before the kernel runs, so they stay.
@@ -75,8 +77,8 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 			return relocs{}, err
 		}
 		left -= h.size
-		for ; len(b) >= relaBytes; b = b[relaBytes:] {
-			if err := all.add(b, table, lo, hi); err != nil {
+		for ; len(b) >= o.rel; b = b[o.rel:] {
+			if err := all.add(o.class, b, table, lo, hi); err != nil {
 				return relocs{}, fmt.Errorf("section %s: %w", h.name, err)
 			}
 		}
@@ -86,10 +88,8 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 
 // add adds what the row b of a section of relocations says. The kernel, without
 // per-CPU data, lies from lo to hi.
-func (r *relocs) add(b []byte, table []tabled, lo, hi uint64) error {
-	le := binary.LittleEndian
-	at, info := le.Uint64(b), le.Uint64(b[8:])
-	sym := info >> 32
+func (r *relocs) add(c *class, b []byte, table []tabled, lo, hi uint64) error {
+	at, sym, kind := c.row(b)
 	if sym >= uint64(len(table)) {
 		return fmt.Errorf("relocation at %#x: names symbol %d of %d: link the kernel again", at, sym, len(table))
 	}
@@ -97,9 +97,15 @@ func (r *relocs) add(b []byte, table []tabled, lo, hi uint64) error {
 	if s.section == elf.SHN_UNDEF {
 		return nil
 	}
-	perCPU := s.section < elf.SHN_LORESERVE && int64(s.addr) >= 0
+	perCPU := s.section < elf.SHN_LORESERVE && !c.moves(s.addr)
 	moves := s.addr >= lo && s.addr <= hi // so do addresses that the linker's script calls absolute
-	switch elf.R_X86_64(uint32(info)) {
+	if c.word == class32.word {
+		if moves && elf.R_386(kind) == elf.R_386_32 {
+			r.add32 = append(r.add32, at)
+		}
+		return nil
+	}
+	switch elf.R_X86_64(kind) {
 	case elf.R_X86_64_PC32, elf.R_X86_64_PLT32:
 		if perCPU {
 			r.minus32 = append(r.minus32, at)

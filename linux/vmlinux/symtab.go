@@ -18,7 +18,6 @@ type tabled struct {
 }
 
 const (
-	symBytes    = 24
 	symtabMax   = 256 << 20 // bytes
 	longestName = 1024      // KSYM_NAME_LEN is 512
 )
@@ -30,7 +29,7 @@ func (o *object) symtab() ([]tabled, error) {
 		return nil, nil
 	}
 	table := &o.headers[i]
-	if int(table.link) >= len(o.headers) || table.entry != symBytes {
+	if int(table.link) >= len(o.headers) || table.entry != uint64(o.sym) {
 		return nil, fmt.Errorf(".symtab: isn't as ELF has it: link the kernel again")
 	}
 	b, err := o.read(table, symtabMax)
@@ -43,11 +42,15 @@ func (o *object) symtab() ([]tabled, error) {
 	}
 	names := string(raw)
 	le := binary.LittleEndian
-	all := make([]tabled, len(b)/symBytes)
+	all := make([]tabled, len(b)/o.sym)
 	for i := range all {
-		e := b[i*symBytes:]
+		e := b[i*o.sym:]
 		at := int(le.Uint32(e))
-		all[i] = tabled{info: e[4], section: elf.SectionIndex(le.Uint16(e[6:])), addr: le.Uint64(e[8:]), size: le.Uint64(e[16:])}
+		kind, w := e[4:], o.words(e, 8, 2)
+		if o.word == class32.word { // value and size come first
+			kind, w = e[12:], o.words(e, 4, 2)
+		}
+		all[i] = tabled{info: kind[0], section: elf.SectionIndex(le.Uint16(kind[2:])), addr: w[0], size: w[1]}
 		if at < len(names) {
 			if end := bytes.IndexByte(raw[at:min(len(raw), at+longestName)], 0); end > 0 {
 				all[i].name = names[at : at+end]
@@ -80,7 +83,7 @@ func (im *Image) merge(table []tabled) {
 			continue
 		}
 		s := Symbol{Name: r.name, Addr: r.addr, Size: r.size, listed: alone}
-		s.moves = r.section < elf.SHN_LORESERVE && int64(r.addr) < 0
+		s.moves = r.section < elf.SHN_LORESERVE && im.class.moves(r.addr)
 		im.symbols = append(im.symbols, s)
 	}
 }

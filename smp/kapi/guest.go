@@ -18,7 +18,8 @@ type Image struct {
 	_    struct{}
 }
 
-// GuestGates is where the gates of a Guest lie, one after the other.
+// GuestGates is where the gates of a Guest lie, one after the other; of a kernel of 32 bits
+// where arch.Arch.Addr says.
 const GuestGates arch.Addr = 0xffffffff82200000
 
 // GateSize is how many bytes a gate takes.
@@ -36,9 +37,9 @@ type Guest interface {
 	// Gate gives a routine an address that text can call or jump to: the same for the
 	// same number of calls of Gate before it, whatever else the kernel binds.
 	Gate(name string, f Routine) arch.Addr
-	// PerCPU returns the base of a CPU's own data, which gs has.
-	PerCPU(cpu int) arch.Addr
-	// Preemption says where text counts preempt_disable, as a distance from PerCPU. The
+	// PerCPU returns where a CPU has its own copy of the data at an address.
+	PerCPU(cpu int, variable arch.Addr) arch.Addr
+	// Preemption says where text counts preempt_disable, as an address for PerCPU. The
 	// highest bit of the 32 is clear where another task wants the CPU.
 	Preemption(at arch.Addr)
 	// Thread makes a thread of the kernel's: wake has it run f, once more if it runs

@@ -23,7 +23,10 @@ func (g *Guest) Left() []*kapi.Image { return g.k.M.Memory().Left() }
 func (g *Guest) Gate(name string, f kapi.Routine) arch.Addr { return g.k.M.BindGuest(name, f) }
 
 // PerCPU implements kapi.Guest.
-func (g *Guest) PerCPU(cpu int) arch.Addr { return PerCPUOffset(g.k.M.Arch(), cpu) }
+func (g *Guest) PerCPU(cpu int, variable arch.Addr) arch.Addr {
+	a := g.k.M.Arch()
+	return a.Addr(PerCPUOffset(a, cpu) + variable)
+}
 
 // Preemption implements kapi.Guest.
 func (g *Guest) Preemption(at arch.Addr) {
@@ -34,7 +37,7 @@ func (g *Guest) Preemption(at arch.Addr) {
 
 // busy reports whether text has counted preempt_disable on a CPU.
 func (g *Guest) busy(x *smp.Ctx) bool {
-	v, _ := x.Memory().Load(PerCPUOffset(g.k.M.Arch(), x.CPU())+g.preempt, 4)
+	v, _ := x.Memory().Load(g.PerCPU(x.CPU(), g.preempt), 4)
 	return v&^preemptEnabled != 0
 }
 
@@ -51,7 +54,7 @@ func (g *Guest) OnSwitch(f func(cpu int, next kapi.TaskID)) { g.onSwitch = f }
 // the CPU up.
 func (g *Guest) switched(next *smp.Task) {
 	if g.preempt != 0 {
-		at := PerCPUOffset(g.k.M.Arch(), next.CPUID()) + g.preempt
+		at := g.PerCPU(next.CPUID(), g.preempt)
 		v, _ := g.k.M.Memory().Load(at, 4)
 		g.Put(at, 4, v|preemptEnabled)
 	}
@@ -106,7 +109,7 @@ func (g *Guest) wants(x *smp.Ctx) {
 	if g.preempt == 0 {
 		return
 	}
-	at := PerCPUOffset(g.k.M.Arch(), x.CPU()) + g.preempt
+	at := g.PerCPU(x.CPU(), g.preempt)
 	v, _ := x.Memory().Load(at, 4)
 	x.Memory().Store(at, 4, v&^preemptEnabled)
 }

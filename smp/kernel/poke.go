@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -140,7 +141,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		e := poked{at: w.At, insn: w.Insn}
 		if !target.Arch.IsBreakpoint(as[0]) {
 			in, err := p.k.M.Decode(as, w.At)
-			if err != nil || !emulates(in) {
+			if err != nil || !emulates(in) && !bytes.Equal(as, p.k.M.Arch().BranchNop.Bytes()) {
 				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
 				in = nil
 			}

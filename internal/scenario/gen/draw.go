@@ -27,7 +27,10 @@ func Draw(t *rapid.T) *scenario.Scenario { return DrawOn(t, drawMachine(t)) }
 
 // DrawOn is Draw for a machine.
 func DrawOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-	s := base("")
+	s := base32()
+	if m.Arch != target.I386 {
+		s = base("")
+	}
 	s.Machine = m
 	first := rapid.IntRange(0, len(drawn)-1).Draw(t, "function")
 	for i := range rapid.IntRange(1, 3).Draw(t, "probes") {

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/smp"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // On says what scenarios are drawn for. The zero value is any machine of the engine in Go.
@@ -52,7 +53,7 @@ func Fuzz(seed uint64) *scenario.Scenario {
 
 // FuzzOn is Fuzz on a machine that is given, with its settings and CPUs, for both engines.
 func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
-	s := generate(newRecipes(&Recipe{Seed: seed}), &On{Few: true}, true, func(g *maker) { g.sc.Machine = m })
+	s := generate(newRecipes(&Recipe{Seed: seed}), &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
 	s.Name = fmt.Sprintf("fuzz-%d", seed)
 	return s
 }
@@ -62,7 +63,7 @@ func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
 
 // DrawAnyOn is DrawAny on a machine that is given, with its settings and CPUs, for both engines.
 func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-	return generate(rapidly{t}, &On{Few: true}, true, func(g *maker) { g.sc.Machine = m })
+	return generate(rapidly{t}, &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
 }
 
 // Generate draws a whole scenario: a machine of any edition, or of none, with settings
@@ -96,14 +97,26 @@ func anything(c Choices, on *On) *scenario.Scenario {
 			return g.sc
 		}
 	}
-	return generate(c, on, false, func(g *maker) { g.machineOf(on.Machines) })
+	return generate(c, on, on.first(), func(g *maker) { g.machineOf(on.Machines) })
 }
 
-// generate is Generate with the machine that a function makes; given: all of it.
-func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.Scenario {
+// first is one of the machines, all of which are for one processor; nil: any may be drawn.
+func (on *On) first() *scenario.Machine {
+	if on.Machines == nil {
+		return nil
+	}
+	return &on.Machines[0]
+}
+
+// generate is Generate with the machine that a function makes, for the processor of the one
+// that is given.
+func generate(c Choices, on *On, given *scenario.Machine, machine func(g *maker)) *scenario.Scenario {
 	g := &maker{rand: c, on: on, labelled: true}
 	c.Part("processor")
-	g.i386 = c.One(i386In) && on.Machines == nil && !given
+	if g.i386 = c.One(i386In); given != nil {
+		g.i386 = given.Arch == target.I386
+		g.whole32 = g.i386
+	}
 	c.Part("objects")
 	if g.moves = c.One(5) && !g.i386; g.moves {
 		g.sc = moverBase()
@@ -137,7 +150,7 @@ func generate(c Choices, on *On, given bool, machine func(g *maker)) *scenario.S
 	g.late()
 	g.plugs()
 	g.ticks()
-	g.absent(given)
+	g.absent(given != nil)
 	g.alternatives()
 	if on.Contract {
 		g.sc = Sane(g.sc)
@@ -191,6 +204,7 @@ type maker struct {
 	rares    []string          // functions that few scenarios have
 	moves    bool              // the objects with movers are there
 	i386     bool              // functions are code of 32 bits
+	whole32  bool              // for a kernel that is given, which has no sites of static calls there
 	faulty   bool              // handlers call what faults
 	lateSite bool              // a probe is at a site of ftrace in a module
 }

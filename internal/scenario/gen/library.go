@@ -65,6 +65,9 @@ func (g *maker) fromLibrary() bool {
 	g.part("machine")
 	g.machineOf(g.on.Machines)
 	drawn := g.sc.Machine
+	if g.on.Machines != nil && drawn.Arch != from.Machine.Arch {
+		return false
+	}
 	drawn.Arch, drawn.Kernel.Bits32 = from.Machine.Arch, from.Machine.Kernel.Bits32
 	s := *from
 	s.Name, s.Expect, s.Needs = "drawn", scenario.Expect{}, scenario.NeedsNothing

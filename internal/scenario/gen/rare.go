@@ -39,7 +39,7 @@ func (g *maker) rare() {
 		at += arch.Addr(len(f.code) + g.rand.N(16))
 	}
 	data := func(d scenario.Data) { g.sc.Datas = append(g.sc.Datas, d) }
-	if g.one(5) && g.sc.Machine.Kernel.Edition >= rules.Edition514 { // kernels before 5.10 have none, and their rules know no such site
+	if g.one(5) && g.sc.Machine.Kernel.Edition >= rules.Edition514 && !g.whole32 { // kernels before 5.10 have none, and their rules know no such site
 		g.static(add)
 	}
 	if g.one(5) {

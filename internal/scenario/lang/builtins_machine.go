@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
+	"kpsim/linux"
 	"kpsim/smp"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
@@ -278,8 +279,8 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 	if m.Arch != l.s.Machine.Arch && len(l.symbols) > 0 {
 		return nil, fmt.Errorf("arch = %q decides where functions and data lie; put machine() before them", processor)
 	}
-	if m.Arch == target.I386 && m.Engine != "" {
-		return nil, fmt.Errorf("arch = \"i386\" is of the engine kprobes; engine = %q is of x86-64, so leave arch out", m.Engine)
+	if m.Arch == target.I386 && m.Engine != "" && m.Engine != linux.Row.Name {
+		return nil, fmt.Errorf("arch = \"i386\" is of the engine kprobes, or a kernel's own; engine = %q is of x86-64, so leave arch out", m.Engine)
 	}
 	m.Settle()
 	l.text, l.data = m.Processor().Addr(l.text), m.Processor().Addr(l.data)

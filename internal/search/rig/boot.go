@@ -57,6 +57,9 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.Name, err)
 		}
+		if k.Processor != m.Arch {
+			return nil, fmt.Errorf("%s: it is for %s, and the kernel %s for %s; give a kernel of %s", sc.Name, target.Words[m.Arch], k.Image.Release, target.Words[k.Processor], target.Words[m.Arch])
+		}
 		b, err := boot.Kernel(k, m.CPUs)
 		if mutant != "" {
 			b, err = boot.Mutant(k, m.CPUs, mutant)
@@ -74,6 +77,16 @@ func (r *Rig) siteOf(name string) arch.Addr {
 		}
 	}
 	return 0
+}
+
+// settings are what the engine is given: a mutant may change them, so each time they
+// are a copy.
+func (r *Rig) settings() any {
+	if s, ok := r.given.(*plug.Settings); ok {
+		c := *s
+		return &c
+	}
+	return r.given
 }
 
 // addAlternatives adds lock prefixes that come and go, and alternatives.

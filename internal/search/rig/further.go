@@ -1,8 +1,13 @@
 package rig
 
 import (
+	"bytes"
+	"slices"
+
+	"kpsim/internal/scenario"
 	"kpsim/linux"
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
 )
 
 // furtherNames names what a kernel's own engine has: the members of users' structs
@@ -19,4 +24,26 @@ func (r *Rig) furtherNames(k *linux.Kernel) func(a arch.Addr) (name string, off 
 		}
 		return k.Symbol(a)
 	}
+}
+
+// Code is a function's text as the machine's kernel has it: where something else is to be
+// written into it later, there is that kernel's own nop.
+func (r *Rig) Code(t *scenario.Text) []byte {
+	nop, common := r.arch.BranchNop, target.Arch.BranchNop
+	if nop == common {
+		return t.Code
+	}
+	code := slices.Clone(t.Code)
+	put := func(name string, off int) {
+		if name == t.Name && bytes.HasPrefix(code[off:], common.Bytes()) {
+			copy(code[off:], nop.Bytes())
+		}
+	}
+	for _, s := range r.Scenario.Sites {
+		put(s.Func, s.Offset)
+	}
+	for i := range r.Scenario.Labels {
+		put(r.Scenario.Labels[i].Func, r.Scenario.Labels[i].Offset)
+	}
+	return code
 }

@@ -67,7 +67,7 @@ func (r *Rig) mapTexts() {
 		for j, name := range slices.Concat(k.Core, k.Init) {
 			t := r.Text(name)
 			owned[name] = true
-			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: t.Code, Extable: t.Extable, Init: j >= len(k.Core)})
+			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: r.Code(t), Extable: t.Extable, Init: j >= len(k.Core)})
 			r.funcs[t.Name] = t.At
 		}
 		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
@@ -82,7 +82,7 @@ func (r *Rig) mapTexts() {
 	}
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; !owned[t.Name] {
-			m.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
+			m.Memory().Map(t.At, r.Code(t), smp.PermRead|smp.PermExec)
 			m.Names().AddSymbol(t.Name, t.At, len(t.Code))
 			r.funcs[t.Name] = t.At
 			r.Kernel.Symbols.Add(kapi.Function{Name: t.Name, Addr: t.At, Size: len(t.Code)}, t.Extable)

@@ -10,7 +10,6 @@ import (
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/mutants"
-	"kpsim/kprobes/plug"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
 	"kpsim/properties"
@@ -261,16 +260,6 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 // guestBudget is the budget of boundaries of a run whose engine is guest code itself.
 const guestBudget = 20 * smp.DefaultBudget
 
-// settings are what the engine is given: a mutant may change them, so each time they
-// are a copy.
-func (r *Rig) settings() any {
-	if s, ok := r.given.(*plug.Settings); ok {
-		c := *s
-		return &c
-	}
-	return r.given
-}
-
 // Close ends the rig's fibres. It is not used afterwards.
 func (r *Rig) Close() { r.Machine.Close() }
 
@@ -361,15 +350,16 @@ func (r *Rig) Text(name string) *scenario.Text {
 }
 
 func (r *Rig) loadInsns(t *scenario.Text) error {
-	for off := 0; off < len(t.Code); {
-		in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
-		if err != nil && len(bytes.Trim(t.Code[off:], "\x00")) == 0 {
+	code := r.Code(t)
+	for off := 0; off < len(code); {
+		in, err := target.Decode(code[off:], t.At+arch.Addr(off))
+		if err != nil && len(bytes.Trim(code[off:], "\x00")) == 0 {
 			break // half an instruction of the zeros after a section
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, t.Code[off:min(off+15, len(t.Code))], err)
+			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, code[off:min(off+15, len(code))], err)
 		}
-		lo, hi := traces.PackBytes(t.Code[off : off+in.Size()])
+		lo, hi := traces.PackBytes(code[off : off+in.Size()])
 		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})
 		off += in.Size()
 	}

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
+	"kpsim/smp/arch/target"
 )
 
 // Edition is the one whose protocols a kernel has, by the release's number; of another
@@ -26,7 +27,7 @@ func Edition(release string) rules.Edition {
 
 // Machine is the one that programs are drawn for which a kernel is to run.
 func Machine(k *linux.Kernel) scenario.Machine {
-	m := scenario.Machine{CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: Edition(k.Image.Release)}
+	m := scenario.Machine{Arch: k.Processor, CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: Edition(k.Image.Release)}
 	m.Settle()
 	build(&m, k)
 	return m
@@ -40,7 +41,7 @@ func Machines(k *linux.Kernel) (list []scenario.Machine) {
 		models = []scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}
 	}
 	for _, p := range models {
-		m := scenario.Machine{CPUs: 2, Preempt: p, Edition: Edition(k.Image.Release)}
+		m := scenario.Machine{Arch: k.Processor, CPUs: 2, Preempt: p, Edition: Edition(k.Image.Release)}
 		m.Settle()
 		build(&m, k)
 		list = append(list, m)
@@ -50,7 +51,11 @@ func Machines(k *linux.Kernel) (list []scenario.Machine) {
 
 // build sets what the rules look at of a kernel's build: functions that only such a build has.
 func build(m *scenario.Machine, k *linux.Kernel) {
-	_, m.Kernel.Retpoline = k.Image.Symbol("__x86_indirect_thunk_rax")
+	thunk := "__x86_indirect_thunk_rax"
+	if m.Kernel.Bits32 = k.Processor == target.I386; m.Kernel.Bits32 {
+		thunk = "__x86_indirect_thunk_eax"
+	}
+	_, m.Kernel.Retpoline = k.Image.Symbol(thunk)
 	_, m.Kernel.IBT = k.Image.Symbol("ibt_save")
 }
 

@@ -3,6 +3,7 @@ package twoengines_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,10 +18,17 @@ import (
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
+	"kpsim/smp/arch/target"
 )
 
-// Each known series, and the edition that has its protocols.
-var pairs = []struct{ series, edition string }{{"6.1", "6.5"}, {"6.12", "6.9"}}
+// A pair is a series, and the edition that has its protocols.
+type pair struct{ series, edition string }
+
+// Each known series, and with programs that are drawn for it a kernel of i386, of 6.1.
+var (
+	pairs = []pair{{"6.1", "6.5"}, {"6.12", "6.9"}}
+	every = append(slices.Clone(pairs), pair{"i386", "6.5"})
+)
 
 // A drawn program that a single task runs is answered alike by a kernel's own engine and
 // by kpsim's, to the last register that a handler sees.
@@ -50,9 +58,13 @@ var kernels = map[string]*linux.Kernel{}
 // opened is a kernel, opened once.
 func opened(t *testing.T, series string) *linux.Kernel {
 	t.Helper()
-	path := kerneltest.Path(t, series)
+	path := kerneltest.Path
+	if series == "i386" {
+		path = func(t testing.TB, _ string) string { return kerneltest.I386(t) }
+	}
+	file := path(t, series)
 	if kernels[series] == nil {
-		k, err := linux.Open(path)
+		k, err := linux.Open(file)
 		require.NoError(t, err)
 		kernels[series] = k
 	}
@@ -62,7 +74,7 @@ func opened(t *testing.T, series string) *linux.Kernel {
 
 // each compares drawn serial scenarios on each kernel at hand.
 func each(t *testing.T, draw func(t *rapid.T, m scenario.Machine) *scenario.Scenario) {
-	for _, pair := range pairs {
+	for _, pair := range every {
 		t.Run(pair.series, func(t *testing.T) {
 			k := opened(t, pair.series)
 			rapid.Check(t, func(t *rapid.T) {
@@ -86,7 +98,7 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 	if err != nil {
 		t.Fatalf("%v\n%v", err, program(two))
 	}
-	if twoengines.KnownAs(s, kernels, ours) == "jump-lost" {
+	if twoengines.KnownAs(s, kernels, ours) == "jump-lost" || hidden(two, kernels) {
 		return
 	}
 	if d := twoengines.Differences(kernels, ours); d != "" {
@@ -95,6 +107,16 @@ func compare(t rapid.TB, s *scenario.Scenario, k *linux.Kernel, edition string) 
 			t.Fatalf("%s %v\n%s", d, err, program(two))
 		}
 	}
+}
+
+// hidden reports whether a run shows a defect that 6.1.176 has, the last of i386, and later ones
+// of 6.1 not (7a39c732a22e): kpsim's engine breaks the same with it.
+func hidden(ours *scenario.Scenario, kernels *twoengines.Answers) bool {
+	if kernels.Broken == "" || ours.Machine.Arch != target.I386 {
+		return false
+	}
+	with, err := twoengines.Of(ours, "jump-hidden")
+	return err == nil && with.Broken == kernels.Broken
 }
 
 // program is what a scenario does, without its text.
@@ -109,7 +131,7 @@ func program(s *scenario.Scenario) string {
 // What no schedule decides is answered alike under any: the prober's calls of the API,
 // and what calls of functions leave. On both engines nothing is broken.
 func TestConcurrent(t *testing.T) {
-	for _, pair := range pairs {
+	for _, pair := range every {
 		t.Run(pair.series, func(t *testing.T) {
 			k := opened(t, pair.series)
 			rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +145,7 @@ func TestConcurrent(t *testing.T) {
 				ours, err := twoengines.Under(two, schedules())
 				require.NoError(t, err)
 				for i := range kernels {
-					if twoengines.KnownAs(s, kernels[i], ours[0]) == "jump-lost" {
+					if twoengines.KnownAs(s, kernels[i], ours[0]) == "jump-lost" || hidden(two, kernels[i]) {
 						return
 					}
 					if d := twoengines.DifferencesInAny(kernels[i], ours[0]); d != "" {

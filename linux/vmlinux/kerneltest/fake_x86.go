@@ -20,6 +20,8 @@ import (
 const (
 	FakeText  = 0xffffffff81000000
 	FakeDelta = 0x10000000
+
+	fakeText32 = 0xc1000000
 )
 
 // A Fake is a kernel made up: an ELF with the tables that package vmlinux reads, of
@@ -31,10 +33,27 @@ type Fake struct {
 	NoRelocs bool     // none follow the ELF
 	Linked   bool     // as the linker leaves it: a symbol table, and relocations in sections of their own
 	Release  string
+	Bits32   bool // it is for i386; not linked
+}
+
+// base is where its text begins.
+func (f Fake) base() uint64 {
+	if f.Bits32 {
+		return fakeText32
+	}
+	return FakeText
 }
 
 // Addr returns the address of the i-th function.
-func (Fake) Addr(i int) uint64 { return FakeText + 16*uint64(i) }
+func (f Fake) Addr(i int) uint64 { return f.base() + 16*uint64(i) }
+
+// word adds an address.
+func (f Fake) word(b []byte, v uint64) []byte {
+	if f.Bits32 {
+		return binary.LittleEndian.AppendUint32(b, uint32(v))
+	}
+	return binary.LittleEndian.AppendUint64(b, v)
+}
 
 // functions is how many a fake has: two of the tables' markers need 512.
 const functions = 600
@@ -67,17 +86,20 @@ func (f Fake) ELF() []byte {
 	for len(names) < functions {
 		names = append(names, fmt.Sprintf("fn_%d", len(names)))
 	}
-	const rodata, btfAt, data, tables = FakeText + 0x200000, FakeText + 0x300000, FakeText + 0x400000, FakeText + 0x500000
+	base := f.base()
+	rodata, btfAt, data, tables := base+0x200000, base+0x300000, base+0x400000, base+0x500000
 	text := bytes.Repeat([]byte{0xc3, 0x90, 0x90, 0x90, 0x0f, 0x0b, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, functions)
 	var l layout
-	l.add(".data..percpu", elf.SHF_WRITE, 0, make([]byte, 64))
-	l.add(".text", elf.SHF_EXECINSTR, FakeText, text)
+	if !f.Bits32 {
+		l.add(".data..percpu", elf.SHF_WRITE, 0, make([]byte, 64))
+	}
+	l.add(".text", elf.SHF_EXECINSTR, base, text)
 	l.add(".rodata", 0, rodata, f.rodata(names, rodata))
 	l.add(".BTF", 0, btfAt, types())
 
-	pointer := le.AppendUint64(nil, f.Addr(1))
+	pointer := f.word(nil, f.Addr(1))
 	l.add(".data", elf.SHF_WRITE, data, append(pointer, make([]byte, 24)...))
-	file := uint64(rodata + 8 + 256) // "fake.c", behind the banner
+	file := rodata + 8 + 256 // "fake.c", behind the banner
 	row := func(section uint64, words ...uint64) (b []byte) {
 		for i, to := range words {
 			b = le.AppendUint32(b, uint32(to-section-4*uint64(i)))
@@ -85,6 +107,9 @@ func (f Fake) ELF() []byte {
 		return b
 	}
 	bug := row(tables, f.Addr(0)+4, file)
+	if f.Bits32 {
+		bug = f.word(f.word(nil, f.Addr(0)+4), file)
+	}
 	bug = le.AppendUint16(le.AppendUint16(bug, 42), 1)
 	l.add("__bug_table", elf.SHF_WRITE, tables, bug)
 	l.add(".return_sites", 0, tables+0x1000, row(tables+0x1000, f.Addr(0), f.Addr(1)))
@@ -94,13 +119,15 @@ func (f Fake) ELF() []byte {
 	if f.Linked {
 		l.link(f)
 	}
-	out := l.file()
+	out := l.file(f)
 	if f.NoRelocs || f.Linked {
 		return out
 	}
 	out = le.AppendUint32(out, 0)
-	at := uint64(data) // the pointer, as the file of relocations has it
-	out = le.AppendUint32(out, uint32(at))
+	out = le.AppendUint32(out, uint32(data&0xffffffff)) // the pointer, as the file of relocations has it
+	if f.Bits32 {                                       // and the words of the table of bugs
+		return le.AppendUint32(le.AppendUint32(out, uint32(tables)), uint32(tables+4))
+	}
 	if f.Tables != "7.0" { // inverse ones, which are gone since
 		out = le.AppendUint32(out, 0)
 	}
@@ -163,7 +190,7 @@ func (l *layout) link(f Fake) {
 }
 
 // file lays the sections out in an ELF file.
-func (l *layout) file() []byte {
+func (l *layout) file(f Fake) []byte {
 	le := binary.LittleEndian
 	names := []byte{0}
 	l.sections = append([]fakeSection{{}}, append(l.sections, fakeSection{name: ".shstrtab", kind: elf.SHT_STRTAB})...)
@@ -181,18 +208,30 @@ func (l *layout) file() []byte {
 		size := max(uint64(len(s.data)), s.size)
 		headers = le.AppendUint32(headers, uint32(name))
 		headers = le.AppendUint32(headers, uint32(s.kind))
-		for _, v := range []uint64{uint64(s.flags), s.addr, uint64(len(out)), size, uint64(s.info)<<32 | uint64(s.link), 8, s.entry} {
-			headers = le.AppendUint64(headers, v)
+		for _, v := range []uint64{uint64(s.flags), s.addr, uint64(len(out)), size} {
+			headers = f.word(headers, v)
 		}
+		headers = le.AppendUint32(le.AppendUint32(headers, s.link), s.info)
+		headers = f.word(f.word(headers, 8), s.entry)
 		out = align(append(out, s.data...), 8)
 	}
-	copy(out, elf.ELFMAG+"\x02\x01\x01")
+	sections, last := uint16(len(l.sections)), uint16(len(l.sections)-1)
 	le.PutUint16(out[16:], uint16(elf.ET_EXEC))
+	if f.Bits32 {
+		copy(out, elf.ELFMAG+"\x01\x01\x01")
+		le.PutUint16(out[18:], uint16(elf.EM_386))
+		le.PutUint32(out[32:], uint32(len(out)))
+		le.PutUint16(out[46:], 40)
+		le.PutUint16(out[48:], sections)
+		le.PutUint16(out[50:], last)
+		return append(out, headers...)
+	}
+	copy(out, elf.ELFMAG+"\x02\x01\x01")
 	le.PutUint16(out[18:], uint16(elf.EM_X86_64))
 	le.PutUint64(out[40:], uint64(len(out)))
 	le.PutUint16(out[58:], 64)
-	le.PutUint16(out[60:], uint16(len(l.sections)))
-	le.PutUint16(out[62:], uint16(len(l.sections)-1))
+	le.PutUint16(out[60:], sections)
+	le.PutUint16(out[62:], last)
 	return append(out, headers...)
 }
 
@@ -225,7 +264,11 @@ func (f Fake) kallsyms(names []string, at uint64) []byte {
 			packed = append(packed, byte(n)|0x80, byte(n>>7))
 		}
 		packed = append(append(packed, 'T'), name...)
-		offsets = le.AppendUint32(offsets, uint32(-1-16*i)) // from FakeText, and the other way
+		if f.Bits32 { // no address is absolute
+			offsets = le.AppendUint32(offsets, uint32(16*i))
+		} else {
+			offsets = le.AppendUint32(offsets, uint32(-1-16*i)) // from FakeText, and the other way
+		}
 	}
 	for i := range 256 {
 		index = le.AppendUint16(index, uint16(len(tokens)))
@@ -235,9 +278,12 @@ func (f Fake) kallsyms(names []string, at uint64) []byte {
 		}
 		tokens = append(append(tokens, token...), 0)
 	}
-	num, base := le.AppendUint32(nil, uint32(len(names))), le.AppendUint64(nil, FakeText)
+	num, base := le.AppendUint32(nil, uint32(len(names))), f.word(nil, f.base())
 	parts := [][]byte{offsets, base, num, packed, markers, tokens, index}
 	to := 8
+	if f.Bits32 {
+		to = 4
+	}
 	switch f.Tables {
 	case "6.4":
 		parts = [][]byte{num, packed, markers, tokens, index, offsets, base}

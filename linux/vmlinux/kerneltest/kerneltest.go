@@ -76,10 +76,31 @@ func all(series, file string) (found []string) {
 // "6.1.0-56-rt-amd64", "6.12.111+deb12-amd64", "6.14.0-37-generic": the series, the rest, the flavour.
 var release61 = regexp.MustCompile(`^(\d+\.\d+)([.+~\w]*(?:-\d+)?)(?:-([a-z]+))?-(?:amd64|generic)$`)
 
-// All returns the files of every vmlinuz that is at hand, sorted by name.
+// I386 returns the file of the newest vmlinux for i386, with its symbols and DWARF: the
+// vmlinuz of Debian's has neither types nor names of data.
+func I386(t testing.TB) string {
+	t.Helper()
+	var found []string
+	for _, path := range shelf.Files("vmlinux") {
+		if release386.MatchString(filepath.Base(filepath.Dir(path))) {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
+		t.Skipf("no vmlinux for i386 at hand: run dpkg --add-architecture i386, apt-get update, and scripts/fetch-kernel --dbg linux-image-6.1.0-50-686; KPSIM_KERNELS names another folder than %s", shelf.Folder())
+	}
+	return slices.MaxFunc(found, func(a, b string) int { return compareNumbers(filepath.Dir(a), filepath.Dir(b)) })
+}
+
+// "6.1.0-50-686", "6.1.0-50-686-pae".
+var release386 = regexp.MustCompile(`-686(-pae)?$`)
+
+// All returns the files of every vmlinuz for x86-64 that is at hand, sorted by name.
 func All(t testing.TB) []string {
 	t.Helper()
-	list := shelf.Files("vmlinuz")
+	list := slices.DeleteFunc(shelf.Files("vmlinuz"), func(path string) bool {
+		return release386.MatchString(filepath.Base(filepath.Dir(path)))
+	})
 	if len(list) == 0 {
 		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s", shelf.Folder())
 	}

@@ -33,6 +33,14 @@ func (p Processor) Row(whole bool) *arch.Arch {
 	return x86.I386Short
 }
 
+// Linux returns the row of a processor as a kernel's own engine has it, from 5.19 on.
+func (p Processor) Linux() *arch.Arch {
+	if p == I386 {
+		return x86.I386Linux
+	}
+	return x86.AMD64
+}
+
 // Of returns the row of the kernel whose text lies at an address: all that one of 32 bits
 // has lies in the last 2 GiB below 4 GiB, and nothing of one of 64 does.
 func Of(at arch.Addr) *arch.Arch {

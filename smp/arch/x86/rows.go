@@ -25,11 +25,16 @@ var AMD64 = row(Mode64, arch.Arch{
 
 // I386 is a processor in 32-bit protected mode with flat segments, with the calling
 // convention (-mregparm=3) and the trap frame of a 32-bit kernel of 5.3 or later.
-// I386Short has that of those before: no stack pointer is in it.
+// I386Short has that of those before: no stack pointer is in it. I386Linux has the nop of
+// such kernels since 5.13, which processors had before there was a long one
+// (arch/x86/include/asm/nops.h).
 var (
 	I386      = i386(frame32)
 	I386Short = i386(frame32Short)
+	I386Linux = i386(frame32)
 )
+
+func init() { I386Linux.BranchNop = arch.CodeOf(0x3e, 0x8d, 0x74, 0x26, 0x00) } // lea %ds:0(%esi,%eiz,1),%esi
 
 func i386(f arch.Frame) *arch.Arch {
 	return row(Mode32, arch.Arch{

@@ -1,0 +1,126 @@
+package linux_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/rig"
+	"kpsim/linux"
+	"kpsim/linux/boot"
+	"kpsim/linux/vmlinux/kerneltest"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/smp"
+)
+
+func open386(t testing.TB) *linux.Kernel {
+	k, err := linux.Open(kerneltest.I386(t))
+	require.NoError(t, err)
+	linux.Give(k)
+	return k
+}
+
+// whole386 registers probes of a kernel for i386, has them hit by breakpoints, with copies that
+// are boosted and not, and through detours, turns one off and on, and takes all away. Sites
+// of ftrace and a jump label have that kernel's own nop.
+const whole386 = `
+machine(cpus = 2, arch = "i386", preempt = "full")
+f = text("f", "55 89e5 53 8d1c10 89d8 5b 5d c3") # push %ebp; mov %esp,%ebp; push %ebx; lea (%eax,%edx),%ebx; mov %ebx,%eax; …
+g = text("g", "0f1f440000 52 8d0402 5a c3")      # a site of ftrace; push %edx; lea (%edx,%eax),%eax; pop %edx
+h = text("h", "8d4000 0f1f440000 83c001 c3")     # a jump label
+on = text("on", "83c002 c3")
+fentry(g)
+l = jump_label("l", at = h + 3, target = on)
+a = kprobe("a", at = f, pre = [count()])
+b = kprobe("b", at = f + 4, pre = [count()], post = [count()])
+c = kprobe("c", at = g, pre = [count()])
+r = kretprobe("r", at = f, entry = [count()], handler = [count()], maxactive = 1)
+task("prober", cpu = 0, ops = [
+    register(a, errno = 0), call(f, 2, 3, returns = 5), wait_optimized(), call(f, 2, 3, returns = 5),
+    register(b, errno = 0), call(f, 2, 3, returns = 5), disable(a), call(f, 2, 3, returns = 5), enable(a), wait_optimized(),
+    register(c, errno = 0), call(g, 2, 3, returns = 5), register(r, errno = 0), call(f, 2, 3, returns = 5),
+    label_on(l), call(h, 1, returns = 3), label_off(l), call(h, 1, returns = 2),
+    unregister(r), unregister(c), unregister(b), unregister(a), call(f, 2, 3, returns = 5), call(g, 2, 3, returns = 5)])
+task("caller", cpu = 1, ops = [call(f, 1, 1, returns = 2), call(g, 1, 1, returns = 2), schedule()], repeat = 2)
+timer(cpu = 1)
+`
+
+func TestI386(t *testing.T) {
+	k := open386(t)
+	sc, err := lang.Parse("whole386", []byte(whole386))
+	require.NoError(t, err)
+	r := rigOf(t, k, sc)
+	require.Equal(t, k.Arch(), sc.Machine.Processor())
+	shape, run := r.Survey(0)
+	require.Equal(t, smp.Passed, run.Outcome, "%v %v", run.Finding, run.Err)
+	s := sched.NewRandom(sched.Params{Shape: shape})
+	for i := range uint64(60) {
+		s.Begin(i)
+		run := r.Run(s)
+		s.End(run.Counts.Points)
+		require.Equal(t, smp.Passed, run.Outcome, "%v %v", run.Finding, run.Err)
+	}
+}
+
+// A wait for tasks that does nothing is found on a kernel for i386, and on none that waits.
+func TestI386Canary(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		k := open386(t)
+		if broken {
+			require.Positive(t, k.Without("synchronize_rcu_tasks"))
+		}
+		sc, err := library.Load("second-instruction-386")
+		require.NoError(t, err)
+		r := rigOf(t, k, sc)
+		s := sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points})
+		found := -1
+		for i := range uint64(400) {
+			s.Begin(i)
+			run := r.Run(s)
+			s.End(run.Counts.Points)
+			if run.Property != nil {
+				require.Equal(t, properties.NoStartInside.ID, run.Property.ID)
+				found = int(i)
+				break
+			}
+		}
+		require.Equal(t, broken, found >= 0, "schedule %d", found)
+		t.Log("found by schedule", found)
+	}
+}
+
+// What a kernel can't run because of what it, or the scenario, is for is one line.
+func TestI386Refused(t *testing.T) {
+	k := open386(t)
+	of64, err := library.Load("safe-full")
+	require.NoError(t, err)
+	require.EqualError(t, of64.SetLinux(k), fmt.Sprintf("it is for x86-64, and the kernel %s for i386; leave the kernel out", k.Image.Release))
+	of32, err := library.Load("safe-386")
+	require.NoError(t, err)
+	other, err := linux.Open(kerneltest.Path(t, "6.1"))
+	require.NoError(t, err)
+	require.EqualError(t, of32.SetLinux(other), fmt.Sprintf("it is for i386, and the kernel %s for x86-64; leave the kernel out", other.Image.Release))
+
+	linux.Give(other)
+	asks, err := lang.Parse("asks", []byte("machine(arch = \"i386\", engine = \"linux\")\nf = text(\"f\", \"40 c3\")\ntask(\"t\", ops = [call(f)])\n"))
+	require.NoError(t, err)
+	_, err = rig.New(asks, "")
+	require.ErrorContains(t, err, "it is for i386, and the kernel "+other.Image.Release+" for x86-64; give a kernel of i386")
+
+	require.Equal(t, 32, k.MostCPUs())
+	_, err = boot.Kernel(k, 33)
+	require.ErrorContains(t, err, "it is built for 32 CPUs at most, and the machine has 33; give the machine fewer")
+	_, err = boot.Kernel(k, 32)
+	require.NoError(t, err)
+
+	calls, err := lang.Parse("calls", []byte(strings.Replace(whole386, "l = jump_label", "m = text(\"m\", \"0f1f440000 c3\")\ns = static_call(\"s\", sites = [m])\nl = jump_label", 1)))
+	require.NoError(t, err)
+	require.ErrorContains(t, calls.SetLinux(k), `static call "s": the kernel is built without sites of static calls`)
+	_, err = linux.Open(k.Image.Path, "one.o")
+	require.ErrorContains(t, err, "is for i386, and objects are laid over kernels of x86-64; leave the objects out")
+}

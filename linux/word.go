@@ -1,0 +1,111 @@
+package linux
+
+import (
+	"slices"
+
+	"kpsim/smp/arch"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/kapi"
+)
+
+// What kernels of 64 and of 32 bits have different is here: where things lie that their
+// boot would make, and how large a word is.
+
+// places are where things lie in memory that no part of the kernel is linked to.
+type places struct {
+	tasks   arch.Addr // each task's task_struct
+	users   arch.Addr // users' structs
+	arrays  arch.Addr // the arrays that each task makes of their addresses
+	bans    arch.Addr // entries of the blacklist for functions of the scenario
+	modules arch.Addr // structs of modules
+	heap    arch.Addr // what kmalloc hands out at boot
+	fence   arch.Addr // and in a run
+	fenced  arch.Addr // bytes of addresses there
+	user    arch.Addr // the addresses of user space end here
+}
+
+// On i386 all that isn't the machine's own lies in the 256 MiB below the kernel. Its text is
+// where it was linked to: what scenarios have lies below.
+var (
+	places64 = places{
+		tasks: 0xffff_8880_0000_0000, users: 0xffff_8880_0800_0000, arrays: 0xffff_8880_0880_0000, bans: 0xffff_8880_0900_0000,
+		modules: 0xffff_8880_0a00_0000, heap: 0xffff_8880_1000_0000, fence: 0xffff_8880_4000_0000, fenced: 256 << 20, user: 1 << 47,
+	}
+	places32 = places{
+		tasks: 0xb000_0000, users: 0xb080_0000, arrays: 0xb100_0000, bans: 0xb180_0000,
+		modules: 0xb200_0000, heap: 0xb280_0000, fence: 0xb400_0000, fenced: 128 << 20, user: 0x8000_0000,
+	}
+)
+
+// settle notes what the kernel is built for, by the bytes of an address.
+func (k *Kernel) settle(word int) {
+	k.Processor, k.places = target.X8664, places64
+	if word == 4 {
+		k.Processor, k.places = target.I386, places32
+	}
+	k.arch, k.word = k.Processor.Linux(), word
+	k.poison = k.truncated(poison)
+	for r := range k.arch.RegNames {
+		if reg := arch.Reg(r); reg != k.arch.SP && reg != k.arch.Result && !slices.Contains(k.arch.Saved, reg) {
+			k.clobbered = append(k.clobbered, reg)
+		}
+	}
+}
+
+// Arch returns the row of the processor that the kernel is built for.
+func (k *Kernel) Arch() *arch.Arch { return k.arch }
+
+// truncated is a number as a word has it.
+func (k *Kernel) truncated(v uint64) uint64 { return uint64(k.arch.Addr(arch.Addr(v))) }
+
+// words is how far the n-th of an array of words lies from the first.
+func (k *Kernel) words(n int) arch.Addr { return arch.Addr(n * k.word) }
+
+// pointer reads the word at an address.
+func (e *Linux) pointer(x kapi.Context, at arch.Addr) arch.Addr {
+	v, _ := x.Memory().Load(at, e.k.word)
+	return arch.Addr(v)
+}
+
+// putWord writes one within a step of the CPU that the memory is of.
+func (e *Linux) putWord(at arch.Addr, v uint64) { e.d.Guest.Put(at, e.k.word, v) }
+
+// arguments reads those of a call, at the entry of the function: the first are in registers,
+// the others above the return address. A function with arguments that vary gets all of
+// them there on i386 (-mregparm=3).
+func (e *Linux) arguments(x kapi.Context, regs *arch.Regs, varied bool, a *args) {
+	list := e.k.arch.Args
+	if varied && e.k.Processor == target.I386 {
+		list = nil
+	}
+	n := 0
+	for ; n < len(list) && n < len(a); n++ {
+		a[n] = regs.R[list[n]]
+	}
+	at := e.k.arch.StackPointer(regs) + e.k.words(1)
+	for ; n < len(a); n, at = n+1, at+e.k.words(1) {
+		a[n], _ = x.Memory().Load(at, e.k.word)
+	}
+}
+
+// enter calls a function. Arguments that there are no registers for are on the stack while it
+// runs, where the return address will be below them.
+func (e *Linux) enter(x kapi.Context, f arch.Addr, list ...uint64) uint64 {
+	a, r := e.k.arch, x.Regs()
+	n := min(len(list), len(a.Args))
+	for i, v := range list[:n] {
+		r.R[a.Args[i]] = v
+	}
+	if n == len(list) {
+		return x.Call(f)
+	}
+	was := r.R[a.SP]
+	at := (arch.Addr(was) - e.k.words(len(list)-n)) &^ 15
+	for i, v := range list[n:] {
+		x.Memory().Store(at+e.k.words(i), a.Word, v)
+	}
+	r.R[a.SP] = uint64(at)
+	v := x.Call(f)
+	x.Regs().R[a.SP] = was
+	return v
+}
