@@ -130,6 +130,9 @@ func (w *runner) run(p *Program) error {
 	if err != nil {
 		return err
 	}
+	if sched.ObserverOf(schedules) != nil { // what it is told of must be what it is told when the runs are made again
+		r.Learnt()
+	}
 	var first uint64 // the digest of the first run
 	w.shown.begin(sc)
 	w.conflicts.begin(r, &w.shown, p.Recipe.Hash()%observedIn == 0)

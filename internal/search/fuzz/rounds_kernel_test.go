@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/twoengines"
 )
 
@@ -50,4 +51,21 @@ func TestKernelIslands(t *testing.T) {
 	}
 	_, err = b.Read(lie)
 	require.ErrorContains(t, err, "blocks: ")
+}
+
+// TestKernelRuns: a program's runs are those of the exploration of it, also if the strategy is
+// told of steps: of those it is told that touch memory which runs before have shared.
+func TestKernelRuns(t *testing.T) {
+	k := kernel(t, "6.1")
+	s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Strategy: "pos", Seed: 46, Each: 3, Fresh: true})
+	require.NoError(t, err)
+	list, err := s.Batch(2)
+	require.NoError(t, err)
+	for _, p := range list {
+		spec, err := s.Explore(&p.Recipe, p.Runs)
+		require.NoError(t, err)
+		res, err := explore.Run(spec)
+		require.NoError(t, err)
+		require.Equal(t, p.Points, res.Counts.Points, "%s", p.Recipe.Marshal())
+	}
 }

@@ -102,6 +102,7 @@ var reports = map[string]func(*rapid.T, string){
 	"T2": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T3": func(t *rapid.T, says string) { t.Fatal(says) },
 	"T4": func(t *rapid.T, says string) { t.Fatal(says) },
+	"U1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"W1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"X1": func(t *rapid.T, says string) { t.Fatal(says) },
 	"X2": func(t *rapid.T, says string) { t.Fatal(says) },
