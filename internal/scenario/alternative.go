@@ -29,18 +29,16 @@ func (c checker) alternatives() error {
 			return err
 		}
 		place := placeName(a.Func, a.Offset)
-		if slices.ContainsFunc(c.s.Modules, func(m Module) bool { return slices.Contains(append(m.Core, m.Init...), a.Func) }) {
+		if c.inModule(a.Func) {
 			return Faultf(p, "alternative(): %s is of a module, whose alternatives are applied before anybody runs it; write its function as it is then", place)
 		}
 		if c.rewritten(a.Func, a.Offset) {
 			return Faultf(p, "alternative(): at %s text is rewritten by others; take another instruction", place)
 		}
-		for k := range c.s.Alternatives[:i] {
-			if b := &c.s.Alternatives[k]; b.Func == a.Func && b.Offset == a.Offset {
-				return Faultf(p, "alternative(): %s has one already; leave one out", place)
-			}
+		if slices.ContainsFunc(c.s.Alternatives[:i], func(b Alternative) bool { return b.Func == a.Func && b.Offset == a.Offset }) {
+			return Faultf(p, "alternative(): %s has one already; leave one out", place)
 		}
-		was, err := c.instruction(p, a)
+		was, err := c.instruction(p, "alternative()", a.Func, a.Offset)
 		if err != nil {
 			return err
 		}
@@ -55,19 +53,4 @@ func (c checker) alternatives() error {
 		}
 	}
 	return nil
-}
-
-// instruction is the one that begins where an alternative is.
-func (c checker) instruction(p Part, a *Alternative) (in arch.Inst, err error) {
-	t := c.s.Text(a.Func)
-	for off := 0; off <= a.Offset; off += in.Size() {
-		in, err = c.s.Machine.Processor().Decode(t.Code[off:], t.At+arch.Addr(off))
-		if err != nil {
-			return in, Faultf(p, "alternative(): the bytes at %s are no instruction", placeName(a.Func, off))
-		}
-		if off == a.Offset {
-			return in, nil
-		}
-	}
-	return in, Faultf(p, "alternative(): %s is inside an instruction; give the place of its first byte", placeName(a.Func, a.Offset))
 }

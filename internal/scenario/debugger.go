@@ -24,25 +24,37 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 		return Faultf(p, "%s: engine %s isn't told of a debugger's breakpoints; leave %s out", who, m.Engine, op.Kind)
 	case m.Arch == target.I386:
 		return Faultf(p, "%s: a debugger's breakpoints are of x86-64 here; leave %s out", who, op.Kind)
-	case slices.ContainsFunc(c.s.Modules, func(m Module) bool {
-		return slices.Contains(m.Core, op.Target) || slices.Contains(m.Init, op.Target)
-	}):
+	case c.inModule(op.Target):
 		return Faultf(p, "%s: %s is of a module, which comes and goes; give a function that stays", who, op.Target)
 	case c.rewritten(op.Target, op.Offset), slices.ContainsFunc(c.s.Alternatives, func(a Alternative) bool { return a.holds(op.Target, op.Offset) }):
 		return Faultf(p, "%s: at %s text is rewritten by others than probes; take another instruction", who, place)
 	}
-	code, at := c.s.Text(op.Target).Code, c.s.Text(op.Target).At
-	for off := 0; off <= op.Offset; {
-		in, err := m.Processor().Decode(code[off:], at+arch.Addr(off))
-		if err != nil {
-			return Faultf(p, "%s: the bytes at %s are no instruction", who, placeName(op.Target, off))
-		}
-		if off == op.Offset {
-			return c.steps(p, who, place, in)
-		}
-		off += in.Size()
+	in, err := c.instruction(p, who, op.Target, op.Offset)
+	if err != nil {
+		return err
 	}
-	return Faultf(p, "%s: %s is inside an instruction; give the place of its first byte", who, place)
+	return c.steps(p, who, place, in)
+}
+
+// instruction is the one that begins at a place of a function, counted from the function's
+// first one.
+func (c checker) instruction(p Part, who, name string, offset int) (in arch.Inst, err error) {
+	t := c.s.Text(name)
+	for off := 0; off <= offset; off += in.Size() {
+		in, err = c.s.Machine.Processor().Decode(t.Code[off:], t.At+arch.Addr(off))
+		if err != nil {
+			return in, Faultf(p, "%s: the bytes at %s are no instruction", who, placeName(name, off))
+		}
+		if off == offset {
+			return in, nil
+		}
+	}
+	return in, Faultf(p, "%s: %s is inside an instruction; give the place of its first byte", who, placeName(name, offset))
+}
+
+// inModule reports whether a function is of a module.
+func (c checker) inModule(name string) bool {
+	return slices.ContainsFunc(c.s.Modules, func(m Module) bool { return slices.Contains(m.Core, name) || slices.Contains(m.Init, name) })
 }
 
 func placeName(f string, off int) string { return fmt.Sprintf("%s+%#x", f, off) }
