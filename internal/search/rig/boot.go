@@ -109,12 +109,14 @@ func (r *Rig) addAlternatives() error {
 	return nil
 }
 
+// image tells the monitors of an instruction that may stand at a place.
+func (r *Rig) image(at arch.Addr, insn []byte) {
+	lo, hi := traces.PackBytes(insn)
+	r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
+}
+
 // alternativeImages tells of both instructions that each of them may be.
 func (r *Rig) alternativeImages() {
-	image := func(at arch.Addr, insn []byte) {
-		lo, hi := traces.PackBytes(insn)
-		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
-	}
 	for _, s := range r.Scenario.Locked {
 		code := r.Text(s.Func).Code[s.Offset:]
 		in, _ := r.arch.Decode(code, 0) // it has been decoded before
@@ -123,14 +125,14 @@ func (r *Rig) alternativeImages() {
 				return
 			}
 			for _, b := range first {
-				image(at, append([]byte{b}, code[1:in.Size()]...))
+				r.image(at, append([]byte{b}, code[1:in.Size()]...))
 			}
 		})
 	}
 	for i := range r.Scenario.Alternatives {
 		a := &r.Scenario.Alternatives[i]
 		at := r.funcs[a.Func] + arch.Addr(a.Offset)
-		image(at, r.Text(a.Func).Code[a.Offset:][:len(a.Code)])
-		image(at, a.Code)
+		r.image(at, r.Text(a.Func).Code[a.Offset:][:len(a.Code)])
+		r.image(at, a.Code)
 	}
 }

@@ -226,10 +226,7 @@ func (r *Rig) calledBy(call, name string) bool {
 
 // headPatchers tells the monitors what may stand where others patch.
 func (r *Rig) headPatchers() {
-	image := func(at arch.Addr, insn arch.Code) {
-		lo, hi := traces.PackBytes(insn.Bytes())
-		r.Log.Emit(smpev.Image, 255, traces.NoTask, uint64(at), lo, hi)
-	}
+	image := func(at arch.Addr, insn arch.Code) { r.image(at, insn.Bytes()) }
 	for i, m := range r.modules {
 		if r.Scenario.Modules[i].Loaded {
 			for _, s := range append([]kapi.Section{m.Core}, m.Data()...) {
