@@ -5,11 +5,12 @@ import (
 	"kpsim/traces"
 )
 
-// OneUniverse is property U1: the consistency model of live patches. A task that was to call
-// both would have one version take what the other one gives.
+// OneUniverse is property U1: the consistency model of live patches. In a call chain with an
+// old and a new version one would be handed data as the other one has them.
 //
 // A return address is what looks like one: a word of the task's stack that lies in a function,
-// and isn't its first byte. One that a return probe has replaced isn't seen.
+// and isn't its first byte. One that a return probe has replaced isn't seen. The stack is
+// searched where the call is made, by package livepatch, and not here.
 //
 // Based on: LiveCall, which tells where a call goes on, and what lies on the stack then.
 var OneUniverse = Property{

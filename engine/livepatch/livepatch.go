@@ -174,9 +174,9 @@ func (p *Patches) Begin() {
 }
 
 // klpFtraceHandler is called by ftrace from a patched function: it goes on in the newest
-// version. While that one's patch is in transition a task that hasn't been switched goes on in the version
-// before it, or, if there is none, in the function itself. There is none at all where the last patch
-// was taken away meanwhile. Context: preemption off.
+// version. While that one's patch is in transition a task that hasn't been switched goes on in
+// the version before it or, if there is none, in the function itself. The list is empty where the
+// last patch was taken away meanwhile. Context: preemption off.
 func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 	p, list := o.p, o.stack.All(x)
 	if len(list) == 0 {
@@ -255,8 +255,8 @@ func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 }
 
 // Unpatch takes the newest patch of a function away (klp_disable_patch), all of it, and returns
-// when each task has left it, so that its module may go, or somebody has reversed that. Is its transition under way
-// it is reversed. errno 0; EINVAL if there is none; EBUSY where another patch is in transition.
+// when each task has left it, so that its module may go, or somebody has reversed that. A
+// transition of that patch that is under way is reversed. errno 0; EINVAL if there is none; EBUSY where another patch is in transition.
 // Context: may sleep; takes klp_mutex.
 func (p *Patches) Unpatch(x kapi.Context, old arch.Addr) (errno int) {
 	o := p.funcAt(old)

@@ -111,7 +111,7 @@ func (p *Patches) tryComplete(x kapi.Context) (done bool) {
 	return true
 }
 
-// trySwitch switches a task if it isn't in the midst of a function that goes, in the step under way
+// trySwitch switches a task within the step under way, if it is in no function that goes
 // (klp_try_switch_task).
 func (p *Patches) trySwitch(x kapi.Context, t kapi.TaskID) bool {
 	p.spans = p.spans[:0]

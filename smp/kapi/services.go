@@ -143,7 +143,7 @@ type CPUs interface {
 // A Span is the addresses from From up to, and without, To.
 type Span struct{ From, To arch.Addr }
 
-// Stacks looks at what tasks are in the midst of.
+// Stacks looks at which functions tasks are in.
 type Stacks interface {
 	// Quiesce returns when once, while the machine was stopped, no task's
 	// instruction pointer and no word of any task's stack lay in a span: no
@@ -164,7 +164,7 @@ const (
 )
 
 // Switches is where a task can go over from one state to another: it is looked at, or comes
-// by itself to a place where it is in the midst of nothing. One client has it.
+// by itself to a place where it is in none of them. One client has it.
 type Switches interface {
 	// Begin begins a round of looks, at all tasks (Tasks.Count). Context: may sleep.
 	Begin(x Context)

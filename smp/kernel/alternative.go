@@ -101,7 +101,7 @@ func (l *LockPrefixes) follow(x kapi.Context, in kapi.Section, here bool) {
 // Alternatives are instructions in whose place others are put once, while the kernel boots
 // (apply_alternatives). They are copied over with interrupts off, and nothing else keeps
 // others from running them meanwhile (text_poke_early): it is for a time when there is one
-// CPU, and no NMI comes. Nothing is asked about who else may have written there.
+// CPU, and no NMI comes. Whether somebody else has written there is not looked at.
 type Alternatives struct {
 	k    *Kernel       // set at boot
 	list []alternative // set at boot
