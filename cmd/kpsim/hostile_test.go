@@ -21,13 +21,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/traces"
 )
 
 // Files come by mail, from strangers. Of each kind of file these tests make mutated ones
 // from the corpus and give them to the commands that read them: scripts/hostile runs more.
 var (
-	hostileFiles  = flag.Int("hostile", 25, "how many mutated files of each kind are given to commands")
+	hostileFiles  = flag.Int("hostile", thorough.Of(8, 25), "how many mutated files of each kind are given to commands")
 	hostileSeed   = flag.Uint64("hostile-seed", 1, "which ones")
 	hostileOnly   = flag.String("hostile-only", "", "one kind of file only")
 	hostileBinary = flag.String("hostile-binary", "", "give one file in 50 to this kpsim, too, under strace if that is there")

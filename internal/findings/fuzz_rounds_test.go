@@ -17,13 +17,13 @@ import (
 // roundsOf plans rounds of a session in which a step is left out, that tells in a folder.
 func roundsOf(t *testing.T) (*Fuzz, *FuzzRounds) {
 	t.Helper()
-	c := &Fuzz{Seed: 1, Each: 5, Programs: 80, Corpus: "corpus", Traces: "traces"}
+	c := &Fuzz{Seed: 1, Each: 5, Programs: 40, Corpus: "corpus", Traces: "traces"}
 	c.Mutant = "no-sync-disarm"
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Mkdir(c.Corpus, 0o700))
 	one := gen.Recipe{Seed: 99, Parts: []gen.Part{{Name: "callers", Seed: 4}}}
 	require.NoError(t, os.WriteFile(filepath.Join(c.Corpus, "one.recipe"), one.Marshal(), 0o600))
-	rounds, err := c.Plan(2, 20)
+	rounds, err := c.Plan(2, 10)
 	require.NoError(t, err)
 	require.Equal(t, []string{string(one.Marshal())}, rounds.Start)
 	return c, rounds
@@ -84,7 +84,7 @@ func TestFuzzRounds(t *testing.T) {
 	})
 	require.Contains(t, out, "breaks owned-breakpoint: ")
 	require.Contains(t, out, "features shown of some")
-	require.Contains(t, out, "    80 programs")
+	require.Contains(t, out, "    40 programs")
 
 	_, rounds := roundsOf(t)
 	there := [2]*Fuzz{elsewhere(t, rounds), elsewhere(t, rounds)}

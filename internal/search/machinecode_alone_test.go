@@ -30,8 +30,8 @@ import (
 
 var (
 	aloneRuns     = flag.Int("alone-runs", 6, "how many schedules of each of two strategies a scenario has")
-	alonePrograms = flag.Uint64("alone-programs", thorough.Of[uint64](64, 256), "how many programs are drawn")
-	aloneMost     = flag.Int("alone-most", thorough.Of(12, 40), "in how many drawn programs a mutant is looked for, at most")
+	alonePrograms = flag.Uint64("alone-programs", thorough.Of[uint64](24, 256), "how many programs are drawn")
+	aloneMost     = flag.Int("alone-most", thorough.Of(6, 40), "in how many drawn programs a mutant is looked for, at most")
 	aloneAll      = flag.Bool("alone-all", false, "and in the whole library")
 )
 

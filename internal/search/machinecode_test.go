@@ -33,7 +33,7 @@ var (
 	drawnIn  = flag.Uint64("drawn-runs", 60, "how many runs of each scenario")
 	drawnOf  = flag.String("drawn-of", "6.1", "of which kernel")
 
-	drawnPrograms = flag.Int("drawn-programs", 20, "of how many seeds programs are drawn")
+	drawnPrograms = flag.Int("drawn-programs", thorough.Of(8, 20), "of how many seeds programs are drawn")
 )
 
 // quick are the scenarios that a mutant is looked for with first; with -drawn-all the rest

@@ -28,7 +28,7 @@ var LostOrders = []Lost{
 	{"drop-int3-hold-before-reading", "lkmm", "order-batch", "no-oops", 4, true},
 	{"drop-text-poke-all-before-the-text", "lkmm", "order-grace", "owned-breakpoint", 3, false},
 	{"drop-rcu-act-before-waiting", "lkmm", "order-grace", "after-unregister", 4, false},
-	{"drop-cpus-read-count-before-looking", "lkmm", "order-hotplug", "locks", 4, false},
+	{"drop-cpus-read-count-before-looking", "lkmm", "order-hotplug", "locks", 4, true},
 	{"drop-cpus-write-block-before-counting", "tso", "order-hotplug", "locks", 5, false},
 	{"objpool-unchecked", "lkmm", "order-rings", "instances", 4, true},
 	{"drop-worker-clear-before-working", "tso", "order-work", "right-result", 3, false},

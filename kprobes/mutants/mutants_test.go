@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/mutantsearch"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
 	"kpsim/properties"
@@ -91,7 +92,7 @@ func TestShipped(t *testing.T) {
 				require.NoError(t, err)
 				return res
 			}
-			require.Empty(t, find("", 400/slow).Broken)
+			require.Empty(t, find("", thorough.Of[uint64](100, 400)/slow).Broken)
 			alone := find(f.Mutant, most)
 			for got := range alone.Broken {
 				require.True(t, got == f.Property || slices.Contains(mu.Also, got), "noticed by %s, not by %s", got, f.Property)
@@ -134,7 +135,7 @@ func TestEquivalent(t *testing.T) {
 		require.NotEmpty(t, mu.Equivalent.Proof, mu.Name)
 		sc, err := library.Load(mu.Scenario)
 		require.NoError(t, err)
-		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mu.Name, Runs: 6_000 / slow})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mu.Name, Runs: thorough.Of[uint64](1_500, 6_000) / slow})
 		require.NoError(t, err)
 		require.NotZero(t, res.Counts.Points)
 		require.Empty(t, res.Broken, mu.Name)

@@ -197,7 +197,7 @@ func TestUndecided(t *testing.T) {
 	_, err := Run(Job{Rows: []Row{r}, Columns: Columns()[:1], Effort: brief})
 	require.ErrorContains(t, err, "cell raw/breakpoint none coherent: no mutant is called")
 
-	for k := 1; k <= 2; k++ { // more than 10 schedules of one deviation, more than 200 of two
+	for k := 1; k <= thorough.Of(1, 2); k++ { // more than 10 schedules of one deviation, more than 200 of two
 		e := Effort{Deviations: k, Drawn: 8, Seed: 1, Limit: []uint64{10, 200}[k-1]}
 		_, err = Run(Job{Rows: rowsOf(t, "raw/breakpoint"), Columns: Columns()[:1], Effort: e})
 		require.ErrorContains(t, err, fmt.Sprintf("not complete for %d deviations, nothing found: nothing is decided", k))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp/cycles"
@@ -14,7 +15,7 @@ import (
 // on two, and fewer the more wait for the lock. What each CPU has of its own makes as
 // many more as there are CPUs, each at the cost of one.
 func TestScale(t *testing.T) {
-	cpus := []int{1, 2, 4, 8, 16, 32, 64}
+	cpus := thorough.Of([]int{1, 2, 4, 8, 16, 32}, []int{1, 2, 4, 8, 16, 32, 64})
 	returns := Probes(false)[2]
 	require.Equal(t, "r", returns.Name)
 	at := func(p Probe, edition string, cpus []int) []Scaled {

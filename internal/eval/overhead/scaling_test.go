@@ -102,7 +102,7 @@ func TestModelProbes(t *testing.T) {
 		require.Equal(t, "model, not simulated", s.Provenance)
 	}
 	for i, p := range slices.Concat(Probes(false), Probes(true)) {
-		if i%3 != 0 && !thorough.Set() {
+		if i%6 != 0 && !thorough.Set() {
 			continue
 		}
 		const n = 4000

@@ -22,7 +22,7 @@ func TestBuiltin(t *testing.T) {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
 			var res *Result
-			for _, runs := range []uint64{thorough.Of[uint64](100, 300), 1_000, 4_000, 15_000} {
+			for _, runs := range []uint64{thorough.Of[uint64](40, 300), 1_000, 4_000, 15_000} {
 				var err error
 				res, err = Run(Spec{Scenario: sc, Runs: searchtest.Quick(sc, runs), Workers: 1})
 				require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestWorkersDontMatter(t *testing.T) {
 	var want *Result
 	for _, workers := range []int{1, 2, 5, 16} {
 		procs := runtime.GOMAXPROCS(1 + workers%2)
-		res, err := Run(Spec{Scenario: sc, Runs: 4_000 / searchtest.Slow, Workers: workers})
+		res, err := Run(Spec{Scenario: sc, Runs: thorough.Of[uint64](1_000, 4_000) / searchtest.Slow, Workers: workers})
 		runtime.GOMAXPROCS(procs)
 		require.NoError(t, err)
 		if want == nil {
@@ -114,7 +114,7 @@ func TestHoldChangesNothing(t *testing.T) {
 			require.NoError(t, err)
 			without, err := sched.New(strategy, p)
 			require.NoError(t, err)
-			for i := uint64(0); i < 300/searchtest.Slow; i++ {
+			for i := uint64(0); i < thorough.Of[uint64](80, 300)/searchtest.Slow; i++ {
 				a, _ := rig.Next(with, i)
 				b, _ := rig.Next(sched.NoHold{Strategy: without}, i)
 				require.Equal(t, a.Digest, b.Digest, "%s, %s, run %d", name, strategy, i)

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -19,7 +20,7 @@ func TestSelfCheck(t *testing.T) {
 	for _, sc := range library.All() {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
-			runs := searchtest.Quick(sc, 20)
+			runs := searchtest.Quick(sc, thorough.Of[uint64](6, 20))
 			n, err := SelfCheck(Spec{Scenario: sc, Runs: runs, Seed: 7, Workers: 1})
 			require.NoError(t, err)
 			require.Equal(t, runs, n)

@@ -49,7 +49,7 @@ func TestBansHold(t *testing.T) {
 		k := kernel(t, series)
 		s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 2})
 		require.NoError(t, err)
-		for most := thorough.Of[uint64](64, 512); s.Programs+s.Refused < most; {
+		for most := thorough.Of[uint64](24, 512); s.Programs+s.Refused < most; {
 			_, err := s.Batch(most - s.Programs - s.Refused)
 			require.NoError(t, err)
 		}

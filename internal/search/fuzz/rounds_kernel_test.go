@@ -8,13 +8,14 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/twoengines"
+	"kpsim/internal/thorough"
 )
 
 // TestKernelIslands: with a kernel's engine islands have basic blocks and compared answers too,
 // and two sessions make the same. A program that others were made from is chosen less often.
 func TestKernelIslands(t *testing.T) {
 	k := kernel(t, "6.1")
-	spec := Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 1, Rounds: Rounds{Islands: 1, Programs: 12}}
+	spec := Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 1, Rounds: Rounds{Islands: 1, Programs: thorough.Of[uint64](6, 12)}}
 	a, err := New(spec)
 	require.NoError(t, err)
 	b, err := New(spec)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -24,7 +25,7 @@ func TestBegin(t *testing.T) {
 		r.ObserveAtomicIRQs(rig.Deaf{})
 		s.lookAround()
 		var first []string
-		for i := range uint64(200) {
+		for i := range thorough.Of[uint64](60, 200) {
 			l := sched.NewSticky(sched.Params{Seed: 2, Mean: 8})
 			require.True(t, l.Begin(i))
 			var now []string

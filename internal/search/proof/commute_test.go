@@ -396,13 +396,13 @@ func TestStepsCommute(t *testing.T) {
 	t.Parallel()
 	most := *swaps
 	if most == 0 {
-		most = thorough.Of(24, 60) / int(searchtest.Slow)
+		most = thorough.Of(12, 60) / int(searchtest.Slow)
 	}
 	total := new(swapCount)
 	for k, name := range library.Names() {
 		t.Run(name, func(t *testing.T) {
 			for i, sc := range settings(t, name) {
-				if *swaps == 0 && (i%4 != k%4 || name == "function-at-work" && i != 5) {
+				if *swaps == 0 && (i%4 != k%4 || k%3 > 0 && !thorough.Set() || name == "function-at-work" && i != 5) {
 					continue // each fetch model, one preemption; that one's runs are a hundred times as long
 				}
 				names := []string{""}
@@ -427,9 +427,12 @@ func TestStepsCommute(t *testing.T) {
 // step of its own CPU that it doesn't conflict with.
 func TestWholeStepsCommute(t *testing.T) {
 	t.Parallel()
-	most := max(*swaps, 240/int(searchtest.Slow))
+	most := max(*swaps, thorough.Of(80, 240)/int(searchtest.Slow))
 	total := new(swapCount)
 	for k, name := range append(library.Names(), "tiny") {
+		if *swaps == 0 && k%4 > 0 && name != "tiny" && !thorough.Set() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			for i, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
 				if *swaps == 0 && name != "tiny" && i != k%4 {
@@ -470,7 +473,7 @@ func TestRapidStepsCommute(t *testing.T) {
 	var total swapCount
 	drawn := 0
 	rapid.Check(t, func(t *rapid.T) {
-		if drawn++; *swaps == 0 && drawn > 40 {
+		if drawn++; *swaps == 0 && drawn > thorough.Of(15, 40) {
 			return
 		}
 		sc := gen.Draw(t)

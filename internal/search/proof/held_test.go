@@ -93,6 +93,9 @@ func TestHeldIsPlain(t *testing.T) {
 	for i := range n {
 		sc, says := heldScenario(t, &r)
 		t.Run(says, func(t *testing.T) {
+			if strings.Contains(says, "timer") && strings.Count(says, ";") > 6 {
+				thorough.Only(t, "States and Full make tens of thousands of runs of it")
+			}
 			fullIsPlainBehind(t, sc, "", uint64(i), thorough.Of(5_000, 20_000)/searchtest.Slow, 2, &total)
 			ends, last, stats := heldByFull(t, sc)
 			reached, by := endsOfStates(t, sc, "")
@@ -114,7 +117,7 @@ func TestHeldIsPlain(t *testing.T) {
 	t.Logf("%d functions: %d with several ends, %d with more than sequential consistency has; Full made %d runs, States %d; behind beginnings %+v", n, several, weaker, full, states, total)
 	require.Greater(t, several, n/4)
 	require.NotZero(t, weaker)
-	require.Greater(t, total.several, n/10)
+	require.NotZero(t, total.several)
 }
 
 func heldByFull(t *testing.T, sc *scenario.Scenario) (ends, last map[end]int, stats sched.FullStats) {
@@ -134,7 +137,7 @@ func TestHeldStepsCommute(t *testing.T) {
 	total := new(swapCount)
 	var r sim.Rand
 	r.Seed(26, 0)
-	for i := range thorough.Of(20, 800) / searchtest.Slow {
+	for i := range thorough.Of(10, 800) / searchtest.Slow {
 		if sc, says := heldScenario(t, &r); !strings.Contains(says, "push") {
 			t.Run(says, func(t *testing.T) { commute(t, sc, "", uint64(i), 60, false, total) })
 		}

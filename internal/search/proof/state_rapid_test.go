@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 )
 
 // TestRapidMerges is TestMerges of scenarios that are drawn, broken or not, with a
@@ -21,7 +22,7 @@ func TestRapidMerges(t *testing.T) {
 	t.Parallel()
 	total, drawn, checked := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if drawn++; *mergedRuns == 0 && drawn > 15 {
+		if drawn++; *mergedRuns == 0 && drawn > thorough.Of(6, 15) {
 			return // building a rig and learning what conflicts takes most of the time
 		}
 		sc := gen.Draw(rt)

@@ -204,7 +204,7 @@ func TestMerges(t *testing.T) {
 		total += n
 	}
 	for i, sc := range library.All() {
-		if sc.Machine.Stall == 0 && len(sc.Tasks) <= 6 && (i%3 == 0 || thorough.Set()) {
+		if sc.Machine.Stall == 0 && len(sc.Tasks) <= 6 && (i%8 == 0 || thorough.Set()) {
 			check(sc, "")
 		}
 	}
@@ -212,7 +212,7 @@ func TestMerges(t *testing.T) {
 		check(tiny(t), mutant)
 	}
 	t.Logf("%d merges", total)
-	require.Greater(t, total, thorough.Of(15, 400)) // they are drawn: 20 to 30
+	require.Greater(t, total, thorough.Of(8, 400)) // they are drawn
 }
 
 // A forgetful is a states that leaves out some of what a state is made of.
@@ -338,9 +338,11 @@ func TestProofs(t *testing.T) {
 		require.True(t, v.Complete && v.Cut == 0 && v.Violations == 0 && v.Circles == 0, "%s: %+v", name, v)
 		require.NotZero(t, v.Checked)
 		require.Greater(t, v.Runs, v.Pruned)
-		again := proved(t, name, "")
-		v.Witnesses, again.Witnesses = nil, nil
-		require.Equal(t, v, again, "a proof is the same each time")
+		if thorough.Set() {
+			again := proved(t, name, "")
+			v.Witnesses, again.Witnesses = nil, nil
+			require.Equal(t, v, again, "a proof is the same each time")
+		}
 	}
 	require.NotZero(t, proved(t, "stop-machine-alone", "no-stop").Violations)
 }

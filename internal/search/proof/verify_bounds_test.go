@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/proof"
+	"kpsim/internal/thorough"
 )
 
 // crowded has more movers than are told apart: 64 CPUs, their IPIs and 63 sources.
@@ -24,7 +25,7 @@ func TestVerifyManyMovers(t *testing.T) {
 	sc, err := lang.Load("crowded.star", []byte(crowded), nil)
 	require.NoError(t, err)
 	for _, p := range []proof.Proof{{Full: true, Uncounted: true}, {Deviations: 1, Classes: true}} {
-		p.Spec = explore.Spec{Scenario: sc, Runs: 40, Seed: 1, Workers: 1}
+		p.Spec = explore.Spec{Scenario: sc, Runs: thorough.Of[uint64](12, 40), Seed: 1, Workers: 1}
 		v, err := proof.Verify(p)
 		require.NoError(t, err)
 		require.False(t, v.Complete)

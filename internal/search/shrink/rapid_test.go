@@ -159,7 +159,7 @@ func TestRapidFindsMutant(t *testing.T) {
 	setFlag(t, "rapid.shrinktime", "1s") // ours does the rest
 	setFlag(t, "rapid.nofailfile", "true")
 	small := 0
-	seeds := []string{"1", "2", "3"}[:thorough.Of(2, 3)]
+	seeds := []string{"1", "2", "3"}[:thorough.Of(1, 3)]
 	for _, seed := range seeds {
 		setFlag(t, "rapid.seed", seed)
 		var last *counterexample
@@ -187,7 +187,7 @@ func TestRapidFindsMutant(t *testing.T) {
 		defer r.Rig.Close()
 		require.True(t, r.Same, r.Why)
 	}
-	require.GreaterOrEqual(t, small, len(seeds)-1)
+	require.GreaterOrEqual(t, small, len(seeds)*2/3)
 }
 
 // fakeTB takes the failure that is wanted.

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/searchtest"
 	"kpsim/internal/search/shrink"
+	"kpsim/internal/thorough"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +20,7 @@ func TestShrinkSecondInstruction(t *testing.T) {
 	}
 	sc, err := library.Load("second-instruction")
 	require.NoError(t, err)
-	for seed := range uint64(3) {
+	for seed := range thorough.Of[uint64](1, 3) {
 		res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 10_000, Seed: seed})
 		require.NoError(t, err)
 		w := res.Witness

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/traces"
@@ -53,9 +54,9 @@ func TestShrinkBudget(t *testing.T) {
 
 	// The run in which the questions run out is the last one, wherever that is: one
 	// question more than were asked until then is worth one run more.
-	for from := int64(1000); from < 40_000; from += 7000 * min(searchtest.Slow, 3) {
+	for from := int64(1000); from < 40_000; from += thorough.Of[int64](14_000, 7_000) * min(searchtest.Slow, 3) {
 		budget, spent := from, 0
-		for range 12 {
+		for range thorough.Of(5, 12) {
 			e := &effort{runs: shrinkRuns, questions: budget}
 			_, err := shrink(spec, c, e)
 			require.NoError(t, err)
