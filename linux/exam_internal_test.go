@@ -12,6 +12,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/engine/ftrace"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/sched"
@@ -26,7 +27,7 @@ var examAll = flag.Bool("exam-all", false, "ask every row that is recorded of re
 
 // examStep is which rows are asked by default; fewer of sets of many modules, each of
 // which is a boot.
-const examStep = 64
+var examStep = thorough.Of(160, 64)
 
 // examPart is how many rows one boot of the kernel answers.
 const examPart = 2000

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/search/rig"
+	"kpsim/internal/thorough"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/kerneltest"
 	"kpsim/properties"
@@ -46,7 +47,7 @@ func TestBrokenMemory(t *testing.T) {
 			defer r.Close()
 			shape, _ := r.Survey(0)
 			s := sched.NewRandom(sched.Params{Shape: shape})
-			for i := range uint64(400) {
+			for i := range thorough.Of[uint64](150, 400) {
 				s.Begin(i)
 				var ch sim.Chooser = s
 				if i == 0 {

@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/thorough"
 	"kpsim/linux"
 	"kpsim/linux/boot"
 	"kpsim/linux/vmlinux/kerneltest"
@@ -79,7 +80,7 @@ func TestI386Canary(t *testing.T) {
 		r := rigOf(t, k, sc)
 		s := sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points})
 		found := -1
-		for i := range uint64(400) {
+		for i := range thorough.Of[uint64](100, 400) {
 			s.Begin(i)
 			run := r.Run(s)
 			s.End(run.Counts.Points)

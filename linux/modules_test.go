@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/kpev"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/kerneltest"
@@ -33,7 +34,7 @@ func TestModules(t *testing.T) {
 				s := sched.NewSticky(sched.Params{Seed: 1, Length: r.Run(new(sched.Default)).Counts.Points})
 				var gone goneStates
 				r.Log.Subscribe(&gone, kpev.State)
-				for i := range uint64(20) {
+				for i := range thorough.Of[uint64](8, 20) {
 					s.Begin(i)
 					run := r.Run(s)
 					s.End(run.Counts.Points)

@@ -50,7 +50,10 @@ func TestMessages(t *testing.T) {
 // a log as new ones do.
 func TestResetForgets(t *testing.T) {
 	used := tracetest.NewPlayer(watches()...)
-	for _, first := range logs {
+	for i, first := range logs {
+		if i%4 > 0 && !thorough.Set() {
+			continue
+		}
 		for _, l := range logs {
 			used.Play(first.tr)
 			if err := l.tr.Judge(used); err != "" {
@@ -118,7 +121,7 @@ func TestNonsense(t *testing.T) {
 	var r sim.Rand
 	r.Seed(1, 0)
 	words := [...]uint64{0, 1, 2, 3, 0xcc, 0xe9, 0x55, f, f + 1, f + 4, slot, detour, 1 << 56, 5 << 56, 15 << 56, ^uint64(0)}
-	for range thorough.Of(2_000, 8_000) {
+	for range thorough.Of(600, 8_000) {
 		tr := tracetest.New()
 		tr.Load(f, "55", "48 89 e5", "53")
 		for range 20 {

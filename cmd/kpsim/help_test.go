@@ -41,7 +41,7 @@ func TestCommandsRun(t *testing.T) {
 // The help of each command shows how it is typed and what it exits with, and its examples
 // are lines that this program takes.
 func TestHelp(t *testing.T) {
-	met, parser := 0, newParser(new(commands), io.Discard, io.Discard)
+	met := 0
 	everyCommand(func(words []string, n *kong.Node) {
 		met++
 		name := "kpsim " + strings.Join(words, " ")
@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 			if !ok || line == "--version\n" { // which stands for the command
 				continue
 			}
-			if _, err := parser.Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
+			if _, err := newParser(new(commands), io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
 				t.Errorf("%s --help: kpsim %s: %v", name, line, err)
 			}
 		}

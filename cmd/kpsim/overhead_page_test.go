@@ -37,6 +37,7 @@ func overheadHTML(t *testing.T, flags ...string) (path, text string) {
 
 // The page has all figures, plots and costs, is small, and a browser shows it.
 func TestOverheadPage(t *testing.T) {
+	thorough.Only(t, "30 s: it measures everything; TestOverheadPageIsSeeded has a part of it")
 	path, text := overheadHTML(t)
 	pagetest.Check(t, text)
 	require.Less(t, len(text), 1_000_000)
@@ -98,12 +99,13 @@ func TestOverheadPage(t *testing.T) {
 
 // The same command gives the same bytes, on however many processors.
 func TestOverheadPageIsSeeded(t *testing.T) {
-	thorough.Only(t, "6 s: the same page twice")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	_, one := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "b", "--tier", "mechanistic")
-	runtime.GOMAXPROCS(4)
-	_, four := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "b", "--tier", "mechanistic")
-	require.True(t, one == four)
+	if thorough.Set() { // some seconds more
+		runtime.GOMAXPROCS(4)
+		_, four := overheadHTML(t, "--machine", "xeon-e5410/x86_64", "--probe", "b", "--tier", "mechanistic")
+		require.True(t, one == four)
+	}
 	pagetest.Check(t, one)
 	require.Contains(t, one, "<code>kpsim overhead --machine xeon-e5410/x86_64 --probe b --tier mechanistic --html page.html</code>")
 	require.NotContains(t, one, "Pentium M, i386")
@@ -118,6 +120,7 @@ func TestOverheadPageIsSeeded(t *testing.T) {
 
 // A profile's page has its costs, and no figures of the documents.
 func TestOverheadPageOfProfile(t *testing.T) {
+	thorough.Only(t, "7 s: the whole page, TestOverheadPage has it")
 	profile := filepath.Join(t.TempDir(), "mine.profile")
 	require.NoError(t, os.WriteFile(profile, []byte(calibrated(t)), 0o644))
 	_, text := overheadHTML(t, "--profile", profile, "--probe", "k", "--probe", "o")

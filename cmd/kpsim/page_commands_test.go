@@ -19,7 +19,7 @@ func TestPageCommands(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
 	pages = append(pages, "../../README.md", "../../CONTRIBUTING.md")
-	n, parser := 0, newParser(new(commands), io.Discard, io.Discard)
+	n := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
@@ -29,7 +29,8 @@ func TestPageCommands(t *testing.T) {
 				continue // more than a command, or the drawing of one
 			}
 			line = strings.TrimSuffix(line, " --help") // it ends the program
-			_, err := parser.Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
+			var c commands
+			_, err := newParser(&c, io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line+" ", " N ", " 1 ")))
 			if err != nil && (strings.HasPrefix(err.Error(), "expected ") || strings.Contains(err.Error(), "<EOL>")) {
 				err = nil // its name alone, without what it is about
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/internal/viewer"
 )
 
@@ -66,8 +67,8 @@ const sizeMax = 2_000_000
 // is the computer's. BenchmarkPage takes more of each.
 func TestLong(t *testing.T) {
 	for _, events := range []int{10_000, 100_000} {
-		if events > 10_000 && testing.Short() {
-			t.Skip("-short")
+		if events > 10_000 {
+			thorough.Only(t, "4 s of a browser")
 		}
 		r := long(t, events)
 		file, size := page(t, r)

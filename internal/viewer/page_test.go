@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/internal/viewer"
 	"kpsim/traces/view"
 )
@@ -355,7 +356,7 @@ func TestNarrow(t *testing.T) {
 	two, _ := page(t, pair(t, "T2-second-instruction")...)
 	names, _ := page(t, long(t, 500)) // which are long
 	for _, file := range []string{one, two, names} {
-		for _, wide := range []int64{400, 700, 1000} {
+		for _, wide := range thorough.Of([]int64{400, 1000}, []int64{400, 700, 1000}) {
 			p := open(t, file, window{wide: wide, high: 800})
 			for _, key := range []string{kb.Home, kb.PageDown, "d", "d", "v", "?"} {
 				p.press(key)

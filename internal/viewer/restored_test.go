@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/internal/viewer"
 	"kpsim/traces/view"
 )
@@ -66,7 +67,7 @@ func TestRestored(t *testing.T) {
 // it is.
 func TestText(t *testing.T) {
 	stale, ran, marked := 0, 0, 0
-	for _, name := range []string{"T1-no-sync-1", "T2-second-instruction", "S1-boost-preempt"} {
+	for _, name := range []string{"T1-no-sync-1", "T2-second-instruction", "S1-boost-preempt"}[:thorough.Of(1, 3)] {
 		r := witness(t, name)
 		s := r.Scene
 		file, _ := page(t, r)

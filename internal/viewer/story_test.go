@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/internal/viewer"
 	"kpsim/properties"
 	"kpsim/traces/view"
@@ -31,7 +32,7 @@ func (p *tab) box(selector string) box {
 // What went wrong and each sentence of how it came about are in sight as soon as the page
 // is open, beside the drawing or, on a phone, before it.
 func TestStoryFirst(t *testing.T) {
-	for _, name := range []string{"T2-second-instruction", "P3-back-off", "S1-cancel-rcu-pages", "T1-nmi-on-text", "S1-cancel-rcu-interrupted"} {
+	for _, name := range []string{"T2-second-instruction", "P3-back-off", "S1-cancel-rcu-pages", "T1-nmi-on-text", "S1-cancel-rcu-interrupted"}[:thorough.Of(2, 5)] {
 		r := witness(t, name)
 		file, _ := page(t, r)
 		both, _ := page(t, pair(t, name)...)
@@ -143,7 +144,7 @@ const marks = `(v => { const b = v.canvas.getBoundingClientRect(); return v.mark
 
 // Each sentence has a mark in the lane of its event, where that is drawn; a click goes there.
 func TestMarks(t *testing.T) {
-	for _, name := range []string{"T2-second-instruction", "S1-cancel-rcu-pages", "P3-back-off"} {
+	for _, name := range []string{"T2-second-instruction", "S1-cancel-rcu-pages", "P3-back-off"}[:thorough.Of(1, 3)] {
 		r := witness(t, name)
 		file, _ := page(t, r)
 		for _, w := range []window{desk, phone} {

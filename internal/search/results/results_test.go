@@ -13,6 +13,7 @@ import (
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -68,7 +69,7 @@ func TestSharesAddUp(t *testing.T) {
 		if searchtest.Slow > 1 && c.shares == 16 {
 			continue // each shrinks what it finds
 		}
-		spec := explore.Spec{Runs: 3_000 / searchtest.Slow, Seed: 3, Mutant: c.mutant}
+		spec := explore.Spec{Runs: thorough.Of[uint64](1_000, 3_000) / searchtest.Slow, Seed: 3, Mutant: c.mutant}
 		files := shares(t, c.name, c.shares, spec)
 		files[0], files[1] = files[1], files[0]
 		all, err := join(t, files)

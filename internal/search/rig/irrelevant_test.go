@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 	"kpsim/sched"
@@ -33,7 +34,7 @@ func TestDull(t *testing.T) {
 		a := &alert{awake: awake}
 		r.Log.Subscribe(a, awake.Kinds()...)
 		s := sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points, Mean: 8})
-		for i := range uint64(20/min(searchtest.Slow, 4) + 1) {
+		for i := range uint64(thorough.Of(8, 20)/min(searchtest.Slow, 4) + 1) {
 			s.Begin(i)
 			a.begin()
 			run := r.Run(s)

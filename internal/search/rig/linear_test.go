@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/mutants"
@@ -175,7 +176,7 @@ func TestLinearMutants(t *testing.T) {
 func TestLinear(t *testing.T) {
 	overlapped, runs := 0, 0
 	for i, m := range gen.Machines() {
-		for seed := range uint64(max(4/searchtest.Slow, 1)) {
+		for seed := range uint64(max(thorough.Of(2, 4)/searchtest.Slow, 1)) {
 			sc := shared(seed*100+uint64(i), m)
 			n, broken, wrong := linearRuns(t, sc, nil, seed, 5)
 			require.Empty(t, wrong, sc.Name)

@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -52,10 +53,10 @@ func TestMovesKept(t *testing.T) {
 	}
 	asked := 0
 	for _, name := range library.Names() {
-		asked += try(name, "", 12/min(searchtest.Slow, 4)+1)
+		asked += try(name, "", thorough.Of[uint64](4, 12)/min(searchtest.Slow, 4)+1)
 	}
 	for _, mu := range mutants.All {
-		asked += try(mu.Scenario, mu.Name, 8/min(searchtest.Slow, 4)+1)
+		asked += try(mu.Scenario, mu.Name, thorough.Of[uint64](3, 8)/min(searchtest.Slow, 4)+1)
 	}
 	if asked < 10_000 {
 		t.Errorf("%d questions: no test", asked)

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/sim"
 )
@@ -31,7 +32,7 @@ func TestObserveChangesNothing(t *testing.T) {
 		s, err := sched.New("portfolio", sched.Params{Seed: 3, Length: 200})
 		require.NoError(t, err)
 		rec := &sched.Recorder{Strategy: s}
-		for i := range searchtest.Quick(sc, 24) {
+		for i := range searchtest.Quick(sc, thorough.Of[uint64](8, 24)) {
 			require.True(t, rec.Begin(i))
 			rig.Observe(nil)
 			plain := rig.Run(rec)
