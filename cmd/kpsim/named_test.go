@@ -55,7 +55,7 @@ var namedBy = map[string]naming{
 	"check --json":              {line: "check --json testdata/mine/mine.o"},
 	"check --html":              {line: "check --html $D/check.html testdata/mine/mine.o", writes: "check.html"},
 	"kernel info --json":        {line: "kernel info --json $K"},
-	"kernel closure --json":     {line: "kernel closure --json $K"},
+	"kernel closure --json":     {line: "kernel closure --json $K", slow: "kernel info has its form"},
 	"kernel mutants --json":     {line: "kernel mutants --json $K"},
 	"bench search --json":       {line: "bench search --json --seeds 1 --most 100 --time 0s --mutants no-sync-arm"},
 	"mutants --json":            {line: "mutants --seeds 2 --json no-quiesce"},

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/sched"
 	"kpsim/smp/arch"
 )
@@ -28,7 +29,7 @@ task(cpu = 1, ops = [call(g, d, changed = True)])
 // held.
 func TestStoreBuffering(t *testing.T) {
 	const both = arch.Addr(0xffffffff83000010)
-	runs := uint64(4000 / searchtest.Slow)
+	runs := uint64(thorough.Of(1500, 4000) / searchtest.Slow)
 	for _, memory := range []string{"tso", "sc"} {
 		sc := searchtest.Load(t, storeBuffering)
 		require.NoError(t, sc.SetMemory(memory))

@@ -41,7 +41,7 @@ func TestRight(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 1, Each: 4})
 	var optimizing, during, made uint64
 	editions := map[rules.Edition]int{}
-	for _, p := range programs(t, s, uint64(max(thorough.Of(128, 256)/searchtest.Slow, 1))) {
+	for _, p := range programs(t, s, uint64(max(thorough.Of(96, 256)/searchtest.Slow, 1))) {
 		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
 		require.NotZero(t, p.Points/p.Runs)
 		editions[p.Edition]++
@@ -71,7 +71,7 @@ func TestFinds(t *testing.T) {
 	}{{"no-sync-disarm", &properties.OwnedBreakpoint}, {"no-quiesce", &properties.NoUseAfterFree}} {
 		s := session(t, fuzz.Spec{Seed: 1, Each: 5, Mutant: c.mutant})
 		found := false
-		for _, p := range programs(t, s, 96) {
+		for _, p := range programs(t, s, thorough.Of[uint64](48, 96)) {
 			first, broken := p.First[c.property.Name]
 			if !broken || found {
 				continue
@@ -93,7 +93,7 @@ func TestFinds(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	var lists [2][]*fuzz.Program
 	for i := range lists {
-		lists[i] = programs(t, session(t, fuzz.Spec{Seed: 5, Each: 3, Workers: 1 + 2*i}), thorough.Of[uint64](48, 96)/min(searchtest.Slow, 3))
+		lists[i] = programs(t, session(t, fuzz.Spec{Seed: 5, Each: 3, Workers: 1 + 2*i}), thorough.Of[uint64](24, 96)/min(searchtest.Slow, 3))
 	}
 	require.Len(t, lists[1], len(lists[0]))
 	for i, p := range lists[0] {
@@ -123,7 +123,7 @@ func TestGuided(t *testing.T) {
 func TestRightHolding(t *testing.T) {
 	s := session(t, fuzz.Spec{Seed: 5, Each: 4, On: gen.On{Memory: smp.TSO}})
 	processors := map[target.Processor]int{}
-	for _, p := range programs(t, s, uint64(max(64/searchtest.Slow, 1))) {
+	for _, p := range programs(t, s, uint64(max(thorough.Of(24, 64)/searchtest.Slow, 1))) {
 		require.Zero(t, p.Violations, "%v in %s", p.Broken, p.Recipe.Marshal())
 		sc, _, err := s.Scenario(&p.Recipe)
 		require.NoError(t, err)

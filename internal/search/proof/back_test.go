@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
+	"kpsim/internal/thorough"
 )
 
 // How far a verification is grows from little to much while it lasts, and isn't all before the end;
@@ -25,6 +26,9 @@ func TestBack(t *testing.T) {
 		{"classes", "torn-jump", Proof{Deviations: 2, Classes: true, All: true}, 0, 600_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "deviations" {
+				thorough.Only(t, "3 s")
+			}
 			sc, err := library.Load(c.scenario)
 			require.NoError(t, err)
 			var mu sync.Mutex

@@ -402,7 +402,7 @@ func TestStepsCommute(t *testing.T) {
 	for k, name := range library.Names() {
 		t.Run(name, func(t *testing.T) {
 			for i, sc := range settings(t, name) {
-				if *swaps == 0 && (i%4 != k%4 || k%3 > 0 && !thorough.Set() || name == "function-at-work" && i != 5) {
+				if *swaps == 0 && (i%4 != k%4 || k%6 > 0 && !thorough.Set() || name == "function-at-work" && i != 5) {
 					continue // each fetch model, one preemption; that one's runs are a hundred times as long
 				}
 				names := []string{""}
@@ -430,7 +430,7 @@ func TestWholeStepsCommute(t *testing.T) {
 	most := max(*swaps, thorough.Of(80, 240)/int(searchtest.Slow))
 	total := new(swapCount)
 	for k, name := range append(library.Names(), "tiny") {
-		if *swaps == 0 && k%4 > 0 && name != "tiny" && !thorough.Set() {
+		if *swaps == 0 && k%8 > 0 && name != "tiny" && !thorough.Set() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

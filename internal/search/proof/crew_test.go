@@ -39,7 +39,7 @@ func TestCrew(t *testing.T) {
 	last.Uncounted = true
 	proofs = append(proofs, last)
 	broken, circled, complete := 0, 0, 0
-	for _, p := range proofs[:thorough.Of(13, len(proofs))] { // of the last ones, movers sleep in longer searches
+	for _, p := range proofs[:thorough.Of(6, len(proofs))] { // of the last ones, movers sleep in longer searches
 		p.Full = true
 		what := fmt.Sprintf("%s, mutant %q, %d runs at most, uncounted %v", p.Scenario.Name, p.Mutant, p.Spec.Runs, p.Uncounted)
 		var alone *Verified
@@ -82,6 +82,9 @@ func textsOf(v *Verified) (texts []string) {
 func TestCrewHelps(t *testing.T) {
 	t.Parallel()
 	for i, sc := range []*scenario.Scenario{tiny(t), loadNamed(t, "safe-full"), tiny(t), loadNamed(t, "safe-full")} {
+		if i%3 > 0 && !thorough.Set() {
+			continue
+		}
 		p := Proof{Spec: explore.Spec{Scenario: sc, Runs: thorough.Of[uint64](1500, 4000)}, Full: true, Uncounted: i >= 2}
 		v := &verifier{Proof: p}
 		own := uint64(0)

@@ -72,6 +72,7 @@ for i in range(40): nmi(cpu = 1 + i, idle = True)
 // of 64 CPUs the search is slow, and leaves nothing out.
 func TestVerifyRaceOfACrowd(t *testing.T) {
 	t.Parallel()
+	thorough.Only(t, "5 s: a schedule of so many CPUs is slow")
 	sc, err := lang.Load("planted.star", []byte(planted), nil)
 	require.NoError(t, err)
 	for deviations, breaks := range map[int]bool{1: false, 2: true} {

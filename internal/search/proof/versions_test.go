@@ -58,7 +58,7 @@ func TestVersionsArePlain(t *testing.T) {
 	for _, c := range tinier {
 		sc := searchtest.LoadTinier(t, `memory = "lkmm", `+c.machine, c.rest)
 		t.Run(c.name, func(t *testing.T) {
-			if !thorough.Set() && !slices.Contains([]string{"a store and a call", "mixed bytes", "preemption"}, c.name) {
+			if !thorough.Set() && !slices.Contains([]string{"a store and a call", "preemption"}, c.name) {
 				t.Skip("plain search makes 100,000 runs of it and more")
 			}
 			r, err := rig.New(sc, "")

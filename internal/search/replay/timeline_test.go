@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/searchtest"
+	"kpsim/internal/thorough"
 	"kpsim/traces"
 	"kpsim/traces/view"
 )
@@ -19,6 +20,9 @@ func TestTimeline(t *testing.T) {
 	names, err := filepath.Glob(searchtest.CorpusPath(t, "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
+	if !thorough.Set() {
+		names = sample(names)
+	}
 	stale, arrows, bands, violated := 0, 0, 0, 0
 	for _, name := range names {
 		data, err := os.ReadFile(name)
@@ -91,11 +95,22 @@ func nested(t *testing.T, name string, s *view.Scene) {
 	}
 }
 
+// sample is a quarter of the traces.
+func sample(names []string) (list []string) {
+	for i := 0; i < len(names); i += 4 {
+		list = append(list, names[i])
+	}
+	return list
+}
+
 // Near nearly every trace there is a run that breaks nothing, which is the same up to
 // where the first deviation is left out.
 func TestNearest(t *testing.T) {
 	names, err := filepath.Glob(searchtest.CorpusPath(t, "*"))
 	require.NoError(t, err)
+	if !thorough.Set() {
+		names = sample(names)
+	}
 	found, alone, late := 0, 0, 0
 	for _, name := range names {
 		data, err := os.ReadFile(name)

@@ -188,7 +188,7 @@ func TestCauseIsKept(t *testing.T) {
 	sc, err := library.Load("stop-machine-alone")
 	require.NoError(t, err)
 	places := make(map[string]bool)
-	for seed := range uint64(max(8/searchtest.Slow, 1)) {
+	for seed := range uint64(max(thorough.Of(6, 8)/searchtest.Slow, 1)) {
 		spec := Origin{Scenario: sc, Mutant: "no-stop", Seed: seed}
 		c := violating(t, spec, "random", 10_000)
 		require.NotNil(t, c)
