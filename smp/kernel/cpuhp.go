@@ -9,6 +9,14 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// The orders between a CPU's thread and the task that takes the CPU up or down.
+var (
+	cpuhpDone = kapi.DefineBarrier("cpuhp: what a CPU has done, then that it has", kapi.OrderRelease,
+		"complete_ap_thread, kernel/cpu.c: complete(), its lock's unlock")
+	cpuhpSees = kapi.DefineBarrier("cpuhp: that a CPU is there, then what it has done", kapi.OrderAcquire,
+		"wait_for_ap_thread, kernel/cpu.c: wait_for_completion(), its lock")
+)
+
 // hotplugWait is the condition that a CPU is in a set.
 type hotplugWait struct {
 	set *kapi.Var[uint64]
@@ -70,7 +78,7 @@ func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
 		h.fails, h.failed = fails, false
 		x.Step("cpu_down", 2)
 		h.kick(cpu, cpuGoes)
-		x.Sleep(&h.emptied[cpu])
+		h.await(x, &h.emptied[cpu])
 
 		if !h.failed {
 			h.takeCPUDown(x, cpu)
@@ -80,7 +88,7 @@ func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
 			*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
 			if fails != smpev.CPUStepActive && !h.Idles { // else the thread has undone what it did
 				h.kick(cpu, cpuStays)
-				x.Sleep(&h.came[cpu])
+				h.await(x, &h.came[cpu])
 			}
 		}
 	}
@@ -93,6 +101,12 @@ func (h *Hotplug) kick(cpu int, way cpuWay) {
 	h.k.M.Wake(h.threads[cpu])
 }
 
+// await sleeps until a CPU is where it is to be.
+func (h *Hotplug) await(x kapi.Context, w *hotplugWait) {
+	x.Sleep(w)
+	w.set.LookAcquire(x, cpuhpSees)
+}
+
 // takeCPUDown is takedown_cpu, and what comes after it: steps 3 to 5 of Down.
 func (h *Hotplug) takeCPUDown(x kapi.Context, cpu int) {
 	x.Step("cpu_down", 3)
@@ -102,7 +116,7 @@ func (h *Hotplug) takeCPUDown(x kapi.Context, cpu int) {
 	}
 
 	x.Step("cpu_down", 4)
-	x.Sleep(&h.gone[cpu])
+	h.await(x, &h.gone[cpu])
 
 	x.Step("cpu_down", 5)
 	h.k.RCU.adopt(x, cpu)
@@ -194,7 +208,7 @@ func (h *Hotplug) leave(x *smp.Ctx, unbind bool) {
 }
 
 // ready says that the CPU's thread has gone as far as it goes.
-func (h *Hotplug) ready(x *smp.Ctx) { *h.empty.RMW(x, kapi.Once) |= 1 << x.CPU() }
+func (h *Hotplug) ready(x *smp.Ctx) { *h.empty.RMW(x, cpuhpDone) |= 1 << x.CPU() }
 
 // takeDown is take_cpu_down, by the CPU's stopper: the CPU leaves the set, and answers what it
 // was sent. Its timers stop. It fails if its interrupts have no room on other CPUs, which
@@ -262,15 +276,15 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 
 	x.Step("cpu_up", 3)
 	if fails == smpev.CPUStepNone {
-		x.Sleep(&h.came[cpu])
+		h.await(x, &h.came[cpu])
 		return
 	}
-	x.Sleep(&h.emptied[cpu])
+	h.await(x, &h.emptied[cpu])
 
 	x.Step("cpu_up", 4)
 	*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
 	h.kick(cpu, cpuFalls)
-	x.Sleep(&h.emptied[cpu])
+	h.await(x, &h.emptied[cpu])
 	h.takeCPUDown(x, cpu)
 }
 
@@ -314,7 +328,7 @@ func (h *Hotplug) activate(x *smp.Ctx, bind bool) {
 // setActive has tasks run on the CPU.
 func (h *Hotplug) setActive(x *smp.Ctx) {
 	x.Activate()
-	*h.active.RMW(x, kapi.Once) |= 1 << x.CPU()
+	*h.active.RMW(x, cpuhpDone) |= 1 << x.CPU()
 }
 
 // Idle returns a CPU that is online, and isn't active although none comes or goes: no task
