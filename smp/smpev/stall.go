@@ -51,7 +51,12 @@ const (
 
 var cpuStepNames = [...]string{"none", "sched:active", "workqueue:online", "cpu:teardown", "cpu:bringup"}
 
-func (s CPUStep) String() string { return cpuStepNames[s] }
+func (s CPUStep) String() string {
+	if int(s) >= len(cpuStepNames) {
+		return fmt.Sprintf("step %d", uint8(s))
+	}
+	return cpuStepNames[s]
+}
 
 // Fails reports whether the step may fail of a CPU that goes, or else comes.
 func (s CPUStep) Fails(going bool) bool {

@@ -170,7 +170,7 @@ var chapters = []chapter{
 		{`hotplug()`, plain(scenario.OpHotplug),
 			"what is done when a CPU comes, but for the CPU: the hotplug lock is taken for writing, and `text_mutex` under it"},
 		{`offline(cpu, fails = None)`, onCPU(scenario.OpOffline),
-			"the CPU goes: `cpu_down`. It stops being active: tasks leave it when they schedule, go to the first active one, and stay there. When all have left, it is taken down by `stop_machine`, and is no longer online. CPU 0 can't go. Nothing happens if it has gone. `fails`: this step of its fails, what was done is undone, and the CPU stays: `\"sched:active\"`, as it stops being active; `\"workqueue:online\"`, when its workers are to be unbound; `\"cpu:teardown\"`, when it is to be taken down"},
+			"the CPU goes: `cpu_down`. It stops being active: tasks leave it when they schedule (in editions 4.15 and 2.6 when it is taken down), go to the first active one, and stay there. When all have left, it is taken down by `stop_machine`, and is no longer online. CPU 0 can't go. Nothing happens if it has gone. `fails`: this step of its fails, what was done is undone, and the CPU stays: `\"sched:active\"`, as it stops being active; `\"workqueue:online\"`, when its workers are to be unbound; `\"cpu:teardown\"`, when it is to be taken down"},
 		{`online(cpu, fails = None)`, onCPU(scenario.OpOnline),
 			"it comes: `cpu_up`. It has fetched nothing, as after a reset. It is online first, and active last. `fails`: this step fails, and it is offline again: `\"cpu:bringup\"`, it doesn't answer; `\"workqueue:online\"`, when it is online; `\"sched:active\"`, the last"},
 		{`spin()`, plain(scenario.OpSpin),
