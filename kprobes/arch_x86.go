@@ -155,7 +155,10 @@ func (e *Engine) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 		kcb.resetCurrentKprobe(reenter)
 		return
 	}
-	s := ap.slot.Look(x)
+	var s insnSlot // a site of ftrace has no copy
+	if !ap.verdict.Ftrace {
+		s = ap.slot.Look(x)
+	}
 	switch {
 	case s.boosted && !e.do.StepsBoosted(e, x, ap, owes):
 		regs.IP = s.at

@@ -43,11 +43,12 @@ func (m *Machine) Place(t *Task, cpu int) {
 	}
 }
 
-// Deactivate has no task placed on the routine's CPU any more, and those that are there leave
-// it when it schedules (set_cpu_active, balance_push_set).
-func (x *Ctx) Deactivate() {
+// Deactivate has, if it pushes, no task placed on the routine's CPU any more, and those that are
+// there leave it when it schedules (set_cpu_active, balance_push_set). Else they leave it when it
+// is taken down.
+func (x *Ctx) Deactivate(pushes bool) {
 	x.m.touchQueue(x.cpu, true)
-	x.cpu.hot.pushes = true
+	x.cpu.hot.pushes = pushes
 	x.Emit(smpev.CPUActive, uint64(x.cpu.id), 0, 0)
 }
 
@@ -79,10 +80,15 @@ func (m *Machine) push(c *CPU, t *Task) {
 	m.attend(t.cpu)
 }
 
-// TakeDown takes the routine's CPU, which isn't active, out of those that run anything.
+// TakeDown takes the routine's CPU, which isn't active, out of those that run anything. Tasks
+// that it hasn't pushed go to the first active CPU, as they stand (migrate_tasks).
 func (x *Ctx) TakeDown() {
 	m, c := x.m, x.cpu
 	m.touchQueue(c, true)
+	if !c.hot.pushes {
+		c.hot.pushes = true
+		m.migrate(c)
+	}
 	c.hot.off = true
 	c.ipi &^= IPIResched // those who were to run have gone
 	for _, t := range c.runq {
@@ -91,6 +97,20 @@ func (x *Ctx) TakeDown() {
 		}
 	}
 	m.attend(c)
+}
+
+// migrate moves the tasks that wait for a CPU, in their order.
+func (m *Machine) migrate(c *CPU) {
+	kept := 0
+	for i := range c.runq {
+		if t := c.runq[i]; t.stays(c) {
+			c.runq[kept] = t
+			kept++
+		} else {
+			m.push(c, t)
+		}
+	}
+	c.runq = c.runq[:kept]
 }
 
 // PlayDead ends the life of a CPU that has gone, in its idle loop.
@@ -116,10 +136,11 @@ func (m *Machine) PowerOn(cpu int, serialises bool) {
 	m.attend(c)
 }
 
-// Online has the routine's CPU be one that runs something.
-func (x *Ctx) Online() {
+// Online has the routine's CPU be one that runs something; tasks, too, if it takes them before
+// it is active.
+func (x *Ctx) Online(takes bool) {
 	x.m.touchQueue(x.cpu, true)
-	x.cpu.hot.off = false
+	x.cpu.hot.off, x.cpu.hot.pushes = false, !takes
 	x.m.attend(x.cpu)
 	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
 }

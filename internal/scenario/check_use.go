@@ -375,6 +375,7 @@ func (c checker) target(p Part, who string, op *Op) error {
 		if op.CPU < 1 || op.CPU >= c.s.Machine.CPUs {
 			return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86", who, op.Kind, op.CPU, c.s.Machine.CPUs-1)
 		}
+		return c.failing(p, who, op)
 	case OpTracer, OpLivepatch, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal, OpAlternatives:
 		if op.Target != "" {
 			return Faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)

@@ -7,6 +7,7 @@ import (
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
+	"kpsim/smp/smpev"
 )
 
 // A Scenario is what is run: a machine, its text, its probes, its programs,
@@ -222,8 +223,8 @@ const (
 	OpRegisterDirect                 // register_direct(f, t, errno = None): f's site of ftrace calls t itself
 	OpModifyDirect                   // modify_direct(f, t, errno = None): it calls another one
 	OpUnregisterDirect               // unregister_direct(f, errno = None)
-	OpOffline                        // offline(cpu): the CPU goes: cpu_down
-	OpOnline                         // online(cpu): it comes back: cpu_up
+	OpOffline                        // offline(cpu, fails = None): the CPU goes: cpu_down
+	OpOnline                         // online(cpu, fails = None): it comes back: cpu_up
 	OpSetBreakpoint                  // set_breakpoint(f + off, errno = None): a debugger's
 	OpClearBreakpoint                // clear_breakpoint(f + off, errno = None)
 	OpRegisterFprobe                 // register_fprobe(p, errno = None)
@@ -246,10 +247,11 @@ type Op struct {
 
 	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on; OpPatchFunc: then pairs of another one and what is called for it
 
-	CPU    int    // OpOffline, OpOnline
-	Offset int    // OpExpect: from the start of the data; OpSetBreakpoint, OpClearBreakpoint: of the function
-	Bytes  []byte // OpExpect
-	On     bool   // OpOptimization, OpEnabled
+	CPU    int           // OpOffline, OpOnline
+	Fails  smpev.CPUStep // OpOffline, OpOnline: the step that fails, by which the CPU stays as it was
+	Offset int           // OpExpect: from the start of the data; OpSetBreakpoint, OpClearBreakpoint: of the function
+	Bytes  []byte        // OpExpect
+	On     bool          // OpOptimization, OpEnabled
 }
 
 // Task is a kernel thread bound to a CPU.

@@ -33,7 +33,11 @@ func readCorpus(t *testing.T, name string) (*traces.File, *scenario.Scenario) {
 
 // The changes that a program goes through.
 var changes = map[string]func(*scenario.Scenario){
-	"a nop at the end": func(s *scenario.Scenario) { insertNop(s, len(s.Texts[0].Code)-1) },
+	"a nop at the end": func(s *scenario.Scenario) {
+		if len(s.Texts) > 0 { // P1-left-inactive is of CPUs alone
+			insertNop(s, len(s.Texts[0].Code)-1)
+		}
+	},
 	"moved": func(s *scenario.Scenario) {
 		for i := range s.Texts {
 			s.Texts[i].At += 0x100000

@@ -50,3 +50,21 @@ var hotplugs = []Mutant{
 		Says:  "the optimizer holds text_mutex while it waits for a grace period",
 		Apply: waitUnderText},
 }
+
+// rollbacks are mutants of the way back of a CPU whose going or coming fails, and of what
+// is kept for a CPU that has gone. They stand last for the same reason.
+var rollbacks = []Mutant{
+	{Name: "refused-late", Source: "native_cpu_disable", Scenario: "cpu-refuses", Property: "no-sail-past",
+		Also:  []string{"owned-breakpoint"},
+		Says:  "a CPU has left the set of those online when it refuses to go, and gets no sync",
+		Apply: func(w *Wiring) { w.Kernel.Hotplug.Late = true }},
+	{Name: "failure-untold", Source: "04e613ded8c2, arm64, 5.10-rc", Scenario: "cpu-fails-to-come", Property: "progress",
+		Says:  "a CPU that fails to come online doesn't tell RCU that it has gone again: grace periods wait for it",
+		Apply: func(w *Wiring) { w.Kernel.Hotplug.Untold = true }},
+	{Name: "left-inactive", Source: "cpuhp_reset_state", Scenario: "cpu-stays", Property: "progress",
+		Says:  "a CPU that stays, for a step of its going has failed, isn't made active again",
+		Apply: func(w *Wiring) { w.Kernel.Hotplug.Idles = true }},
+	{Name: "ring-gone", Source: "objpool_pop, cpu_possible_mask", Scenario: "ring-of-the-gone", Property: "instances",
+		Says:  "a call looks for a free instance in the arrays of the CPUs that are online",
+		Apply: onlineRings},
+}

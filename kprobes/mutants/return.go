@@ -106,6 +106,27 @@ func ownRing(s *steps) {
 	}
 }
 
+// onlineRings passes over the arrays of CPUs that are offline.
+func onlineRings(w *Wiring) {
+	s := w.Steps()
+	handle, pop := s.PreHandlerKretprobe, s.ObjpoolPop
+	var asked [64]int // by CPU: how many arrays, its own first
+	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int {
+		was := asked[x.CPU()]
+		asked[x.CPU()] = 0
+		answer := handle(e, x, p, r)
+		asked[x.CPU()] = was // an NMI has come where it looked
+		return answer
+	}
+	s.ObjpoolPop = func(x context, r *slot) *instance {
+		ring := (x.CPU() + asked[x.CPU()]) % w.Deps.CPUs
+		if asked[x.CPU()]++; w.Kernel.Hotplug.Online(x)>>ring&1 == 0 {
+			return nil
+		}
+		return pop(x, r)
+	}
+}
+
 // objpoolLast is the kernel's array of free instances (6.7 to 6.18), as said at
 // kprobes.ObjpoolSlot: it publishes how far places are filled in last.
 func objpoolLast(s *steps) {

@@ -11,7 +11,7 @@
 //
 // Lock order, outermost first:
 //
-//	cpu_add_remove_lock     a CPU comes (hotplug.go)
+//	cpu_add_remove_lock     a CPU comes (hotplug.go, cpuhp.go)
 //	kprobe_mutex            (kprobes)
 //	  cpu_hotplug_lock      read by a task that patches text, written while a CPU comes
 //	  ftrace_lock           a batch of sites
@@ -38,7 +38,7 @@
 // A grace period that has lasted for Config.Stall cycles is reported at a tick, once
 // (RCU.stalls). It doesn't wait for CPUs that idle when it begins.
 //
-// A CPU is dead, online, or online and active (hotplug.go). Active ones have tasks placed on
+// A CPU is dead, online, or online and active (cpuhp.go). Active ones have tasks placed on
 // them; online ones answer IPIs and take part in stop_machine. RCU has a set of its own: a
 // CPU is in it before it is online, and until it has died.
 //
@@ -57,8 +57,9 @@
 // Its limits: a module's data doesn't go; its memory is freed by the task that loaded
 // it, not by a worker; no TLB is modelled, but the IPIs that flush it are sent. Ftrace
 // has one trampoline, for all clients of a site. Lock prefixes are rewritten as if no
-// other CPU were online. A CPU that comes or goes does so by the steps in hotplug.go; none of
-// them fails. Of per-CPU memory there is what
+// other CPU were online. A CPU that comes or goes does so by the steps in cpuhp.go; those of
+// them fail that a caller names. Of 2.6 tasks leave with the machine stopped, as since 2.6.38,
+// not when the CPU is dead. Of per-CPU memory there is what
 // percpu.go lists, and no task_struct; a count of preempt_disable that text makes keeps
 // the CPU from being given away, but counting down again doesn't schedule.
 package kernel

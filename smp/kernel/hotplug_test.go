@@ -85,9 +85,9 @@ func TestCPUStates(t *testing.T) {
 		})
 		r.source(smp.PreemptSource, 1, 2)
 		r.AddProgram("plug", 0, func(x *smp.Ctx) {
-			r.k.Hotplug.Down(x, 1)
-			r.k.Hotplug.Down(x, 1) // nothing
-			r.k.Hotplug.Up(x, 1)
+			r.k.Hotplug.Down(x, 1, smpev.CPUStepNone)
+			r.k.Hotplug.Down(x, 1, smpev.CPUStepNone) // nothing
+			r.k.Hotplug.Up(x, 1, smpev.CPUStepNone)
 		})
 		r.AddProgram("guest", 1, func(x *smp.Ctx) {
 			for range 3 {
@@ -134,7 +134,7 @@ func TestAbsent(t *testing.T) {
 			r.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			r.k.Stop.Machine(x, func(kapi.Context) {})
 			up = true
-			r.k.Hotplug.Up(x, 1)
+			r.k.Hotplug.Up(x, 1, smpev.CPUStepNone)
 		})
 		r.AddProgram("late", 1, func(x *smp.Ctx) {
 			if ran++; !up || x.CPU() != 1 {
@@ -148,6 +148,96 @@ func TestAbsent(t *testing.T) {
 		}
 		if ran != runs {
 			t.Errorf("%s: the program of the absent CPU ran %d times in %d runs", md.name, ran, runs)
+		}
+	}
+}
+
+// A CPU whose going fails stays as it was: online all the time, and active in the end; one whose
+// coming fails is offline again. Both come and go as any other afterwards. Tasks, grace periods
+// and syncs go on meanwhile.
+func TestCPUFails(t *testing.T) {
+	for _, md := range modes {
+		for _, goes := range []kernel.Going{kernel.GoesPushed, kernel.GoesMigrated, kernel.GoesSched} {
+			r := newRig(t, md, smp.Config{CPUs: 3})
+			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: true, Offline: true, Goes: goes})
+			online, active, fails := true, true, 0
+			r.reset = func() { online, active = true, true }
+			r.hear(smpev.CPUActive, func(e *traces.Event) { active = e.B == 1 })
+			r.hear(smpev.CPUState, func(e *traces.Event) { online = e.B == 1 })
+			r.hear(smpev.CPUFails, func(*traces.Event) { fails++ })
+			expect := func(is bool, after string, s smpev.CPUStep) {
+				if online != is || active != is {
+					t.Errorf("%s, way %d: cpu1 is online %v, active %v after %s at %v", md.name, goes, online, active, after, s)
+				}
+			}
+			r.source(smp.PreemptSource, 1, 2)
+			r.AddProgram("plug", 0, func(x *smp.Ctx) {
+				for _, s := range smpev.CPUSteps(true) {
+					r.k.Hotplug.Down(x, 1, s)
+					expect(true, "going", s)
+				}
+				r.k.Hotplug.Down(x, 1, smpev.CPUStepNone)
+				expect(false, "going", smpev.CPUStepNone)
+				for _, s := range smpev.CPUSteps(false) {
+					r.k.Hotplug.Up(x, 1, s)
+					expect(false, "coming", s)
+				}
+				r.k.Hotplug.Up(x, 1, smpev.CPUStepNone)
+				expect(true, "coming", smpev.CPUStepNone)
+			})
+			r.AddProgram("guest", 1, func(x *smp.Ctx) {
+				for range 3 {
+					r.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+					x.Sleep(kapi.Yield)
+				}
+			})
+			r.AddProgram("syncer", 2, func(x *smp.Ctx) {
+				for range 3 {
+					r.k.Sync.Core(x, smpev.SyncPoke1)
+					x.Sleep(kapi.Yield)
+				}
+			})
+			runs := 0
+			for name, ch := range schedules(20) {
+				r.want(smp.Passed, md.name+"/"+name, ch)
+				runs++
+			}
+			if fails != 6*runs {
+				t.Errorf("%s, way %d: %d steps fail in %d runs", md.name, goes, fails, runs)
+			}
+		}
+	}
+}
+
+// Until 5.10 a task that is preempted stays on a CPU that isn't active, may run there again, and
+// is moved as it stands when the CPU is taken down. Since then it leaves when it is preempted.
+func TestMigrates(t *testing.T) {
+	for _, goes := range []kernel.Going{kernel.GoesPushed, kernel.GoesMigrated} {
+		for _, md := range modes {
+			r := newRig(t, md, smp.Config{CPUs: 2})
+			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: true, Offline: true, Goes: goes})
+			active, stayed, moved := true, 0, 0
+			r.reset = func() { active = true }
+			r.hear(smpev.CPUActive, func(e *traces.Event) { active = e.B == 1 })
+			r.AddProgram("plug", 0, func(x *smp.Ctx) { r.k.Hotplug.Down(x, 1, smpev.CPUStepNone) })
+			r.AddProgram("guest", 1, func(x *smp.Ctx) {
+				for range 6 {
+					gone := !active
+					x.Sleep(kapi.Yield)
+					switch {
+					case x.CPU() != 1:
+						moved++
+					case gone && !active:
+						stayed++
+					}
+				}
+			})
+			for name, ch := range schedules(60) {
+				r.want(smp.Passed, md.name+"/"+name, ch)
+			}
+			if moved == 0 || (stayed > 0) != (goes == kernel.GoesMigrated) {
+				t.Errorf("%s, way %d: a task is moved %d times, and goes on %d times on a CPU that isn't active", md.name, goes, moved, stayed)
+			}
 		}
 	}
 }

@@ -18,12 +18,24 @@ type Config struct {
 	StackCheck  bool          // stacks may be looked at
 	Latch       bool          // tasks may spin until told to go on
 	Offline     bool          // CPUs go off and come back, or begin offline
+	Goes        Going         // how they go
 	Signal      bool          // or sleep
 	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
 }
+
+// A Going is how CPUs go, by the kernel's release: when tasks leave them, and for what
+// sched_cpu_deactivate waits.
+type Going uint8
+
+// The ways to go.
+const (
+	GoesPushed   Going = iota // tasks leave when they schedule (balance_push, 5.11 and later); rcu
+	GoesMigrated              // they leave when the CPU is taken down, the machine stopped (migrate_tasks, until 5.10); rcu, and sched if the kernel is preemptible (until 4.20)
+	GoesSched                 // the same; sched (2.6)
+)
 
 // A Kernel is the services of one machine.
 type Kernel struct {

@@ -55,6 +55,7 @@ const (
 	LiveSwitch // [task, state, how] a task goes over to the patched, or, state 0, to the unpatched functions: see LiveLooked
 	LiveCall   // [func, to, other] a call of a patched function goes on in to, which may be itself; other: an address on the task's stack in a version of the patch's functions that doesn't go with it, 0: there is none
 	Fprobe     // [func, what, with] what becomes of an fprobe: see FprobeSet; func: one that it is on, the first of those where all are meant, and with then how many they are; else the handler, 0: none runs
+	CPUFails   // [cpu, step, going] a step of a CPU's coming, or, going 1, of its going fails, a CPUStep: what was done before it is undone
 )
 
 // What a routine leaves as it was, as in Tilted.
@@ -236,4 +237,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "LiveSwitch", Args: []string{"task", "state", "how"}},
 	traces.Spec{Name: "LiveCall", Args: []string{"func", "to", "other"}},
 	traces.Spec{Name: "Fprobe", Args: []string{"func", "what", "ip"}},
+	traces.Spec{Name: "CPUFails", Args: []string{"cpu", "step", "going"}},
 )

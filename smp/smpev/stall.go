@@ -35,3 +35,46 @@ func Stall(flavour, cpus, tasks uint64, cpu uint8, task func(uint64) string) str
 	}
 	return begins + ": " + strings.Join(list, ", ")
 }
+
+// A CPUStep is a step of a CPU's going or coming that may fail, by its name in the kernel's
+// table (cpuhp_hp_states, kernel/cpu.c).
+type CPUStep uint8
+
+// The steps, the last that a CPU makes which comes first.
+const (
+	CPUStepNone     CPUStep = iota
+	CPUStepActive           // sched_cpu_activate, sched_cpu_deactivate
+	CPUStepWorkers          // workqueue_online_cpu, workqueue_offline_cpu
+	CPUStepTeardown         // takedown_cpu: only a CPU that goes
+	CPUStepBringup          // bringup_cpu: only a CPU that comes
+)
+
+var cpuStepNames = [...]string{"none", "sched:active", "workqueue:online", "cpu:teardown", "cpu:bringup"}
+
+func (s CPUStep) String() string {
+	if int(s) >= len(cpuStepNames) {
+		return fmt.Sprintf("step %d", uint8(s))
+	}
+	return cpuStepNames[s]
+}
+
+// Fails reports whether the step may fail of a CPU that goes, or else comes.
+func (s CPUStep) Fails(going bool) bool {
+	switch s {
+	case CPUStepTeardown:
+		return going
+	case CPUStepBringup:
+		return !going
+	}
+	return s == CPUStepActive || s == CPUStepWorkers
+}
+
+// CPUSteps lists the steps that may fail of a CPU that goes, or else comes.
+func CPUSteps(going bool) (list []CPUStep) {
+	for s := range CPUStep(len(cpuStepNames)) {
+		if s.Fails(going) {
+			list = append(list, s)
+		}
+	}
+	return list
+}

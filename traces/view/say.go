@@ -101,6 +101,11 @@ func (t *teller) say(e *traces.Event) string {
 			return fmt.Sprintf("CPU %d isn't active any more: its tasks go to others", e.A)
 		}
 		return fmt.Sprintf("CPU %d is active: tasks may run there", e.A)
+	case smpev.CPUFails:
+		if e.C == 0 {
+			return fmt.Sprintf("CPU %d fails to come, at %v: it goes back", e.A, smpev.CPUStep(e.B))
+		}
+		return fmt.Sprintf("CPU %d fails to go, at %v: it stays", e.A, smpev.CPUStep(e.B))
 	case smpev.Debugger:
 		if e.B == 0 {
 			return fmt.Sprintf("the debugger's breakpoint at %s is cleared: %02x", in.symbol(e.A), e.C)

@@ -166,7 +166,7 @@ func (t *teller) importance(e *traces.Event) (class, weight) {
 		return claims, t.about(e.A)
 	case smpev.GPStart, smpev.GPEnd:
 		return claims, some
-	case smpev.Oops, smpev.Free, smpev.StopStart, smpev.StopEnd, smpev.CPUState, smpev.CPUActive, smpev.GPStall:
+	case smpev.Oops, smpev.Free, smpev.StopStart, smpev.StopEnd, smpev.CPUState, smpev.CPUActive, smpev.CPUFails, smpev.GPStall:
 		return claims, much
 	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe:
 		return claims, some

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -30,25 +31,25 @@ Each mutant leaves out, doubles or swaps one step of a protocol. It is searched 
 
 // pageEnd ends it: what each mutant does, how many each property notices, and
 // what isn't there.
-func (c *Mutants) pageEnd(p *cli.Program, rows []mutantRow) {
+func (c *Mutants) pageEnd(w io.Writer, rows []mutantRow) {
 	if len(c.Mutants) > 0 {
 		return
 	}
-	fmt.Fprint(p.Out, "\n## What they do\n\n")
+	fmt.Fprint(w, "\n## What they do\n\n")
 	for i := range mutants.All {
-		fmt.Fprintf(p.Out, "- %s: %s.\n", mutants.All[i].Name, mutants.All[i].Says)
+		fmt.Fprintf(w, "- %s: %s.\n", mutants.All[i].Name, mutants.All[i].Says)
 	}
-	fmt.Fprint(p.Out, "\n## Who notices\n\n| property | mutants that are its own | searches in which it was first |\n|---|--:|--:|\n")
+	fmt.Fprint(w, "\n## Who notices\n\n| property | mutants that are its own | searches in which it was first |\n|---|--:|--:|\n")
 	for _, q := range properties.All {
 		if q.OfKernel() {
 			continue
 		}
 		own, first := shareIn(rows, q.Name)
-		fmt.Fprintf(p.Out, "| %s %s | %d | %d |\n", q.ID, q.Name, own, first)
+		fmt.Fprintf(w, "| %s %s | %d | %d |\n", q.ID, q.Name, own, first)
 	}
-	fmt.Fprint(p.Out, "\n## Rows of history without a mutant\n\n")
+	fmt.Fprint(w, "\n## Rows of history without a mutant\n\n")
 	for _, s := range mutants.Absent {
-		fmt.Fprintf(p.Out, "- %s. %s\n", s.Row, strings.TrimSpace(s.Why))
+		fmt.Fprintf(w, "- %s. %s\n", s.Row, strings.TrimSpace(s.Why))
 	}
 }
 

@@ -231,15 +231,11 @@ func (r *mutantRow) witness() string {
 	return cli.Number(*r.Deviations, "deviation")
 }
 
-// conclude says what holds of all rows together.
-func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err error) {
-	faults, killed, soon, marked := 0, 0, 0, 0
-	by := make(map[string]bool)
+// summary counts the rows.
+func (c *Mutants) summary(rows []mutantRow) string {
+	killed, soon, marked := 0, 0, 0
 	for i := range rows {
 		r := &rows[i]
-		if r.Fault != "" {
-			faults++
-		}
 		if r.Equivalent != "" {
 			marked++
 			continue
@@ -249,6 +245,26 @@ func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err er
 		}
 		if r.Slowest > 0 && r.Slowest <= killedSoon {
 			soon++
+		}
+	}
+	of := len(rows) - marked
+	return fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
+		cli.Number(len(rows), "mutant"), cli.Number(c.Seeds, "seed"), killed, of, c.Most, cli.Share(uint64(killed), uint64(of)),
+		soon, killedSoon, cli.Share(uint64(soon), uint64(of)), marked)
+}
+
+// conclude says what holds of all rows together.
+func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err error) {
+	faults, marked := 0, 0
+	by := make(map[string]bool)
+	for i := range rows {
+		r := &rows[i]
+		if r.Fault != "" {
+			faults++
+		}
+		if r.Equivalent != "" {
+			marked++
+			continue
 		}
 		by[r.Property] = by[r.Property] || r.By[r.Property] > 0
 	}
@@ -272,10 +288,7 @@ func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err er
 		}
 		return status, nil
 	}
-	of := len(rows) - marked
-	summary := fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
-		cli.Number(len(rows), "mutant"), cli.Number(c.Seeds, "seed"), killed, of, c.Most, cli.Share(uint64(killed), uint64(of)),
-		soon, killedSoon, cli.Share(uint64(soon), uint64(of)), marked)
+	summary := c.summary(rows)
 	if c.HTML != "" {
 		if err := c.html(p, rows, summary, wrong); err != nil {
 			return 0, err
@@ -296,7 +309,7 @@ func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err er
 		fmt.Fprintln(p.Out, p.Paint(cli.Red, "WRONG")+": "+w)
 	}
 	if c.Markdown {
-		c.pageEnd(p, rows)
+		c.pageEnd(p.Out, rows)
 	}
 	return status, nil
 }

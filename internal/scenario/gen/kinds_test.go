@@ -15,6 +15,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/smpev"
 )
 
 // fuzzKinds are what drawn scenarios may hold beside these. That each setting has
@@ -23,7 +24,7 @@ var fuzzKinds = []string{
 	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full", "preempt lazy",
 	"begins 1+3+1", "begins 3+3", "begins 1+1+1+1+7", "begins with a loop", "begins with endbr64", "shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
-	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "a task exits", "a CPU comes", "a CPU goes", "a CPU begins offline", "user mode",
+	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "a task exits", "a CPU comes", "a CPU goes", "a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
 	"data is away", "probe where a fault sleeps", "data of each CPU",
@@ -119,6 +120,8 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("a task exits", op.Kind == scenario.OpCall && op.Target == "last")
 			is("a CPU comes", op.Kind == scenario.OpHotplug)
 			is("a CPU goes", op.Kind == scenario.OpOffline)
+			is("a CPU fails to go", op.Kind == scenario.OpOffline && op.Fails != smpev.CPUStepNone)
+			is("a CPU fails to come", op.Kind == scenario.OpOnline && op.Fails != smpev.CPUStepNone)
 			is("user mode", op.Kind == scenario.OpUser)
 			is(op.Target, op.Kind == scenario.OpCall && slices.Contains(movers, op.Target))
 		}

@@ -9,6 +9,7 @@ import (
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/smpev"
 )
 
 // calls lists what probers do, as often as it is to be drawn, of what the machine has.
@@ -246,6 +247,18 @@ func (g *maker) plugs() {
 		}
 	}
 	s.Tasks = append(s.Tasks, scenario.Task{Name: "plugger", CPU: g.rand.N(s.Machine.CPUs), Repeat: 1, Ops: ops})
+	g.failing(ops)
+}
+
+// failing has a step of a CPU's going or coming fail now and then.
+func (g *maker) failing(ops []scenario.Op) {
+	for i := range ops {
+		op := &ops[i]
+		if k := op.Kind; (k == scenario.OpOffline || k == scenario.OpOnline) && g.one(4) {
+			steps := smpev.CPUSteps(k == scenario.OpOffline)
+			op.Fails = steps[g.rand.N(len(steps))]
+		}
+	}
 }
 
 // absent has a CPU of few machines begin offline, and mostly come online. Programs that are

@@ -2,12 +2,14 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 )
 
 func (l *loader) doCall(c *call) (starlark.Value, error) {
@@ -105,9 +107,20 @@ func plain(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 func onCPU(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 	return func(_ *loader, c *call) (starlark.Value, error) {
 		op := scenario.Op{Kind: kind}
-		if err := c.unpack("cpu", &op.CPU); err != nil {
+		var fails string
+		if err := c.unpack("cpu", &op.CPU, "fails??", &fails); err != nil {
 			return nil, err
 		}
+		if fails == "" {
+			return c.deed(&op, nil), nil
+		}
+		going := kind == scenario.OpOffline
+		words := scenario.FailWords(going)
+		i := slices.Index(words, fails)
+		if i < 0 {
+			return nil, fmt.Errorf("fails: there is no step %q that can fail; %s", fails, nearest.OrAll(fails, words))
+		}
+		op.Fails = smpev.CPUSteps(going)[i]
 		return c.deed(&op, nil), nil
 	}
 }

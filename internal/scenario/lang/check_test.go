@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/smp/arch"
+	"kpsim/smp/smpev"
 )
 
 // What a program can't say, Go can: Check refuses it, and String prints it all
@@ -52,6 +53,12 @@ func TestCheckGo(t *testing.T) {
 			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpUser }},
 		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
 			func(s *S) { s.Tasks[0].Ops[0].Changed = true }},
+		{`task "prober" ops[0]: online(1, fails = "cpu:teardown"): it is one of "sched:active", "workqueue:online", "cpu:bringup"`,
+			func(s *S) {
+				s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpOnline, CPU: 1, Fails: smpev.CPUStepTeardown}
+			}},
+		{`task "prober" ops[0]: offline(1, fails = "step 9"): it is one of "sched:active", "workqueue:online", "cpu:teardown"`,
+			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpOffline, CPU: 1, Fails: 9} }},
 		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release", "insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch", "queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online", "set_breakpoint", "clear_breakpoint", "register_fprobe", "unregister_fprobe", "apply_alternatives"`,
 			func(s *S) { s.Tasks[0].Ops[0].Kind = 99 }},
 		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,

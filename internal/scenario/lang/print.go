@@ -18,6 +18,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
+	"kpsim/smp/smpev"
 )
 
 // Print prints the Starlark program that Load reads back as an equal
@@ -325,7 +326,9 @@ func (p *printer) op(op *scenario.Op) string {
 	case scenario.OpExpect:
 		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
 	case scenario.OpOffline, scenario.OpOnline:
-		args = append(args, fmt.Sprint(op.CPU))
+		if args = append(args, fmt.Sprint(op.CPU)); op.Fails != smpev.CPUStepNone {
+			args = append(args, "fails = "+Quote(op.Fails.String()))
+		}
 	case scenario.OpOptimization, scenario.OpEnabled, scenario.OpTracer, scenario.OpLivepatch, scenario.OpLocks:
 		on := "False"
 		if op.On {

@@ -32,7 +32,7 @@ type has struct {
 	global, tells                             bool // kprobes/enabled is written; contexts are told
 	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
 	caches, boosts                            bool // slots are the kernel's; they may be boosted
-	plugs, goes                               bool // CPUs go or come; they go
+	plugs, goes, leaves, comes, stops, fails  bool // CPUs go or come; they go; they stop being active, or begin to be; the machine is stopped for it; a step fails
 	patched                                   bool // functions are patched live
 	fprobes                                   bool // fprobes are registered
 	holds                                     bool // CPUs hold stores
@@ -64,12 +64,13 @@ var reaches = []reach{
 	{smpev.MightSleep, func(h *has) bool { return h.works || h.patches() }},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
-	{smpev.StopStart, func(h *has) bool { return h.goes || h.stop && h.patches() }},
-	{smpev.StopEnd, func(h *has) bool { return h.goes || h.stop && h.patches() }},
+	{smpev.StopStart, func(h *has) bool { return h.stops || h.stop && h.patches() }},
+	{smpev.StopEnd, func(h *has) bool { return h.stops || h.stop && h.patches() }},
 	{smpev.Held, func(h *has) bool { return h.holds }},
 	{smpev.Commit, func(h *has) bool { return h.holds }},
 	{smpev.CPUState, func(h *has) bool { return h.plugs }},
-	{smpev.CPUActive, func(h *has) bool { return h.plugs }},
+	{smpev.CPUActive, func(h *has) bool { return h.leaves || h.plugs && h.comes }},
+	{smpev.CPUFails, func(h *has) bool { return h.fails }},
 	{smpev.Debugger, func(h *has) bool { return h.debugs }},
 	{smpev.LivePatch, func(h *has) bool { return h.patched }},
 	{smpev.LiveSwitch, func(h *has) bool { return h.patched }},
@@ -141,8 +142,6 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.goes = sc.Does(scenario.OpOffline)
-	h.plugs = sc.Machine.Offline != 0 || h.goes
 	h.patched, h.fprobes = sc.Does(scenario.OpPatchFunc), sc.Does(scenario.OpRegisterFprobe)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
@@ -168,6 +167,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 			h.op(&sc.Tasks[i].Ops[k])
 		}
 	}
+	h.plugs = sc.Machine.Offline != 0 || h.goes
 	for _, r := range reaches {
 		if r.in(&h) {
 			list = append(list, r.kind)
@@ -212,7 +212,15 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 
 func (h *has) op(op *scenario.Op) {
 	h.checked = h.checked || op.Checked || op.Kind == scenario.OpExpect
+	done := op.Fails == smpev.CPUStepNone
+	h.fails = h.fails || !done
 	switch op.Kind {
+	case scenario.OpOffline:
+		h.goes, h.leaves = h.goes || done, true
+		h.stops = h.stops || done || op.Fails == smpev.CPUStepTeardown
+	case scenario.OpOnline:
+		h.comes = h.comes || done
+		h.stops = h.stops || !done && op.Fails != smpev.CPUStepBringup
 	case scenario.OpCall:
 		h.call = true
 	case scenario.OpRegister, scenario.OpRegisterAll:

@@ -39,3 +39,12 @@ func TestBarriers(t *testing.T) {
 		}
 	}
 }
+
+// A trap that comes late on ftrace's breakpoint is taken for that of a probe which has no copy:
+// under a weak model, too, that is an oops and no bug of the simulator.
+func TestSurveyLate(t *testing.T) {
+	h := Search{Seed: 1, Most: 200}
+	f, err := h.Survey(smp.LKMM, []string{"late-int3-traced"})
+	require.NoError(t, err)
+	require.Equal(t, "no-oops", f.Scenarios[0].Broken)
+}

@@ -25,6 +25,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
 		Hotplug:     sc.Does(scenario.OpHotplug) || offline(sc),
 		Offline:     offline(sc),
+		Goes:        goes(sc.Machine.Edition),
 		Stall:       sc.Machine.Stall,
 		TellReaders: row == &linux.Row,
 		Latch:       sc.Does(scenario.OpSpin),
@@ -43,6 +44,17 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 // offline reports whether CPUs go in a scenario.
 func offline(sc *scenario.Scenario) bool {
 	return sc.Machine.Offline != 0 || sc.Does(scenario.OpOffline) || sc.Does(scenario.OpOnline)
+}
+
+// goes is how CPUs go in an edition.
+func goes(e rules.Edition) kernel.Going {
+	switch e {
+	case rules.Edition26:
+		return kernel.GoesSched
+	case rules.Edition415:
+		return kernel.GoesMigrated
+	}
+	return kernel.GoesPushed
 }
 
 // settingsOf are the settings of a scenario's engine (engine.Config): those of

@@ -16,9 +16,10 @@ const TraceSteps = 5 * smp.DefaultBudget
 // OfTrace says that the rig's runs are a trace's.
 func (r *Rig) OfTrace() { r.ofTrace = true }
 
-// leavesWork has a run be stuck that would have passed, but for work which nothing will do.
+// leavesWork has a run be stuck that would have passed, but for work which nothing will do, or
+// a CPU which does none.
 func (r *Rig) leavesWork(run *Run) {
-	if run.Outcome == smp.Passed && r.Kernel.Work.Left() != "" {
+	if run.Outcome == smp.Passed && (r.Kernel.Work.Left() != "" || r.Kernel.Hotplug.Idle() != 0) {
 		run.Outcome = smp.Stuck
 	}
 }
@@ -37,6 +38,9 @@ func (r *Rig) noEnd(run Run) string {
 	}
 	if work := r.Kernel.Work.Left(); why == "" && work != "" {
 		why = "the work " + work + " is queued, and its timer was left on a CPU that has gone"
+	}
+	if cpu := r.Kernel.Hotplug.Idle(); why == "" && cpu != 0 {
+		why = fmt.Sprintf("cpu%d is online, and isn't active: no task runs there any more", cpu)
 	}
 	return "the run ended stuck; " + why
 }

