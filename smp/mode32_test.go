@@ -22,9 +22,13 @@ const (
 
 // newRig32 is a rig in 32-bit mode, with one text.
 func newRig32(t *testing.T, cpus int, code string) (*rig, arch.Addr) {
+	return newRigOf32(t, x86.I386Short, cpus, code)
+}
+
+func newRigOf32(t *testing.T, a *arch.Arch, cpus int, code string) (*rig, arch.Addr) {
 	r := &rig{t: t}
 	r.log.Store = true
-	m, err := smp.New(smp.Config{CPUs: cpus, Arch: x86.I386Short}, &r.log)
+	m, err := smp.New(smp.Config{CPUs: cpus, Arch: a}, &r.log)
 	require.NoError(t, err)
 	r.Machine = m
 	t.Cleanup(m.Close)
@@ -82,6 +86,43 @@ func TestFrame32(t *testing.T) {
 		before.IP, before.R[x86.RSP], after.IP = 0, 0, 0
 		require.Equal(t, 1, hits)
 		require.Equal(t, before, after)
+	}
+}
+
+// What a breakpoint's handler executes instead of the breakpoint may move the stack, though a
+// frame has no stack pointer, and store where the frame lies: pusha is longer than the gap.
+func TestStepped32(t *testing.T) {
+	for name, a := range map[string]*arch.Arch{"until 5.2": x86.I386Short, "from 5.3 on": x86.I386} {
+		t.Run(name, func(t *testing.T) {
+			// push %ebx; pusha; popa; enter $8,$0; leave; call g; pop %ebx; ret; g: ret
+			text := "53 60 61 c8 08 00 00 c9 e8 02 00 00 00 5b c3 c3"
+			code, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+			require.NoError(t, err)
+			for _, off := range []int{0, 1, 2, 3, 7, 8, 13, 14, 15} {
+				r, f := newRigOf32(t, a, 1, text)
+				r.Memory().Map(f+arch.Addr(off), []byte{0xcc}, smp.PermRead|smp.PermExec)
+				hits := 0
+				r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
+					hits++
+					regs.IP = f + arch.Addr(off)
+					in, err := r.Decode(code[off:], regs.IP)
+					require.NoError(t, err)
+					require.False(t, in.Exec(regs, x.Memory()).Faulted())
+					x.Stepped()
+				}
+				var before, after arch.Regs
+				r.AddProgram("p", 0, func(x *smp.Ctx) {
+					fill32(x.Regs())
+					before = *x.Regs()
+					x.Call(f)
+					after = *x.Thread().Left()
+				})
+				r.want(smp.Passed, sim.Always0{})
+				before.IP, before.R[x86.RSP], after.IP = 0, 0, 0
+				require.Equal(t, 1, hits, "at +%d", off)
+				require.Equal(t, before, after, "at +%d", off)
+			}
+		})
 	}
 }
 

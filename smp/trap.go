@@ -254,6 +254,25 @@ func vectorName(vec uint8) string {
 // Fault returns the address that the last page fault of the CPU was about (CR2).
 func (x *Ctx) Fault() arch.Addr { return arch.Addr(x.cpu.sys.CR2) }
 
+// Stepped says that the trap's handler has executed an instruction of what was interrupted,
+// on the saved registers. The frame moves to where that of a debug trap after the
+// instruction lies: the instruction may have stored where the frame was, and without a stack
+// pointer in the frame it ends where the stack does.
+func (x *Ctx) Stepped() {
+	m, f, sp := x.m, x.task.top(), spOf(&x.regs)
+	if !m.arch.Frame.NoSP && sp >= f.base+arch.Addr(m.arch.Frame.Size) {
+		return
+	}
+	base := m.frameBase(smpev.VecDB, uint64(sp))
+	if m.state.scrubs && base > f.base {
+		m.scrub(f.base, base)
+	}
+	if m.foot != nil {
+		m.foot.frame(x.task, base)
+	}
+	f.base, x.cpu.regs.R[regSP] = base, uint64(base)
+}
+
 // Refuse ends the run: what happened at a place is the input's fault, and what
 // says which. The routine is to return.
 func (x *Ctx) Refuse(place, what string) { x.m.refuseIn(x.cpu, place, what) }

@@ -12,7 +12,7 @@ type Deps struct {
 	Cells *kapi.Cells
 	Text  Text
 	Sync  kapi.Sync
-	Traps kapi.Traps
+	Traps Traps
 	_     struct{}
 }
 
@@ -22,6 +22,14 @@ type Text interface {
 	// Exchange writes a byte and returns what was there, in one step. ok false: a task holds
 	// text_mutex, and nothing is written (point).
 	Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bool)
+}
+
+// Traps are the kernel's traps as a debugger has them.
+type Traps interface {
+	kapi.Traps
+	// Stepped says that the context, a trap's handler, has executed an instruction on the
+	// saved registers: the frame is then where that of a debug trap after it would be.
+	Stepped(x kapi.Context)
 }
 
 // What Set and Clear answer beside 0.
@@ -191,5 +199,7 @@ func (g *Debugger) step(x kapi.Context, regs *arch.Regs, at arch.Addr) {
 	in, err := g.d.Text.Decode(g.insn, at)
 	if err != nil || in.Exec(regs, x.Memory()).Faulted() {
 		g.d.Traps.Bug(x, "a debugger steps an instruction that faults")
+		return
 	}
+	g.d.Traps.Stepped(x)
 }

@@ -8,6 +8,10 @@
 // while all other CPUs are held, so that they see nothing of it. One that hits a breakpoint
 // which was cleared meanwhile goes back to its address (kgdb_skipexception).
 //
+// On i386 a trap's frame ends where the interrupted stack ends, or six words below. What is
+// stepped may push there, or move the stack; so the frame is moved to where that of the
+// debug trap after a step lies.
+//
 // It is a client of the waist and imports nothing of the machine.
 //
 // Lock order: dbg_master_lock, and nothing inside. text_mutex isn't taken: while a task holds

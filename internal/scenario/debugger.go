@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 )
 
 // OfDebugger reports whether an operation is the debugger's.
@@ -22,8 +21,6 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 	switch {
 	case m.Engine != "":
 		return Faultf(p, "%s: engine %s isn't told of a debugger's breakpoints; leave %s out", who, m.Engine, op.Kind)
-	case m.Arch == target.I386:
-		return Faultf(p, "%s: a debugger's breakpoints are of x86-64 here; leave %s out", who, op.Kind)
 	case c.inModule(op.Target):
 		return Faultf(p, "%s: %s is of a module, which comes and goes; give a function that stays", who, op.Target)
 	case c.rewritten(op.Target, op.Offset), slices.ContainsFunc(c.s.Alternatives, func(a Alternative) bool { return a.holds(op.Target, op.Offset) }):

@@ -6,7 +6,7 @@ import (
 )
 
 // Word is how many bytes an address has: 8 of x86-64, 4 of i386.
-func (im *Image) Word() int { return im.word }
+func (im *Image) Word() int { return im.class.Word }
 
 // Decode decodes the instruction that code begins with, as it stands at an address of the
 // kernel.

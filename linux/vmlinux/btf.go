@@ -26,7 +26,7 @@ func (im *Image) readTypes(o *object) (*Types, error) {
 	if err != nil {
 		return nil, fmt.Errorf(".BTF: %w: the file is damaged, or made by a pahole that is newer than this program", err)
 	}
-	r := btfReader{spec: spec, word: im.word, made: map[btf.Type]*composite{}}
+	r := btfReader{spec: spec, word: im.class.Word, made: map[btf.Type]*composite{}}
 	return &Types{From: "BTF", known: map[string]*composite{}, source: r.named}, nil
 }
 

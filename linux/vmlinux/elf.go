@@ -57,7 +57,7 @@ const nameMax = 256
 // i386.
 func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	le := binary.LittleEndian
-	h := make([]byte, class64.ehdr)
+	h := make([]byte, class64.Ehdr)
 	if _, err := r.ReadAt(h, 0); err != nil {
 		return nil, fmt.Errorf("ends inside its ELF header: give the file whole")
 	}
@@ -70,9 +70,9 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	case elf.Type(le.Uint16(h[16:])) != elf.ET_EXEC:
 		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", elf.Type(le.Uint16(h[16:])))
 	}
-	tail := h[c.ehdr-6:] // size of a section header, how many there are, which has their names
-	at, n, names := c.words(h, 24, 3)[2], uint64(le.Uint16(tail[2:])), int(le.Uint16(tail[4:]))
-	each := uint64(c.shdr)
+	tail := h[c.Ehdr-6:] // size of a section header, how many there are, which has their names
+	at, n, names := c.Words(h, 24, 3)[2], uint64(le.Uint16(tail[2:])), int(le.Uint16(tail[4:]))
+	each := uint64(c.Shdr)
 	if uint64(le.Uint16(tail)) != each || n == 0 || at > size || size-at < n*each {
 		return nil, fmt.Errorf("has no section headers, or they end after the end of the file: give the file whole, and not stripped of its sections")
 	}
@@ -83,12 +83,12 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	o := &object{class: c, r: r, size: size, end: at + n*each, headers: make([]header, n)}
 	nameAt := make([]uint32, n)
 	for i := range o.headers {
-		h := raw[i*c.shdr:]
+		h := raw[i*c.Shdr:]
 		nameAt[i] = le.Uint32(h)
-		first, rest := c.words(h, 8, 4), h[8+4*c.word:] // flags, addr, off, size; then link, info, align, entry
+		first, rest := c.Words(h, 8, 4), h[8+4*c.Word:] // flags, addr, off, size; then link, info, align, entry
 		o.headers[i] = header{
 			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(first[0]), addr: first[1], off: first[2], size: first[3],
-			link: le.Uint32(rest), info: le.Uint32(rest[4:]), entry: c.words(rest, 8, 2)[1],
+			link: le.Uint32(rest), info: le.Uint32(rest[4:]), entry: c.Words(rest, 8, 2)[1],
 		}
 		s := &o.headers[i]
 		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {

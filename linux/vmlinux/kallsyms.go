@@ -185,10 +185,10 @@ func (k *kallsyms) entry(p, end int) (n, skip int) {
 // base, and one below it.
 func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err error) {
 	le := binary.LittleEndian
-	up := func(n int) int { return (n + k.word - 1) &^ (k.word - 1) }
+	up := func(n int) int { return (n + k.Word - 1) &^ (k.Word - 1) }
 	offsets, base := k.index+512, up(k.index+512+4*k.num)
 	addrs, moves = make([]uint64, k.num), make([]bool, k.num)
-	before := k.names - 2*k.word // of num_syms, too, which is aligned
+	before := k.names - 2*k.Word // of num_syms, too, which is aligned
 	switch {
 	case k.plausible(offsets, base):
 	case k.plausible(before-up(4*k.num), before):
@@ -201,7 +201,7 @@ func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err 
 	default:
 		return nil, nil, fmt.Errorf("kallsyms: %d names, but their addresses aren't where they are known to be: the kernel has CONFIG_KALLSYMS_BASE_RELATIVE off, or is newer than this program; give the vmlinux with its symbol table", k.num)
 	}
-	from := k.get(k.b[base:])
+	from := k.Get(k.b[base:])
 	perCPU := false
 	for i := range addrs {
 		perCPU = perCPU || int32(le.Uint32(k.b[offsets+4*i:])) < 0
@@ -240,7 +240,7 @@ func (k *kallsyms) relative(offsets int, section uint64, addrs []uint64) bool {
 // address of the kernel, and the symbols are sorted.
 func (k *kallsyms) plausible(offsets, base int) bool {
 	le := binary.LittleEndian
-	if offsets < 0 || base+k.word > len(k.b) || k.get(k.b[base:]) < k.low {
+	if offsets < 0 || base+k.Word > len(k.b) || k.Get(k.b[base:]) < k.low {
 		return false
 	}
 	rank := func(i int) uint32 { // grows with the address, for either kind of offset

@@ -82,8 +82,8 @@ func readAranges(b []byte) ([]unitSpan, error) {
 			c = class32
 		}
 		from := uint64(le.Uint32(set[6:]))
-		for set = set[16:]; len(set) >= 2*c.word; set = set[2*c.word:] {
-			if w := c.words(set, 0, 2); w[1] > 0 && w[0]+w[1] > w[0] {
+		for set = set[16:]; len(set) >= 2*c.Word; set = set[2*c.Word:] {
+			if w := c.Words(set, 0, 2); w[1] > 0 && w[0]+w[1] > w[0] {
 				all = append(all, unitSpan{w[0], w[0] + w[1], from})
 			}
 		}

@@ -42,9 +42,9 @@ func (o *object) appended() (relocs, error) {
 		}
 	}
 	switch n := len(lists); {
-	case o.word == class32.word && n == 1:
+	case o.Word == class32.Word && n == 1:
 		return relocs{add32: lists[0]}, nil
-	case o.word == class32.word:
+	case o.Word == class32.Word:
 		return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 1: the kernel is newer than this program, or damaged", n)
 	case n == 2:
 		return relocs{add64: lists[0], add32: lists[1]}, nil
@@ -64,7 +64,7 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 	var all relocs
 	for i := range o.headers {
 		h := &o.headers[i]
-		if h.kind != o.rels || int(h.info) >= len(o.headers) || h.size == 0 {
+		if h.kind != o.Rels || int(h.info) >= len(o.headers) || h.size == 0 {
 			continue
 		}
 		// Notes are read before the kernel runs, so they stay.
@@ -77,7 +77,7 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 			return relocs{}, err
 		}
 		left -= h.size
-		for ; len(b) >= o.rel; b = b[o.rel:] {
+		for ; len(b) >= o.Rel; b = b[o.Rel:] {
 			if err := all.add(o.class, b, table, lo, hi); err != nil {
 				return relocs{}, fmt.Errorf("section %s: %w", h.name, err)
 			}
@@ -89,7 +89,7 @@ func (o *object) emitted(table []tabled) (relocs, error) {
 // add adds what the row b of a section of relocations says. The kernel, without
 // per-CPU data, lies from lo to hi.
 func (r *relocs) add(c *class, b []byte, table []tabled, lo, hi uint64) error {
-	at, sym, kind := c.row(b)
+	at, sym, kind := c.Row(b)
 	if sym >= uint64(len(table)) {
 		return fmt.Errorf("relocation at %#x: names symbol %d of %d: link the kernel again", at, sym, len(table))
 	}
@@ -99,7 +99,7 @@ func (r *relocs) add(c *class, b []byte, table []tabled, lo, hi uint64) error {
 	}
 	perCPU := s.section < elf.SHN_LORESERVE && !c.moves(s.addr)
 	moves := s.addr >= lo && s.addr <= hi // so do addresses that the linker's script calls absolute
-	if c.word == class32.word {
+	if c.Word == class32.Word {
 		if moves && elf.R_386(kind) == elf.R_386_32 {
 			r.add32 = append(r.add32, at)
 		}

@@ -44,9 +44,9 @@ func (im *Image) Fentries() []uint64 {
 	to, ok2 := im.Symbol("__stop_mcount_loc")
 	var all []uint64
 	if ok1 && ok2 && to.Addr > from.Addr {
-		b := im.Bytes(from.Addr, (to.Addr-from.Addr)&^uint64(im.word-1))
-		for ; len(b) >= im.word; b = b[im.word:] {
-			at := im.class.get(b)
+		b := im.Bytes(from.Addr, (to.Addr-from.Addr)&^uint64(im.class.Word-1))
+		for ; len(b) >= im.class.Word; b = b[im.class.Word:] {
+			at := im.class.Get(b)
 			if in := im.sectionAt(at, 5); in != nil && in.Exec { // else a weak function that was overridden
 				all = append(all, at)
 			}

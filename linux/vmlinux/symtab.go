@@ -29,7 +29,7 @@ func (o *object) symtab() ([]tabled, error) {
 		return nil, nil
 	}
 	table := &o.headers[i]
-	if int(table.link) >= len(o.headers) || table.entry != uint64(o.sym) {
+	if int(table.link) >= len(o.headers) || table.entry != uint64(o.Sym) {
 		return nil, fmt.Errorf(".symtab: isn't as ELF has it: link the kernel again")
 	}
 	b, err := o.read(table, symtabMax)
@@ -42,13 +42,13 @@ func (o *object) symtab() ([]tabled, error) {
 	}
 	names := string(raw)
 	le := binary.LittleEndian
-	all := make([]tabled, len(b)/o.sym)
+	all := make([]tabled, len(b)/o.Sym)
 	for i := range all {
-		e := b[i*o.sym:]
+		e := b[i*o.Sym:]
 		at := int(le.Uint32(e))
-		kind, w := e[4:], o.words(e, 8, 2)
-		if o.word == class32.word { // value and size come first
-			kind, w = e[12:], o.words(e, 4, 2)
+		kind, w := e[4:], o.Words(e, 8, 2)
+		if o.Word == class32.Word { // value and size come first
+			kind, w = e[12:], o.Words(e, 4, 2)
 		}
 		all[i] = tabled{info: kind[0], section: elf.SectionIndex(le.Uint16(kind[2:])), addr: w[0], size: w[1]}
 		if at < len(names) {

@@ -24,8 +24,8 @@ type alternative struct {
 // Layouts of struct alt_instr (arch/x86/include/asm/alternative.h): the
 // feature's number has its inversion in bit 15, or, since 6.3, flags after it.
 var (
-	altLayout  = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths"}
-	altLayout1 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths"}
+	altLayout  = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths", false}
+	altLayout1 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths", false}
 )
 
 const altBytesMax = 254 // MAX_PATCH_LEN of the kernel

@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"strings"
+
+	"kpsim/smp/image/elfclass"
 )
 
 const (
@@ -17,6 +19,7 @@ const (
 // Load don't change it, and may be called often.
 type Object struct {
 	name     string
+	class    *elfclass.Class
 	module   bool      // it is a kernel module: built to be loaded, not linked
 	version  Version   // of the kernel it was built for, if it says so
 	sections []section // those that are loaded: code first, then data, each in the file's order
@@ -39,22 +42,25 @@ type section struct {
 	relocs []reloc // by offset
 }
 
+// Bits32 reports whether the code is of i386.
+func (o *Object) Bits32() bool { return o.class == elfclass.Bits32 }
+
 // IsModule reports whether the object is a kernel module.
 func (o *Object) IsModule() bool { return o.module }
 
 // Version returns which kernel a module was built for, as its .modinfo has it.
 func (o *Object) Version() (v Version, ok bool) { return o.version, o.version != Version{} }
 
-// ParseELF reads a relocatable x86-64 object file, such as gcc -c writes, or a
-// kernel module. The name is for messages. The data may not change later.
+// ParseELF reads a relocatable object file of x86-64 or i386, such as gcc -c writes, or a
+// kernel module of x86-64. The name is for messages. The data may not change later.
 func ParseELF(name string, data []byte) (*Object, error) {
 	f, err := readFile(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	p := parser{f: f, o: &Object{name: name}}
+	p := parser{f: f, o: &Object{name: name, class: f.Class}}
 	for _, step := range []func() error{
-		p.readModinfo, p.checkCode, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables, p.readCalls,
+		p.readModinfo, p.checkCode, p.check386, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables, p.readCalls,
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -123,6 +129,26 @@ func (p *parser) checkCode() error {
 		return fmt.Errorf("holds no code, only what gcc -flto leaves for the linker: compile it without -flto, or with -ffat-lto-objects too")
 	}
 	return fmt.Errorf("holds no code: give an object with a .text section")
+}
+
+// check386 returns an error if an object of i386 has what is read of x86-64's alone: a table
+// by which a kernel would rewrite text, or what makes a module of it.
+func (p *parser) check386() error {
+	if !p.o.Bits32() {
+		return nil
+	}
+	if p.o.module {
+		return fmt.Errorf("a kernel module of i386: those of x86-64 alone are loaded; give its .o file, without what modpost has added")
+	}
+	for i := range p.f.sections {
+		switch s := &p.f.sections[i]; s.name {
+		case ".altinstructions", ".parainstructions", ".static_call_sites", ".return_sites", ".retpoline_sites", ".ibt_endbr_seal":
+			if s.size > 0 && s.flags&elf.SHF_ALLOC != 0 {
+				return fmt.Errorf("section %s: text that a kernel rewrites by it isn't modelled for i386: leave it out", s.name)
+			}
+		}
+	}
+	return nil
 }
 
 // wanted says of each section of the file whether it is loaded.

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"kpsim/smp/image/elfclass"
 )
 
 // An object file as it is on disk: its sections and symbols, nothing resolved.
 // debug/elf names the constants; its File isn't used because it copies each
 // name, however long a damaged file makes them.
 type file struct {
+	*elfclass.Class
 	data     []byte
 	sections []fileSection
 	symbols  []symbol // symbols[0] is the null symbol, as relocations count
@@ -33,75 +36,71 @@ type symbol struct {
 	value, size uint64
 }
 
-// Sizes of the ELF-64 structures, and the most of a name that is kept: the
-// kernel's KSYM_NAME_LEN is 512, but C++ and Rust make longer ones.
-const (
-	ehdrBytes = 64
-	shdrBytes = 64
-	symBytes  = 24
-	relaBytes = 24
-	nameMax   = 4096
-)
+// nameMax is the most of a name that is kept: the kernel's KSYM_NAME_LEN is 512, but C++
+// and Rust make longer ones.
+const nameMax = 4096
 
 func readFile(data []byte) (*file, error) {
-	if err := checkHeader(data); err != nil {
+	c, err := checkHeader(data)
+	if err != nil {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	at, n := le.Uint64(data[40:]), int(le.Uint16(data[60:]))
+	tail := data[c.Ehdr-6:] // size of a section header, how many there are, which has their names
+	at, n, each := c.Words(data, 24, 3)[2], int(le.Uint16(tail[2:])), uint64(c.Shdr)
 	switch {
-	case le.Uint16(data[58:]) != shdrBytes || at > uint64(len(data)) || uint64(len(data))-at < uint64(n)*shdrBytes:
+	case uint64(le.Uint16(tail)) != each || at > uint64(len(data)) || uint64(len(data))-at < uint64(n)*each:
 		return nil, fmt.Errorf("can't be read as an ELF object (its section headers end behind the end of the file): give the file whole")
 	case n == 0 && at != 0:
 		return nil, fmt.Errorf("has 65280 sections or more: compile it without -ffunction-sections, or in smaller parts")
 	}
-	f := &file{data: data, sections: make([]fileSection, n)}
+	f := &file{Class: c, data: data, sections: make([]fileSection, n)}
 	for i := range f.sections {
-		h := data[at+uint64(i)*shdrBytes:]
+		h := data[at+uint64(i)*each:]
+		first, rest := c.Words(h, 8, 4), h[8+4*c.Word:] // flags, address, offset, size; then link, info, alignment
 		f.sections[i] = fileSection{
-			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(le.Uint64(h[8:])),
-			off: le.Uint64(h[24:]), size: le.Uint64(h[32:]),
-			link: le.Uint32(h[40:]), info: le.Uint32(h[44:]), align: le.Uint64(h[48:]),
+			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(first[0]), off: first[2], size: first[3],
+			link: le.Uint32(rest), info: le.Uint32(rest[4:]), align: c.Get(rest[8:]),
 		}
 	}
-	if err := f.readNames(at, int(le.Uint16(data[62:]))); err != nil {
+	if err := f.readNames(at, int(le.Uint16(tail[4:]))); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// checkHeader returns an error unless data begins like an x86-64 object.
-func checkHeader(data []byte) error {
+// checkHeader returns an error unless data begins like an object of x86-64 or i386.
+func checkHeader(data []byte) (*elfclass.Class, error) {
 	switch {
 	case len(data) < 20 || string(data[:4]) != elf.ELFMAG:
 		what := "no ELF magic"
 		switch {
 		case bytes.HasPrefix(data, []byte("\xfd7zXZ")), bytes.HasPrefix(data, []byte("\x1f\x8b")), bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
-			return fmt.Errorf("is compressed: unpack it with unxz, gunzip or unzstd")
+			return nil, fmt.Errorf("is compressed: unpack it with unxz, gunzip or unzstd")
 		case bytes.HasPrefix(data, []byte("!<arch>\n")), bytes.HasPrefix(data, []byte("!<thin>\n")):
-			return fmt.Errorf("is an archive of objects: take one out with ar x")
+			return nil, fmt.Errorf("is an archive of objects: take one out with ar x")
 		case bytes.HasPrefix(data, []byte("BC\xc0\xde")):
 			what = "LLVM bitcode, compile without -flto"
 		case len(data) < 20:
 			what = fmt.Sprintf("%d bytes", len(data))
 		}
-		return fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a kernel module", what)
+		return nil, fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a kernel module", what)
 	case elf.Data(data[5]) == elf.ELFDATA2MSB:
-		return fmt.Errorf("big-endian code: compile it for x86-64")
+		return nil, fmt.Errorf("big-endian code: compile it for x86-64")
 	}
 	le := binary.LittleEndian
-	kind, machine := elf.Type(le.Uint16(data[16:])), elf.Machine(le.Uint16(data[18:]))
+	kind, machine, c := elf.Type(le.Uint16(data[16:])), elf.Machine(le.Uint16(data[18:])), elfclass.Of(data)
 	switch {
 	case machine != elf.EM_X86_64 && machine != elf.EM_386:
-		return fmt.Errorf("code for %v: compile it for x86-64", machine)
-	case elf.Class(data[4]) != elf.ELFCLASS64 || machine != elf.EM_X86_64:
-		return fmt.Errorf("32-bit code: compile it with -m64")
-	case len(data) < ehdrBytes:
-		return fmt.Errorf("can't be read as an ELF object (%d bytes, its header has %d): give the file whole", len(data), ehdrBytes)
+		return nil, fmt.Errorf("code for %v: compile it for x86-64", machine)
+	case c == nil:
+		return nil, fmt.Errorf("32-bit code for x86-64 (-mx32), or a damaged header: compile it with -m64 or -m32")
+	case len(data) < c.Ehdr:
+		return nil, fmt.Errorf("can't be read as an ELF object (%d bytes, its header has %d): give the file whole", len(data), c.Ehdr)
 	case kind != elf.ET_REL:
-		return fmt.Errorf("linked already (%v): give the .o file, as gcc -c makes it", kind)
+		return nil, fmt.Errorf("linked already (%v): give the .o file, as gcc -c makes it", kind)
 	}
-	return nil
+	return c, nil
 }
 
 func (f *file) readNames(headers uint64, names int) error {
@@ -114,7 +113,7 @@ func (f *file) readNames(headers uint64, names int) error {
 	}
 	table := string(b)
 	for i := range f.sections {
-		off := binary.LittleEndian.Uint32(f.data[headers+uint64(i)*shdrBytes:])
+		off := binary.LittleEndian.Uint32(f.data[headers+uint64(i*f.Shdr):])
 		name, ok := stringAt(table, off)
 		if !ok || name != visible(name) {
 			return fmt.Errorf("section %d: its name isn't text of the table of names: the file is damaged", i)
@@ -175,14 +174,14 @@ func (f *file) readSymbols() error {
 			break
 		}
 	}
-	if table < 0 || f.sections[table].size < 2*symBytes {
+	if table < 0 || f.sections[table].size < 2*uint64(f.Sym) {
 		return fmt.Errorf("no symbols: a probe needs the name of a function, don't strip the object")
 	}
 	data, err := f.contents(table)
 	if err != nil {
 		return err
 	}
-	if len(data)%symBytes != 0 || int(f.sections[table].link) >= len(f.sections) {
+	if len(data)%f.Sym != 0 || int(f.sections[table].link) >= len(f.sections) {
 		return fmt.Errorf("section %s: can't be read as symbols: the file is damaged", f.sections[table].name)
 	}
 	b, err := f.contents(int(f.sections[table].link))
@@ -191,14 +190,18 @@ func (f *file) readSymbols() error {
 	}
 	names := string(b)
 	le := binary.LittleEndian
-	f.symbols = make([]symbol, len(data)/symBytes)
+	f.symbols = make([]symbol, len(data)/f.Sym)
 	for i := range f.symbols {
-		d := data[i*symBytes:]
+		d := data[i*f.Sym:]
 		name, ok := stringAt(names, le.Uint32(d))
 		if !ok {
 			return fmt.Errorf("symbol %d: its name isn't text of the table of names: the file is damaged", i)
 		}
-		f.symbols[i] = symbol{name: visible(name), info: d[4], section: elf.SectionIndex(le.Uint16(d[6:])), value: le.Uint64(d[8:]), size: le.Uint64(d[16:])}
+		kind, w := d[4:], f.Words(d, 8, 2)
+		if f.Class == elfclass.Bits32 { // value and size come first
+			kind, w = d[12:], f.Words(d, 4, 2)
+		}
+		f.symbols[i] = symbol{name: visible(name), info: kind[0], section: elf.SectionIndex(le.Uint16(kind[2:])), value: w[0], size: w[1]}
 	}
 	return nil
 }

@@ -173,7 +173,7 @@ func (o *Object) addUnnamed(open []function) {
 		s := o.sections[sec]
 		end := 0 // of what is covered so far
 		code := func(f function, to int) {
-			if !isPadding(s.data[end:to]) {
+			if !o.isPadding(s.data[end:to]) {
 				f.sec, f.off, f.size = sec, end, to-end
 				all = append(all, f)
 			}

@@ -112,7 +112,7 @@ func (l *linked) relocate(i int) error {
 			holeAt: uint64(l.at[i]) + uint64(r.off), sizeOf: t.size,
 		}, r.addend)
 		// Of an address that was made up any part will do, but in a jump.
-		if made := t.place == external || t.stub; !ok && !(made && f.bytes < 4 && f.less == nothing) {
+		if made := t.place == external || t.stub; !ok && !l.o.Bits32() && !(made && f.bytes < 4 && f.less == nothing) {
 			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind, f.reach())
 		}
 		f.put(b[r.off:], v)

@@ -133,10 +133,15 @@ func (m *Module) SitesIn(from, to arch.Addr) []Site {
 // have offset 0. So instructions stand as they were assembled, of the length
 // they have; a linker might have made others of those that use the table.
 //
+// Objects of i386 are refused: Place alone takes them.
+//
 // The text of a module is in the order of kernel/module/main.c,
 // layout_sections: all sections with code by number, then, apart from them,
 // those whose name begins with .init; no place in an object that is no module.
 func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arch.Addr, bool)) (*Module, error) {
+	if o.Bits32() {
+		return nil, fmt.Errorf("%s: 32-bit code: compile it with -m64", o.name)
+	}
 	if base%pageBytes != 0 {
 		return nil, fmt.Errorf("%s: base %#x is no multiple of %d: modules are loaded in whole pages", o.name, uint64(base), pageBytes)
 	}
@@ -147,11 +152,11 @@ func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arc
 	m := &Module{Name: o.name, Version: l.version, Imports: l.imports, text: l.regions()}
 	m.Symbols = l.kallsyms(m.text)
 	m.Sites = l.sites()
-	m.countUnnamed()
+	m.countUnnamed(o)
 	return m, nil
 }
 
-func (m *Module) countUnnamed() {
+func (m *Module) countUnnamed(o *Object) {
 	k := 0
 	for _, r := range m.text {
 		for k < len(m.Symbols) && m.Symbols[k].Addr < r.at {
@@ -161,7 +166,7 @@ func (m *Module) countUnnamed() {
 		if k < len(m.Symbols) && m.Symbols[k].Addr < r.end() {
 			b = b[:m.Symbols[k].Addr-r.at]
 		}
-		if !isPadding(b) {
+		if !o.isPadding(b) {
 			m.Unnamed += len(b)
 		}
 	}

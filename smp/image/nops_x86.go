@@ -102,10 +102,15 @@ func isNop(b []byte) bool {
 // isPadding reports whether b is what an assembler fills gaps with: the bytes
 // of nops of all lengths, int3 and zeros. Code must end in an instruction that
 // goes elsewhere (ret, jmp, ud2), and none of those is made of these bytes alone.
-func isPadding(b []byte) bool {
+// Those of i386 are lea, too: 8d 76 00, 8d b4 26 and four zeros.
+func (o *Object) isPadding(b []byte) bool {
 	for _, c := range b {
 		switch c {
 		case 0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc:
+		case 0x26, 0x3e, 0x74, 0x76, 0x8d, 0xb4, 0xb6:
+			if !o.Bits32() {
+				return false
+			}
 		default:
 			return false
 		}

@@ -39,7 +39,7 @@ func (o *Object) Place(base arch.Addr, extern func(symbol string) (arch.Addr, bo
 		if i+1 < len(o.funcs) && o.funcs[i+1].sec == f.sec {
 			end = o.funcs[i+1].off
 		}
-		if !isPadding(l.bytes[f.sec][f.off+f.size : end]) {
+		if !o.isPadding(l.bytes[f.sec][f.off+f.size : end]) {
 			end = f.off + f.size
 		}
 		code := l.bytes[f.sec][f.off:end:end]
@@ -118,7 +118,11 @@ func (o *Object) room(base arch.Addr) error {
 	for i := range o.sections {
 		need += uint64(len(o.sections[i].data)) + max(pageBytes, o.sections[i].align)
 	}
-	if uint64(base) > math.MaxUint64-need {
+	last := uint64(math.MaxUint64)
+	if o.Bits32() {
+		last = math.MaxUint32
+	}
+	if need > last || uint64(base) > last-need {
 		return fmt.Errorf("%s: doesn't fit behind %#x: choose a lower address", o.name, uint64(base))
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+
+	"kpsim/smp/image/elfclass"
 )
 
 // A reloc is a hole in a section that depends on where things are put.
@@ -52,8 +55,11 @@ func (p *parser) readRelas() error {
 		if to.flags&elf.SHF_ALLOC == 0 || isUnread(to.name) {
 			continue
 		}
-		if s.kind == elf.SHT_REL {
+		switch {
+		case s.kind == elf.SHT_REL && p.f.Rels == elf.SHT_RELA:
 			return fmt.Errorf("section %s: relocations without addends: assemble it for x86-64, where they have them", s.name)
+		case s.kind != p.f.Rels:
+			return fmt.Errorf("section %s: relocations with addends: assemble it for i386, where the holes have them", s.name)
 		}
 		if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
 			return fmt.Errorf("section %s: more than %d MiB of relocations: take what is probed out into a smaller file", s.name, objectBytesMax>>20)
@@ -62,10 +68,10 @@ func (p *parser) readRelas() error {
 		if err != nil {
 			return err
 		}
-		if len(data)%relaBytes != 0 {
-			return fmt.Errorf("section %s: can't be read as relocations with addends: the file is damaged", s.name)
+		if len(data)%p.f.Rel != 0 {
+			return fmt.Errorf("section %s: can't be read as relocations: the file is damaged", s.name)
 		}
-		raws, err := p.appendRelas(slices.Grow(p.relas[s.info], len(data)/relaBytes), s.name, data)
+		raws, err := p.appendRelas(slices.Grow(p.relas[s.info], len(data)/p.f.Rel), i, data)
 		if err != nil {
 			return err
 		}
@@ -78,23 +84,53 @@ func (p *parser) readRelas() error {
 	return nil
 }
 
-func (p *parser) appendRelas(raws []reloc, name string, data []byte) ([]reloc, error) {
-	for ; len(data) > 0; data = data[relaBytes:] {
-		off, info := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+// appendRelas reads the rows of section i of relocations. Those of 32 bits have their
+// addends in the holes.
+func (p *parser) appendRelas(raws []reloc, i int, data []byte) ([]reloc, error) {
+	name, to := p.f.sections[i].name, int(p.f.sections[i].info)
+	for ; len(data) > 0; data = data[p.f.Rel:] {
+		off, sym, kind := p.f.Row(data)
 		r := reloc{
 			off:    int(min(off, math.MaxInt32)), // after any section, if it is as far
-			kind:   elf.R_X86_64(elf.R_TYPE64(info)),
-			symbol: int(elf.R_SYM64(info)),
-			addend: int64(binary.LittleEndian.Uint64(data[16:])),
+			kind:   elf.R_X86_64(kind),
+			symbol: int(sym),
 		}
 		if r.symbol >= len(p.f.symbols) {
 			return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", name, r.symbol, len(p.f.symbols))
 		}
-		if r.kind != elf.R_X86_64_NONE {
-			raws = append(raws, r)
+		if r.kind == elf.R_X86_64_NONE { // R_386_NONE has that number, too
+			continue
 		}
+		if p.f.Class == elfclass.Bits64 {
+			r.addend = int64(binary.LittleEndian.Uint64(data[16:]))
+		} else if err := p.inHole(&r, to); err != nil {
+			return nil, err
+		}
+		raws = append(raws, r)
 	}
 	return raws, nil
+}
+
+// inHole gives a relocation of 32 bits in a section of the file the kind of x86-64 that
+// does the same, and the addend that stands in its hole.
+func (p *parser) inHole(r *reloc, to int) error {
+	kind, ok := kinds386[elf.R_386(r.kind)]
+	if !ok {
+		name := elf.R_386(r.kind).String()
+		if strings.Contains(name, "+") { // it has none
+			name = strconv.Itoa(int(r.kind))
+		}
+		return fmt.Errorf("%s+%#x: relocation %s isn't supported: %s", p.f.sections[to].name, r.off, name, remedy386(name))
+	}
+	b, err := p.f.contents(to)
+	if err != nil {
+		return err
+	}
+	if r.off > len(b)-4 {
+		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", p.f.sections[to].name, r.off)
+	}
+	r.kind, r.addend = kind, int64(int32(binary.LittleEndian.Uint32(b[r.off:])))
+	return nil
 }
 
 // readRelocs gives the loaded sections their relocations.

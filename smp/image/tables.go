@@ -33,6 +33,7 @@ type layout struct {
 	holes []int
 	need  int
 	write string // how it is written in assembly, for messages
+	wide  bool   // its last word, or only one, is an address
 }
 
 // An entry is one of a table, with the relocations at its holes.
@@ -49,6 +50,16 @@ type ref struct {
 
 func (e *entry) word(off int) uint32 { return binary.LittleEndian.Uint32(e.data[off:]) }
 
+// of returns the layout of a table in an object: addresses of i386, and keys of jump labels,
+// have four bytes, not eight.
+func (t layout) of(o *Object) layout {
+	if o.Bits32() && t.wide {
+		t.bytes -= 4
+		t.write = strings.ReplaceAll(t.write, ".quad", ".long")
+	}
+	return t
+}
+
 // self is the layout of tables that are nothing but references to text.
 var self = layout{bytes: 4, holes: []int{0}, need: 1, write: "\".long label - .\""}
 
@@ -61,8 +72,8 @@ var tables = map[string]struct {
 	layout
 	read func(p *parser, e entry, s rawSite) error
 }{
-	"__bug_table": {layout{12, []int{0, 4}, 1, "address, file, line and flags"}, fixed(SiteBug, 2)},
-	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key"}, func(p *parser, e entry, s rawSite) error {
+	"__bug_table": {layout{12, []int{0, 4}, 1, "address, file, line and flags", false}, fixed(SiteBug, 2)},
+	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key", true}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteJumpLabel, 2
 		if c := p.byteAt(s.place); c == x86.OpJump || c == nops[x86.JumpLen][0] { // jmp rel32, nopl
 			s.n = 5
@@ -75,13 +86,13 @@ var tables = map[string]struct {
 		s.key, s.keyOff = e.refs[2].symbol, e.refs[2].addend&^3
 		return p.addSite(s, e.refs[0])
 	}},
-	".static_call_sites": {layout{8, []int{0, 4}, 2, "address and key"}, func(p *parser, e entry, s rawSite) error {
+	".static_call_sites": {layout{8, []int{0, 4}, 2, "address and key", false}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteStaticCall, branchBytes(p.byteAt(s.place))
 		// STATIC_CALL_SITE_TAIL is the lowest bit, STATIC_CALL_SITE_INIT the next.
 		s.key, s.keyOff, s.tail = e.refs[1].symbol, e.refs[1].addend&^3, e.refs[1].addend&1 != 0
 		return p.addSite(s, e.refs[0])
 	}},
-	".parainstructions": {layout{16, []int{0}, 1, "address, type and length"}, func(p *parser, e entry, s rawSite) error {
+	".parainstructions": {layout{16, []int{0}, 1, "address, type and length", false}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteParavirt, int(e.data[9])
 		return p.addSite(s, e.refs[0])
 	}},
@@ -95,8 +106,8 @@ var tables = map[string]struct {
 		return p.addSite(s, e.refs[0])
 	}},
 	".ibt_endbr_seal":   {self, fixed(SiteEndbr, 4)},
-	"__mcount_loc":      {layout{8, []int{0}, 1, "\".quad label\""}, fixed(SiteFentry, 5)},
-	"_kprobe_blacklist": {layout{8, []int{0}, 1, "\".quad function\""}, fixed(SiteBlacklist, 1)},
+	"__mcount_loc":      {layout{8, []int{0}, 1, "\".quad label\"", true}, fixed(SiteFentry, 5)},
+	"_kprobe_blacklist": {layout{8, []int{0}, 1, "\".quad function\"", true}, fixed(SiteBlacklist, 1)},
 }
 
 // isTable reports whether a section is one that the kernel reads for itself, so
@@ -153,7 +164,7 @@ func (p *parser) readTables() error {
 		if !ok {
 			continue
 		}
-		err := p.entries(i, t.layout, func(e entry) error {
+		err := p.entries(i, t.layout.of(p.o), func(e entry) error {
 			at, err := p.code(e.refs[0])
 			if err != nil {
 				return err
@@ -233,8 +244,9 @@ func (p *parser) entries(i int, t layout, visit func(e entry) error) error {
 // code returns where in the text a relocation of a table points to. Words that
 // are relative are so to themselves: S + A - P there is S + A here.
 func (p *parser) code(r ref) (place, error) {
-	switch r.kind {
-	case elf.R_X86_64_PC32, elf.R_X86_64_PC64, elf.R_X86_64_64:
+	switch {
+	case r.kind == elf.R_X86_64_PC32, r.kind == elf.R_X86_64_PC64, r.kind == elf.R_X86_64_64:
+	case r.kind == elf.R_X86_64_32 && p.o.Bits32():
 	default:
 		return place{}, fmt.Errorf("%s+%#x: relocation %v: write the word as \".long label - .\"", r.table, r.off, r.kind)
 	}

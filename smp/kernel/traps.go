@@ -50,6 +50,10 @@ func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
 // Bug implements kapi.Traps.
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
 
+// Stepped says that a handler has executed an instruction of what the trap interrupted, on
+// the saved registers, as if it had been stepped. Context: the trap's handler.
+func (t *Traps) Stepped(x kapi.Context) { ctxOf(x).Stepped() }
+
 // breakpoint is the routine of #BP: interrupts are off, and regs.IP is after
 // the breakpoint. Where it comes late (smp.Config.Late) they are off from here on.
 func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {

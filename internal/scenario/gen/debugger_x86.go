@@ -15,12 +15,15 @@ const (
 // of kprobes'.
 func (g *maker) debugger() {
 	g.part("debugger")
-	if !g.one(12) || g.i386 || g.on.Contract || g.on.Few {
+	if !g.one(12) || g.on.Contract || g.on.Few {
 		return
 	}
-	code := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3} // push; mov; add; pop; ret
+	code, starts := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 8, 9} // push; mov; add; pop; ret
+	if g.i386 {
+		code, starts = []byte{0x55, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 5} // push; add; pop; ret
+	}
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: debuggedName, At: debuggedAt, Code: code})
-	at := []int{0, 1, 4, 8, 9}[g.rand.N(5)]
+	at := starts[g.rand.N(len(starts))]
 	call := scenario.Op{Kind: scenario.OpCall, Target: debuggedName, Args: []uint64{uint64(g.rand.N(7))}}
 	ops := []scenario.Op{{Kind: scenario.OpSetBreakpoint, Target: debuggedName, Offset: at}}
 	if g.one(2) {

@@ -168,9 +168,6 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	if err := c.unpack("file", &file, "at??", &at); err != nil {
 		return nil, err
 	}
-	if l.s.Machine.Arch == target.I386 {
-		return nil, fmt.Errorf("file %q: object files are of x86-64, and the machine is of i386; give its functions with text()", file)
-	}
 	if l.open == nil {
 		return nil, fmt.Errorf("file %q can't be read here; give its functions with text()", file)
 	}
@@ -184,6 +181,12 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	obj, err := image.ParseELF(file, raw)
 	if err != nil {
 		return nil, err
+	}
+	switch i386 := l.s.Machine.Arch == target.I386; {
+	case i386 && !obj.Bits32():
+		return nil, fmt.Errorf("%s: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3", file)
+	case !i386 && obj.Bits32():
+		return nil, fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write machine(arch = \"i386\") above", file)
 	}
 	base, err := address(at, scenario.Align(l.text, 64))
 	if err != nil {

@@ -1,0 +1,2 @@
+extern int thing;
+int get(void) { return thing; }
