@@ -1,6 +1,9 @@
 package mutants
 
-import "kpsim/kprobes/rules"
+import (
+	"kpsim/kprobes/rules"
+	"kpsim/smp/smpev"
+)
 
 // debuggers are mutants of a debugger's breakpoints, and of what kprobes asks about them.
 var debuggers = []Mutant{
@@ -24,8 +27,9 @@ var uprobes = []Mutant{
 		Apply: func(w *Wiring) {
 			s := w.Steps()
 			ask := s.UserMode
-			s.UserMode = func(e *engine, x context) bool {
-				if ask(e, x) && w.Engine.RemovedInt3 {
+			s.UserMode = func(e *engine, x context, r *regs) bool {
+				if ask(e, x, r) && w.Engine.RemovedInt3 {
+					x.Emit(smpev.Oops, smpev.VecPF, uint64(x.Regs().IP), uint64(r.IP)-1)
 					w.Deps.Traps.Bug(x, "a user address is read in the kernel")
 				}
 				return false
