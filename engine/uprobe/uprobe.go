@@ -30,9 +30,9 @@ type Uprobes struct {
 
 // A utask is what a task has to do with uprobes (struct uprobe_task).
 type utask struct {
-	state   state
-	pending bool      // something is to be done on the way back to user mode (TIF_UPROBE)
-	handler arch.Addr // the function that the uprobe's handler calls
+	state   state     // owned by the task
+	pending bool      // owned by the task: something is to be done on the way back to user mode (TIF_UPROBE)
+	handler arch.Addr // owned by the task: the function that the uprobe's handler calls
 }
 
 // state is a task's (enum uprobe_task_state).
