@@ -54,6 +54,7 @@ var layers = []layer{
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/debugger", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "engine/uprobe", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi", "traces"}},
@@ -65,7 +66,7 @@ var layers = []layer{
 	{pkg: "linux/source", may: []string{"linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
-	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe", "engine/jumplabel", "engine/livepatch", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/version", free: []string{"*"}}, // reads what the program was built from
 	{pkg: "internal/scenario", may: []string{"*"}},

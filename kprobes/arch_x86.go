@@ -46,6 +46,9 @@ func (kcb *kprobeCtlblk) stepping() bool {
 
 // kprobeInt3Handler is asked whether a #BP is ours. Context: interrupts off.
 func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
+	if e.do.UserMode(e, x, regs) {
+		return 0
+	}
 	addr := regs.IP - 1
 	kcb := e.kcb.This(x)
 	x.Work(WorkLookup, 1)

@@ -76,6 +76,7 @@ type Steps struct {
 
 	// A hit: kprobe_int3_handler to its end.
 	KprobeInt3Handler    func(e *Engine, x kapi.Context, regs *arch.Regs) (owner uint64)
+	UserMode             func(e *Engine, x kapi.Context, regs *arch.Regs) bool
 	Reentered            func(e *Engine, x kapi.Context) bool // KPROBE_REENTER
 	AggrPreHandler       func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool
 	AggrPostHandler      func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
@@ -236,6 +237,7 @@ var linux = Steps{
 	FlushOptimizer: func(e *Engine, x kapi.Context) { e.optimizingWork.Flush(x) },
 
 	KprobeInt3Handler:    (*Engine).kprobeInt3Handler,
+	UserMode:             func(e *Engine, x kapi.Context, _ *arch.Regs) bool { return e.d.Traps.FromUser(x) },
 	Reentered:            func(e *Engine, x kapi.Context) bool { return e.kcb.This(x).status == kprobeReenter },
 	AggrPreHandler:       (*Engine).aggrPreHandler,
 	AggrPostHandler:      (*Engine).aggrPostHandler,

@@ -195,6 +195,7 @@ func (s *stub) trap(chain []kapi.TrapHandler) (owned bool) {
 func (s *stub) OnBreakpoint(h kapi.TrapHandler) { s.onBreak = append(s.onBreak, h) }
 func (s *stub) OnDebug(h kapi.TrapHandler)      { s.onDebug = append(s.onDebug, h) }
 func (s *stub) OnFault(kapi.FaultHandler)       {}
+func (s *stub) FromUser(kapi.Context) bool      { return false }
 func (s *stub) Bug(_ kapi.Context, why string)  { panic("the kernel dies: " + why) }
 
 // Binder, tasks, executable memory, works.
@@ -220,6 +221,8 @@ func (s *stub) Link(stub arch.Addr, code []byte) {
 
 func (s *stub) Count() int                                                      { return 1 }
 func (s *stub) StackTop(kapi.Context) arch.Addr                                 { return stubStack }
+func (s *stub) OnUser(func(x kapi.Context, regs *arch.Regs))                    {}
+func (s *stub) InUser(kapi.Context, uint8, *arch.Regs)                          {}
 func (s *stub) OnExit(f func(x kapi.Context))                                   { s.onExit = f }
 func (s *stub) OnUnwind(f func(x kapi.Context, slot, word arch.Addr) arch.Addr) { s.onUnwind = f }
 

@@ -150,7 +150,9 @@ func rows() []served {
 		// Entry, preemption.
 		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
 		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
-		{names: []string{"notify_die"}, contract: "asks the die chain", do: nothing},
+		{names: []string{"notify_die"}, contract: "asks the die chain: uprobes of what user mode takes", do: notifyDie},
+		{names: []string{"irqentry_enter_from_user_mode"}, contract: "the CPU comes from user mode", do: nothing},
+		{names: []string{"irqentry_exit_to_user_mode"}, contract: "does what is to be done before the task goes on in user mode: the machine does it", do: nothing},
 		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule", "preempt_schedule_notrace"}, contract: "gives the CPU to another task", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
 		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched"}, contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
 

@@ -73,6 +73,7 @@ type running struct {
 	again    [256]bool        // a task registers what is registered
 	wanted   [256]bool        // what a task writes to an interface file
 	owner    [64]uint64       // of the breakpoint that a CPU handles
+	chained  [64]bool         // the die chain is asked whose it is, when the kernel's handler has returned
 	stepping [64][]uint64     // what was current_kprobe before those whose instruction runs in a slot
 	doing    threading        // of the kernel's thread
 	syncs    int              // which sync of text_poke_bp_batch is next; 0: none is under way
@@ -351,6 +352,9 @@ func (e *Linux) breakpoint(x kapi.Context, regs *arch.Regs) uint64 {
 	e.stepped(x, from, regs.IP, was, status)
 	owner := e.owner[x.CPU()]
 	e.owner[x.CPU()] = outer
+	if e.chained[x.CPU()] { // Traps asks the others
+		e.chained[x.CPU()], owner = false, 0
+	}
 	return owner
 }
 

@@ -189,8 +189,7 @@ func node(with func(doing, *Linux, kapi.Context, *args) uint64) func(doing, *Lin
 func minus(errno uint32) uint64 { return negative(errno) }
 
 const (
-	ebusy      = 16
-	notifyStop = 0x8001
+	ebusy = 16
 )
 
 var (

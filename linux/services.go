@@ -180,6 +180,19 @@ func flushWork(e *Linux, x kapi.Context, a *args) uint64 {
 	return 1
 }
 
+// notifyStop is NOTIFY_STOP: a handler of a chain has claimed what it was asked about.
+const notifyStop = 0x8001
+
+// notifyDie is notify_die(…). Who is behind kprobes on the chain isn't the kernel's own here:
+// of what user mode takes it is asked when the handler has returned.
+func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
+	if !e.d.Traps.FromUser(x) {
+		return 0
+	}
+	e.chained[x.CPU()] = true
+	return notifyStop
+}
+
 // onEachCPU is on_each_cpu_cond_mask(cond, func, info, wait, mask): of functions that
 // are sent only do_sync_core is known.
 func onEachCPU(e *Linux, x kapi.Context, a *args) uint64 {

@@ -8,20 +8,20 @@ import (
 // OwnedBreakpoint is property B1: the notifier chain finds an owner for every
 // breakpoint.
 //
-// Based on: Trap, Claim, Return, Oops.
+// Based on: Trap, Claim, Return, Oops, Uprobe.
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
-	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or the fallback for breakpoints that are gone, and every trap of a single step by kprobes.",
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or the fallback for breakpoints that are gone, and every trap of a single step by kprobes; what user mode takes is owned by uprobes, which take nothing else, and user mode goes on after the instruction.",
 	Kinds: []traces.Kind{
-		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops,
+		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops, smpev.Uprobe,
 	},
 	Reads: []traces.Kind{smpev.Trap},
 	New:   func(s *Scene) Monitor { return &ownedBreakpoint{s} },
 	Alone: true,
 }
 
-var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback", smpev.OwnerDebugger: "the debugger"}
+var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback", smpev.OwnerDebugger: "the debugger", smpev.OwnerUprobe: "uprobes"}
 
 func owner(o uint64) string {
 	if o < uint64(len(ownerNames)) && ownerNames[o] != "" {
@@ -37,10 +37,16 @@ func (m *ownedBreakpoint) Reset() {}
 func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 	switch e.Kind {
 	case smpev.Claim:
+		f := m.scene.claimed
+		if f != nil && f.user != (e.C == smpev.OwnerUprobe) && (e.A == smpev.VecBP || e.A == smpev.VecDB) {
+			if f.user {
+				return found(e, e.B, "takes %s at %#x in user mode, and %s claims it", smpev.Vector(e.A), e.B, owner(e.C))
+			}
+			return found(e, e.B, "takes %s at %#x in the kernel, and uprobes claims it", smpev.Vector(e.A), e.B)
+		}
 		if e.A != smpev.VecBP {
 			return nil
 		}
-		f := m.scene.claimed
 		if f == nil {
 			return found(e, e.B-1, "hasn't taken the breakpoint at %#x that %s claims", e.B-1, owner(e.C))
 		}
@@ -53,6 +59,10 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 		}
 		if f := m.scene.popped; f != nil && f.vector == smpev.VecDB && f.claims == 0 {
 			return found(e, f.ip, "takes the trap of a single step at %#x, and nobody steps it", f.ip)
+		}
+	case smpev.Uprobe:
+		if e.B == smpev.UprobeStrays {
+			return found(e, e.A, "hits the uprobe at %#x, and goes on in user mode at %#x, or with other registers", e.A, e.C)
 		}
 	case smpev.Oops:
 		if e.A != smpev.VecBP {

@@ -96,14 +96,14 @@ func (m *handlerContext) like(e *traces.Event, rule, off, were bool) *traces.Fin
 }
 
 // inBreakpoint reports whether the innermost trap of a task is that of a breakpoint or
-// of a step.
+// of a step, in the kernel.
 func (m *handlerContext) inBreakpoint(task uint8) bool {
 	open := *m.scene.frames.of(task)
 	if len(open) == 0 {
 		return false
 	}
-	v := open[len(open)-1].vector
-	return v == smpev.VecBP || v == smpev.VecDB
+	f := &open[len(open)-1]
+	return !f.user && (f.vector == smpev.VecBP || f.vector == smpev.VecDB)
 }
 
 func (m *handlerContext) End(bool) *traces.Finding { return nil }

@@ -1,11 +1,15 @@
 package properties
 
-import "kpsim/traces"
+import (
+	"kpsim/smp/smpev"
+	"kpsim/traces"
+)
 
 // A frame is a trap that was taken and has not returned.
 type frame struct {
 	vector, ip uint64 // ip as saved by the trap
 	seq        uint32 `state:"ordinal vector: compared only, and of a breakpoint's frame only"` // of its event
+	user       bool   // user mode has taken it
 	claims     int
 	owner      uint64 // of the last claim
 	before     uint64 // the owner of the claim before
@@ -35,8 +39,11 @@ func (f *frames) of(task uint8) *[]frame {
 // push takes a Trap event.
 func (f *frames) push(e *traces.Event) {
 	s := f.of(e.Task)
-	*s = append(*s, frame{vector: e.A, ip: e.B, seq: e.Seq})
+	*s = append(*s, frame{vector: e.A, ip: e.B, seq: e.Seq, user: userTrap(e)})
 }
+
+// userTrap reports whether user mode has taken a trap.
+func userTrap(e *traces.Event) bool { return e.C == smpev.TrapUser && e.A != smpev.VecPF }
 
 // claim handles a Claim event, and returns its trap, or nil.
 func (f *frames) claim(e *traces.Event) *frame {

@@ -313,8 +313,8 @@ func (f *Footprint) onStack(c *CPU, a arch.Addr, size int, write bool) {
 }
 
 // frame says that a trap has written its frame on a stack.
-func (f *Footprint) frame(t *Task, base arch.Addr) {
-	for at := base; at < base+arch.Addr(f.m.arch.Frame.Size); at += 8 {
+func (f *Footprint) frame(t *Task, base arch.Addr, size int) {
+	for at := base; at < base+arch.Addr(size); at += 8 {
 		if at >= t.stack-StackSize && at < t.stack {
 			t.use.access(t, at, true)
 		}

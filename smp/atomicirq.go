@@ -57,14 +57,15 @@ func (m *Machine) site(c *CPU) (s site) {
 // beginAtomicIRQ is called when an interrupt is about to be delivered to c.
 func (m *Machine) beginAtomicIRQ(c *CPU, vec uint8, s *Source) {
 	f := m.foot
-	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && m.prompt(vec, s) {
+	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && m.prompt(vec, s, c.user) {
 		f.inside = c
 	}
 }
 
-// prompt reports whether the handler of an interrupt has no yield point.
-func (m *Machine) prompt(vec uint8, s *Source) bool {
-	return m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
+// prompt reports whether the handler of an interrupt has no yield point. One of user mode has:
+// what is to be done before the return goes with it.
+func (m *Machine) prompt(vec uint8, s *Source, user bool) bool {
+	return !user && m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
 }
 
 // within goes on with an atomic interrupt: it returns the CPU if that is to move.

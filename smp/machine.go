@@ -325,7 +325,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.hot = c.runq[:0], false, 0, 0, false, false, hotplugged{}
-		c.owed, c.beside, c.owedStores, c.storesBeside = 0, 0, 0, 0
+		c.owed, c.beside, c.owedStores, c.storesBeside, c.user = 0, 0, 0, 0, false
 	}
 	for _, t := range m.tasks {
 		m.rewind(t)

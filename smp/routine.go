@@ -184,10 +184,11 @@ func (m *Machine) finish(x *Ctx) {
 	if f.trap {
 		x.was.Open = x.Open() // those of what was interrupted are in its frame
 		x.Even(x.was)
+		layout := m.frameOf(f.user)
 		if m.weak.holds {
-			m.flushOver(c, f.base, m.arch.Frame.Size)
+			m.flushOver(c, f.base, layout.Size)
 		}
-		if !m.storeFrame(c, f.base, &x.regs) {
+		if !m.storeFrame(c, layout, f.base, &x.regs) {
 			m.garbled(c, f.base, nil, "the trap frame is not mapped")
 		}
 		f.kind, f.ctx = iret, nil

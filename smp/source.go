@@ -116,8 +116,8 @@ func (m *Machine) interrupt(s *Source, vec uint8) {
 	m.beginAtomicIRQ(s.cpu, vec, s)
 	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
 	if !m.over {
-		x := s.cpu.task.top().ctx
-		x.source, x.prompt = s, m.prompt(vec, s)
+		f := s.cpu.task.top()
+		f.ctx.source, f.ctx.prompt = s, m.prompt(vec, s, f.user)
 	}
 }
 
@@ -159,7 +159,8 @@ func (m *Machine) takeIPI(c *CPU) {
 	m.beginAtomicIRQ(c, vec, nil)
 	m.deliver(c, vec, c.regs.IP, 0)
 	if !m.over {
-		c.task.top().ctx.prompt = m.prompt(vec, nil)
+		f := c.task.top()
+		f.ctx.prompt = m.prompt(vec, nil, f.user)
 	}
 }
 

@@ -57,7 +57,7 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 	if boot := m.bootOf(c); *y != boot {
 		addSystem(h, y)
 	}
-	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | uint64(len(c.runq))<<32)
+	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | b2u(c.user)<<31 | uint64(len(c.runq))<<32)
 	if m.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)
@@ -99,7 +99,7 @@ func (t *Task) addState(h *sim.Hash) {
 	}
 	for i := range t.frames {
 		f := &t.frames[i]
-		h.Add(uint64(f.kind) | b2u(f.trap)<<8 | uint64(f.vector)<<16)
+		h.Add(uint64(f.kind) | b2u(f.trap)<<8 | b2u(f.user)<<9 | uint64(f.vector)<<16)
 		switch {
 		case f.kind == guest:
 			h.Add(f.sp)

@@ -78,6 +78,7 @@ const (
 type frame struct {
 	kind   frameKind
 	trap   bool      // routine, iret: entered by a trap
+	user   bool      // of the trap: user mode has taken it
 	vector uint8     // of the trap
 	ctx    *Ctx      // routine
 	base   arch.Addr // trap: where its register image lies in memory
@@ -90,8 +91,12 @@ func (m *Machine) rewind(t *Task) {
 	t.exiting, t.cpu = false, t.home
 	t.switches, t.bases = 0, bases{}
 	t.regs = arch.Regs{IP: m.idleIP(), Flags: m.arch.FixedFlag | irqFlag}
-	t.regs.R[regSP] = uint64(t.stack) - 64
+	t.regs.R[regSP] = kernelSP(t)
 }
+
+// kernelSP is the stack pointer of a task that runs no text: as a CPU has it in user mode for
+// the traps that it takes.
+func kernelSP(t *Task) uint64 { return uint64(t.stack) - 64 }
 
 // waits says what the task waits for: what its innermost routine does.
 func (t *Task) waits() (waiting, *Source) {
@@ -154,14 +159,30 @@ func (t *Task) Traps() (n int) {
 }
 
 // interrupted reports whether a trap is open in which no routine may sleep: any but a
-// page fault, which has turned interrupts on again where it can.
+// page fault, which has turned interrupts on again where it can, and an exception of user mode.
 func (t *Task) interrupted() bool {
 	for i := range t.frames {
-		if f := &t.frames[i]; f.trap && f.vector != smpev.VecPF {
+		if f := &t.frames[i]; f.trap && f.vector != smpev.VecPF && !f.called() {
 			return true
 		}
 	}
 	return false
+}
+
+// called reports whether a trap is an exception that user mode has taken: what handles it is
+// the task's own, as a system call is.
+func (f *frame) called() bool {
+	return f.user && f.vector < smpev.VecTimer && f.vector != smpev.VecNMI
+}
+
+// Interrupts returns how many traps are open on the task, but for exceptions of user mode.
+func (t *Task) Interrupts() (n int) {
+	for i := range t.frames {
+		if f := &t.frames[i]; f.trap && !f.called() {
+			n++
+		}
+	}
+	return n
 }
 
 // A CPU is one processor: its registers, what it runs, what is pending on it.
@@ -169,6 +190,7 @@ type CPU struct {
 	id    uint8
 	bit   uint64 // 1 << id
 	guest bool   // the top frame of the current task is guest text
+	user  bool   // the CPU is in user mode, where the current task's routine has put it
 	regs  arch.Regs
 	sys   system // what regs doesn't hold
 

@@ -11,13 +11,18 @@ import (
 // deliver takes a trap or interrupt on c: ip is what the frame saves, addr what
 // a fault was about. The handler's routine begins with c's next step.
 func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
-	t := c.task
+	t, user := c.task, c.user
 	m.flush(c)
 	m.enters(c, vec)
-	base := m.frameBase(vec, c.regs.R[regSP])
+	sp := c.regs.R[regSP]
+	if user { // the processor changes stacks
+		sp, addr = kernelSP(t), smpev.TrapUser
+	}
+	layout := m.frameOf(user)
+	base := layout.At(sp, vec == smpev.VecBP)
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
-	if !m.storeFrame(c, base, &c.regs) {
+	if !m.storeFrame(c, layout, base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[regSP])
@@ -33,7 +38,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 		c.nmiBlocked = true
 	}
 	if f := m.foot; f != nil {
-		f.frame(t, base)
+		f.frame(t, base, layout.Size)
 	}
 	x := m.acquire(c, t)
 	x.regs, x.was = c.regs, x.Balance()
@@ -41,12 +46,12 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	c.regs.R[regSP] = uint64(base)
 	c.regs.IP = m.idleIP()
 	c.after = 0
-	c.guest = false
+	c.guest, c.user = false, false
 	m.spend(c.id, delivery(vec), 1)
 
 	x.trap, x.vector = m.hooks.Trap[vec], vec
 	x.place, x.step = vectorName(vec), 0
-	t.frames = append(t.frames, frame{kind: routine, trap: true, vector: vec, ctx: x, base: base})
+	t.frames = append(t.frames, frame{kind: routine, trap: true, user: user, vector: vec, ctx: x, base: base})
 	m.attend(c)
 }
 
@@ -108,42 +113,50 @@ func (m *Machine) frameBase(vec uint8, sp uint64) arch.Addr {
 	return m.arch.Frame.At(sp, vec == smpev.VecBP)
 }
 
+// frameOf returns how the frame of a trap looks that user mode, or the kernel, has taken.
+func (m *Machine) frameOf(user bool) *arch.Frame {
+	if user {
+		return &m.arch.UserFrame
+	}
+	return &m.arch.Frame
+}
+
 // image returns the bytes of a frame, nil if they aren't at hand. An observed machine
 // is told of each word that isn't on a stack, or may be shared there, so it gets none
 // of others.
-func (m *Machine) image(base arch.Addr, store bool) []byte {
-	if m.arch.Frame.Put == nil || m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
+func (m *Machine) image(layout *arch.Frame, base arch.Addr, store bool) []byte {
+	if layout.Put == nil || m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
 		return nil
 	}
-	return m.mem.Image(base, m.arch.Frame.Size, store)
+	return m.mem.Image(base, layout.Size, store)
 }
 
 // storeFrame writes the saved registers of a trap, at once if they lie in one page. Else they
 // are the CPU's stores: they may be held in its buffer, and in no other CPU's.
-func (m *Machine) storeFrame(c *CPU, base arch.Addr, r *arch.Regs) bool {
-	b := m.image(base, true)
+func (m *Machine) storeFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
+	b := m.image(layout, base, true)
 	if b == nil {
 		was := m.mem.cpu
 		m.mem.cpu = c.id
-		ok := m.arch.Frame.Store(m.data, base, r)
+		ok := layout.Store(m.data, base, r)
 		m.mem.cpu = was
 		return ok
 	}
-	m.arch.Frame.Put(b, r)
+	layout.Put(b, r)
 	return true
 }
 
 // loadFrame reads the saved registers of a trap, at once if they lie in one page.
-func (m *Machine) loadFrame(c *CPU, base arch.Addr, r *arch.Regs) bool {
-	b := m.image(base, false)
+func (m *Machine) loadFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
+	b := m.image(layout, base, false)
 	if b == nil {
 		was := m.mem.cpu
 		m.mem.cpu = c.id
-		ok := m.arch.Frame.Load(m.data, base, r)
+		ok := layout.Load(m.data, base, r)
 		m.mem.cpu = was
 		return ok
 	}
-	m.arch.Frame.Get(b, r)
+	layout.Get(b, r)
 	return true
 }
 
@@ -158,14 +171,20 @@ func (m *Machine) iret(c *CPU) {
 	if serialises {
 		m.flush(c)
 	}
-	if !m.loadFrame(c, f.base, &c.regs) {
+	layout := m.frameOf(f.user)
+	if !m.loadFrame(c, layout, f.base, &c.regs) {
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
 		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return
 	}
 	if m.state.scrubs {
-		m.scrub(f.base, spOf(&c.regs))
+		end := spOf(&c.regs)
+		if f.user {
+			end = f.base + arch.Addr(layout.Size)
+		}
+		m.scrub(f.base, end)
 	}
+	c.user = f.user
 	t.pop()
 	c.nmiBlocked = false
 	c.trace()
@@ -268,7 +287,7 @@ func (x *Ctx) Stepped() {
 		m.scrub(f.base, base)
 	}
 	if m.foot != nil {
-		m.foot.frame(x.task, base)
+		m.foot.frame(x.task, base, m.arch.Frame.Size)
 	}
 	f.base, x.cpu.regs.R[regSP] = base, uint64(base)
 }

@@ -244,6 +244,8 @@ var claims = []struct {
 	{`^\S+ was in the version that it will return into: it ran (.+)\.$`, []traces.Kind{smpev.Exec}},
 	{`^(cpu\d+): the fprobe of \S+ (is registered, of|is unregistered|hooks no call any more)`, []traces.Kind{smpev.Fprobe}},
 	{`^(cpu\d+): a call of \S+ (is hooked, and|has returned, and|is missed)`, []traces.Kind{smpev.Fprobe}},
+	{`^(cpu\d+): (in user mode it comes to|on the way back to user mode the handler of|it is to step the copy at \S+ of the instruction at|behind) `, []traces.Kind{smpev.Uprobe}},
+	{`^(cpu\d+): uprobes claimed the #\w+ at \S+, in the kernel\.$`, []traces.Kind{smpev.Claim}},
 	{`^(cpu\d+): the debugger's breakpoint at \S+ is (set|cleared)`, []traces.Kind{smpev.Debugger}},
 	{`^(cpu\d+): the kernel prints: (rcu: )?INFO: `, []traces.Kind{smpev.GPStall}},
 	{`^The \S+ grace period ended although`, []traces.Kind{smpev.GPEnd}},

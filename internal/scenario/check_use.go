@@ -361,7 +361,7 @@ func (c checker) target(p Part, who string, op *Op) error {
 		if len(op.Targets) > 0 {
 			return c.function(p, who, op.Targets[0], 0)
 		}
-	case OpQueueWork, OpFlushWork:
+	case OpQueueWork, OpFlushWork, OpHitUprobe:
 		return c.function(p, who, op.Target, 0)
 	case OpRegisterFprobe, OpUnregisterFprobe:
 		return c.hooking(p, who, op)

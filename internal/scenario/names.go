@@ -19,7 +19,8 @@ var (
 		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch",
 		"queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online",
 		"set_breakpoint", "clear_breakpoint",
-		"register_fprobe", "unregister_fprobe", "apply_alternatives"}
+		"register_fprobe", "unregister_fprobe", "apply_alternatives",
+		"hit_uprobe"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 )
 

@@ -230,6 +230,7 @@ const (
 	OpRegisterFprobe                 // register_fprobe(p, errno = None)
 	OpUnregisterFprobe               // unregister_fprobe(p, errno = None)
 	OpAlternatives                   // apply_alternatives(): each alternative() is put where it is to be
+	OpHitUprobe                      // hit_uprobe(f): a uprobe is hit in user mode, whose handler calls f
 )
 
 // Op is one operation of a task.

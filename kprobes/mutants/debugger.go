@@ -1,6 +1,9 @@
 package mutants
 
-import "kpsim/kprobes/rules"
+import (
+	"kpsim/kprobes/rules"
+	"kpsim/smp/smpev"
+)
 
 // debuggers are mutants of a debugger's breakpoints, and of what kprobes asks about them.
 var debuggers = []Mutant{
@@ -15,4 +18,28 @@ var debuggers = []Mutant{
 		Also:  []string{"right-result"},
 		Says:  "an int3 in a function is taken for padding, and the instruction after it for what it seems to be",
 		Apply: func(w *Wiring) { w.Deps.Debugger = nil }},
+}
+
+// uprobes are mutants of what kprobes and uprobes ask about traps of user mode.
+var uprobes = []Mutant{
+	{Name: "user-trap-unasked", Source: "2326c77017c7, until 2.6.16", Scenario: "uprobe-beside-probe", Property: "no-oops",
+		Says: "kprobes doesn't ask whether a breakpoint is hit in user mode, and reads user memory to see if it is there yet, which SMAP forbids",
+		Apply: func(w *Wiring) {
+			s := w.Steps()
+			ask := s.UserMode
+			s.UserMode = func(e *engine, x context, r *regs) bool {
+				if ask(e, x, r) && w.Engine.RemovedInt3 {
+					x.Emit(smpev.Oops, smpev.VecPF, uint64(x.Regs().IP), uint64(r.IP)-1)
+					w.Deps.Traps.Bug(x, "a user address is read in the kernel")
+				}
+				return false
+			}
+		}},
+	{Name: "uprobe-unasked", Source: "arch_uprobe_exception_notify, 3.5", Scenario: "uprobe-debugger", Property: "owned-breakpoint",
+		Also:  []string{"whole-instructions"},
+		Says:  "uprobes doesn't ask whether a breakpoint is hit in user mode, and takes a debugger's in the kernel",
+		Apply: func(w *Wiring) { w.Uprobes.Unasked = true }},
+	{Name: "uprobe-step-first", Source: "arch_uprobe_exception_notify; the priorities of uprobe_exception_nb and kprobe_exceptions_nb", Scenario: "uprobe-step", Property: "owned-breakpoint",
+		Says:  "uprobes is asked about the trap of a step before kprobes is, and doesn't ask whether it comes from user mode",
+		Apply: func(w *Wiring) { w.Uprobes.First() }},
 }

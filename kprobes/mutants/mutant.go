@@ -5,6 +5,7 @@ import (
 	"kpsim/engine/fprobe"
 	"kpsim/engine/ftrace"
 	"kpsim/engine/livepatch"
+	"kpsim/engine/uprobe"
 	"kpsim/kprobes"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/kapi"
@@ -21,6 +22,7 @@ type Wiring struct {
 	Engine  *kprobes.Settings
 
 	Debugger *debugger.Debugger
+	Uprobes  *uprobe.Uprobes
 
 	Edition rules.Edition // of the scenario, if it has one: for AsShipped
 }

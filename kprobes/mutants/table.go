@@ -14,7 +14,7 @@ import (
 )
 
 // All are the mutants. A new one goes beside those that break the same function.
-var All = slices.Concat(table, past, clients, equivalent, events, debuggers, fprobes, hotplugs, transitions, rollbacks)
+var All = slices.Concat(table, past, clients, equivalent, events, debuggers, fprobes, hotplugs, transitions, rollbacks, uprobes)
 
 var table = []Mutant{
 	{Name: "no-quiesce", NeedsJump: true, Source: "R1, M01", Scenario: "safe-none", Property: "no-start-inside",

@@ -53,7 +53,8 @@ type Arch struct {
 	// Valid reports whether an address can be mapped at all.
 	Valid func(a Addr) bool
 
-	Frame Frame
+	Frame     Frame
+	UserFrame Frame // of a trap that user mode takes; it is Frame but for the selectors, and has a stack pointer
 }
 
 // A Frame is the image of saved registers in memory that a trap leaves for its

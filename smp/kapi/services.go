@@ -249,6 +249,17 @@ type Traps interface {
 	// OnFault appends h to the chain of faults. A fault that no handler claims
 	// goes to the exception table.
 	OnFault(h FaultHandler)
+	// FromUser reports whether user mode has taken the trap that the context handles
+	// (user_mode(regs)): its instruction pointer is no address of the kernel's. The text-poke
+	// handler has asked that.
+	FromUser(x Context) bool
+	// OnUser has h called on the way back to user mode from an exception, with the registers
+	// that are returned with (TIF_UPROBE, exit_to_user_mode_loop). Context: may sleep.
+	OnUser(h func(x Context, regs *arch.Regs))
+	// InUser has the task go to user mode, with these registers, and take an exception
+	// there; regs.IP is what is saved. When it returns regs are what user mode goes on with,
+	// and the task is back in the kernel. Context: a task's program, not a handler.
+	InUser(x Context, vector uint8, regs *arch.Regs)
 	// Bug is BUG() in a handler: the kernel dies, and the run ends. The handler
 	// returns as if it had handled the trap.
 	Bug(x Context, why string)

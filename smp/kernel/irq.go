@@ -57,6 +57,10 @@ func (k *Kernel) callFunction(x *smp.Ctx, regs *arch.Regs) {
 // go to another task here, if what was interrupted can be preempted.
 func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 	x.IRQ(false)
+	if x.FromUser() {
+		k.toUser(x, regs, nil)
+		return
+	}
 	if !k.M.FullPreempt() || !x.MustResched() {
 		return
 	}
@@ -68,8 +72,8 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 }
 
 // preemptible reports whether what a trap interrupted could be preempted: a
-// task, not another trap, with preemption and interrupts on, also by its text.
+// task, not another trap but an exception of its user mode, with preemption and interrupts on, also by its text.
 func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
-	return !t.Idle() && t.PreemptCount() == 0 && t.Traps() == 1 && regs.Flags&target.Arch.IRQFlag != 0 && k.textPreemptible(x)
+	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&target.Arch.IRQFlag != 0 && k.textPreemptible(x)
 }

@@ -318,6 +318,10 @@ func (r *RCU) tick(x *smp.Ctx, regs *arch.Regs) {
 	if r.k.cfg.Offline {
 		r.core(x.CPU())
 	}
+	if x.FromUser() { // rcu_flavor_sched_clock_irq(user)
+		r.user(x)
+		return
+	}
 	if !r.k.cfg.Preemptible || !r.k.preemptible(x, regs) {
 		return
 	}

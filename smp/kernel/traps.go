@@ -16,6 +16,8 @@ type Traps struct {
 	debugs []kapi.TrapHandler  `state:"boot"` // owned by the boot of a run
 	faults []kapi.FaultHandler `state:"boot"` // owned by the boot of a run
 
+	users []func(x kapi.Context, regs *arch.Regs) `state:"boot"` // owned by the boot of a run
+
 	// PageIn is asked about a page fault that no handler claims: whether it has
 	// made the access good, so that the instruction runs once more. Set at
 	// boot; nil: there is nothing to bring in.
@@ -36,7 +38,9 @@ func (t *Traps) init(k *Kernel) {
 	}
 }
 
-func (t *Traps) reset() { t.chain, t.debugs, t.faults = t.chain[:0], t.debugs[:0], t.faults[:0] }
+func (t *Traps) reset() {
+	t.chain, t.debugs, t.faults, t.users = t.chain[:0], t.debugs[:0], t.faults[:0], t.users[:0]
+}
 
 // OnBreakpoint implements kapi.Traps.
 func (t *Traps) OnBreakpoint(h kapi.TrapHandler) { t.chain = append(t.chain, h) }
@@ -46,6 +50,15 @@ func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }
 
 // OnFault implements kapi.Traps.
 func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
+
+// FromUser implements kapi.Traps.
+func (t *Traps) FromUser(x kapi.Context) bool { return ctxOf(x).FromUser() }
+
+// OnUser implements kapi.Traps.
+func (t *Traps) OnUser(h func(x kapi.Context, regs *arch.Regs)) { t.users = append(t.users, h) }
+
+// InUser implements kapi.Traps.
+func (t *Traps) InUser(x kapi.Context, vector uint8, regs *arch.Regs) { ctxOf(x).Trap(vector, regs) }
 
 // Bug implements kapi.Traps.
 func (t *Traps) Bug(x kapi.Context, why string) { ctxOf(x).Bug(why) }
@@ -60,32 +73,63 @@ func (t *Traps) breakpoint(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.IRQ(false)
 	x.Step("int3 handler", 1)
-	if owner := t.k.Poke.breakpoint(x, regs); owner != 0 {
-		x.Emit(smpev.Claim, smpev.VecBP, at, owner)
-		return
-	}
-	for _, h := range t.chain {
-		if owner := h(x, regs); owner != 0 {
+	user := x.FromUser()
+	if !user { // poke_int3_handler asks that
+		if owner := t.k.Poke.breakpoint(x, regs); owner != 0 {
 			x.Emit(smpev.Claim, smpev.VecBP, at, owner)
 			return
 		}
 	}
-	t.unhandled(x, regs, smpev.VecBP)
+	if !t.asks(t.chain, x, regs, smpev.VecBP, at) && !user {
+		t.unhandled(x, regs, smpev.VecBP)
+		return
+	}
+	if user {
+		t.k.toUser(x, regs, t.users)
+	}
+}
+
+// asks asks a chain whose a trap is.
+func (t *Traps) asks(chain []kapi.TrapHandler, x *smp.Ctx, regs *arch.Regs, vector uint8, at uint64) bool {
+	for _, h := range chain {
+		if owner := h(x, regs); owner != 0 {
+			x.Emit(smpev.Claim, uint64(vector), at, owner)
+			return true
+		}
+	}
+	return false
+}
+
+// toUser is the way back to user mode (exit_to_user_mode_loop): another task may get the CPU,
+// and what is to be done before the task goes on in user mode is done, with interrupts on.
+func (k *Kernel) toUser(x *smp.Ctx, regs *arch.Regs, work []func(x kapi.Context, regs *arch.Regs)) {
+	for {
+		x.IRQ(true)
+		x.ToUser()
+		for _, h := range work {
+			h(x, regs)
+		}
+		if k.Switches.user != nil {
+			k.Switches.user(x)
+		}
+		x.IRQ(false)
+		if !x.NeedResched() {
+			return
+		}
+	}
 }
 
 // debug is the routine of #DB: interrupts are off. A step of kernel text that
 // no handler claims ends the stepping: the kernel clears TF (traps.c,
-// do_debug).
+// do_debug). One of user mode that no handler claims is the program's: it gets SIGTRAP.
 func (t *Traps) debug(x *smp.Ctx, regs *arch.Regs) {
 	at := uint64(regs.IP)
 	x.Step("debug handler", 1)
-	for _, h := range t.debugs {
-		if owner := h(x, regs); owner != 0 {
-			x.Emit(smpev.Claim, smpev.VecDB, at, owner)
-			return
-		}
+	if claimed := t.asks(t.debugs, x, regs, smpev.VecDB, at); x.FromUser() {
+		t.k.toUser(x, regs, t.users)
+	} else if !claimed {
+		regs.Flags &^= target.Arch.StepFlag
 	}
-	regs.Flags &^= target.Arch.StepFlag
 }
 
 // fault is the routine of a fault: regs.IP is the instruction that had it. The

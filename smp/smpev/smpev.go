@@ -8,7 +8,7 @@ const (
 	Image                                   // [addr, lo, hi] a patcher is about to install this whole instruction (int3 plus the bytes after it, a jump, a nop) at addr
 	TextStore                               // [addr, bytes, len] a store of at most 8 bytes to text, inside one aligned 8-byte chunk
 	Exec                                    // [ip, lo, hi] a CPU begins an instruction of watched text
-	Trap                                    // [vector, ip, addr] an exception or interrupt is taken; ip as saved in the frame; addr: what faulted
+	Trap                                    // [vector, ip, addr] an exception or interrupt is taken; ip as saved in the frame; addr: what faulted, or TrapUser: user mode has taken it
 	Claim                                   // [vector, ip, owner] a handler of the notifier chain says the trap is its own; ip as in Trap
 	Return                                  // [vector, ip, depth] the IRET of a trap, going to ip; depth: traps still open on the task
 	Oops                                    // [vector, ip, addr] no handler resolved a fault: the kernel dies
@@ -56,7 +56,11 @@ const (
 	LiveCall   // [func, to, other] a call of a patched function goes on in to, which may be itself; other: an address on the task's stack in a version of the patch's functions that doesn't go with it, 0: there is none
 	Fprobe     // [func, what, with] what becomes of an fprobe: see FprobeSet; func: one that it is on, the first of those where all are meant, and with then how many they are; else the handler, 0: none runs
 	CPUFails   // [cpu, step, going] a step of a CPU's coming, or, going 1, of its going fails, a CPUStep: what was done before it is undone
+	Uprobe     // [addr, what, at] what becomes of a hit of a uprobe, which is at addr in user mode: see UprobeHit
 )
+
+// TrapUser is the addr of a Trap that user mode takes.
+const TrapUser = 1
 
 // What a routine leaves as it was, as in Tilted.
 const (
@@ -86,6 +90,15 @@ const (
 	FprobeExit  = 3 // its exit handler runs
 	FprobeMiss  = 4 // neither does: no hook is free, or a handler runs on the CPU
 	FprobeStop  = 5 // its exit handlers are stopped
+)
+
+// What becomes of a hit of a uprobe, as in Uprobe.
+const (
+	UprobeHit    = 0 // a task in user mode is about to execute the breakpoint
+	UprobeRuns   = 1 // its handler runs, the function at at, on the way back to user mode
+	UprobeSteps  = 2 // the task is to step the instruction's copy, at at
+	UprobeDone   = 3 // the copy has been stepped, and the task goes on in user mode at at
+	UprobeStrays = 4 // user mode goes on at at, where it shouldn't
 )
 
 // The calls of Asked. A module that is there from the beginning was loaded before.
@@ -151,6 +164,7 @@ const (
 	OwnerPoke     = 1 // the text-poke handler: the address is in its descriptor
 	OwnerFault    = 4 // a fault that was fixed up
 	OwnerDebugger = 7 // a debugger: it has a breakpoint there, or had one
+	OwnerUprobe   = 8 // uprobes: the task is in user mode, at an instruction with one, or steps it
 )
 
 // ModuleMem is a section of a module, as in Alloc and Free. An engine defines
@@ -238,4 +252,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "LiveCall", Args: []string{"func", "to", "other"}},
 	traces.Spec{Name: "Fprobe", Args: []string{"func", "what", "ip"}},
 	traces.Spec{Name: "CPUFails", Args: []string{"cpu", "step", "going"}},
+	traces.Spec{Name: "Uprobe", Args: []string{"addr", "what", "at"}},
 )

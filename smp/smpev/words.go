@@ -44,6 +44,7 @@ func init() {
 	Whys.Define(SyncDebug, "debugger's breakpoint")
 	Owners.Define(OwnerPoke, "text-poke handler")
 	Owners.Define(OwnerDebugger, "debugger")
+	Owners.Define(OwnerUprobe, "uprobes")
 	Owners.Define(OwnerFault, "fault fix-up")
 	Memory.Define(ModuleMem, "module's section")
 }

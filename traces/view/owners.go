@@ -49,6 +49,30 @@ func (t *teller) sayOwner(e *traces.Event) string {
 	return fmt.Sprintf("a call of %s is missed by its fprobe", at)
 }
 
+// sayUprobe says what has become of a hit of a uprobe.
+func (t *teller) sayUprobe(e *traces.Event) string {
+	at, with := t.in.symbol(e.A), t.in.symbol(e.C)
+	switch e.B {
+	case smpev.UprobeHit:
+		return fmt.Sprintf("in user mode it comes to the uprobe at %s", at)
+	case smpev.UprobeRuns:
+		return fmt.Sprintf("on the way back to user mode the handler of the uprobe at %s runs: %s", at, with)
+	case smpev.UprobeSteps:
+		return fmt.Sprintf("it is to step the copy at %s of the instruction at %s, in user mode", with, at)
+	case smpev.UprobeDone:
+		return fmt.Sprintf("behind the uprobe at %s it goes on in user mode, at %s", at, with)
+	}
+	return fmt.Sprintf("behind the uprobe at %s it goes on in user mode where it shouldn't, at %s", at, with)
+}
+
+// tellUprobe tells where a task with uprobes stood in user mode last.
+func (p *past) tellUprobe(v int) {
+	task := p.ev[v].Task
+	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Uprobe && o.Task == task }); i >= 0 {
+		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
+	}
+}
+
 // tellOwners tells what the owners of text beside probes have done with a task's calls between two
 // events, and when they came and went meanwhile.
 func (p *past) tellOwners(from, v int) {
@@ -59,6 +83,7 @@ func (p *past) tellOwners(from, v int) {
 		switch {
 		case o.Kind == smpev.LiveCall && own,
 			o.Kind == smpev.LiveSwitch && o.A == uint64(task),
+			o.Kind == smpev.Uprobe && own,
 			o.Kind == smpev.Fprobe && (own || o.B != smpev.FprobeEntry && o.B != smpev.FprobeExit && o.B != smpev.FprobeMiss):
 			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(o))
 		case o.Kind == smpev.LivePatch, o.Kind == smpev.Debugger, o.Kind == smpev.Fprobe && o.B == smpev.FprobeExit:

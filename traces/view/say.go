@@ -28,7 +28,10 @@ func (t *teller) say(e *traces.Event) string {
 		return t.exec(e)
 	case smpev.Trap:
 		s := smpev.Vector(e.A) + ", saved ip " + t.stood(e, e.B)
-		if e.C != 0 {
+		switch {
+		case e.C == smpev.TrapUser && e.A != smpev.VecPF:
+			s += ", in user mode"
+		case e.C != 0:
 			s += ", fault at " + x.place(e.C)
 		}
 		return s
@@ -113,6 +116,8 @@ func (t *teller) say(e *traces.Event) string {
 		return fmt.Sprintf("the debugger's breakpoint at %s is set, over %02x", in.symbol(e.A), e.C)
 	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe:
 		return t.sayOwner(e)
+	case smpev.Uprobe:
+		return t.sayUprobe(e)
 	case smpev.GPStall:
 		return "the kernel prints: " + smpev.Stall(e.A, e.B, e.C, e.CPU, in.task)
 	case smpev.Held, smpev.Commit:

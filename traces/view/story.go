@@ -332,6 +332,7 @@ func (p *past) tellTrap(v int) {
 		if i >= 0 && e.Kind == smpev.Oops {
 			p.say(i, 0, "%s freed %s at %s.", p.who(i), count(int(p.ev[i].B), "byte", "bytes"), p.x.place(p.ev[i].A))
 		}
+		p.tellUprobe(v)
 		p.tellOther(v)
 		return
 	}
@@ -366,6 +367,10 @@ func (p *past) tellTrap(v int) {
 		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p)).also(p, src.events()...)
 	}
 	switch {
+	case e.Kind == smpev.Claim && e.C == smpev.OwnerUprobe:
+		p.tellUprobe(v)
+		p.say(v, 0, "%s: uprobes claimed the %s at %s, in the kernel.", p.who(v), smpev.Vector(e.A), p.x.place(e.B))
+		return
 	case e.Kind == smpev.Oops && e.A == smpev.VecBP:
 		who := "Neither the text-poke handler nor kprobes"
 		if p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Debugger }) >= 0 {

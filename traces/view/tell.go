@@ -168,7 +168,7 @@ func (t *teller) importance(e *traces.Event) (class, weight) {
 		return claims, some
 	case smpev.Oops, smpev.Free, smpev.StopStart, smpev.StopEnd, smpev.CPUState, smpev.CPUActive, smpev.CPUFails, smpev.GPStall:
 		return claims, much
-	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe:
+	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe, smpev.Uprobe:
 		return claims, some
 	case smpev.Exec:
 		if s, ok := t.text.site(e.A); ok && t.about(e.A) == much && e.A != s.at {

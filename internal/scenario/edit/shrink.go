@@ -345,7 +345,7 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	usedAround(s, used)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect || worked(op.Kind) {
+			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect || op.Kind == scenario.OpHitUprobe || worked(op.Kind) {
 				used[op.Target] = true
 			}
 			if s.Machine.Memory != 0 { // where stores are told of, by the names of what they are to

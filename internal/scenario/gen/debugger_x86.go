@@ -8,6 +8,8 @@ import (
 const (
 	debuggedName           = "debugged"
 	debuggedAt   arch.Addr = 0xffffffff81053000
+	uprobedName            = "uprobed"
+	uprobedAt    arch.Addr = 0xffffffff81055000
 )
 
 // debugger adds a function with a debugger's breakpoint that comes and goes while tasks call
@@ -35,4 +37,33 @@ func (g *maker) debugger() {
 	}
 	g.alone("debugger", append(ops, call))
 	g.alone("debuggee", []scenario.Op{call, {Kind: scenario.OpSchedule}, call})
+}
+
+// uprobes adds a function that the handler of a uprobe calls, and mostly a probe there that comes
+// and goes while tasks hit the uprobe.
+func (g *maker) uprobes() {
+	g.part("uprobes")
+	if !g.one(12) || g.on.Contract || g.on.Few {
+		return
+	}
+	code := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3} // push; mov; add; pop; ret
+	starts := []int{0, 1, 4, 8, 9}
+	if g.i386 {
+		code, starts = []byte{0x55, 0x89, 0xd0, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 3, 6, 7}
+	}
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: uprobedName, At: uprobedAt, Code: code})
+	hit, give := scenario.Op{Kind: scenario.OpHitUprobe, Target: uprobedName}, scenario.Op{Kind: scenario.OpSchedule}
+	if !g.one(4) {
+		p := scenario.Probe{Name: "at-uprobed", Func: uprobedName, Offset: starts[g.rand.N(len(starts))]}
+		if g.one(2) {
+			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
+		}
+		k := g.own(p)
+		ops := []scenario.Op{{Kind: scenario.OpRegister, Target: k}, {Kind: scenario.OpUnregister, Target: k}}
+		if g.one(2) {
+			ops = []scenario.Op{ops[0], hit, ops[1]}
+		}
+		g.alone("uprober", ops)
+	}
+	g.alone("uprobed", []scenario.Op{hit, give, hit})
 }

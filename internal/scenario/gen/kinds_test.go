@@ -24,7 +24,7 @@ var fuzzKinds = []string{
 	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full", "preempt lazy",
 	"begins 1+3+1", "begins 3+3", "begins 1+1+1+1+7", "begins with a loop", "begins with endbr64", "shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
-	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "a task exits", "a CPU comes", "a CPU goes", "a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
+	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "uprobe", "a task exits", "a CPU comes", "a CPU goes", "a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
 	"data is away", "probe where a fault sleeps", "data of each CPU",
@@ -114,6 +114,7 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 			is("direct call", op.Kind == scenario.OpRegisterDirect)
 			is("debugger's breakpoint", op.Kind == scenario.OpSetBreakpoint)
 			is("fprobe", op.Kind == scenario.OpRegisterFprobe)
+			is("uprobe", op.Kind == scenario.OpHitUprobe)
 			is("alternatives", op.Kind == scenario.OpAlternatives)
 			is("static call is set", op.Kind == scenario.OpSetCall)
 			is("lock prefixes come and go", op.Kind == scenario.OpLocks)

@@ -57,6 +57,7 @@ func (g *maker) wideTasks() {
 	g.debugger()
 	g.fprobes()
 	g.universes()
+	g.uprobes()
 }
 
 // direct reports whether a kernel takes its text to be free of jumps through registers: since

@@ -125,8 +125,9 @@ func onCPU(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
-// onWork makes an operation on a function as a work of the kernel's.
-func onWork(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
+// onFunc makes an operation on a function that is called later, as a work of the kernel's, or by
+// what the operation goes through.
+func onFunc(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
 	return func(_ *loader, c *call) (starlark.Value, error) {
 		var v starlark.Value
 		if err := c.unpack("f", &v); err != nil {

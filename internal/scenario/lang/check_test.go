@@ -59,7 +59,7 @@ func TestCheckGo(t *testing.T) {
 			}},
 		{`task "prober" ops[0]: offline(1, fails = "step 9"): it is one of "sched:active", "workqueue:online", "cpu:teardown"`,
 			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpOffline, CPU: 1, Fails: 9} }},
-		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release", "insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch", "queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online", "set_breakpoint", "clear_breakpoint", "register_fprobe", "unregister_fprobe", "apply_alternatives"`,
+		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release", "insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch", "queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online", "set_breakpoint", "clear_breakpoint", "register_fprobe", "unregister_fprobe", "apply_alternatives", "hit_uprobe"`,
 			func(s *S) { s.Tasks[0].Ops[0].Kind = 99 }},
 		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
 			func(s *S) { s.Tasks[0].Ops[0].Bits = 16 }},

@@ -44,6 +44,7 @@ var ofKernel = []struct {
 	{"hotplug", []string{"cpus_write_lock"}},
 	{"set_breakpoint", []string{"dbg_set_sw_break", "kgdb_arch_set_breakpoint", "kgdb_breakpoint"}},
 	{"clear_breakpoint", []string{"dbg_remove_sw_break", "kgdb_arch_remove_breakpoint"}},
+	{"hit_uprobe", []string{"uprobe_register", "uprobe_notify_resume", "handle_swbp"}},
 	{"offline", []string{"cpu_down"}},
 	{"online", []string{"cpu_up"}},
 	{"schedule", []string{"cond_resched", "preempt_schedule", "schedule_timeout"}},

@@ -45,7 +45,7 @@ func TestKernelNames(t *testing.T) {
 		"kprobe_register": "did you mean register(k)?", "kprobe_unregister": "did you mean unregister(k)?", "RegisterAll": `did you mean "register_all"?`,
 		"on_label": `did you mean "label_on"?`, "optimized_wait": `did you mean "wait_optimized"?`, "regster": `did you mean "register", "restore", "unregister"?`,
 		"call_static": `did you mean "static_call"?`, "module_insmod": `did you mean "insmod", "module"?`,
-		"static_key_enable": "did you mean label_on(l)?", "xyzzy": `there are "scenario", "machine", "text", "data", "percpu" and 69 more`,
+		"static_key_enable": "did you mean label_on(l)?", "xyzzy": `there are "scenario", "machine", "text", "data", "percpu" and 70 more`,
 	} {
 		require.Equal(t, want, meant(name), name)
 	}

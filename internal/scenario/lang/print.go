@@ -359,7 +359,7 @@ func (p *printer) op(op *scenario.Op) string {
 	case scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
 		args = append(args, p.place(op.Target, uint64(op.Offset)))
 		args = append(args, errnoWords(op)...)
-	case scenario.OpQueueWork, scenario.OpFlushWork:
+	case scenario.OpQueueWork, scenario.OpFlushWork, scenario.OpHitUprobe:
 		args = append(args, p.symbols[op.Target])
 	case scenario.OpSetCall:
 		args = append(args, p.labels["call "+op.Target], "None")

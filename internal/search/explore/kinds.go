@@ -37,7 +37,7 @@ type has struct {
 	fprobes                                   bool // fprobes are registered
 	holds                                     bool // CPUs hold stores
 	works                                     bool // tasks queue works
-	debugs                                    bool // a debugger's breakpoints come and go
+	debugs, uprobes                           bool // a debugger's breakpoints come and go; tasks hit uprobes
 	detours                                   bool // a detour may be made ready, be there a jump or not
 }
 
@@ -76,6 +76,7 @@ var reaches = []reach{
 	{smpev.LiveSwitch, func(h *has) bool { return h.patched }},
 	{smpev.LiveCall, func(h *has) bool { return h.patched && h.call }},
 	{smpev.Fprobe, func(h *has) bool { return h.fprobes }},
+	{smpev.Uprobe, func(h *has) bool { return h.uprobes }},
 	{smpev.CallEnd, func(h *has) bool { return h.call }},
 	{smpev.Got, func(h *has) bool { return h.checked }},
 	{kpev.ApiEnter, func(h *has) bool { return h.api }},
@@ -243,5 +244,7 @@ func (h *has) op(op *scenario.Op) {
 		h.debugs = true
 	case scenario.OpQueueWork:
 		h.works = true
+	case scenario.OpHitUprobe:
+		h.uprobes = true
 	}
 }

@@ -41,7 +41,7 @@ const (
 	enough    = "as many bytes as an instruction may have are there"
 	short     = "no scenario has a jump label of two bytes"
 	jumpsIf   = "no scenario has a static call that is a conditional jump"
-	isUsers   = "no scenario has breakpoints in user mode"
+	isUsers   = "no program that is drawn for a kernel has breakpoints in user mode"
 	areas     = "no module of a scenario has a section of text that may not be probed"
 	ofMisuse  = "an array of return probes is never empty, and what isn't registered isn't unregistered: gen.On.Contract"
 	disarms   = "taking a site's probe out of ftrace fails only after a warning (findings.md, ftrace-by-post)"

@@ -12,6 +12,7 @@ import (
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/livepatch"
 	"kpsim/engine/staticcall"
+	"kpsim/engine/uprobe"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/rules"
@@ -40,6 +41,7 @@ type patchers struct {
 	brk      func(x kapi.Context, at arch.Addr) bool // what the debugger has; nil: no task sets a breakpoint
 	fprobes  *fprobe.Probes
 	byName   map[string]*fprobe.Fprobe
+	uprobes  *uprobe.Uprobes
 }
 
 // bootClients makes the kernel's other clients of text patching: no label, no call
@@ -52,6 +54,7 @@ func (r *Rig) bootClients() {
 	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
 	r.debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
+	r.uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: r.arch, Traps: &k.Traps})
 	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, Traps: &k.Traps, CPUs: r.Scenario.Machine.CPUs})
 }
 
@@ -262,6 +265,7 @@ func (r *Rig) newTracer() {
 	}
 	r.patches.Begin()
 	r.ftrace.BeginDirects()
+	r.uprobes.Begin()
 	r.debugger.Begin()
 	r.fprobes.Begin()
 }

@@ -172,7 +172,7 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 		return
 	}
 	t := c.Thread()
-	bits := kpev.PreemptOff*b2u(c.PreemptOff() || t.Traps() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
+	bits := kpev.PreemptOff*b2u(c.PreemptOff() || t.Interrupts() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
 	x.Emit(kpev.Context, uint64(h.Probe), h.Which, bits)
 }
 

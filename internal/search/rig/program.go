@@ -95,6 +95,10 @@ func (p *program) do(x *smp.Ctx, i int) {
 	case scenario.OpUser:
 		r.Kernel.User(x)
 		return
+	case scenario.OpHitUprobe:
+		r.Kernel.User(x)
+		r.uprobes.Hit(x, r.funcs[op.Target])
+		return
 	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint,
 		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe, scenario.OpAlternatives:
 		p.patch(x, i)
@@ -242,7 +246,7 @@ func onlyCaller(sc *scenario.Scenario) bool {
 			}
 		}
 	}
-	if sc.Does(scenario.OpQueueWork) {
+	if sc.Does(scenario.OpQueueWork) || sc.Does(scenario.OpHitUprobe) {
 		calls++
 	}
 	for i := range sc.Sources {

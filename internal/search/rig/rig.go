@@ -199,6 +199,8 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 				r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
 			case scenario.OpSignal:
 				r.Kernel.Signal.Openers = append(r.Kernel.Signal.Openers, p.task.ID)
+			case scenario.OpHitUprobe:
+				r.uprobes.Add(p.task.ID)
 			}
 		}
 		p.prepareChecks()

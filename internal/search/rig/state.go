@@ -22,6 +22,9 @@ func (r *Rig) StateRoots() []any {
 	if r.debugger.Any() {
 		list = append(list, r.debugger)
 	}
+	if r.uprobes.Any() {
+		list = append(list, r.uprobes)
+	}
 	r.engine.State(func(root any) { list = append(list, root) })
 	if r.behind {
 		list = append(list, &r.front)

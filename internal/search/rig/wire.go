@@ -54,7 +54,7 @@ func (r *Rig) wire() {
 	}
 	r.config.Settings = r.settings()
 	if s, ok := r.config.Settings.(*plug.Settings); ok {
-		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Klp: r.patches, Debugger: r.debugger, Fprobes: r.fprobes, Deps: d, Engine: &s.Settings})
+		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.ftrace, Klp: r.patches, Debugger: r.debugger, Uprobes: r.uprobes, Fprobes: r.fprobes, Deps: d, Engine: &s.Settings})
 	}
 	r.patch = d.Patch
 	if r.plain = r.patch; mc.Patch == era.PatchBreakpoint {

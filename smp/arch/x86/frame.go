@@ -21,10 +21,12 @@ const (
 	PtSS     = 20 * 8
 )
 
-// Selectors of the 64-bit kernel.
+// Selectors of the 64-bit kernel (arch/x86/include/asm/segment.h).
 const (
 	KernelCS = 0x10
 	KernelDS = 0x18
+	UserCS   = 0x33
+	UserDS   = 0x2b
 )
 
 // ptRegOrder is the order of the general registers in a register image.
@@ -40,6 +42,16 @@ var frame64 = arch.Frame{
 	Load: LoadPtRegs, Store: storePtRegs,
 	Get: func(b []byte, r *arch.Regs) { getPtRegs((*[PtRegsSize]byte)(b), r) },
 	Put: func(b []byte, r *arch.Regs) { putPtRegs((*[PtRegsSize]byte)(b), r) },
+}
+
+// frameUser64 is the frame of a trap that user mode takes: int3's entry leaves no gap then.
+var frameUser64 = arch.Frame{
+	Size: PtRegsSize,
+	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp&^15) - PtRegsSize },
+	Load: LoadPtRegs,
+	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
+		return storePtRegs(m, at, r) && m.Store(at+PtCS, 8, UserCS) && m.Store(at+PtSS, 8, UserDS)
+	},
 }
 
 // int3Gap is what Linux's int3 entry leaves between the stack of what was interrupted
@@ -170,6 +182,7 @@ func getPtRegs(b *[PtRegsSize]byte, r *arch.Regs) {
 const (
 	KernelCS32 = 0x60
 	KernelDS32 = 0x68
+	UserCS32   = 0x73
 	userDS32   = 0x7b // of ds and es in the kernel too
 )
 
@@ -192,6 +205,17 @@ var frame32 = arch.Frame{
 	Load: LoadPtRegs32,
 	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
 		return storeRegs32(m, at, r) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, KernelDS32) && storeGap32(m, at, r)
+	},
+}
+
+// frameUser32 is the frame of a trap that user mode takes: the processor changes stacks, and
+// pushes ss and sp too. There is no gap.
+var frameUser32 = arch.Frame{
+	Size: PtRegs32Size,
+	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - PtRegs32Size },
+	Load: LoadPtRegs32,
+	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
+		return storeRegs32(m, at, r) && m.Store(at+PtCS32, 4, UserCS32) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, userDS32)
 	},
 }
 

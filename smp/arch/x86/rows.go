@@ -20,7 +20,7 @@ var AMD64 = row(Mode64, arch.Arch{
 	Args:     []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
 	Saved:    []arch.Reg{RBX, RBP, R12, R13, R14, R15},
 	Valid:    canonical,
-	Frame:    frame64,
+	Frame:    frame64, UserFrame: frameUser64,
 })
 
 // I386 is a processor in 32-bit protected mode with flat segments, with the calling
@@ -43,7 +43,7 @@ func i386(f arch.Frame) *arch.Arch {
 		Args:     []arch.Reg{RAX, RDX, RCX},
 		Saved:    []arch.Reg{RBX, RBP, RSI, RDI},
 		Valid:    func(a arch.Addr) bool { return a>>32 == 0 },
-		Frame:    f,
+		Frame:    f, UserFrame: frameUser32,
 	})
 }
 

@@ -1,0 +1,179 @@
+package uprobe
+
+import (
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
+)
+
+// Deps are the kernel services that uprobes stand on.
+type Deps struct {
+	Boot  kapi.Boot
+	Arch  *arch.Arch
+	Traps kapi.Traps
+	_     struct{}
+}
+
+// Uprobes are the uprobes of one kernel.
+type Uprobes struct {
+	d         Deps      `state:"boot"` // set at boot
+	at, slot  arch.Addr // set at boot: of the probed instruction, and of its copy
+	stack     arch.Addr // set at boot: the stack pointer of user mode
+	any       bool      // set at boot: a task comes to a uprobe some time
+	tasks     []utask   // owned by the task of that number
+	begun     bool      // owned by the boot of a run
+	first     bool      // owned by the boot of a run: #DB is asked about already
+	has       [4]uint64 // set at boot: the tasks whose programs come to a uprobe (MMF_HAS_UPROBES)
+	Unasked   bool      // owned by the boot of a run: whether #BP comes from user mode isn't asked: a mutant
+	stepsAway bool      // owned by the boot of a run: nor is it of #DB
+}
+
+// A utask is what a task has to do with uprobes (struct uprobe_task).
+type utask struct {
+	state   state     // owned by the task
+	pending bool      // owned by the task: something is to be done on the way back to user mode (TIF_UPROBE)
+	handler arch.Addr // owned by the task: the function that the uprobe's handler calls
+}
+
+// state is a task's (enum uprobe_task_state).
+type state uint8
+
+const (
+	running  state = iota
+	sstep          // it steps a copy
+	sstepAck       // it has
+)
+
+// insnSize is how many bytes the probed instruction has.
+const insnSize = 3
+
+// Where user mode has its text, its slots and its stack: as the kernel lays out a program
+// that may be anywhere (ELF_ET_DYN_BASE, TASK_SIZE).
+var places = map[int][3]arch.Addr{
+	8: {0x5555_5555_5040, 0x7fff_ffff_e000, 0x7fff_ffff_d000},
+	4: {0x5655_5040, 0x7fff_e000, 0x7fff_d000},
+}
+
+// New returns a kernel's uprobes; no task comes to one yet.
+func New(d Deps) *Uprobes {
+	p := places[d.Arch.Word]
+	u := &Uprobes{d: d, at: p[0], slot: p[1], stack: p[2]}
+	d.Boot.OnReset(func() { u.begun, u.first, u.Unasked, u.stepsAway = false, false, false, false })
+	return u
+}
+
+// Add says, at boot, that the program of a task comes to a uprobe.
+func (u *Uprobes) Add(t kapi.TaskID) {
+	u.any = true
+	u.has[t/64] |= 1 << (t % 64)
+	for int(t) >= len(u.tasks) {
+		u.tasks = append(u.tasks, utask{})
+	}
+}
+
+// Any reports whether a task comes to a uprobe some time.
+func (u *Uprobes) Any() bool { return u.any }
+
+// Begin makes the uprobes ready, at the boot of a run: on the notifier chain after kprobes.
+func (u *Uprobes) Begin() {
+	if !u.any || u.begun {
+		return
+	}
+	u.begun = true
+	clear(u.tasks)
+	u.d.Traps.OnBreakpoint(u.onBreakpoint)
+	if !u.first {
+		u.d.Traps.OnDebug(u.onDebug)
+	}
+	u.d.Traps.OnUser(u.notifyResume)
+}
+
+// First has uprobes asked about #DB before kprobes is, at the boot of a run, and not ask
+// whether it comes from user mode: a mutant.
+func (u *Uprobes) First() {
+	if u.first, u.stepsAway = true, true; u.any {
+		u.d.Traps.OnDebug(u.onDebug)
+	}
+}
+
+// Hit has a task come to the breakpoint in user mode, go on until the instruction's copy is
+// stepped, and come back to the kernel. handler is the function that the uprobe's handler
+// calls. Context: a task's program.
+func (u *Uprobes) Hit(x kapi.Context, handler arch.Addr) {
+	u.tasks[x.Task()] = utask{handler: handler}
+	a := u.d.Arch
+	regs := arch.Regs{IP: u.at, Flags: a.IRQFlag | a.FixedFlag}
+	regs.R[a.SP] = uint64(u.stack)
+	was := regs
+	for regs.IP == u.at { // sent back to the breakpoint it takes it again
+		x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeHit, 0)
+		regs.IP += arch.Addr(len(a.Breakpoint))
+		u.d.Traps.InUser(x, smpev.VecBP, &regs)
+	}
+	if regs.IP == u.slot && regs.Flags&a.StepFlag != 0 {
+		regs.IP += insnSize
+		u.d.Traps.InUser(x, smpev.VecDB, &regs)
+	}
+	was.IP = u.at + insnSize
+	what := uint64(smpev.UprobeDone)
+	if regs != was {
+		what = smpev.UprobeStrays
+	}
+	x.Emit(smpev.Uprobe, uint64(u.at), what, uint64(regs.IP))
+}
+
+// onBreakpoint is asked whether a #BP is a uprobe's (arch_uprobe_exception_notify, DIE_INT3;
+// uprobe_pre_sstep_notifier). Context: interrupts off.
+func (u *Uprobes) onBreakpoint(x kapi.Context, _ *arch.Regs) (owner uint64) {
+	t := x.Task()
+	if !u.Unasked && !u.d.Traps.FromUser(x) || u.has[t/64]>>(t%64)&1 == 0 {
+		return 0
+	}
+	u.tasks[t].pending = true
+	return smpev.OwnerUprobe
+}
+
+// onDebug is asked whether a #DB is the end of a copy that user mode steps (DIE_DEBUG;
+// uprobe_post_sstep_notifier). Context: interrupts off.
+func (u *Uprobes) onDebug(x kapi.Context, _ *arch.Regs) (owner uint64) {
+	t := x.Task()
+	if !u.stepsAway && !u.d.Traps.FromUser(x) || u.has[t/64]>>(t%64)&1 == 0 || u.tasks[t].state != sstep {
+		return 0
+	}
+	u.tasks[t].state, u.tasks[t].pending = sstepAck, true
+	return smpev.OwnerUprobe
+}
+
+// notifyResume does what there is to do before the task goes on in user mode with regs
+// (uprobe_notify_resume).
+func (u *Uprobes) notifyResume(x kapi.Context, regs *arch.Regs) {
+	if t := x.Task(); u.has[t/64]>>(t%64)&1 == 0 || !u.tasks[t].pending {
+		return
+	}
+	t := &u.tasks[x.Task()]
+	t.pending = false
+	if t.state == sstepAck {
+		u.handleSinglestep(t, regs)
+		return
+	}
+	u.handleSwbp(x, t, regs)
+}
+
+// handleSwbp runs the handler, and sends the task to the copy (handle_swbp, pre_ssout).
+func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
+	if u.d.Arch.BreakpointAt(regs) != u.at {
+		return // no uprobe is there
+	}
+	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeRuns, uint64(t.handler))
+	x.Call(t.handler)
+	regs.IP, regs.Flags = u.slot, regs.Flags|u.d.Arch.StepFlag
+	t.state = sstep
+	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeSteps, uint64(u.slot))
+}
+
+// handleSinglestep sends the task from behind the copy to behind the instruction
+// (handle_singlestep, arch_uprobe_post_xol).
+func (u *Uprobes) handleSinglestep(t *utask, regs *arch.Regs) {
+	regs.IP, regs.Flags = u.at+(regs.IP-u.slot), regs.Flags&^u.d.Arch.StepFlag
+	t.state = running
+}
