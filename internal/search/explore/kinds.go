@@ -44,7 +44,7 @@ type has struct {
 var reaches = []reach{
 	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips || h.own || h.sites }},
 	{smpev.TextStore, (*has).patches},
-	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels) }},
+	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels || h.debugs) }},
 	{smpev.Trap, (*has).traps},
 	{smpev.Claim, (*has).breakpoints},
 	{smpev.Return, (*has).traps},
