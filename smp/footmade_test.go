@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/thorough"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/kapi"
@@ -126,7 +127,7 @@ func TestKnownVersions(t *testing.T) {
 				r.Footprint().Observe(k)
 				var any anyWay
 				any.Seed(uint64(i), 0)
-				for range 10_000 {
+				for range thorough.Of(3_000, 10_000) {
 					r.Reset(&any)
 					k.wrote = make(map[sim.Object]sim.Hash)
 					clear(got)
