@@ -19,7 +19,7 @@ var Accounted = Property{
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
-		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.Printk, kpev.JprobeEnter,
+		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.Printk, kpev.JprobeEnter, smpev.Agrees,
 	},
 	Reads:   []traces.Kind{smpev.Load, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
@@ -51,7 +51,9 @@ type tally struct {
 	hits      []hits
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
 	over      []hits   `state:"skip: for messages only"`               // in this call, that are settled
-	off       []uint8  `state:"trimmed: likewise"`                     // bit n: it was certainly disabled when its address was last hit with n interrupts open
+	weak      bool     // memory is the kernel's model's
+	behind    []bool   `state:"trimmed: likewise"` // and since the task's CPU has last seen all, a call of the API for the probe has ended, which it may not see
+	off       []uint8  `state:"trimmed: likewise"` // bit n: it was certainly disabled when its address was last hit with n interrupts open
 }
 
 // hits counts the hits at the address of a linked instruction.
@@ -96,6 +98,7 @@ func (m *accounted) Reset() {
 	for i := range m.tasks {
 		t := &m.tasks[i]
 		t.hits, t.over, t.need, t.got, t.off = t.hits[:0], t.over[:0], t.need[:0], t.got[:0], t.off[:0]
+		t.weak, t.behind = false, t.behind[:0]
 	}
 }
 
@@ -105,9 +108,11 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 		if b := byte(e.B); b == jump || b == callByte { // a call: of ftrace, at a function's site
 			m.jumped(e)
 		}
+	case smpev.Agrees:
+		m.of(e.Task).agrees()
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
-			m.hit(e.Task, e.B-1)
+			m.hit(e.Task, e.B-1, false)
 		}
 	case smpev.Claim:
 		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && (e.C == kpev.OwnerRemoved || e.C == smpev.OwnerDebugger) {
@@ -184,7 +189,7 @@ func (m *accounted) of(task uint8) *tally {
 	}
 	t := &m.tasks[i]
 	for len(t.got) < len(m.scene.probes.list) {
-		t.need, t.got, t.off = append(t.need, 0), append(t.got, 0), append(t.off, 0)
+		t.need, t.got, t.off, t.behind = append(t.need, 0), append(t.got, 0), append(t.off, 0), append(t.behind, false)
 	}
 	return t
 }
@@ -192,11 +197,33 @@ func (m *accounted) of(task uint8) *tally {
 // jumped takes an Exec of a jump: a hit, if it wasn't linked there.
 func (m *accounted) jumped(e *traces.Event) {
 	if x := m.scene.text.insnAt(e.A); x.lo != e.B || x.hi != e.C {
-		m.hit(e.Task, e.A)
+		m.hit(e.Task, e.A, true)
 	}
 }
 
-func (m *accounted) hit(task uint8, addr uint64) {
+// agrees notes that the task's CPU sees what was done so far. Hits from now on are due; those
+// before may be accounted for, as where a probe becomes certain.
+func (t *tally) agrees() {
+	t.weak = true
+	for j := range t.behind {
+		if t.behind[j] {
+			t.behind[j], t.need[j] = false, max(t.need[j], t.got[j])
+		}
+	}
+}
+
+// left notes that a call for probe j has ended. Under the kernel's memory model a call that is
+// under way on another CPU may not see that: nothing tells the one of the other's end. Text that
+// was patched before is enough to get to ftrace, and there the list of clients may be an older one.
+func (m *accounted) left(j int) {
+	for i := range m.tasks {
+		if m.tasks[i].weak {
+			m.of(uint8(i - 1)).behind[j] = true
+		}
+	}
+}
+
+func (m *accounted) hit(task uint8, addr uint64, jumped bool) {
 	if !m.scene.text.starts(addr) {
 		return
 	}
@@ -210,11 +237,11 @@ func (m *accounted) hit(task uint8, addr uint64) {
 	for j := range m.scene.probes.list {
 		if p := &m.scene.probes.list[j]; p.addr == addr {
 			t.off[j] &^= 1 << level
-			if p.down {
+			if p.down && !(jumped && t.behind[j]) {
 				t.off[j] |= 1 << level
 			}
 		}
-		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) {
+		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) && !(jumped && t.behind[j]) {
 			t.need[j]++
 		}
 	}
@@ -313,6 +340,9 @@ func (m *accounted) api(e *traces.Event) {
 	for len(m.flip) < len(m.scene.probes.list) {
 		m.flip = append(m.flip, 0)
 	}
+	if e.Kind == kpev.ApiReturn {
+		m.left(j)
+	}
 	moved := was.addr != p.addr
 	if was.sure == p.sure && !moved {
 		return
@@ -369,7 +399,7 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 // accountTouches: a tally is its task's own, but a call for a probe sets every task's
 // need of it to got, and decides whether the next hit counts. An object is a probe: its
 // hits, handlers and misses read it, a call writes it, and the end of a call, which
-// judges all probes, reads all. Where an address is settled its probes are read. The
+// judges all probes, reads all, as does a fence, behind which all is seen. Where an address is settled its probes are read. The
 // number of a flip doesn't matter, only whether it came before a trap. A hit that is
 // taken back touches nothing: if a flip comes first, need is the got of that moment, and
 // if it comes after, it sets need to that. At the end each tally is what its task and the
@@ -384,7 +414,7 @@ func accountTouches(t *Touched, e *traces.Event) {
 		if e.A == smpev.VecBP {
 			t.readAt(e.B - 1)
 		}
-	case smpev.CallEnd:
+	case smpev.CallEnd, smpev.Agrees:
 		for id := range t.Addrs {
 			t.Read(uint64(id))
 		}

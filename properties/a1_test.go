@@ -56,6 +56,25 @@ func init() {
 		tr.On(1, 2).Exec(g, call...).CallEnd(1, 1)
 		tr.ExpectViolation("A1", "a hit is lost")
 	})
+	trap("A1-behind", "a call of ftrace, where memory is weak and nothing says that the CPU sees the registration",
+		func(tr *tracetest.Trace) {
+			call := []byte{0xe8, 0, 0, 0x10, 0}
+			tr.Expect(2, 0, 0)
+			a := tr.On(1, 2).Emit(smpev.Agrees, 0, 0, 0)
+			tr.ApiEnter(kpev.Register, 1, g).Image(g, call...).Store(g, call...).ApiReturn(kpev.Register, 1, 0)
+			a.Exec(g, call...).Exec(g, call...).Pre(1).CallEnd(0, 1)
+			nop := []byte{0x0f, 0x1f, 0x44, 0, 0}
+			tr.ApiEnter(kpev.Unregister, 1, g).Image(g, nop...).Store(g, nop...).ApiReturn(kpev.Unregister, 1, 0)
+			tr.End(true).ExpectNone()
+		})
+	golden("A1-agrees", func(tr *tracetest.Trace) { // as before, but a fence: the second hit is due
+		call := []byte{0xe8, 0, 0, 0x10, 0}
+		tr.Expect(2, 0, 0)
+		a := tr.On(1, 2).Emit(smpev.Agrees, 0, 0, 0)
+		tr.ApiEnter(kpev.Register, 1, g).Image(g, call...).Store(g, call...).ApiReturn(kpev.Register, 1, 0)
+		a.Exec(g, call...).Pre(1).Emit(smpev.Agrees, 0, 0, 0).Exec(g, call...).CallEnd(0, 1)
+		tr.ExpectViolation("A1", "a hit is lost")
+	})
 	golden("A1-jump", func(tr *tracetest.Trace) {
 		tr.Expect(2, 0, 0).Expect(2, 1, 0)
 		probed(tr)

@@ -173,8 +173,15 @@ func (m *Machine) fenceViews(c *CPU, f lkmm.Fence) {
 		m.touch(objFence, 0, true)
 	}
 	m.weak.views.Fence(int(c.id), f)
+	if f == lkmm.MB {
+		m.agrees(c)
+	}
 	m.tellCell(c, CellFence, 0, [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}[f], 0)
 }
+
+// agrees tells monitors that a CPU's view has what was before all full fences until now. Until
+// the next time it may have no more.
+func (m *Machine) agrees(c *CPU) { m.log.Tell(smpev.Agrees, c.id, uint8(c.task.ID), 0, 0, 0) }
 
 // Quiesces says that a CPU was seen in a quiescent state: what it has done before is
 // before all that follows.
@@ -210,6 +217,7 @@ func (m *Machine) enters(c *CPU, vec uint8) {
 func (m *Machine) entersViewed(c *CPU, vec uint8) {
 	m.touch(objFence, 0, false)
 	m.weak.views.Enter(int(c.id))
+	m.agrees(c)
 	if vec == smpev.VecBP {
 		m.touch(objFence, 1, false)
 		m.weak.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)

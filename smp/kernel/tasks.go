@@ -87,9 +87,11 @@ func (s *Switches) BootOn(user, resched func(x kapi.Context)) {
 	s.user, s.resched = user, resched
 }
 
-// Begin implements kapi.Switches.
+// Begin implements kapi.Switches. later is cleared by a locked instruction, as a kernel takes
+// tasklist_lock before it looks at tasks: a plain store could be held until a task that was
+// looked at has given its CPU up, and undo what that says.
 func (s *Switches) Begin(x kapi.Context) {
-	s.later.WriteOnce(x, false)
+	*s.later.RMW(x, kapi.Once) = false
 	s.busy = [4]uint64{}
 }
 
@@ -113,7 +115,7 @@ func (s *Switches) Tell(x kapi.Context) { s.later.WriteOnce(x, true) }
 func (s *Switches) left(t *smp.Task) {
 	if s.busy[t.ID/64]>>(t.ID%64)&1 != 0 && !s.later.Peek() {
 		s.k.M.Footprint().TouchCell(s.later.ID(), true)
-		s.later.Overwrite(true) // no CPU holds one: who has cleared it has looked at tasks since
+		s.later.Overwrite(true) // no CPU holds a store that clears it (Begin)
 		s.k.M.Notify(s.later.ID())
 	}
 }

@@ -303,3 +303,36 @@ func TestOwnStores(t *testing.T) {
 		}
 	}
 }
+
+// TestSwitchesHeld: who waits for a task to give its CPU up is told when it does, also where
+// the store that begins the round of looks might be held until then.
+func TestSwitchesHeld(t *testing.T) {
+	for _, in := range []smp.Ordering{smp.SC, smp.TSO, smp.LKMM} {
+		r := newRig(t, modes[0], smp.Config{CPUs: 2, Memory: in})
+		s := &r.k.Switches
+		s.BootOn(nil, nil)
+		var busy *smp.Task
+		waits := false
+		r.AddProgram("p", 0, func(x *smp.Ctx) {
+			s.Begin(x)
+			x.Step("look", 1)
+			if s.Look(x, busy.ID, nil) != kapi.LookOut {
+				waits = true
+				s.Await(x)
+			}
+		})
+		busy = r.AddProgram("busy", 1, func(x *smp.Ctx) { x.Step("busy", 1) })
+		runs, waited := 0, 0
+		for e := (everyWay{most: 4}); ; {
+			waits = false
+			require.Equal(t, smp.Passed, r.run(&e), "%v: run %d", in, runs)
+			if runs++; waits {
+				waited++
+			}
+			if !e.next() {
+				break
+			}
+		}
+		require.NotZero(t, waited, "%v: of %d runs", in, runs)
+	}
+}

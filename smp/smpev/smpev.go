@@ -57,6 +57,7 @@ const (
 	Fprobe     // [func, what, with] what becomes of an fprobe: see FprobeSet; func: one that it is on, the first of those where all are meant, and with then how many they are; else the handler, 0: none runs
 	CPUFails   // [cpu, step, going] a step of a CPU's coming, or, going 1, of its going fails, a CPUStep: what was done before it is undone
 	Uprobe     // [addr, what, at] what becomes of a hit of a uprobe, which is at addr in user mode: see UprobeHit
+	Agrees     // [0, 0, 0] under the kernel's memory model: a CPU is behind a full fence or the entry of a trap, and sees from now on what was done before the full fences until here; monitors alone are told
 )
 
 // TrapUser is the addr of a Trap that user mode takes.
@@ -253,4 +254,5 @@ var _ = traces.Define(traces.MachineBlock,
 	traces.Spec{Name: "Fprobe", Args: []string{"func", "what", "ip"}},
 	traces.Spec{Name: "CPUFails", Args: []string{"cpu", "step", "going"}},
 	traces.Spec{Name: "Uprobe", Args: []string{"addr", "what", "at"}},
+	traces.Spec{Name: "Agrees"},
 )

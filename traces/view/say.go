@@ -61,6 +61,8 @@ func (t *teller) say(e *traces.Event) string {
 		return fmt.Sprintf("allocate %s: %s at %s", a.name, count(int(e.B), "byte", "bytes"), in.symbol(e.A))
 	case smpev.Gives:
 		return fmt.Sprintf("%s gives up its CPU: %s is next", in.task(e.A), in.task(e.B))
+	case smpev.Agrees:
+		return "sees what was done before the full fences until here"
 	case smpev.Due:
 		if e.B == 0 {
 			return "a timer runs that will wake " + in.task(e.A)
