@@ -174,7 +174,7 @@ func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 	if !ok {
 		return "", 0, false
 	}
-	if s.Func && !k.Image.Executable(uint64(a)) {
+	if !k.Image.Together(s.Addr, uint64(a)) {
 		s, ok = k.Image.At(uint64(a))
 		return s.Name, 0, ok
 	}

@@ -65,10 +65,10 @@ func (im *Image) At(addr uint64) (Symbol, bool) {
 	return im.symbols[i], true
 }
 
-// Executable reports whether an address lies in code.
-func (im *Image) Executable(addr uint64) bool {
-	sec := im.sectionAt(addr, 1)
-	return sec != nil && sec.Exec
+// Together reports whether two addresses lie in one section.
+func (im *Image) Together(a, b uint64) bool {
+	sec := im.sectionAt(a, 1)
+	return sec != nil && sec == im.sectionAt(b, 1)
 }
 
 // indexSymbols sorts the symbols, says how far each reaches, and makes the indices.
