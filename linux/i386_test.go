@@ -17,6 +17,7 @@ import (
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/arch"
 )
 
 func open386(t testing.TB) *linux.Kernel {
@@ -124,4 +125,24 @@ func TestI386Refused(t *testing.T) {
 	require.ErrorContains(t, calls.SetLinux(k), `static call "s": the kernel is built without sites of static calls`)
 	_, err = linux.Open(k.Image.Path, "one.o")
 	require.ErrorContains(t, err, "is for i386, and objects are laid over kernels of x86-64; leave the objects out")
+}
+
+// That kernel's own table of names has no data: data isn't named by the end of text for that.
+func TestDataNames386(t *testing.T) {
+	k := open386(t)
+	for _, name := range []string{"optimizing_work", "kprobe_mutex"} {
+		data, ok := k.Image.Symbol(name)
+		require.True(t, ok)
+		got, off, ok := k.Symbol(arch.Addr(data.Addr))
+		require.True(t, ok)
+		require.Equal(t, name, got)
+		require.Zero(t, off)
+		got, _, ok = k.Symbol(arch.Addr(data.Addr + 1))
+		require.False(t, ok, "%s+1 is known as %s", name, got)
+	}
+	optimizer, _ := k.Image.Symbol("kprobe_optimizer")
+	got, off, ok := k.Symbol(arch.Addr(optimizer.Addr + 5))
+	require.True(t, ok)
+	require.Equal(t, "kprobe_optimizer", got)
+	require.Equal(t, 5, off)
 }

@@ -166,11 +166,17 @@ func (k *Kernel) compiled(name string) arch.Addr {
 	return k.at(name + ".isra.0")
 }
 
-// Symbol returns the function or data that an address lies in, and the distance.
+// Symbol returns the function or data that an address lies in, and the distance. Where the
+// kernel's own table has no data (a build without CONFIG_KALLSYMS_ALL), data is known by
+// the names of the file, at its first byte.
 func (k *Kernel) Symbol(a arch.Addr) (name string, off int, ok bool) {
 	s, ok := k.Image.Lookup(uint64(a))
 	if !ok {
 		return "", 0, false
+	}
+	if !k.Image.Together(s.Addr, uint64(a)) {
+		s, ok = k.Image.At(uint64(a))
+		return s.Name, 0, ok
 	}
 	return s.Name, int(uint64(a) - s.Addr), true
 }

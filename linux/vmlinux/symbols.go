@@ -56,6 +56,21 @@ func (im *Image) Lookup(addr uint64) (Symbol, bool) {
 	return s, true
 }
 
+// At returns the first symbol whose address is addr, whether kallsyms has it or not.
+func (im *Image) At(addr uint64) (Symbol, bool) {
+	i, ok := slices.BinarySearchFunc(im.symbols, addr, func(s Symbol, at uint64) int { return cmp.Compare(s.Addr, at) })
+	if !ok {
+		return Symbol{}, false
+	}
+	return im.symbols[i], true
+}
+
+// Together reports whether two addresses lie in one section.
+func (im *Image) Together(a, b uint64) bool {
+	sec := im.sectionAt(a, 1)
+	return sec != nil && sec == im.sectionAt(b, 1)
+}
+
 // indexSymbols sorts the symbols, says how far each reaches, and makes the indices.
 func (im *Image) indexSymbols() {
 	slices.SortStableFunc(im.symbols, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
