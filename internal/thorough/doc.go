@@ -1,5 +1,6 @@
 // Package thorough says how much tests do: by default what .ci/run has time for (go test
-// ./... takes some twelve minutes on two cores), with KPSIM_THOROUGH=1 all.
+// ./... takes some eight minutes on two cores, most of a minute of it linking), with
+// KPSIM_THOROUGH=1 all.
 //
 // What it is not: it is no other set of tests. What is tested less by default is tested
 // with fewer cases; a test that is left out says so, and what it would have cost.
