@@ -49,7 +49,9 @@ type site struct {
 // of the library (explore), and by those and by answers in programs that are drawn (fuzz). A
 // scenario that doesn't execute the instruction can't tell, and isn't run.
 func TestDrawnMachineCodeMutantsAlone(t *testing.T) {
-	thorough.Only(t, "5 s; TestDrawnMachineCodeMutants has most of it")
+	if !*aloneAll {
+		thorough.Only(t, "5 s; TestDrawnMachineCodeMutants has most of it")
+	}
 	k, err := linux.Open(kerneltest.Path(t, *drawnOf))
 	require.NoError(t, err)
 	linux.Give(k)

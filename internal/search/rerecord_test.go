@@ -140,16 +140,16 @@ func TestReplaySurvives(t *testing.T) {
 			least = n * 3 / 4
 		}
 		if name == "a nop at the end" { // the texts of R1-frame-unchecked, of T2-call-five, of X2-ret-keeps, of two traces of R2, of the four of objpool, of two of alternatives and of both of U1 call another function, which has moved; four of O1 go on outside all text
-			least = n - 17
+			least = n - thorough.Of(7, 17)
 		}
 		if name == "moved" { // two X2 read relative to themselves, R1-frame-unchecked, R2-empty-late, T2-call-five and another call what stays; T5-detour-misplaced reads relative to itself, five of O1 go on outside all text
-			least = n - 12
+			least = n - thorough.Of(4, 12)
 		}
 		if name == "one call more before" { // what fault-in-copy's two have found comes in but once, and the modules of T3-no-module-ref and T2-gone-posts aren't there yet; what X2-drop-worker-clear-before-working brings late is there already
-			least = n - 5
+			least = n - thorough.Of(4, 5)
 		}
 		if name == "another function and probe" { // O1-label-asked has the module's text gone later
-			least = n - 1
+			least = n - thorough.Of(0, 1)
 		}
 		require.GreaterOrEqual(t, survive[name], least, name)
 	}

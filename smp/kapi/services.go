@@ -164,7 +164,7 @@ const (
 )
 
 // Switches is where a task can go over from one state to another: it is looked at, or comes
-// by itself to a place where it is in none of them. One client has it.
+// by itself to a place where it is in no function that either state has. One client has it.
 type Switches interface {
 	// Begin begins a round of looks, at all tasks (Tasks.Count). Context: may sleep.
 	Begin(x Context)

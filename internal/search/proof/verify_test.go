@@ -46,7 +46,9 @@ func whereItEnded(r *rig.Rig, run rig.Run) end {
 // interrupts are one step, each drawn run is of the class of one that Full makes.
 func TestFullLeavesOutNothing(t *testing.T) {
 	t.Parallel()
-	thorough.Only(t, "3 s; TestFullIsPlain has smaller scenarios")
+	if *sampledRuns == 0 {
+		thorough.Only(t, "3 s; TestFullIsPlain has smaller scenarios")
+	}
 	sc := tiny(t)
 	sampled := max(*sampledRuns, 2000/searchtest.Slow)
 	met, made := 0, uint64(0)
