@@ -59,18 +59,14 @@ var benchStrategies = []struct {
 // Its empty rivals ask the strategy the same, and execute nothing: the ratio of
 // the two doesn't depend on the computer.
 func BenchmarkInterleaved(b *testing.B) {
-	for _, s := range benchStrategies {
+	for _, s := range benchStrategies { // what is compared follows each other: the computer's pace changes meanwhile
+		b.Run("empty/"+s.name, func(b *testing.B) { onlyAsk(b, s.new()) })
 		b.Run(s.name, func(b *testing.B) { interleaveIn(b, s.new(), smp.Config{}, 0) })
-	}
-	for _, s := range benchStrategies {
 		b.Run(s.name+"-textstore", func(b *testing.B) { interleaveIn(b, s.new(), smp.Config{Fetch: fetch.Stale}, 0) })
 	}
 	for _, s := range benchStrategies {
 		b.Run(s.name+"-tso-calm", func(b *testing.B) { interleaveIn(b, s.new(), smp.Config{Memory: smp.TSO}, 0) })
 		b.Run(s.name+"-tso", func(b *testing.B) { interleaveIn(b, s.new(), smp.Config{Memory: smp.TSO}, 1) })
-	}
-	for _, s := range benchStrategies {
-		b.Run("empty/"+s.name, func(b *testing.B) { onlyAsk(b, s.new()) })
 	}
 }
 
