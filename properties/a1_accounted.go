@@ -43,6 +43,7 @@ type accounted struct {
 	scene *Scene
 	tasks []tally  `state:"trimmed: made when they are asked for"`
 	noPre []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
+	weak  bool     // some task is
 	flip  []uint32 `state:"mark: the ordinals of frames are compared with it"` // for each probe: the number after the event at which its certainty last changed
 }
 
@@ -51,7 +52,7 @@ type tally struct {
 	hits      []hits
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
 	over      []hits   `state:"skip: for messages only"`               // in this call, that are settled
-	weak      bool     // memory is the kernel's model's
+	weak      bool     // it has agreed: memory is the kernel's model's
 	behind    []bool   `state:"trimmed: likewise"` // and since the task's CPU has last seen all, a call of the API for the probe has ended, which it may not see
 	off       []uint8  `state:"trimmed: likewise"` // bit n: it was certainly disabled when its address was last hit with n interrupts open
 }
@@ -94,7 +95,7 @@ func (m *accounted) interrupts(task uint8) (n int) {
 }
 
 func (m *accounted) Reset() {
-	m.flip, m.noPre = m.flip[:0], m.noPre[:0]
+	m.flip, m.noPre, m.weak = m.flip[:0], m.noPre[:0], false
 	for i := range m.tasks {
 		t := &m.tasks[i]
 		t.hits, t.over, t.need, t.got, t.off = t.hits[:0], t.over[:0], t.need[:0], t.got[:0], t.off[:0]
@@ -109,6 +110,7 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 			m.jumped(e)
 		}
 	case smpev.Agrees:
+		m.weak = true
 		m.of(e.Task).agrees()
 	case smpev.Trap:
 		if e.A == smpev.VecBP {
@@ -340,7 +342,7 @@ func (m *accounted) api(e *traces.Event) {
 	for len(m.flip) < len(m.scene.probes.list) {
 		m.flip = append(m.flip, 0)
 	}
-	if e.Kind == kpev.ApiReturn {
+	if m.weak && e.Kind == kpev.ApiReturn {
 		m.left(j)
 	}
 	moved := was.addr != p.addr

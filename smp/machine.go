@@ -283,6 +283,9 @@ func (m *Machine) Freeze() {
 	m.mem.freeze()
 	m.mem.bootWatched = len(m.mem.watched)
 	m.nCells = m.Cells.Count()
+	for i := range m.cpus {
+		m.cpus[i].boot = m.bootSystem(uint32(i))
+	}
 	m.mem.frozen = true
 }
 
@@ -333,7 +336,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	for i := range m.cpus {
 		c := &m.cpus[i]
 		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
-		c.sys = m.bootSystem(uint32(i))
+		c.sys = c.boot
 		c.idle.state = runnable
 		m.absent(c)
 	}

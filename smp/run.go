@@ -254,6 +254,7 @@ func (m *Machine) look() bool {
 // sources.
 func (m *Machine) lookAt(c *CPU) {
 	open := c.open()
+	apic := open && !c.hot.off // of a CPU that is off it is disabled
 	goes, takes, fires := m.moves[0]&^c.bit, m.moves[1]&^c.bit, m.moves[2]
 	if c.guest || c.canGoOn() {
 		goes |= c.bit
@@ -263,7 +264,7 @@ func (m *Machine) lookAt(c *CPU) {
 	}
 	for _, s := range c.sources {
 		fires &^= s.bit
-		if s.left != 0 && s.ready(&m.cfg, open && !c.hot.off) { // its local APIC is disabled
+		if s.left != 0 && s.ready(&m.cfg, apic) {
 			fires |= s.bit
 		}
 	}

@@ -77,7 +77,7 @@ func (m *Machine) asksResched() bool { return m.foot == nil || m.foot.asksResche
 
 // bootOf returns what a CPU's system registers are at boot, but for the clock.
 func (m *Machine) bootOf(c *CPU) system {
-	y := m.bootSystem(uint32(c.id))
+	y := c.boot
 	y.Clock, y.Asked = c.sys.Clock, c.sys.Asked
 	return y
 }

@@ -193,6 +193,7 @@ type CPU struct {
 	user  bool   // the CPU is in user mode, where the current task's routine has put it
 	regs  arch.Regs
 	sys   system // what regs doesn't hold
+	boot  system // and what that is at boot, from Freeze
 
 	codeAt arch.Addr    // the page of text that was executed last
 	page   *page        // nil: none yet

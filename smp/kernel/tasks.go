@@ -113,6 +113,12 @@ func (s *Switches) Tell(x kapi.Context) { s.later.WriteOnce(x, true) }
 
 // left is called when a task has given its CPU up, or a CPU is back in its idle loop.
 func (s *Switches) left(t *smp.Task) {
+	if s.again.Var != nil { // there is a client
+		s.leave(t)
+	}
+}
+
+func (s *Switches) leave(t *smp.Task) {
 	if s.busy[t.ID/64]>>(t.ID%64)&1 != 0 && !s.later.Peek() {
 		s.k.M.Footprint().TouchCell(s.later.ID(), true)
 		s.later.Overwrite(true) // no CPU holds a store that clears it (Begin)

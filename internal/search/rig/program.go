@@ -181,20 +181,19 @@ func (p *program) call(x *smp.Ctx, i int) {
 // call starts alike, whatever ran before.
 func (r *Rig) anyRegs(regs *arch.Regs) {
 	sp := regs.R[target.Arch.SP]
-	for i := range r.arch.RegNames {
-		regs.R[i] = uint64(r.arch.Addr(arch.Addr(anyValues[i])))
-	}
+	copy(regs.R[:], r.anyOf)
 	regs.R[target.Arch.SP] = sp
 	regs.Flags = regs.Flags&target.Arch.IRQFlag | target.Arch.FixedFlag
 }
 
-// anyValues are those that anyRegs gives.
-var anyValues = func() (r [len(arch.Regs{}.R)]uint64) {
-	for i := range r {
-		r[i] = sim.Mix(uint64(i))
+// anyValues are those that anyRegs gives on a machine of a.
+func anyValues(a *arch.Arch) []uint64 {
+	values := make([]uint64, len(a.RegNames))
+	for i := range values {
+		values[i] = uint64(a.Addr(arch.Addr(sim.Mix(uint64(i)))))
 	}
-	return r
-}()
+	return values
+}
 
 // digest folds what a call left: every register, the flags, the stack pointer,
 // the stack above it, and the data, if no other call can have written there.

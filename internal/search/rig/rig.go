@@ -33,6 +33,7 @@ type Rig struct {
 	Log      traces.Log
 
 	arch     *arch.Arch // of the machine
+	anyOf    []uint64   // what anyRegs gives
 	mutant   *mutants.Mutant
 	twin     bool // probe operations are left out
 	ownData  bool // one task alone runs the functions
@@ -133,7 +134,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
-	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), arch: sc.Machine.Processor(), funcs: make(map[string]arch.Addr)}
+	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), arch: sc.Machine.Processor(), anyOf: anyValues(sc.Machine.Processor()), funcs: make(map[string]arch.Addr)}
 	r.row, r.onClaim = sc.Machine.Row(), r.claim
 	r.config = engine.Config{Handle: r.hit, Audit: !twin}
 	if mutantName != "" && r.row.Boot == nil {
