@@ -158,7 +158,7 @@ func TestCompletionScripts(t *testing.T) {
 		{"kpsim replay nosuch", "", "kpsim replay nosuch", ""},
 		{"kpsim completion fish ", "", "kpsim completion fish ", ""}, // it takes no more
 	}
-	lines = lines[:thorough.Of(6, len(lines))]
+	lines = lines[:thorough.Of(4, len(lines))]
 	ask := map[string]func(line string) []string{
 		"bash": func(line string) []string { // what readline does
 			const ask = `compopt() { echo "$@"; }; source script.bash; complete -p kpsim >/dev/null || exit 1; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1))

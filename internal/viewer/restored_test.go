@@ -16,7 +16,7 @@ import (
 
 // The script makes of its data what the scene is.
 func TestRestored(t *testing.T) {
-	for _, r := range []viewer.Run{witness(t, "T1-no-sync-1"), witness(t, "S1-cancel-rcu-pages"), long(t, 2000)} {
+	for _, r := range []viewer.Run{witness(t, "T1-no-sync-1"), witness(t, "S1-cancel-rcu-pages"), long(t, thorough.Of(500, 2000))} {
 		file, _ := page(t, r)
 		p := open(t, file, desk)
 		s := r.Scene
@@ -164,7 +164,7 @@ func TestSwitchedOut(t *testing.T) {
 
 // Everything that lasts has a place in a row of its own CPU, in which nothing else lies.
 func TestRows(t *testing.T) {
-	for _, r := range []viewer.Run{witness(t, "S1-cancel-rcu-pages"), witness(t, "P3-back-off"), long(t, 2000)} {
+	for _, r := range []viewer.Run{witness(t, "S1-cancel-rcu-pages"), witness(t, "P3-back-off"), long(t, thorough.Of(500, 2000))} {
 		file, _ := page(t, r)
 		p := open(t, file, desk)
 		type row struct {

@@ -71,7 +71,7 @@ func TestCells(t *testing.T) {
 		{"raw/poke-3", "none", "stale", "B1"},
 		{"raw/stop", "none", "stale", "T1"},
 		{"nmi/stop_machine", "none", "coherent", "T1"},
-	}[:thorough.Of(3, 6)] {
+	}[:thorough.Of(2, 6)] {
 		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{{x.preempt, x.fetch}}, Effort: brief})
 		require.NoError(t, err)
 		require.Len(t, m.Cells, 1)

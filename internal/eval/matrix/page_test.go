@@ -232,9 +232,9 @@ func TestNeversStand(t *testing.T) {
 		byProgram[block] = append(byProgram[block], f)
 	}
 	played := 0
-	for _, r := range Rows() {
+	for i, r := range Rows() {
 		for k, c := range Columns() {
-			if table.At(r.Name, c) != Never {
+			if table.At(r.Name, c) != Never || (i+k)%thorough.Of(3, 1) != 0 {
 				continue
 			}
 			s, err := newSearcher(&r, c, Quick, new(atomic.Bool))
@@ -254,7 +254,7 @@ func TestNeversStand(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, played, 1000)
+	require.Greater(t, played, thorough.Of(300, 1000))
 }
 
 // The table of docs/waits.md is what docs/matrix.md says, row by row.

@@ -130,7 +130,7 @@ func TestContention(t *testing.T) {
 		t.Run(edition, func(t *testing.T) {
 			alone, handed := demands(t, &p, edition)
 			require.Len(t, alone, c.locks)
-			cpus := thorough.Of([]int{1, 2, 4, 7, 16, 64}, []int{1, 2, 4, 7, 8, 16, 20, 32, 64})
+			cpus := thorough.Of([]int{1, 2, 4, 7, 40}, []int{1, 2, 4, 7, 8, 16, 20, 32, 64})
 			if c.locks == 0 { // half of the time is for the last
 				cpus = cpus[:len(cpus)-1]
 			}

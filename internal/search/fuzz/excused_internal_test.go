@@ -49,7 +49,7 @@ func TestBansHold(t *testing.T) {
 		k := kernel(t, series)
 		s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 2})
 		require.NoError(t, err)
-		for most := thorough.Of[uint64](16, 512); s.Programs+s.Refused < most; {
+		for most := thorough.Of[uint64](10, 512); s.Programs+s.Refused < most; {
 			_, err := s.Batch(most - s.Programs - s.Refused)
 			require.NoError(t, err)
 		}
@@ -79,7 +79,7 @@ func TestOtherwise(t *testing.T) {
 	k := kernel(t, "6.1")
 	const mutant = "skip-call:pre_handler_kretprobe:rethook_try_get:1"
 	differ := 0
-	for seed := range uint64(20) {
+	for seed := range thorough.Of[uint64](12, 20) {
 		sc, _ := gen.Of(&gen.Recipe{Seed: seed + 1}, gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true})
 		says, like := Otherwise(k, sc, "")
 		require.True(t, says == "" || like != "", "%d: %s", seed+1, says)
