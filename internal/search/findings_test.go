@@ -120,7 +120,7 @@ func (c *claim) exist(t *testing.T) {
 func reproducers(t *testing.T) (names []string) {
 	files, err := filepath.Glob(onAKernel + "/*-*")
 	require.NoError(t, err)
-	others := append(ofTwoEngines(t), byKernels(t)...)
+	others := slices.Concat(ofTwoEngines(t), byKernels(t), byDrawn(t))
 	for _, f := range files {
 		if name := filepath.Base(f); name != "build-kernel" && !slices.Contains(others, name) {
 			names = append(names, name)
@@ -168,6 +168,19 @@ func byKernels(t *testing.T) (names []string) {
 	return names
 }
 
+// byDrawn are the reproducers of what drawn scenarios found here and real kernels do, too.
+func byDrawn(t *testing.T) (names []string) {
+	page, err := os.ReadFile(findingsPage)
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## By drawn scenarios, here\n")
+	require.True(t, found)
+	for _, m := range rowScript.FindAllStringSubmatch(section, -1) {
+		names = append(names, m[1])
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
 // kernelRows are the rows of that table.
 func kernelRows(t *testing.T) (rows []string) {
 	page, err := os.ReadFile(findingsPage)
@@ -184,7 +197,7 @@ var (
 )
 
 // TestKernelFindsComplete: each find of that table has a witness in traces/kernels and a
-// status; one that is confirmed has a reproducer and its log.
+// status; one that is confirmed has a reproducer and its log, as has what drawn scenarios found.
 func TestKernelFindsComplete(t *testing.T) {
 	for _, line := range kernelRows(t) {
 		cells := strings.Split(strings.Trim(line, "|"), " | ")
@@ -196,7 +209,7 @@ func TestKernelFindsComplete(t *testing.T) {
 		}
 		require.Regexp(t, rowStatus, cells[3], line)
 	}
-	for _, name := range byKernels(t) {
+	for _, name := range append(byKernels(t), byDrawn(t)...) {
 		info, err := os.Stat(filepath.Join(onAKernel, name))
 		require.NoError(t, err)
 		require.NotZero(t, info.Mode()&0o111, "%s can't be run", name)
@@ -247,8 +260,12 @@ func TestFindingsComplete(t *testing.T) {
 // TestReportsQuoteLogs: what a report shows under "Seen" is, line by line, in a log that is
 // committed; ... stands for what is left out.
 func TestReportsQuoteLogs(t *testing.T) {
-	for _, name := range reproducers(t) {
-		report, err := os.ReadFile(filepath.Join(reportsDir, name+".md"))
+	reports, err := filepath.Glob(reportsDir + "/*-*.md")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(reports), len(reproducers(t)))
+	for _, path := range reports {
+		name := strings.TrimSuffix(filepath.Base(path), ".md")
+		report, err := os.ReadFile(path)
 		require.NoError(t, err)
 		_, seen, found := strings.Cut(string(report), "\n## Seen\n")
 		require.True(t, found, name)
@@ -297,6 +314,9 @@ func bash(t *testing.T, env []string, args ...string) (out string, status int) {
 func TestOnAKernelScripts(t *testing.T) {
 	names := reproducers(t)
 	require.Len(t, names, 10)
+	names = slices.Concat(names, ofTwoEngines(t), byKernels(t), byDrawn(t))
+	slices.Sort(names)
+	names = slices.Compact(names) // one is on two pages
 	for _, name := range append(names, "run", "build-kernel", "guest/init") {
 		out, status := bash(t, nil, "-n", filepath.Join(onAKernel, name))
 		require.Zero(t, status, "%s: %s", name, out)
@@ -361,7 +381,7 @@ var modulesOf = regexp.MustCompile(`(?m)^modules=\(([a-z0-9_ ]+)\)$`)
 // TestOnAKernelModules: each reproducer names modules that are there, and each module has one.
 func TestOnAKernelModules(t *testing.T) {
 	var named, there []string
-	for _, name := range slices.Concat(reproducers(t), ofTwoEngines(t), byKernels(t)) {
+	for _, name := range slices.Concat(reproducers(t), ofTwoEngines(t), byKernels(t), byDrawn(t)) {
 		text, err := os.ReadFile(filepath.Join(onAKernel, name))
 		require.NoError(t, err)
 		m := modulesOf.FindStringSubmatch(string(text))
