@@ -92,9 +92,9 @@ func (l *linker) bugs(v *Overlay) {
 			flags = off
 		}
 	}
-	le := binary.LittleEndian
+	le, addresses := binary.LittleEndian, l.im.Class() == elfclass.Bits32
 	ref := func(word []byte, at uint64) uint64 {
-		if l.im.Class() == elfclass.Bits32 {
+		if addresses {
 			return uint64(le.Uint32(word))
 		}
 		return at + uint64(int64(int32(le.Uint32(word))))
@@ -108,9 +108,9 @@ func (l *linker) bugs(v *Overlay) {
 		if size >= 12 {
 			name := ref(row[4:], at+4)
 			b.Line = int(le.Uint16(row[8:]))
-			b.File = v.source(name)
-			if b.File == "" {
-				b.File = v.source(name - 4) // until 5.19 it counts from the row
+			b.File = v.source(name, addresses)
+			if b.File == "" && !addresses {
+				b.File = v.source(name-4, false) // until 5.19 it counts from the row
 			}
 		}
 		v.bugs[ref(row, at)] = b
@@ -133,15 +133,16 @@ func (v *Overlay) readExtable(c *elfclass.Class) {
 	slices.SortStableFunc(v.Extable, func(a, b vmlinux.ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
-// source returns the string at an address if a whole one begins there that names a file.
-func (v *Overlay) source(at uint64) string {
+// source returns the string at an address if it names a file, and begins there: that needs no
+// look where the address is sure.
+func (v *Overlay) source(at uint64, sure bool) string {
 	s := v.sectionAt(at)
 	if s == nil {
 		return ""
 	}
 	off := at - s.Addr
 	n := bytes.IndexByte(s.Data[off:min(uint64(len(s.Data)), off+4096)], 0)
-	if n <= 0 || off > 0 && s.Data[off-1] != 0 {
+	if n <= 0 || !sure && off > 0 && s.Data[off-1] != 0 {
 		return ""
 	}
 	if name := string(s.Data[off : off+uint64(n)]); path.Ext(name) != "" {
