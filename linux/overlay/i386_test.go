@@ -23,7 +23,7 @@ func compile32(t *testing.T, name, source string, flags ...string) string {
 
 // fake32 is a kernel for i386 without code, whose per-CPU data has 64 bytes, and 1984 free
 // behind them.
-func fake32(t *testing.T) *vmlinux.Image {
+func fake32(t testing.TB) *vmlinux.Image {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vmlinux")
 	require.NoError(t, os.WriteFile(path, kerneltest.Fake{Bits32: true}.ELF(), 0o644))
