@@ -147,6 +147,6 @@
 //
 // Data accesses take effect in the order in which they are stepped, unless the machine's
 // memory is x86's (tso) or, for cells alone, the kernel's (lkmm): docs/memory.md. At most 64 CPUs. General-purpose
-// and system instructions, no vectors and no x87. For i386 there are objects, and no modules.
+// and system instructions, no vectors and no x87.
 // docs/limits.md collects the limits of the packages.
 package kpsim

@@ -33,8 +33,8 @@
 // # Limits
 //
 // x86-64 kernels of 5.19 to 7.3, with SMP; those of 6.1 and 6.12 were examined most. Kernels
-// for i386 with SMP, as Debian's 6.1: no objects are laid over them, they have no sites of
-// static calls, and their space begins at 2 GiB, whatever a kernel was built with. Of ftrace, the text of the sites is the kernel's
+// for i386 with SMP, as Debian's 6.1: they have no sites of static calls, and their space
+// begins at 2 GiB, whatever a kernel was built with. Of ftrace, the text of the sites is the kernel's
 // own work; who wants a site, and the trampoline, is kpsim's. Of jump labels, static calls and
 // ftrace the tables are made as their boot leaves them; a label or static call in the text of
 // a module is taken to be the kernel's. Data of the kernel that no

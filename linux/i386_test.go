@@ -2,6 +2,8 @@ package linux_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -123,8 +125,50 @@ func TestI386Refused(t *testing.T) {
 	calls, err := lang.Parse("calls", []byte(strings.Replace(whole386, "l = jump_label", "m = text(\"m\", \"0f1f440000 c3\")\ns = static_call(\"s\", sites = [m])\nl = jump_label", 1)))
 	require.NoError(t, err)
 	require.ErrorContains(t, calls.SetLinux(k), `static call "s": the kernel is built without sites of static calls`)
-	_, err = linux.Open(k.Image.Path, "one.o")
-	require.ErrorContains(t, err, "is for i386, and objects are laid over kernels of x86-64; leave the objects out")
+	_, err = linux.Open(k.Image.Path, "overlay/testdata/small.o")
+	require.EqualError(t, err, "overlay/testdata/small.o: is for another processor than the kernel: compile it for i386")
+	_, err = linux.Open(filepath.Join(filepath.Dir(k.Image.Path), "vmlinuz"), "overlay/testdata/small.o")
+	require.ErrorContains(t, err, "give the vmlinux with its symbols and DWARF")
+}
+
+// Objects that were compiled of the kernel's source, unedited, do what the kernel for i386 does.
+func TestI386Objects(t *testing.T) {
+	path := kerneltest.I386(t)
+	var files []string
+	for _, name := range []string{"kernel/kprobes.o", "kernel/trace/rethook.o", "arch/x86/kernel/kprobes/core.o", "arch/x86/kernel/kprobes/opt.o", "arch/x86/kernel/kprobes/ftrace.o", "arch/x86/kernel/rethook.o", "arch/x86/kernel/alternative.o"} {
+		files = append(files, filepath.Join(filepath.Dir(path), "objects", name))
+	}
+	if _, err := os.Stat(files[0]); err != nil {
+		release := filepath.Base(filepath.Dir(path))
+		t.Skipf("no objects of %s at hand: run scripts/kernel-objects %s", release, release)
+	}
+	k, err := linux.Open(path, files...)
+	require.NoError(t, err)
+	linux.Give(k)
+	require.True(t, k.Replaced(arch.Addr(symbolBelow(t, k, "register_kprobe"))))
+	sc, err := lang.Parse("whole386", []byte(whole386))
+	require.NoError(t, err)
+	r := rigOf(t, k, sc)
+	shape, run := r.Survey(0)
+	require.Equal(t, smp.Passed, run.Outcome, "%v %v", run.Finding, run.Err)
+	s := sched.NewRandom(sched.Params{Shape: shape})
+	for i := range uint64(40) {
+		s.Begin(i)
+		run := r.Run(s)
+		s.End(run.Counts.Points)
+		require.Equal(t, smp.Passed, run.Outcome, "%v %v", run.Finding, run.Err)
+	}
+}
+
+// symbolBelow returns where the kernel itself has a function, whatever lies over it.
+func symbolBelow(t *testing.T, k *linux.Kernel, name string) uint64 {
+	for _, s := range k.Image.Symbols() {
+		if s.Name == name && !s.Laid() {
+			return s.Addr
+		}
+	}
+	t.Fatalf("no %s", name)
+	return 0
 }
 
 // That kernel's own table of names has no data: data isn't named by the end of text for that.

@@ -115,8 +115,8 @@ func Open(path string, objects ...string) (*Kernel, error) {
 			return nil, err
 		}
 	}
-	if len(objects) > 0 && k.Processor != target.X8664 {
-		return nil, fmt.Errorf("%s: is for i386, and objects are laid over kernels of x86-64; leave the objects out", path)
+	if err := k.resolve(im.Types()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(objects) > 0 {
 		v, err := overlay.Link(im, overlayAt(im), objects...)
@@ -126,9 +126,6 @@ func Open(path string, objects ...string) (*Kernel, error) {
 		if err := v.Lay(im); err != nil {
 			return nil, err
 		}
-	}
-	if err := k.resolve(im.Types()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := k.find(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

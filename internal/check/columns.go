@@ -131,13 +131,13 @@ func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 	}
 	k, ok := d.known[string(r.Bytes)]
 	if !ok {
-		k = disassemble(r.Bytes)
+		k = disassemble(d.s.Mode(), r.Bytes)
 		d.known[string(r.Bytes)] = k
 	}
 	if !k.jump {
 		return k.text
 	}
-	t := sym.Addr + arch.Addr(r.Offset) + k.to
+	t := d.s.Addr(sym.Addr + arch.Addr(r.Offset) + k.to)
 	if t >= sym.Addr && t < sym.End() {
 		return k.text + offset(int(t-sym.Addr))
 	}
@@ -150,8 +150,8 @@ func (d *reader) read(sym *image.Symbol, r *survey.Row) string {
 	return k.text + "0x" + strconv.FormatUint(uint64(t), 16)
 }
 
-func disassemble(b []byte) reading {
-	in, err := x86.Decode(b, 0)
+func disassemble(mode x86.Mode, b []byte) reading {
+	in, err := mode.Decode(b, 0)
 	if err != nil {
 		return reading{text: "(bad)"}
 	}
@@ -164,8 +164,8 @@ func disassemble(b []byte) reading {
 }
 
 // decodeRow decodes a row's bytes as a processor does.
-func decodeRow(sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
-	in, err := x86.Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
+func decodeRow(s *survey.Survey, sym *image.Symbol, r *survey.Row) (x86.Inst, bool) {
+	in, err := s.Mode().Decode(r.Bytes, sym.Addr+arch.Addr(r.Offset))
 	return in, err == nil
 }
 

@@ -83,7 +83,7 @@ func (d *drawing) mark() {
 		if r.Offset >= d.at && r.Offset < d.at+jumpBytes {
 			d.end = r.Offset + len(r.Bytes)
 		}
-		if to, ok := jumpTarget(d.sym, r); ok && to > d.at && to <= d.at+jumpBytes {
+		if to, ok := jumpTarget(d.s, d.sym, r); ok && to > d.at && to <= d.at+jumpBytes {
 			d.from = append(d.from, r.Offset)
 		}
 	}
@@ -92,8 +92,8 @@ func (d *drawing) mark() {
 
 // jumpTarget returns where a jump of the function leads, as an offset in it;
 // calls don't count.
-func jumpTarget(sym *image.Symbol, r *survey.Row) (int, bool) {
-	in, ok := decodeRow(sym, r)
+func jumpTarget(s *survey.Survey, sym *image.Symbol, r *survey.Row) (int, bool) {
+	in, ok := decodeRow(s, sym, r)
 	if !ok {
 		return 0, false
 	}

@@ -25,7 +25,7 @@ import (
 // underKernel are the flags of the commands that ask what a kernel says of an
 // object.
 type underKernel struct {
-	Profile string `placeholder:"NAME" help:"A kernel whose answers were recorded: k61 (Debian's 6.1.192) or k612 (6.12.113). Default: the one nearest to what the object was built for, else k612."`
+	Profile string `placeholder:"NAME" help:"A kernel whose answers were recorded: k61 (Debian's 6.1.192), k612 (6.12.113) or k61i386 (6.1.176, of i386). Default: the one nearest to what the object was built for, else k612."`
 	Edition string `placeholder:"NAME" help:"The rules of an edition, as most kernels of it are built: ${editions}. Instead of a profile."`
 	Config  string `placeholder:"NAMES" help:"Which of PREEMPTION, RETPOLINE, IBT, FTRACE the kernel is built with, joined by commas; or none. OPTPROBES=n turns jumps off. Instead of the profile's."`
 	CPU     string `name:"cpu" placeholder:"FEATURES" help:"What the processor has, for alternatives: smap,erms and so on, joined by commas; or none. Default: that of the recorded machines."`
@@ -33,11 +33,12 @@ type underKernel struct {
 	by string // the kernel whose answers they are, when an object was surveyed
 }
 
-// Where an object's text is put: a module where x86-64 Linux has modules, any
-// other where addresses of 32 bits reach, signed or not.
+// Where an object's text is put: a module where Linux has modules, of i386 among what is
+// allocated for the kernel; any other where addresses of 32 bits reach, signed or not.
 const (
-	moduleBase = 0xffffffffc0000000
-	objectBase = 0x40000000
+	moduleBase   = 0xffffffffc0000000
+	moduleBase32 = 0xf8000000
+	objectBase   = 0x40000000
 )
 
 // survey loads an object and returns it as the kernel would see it; or the functions of
@@ -61,6 +62,9 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	if v, known := o.Version(); known && v.Before(6, 7) {
 		k = rules.K61
 	}
+	if o.Bits32() {
+		k = rules.K61I386
+	}
 	if k, err = u.kernel(k); err != nil {
 		return nil, err
 	}
@@ -70,7 +74,10 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 		boot.Features = noneOr(u.CPU)
 	}
 	base := arch.Addr(objectBase)
-	if o.IsModule() {
+	switch {
+	case o.IsModule() && o.Bits32():
+		base = moduleBase32
+	case o.IsModule():
 		base = moduleBase
 	}
 	m, err := o.Load(base, boot, nil)
@@ -138,13 +145,18 @@ func noneOr(names string) string {
 
 // kernel is what the flags name, k if they name none.
 func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
-	if u.Edition == "k61" || u.Edition == "k612" { // a slip that costs nothing
+	if _, is := parseProfile(u.Edition); is { // a slip that costs nothing
 		u.Profile, u.Edition = u.Edition, ""
 	}
-	profile, known := rules.ParseProfile(u.Profile)
+	profile, known := parseProfile(u.Profile)
+	bits32 := k.Bits32
 	switch {
 	case u.Profile != "" && !known:
-		return k, fmt.Errorf("--profile %s: there is no such profile; write k61 or k612", u.Profile)
+		return k, fmt.Errorf("--profile %s: there is no such profile; write k61, k612 or k61i386", u.Profile)
+	case known && bits32 && !profile.Bits32:
+		return k, fmt.Errorf("--profile %s: it is of x86-64, and the code of i386; write k61i386", u.Profile)
+	case known && !bits32 && profile.Bits32:
+		return k, fmt.Errorf("--profile %s: it is of i386, and the code of x86-64; write k61 or k612", u.Profile)
 	case u.Profile != "" && u.Edition != "":
 		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile, u.Edition)
 	case u.Profile != "":
@@ -156,6 +168,9 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 			return k, fmt.Errorf("--edition: %w", inputs.KnownEdition(u.Edition, inputs.EditionNames()))
 		}
 		k = stock(e)
+		if k.Bits32 = bits32; bits32 { // it has no IBT
+			k.IBT = false
+		}
 		if u.Edition == "documented" { // the document's kernels optimize without CONFIG_PREEMPT only
 			k.Preemption = false
 		}
@@ -167,6 +182,14 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 		return k, fmt.Errorf("--config %s: %w", u.Config, err)
 	}
 	return k, nil
+}
+
+// parseProfile returns the recorded kernel with a name.
+func parseProfile(name string) (rules.Kernel, bool) {
+	if name == "k61i386" {
+		return rules.K61I386, true
+	}
+	return rules.ParseProfile(name)
 }
 
 // stock is how kernels of an edition were mostly built: distributions turned
@@ -192,6 +215,8 @@ func describe(k rules.Kernel) string {
 		return "k61 (Debian 6.1.192), " + options(k)
 	case rules.K612:
 		return "k612 (Debian 6.12.113), " + options(k)
+	case rules.K61I386:
+		return "k61i386 (Debian 6.1.176), " + options(k)
 	}
 	return options(k)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/rules"
+	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
@@ -49,6 +50,22 @@ func New(m *image.Module, k rules.Kernel) *Survey {
 	return s
 }
 
+// Mode is that of the processor that the kernel is for.
+func (s *Survey) Mode() x86.Mode {
+	if s.Kernel.Bits32 {
+		return x86.Mode32
+	}
+	return x86.Mode64
+}
+
+// Addr is a number as an address of that processor: of 32 bits it wraps around.
+func (s *Survey) Addr(a arch.Addr) arch.Addr {
+	if s.Kernel.Bits32 {
+		return arch.Addr(uint32(a))
+	}
+	return a
+}
+
 // IsThunk reports whether a name is one of the thunks for indirect jumps and returns
 // (arch/x86/lib/retpoline.S).
 func IsThunk(name string) bool {
@@ -70,21 +87,28 @@ func (s *Survey) Rows(sym *image.Symbol, every bool) []Row {
 		}
 		off += n
 	}
-	for i := len(s.rows) - 1; i >= 0 && isFill(&s.rows[i]); i-- {
+	for i := len(s.rows) - 1; i >= 0 && s.isFill(&s.rows[i]); i-- {
 		s.rows[i].Padding = true
 	}
 	return s.rows
 }
 
 // isFill reports whether an assembler, a linker or a loader fills gaps with this
-// instruction.
-func isFill(r *Row) bool {
+// instruction: of i386 also with a lea of %esi from itself.
+func (s *Survey) isFill(r *Row) bool {
 	if r.Inside {
 		return true
 	}
 	b := r.Bytes
 	for len(b) > 1 && (b[0] == 0x66 || b[0] == 0x2e) {
 		b = b[1:]
+	}
+	if s.Kernel.Bits32 {
+		for _, lea := range [...]string{"\x8d\x76", "\x8d\x74\x26", "\x8d\xb6", "\x8d\xb4\x26"} {
+			if rest, ok := strings.CutPrefix(string(b), lea); ok && strings.Trim(rest, "\x00") == "" {
+				return true
+			}
+		}
 	}
 	return b[0] == 0xcc || b[0] == 0x90 || b[0] == 0 && (len(b) == 1 || b[1] == 0) || len(b) > 1 && b[0] == 0x0f && b[1] == 0x1f
 }

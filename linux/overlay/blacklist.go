@@ -1,9 +1,6 @@
 package overlay
 
-import (
-	"debug/elf"
-	"encoding/binary"
-)
+import "debug/elf"
 
 // The table of functions that may not be probed. kernel/kprobes.c walks the vmlinux's,
 // between two symbols of the linker's script; an overlay that has kprobes.o walks a
@@ -33,20 +30,20 @@ func (l *linker) blacklist() {
 	}
 	g := &l.table
 	g.Name, g.Addr, g.Write = blacklistSection, l.end, true
-	g.Data = append(g.Data, l.im.Bytes(start.Addr, (stop.Addr-start.Addr)&^7)...)
+	g.Data = append(g.Data, l.im.Bytes(start.Addr, (stop.Addr-start.Addr)&^uint64(l.im.Class().Word-1))...)
 	for _, o := range l.objects {
 		for i := range o.sections {
 			s := &o.sections[i]
 			if s.name == blacklistSection && !s.kept {
 				for _, at := range o.addresses(nil, s) {
-					g.Data = binary.LittleEndian.AppendUint64(g.Data, at)
+					g.Data = o.Append(g.Data, at)
 				}
 			}
 		}
 		for i := range o.symbols {
 			s := &o.symbols[i]
 			if in := o.section(s); in != nil && in.kept && s.kind == elf.STT_FUNC && hasPrefix(in.name, unprobed...) {
-				g.Data = binary.LittleEndian.AppendUint64(g.Data, s.value+in.at)
+				g.Data = o.Append(g.Data, s.value+in.at)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Package overlay links relocatable objects over an opened kernel: kprobes.o compiled
 // from an edited source replaces the vmlinux's own kprobes.c.
 //
-// What it is: a linker. Link takes the objects that make leaves (kernel/kprobes.o,
+// What it is: a linker, for x86-64 and i386. Link takes the objects that make leaves (kernel/kprobes.o,
 // arch/x86/kernel/kprobes/opt.o), lays them out from an address, resolves what they refer
 // to by each other and the vmlinux, and says what is to be put where, which old functions
 // are to jump to new ones, and which variables get new first contents.
@@ -45,7 +45,8 @@
 // code is as the compiler left it, which is right for keys with their first value.
 // Returns, Fentries and Retpolines come from the relocations, with or without objtool.
 // The table of functions that may not be probed holds the old rows and the new ones.
-// Per-CPU data lies behind the vmlinux's own.
+// Per-CPU data lies behind the vmlinux's own. Of i386, whose per-CPU data is linked among the
+// rest, as that of x86-64 is since 6.15, it has to fit before the next section.
 //
 // # Limits
 //
@@ -61,8 +62,9 @@
 // A vmlinux of other source, configuration or compiler than the objects is noticed by
 // missing symbols and differing structs only.
 //
-// Objects of CONFIG_LTO_CLANG are refused, as are modules and those with thread-local or
-// common variables. At most 64 objects of 64 MiB, and 64 MiB in memory.
+// Of i386 relocations fill a word: R_386_32, PC32 and PLT32. Objects of CONFIG_LTO_CLANG
+// are refused, as are modules and those with thread-local or common variables. At most 64
+// objects of 64 MiB, and 64 MiB in memory.
 //
 // Without kprobes.o among the objects, functions of others in .noinstr.text and
 // .kprobes.text aren't known as such.

@@ -20,7 +20,7 @@ func (o *object) debugSections() (map[string][]byte, error) {
 		}
 		b := append([]byte(nil), s.data...)
 		for _, r := range s.rela {
-			if err := r.put(b, 0, o.debugAddress(&o.symbols[r.symbol])); err != nil {
+			if err := o.put(r, b, 0, o.debugAddress(&o.symbols[r.symbol])); err != nil {
 				return nil, fmt.Errorf("section %s+%#x: %w", s.name, r.off, err)
 			}
 		}

@@ -122,7 +122,7 @@ func (l *linker) layout(at uint64) error {
 		if g.Name == ".data..percpu" {
 			from = l.percpuEnd()
 		}
-		if from > ^uint64(0)-2*loadedMax-alignMax*uint64(len(l.groups)) {
+		if from > l.im.Class().Addr(^uint64(0))-2*loadedMax-alignMax*uint64(len(l.groups)) {
 			return fmt.Errorf("the overlay's address %#x leaves no room for it", at)
 		}
 		g.Addr = alignUp(from, max(g.align, 64))
@@ -134,6 +134,8 @@ func (l *linker) layout(at uint64) error {
 		g.Size = end - g.Addr
 		if g.Name != ".data..percpu" {
 			at = alignUp(end, pageBytes)
+		} else if room := l.percpuRoom(); end-from > room {
+			return fmt.Errorf("%d bytes of per-CPU data are too many: %d are free behind those of %s; have them in memory that isn't per-CPU, or link the kernel with them", end-from, room, l.im.Path)
 		}
 	}
 	l.end = at
@@ -147,6 +149,18 @@ func (l *linker) percpuEnd() uint64 {
 		return 0
 	}
 	return s.Addr + s.Size
+}
+
+// percpuRoom is how much is free behind the vmlinux's per-CPU data: of i386 it lies among the
+// other data.
+func (l *linker) percpuRoom() uint64 {
+	room, end := uint64(loadedMax), l.percpuEnd()
+	for _, s := range l.im.Sections() {
+		if s.Addr >= end {
+			room = min(room, s.Addr-end)
+		}
+	}
+	return room
 }
 
 // isPerCPU says whether an address of the vmlinux is one of per-CPU data.

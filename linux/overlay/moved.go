@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"kpsim/linux/vmlinux"
 )
 
 // A Move is a function of the vmlinux that the overlay replaces: its entry is to jump to
@@ -50,8 +52,8 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 		if !ok {
 			continue
 		}
-		if old.Size < jumpBytes {
-			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its callers instead", o.name, s.name, old.Size, l.im.Path)
+		if room := l.room(old); room < jumpBytes {
+			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its callers instead", o.name, s.name, room, l.im.Path)
 		}
 		l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
 		low, high = min(low, old.Addr), max(high, old.Addr)
@@ -69,12 +71,21 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 		if old.Addr >= high {
 			break
 		}
-		if s := static[old.Name]; s != nil && !old.Global && old.Func && old.Size >= jumpBytes {
+		if s := static[old.Name]; s != nil && !old.Global && old.Func && l.room(old) >= jumpBytes {
 			l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
 			delete(static, old.Name) // once
 		}
 	}
 	return nil
+}
+
+// room is how many bytes a function has up to what follows it, with what it is padded by.
+func (l *linker) room(s vmlinux.Symbol) uint64 {
+	after := symbolsFrom(l.im.Symbols(), s.Addr+1)
+	if len(after) > 0 && l.im.Together(s.Addr, after[0].Addr) {
+		return max(s.Size, after[0].Addr-s.Addr)
+	}
+	return s.Size
 }
 
 // isClone tells of a function that gcc made of another. Its arguments are what its

@@ -2,11 +2,17 @@ package overlay
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"kpsim/smp/image/elfclass"
 )
+
+// processors names what an object has to be compiled for.
+var processors = map[elf.Machine]string{elf.EM_X86_64: "x86-64", elf.EM_386: "i386"}
 
 // Bounds of what is read. kernel/kprobes.o has 85 sections and 300 symbols, and 0.5 MiB
 // with debug information.
@@ -18,17 +24,10 @@ const (
 	nameMax   = 512 // the kernel's KSYM_NAME_LEN
 )
 
-// Sizes of the ELF-64 structures, in bytes.
-const (
-	ehdrBytes = 64
-	shdrBytes = 64
-	symBytes  = 24
-	relaBytes = 24
-)
-
 // An object is a relocatable file as it is on disk. What it names was checked: sections
 // lie in the file, symbols in sections, relocations in both.
 type object struct {
+	*elfclass.Class
 	name     string // for errors
 	sections []section
 	symbols  []symbol
@@ -64,17 +63,17 @@ type symbol struct {
 	away bool   // it isn't the object's own copy that they get
 }
 
-// A rela is a relocation with its addend.
+// A rela is a relocation with its addend, wherever the file has that.
 type rela struct {
 	off    uint64
-	kind   elf.R_X86_64
+	kind   elf.R_X86_64 // of i386 the kind that does the same
 	symbol uint32
 	addend int64
 }
 
-// parse reads an object.
-func parse(name string, file []byte) (*object, error) {
-	o := &object{name: name}
+// parse reads an object, of the class of the kernel that it is laid over.
+func parse(name string, file []byte, c *elfclass.Class) (*object, error) {
+	o := &object{Class: c, name: name}
 	if err := o.readSections(file); err != nil {
 		return nil, err
 	}
@@ -87,7 +86,7 @@ func parse(name string, file []byte) (*object, error) {
 func (o *object) readSections(file []byte) error {
 	le := binary.LittleEndian
 	switch {
-	case len(file) < ehdrBytes || string(file[:4]) != elf.ELFMAG:
+	case len(file) < o.Ehdr || string(file[:4]) != elf.ELFMAG:
 		what := "no ELF file"
 		if bytes.HasPrefix(file, []byte("!<arch>\n")) || bytes.HasPrefix(file, []byte("!<thin>\n")) {
 			what = "an archive"
@@ -95,29 +94,27 @@ func (o *object) readSections(file []byte) error {
 			what = "LLVM bitcode, as CONFIG_LTO_CLANG makes it"
 		}
 		return fmt.Errorf("is %s: give an object that make made, such as kernel/kprobes.o", what)
-	case elf.Class(file[4]) != elf.ELFCLASS64 || elf.Data(file[5]) != elf.ELFDATA2LSB || elf.Machine(le.Uint16(file[18:])) != elf.EM_X86_64:
-		return fmt.Errorf("is for another processor: compile it for x86-64")
+	case elfclass.Of(file) != o.Class:
+		return fmt.Errorf("is for another processor than the kernel: compile it for %s", processors[o.Machine])
 	case elf.Type(le.Uint16(file[16:])) != elf.ET_REL:
 		return fmt.Errorf("is linked already (its type is %v): give the object file, kernel/kprobes.o", elf.Type(le.Uint16(file[16:])))
 	}
-	at, n, names := le.Uint64(file[40:]), uint64(le.Uint16(file[60:])), int(le.Uint16(file[62:]))
-	if le.Uint16(file[58:]) != shdrBytes || n == 0 || at > uint64(len(file)) || uint64(len(file))-at < n*shdrBytes || names >= int(n) {
+	at, has, many, names := o.Headers(file)
+	n, each := uint64(many), uint64(o.Shdr)
+	if uint64(has) != each || n == 0 || at > uint64(len(file)) || uint64(len(file))-at < n*each || names >= many {
 		return fmt.Errorf("has no section headers within the file: it is damaged, compile it again")
 	}
 	nameAt := make([]uint32, n)
 	o.sections = make([]section, n)
 	for i := range o.sections {
-		h := file[at+uint64(i)*shdrBytes:]
-		nameAt[i] = le.Uint32(h)
+		h := o.Header(file[at+uint64(i)*each:])
+		nameAt[i] = h.Name
 		s := &o.sections[i]
-		*s = section{
-			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(le.Uint64(h[8:])), size: le.Uint64(h[32:]),
-			link: le.Uint32(h[40:]), info: le.Uint32(h[44:]), align: max(le.Uint64(h[48:]), 1),
-		}
+		*s = section{kind: h.Kind, flags: h.Flags, size: h.Size, link: h.Link, info: h.Info, align: max(h.Align, 1)}
 		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {
 			continue
 		}
-		off := le.Uint64(h[24:])
+		off := h.Off
 		if off > uint64(len(file)) || uint64(len(file))-off < s.size {
 			return fmt.Errorf("section %d ends after the end of the file: it is damaged, compile it again", i)
 		}
@@ -161,21 +158,17 @@ func (o *object) readSymbols() error {
 		return fmt.Errorf("has no symbols: don't strip it")
 	}
 	t := &o.sections[table]
-	if int(t.link) >= len(o.sections) || t.size%symBytes != 0 {
+	if int(t.link) >= len(o.sections) || t.size%uint64(o.Sym) != 0 {
 		return fmt.Errorf("section %s: isn't a table of symbols: the file is damaged, compile it again", t.name)
 	}
 	names := o.sections[t.link].data
-	le := binary.LittleEndian
-	o.symbols = make([]symbol, t.size/symBytes)
+	o.symbols = make([]symbol, t.size/uint64(o.Sym))
 	for i := range o.symbols {
-		b := t.data[i*symBytes:]
+		row := o.Symbol(t.data[i*o.Sym:])
 		s := &o.symbols[i]
-		*s = symbol{
-			bind: elf.ST_BIND(b[4]), kind: elf.ST_TYPE(b[4]), index: elf.SectionIndex(le.Uint16(b[6:])),
-			value: le.Uint64(b[8:]), size: le.Uint64(b[16:]),
-		}
+		*s = symbol{bind: elf.ST_BIND(row.Info), kind: elf.ST_TYPE(row.Info), index: row.Section, value: row.Value, size: row.Size}
 		var ok bool
-		if s.name, ok = stringAt(names, le.Uint32(b)); !ok {
+		if s.name, ok = stringAt(names, row.Name); !ok {
 			return fmt.Errorf("symbol %d: its name isn't in the file, or has more than %d bytes: the file is damaged, compile it again", i, nameMax-1)
 		}
 		if err := o.checkSymbol(s); err != nil {
@@ -209,42 +202,65 @@ func (o *object) checkSymbol(s *symbol) error {
 func (o *object) readRelas() error {
 	for i := range o.sections {
 		s := &o.sections[i]
-		if s.kind == elf.SHT_REL && int(s.info) < len(o.sections) && o.sections[s.info].flags&elf.SHF_ALLOC != 0 {
-			return fmt.Errorf("section %s: has relocations without addends: compile it for x86-64", s.name)
-		}
-		if s.kind != elf.SHT_RELA {
+		if s.kind != elf.SHT_REL && s.kind != elf.SHT_RELA {
 			continue
 		}
-		if int(s.info) >= len(o.sections) || s.size%relaBytes != 0 {
+		if int(s.info) >= len(o.sections) || s.kind == o.Rels && s.size%uint64(o.Rel) != 0 {
 			return fmt.Errorf("section %s: isn't a table of relocations: the file is damaged, compile it again", s.name)
 		}
 		to := &o.sections[s.info]
+		switch {
+		case s.kind == o.Rels:
+		case to.flags&elf.SHF_ALLOC == 0:
+			continue
+		case s.kind == elf.SHT_REL:
+			return fmt.Errorf("section %s: has relocations without addends: compile it for %s", s.name, processors[o.Machine])
+		default:
+			return fmt.Errorf("section %s: has relocations with addends: compile it for %s", s.name, processors[o.Machine])
+		}
 		if to.rela != nil {
 			return fmt.Errorf("section %s: has two tables of relocations: the file is damaged, compile it again", to.name)
 		}
-		to.rela = make([]rela, 0, s.size/relaBytes)
-		le := binary.LittleEndian
-		for b := s.data; len(b) > 0; b = b[relaBytes:] {
-			r := rela{off: le.Uint64(b), kind: elf.R_X86_64(uint32(le.Uint64(b[8:]))), symbol: uint32(le.Uint64(b[8:]) >> 32), addend: int64(le.Uint64(b[16:]))}
-			if r.kind == elf.R_X86_64_NONE {
-				continue
-			}
-			if int(r.symbol) >= len(o.symbols) || r.off >= to.size || to.data == nil {
-				return fmt.Errorf("section %s: a relocation at %#x of %#x bytes, symbol %d of %d: the file is damaged, compile it again", to.name, r.off, to.size, r.symbol, len(o.symbols))
-			}
-			to.rela = append(to.rela, r)
+		if err := o.readRows(to, s.data); err != nil {
+			return fmt.Errorf("section %s: %w", to.name, err)
 		}
-		slices.SortStableFunc(to.rela, func(a, b rela) int {
-			switch {
-			case a.off < b.off:
-				return -1
-			case a.off > b.off:
-				return 1
-			}
-			return 0
-		})
 	}
 	return nil
+}
+
+// readRows reads the relocations of a section.
+func (o *object) readRows(to *section, rows []byte) error {
+	to.rela = make([]rela, 0, len(rows)/o.Rel)
+	for b := rows; len(b) > 0; b = b[o.Rel:] {
+		off, symbol, number := o.Row(b)
+		kind, known := o.Reloc(number)
+		if kind == elf.R_X86_64_NONE && known {
+			continue
+		}
+		if symbol >= uint64(len(o.symbols)) || off >= to.size || to.data == nil {
+			return fmt.Errorf("a relocation at %#x of %#x bytes, symbol %d of %d: the file is damaged, compile it again", off, to.size, symbol, len(o.symbols))
+		}
+		if !known {
+			return fmt.Errorf("+%#x: refers to %s: relocation %s isn't one of kernel code: compile it with the kernel's make", off, o.called(&o.symbols[symbol]), o.RelocName(number))
+		}
+		r := rela{off: off, kind: kind, symbol: uint32(symbol)}
+		if o.Rels == elf.SHT_RELA {
+			r.addend = int64(binary.LittleEndian.Uint64(b[16:]))
+		} else if r.addend, known = o.inHole(to, off); !known {
+			return fmt.Errorf("+%#x: the hole ends after the section: the file is damaged, compile it again", off)
+		}
+		to.rela = append(to.rela, r)
+	}
+	slices.SortStableFunc(to.rela, func(a, b rela) int { return cmp.Compare(a.off, b.off) })
+	return nil
+}
+
+// inHole reads an addend where the hole has it: all kinds that Reloc knows of i386 fill a word.
+func (o *object) inHole(to *section, off uint64) (addend int64, ok bool) {
+	if off > to.size || to.size-off < uint64(o.Word) {
+		return 0, false
+	}
+	return int64(int32(binary.LittleEndian.Uint32(to.data[off:]))), true
 }
 
 // section returns the section that a symbol lies in, nil for others.

@@ -18,8 +18,8 @@ type Overlay struct {
 	// Sections are what is put in memory: text, then each other group on pages of its
 	// own. All bytes are there, zeros too.
 	Sections []vmlinux.Section
-	// PerCPU is new per-CPU data, linked behind the vmlinux's: it lies at that offset of
-	// each CPU's area. One section, or none.
+	// PerCPU is new per-CPU data, linked behind the vmlinux's: it lies as far behind that of
+	// each CPU. One section, or none.
 	PerCPU []vmlinux.Section
 	// Writes are first contents of variables of the vmlinux that the objects define too.
 	Writes []Write
@@ -71,9 +71,9 @@ type linker struct {
 	end    uint64 // of all that was laid out
 }
 
-// Link lays objects over an image, from an address up: a multiple of 4096 within 2 GiB of
-// the kernel, with 128 MiB of nothing behind it. Errors name the file, the place and the
-// remedy.
+// Link lays objects over an image, of its class, from an address up: a multiple of 4096 within
+// 2 GiB of the kernel, with 128 MiB of nothing behind it. Errors name the file, the place and
+// the remedy.
 func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 	if len(files) == 0 || len(files) > filesMax {
 		return nil, fmt.Errorf("%d objects: give 1 to %d", len(files), filesMax)
@@ -87,7 +87,7 @@ func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 		}
 		_ = binary.Write(sum, binary.LittleEndian, uint64(len(b)))
 		sum.Write(b)
-		o, err := parse(name, b)
+		o, err := parse(name, b, im.Class())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -160,7 +160,7 @@ func (l *linker) overlay() *Overlay {
 	l.sites(v)
 	l.bugs(v)
 	l.lines(v)
-	v.readExtable()
+	v.readExtable(l.im.Class())
 	return v
 }
 

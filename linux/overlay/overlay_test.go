@@ -18,15 +18,20 @@ const base = 0xffffffffa0000000
 // compile compiles C as the kernel's make does, as far as it matters here.
 func compile(t *testing.T, name, source string, flags ...string) string {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
+	return gcc(t, name, source, append([]string{"-mcmodel=kernel"}, flags...)...)
+}
+
+func gcc(t *testing.T, name, source string, flags ...string) string {
+	t.Helper()
+	cc, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("no gcc here: install gcc to run what links objects")
 	}
 	c := filepath.Join(t.TempDir(), name+".c")
 	require.NoError(t, os.WriteFile(c, []byte(source), 0o644))
 	o := c[:len(c)-1] + "o"
-	args := append([]string{"-c", "-O2", "-mcmodel=kernel", "-fno-pic", "-fno-pie", "-mno-sse", "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-fno-common", "-o", o, c}, flags...)
-	out, err := exec.Command(gcc, args...).CombinedOutput()
+	args := append([]string{"-c", "-O2", "-fno-pic", "-fno-pie", "-mno-sse", "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-fno-common", "-o", o, c}, flags...)
+	out, err := exec.Command(cc, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return o
 }
@@ -161,18 +166,15 @@ func TestRefusals(t *testing.T) {
 		{"thread", "__thread int x; int f(void) { return x; }", "", "is thread-local"},
 		{"common", "int x; int f(void) { return x; }", "-fcommon", "compile it with -fno-common"},
 		{"twice", "int f(void) { return 2; }", "", "give each file of the kernel once"},
-		{"processor", "int f(void) { return 2; }", "-m32", "compile it for x86-64"},
+		{"processor", "int f(void) { return 2; }", "-m32", "is for another processor than the kernel: compile it for x86-64"},
 		{"reach", "long f(void) { return *(int *)4; } __asm__(\".byte f\");", "", "out of reach of R_X86_64_8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			flags := []string{}
-			if c.flag == "-m32" {
-				flags = append(flags, "-mcmodel=32")
-			}
 			if c.flag != "" {
 				flags = append(flags, c.flag)
 			}
-			o := compile(t, "b", c.source, flags...)
+			o := gcc(t, "b", c.source, flags...)
 			files := []string{o}
 			if c.name == "twice" {
 				files = []string{good, o}

@@ -8,7 +8,8 @@ import (
 )
 
 // A form says what a relocation puts into its hole: the symbol plus the addend, less the
-// hole's address if relative. Source: System V ABI, AMD64, "Relocation Types".
+// hole's address if relative. Source: System V ABI, AMD64, "Relocation Types". Those of i386
+// have become these.
 type form struct {
 	bytes    int
 	relative bool
@@ -43,7 +44,8 @@ type slot struct {
 // the others.
 func (l *linker) slots() {
 	l.slotAt = make(map[slot]uint64)
-	l.got = group{align: 8}
+	word := uint64(l.im.Class().Word)
+	l.got = group{align: word}
 	l.got.Name, l.got.Addr = ".got", l.end
 	for _, o := range l.objects {
 		for i := range o.sections {
@@ -56,8 +58,8 @@ func (l *linker) slots() {
 					continue
 				}
 				l.slotAt[k] = l.got.Addr + l.got.Size
-				l.got.Size += 8
-				l.got.Data = binary.LittleEndian.AppendUint64(l.got.Data, o.symbols[r.symbol].at)
+				l.got.Size += word
+				l.got.Data = o.Append(l.got.Data, o.symbols[r.symbol].at)
 			}
 		}
 	}
@@ -92,7 +94,7 @@ func (l *linker) relocateSection(o *object, s *section) error {
 		if forms[r.kind].slot {
 			value = l.slotAt[slot{o, r.symbol}]
 		}
-		if err := r.put(s.bytes, s.at, value); err != nil {
+		if err := o.put(r, s.bytes, s.at, value); err != nil {
 			return fmt.Errorf("+%#x: refers to %s at %#x: %w", r.off, o.called(to), to.at, err)
 		}
 	}
@@ -120,7 +122,7 @@ func (o *object) strayed(to *symbol, r rela) string {
 }
 
 // put fills the hole of a relocation in bytes that lie at an address.
-func (r rela) put(b []byte, at, value uint64) error {
+func (o *object) put(r rela, b []byte, at, value uint64) error {
 	f, ok := forms[r.kind]
 	if !ok {
 		name := r.kind.String()
@@ -136,8 +138,9 @@ func (r rela) put(b []byte, at, value uint64) error {
 	if f.relative {
 		v -= at + r.off
 	}
+	v = o.Addr(v)
 	bits := 8 * f.bytes
-	if f.bytes < 8 {
+	if f.bytes < o.Word { // what fills a word wraps around
 		fits := int64(v)<<(64-bits)>>(64-bits) == int64(v)
 		if f.unsigned {
 			fits = v>>bits == 0

@@ -1,7 +1,6 @@
 package overlay
 
 import (
-	"debug/elf"
 	"slices"
 	"strings"
 )
@@ -50,11 +49,11 @@ func (o *object) sitesIn(v *Overlay, s *section) {
 	}
 }
 
-// addresses adds the addresses in memory that a table has: one of 8 bytes a row.
+// addresses adds the addresses in memory that a table has: one a row.
 func (o *object) addresses(all []uint64, s *section) []uint64 {
 	for _, r := range s.rela {
 		to := &o.symbols[r.symbol]
-		if in := o.section(to); r.kind == elf.R_X86_64_64 && in != nil && in.kept {
+		if in := o.section(to); r.kind == o.Address && in != nil && in.kept {
 			all = append(all, in.at+to.value+uint64(r.addend))
 		}
 	}

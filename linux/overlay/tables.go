@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kpsim/linux/vmlinux"
+	"kpsim/smp/image/elfclass"
 )
 
 // initcalls returns the names of the functions that the kernel calls while it boots, in
@@ -77,8 +78,8 @@ func (l *linker) symbols() []vmlinux.Symbol {
 	return all
 }
 
-// bugs reads the rows of __bug_table, struct bug_entry of include/asm-generic/bug.h with
-// relative addresses: of the ud2, of the file's name; the line; the flags.
+// bugs reads the rows of __bug_table, struct bug_entry of include/asm-generic/bug.h: where the
+// ud2 and the file's name are, as distances or, of i386, addresses; the line; the flags.
 func (l *linker) bugs(v *Overlay) {
 	table := v.section("__bug_table")
 	if table == nil {
@@ -91,7 +92,13 @@ func (l *linker) bugs(v *Overlay) {
 			flags = off
 		}
 	}
-	le := binary.LittleEndian
+	le, addresses := binary.LittleEndian, l.im.Class() == elfclass.Bits32
+	ref := func(word []byte, at uint64) uint64 {
+		if addresses {
+			return uint64(le.Uint32(word))
+		}
+		return at + uint64(int64(int32(le.Uint32(word))))
+	}
 	v.bugs = make(map[uint64]vmlinux.Bug)
 	for off := 0; off+size <= len(table.Data); off += size {
 		row := table.Data[off : off+size]
@@ -99,21 +106,21 @@ func (l *linker) bugs(v *Overlay) {
 		b := vmlinux.Bug{Flags: le.Uint16(row[flags:])}
 		b.Warn = b.Flags&1 != 0 // BUGFLAG_WARNING
 		if size >= 12 {
-			name := at + 4 + uint64(int64(int32(le.Uint32(row[4:]))))
+			name := ref(row[4:], at+4)
 			b.Line = int(le.Uint16(row[8:]))
-			b.File = v.source(name)
-			if b.File == "" {
-				b.File = v.source(name - 4) // until 5.19 it counts from the row
+			b.File = v.source(name, addresses)
+			if b.File == "" && !addresses {
+				b.File = v.source(name-4, false) // until 5.19 it counts from the row
 			}
 		}
-		v.bugs[at+uint64(int64(int32(le.Uint32(row))))] = b
+		v.bugs[ref(row, at)] = b
 	}
 }
 
 // readExtable reads the rows of __ex_table, struct exception_table_entry of
 // arch/x86/include/asm/extable.h: relative addresses of the instruction and of where to
 // go on, and what the handler is told.
-func (v *Overlay) readExtable() {
+func (v *Overlay) readExtable(c *elfclass.Class) {
 	s := v.section("__ex_table")
 	if s == nil {
 		return
@@ -121,20 +128,21 @@ func (v *Overlay) readExtable() {
 	word := func(off int) int32 { return int32(binary.LittleEndian.Uint32(s.Data[off:])) }
 	for off := 0; off+12 <= len(s.Data); off += 12 {
 		at := s.Addr + uint64(off)
-		v.Extable = append(v.Extable, vmlinux.ExEntry{Addr: at + uint64(int64(word(off))), Fixup: at + 4 + uint64(int64(word(off+4))), Data: word(off + 8)})
+		v.Extable = append(v.Extable, vmlinux.ExEntry{Addr: c.Addr(at + uint64(int64(word(off)))), Fixup: c.Addr(at + 4 + uint64(int64(word(off+4)))), Data: word(off + 8)})
 	}
 	slices.SortStableFunc(v.Extable, func(a, b vmlinux.ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
-// source returns the string at an address if a whole one begins there that names a file.
-func (v *Overlay) source(at uint64) string {
+// source returns the string at an address if it names a file, and begins there: that needs no
+// look where the address is sure.
+func (v *Overlay) source(at uint64, sure bool) string {
 	s := v.sectionAt(at)
 	if s == nil {
 		return ""
 	}
 	off := at - s.Addr
 	n := bytes.IndexByte(s.Data[off:min(uint64(len(s.Data)), off+4096)], 0)
-	if n <= 0 || off > 0 && s.Data[off-1] != 0 {
+	if n <= 0 || !sure && off > 0 && s.Data[off-1] != 0 {
 		return ""
 	}
 	if name := string(s.Data[off : off+uint64(n)]); path.Ext(name) != "" {

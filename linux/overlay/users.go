@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"kpsim/linux/vmlinux"
-	"kpsim/smp/arch"
-	"kpsim/smp/arch/x86"
+	"kpsim/smp/image/elfclass"
 )
 
 // users returns the names of what in the vmlinux refers to a variable, but for what the
@@ -21,8 +20,9 @@ func (l *linker) users(v vmlinux.Symbol) []string {
 		case s.Exec:
 			names = l.usersIn(names, &s, v)
 		case !strings.HasPrefix(s.Name, "__ksymtab"):
-			for off := 0; off+8 <= len(s.Data); off += 8 {
-				if binary.LittleEndian.Uint64(s.Data[off:])-v.Addr < v.Size {
+			word := l.im.Class().Word
+			for off := 0; off+word <= len(s.Data); off += word {
+				if l.im.Class().Get(s.Data[off:])-v.Addr < v.Size {
 					names = l.user(names, s.Addr+uint64(off))
 				}
 			}
@@ -32,18 +32,21 @@ func (l *linker) users(v vmlinux.Symbol) []string {
 }
 
 // usersIn looks for operands of instructions: four bytes that lead to v, either by
-// themselves or counted from the end of an instruction.
+// themselves or, of 64 bits, counted from the end of an instruction.
 func (l *linker) usersIn(names []string, s *vmlinux.Section, v vmlinux.Symbol) []string {
 	for off := 1; off+4 <= len(s.Data); off++ {
-		d := uint64(int64(int32(binary.LittleEndian.Uint32(s.Data[off:]))))
+		d := l.im.Number(int32(binary.LittleEndian.Uint32(s.Data[off:])))
 		after := s.Addr + uint64(off) + 4
 		near := after + d - v.Addr + 4 // an immediate of up to 4 bytes may follow
-		if (d-v.Addr < v.Size || near < v.Size+8) && l.operand(s, off, v) {
+		if (d-v.Addr < v.Size || l.relative() && near < v.Size+8) && l.operand(s, off, v) {
 			names = l.user(names, s.Addr+uint64(off))
 		}
 	}
 	return names
 }
+
+// relative says whether instructions refer to data by its distance.
+func (l *linker) relative() bool { return l.im.Class() == elfclass.Bits64 }
 
 // operand says whether the four bytes at an offset are the operand of an instruction
 // that leads to v, reading the function from its beginning.
@@ -53,14 +56,14 @@ func (l *linker) operand(s *vmlinux.Section, off int, v vmlinux.Symbol) bool {
 		return false
 	}
 	for at := int(f.Addr - s.Addr); at < off; {
-		in, err := x86.Decode(s.Data[at:min(len(s.Data), at+15)], arch.Addr(s.Addr+uint64(at)))
+		in, err := l.im.Decode(s.Data[at:min(len(s.Data), at+15)], s.Addr+uint64(at))
 		if err != nil {
 			return true // not understood: rather a user too many
 		}
 		end := at + int(in.Len)
 		if off < end {
-			d := uint64(int64(int32(binary.LittleEndian.Uint32(s.Data[off:]))))
-			return off+4 <= end && (d-v.Addr < v.Size || s.Addr+uint64(end)+d-v.Addr < v.Size)
+			d := l.im.Number(int32(binary.LittleEndian.Uint32(s.Data[off:])))
+			return off+4 <= end && (d-v.Addr < v.Size || l.relative() && s.Addr+uint64(end)+d-v.Addr < v.Size)
 		}
 		at = end
 	}

@@ -70,10 +70,9 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	case elf.Type(le.Uint16(h[16:])) != elf.ET_EXEC:
 		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", elf.Type(le.Uint16(h[16:])))
 	}
-	tail := h[c.Ehdr-6:] // size of a section header, how many there are, which has their names
-	at, n, names := c.Words(h, 24, 3)[2], uint64(le.Uint16(tail[2:])), int(le.Uint16(tail[4:]))
-	each := uint64(c.Shdr)
-	if uint64(le.Uint16(tail)) != each || n == 0 || at > size || size-at < n*each {
+	at, has, many, names := c.Headers(h)
+	n, each := uint64(many), uint64(c.Shdr)
+	if uint64(has) != each || n == 0 || at > size || size-at < n*each {
 		return nil, fmt.Errorf("has no section headers, or they end after the end of the file: give the file whole, and not stripped of its sections")
 	}
 	raw := make([]byte, n*each)
@@ -83,13 +82,9 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	o := &object{class: c, r: r, size: size, end: at + n*each, headers: make([]header, n)}
 	nameAt := make([]uint32, n)
 	for i := range o.headers {
-		h := raw[i*c.Shdr:]
-		nameAt[i] = le.Uint32(h)
-		first, rest := c.Words(h, 8, 4), h[8+4*c.Word:] // flags, addr, off, size; then link, info, align, entry
-		o.headers[i] = header{
-			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(first[0]), addr: first[1], off: first[2], size: first[3],
-			link: le.Uint32(rest), info: le.Uint32(rest[4:]), entry: c.Words(rest, 8, 2)[1],
-		}
+		h := c.Header(raw[i*c.Shdr:])
+		nameAt[i] = h.Name
+		o.headers[i] = header{kind: h.Kind, flags: h.Flags, addr: h.Addr, off: h.Off, size: h.Size, link: h.Link, info: h.Info, entry: h.Entry}
 		s := &o.headers[i]
 		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {
 			continue
@@ -99,7 +94,7 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 		}
 		o.end = max(o.end, s.off+s.size)
 	}
-	if names >= len(o.headers) {
+	if int(names) >= len(o.headers) {
 		return nil, fmt.Errorf("has no section names: give a vmlinux that isn't stripped of them")
 	}
 	return o, o.readNames(nameAt, &o.headers[names])

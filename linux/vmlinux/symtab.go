@@ -3,7 +3,6 @@ package vmlinux
 import (
 	"bytes"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -41,17 +40,11 @@ func (o *object) symtab() ([]tabled, error) {
 		return nil, err
 	}
 	names := string(raw)
-	le := binary.LittleEndian
 	all := make([]tabled, len(b)/o.Sym)
 	for i := range all {
-		e := b[i*o.Sym:]
-		at := int(le.Uint32(e))
-		kind, w := e[4:], o.Words(e, 8, 2)
-		if o.Word == class32.Word { // value and size come first
-			kind, w = e[12:], o.Words(e, 4, 2)
-		}
-		all[i] = tabled{info: kind[0], section: elf.SectionIndex(le.Uint16(kind[2:])), addr: w[0], size: w[1]}
-		if at < len(names) {
+		s := o.Symbol(b[i*o.Sym:])
+		all[i] = tabled{info: s.Info, section: s.Section, addr: s.Value, size: s.Size}
+		if at := int(s.Name); at < len(names) {
 			if end := bytes.IndexByte(raw[at:min(len(raw), at+longestName)], 0); end > 0 {
 				all[i].name = names[at : at+end]
 			}
@@ -83,6 +76,7 @@ func (im *Image) merge(table []tabled) {
 			continue
 		}
 		s := Symbol{Name: r.name, Addr: r.addr, Size: r.size, listed: alone}
+		s.Global, s.Weak = elf.ST_BIND(r.info) != elf.STB_LOCAL, elf.ST_BIND(r.info) == elf.STB_WEAK
 		s.moves = r.section < elf.SHN_LORESERVE && im.class.moves(r.addr)
 		im.symbols = append(im.symbols, s)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/smp/arch/x86"
+	"kpsim/smp/image/elfclass"
 )
 
 func bytesOf(t *testing.T, s string) []byte {
@@ -18,6 +20,12 @@ func bytesOf(t *testing.T, s string) []byte {
 	require.NoError(t, err)
 	return b
 }
+
+// of64 and of32 are objects at no address.
+var (
+	of64 = &linked{o: new(Object)}
+	of32 = &linked{o: &Object{class: elfclass.Bits32}}
+)
 
 // A replacement assembled at 0x1000 is moved to 0x2000; the padding to the
 // length of what it replaces is there already. Want is worked out by hand.
@@ -43,16 +51,16 @@ func TestMove(t *testing.T) {
 			b, want := bytesOf(t, c.code), c.want
 			if old {
 				want = c.old
-				moveOld(b, c.n, 0x1000, 0x2000)
+				of64.moveOld(b, c.n, 0x1000, 0x2000)
 			} else {
-				require.True(t, move(b, c.n, 0x1000, 0x2000), c.what)
+				require.True(t, of64.move(b, c.n, 0x1000, 0x2000), c.what)
 			}
 			assert.Equal(t, bytesOf(t, want), b, "%s, before 6.3: %v", c.what, old)
 		}
 	}
 	short := bytesOf(t, "7540")
-	assert.False(t, move(short, 2, 0x1000, 0x2000), "a short jump can't leave so far")
-	assert.True(t, move(short, 2, 0x1000, 0x1010))
+	assert.False(t, of64.move(short, 2, 0x1000, 0x2000), "a short jump can't leave so far")
+	assert.True(t, of64.move(short, 2, 0x1000, 0x1010))
 	assert.Equal(t, bytesOf(t, "7530"), short)
 }
 
@@ -72,16 +80,43 @@ func TestJoinNops(t *testing.T) {
 		{"0f1f440000", "0f1f440000", "0f1f440000"}, // one nop that fills all
 	} {
 		for v, want := range map[Version]string{{6, 1}: c.old, {6, 12}: c.want} {
-			l := linked{version: v}
+			l := linked{o: new(Object), version: v}
 			b := bytesOf(t, c.code)
 			l.joinNops(b, 0x1000)
 			assert.Equal(t, bytesOf(t, want), b, "%s, %v", c.code, v)
 		}
 	}
 	long := make([]byte, 200)
-	fill(long)
+	of64.fill(long)
 	jmp, _ := x86.JumpRel32(0, 200)
 	assert.Equal(t, append(jmp[:], bytes.Repeat([]byte{x86.Int3}, 195)...), long)
+}
+
+// The nops of i386 are lea; 40 and 48, which are prefixes elsewhere, are instructions there, and
+// a call through a pointer has its address.
+func TestPatch386(t *testing.T) {
+	for n, b := range nops32[1:] {
+		in, err := of32.o.mode().Decode(b, 0x1000)
+		require.NoError(t, err)
+		require.Equal(t, n+1, int(in.Len))
+	}
+	for _, c := range []struct{ code, old, want string }{
+		{"9090", "89f6", "89f6"},
+		{strings.Repeat("90", 8), "3e8db42600000000", "3e8db42600000000"},
+		{strings.Repeat("90", 11), "3e8db42600000000 8d7600", "eb09" + strings.Repeat("cc", 9)},
+		{"40 9090", "40 89f6", "40 89f6"},
+		{"48 9090", "48 89f6", "48 89f6"},
+	} {
+		for v, want := range map[Version]string{{6, 1}: c.old, {6, 12}: c.want} {
+			l := linked{o: of32.o, version: v}
+			b := bytesOf(t, c.code)
+			l.joinNops(b, 0xf8001000)
+			assert.Equal(t, bytesOf(t, want), b, "%s, %v", c.code, v)
+		}
+	}
+	b := bytesOf(t, "ff15 00200000 90")
+	require.True(t, of32.pointerCall(b, slices.Clone(b), 0xf8001000))
+	require.Equal(t, bytesOf(t, "e8 fb0f0008"), b[:5], "a call of 0x2000, around the end of the addresses")
 }
 
 // Names and numbers go both ways, in either kernel's numbering, and none is

@@ -24,8 +24,8 @@ type alternative struct {
 // Layouts of struct alt_instr (arch/x86/include/asm/alternative.h): the
 // feature's number has its inversion in bit 15, or, since 6.3, flags after it.
 var (
-	altLayout  = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths", false}
-	altLayout1 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths", false}
+	altLayout  = layout{14, []int{0, 4}, 2, "instr, replacement, feature, flags and both lengths", 0}
+	altLayout1 = layout{12, []int{0, 4}, 2, "instr, replacement, feature and both lengths", 0}
 )
 
 const altBytesMax = 254 // MAX_PATCH_LEN of the kernel
@@ -100,7 +100,7 @@ func (l *linked) alternatives() error {
 		buf := make([]byte, a.n)
 		n := copy(buf, l.bytes[a.with.sec][a.with.off:a.with.off+a.withN])
 		if a.call {
-			if !pointerCall(buf, code, at) {
+			if !l.pointerCall(buf, code, at) {
 				return fmt.Errorf("%s: an alternative that calls directly what isn't called through a pointer: the file is damaged", l.o.where(a.at.sec, a.at.off))
 			}
 			n = x86.JumpLen
@@ -113,9 +113,9 @@ func (l *linked) alternatives() error {
 		switch {
 		case a.call: // is at its place already
 		case old:
-			moveOld(buf, a.withN, from, at)
+			l.moveOld(buf, a.withN, from, at)
 		default:
-			ok = move(buf, a.withN, from, at)
+			ok = l.move(buf, a.withN, from, at)
 		}
 		if !ok {
 			return fmt.Errorf("%s: a jump in its alternative is out of reach from there: the file is damaged", l.o.where(a.at.sec, a.at.off))
@@ -143,25 +143,30 @@ func padNested(alts []alternative) {
 // pointerCall makes buf begin with a direct call in place of code's call
 // through a pointer, ff 15. What a pointer of the kernel holds isn't known here:
 // the call leads to the pointer, which at least has a name (pv_ops).
-func pointerCall(buf, code []byte, at arch.Addr) bool {
+func (l *linked) pointerCall(buf, code []byte, at arch.Addr) bool {
 	if len(code) < 6 || code[0] != 0xff || code[1] != 0x15 {
 		return false
 	}
-	disp := int32(binary.LittleEndian.Uint32(code[2:]))
-	call, ok := x86.CallRel32(at, at+6+arch.Addr(int64(disp)))
+	operand := binary.LittleEndian.Uint32(code[2:])
+	if l.o.Bits32() { // the pointer's address; any other is in reach
+		buf[0] = callOpcode
+		binary.LittleEndian.PutUint32(buf[1:], operand-uint32(at)-x86.JumpLen)
+		return true
+	}
+	call, ok := x86.CallRel32(at, at+6+arch.Addr(int64(int32(operand))))
 	return ok && copy(buf, call[:]) == len(call)
 }
 
 // moveOld fixes a replacement as kernels before 6.3 do: only a jump or a call
 // that is all of it, and a short jump is made of one that reaches forwards.
-func moveOld(buf []byte, n int, from, to arch.Addr) {
+func (l *linked) moveOld(buf []byte, n int, from, to arch.Addr) {
 	if n != x86.JumpLen || buf[0] != 0xe8 && buf[0] != 0xe9 {
 		return
 	}
 	disp := int64(int32(binary.LittleEndian.Uint32(buf[1:]))) + int64(from-to)
 	if forward := disp + x86.JumpLen; buf[0] == 0xe9 && forward >= 0 && forward-2 <= 127 {
 		buf[0], buf[1] = 0xeb, byte(forward-2)
-		copy(buf[2:], nops[3])
+		copy(buf[2:], l.o.nops()[3])
 		return
 	}
 	binary.LittleEndian.PutUint32(buf[1:], uint32(disp))
@@ -170,10 +175,10 @@ func moveOld(buf []byte, n int, from, to arch.Addr) {
 // move fixes what is relative in a replacement of n bytes in buf, which was
 // assembled at from, for another place. Jumps within it stay. ok is false if one
 // that leaves it doesn't reach any more.
-func move(buf []byte, n int, from, to arch.Addr) (ok bool) {
+func (l *linked) move(buf []byte, n int, from, to arch.Addr) (ok bool) {
 	inside := func(a arch.Addr) bool { return a >= from && a <= from+arch.Addr(n) }
 	for off := 0; off < len(buf); {
-		in, err := x86.Decode(buf[off:], from+arch.Addr(off))
+		in, err := l.o.mode().Decode(buf[off:], from+arch.Addr(off))
 		if err != nil {
 			return true // the kernel leaves the rest as it is, with a warning
 		}

@@ -1,6 +1,6 @@
 // Package image turns object files and hex into code that can be put in memory.
 //
-// What it is: a linker for one object at a time, of x86-64 or i386, or kernel module of x86-64, and the
+// What it is: a linker for one object or kernel module at a time, of x86-64 or i386, and the
 // part of a module loader that rewrites text. ParseELF reads what gcc -c wrote.
 // Object.Place lays its sections out from an address of the caller's choice and
 // applies the relocations, for a scenario; the result is an Image, plain bytes
@@ -54,9 +54,9 @@
 //
 // # Limits
 //
-// ET_REL only. Of i386 Place alone takes objects: the relocations R_386_NONE, 32, PC32 and
-// PLT32, no module, and no table by which a kernel would rewrite text but that of jump
-// labels and of ftrace. Of x86-64 the relocations R_X86_64_NONE, 64, 32, 32S, PC64, PC32
+// ET_REL only. Of i386 the relocations R_386_NONE, 32, PC32 and PLT32, and no table of
+// objtool's, which isn't run on its objects (returns, retpolines, sealed endbr, sites of static
+// calls). Of x86-64 the relocations R_X86_64_NONE, 64, 32, 32S, PC64, PC32
 // and PLT32, and in Load those that form.go lists. Place has no thread-local
 // storage, no common symbols, no global offset table; Load makes addresses up
 // for them. 64 MiB and 65,279 sections. Per-CPU data is loaded as data, once.

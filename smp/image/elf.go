@@ -52,7 +52,7 @@ func (o *Object) IsModule() bool { return o.module }
 func (o *Object) Version() (v Version, ok bool) { return o.version, o.version != Version{} }
 
 // ParseELF reads a relocatable object file of x86-64 or i386, such as gcc -c writes, or a
-// kernel module of x86-64. The name is for messages. The data may not change later.
+// kernel module. The name is for messages. The data may not change later.
 func ParseELF(name string, data []byte) (*Object, error) {
 	f, err := readFile(data)
 	if err != nil {
@@ -131,20 +131,17 @@ func (p *parser) checkCode() error {
 	return fmt.Errorf("holds no code: give an object with a .text section")
 }
 
-// check386 returns an error if an object of i386 has what is read of x86-64's alone: a table
-// by which a kernel would rewrite text, or what makes a module of it.
+// check386 returns an error if an object of i386 has a table that objtool makes, which is run
+// on objects of x86-64 alone: no kernel for i386 reads it.
 func (p *parser) check386() error {
 	if !p.o.Bits32() {
 		return nil
 	}
-	if p.o.module {
-		return fmt.Errorf("a kernel module of i386: those of x86-64 alone are loaded; give its .o file, without what modpost has added")
-	}
 	for i := range p.f.sections {
 		switch s := &p.f.sections[i]; s.name {
-		case ".altinstructions", ".parainstructions", ".static_call_sites", ".return_sites", ".retpoline_sites", ".ibt_endbr_seal":
+		case ".static_call_sites", ".return_sites", ".retpoline_sites", ".ibt_endbr_seal":
 			if s.size > 0 && s.flags&elf.SHF_ALLOC != 0 {
-				return fmt.Errorf("section %s: text that a kernel rewrites by it isn't modelled for i386: leave it out", s.name)
+				return fmt.Errorf("section %s: no kernel for i386 rewrites text by it, objtool makes it for x86-64: leave it out", s.name)
 			}
 		}
 	}

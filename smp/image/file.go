@@ -45,25 +45,20 @@ func readFile(data []byte) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	le := binary.LittleEndian
-	tail := data[c.Ehdr-6:] // size of a section header, how many there are, which has their names
-	at, n, each := c.Words(data, 24, 3)[2], int(le.Uint16(tail[2:])), uint64(c.Shdr)
+	at, has, n, names := c.Headers(data)
+	each := uint64(c.Shdr)
 	switch {
-	case uint64(le.Uint16(tail)) != each || at > uint64(len(data)) || uint64(len(data))-at < uint64(n)*each:
+	case uint64(has) != each || at > uint64(len(data)) || uint64(len(data))-at < uint64(n)*each:
 		return nil, fmt.Errorf("can't be read as an ELF object (its section headers end behind the end of the file): give the file whole")
 	case n == 0 && at != 0:
 		return nil, fmt.Errorf("has 65280 sections or more: compile it without -ffunction-sections, or in smaller parts")
 	}
 	f := &file{Class: c, data: data, sections: make([]fileSection, n)}
 	for i := range f.sections {
-		h := data[at+uint64(i)*each:]
-		first, rest := c.Words(h, 8, 4), h[8+4*c.Word:] // flags, address, offset, size; then link, info, alignment
-		f.sections[i] = fileSection{
-			kind: elf.SectionType(le.Uint32(h[4:])), flags: elf.SectionFlag(first[0]), off: first[2], size: first[3],
-			link: le.Uint32(rest), info: le.Uint32(rest[4:]), align: c.Get(rest[8:]),
-		}
+		h := c.Header(data[at+uint64(i)*each:])
+		f.sections[i] = fileSection{kind: h.Kind, flags: h.Flags, off: h.Off, size: h.Size, link: h.Link, info: h.Info, align: h.Align}
 	}
-	if err := f.readNames(at, int(le.Uint16(tail[4:]))); err != nil {
+	if err := f.readNames(at, int(names)); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -189,19 +184,14 @@ func (f *file) readSymbols() error {
 		return err
 	}
 	names := string(b)
-	le := binary.LittleEndian
 	f.symbols = make([]symbol, len(data)/f.Sym)
 	for i := range f.symbols {
-		d := data[i*f.Sym:]
-		name, ok := stringAt(names, le.Uint32(d))
+		s := f.Symbol(data[i*f.Sym:])
+		name, ok := stringAt(names, s.Name)
 		if !ok {
 			return fmt.Errorf("symbol %d: its name isn't text of the table of names: the file is damaged", i)
 		}
-		kind, w := d[4:], f.Words(d, 8, 2)
-		if f.Class == elfclass.Bits32 { // value and size come first
-			kind, w = d[12:], f.Words(d, 4, 2)
-		}
-		f.symbols[i] = symbol{name: visible(name), info: kind[0], section: elf.SectionIndex(le.Uint16(kind[2:])), value: w[0], size: w[1]}
+		f.symbols[i] = symbol{name: visible(name), info: s.Info, section: s.Section, value: s.Value, size: s.Size}
 	}
 	return nil
 }

@@ -79,16 +79,6 @@ var forms = [...]form{
 	elf.R_X86_64_DTPMOD64:        {8, nothing, nothing, whole, false},
 }
 
-// kinds386 are the relocations of i386 that are understood, as those of x86-64 that do the
-// same. Source: System V ABI, Intel386, "Relocation Types". What is at an address of 32 bits
-// wraps around; so no hole of four bytes is too small, and the ones of x86-64 are checked
-// in vain.
-var kinds386 = map[elf.R_386]elf.R_X86_64{
-	elf.R_386_32:    elf.R_X86_64_32,
-	elf.R_386_PC32:  elf.R_X86_64_PC32,
-	elf.R_386_PLT32: elf.R_X86_64_PLT32,
-}
-
 // remedy386 says what to do about a relocation of i386 that isn't supported.
 func remedy386(name string) string {
 	if strings.Contains(name, "TLS") {

@@ -21,4 +21,5 @@ package image
 //go:generate gcc -c testdata/module.S -o testdata/module612.o
 //go:generate gcc -DOLD -c testdata/module.S -o testdata/module61.o
 //go:generate gcc -m32 -O2 -mregparm=3 -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mgeneral-regs-only -c testdata/link32.c -o testdata/link32.o
+//go:generate gcc -m32 -c testdata/module32.S -o testdata/module32.o
 //go:generate gcc -m32 -O2 -mregparm=3 -fno-asynchronous-unwind-tables -fPIC -c testdata/got32.c -o testdata/got32.o

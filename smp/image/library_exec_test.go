@@ -88,7 +88,7 @@ func call(t *testing.T, m flat, at arch.Addr, args ...uint64) uint64 {
 		}
 		in, err := x86.Decode(m[r.IP:], r.IP)
 		if err != nil {
-			t.Fatalf("at %#x: %v\n%s", r.IP, err, image.Listing(r.IP, m[r.IP:r.IP+16]))
+			t.Fatalf("at %#x: %v\n%s", r.IP, err, image.Listing(x86.Mode64, r.IP, m[r.IP:r.IP+16]))
 		}
 		if out := in.Exec(&r, m); out != arch.Next {
 			t.Fatalf("at %#x: %s: outcome %v", r.IP, in.String(), out)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
 )
 
@@ -50,7 +51,7 @@ func TestLibraryDecodes(t *testing.T) {
 func TestVictimStart(t *testing.T) {
 	code, at := find(t, place(t, "victim.o"), "victim")
 	if start := []byte{0x55, 0x48, 0x89, 0xe5, 0x53}; !bytes.HasPrefix(code, start) {
-		t.Errorf("victim begins with\n%swant % x: see internal/scenario/generate.go", image.Listing(at, code[:8]), start)
+		t.Errorf("victim begins with\n%swant % x: see internal/scenario/generate.go", image.Listing(x86.Mode64, at, code[:8]), start)
 	}
 }
 
@@ -67,7 +68,7 @@ func TestLabelSites(t *testing.T) {
 	} {
 		code, at := find(t, place(t, "label.o"), c.name)
 		if nop := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}; !bytes.HasPrefix(code[c.off:], nop) {
-			t.Errorf("%s+%#x: no 5-byte nop in\n%s", c.name, c.off, image.Listing(at, code))
+			t.Errorf("%s+%#x: no 5-byte nop in\n%s", c.name, c.off, image.Listing(x86.Mode64, at, code))
 		}
 		first, last := at+arch.Addr(c.off), at+arch.Addr(c.off)+4
 		if crosses := first/8 != last/8; crosses != c.crosses {
@@ -83,7 +84,7 @@ func TestListing(t *testing.T) {
 		" 10004:  53                               push   %rbx\n" +
 		" 10005:  06                               .byte 0x06\n" +
 		" 10006:  48                               .byte 0x48\n"
-	got := image.Listing(0x10000, []byte{0x55, 0x48, 0x89, 0xe5, 0x53, 0x06, 0x48})
+	got := image.Listing(x86.Mode64, 0x10000, []byte{0x55, 0x48, 0x89, 0xe5, 0x53, 0x06, 0x48})
 	if squeeze(got) != squeeze(want) {
 		t.Errorf("listing\n%swant\n%s", got, want)
 	}

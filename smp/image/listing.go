@@ -12,11 +12,11 @@ import (
 // Listing shows code as linked at an address, a line for each instruction:
 // address, bytes, disassembly. A byte that begins no instruction gets a line of
 // its own, so that whatever memory holds can be shown.
-func Listing(at arch.Addr, code []byte) string {
+func Listing(mode x86.Mode, at arch.Addr, code []byte) string {
 	var w strings.Builder
 	for len(code) > 0 {
 		text, n := fmt.Sprintf(".byte %#02x", code[0]), 1
-		if in, err := x86.Decode(code, at); err == nil {
+		if in, err := mode.Decode(code, at); err == nil {
 			text, n = in.String(), int(in.Len)
 		}
 		fmt.Fprintf(&w, "%6x:  %-32s %s\n", uint64(at), fmt.Sprintf("% x", code[:n]), text)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kpsim/smp/arch"
+	"kpsim/smp/arch/x86"
 )
 
 // A Symbol is a place with a name.
@@ -45,6 +46,7 @@ func (s *Symbol) End() arch.Addr { return s.Addr + arch.Addr(s.Size) }
 type Module struct {
 	Name    string
 	Version Version // of the kernel it was patched as
+	Mode    x86.Mode
 
 	// Symbols are those of its text, by address, one an address. Between two of
 	// them nothing is left out: a symbol ends where the next one begins. The
@@ -133,15 +135,10 @@ func (m *Module) SitesIn(from, to arch.Addr) []Site {
 // have offset 0. So instructions stand as they were assembled, of the length
 // they have; a linker might have made others of those that use the table.
 //
-// Objects of i386 are refused: Place alone takes them.
-//
 // The text of a module is in the order of kernel/module/main.c,
 // layout_sections: all sections with code by number, then, apart from them,
 // those whose name begins with .init; no place in an object that is no module.
 func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arch.Addr, bool)) (*Module, error) {
-	if o.Bits32() {
-		return nil, fmt.Errorf("%s: 32-bit code: compile it with -m64", o.name)
-	}
 	if base%pageBytes != 0 {
 		return nil, fmt.Errorf("%s: base %#x is no multiple of %d: modules are loaded in whole pages", o.name, uint64(base), pageBytes)
 	}
@@ -149,7 +146,7 @@ func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arc
 	if err != nil {
 		return nil, err
 	}
-	m := &Module{Name: o.name, Version: l.version, Imports: l.imports, text: l.regions()}
+	m := &Module{Name: o.name, Version: l.version, Mode: o.mode(), Imports: l.imports, text: l.regions()}
 	m.Symbols = l.kallsyms(m.text)
 	m.Sites = l.sites()
 	m.countUnnamed(o)

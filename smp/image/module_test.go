@@ -19,11 +19,19 @@ import (
 var update = flag.Bool("update", false, "write what comes out to testdata; read the diff")
 
 // modulesAt is where x86 has its modules (Documentation/arch/x86/x86_64/mm.rst).
-const modulesAt = 0xffffffffc0000000
+const (
+	modulesAt   = 0xffffffffc0000000
+	modulesAt32 = 0xf8000000 // among vmalloc's
+)
 
 func load(t testing.TB, path string, boot image.Boot) *image.Module {
 	t.Helper()
-	m, err := parse(t, path).Load(modulesAt, boot, nil)
+	o := parse(t, path)
+	at := arch.Addr(modulesAt)
+	if o.Bits32() {
+		at = modulesAt32
+	}
+	m, err := o.Load(at, boot, nil)
 	require.NoError(t, err)
 	return m
 }
@@ -47,7 +55,7 @@ func say(m *image.Module) string {
 		if zeros := len(code) - len(bytes.TrimRight(code, "\x00")); zeros > 16 { // the rest of the page, but for what may end a displacement
 			code = code[:len(code)-zeros+4]
 		}
-		w.WriteString("\n" + squeeze(image.Listing(s.Addr, code)) + "\n")
+		w.WriteString("\n" + squeeze(image.Listing(m.Mode, s.Addr, code)) + "\n")
 		for _, site := range m.SitesIn(s.Addr, s.End()) {
 			fmt.Fprintf(&w, "  +%#x %v, %d bytes", site.Addr-s.Addr, site.Kind, site.Len)
 			if site.Tail {
@@ -90,6 +98,8 @@ func TestLoadGolden(t *testing.T) {
 		{"module612.o", "module612_bare.golden", bare},
 		{"module612.o", "module612_rethunk.golden", image.Boot{Features: "rethunk,up", Preempt: "none"}},
 		{"load.o", "load.golden", image.StockBoot},
+		{"module32.o", "module32.golden", image.StockBoot},
+		{"module32.o", "module32_up.golden", image.Boot{Features: "up"}},
 	} {
 		got := say(load(t, "testdata/"+c.file, c.boot))
 		path := filepath.Join("testdata", c.golden)

@@ -24,6 +24,34 @@ var nops = [...][]byte{
 	11: {0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
 }
 
+// nops32 are those of i386, which are lea but for the first two.
+var nops32 = [...][]byte{
+	1: {0x90},
+	2: {0x89, 0xf6},
+	3: {0x8d, 0x76, 0x00},
+	4: {0x8d, 0x74, 0x26, 0x00},
+	5: {0x3e, 0x8d, 0x74, 0x26, 0x00},
+	6: {0x8d, 0xb6, 0x00, 0x00, 0x00, 0x00},
+	7: {0x8d, 0xb4, 0x26, 0x00, 0x00, 0x00, 0x00},
+	8: {0x3e, 0x8d, 0xb4, 0x26, 0x00, 0x00, 0x00, 0x00},
+}
+
+// nops are those of the object's kernel.
+func (o *Object) nops() [][]byte {
+	if o.Bits32() {
+		return nops32[:]
+	}
+	return nops[:]
+}
+
+// mode is that of the processor that the code is for.
+func (o *Object) mode() x86.Mode {
+	if o.Bits32() {
+		return x86.Mode32
+	}
+	return x86.Mode64
+}
+
 const nopMaxOld = 8
 
 // joinNops makes long nops of short ones that follow each other, as the kernel
@@ -31,7 +59,7 @@ const nopMaxOld = 8
 func (l *linked) joinNops(code []byte, at arch.Addr) {
 	old := l.version.Before(6, 3)
 	for i := 0; i < len(code); {
-		in, err := x86.Decode(code[i:], at+arch.Addr(i))
+		in, err := l.o.mode().Decode(code[i:], at+arch.Addr(i))
 		if err != nil {
 			return
 		}
@@ -42,30 +70,30 @@ func (l *linked) joinNops(code []byte, at arch.Addr) {
 			for i < len(code) && code[i] == 0x90 {
 				i++
 			}
-			fillOld(code[first:i])
+			l.fillOld(code[first:i])
 		case !old && isNop(code[first:end]) && end < len(code):
 			for i < len(code) {
-				in, err := x86.Decode(code[i:], at+arch.Addr(i))
+				in, err := l.o.mode().Decode(code[i:], at+arch.Addr(i))
 				if err != nil || !isNop(code[i:i+int(in.Len)]) {
 					break
 				}
 				i += int(in.Len)
 			}
-			fill(code[first:i])
+			l.fill(code[first:i])
 		}
 	}
 }
 
 // fillOld fills b with as few nops as it takes.
-func fillOld(b []byte) {
+func (l *linked) fillOld(b []byte) {
 	for len(b) > 0 {
-		b = b[copy(b, nops[min(len(b), nopMaxOld)]):]
+		b = b[copy(b, l.o.nops()[min(len(b), nopMaxOld)]):]
 	}
 }
 
 // fill fills b with one nop, or, where none is as long, with a jump over int3.
-func fill(b []byte) {
-	n := len(b)
+func (l *linked) fill(b []byte) {
+	n, nops := len(b), l.o.nops()
 	switch {
 	case n == 0:
 		return

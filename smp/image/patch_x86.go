@@ -62,7 +62,7 @@ func (l *linked) addr(p place) arch.Addr { return l.at[p.sec] + arch.Addr(p.off)
 
 func (l *linked) fentry(s *rawSite, code []byte) {
 	if code[0] == callOpcode && l.refers(s.sec, s.off+1) == fentry {
-		copy(code, x86.Nop5[:])
+		copy(code, l.o.nops()[x86.JumpLen])
 	}
 }
 
@@ -70,8 +70,8 @@ func (l *linked) fentry(s *rawSite, code []byte) {
 // functions that natively do nothing, which would leave nops, aren't told apart.
 func (l *linked) paravirt(s *rawSite, code []byte) {
 	buf := slices.Clone(code)
-	if pointerCall(buf, code, l.addr(s.place)) {
-		fillOld(buf[x86.JumpLen:])
+	if l.pointerCall(buf, code, l.addr(s.place)) {
+		l.fillOld(buf[x86.JumpLen:])
 		copy(code, buf)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"kpsim/smp/image/elfclass"
 )
@@ -92,13 +91,17 @@ func (p *parser) appendRelas(raws []reloc, i int, data []byte) ([]reloc, error) 
 		off, sym, kind := p.f.Row(data)
 		r := reloc{
 			off:    int(min(off, math.MaxInt32)), // after any section, if it is as far
-			kind:   elf.R_X86_64(kind),
 			symbol: int(sym),
 		}
 		if r.symbol >= len(p.f.symbols) {
 			return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", name, r.symbol, len(p.f.symbols))
 		}
-		if r.kind == elf.R_X86_64_NONE { // R_386_NONE has that number, too
+		var known bool
+		if r.kind, known = p.f.Reloc(kind); !known {
+			name := p.f.RelocName(kind)
+			return nil, fmt.Errorf("%s+%#x: relocation %s isn't supported: %s", p.f.sections[to].name, r.off, name, remedy386(name))
+		}
+		if r.kind == elf.R_X86_64_NONE {
 			continue
 		}
 		if p.f.Class == elfclass.Bits64 {
@@ -111,17 +114,9 @@ func (p *parser) appendRelas(raws []reloc, i int, data []byte) ([]reloc, error) 
 	return raws, nil
 }
 
-// inHole gives a relocation of 32 bits in a section of the file the kind of x86-64 that
-// does the same, and the addend that stands in its hole.
+// inHole gives a relocation of 32 bits in a section of the file the addend that stands in its
+// hole.
 func (p *parser) inHole(r *reloc, to int) error {
-	kind, ok := kinds386[elf.R_386(r.kind)]
-	if !ok {
-		name := elf.R_386(r.kind).String()
-		if strings.Contains(name, "+") { // it has none
-			name = strconv.Itoa(int(r.kind))
-		}
-		return fmt.Errorf("%s+%#x: relocation %s isn't supported: %s", p.f.sections[to].name, r.off, name, remedy386(name))
-	}
 	b, err := p.f.contents(to)
 	if err != nil {
 		return err
@@ -129,7 +124,7 @@ func (p *parser) inHole(r *reloc, to int) error {
 	if r.off > len(b)-4 {
 		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", p.f.sections[to].name, r.off)
 	}
-	r.kind, r.addend = kind, int64(int32(binary.LittleEndian.Uint32(b[r.off:])))
+	r.addend = int64(int32(binary.LittleEndian.Uint32(b[r.off:])))
 	return nil
 }
 

@@ -33,7 +33,7 @@ type layout struct {
 	holes []int
 	need  int
 	write string // how it is written in assembly, for messages
-	wide  bool   // its last word, or only one, is an address
+	less  int    // bytes that an entry of i386 has less, because an address in it has four
 }
 
 // An entry is one of a table, with the relocations at its holes.
@@ -53,8 +53,8 @@ func (e *entry) word(off int) uint32 { return binary.LittleEndian.Uint32(e.data[
 // of returns the layout of a table in an object: addresses of i386, and keys of jump labels,
 // have four bytes, not eight.
 func (t layout) of(o *Object) layout {
-	if o.Bits32() && t.wide {
-		t.bytes -= 4
+	if o.Bits32() {
+		t.bytes -= t.less
 		t.write = strings.ReplaceAll(t.write, ".quad", ".long")
 	}
 	return t
@@ -72,10 +72,10 @@ var tables = map[string]struct {
 	layout
 	read func(p *parser, e entry, s rawSite) error
 }{
-	"__bug_table": {layout{12, []int{0, 4}, 1, "address, file, line and flags", false}, fixed(SiteBug, 2)},
-	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key", true}, func(p *parser, e entry, s rawSite) error {
+	"__bug_table": {layout{12, []int{0, 4}, 1, "address, file, line and flags", 0}, fixed(SiteBug, 2)},
+	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key", 4}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteJumpLabel, 2
-		if c := p.byteAt(s.place); c == x86.OpJump || c == nops[x86.JumpLen][0] { // jmp rel32, nopl
+		if c := p.byteAt(s.place); c == x86.OpJump || c == nops[x86.JumpLen][0] || c == p.o.nops()[x86.JumpLen][0] { // jmp rel32, a nop
 			s.n = 5
 		}
 		var err error
@@ -86,14 +86,14 @@ var tables = map[string]struct {
 		s.key, s.keyOff = e.refs[2].symbol, e.refs[2].addend&^3
 		return p.addSite(s, e.refs[0])
 	}},
-	".static_call_sites": {layout{8, []int{0, 4}, 2, "address and key", false}, func(p *parser, e entry, s rawSite) error {
+	".static_call_sites": {layout{8, []int{0, 4}, 2, "address and key", 0}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteStaticCall, branchBytes(p.byteAt(s.place))
 		// STATIC_CALL_SITE_TAIL is the lowest bit, STATIC_CALL_SITE_INIT the next.
 		s.key, s.keyOff, s.tail = e.refs[1].symbol, e.refs[1].addend&^3, e.refs[1].addend&1 != 0
 		return p.addSite(s, e.refs[0])
 	}},
-	".parainstructions": {layout{16, []int{0}, 1, "address, type and length", false}, func(p *parser, e entry, s rawSite) error {
-		s.kind, s.n = SiteParavirt, int(e.data[9])
+	".parainstructions": {layout{16, []int{0}, 1, "address, type and length", 8}, func(p *parser, e entry, s rawSite) error {
+		s.kind, s.n = SiteParavirt, int(e.data[p.f.Word+1])
 		return p.addSite(s, e.refs[0])
 	}},
 	".smp_locks": {self, fixed(SiteLock, 1)},
@@ -106,8 +106,8 @@ var tables = map[string]struct {
 		return p.addSite(s, e.refs[0])
 	}},
 	".ibt_endbr_seal":   {self, fixed(SiteEndbr, 4)},
-	"__mcount_loc":      {layout{8, []int{0}, 1, "\".quad label\"", true}, fixed(SiteFentry, 5)},
-	"_kprobe_blacklist": {layout{8, []int{0}, 1, "\".quad function\"", true}, fixed(SiteBlacklist, 1)},
+	"__mcount_loc":      {layout{8, []int{0}, 1, "\".quad label\"", 4}, fixed(SiteFentry, 5)},
+	"_kprobe_blacklist": {layout{8, []int{0}, 1, "\".quad function\"", 4}, fixed(SiteBlacklist, 1)},
 }
 
 // isTable reports whether a section is one that the kernel reads for itself, so

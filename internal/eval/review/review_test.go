@@ -26,7 +26,12 @@ import (
 // compiled is a kprobes.c of Debian's 6.1, changed by a function and compiled, and the patch of it.
 func compiled(t *testing.T, edit func(text string) string) (object, patch string) {
 	t.Helper()
-	path := kerneltest.Path(t, "6.1")
+	return compiledFor(t, kerneltest.Path(t, "6.1"), edit)
+}
+
+// compiledFor is one for the kernel of a file.
+func compiledFor(t *testing.T, path string, edit func(text string) string) (object, patch string) {
+	t.Helper()
 	release := filepath.Base(filepath.Dir(path))
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(path), "source", "kernel", "kprobes.c"))
 	if err != nil {
@@ -89,6 +94,30 @@ func what(list []object, kind string) (of []object) {
 		}
 	}
 	return of
+}
+
+// A review of a change for i386 is as one for x86-64: the verdict that is gained, the line that
+// was reached, and what hits cost.
+func TestRacy386(t *testing.T) {
+	thorough.Only(t, "two minutes; the tests of x86-64 ask the same")
+	path := kerneltest.I386(t)
+	o, patch := compiledFor(t, path, func(s string) string {
+		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n", "\tsynchronize_rcu();\n", 1)
+	})
+	list, _ := told(t, cli.Against, &Review{Kernel: inputs.Kernel{Kernel: cli.FileName(path), Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"safe-386", "full-rcu"}})
+	gained := what(list, "gained")
+	require.Len(t, gained, 1)
+	require.Equal(t, "safe-386", gained[0]["scenario"])
+	require.Equal(t, "no-start-inside", gained[0]["property"])
+	require.Zero(t, gained[0]["violations_of_the_other"])
+	functions := what(list, "function")
+	require.Len(t, functions, 1)
+	require.Equal(t, "kprobe_optimizer", functions[0]["name"])
+	require.Equal(t, []any{"synchronize_rcu_tasks"}, functions[0]["called_before"])
+	lines := what(list, "lines")
+	require.Len(t, lines, 1)
+	require.Positive(t, lines[0]["runs"])
+	require.NotEmpty(t, what(list, "cost"))
 }
 
 // A comment and other names are no change: nothing differs, and nothing is worse.

@@ -109,7 +109,7 @@ func (m *module) add(at arch.Addr) []arch.Addr {
 				if _, there := m.symbols[f.Name]; !there {
 					m.symbols[f.Name] = p
 				}
-				return codeRefs(f.Code, f.Addr)
+				return codeRefs(m.l.s.Machine.Processor(), f.Code, f.Addr)
 			}
 			return nil
 		}
@@ -118,7 +118,7 @@ func (m *module) add(at arch.Addr) []arch.Addr {
 		if b := &m.img.Blocks[i]; inside(b.Addr, len(b.Bytes)) {
 			if m.first(b.Addr) {
 				m.symbols[b.Name] = m.l.addBlock(m.file, b, m.c)
-				return wordRefs(b.Bytes, 4)
+				return wordRefs(m.l.s.Machine.Processor(), b.Bytes, 4)
 			}
 			return nil
 		}
@@ -141,10 +141,14 @@ func (m *module) first(at arch.Addr) bool {
 // codeRefs returns the addresses that code may refer to: targets, and whatever
 // reads as one in displacements and immediates. One too many costs a few lines
 // of a trace, one too few a run.
-func codeRefs(code []byte, at arch.Addr) (refs []arch.Addr) {
+func codeRefs(a *arch.Arch, code []byte, at arch.Addr) (refs []arch.Addr) {
+	mode := x86.Mode64
+	if a.Word == 4 {
+		mode = x86.Mode32
+	}
 	for len(code) > 0 {
 		n := 1
-		if in, err := x86.Decode(code, at); err == nil {
+		if in, err := mode.Decode(code, at); err == nil {
 			n = int(in.Len)
 			if t, ok := in.Target(); ok {
 				refs = append(refs, t)
@@ -152,7 +156,7 @@ func codeRefs(code []byte, at arch.Addr) (refs []arch.Addr) {
 			if pos, ok := in.RIPRelative(); ok {
 				refs = append(refs, in.Next()+arch.Addr(int32(binary.LittleEndian.Uint32(code[pos:]))))
 			}
-			refs = append(refs, wordRefs(code[1:n], 1)...)
+			refs = append(refs, wordRefs(a, code[1:n], 1)...)
 		}
 		code, at = code[n:], at+arch.Addr(n)
 	}
@@ -160,11 +164,11 @@ func codeRefs(code []byte, at arch.Addr) (refs []arch.Addr) {
 }
 
 // wordRefs returns what b holds at each multiple of step, read as a 32-bit
-// address with its sign: of a 64-bit address in a kernel's text that is the low half.
-func wordRefs(b []byte, step int) (refs []arch.Addr) {
+// address, of 64 bits with its sign: of an address in a kernel's text that is the low half.
+func wordRefs(a *arch.Arch, b []byte, step int) (refs []arch.Addr) {
 	for ; len(b) >= 4; b = b[min(step, len(b)):] {
 		if v := int32(binary.LittleEndian.Uint32(b)); v < 0 {
-			refs = append(refs, arch.Addr(int64(v)))
+			refs = append(refs, a.Addr(arch.Addr(int64(v))))
 		}
 	}
 	return refs
@@ -277,7 +281,10 @@ func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error
 		code = binary.LittleEndian.AppendUint32(code, off)
 	}
 	for ; len(b) > 0; b, off = b[1:], off+1 {
-		code = append(code, 0x40|rexB, 0xc6, rm)
+		if l.s.Machine.Arch != target.I386 { // where it is inc
+			code = append(code, 0x40|rexB)
+		}
+		code = append(code, 0xc6, rm)
 		code = binary.LittleEndian.AppendUint32(code, off)
 		code = append(code, b[0])
 	}
@@ -307,7 +314,7 @@ func (l *loader) doInsns(c *call) (starlark.Value, error) {
 			return nil, err
 		}
 		for off := 0; off < len(t.Code)-l.padding[t.Name]; {
-			in, err := target.Decode(t.Code[off:], t.At+arch.Addr(off))
+			in, err := l.s.Machine.Processor().Decode(t.Code[off:], t.At+arch.Addr(off))
 			if err != nil {
 				return nil, fmt.Errorf("%s+%#x: %w; give the offsets yourself", t.Name, off, err)
 			}

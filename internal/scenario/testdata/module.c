@@ -2,6 +2,8 @@
  *
  *   gcc -O2 -mcmodel=kernel -fno-asynchronous-unwind-tables -fcf-protection=none -fno-pic -mno-red-zone \
  *       -mgeneral-regs-only -fno-stack-protector -c module.c -o module.ko
+ *
+ * and of i386, module32.ko, with -m32 -mregparm=3 instead of -mcmodel=kernel -mno-red-zone.
  */
 static const char vermagic[] __attribute__((section(".modinfo"), used)) = "vermagic=6.1.0-kpsim SMP preempt mod_unload modversions ";
 static char this_module[64] __attribute__((section(".gnu.linkonce.this_module"), used));

@@ -114,6 +114,9 @@ func (f Fake) ELF() []byte {
 	l.add("__bug_table", elf.SHF_WRITE, tables, bug)
 	l.add(".return_sites", 0, tables+0x1000, row(tables+0x1000, f.Addr(0), f.Addr(1)))
 	l.add("__ex_table", 0, tables+0x2000, append(row(tables+0x2000, f.Addr(2), f.Addr(3)), 1, 0, 0, 0))
+	if f.Bits32 { // among the other data
+		l.add(".data..percpu", elf.SHF_WRITE, tables+0x2800, make([]byte, 64))
+	}
 	l.sections = append(l.sections, fakeSection{name: ".bss", kind: elf.SHT_NOBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: tables + 0x3000, size: 4096})
 
 	if f.Linked {

@@ -1,7 +1,7 @@
 // Package elfclass is what ELF files of 64 and of 32 bits have different.
 //
-// What it is: sizes of ELF's structures, and how words, symbols and relocations are read,
-// for x86-64 and i386. Object files and kernels are both read with it.
+// What it is: sizes of ELF's structures, and how words, headers of sections, symbols and
+// relocations are read, for x86-64 and i386. Object files and kernels are both read with it.
 //
 // What it is not: it reads no file, and checks no bounds.
 //

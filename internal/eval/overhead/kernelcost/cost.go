@@ -10,6 +10,7 @@ import (
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/smp"
+	"kpsim/smp/arch/target"
 )
 
 // A Part is where instructions of a hit are executed.
@@ -44,14 +45,26 @@ type Hit struct {
 	Text    int
 	Data    int
 	Stack   int
-	Cycles  float64 // on Machine, by the mechanistic costs
+	Cycles  float64 // on MachineOf the kernel, by the mechanistic costs
 }
 
 // On returns a hit's cycles on a machine.
 func (h *Hit) On(o *overhead.Model, m *overhead.Machine) float64 { return o.Price(m, &h.MachineCode) }
 
-// Machine is the one by whose costs Hit.Cycles is.
-const Machine = "xeon-e5410/x86_64"
+// Machine is the one by whose costs Hit.Cycles is of a kernel for x86-64, Machine386 of one for
+// i386.
+const (
+	Machine    = "xeon-e5410/x86_64"
+	Machine386 = "xeon-e5410/i386"
+)
+
+// MachineOf returns the one by whose costs hits of the kernel are.
+func MachineOf(k *linux.Kernel) string {
+	if k.Processor == target.I386 {
+		return Machine386
+	}
+	return Machine
+}
 
 // model is what was fitted to the documents' figures.
 var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fit(overhead.Figures()) })
@@ -66,7 +79,7 @@ func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
 	linux.Give(k)
 	var m *overhead.Machine
 	for i := range overhead.Machines {
-		if overhead.Machines[i].ID() == Machine {
+		if overhead.Machines[i].ID() == MachineOf(k) {
 			m = &overhead.Machines[i]
 		}
 	}
@@ -88,7 +101,7 @@ func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
 
 // run runs a kind: what was executed, and what was broken or kept the run from its end.
 func (q *kind) run(k *linux.Kernel, mutant string) (w *watcher, why string, err error) {
-	sc, err := q.scenario()
+	sc, err := q.scenario(k)
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,14 +12,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/eval/overhead/kernelcost"
+	"kpsim/internal/thorough"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux/kerneltest"
 )
 
 var update = flag.Bool("update-counts", false, "rewrite the counts of the kernels that are at hand")
 
+// i386 is the series of the kernel for i386.
+const i386 = "i386"
+
 func opened(t *testing.T, series string) *linux.Kernel {
-	k, err := linux.Open(kerneltest.Path(t, series))
+	path := ""
+	if series == i386 {
+		path = kerneltest.I386(t)
+	} else {
+		path = kerneltest.Path(t, series)
+	}
+	k, err := linux.Open(path)
 	require.NoError(t, err)
 	return k
 }
@@ -37,8 +47,11 @@ func by(t *testing.T, list []kernelcost.Hit) map[string]kernelcost.Hit {
 // What a kernel's own code executes follows its design, and is the same each time. Debian's
 // kernels are built with CONFIG_PREEMPTION: they boost nothing.
 func TestOf(t *testing.T) {
-	for _, series := range []string{"6.1", "6.12"} {
+	for _, series := range []string{"6.1", "6.12", i386} {
 		t.Run(series, func(t *testing.T) {
+			if series == i386 {
+				thorough.Only(t, "several seconds; its counts are those that were recorded")
+			}
 			k := opened(t, series)
 			list, err := kernelcost.Of(k, "")
 			require.NoError(t, err)
@@ -85,7 +98,7 @@ func TestOf(t *testing.T) {
 
 // The counts of a kernel are those that were recorded of its release.
 func TestRecorded(t *testing.T) {
-	for _, series := range []string{"6.1", "6.12"} {
+	for _, series := range []string{"6.1", "6.12", i386} {
 		t.Run(series, func(t *testing.T) {
 			k := opened(t, series)
 			list, err := kernelcost.Of(k, "")

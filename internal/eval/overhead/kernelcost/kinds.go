@@ -5,28 +5,34 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
+	"kpsim/linux"
+	"kpsim/smp/arch/target"
 )
 
 // A kind is one way to probe a function.
 type kind struct {
 	name, says string
-	text       string // of the function, in hex
+	text       text
 	more       string // of it
 	probes     string
 	ops        string // registers them
 	undo       string
 }
 
+// A text is a function in hex, of x86-64 and of i386.
+type text [2]string
+
 // The functions: no copy of what the first begins with is boosted (it has an address-size
 // prefix), the second is too short for a jump, the third isn't, the fourth has a site of
 // ftrace.
-const (
-	plain = "678d07 4889e5 53 5b c3"
-	short = "55 5d c3"
-	long  = "55 4889e5 53 5b 5d c3"
-	entry = "0f1f440000 8d4701 c3"
-	site  = "fentry(f)\n"
+var (
+	plain = text{"678d07 4889e5 53 5b c3", "678d07 89e5 53 5b c3"}
+	short = text{"55 5d c3", "55 5d c3"}
+	long  = text{"55 4889e5 53 5b 5d c3", "55 89e5 53 5b 5d c3"}
+	entry = text{"0f1f440000 8d4701 c3", "0f1f440000 8d4001 c3"}
 )
+
+const site = "fentry(f)\n"
 
 const (
 	kprobe    = "k = kprobe(\"k\", at = f, pre = [count()])\n"
@@ -62,17 +68,21 @@ const (
 	probed   = 5
 )
 
-// scenario returns what is run. The probes are registered twice: the first time sets up
-// what the kernel keeps.
-func (k *kind) scenario() (*scenario.Scenario, error) {
+// scenario returns what is run on a kernel. The probes are registered twice: the first time
+// sets up what the kernel keeps.
+func (q *kind) scenario(k *linux.Kernel) (*scenario.Scenario, error) {
+	row := 0
+	if k.Processor == target.I386 {
+		row = 1
+	}
 	src := fmt.Sprintf(`scenario("cost-%s", says = %q)
-machine(cpus = 1, preempt = "none", fetch = "coherent", ftrace = True)
+machine(arch = %q, cpus = 1, preempt = "none", fetch = "coherent", ftrace = True)
 f = text("f", at = %#x, hex = %q)
 %s%stask("t", cpu = 0, ops = [call(f), call(f), %s, wait_optimized(), %s, wait_optimized(), %s, wait_optimized(), call(f), call(f), call(f), call(f), %s, wait_optimized(), call(f)])
 never()
-`, k.name, k.says, uint64(at), k.text, k.more, k.probes, k.ops, k.undo, k.ops, k.undo)
-	return lang.Load("cost-"+k.name+".star", []byte(src), nil)
+`, q.name, q.says, target.Words[k.Processor], uint64(k.Arch().Addr(at)), q.text[row], q.more, q.probes, q.ops, q.undo, q.ops, q.undo)
+	return lang.Load("cost-"+q.name+".star", []byte(src), nil)
 }
 
-// at is where the function lies.
+// at is where the function lies; of i386 the lower half of it.
 const at = 0xffffffff81000040

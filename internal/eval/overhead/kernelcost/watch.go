@@ -8,7 +8,6 @@ import (
 	"kpsim/linux/linuxev"
 	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
 	"kpsim/smp/kapi"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -26,6 +25,8 @@ type stretch struct {
 type watcher struct {
 	r          *rig.Rig
 	k          *linux.Kernel
+	arch       *arch.Arch
+	at         arch.Addr // of the function
 	trampoline arch.Addr
 	served     map[arch.Addr]int // instructions of functions that are done in Go
 
@@ -46,7 +47,7 @@ type watcher struct {
 type returning struct{ sp, to arch.Addr }
 
 func newWatcher(r *rig.Rig, k *linux.Kernel) *watcher {
-	w := &watcher{r: r, k: k, served: make(map[arch.Addr]int), after: -1}
+	w := &watcher{r: r, k: k, arch: k.Arch(), at: k.Arch().Addr(at), served: make(map[arch.Addr]int), after: -1}
 	for _, name := range []string{"arch_rethook_trampoline", "__kretprobe_trampoline"} {
 		if s, ok := k.Image.Symbol(name); ok {
 			w.trampoline = arch.Addr(s.Addr)
@@ -83,7 +84,7 @@ func (w *watcher) Event(e *traces.Event) *traces.Finding {
 		if e.A == smpev.VecDB {
 			w.now.Steps++
 		}
-		if w.part = Engine; isCopy(arch.Addr(e.B)) {
+		if w.part = Engine; w.isCopy(arch.Addr(e.B)) {
 			w.part = Step
 		}
 	case smpev.CallEnd:
@@ -103,22 +104,34 @@ func (w *watcher) Event(e *traces.Event) *traces.Finding {
 }
 
 // isCopy reports whether an address is in the memory for copied instructions and detours.
-func isCopy(a arch.Addr) bool { return a >= smp.ExecBase && a < smp.ExecBase+1<<30 }
+func (w *watcher) isCopy(a arch.Addr) bool { return w.within(a, smp.ExecBase, smp.ExecBase+1<<28) }
 
 // isService reports whether a routine in Go stands at an address that the kernel calls.
-func isService(a arch.Addr) bool { return a >= kapi.GuestGates && a < smp.DataBase }
+func (w *watcher) isService(a arch.Addr) bool { return w.within(a, kapi.GuestGates, smp.DataBase) }
 
 // isEnd reports whether a routine in Go that has called the kernel stands there.
-func isEnd(a arch.Addr) bool { return a >= smp.GateBase && a < smp.GateBase+smp.PageSize }
+func (w *watcher) isEnd(a arch.Addr) bool {
+	return w.within(a, smp.GateBase, smp.GateBase+smp.PageSize)
+}
+
+// within reports whether an address lies between two that are those of 64 bits.
+func (w *watcher) within(a, from, to arch.Addr) bool {
+	return a >= w.arch.Addr(from) && a < w.arch.Addr(to)
+}
+
+// word reads one from memory.
+func (w *watcher) word(a arch.Addr) arch.Addr {
+	v, _ := w.r.Machine.Memory().Load(a, w.arch.Word)
+	return arch.Addr(v)
+}
 
 // Instruction implements smp.Tracer.
 func (w *watcher) Instruction(_ uint8, in arch.Inst, regs *arch.Regs) {
-	ip, sp := in.At(), target.Arch.StackPointer(regs)
-	if ip == at && !w.calling {
+	ip, sp := in.At(), w.arch.StackPointer(regs)
+	if ip == w.at && !w.calling {
 		w.rest()
 		w.calling = true
-		to, _ := w.r.Machine.Memory().Load(sp, 8)
-		w.returns = append(w.returns[:0], returning{sp, arch.Addr(to)})
+		w.returns = append(w.returns[:0], returning{sp, w.word(sp)})
 	}
 	w.sp, w.counts = sp, false
 	w.follow(in, sp)
@@ -126,18 +139,18 @@ func (w *watcher) Instruction(_ uint8, in arch.Inst, regs *arch.Regs) {
 		w.part = Return
 	}
 	part := w.part
-	switch own := ip >= at && ip < at+64; {
+	switch own := ip >= w.at && ip < w.at+64; {
 	case own:
 		w.now.own++
 		w.now.Instructions++
 		w.now.parts[Copies]++
 		return
-	case isCopy(ip):
+	case w.isCopy(ip):
 		part = Copies
 	case !w.isKernel(ip):
 		return // a thunk of the simulator's
 	}
-	if to, ok := in.Target(); ok && in.Flow() == arch.FlowJump && isService(to) {
+	if to, ok := in.Target(); ok && in.Flow() == arch.FlowJump && w.isService(to) {
 		w.now.Services++
 		w.now.Served += w.instructionsOf(ip)
 		return
@@ -175,10 +188,9 @@ func (w *watcher) Access(_ uint8, a arch.Addr, size int, _ bool) {
 func (w *watcher) follow(in arch.Inst, sp arch.Addr) {
 	switch in.Flow() {
 	case arch.FlowCall, arch.FlowIndirectCall:
-		w.returns = append(w.returns, returning{sp - 8, in.Next()})
+		w.returns = append(w.returns, returning{sp - arch.Addr(w.arch.Word), in.Next()})
 	case arch.FlowRet:
-		v, _ := w.r.Machine.Memory().Load(sp, 8)
-		if to := arch.Addr(v); !isEnd(to) {
+		if to := w.word(sp); !w.isEnd(to) {
 			for len(w.returns) > 0 && w.returns[len(w.returns)-1].sp < sp {
 				w.returns = w.returns[:len(w.returns)-1]
 			}
@@ -215,7 +227,7 @@ func (w *watcher) instructionsOf(f arch.Addr) (n int) {
 	}
 	s, _ := w.k.Image.Lookup(uint64(f))
 	for ip := f; n < mostServed; n++ {
-		in, err := target.Arch.Decode(w.k.Image.Bytes(uint64(ip), uint64(target.Arch.MaxLen)), ip)
+		in, err := w.arch.Decode(w.k.Image.Bytes(uint64(ip), uint64(w.arch.MaxLen)), ip)
 		if err != nil || s.Size > 0 && uint64(ip) >= s.Addr+s.Size {
 			break
 		}

@@ -73,13 +73,16 @@ func (c *Table) kernelReport(o *overhead.Model) (list []kernelJSON, k *linux.Ker
 	if k, err = files.Open(); err != nil {
 		return nil, nil, err
 	}
+	machines := c.Machines
+	if len(machines) == 0 {
+		machines = []string{kernelcost.MachineOf(k)}
+	}
+	if err := checkMachines(machines, k); err != nil {
+		return nil, nil, err
+	}
 	hits, err := kernelcost.Of(k, "")
 	if err != nil {
 		return nil, nil, err
-	}
-	machines := c.Machines
-	if len(machines) == 0 {
-		machines = []string{kernelcost.Machine}
 	}
 	for i := range overhead.Machines {
 		m := &overhead.Machines[i]
@@ -102,6 +105,19 @@ func (c *Table) kernelReport(o *overhead.Model) (list []kernelJSON, k *linux.Ker
 		return nil, nil, c.nothing()
 	}
 	return list, k, nil
+}
+
+// checkMachines returns an error if a machine is of another processor than the kernel: what
+// isn't executed of a hit is priced by the code of the machine's own kernel.
+func checkMachines(machines []string, k *linux.Kernel) error {
+	own := kernelcost.MachineOf(k)
+	_, of, _ := strings.Cut(own, "/")
+	for _, id := range machines {
+		if _, is, _ := strings.Cut(id, "/"); is != of {
+			return fmt.Errorf("--machine: %s is of %s, and the kernel %s for %s; give one such as %s", id, is, k.Image.Release, of, own)
+		}
+	}
+	return nil
 }
 
 // A goHit is a figure of the documents, and what kpsim's engine makes of it.

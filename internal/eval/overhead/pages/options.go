@@ -24,7 +24,7 @@ type Table struct {
 	Bench      bool         `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`
 	HTML       cli.FileName `name:"html" placeholder:"FILE" xor:"form,lines,way,engine" help:"Write a page: the table, hits with noise, more CPUs and probes, pauses, and where each cost is from. Some seconds."`
 
-	Kernel  cli.FileName   `placeholder:"FILE" help:"Count what this kernel's own code executes in a hit, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Machine: xeon-e5410/x86_64, unless --machine is given."`
+	Kernel  cli.FileName   `placeholder:"FILE" help:"Count what this kernel's own code executes in a hit, instruction by instruction: a vmlinux, or a vmlinuz as distributions ship it. Machine: the Xeon E5410 of its processor, unless --machine is given."`
 	Objects []cli.FileName `placeholder:"FILE,…" help:"With --kernel: object files, compiled for that kernel, whose functions take the place of its own."`
 	ways
 }
