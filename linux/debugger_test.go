@@ -61,7 +61,7 @@ func written(t *testing.T, k *linux.Kernel, text string) *scenario.Scenario {
 // A kernel's own handler passes a debugger's breakpoints on, which don't become part of a
 // probe; what its engine doesn't ask is found. A handler that takes a breakpoint that stands
 // for one that has gone, for which kernels until 6.1 look, sends the CPU back to it for ever;
-// where nobody else is asked the kernel dies.
+// where the debugger isn't asked the kernel dies.
 func TestDebugger(t *testing.T) {
 	for name, path := range map[string]func(t testing.TB) string{
 		"6.1":  func(t testing.TB) string { return kerneltest.Path(t, "6.1") },

@@ -374,8 +374,14 @@ func (k *Kernel) isText(at arch.Addr) bool {
 }
 
 // AsksKgdbFirst reports whether its handler of breakpoints asks a debugger before its probes
-// (CONFIG_KGDB_LOW_LEVEL_TRAP), for whom every one in the kernel is its own.
+// (CONFIG_KGDB_LOW_LEVEL_TRAP), which takes every one in the kernel for its own.
 func (k *Kernel) AsksKgdbFirst() bool { return k.kgdbFirst }
+
+// ServesUser reports whether its handlers of traps that user mode takes are served as far as
+// its way back to user mode: those of 7.0 and later go through exit_to_user_mode_loop themselves.
+func (k *Kernel) ServesUser() bool {
+	return !slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool { return c.Name == "exit_to_user_mode_loop" })
+}
 
 // Preemptible reports whether it is built with CONFIG_PREEMPTION.
 func (k *Kernel) Preemptible() bool { return k.at("preempt_schedule") != 0 }
