@@ -56,6 +56,7 @@ type Row struct {
 	Verbs    []uint64 // kpev.Register and Unregister, at least
 	Handlers []uint64 // kpev.Pre and others that a Kprobe may have; those of other kinds are their own
 	Arrays   bool     // it has DoAll
+	Debugged bool     // it shares text with a debugger (Deps.Debugger)
 	Switches []Switch
 
 	// Memory returns the kinds of executable memory that it wants of the kernel;

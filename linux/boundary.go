@@ -150,7 +150,7 @@ func rows() []served {
 		// Entry, preemption.
 		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
 		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
-		{names: []string{"notify_die"}, contract: "asks the die chain: uprobes of what user mode takes", do: notifyDie},
+		{names: []string{"notify_die"}, contract: "asks the die chain: uprobes of what user mode takes, a debugger of what the kernel does", do: notifyDie},
 		{names: []string{"irqentry_enter_from_user_mode"}, contract: "the CPU comes from user mode", do: nothing},
 		{names: []string{"irqentry_exit_to_user_mode"}, contract: "does what is to be done before the task goes on in user mode: the machine does it", do: nothing},
 		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule", "preempt_schedule_notrace"}, contract: "gives the CPU to another task", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
@@ -182,7 +182,8 @@ func rows() []served {
 		{names: []string{"__ubsan_handle_divrem_overflow"}, contract: "likewise", do: undefined("a division overflows")},
 		{names: []string{"__fortify_panic", "fortify_panic"}, contract: "the kernel dies: a copy is larger than what it is to", do: overrun},
 		{names: []string{"mem_dump_obj"}, contract: "prints what memory is", do: nothing},
-		{names: []string{"kgdb_ll_trap", "kgdb_has_hit_break"}, contract: "0: no debugger is connected", do: nothing},
+		{names: []string{"kgdb_ll_trap"}, contract: "asks a debugger before kprobes: none is connected", do: nothing},
+		{names: []string{"kgdb_has_hit_break"}, contract: "whether a debugger's breakpoint stands at an address", do: hasHitBreak},
 		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)", do: writtenBool},
 		{names: []string{"proc_dointvec_minmax"}, contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
 		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},

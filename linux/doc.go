@@ -37,7 +37,10 @@
 // begins at 2 GiB, whatever a kernel was built with. Of ftrace, the text of the sites is the kernel's
 // own work; who wants a site, and the trampoline, is kpsim's. Of jump labels, static calls and
 // ftrace the tables are made as their boot leaves them; a label or static call in the text of
-// a module is taken to be the kernel's. Data of the kernel that no
+// a module is taken to be the kernel's. A debugger's breakpoints are bytes of the text, as any:
+// the engine comes across them. It asks where they are (kgdb_has_hit_break) if it was built with
+// CONFIG_KGDB; Debian's aren't, and Ubuntu's, which ask the debugger first, are refused beside
+// one. Data of the kernel that no
 // service and no initcall of the engine has filled is as it is linked. Of weak memory
 // the kernel's own code is text, whose stores are held like any; the services (memory,
 // callbacks, locks that are words of the kernel) take effect at once.

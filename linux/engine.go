@@ -22,6 +22,7 @@ var Row = engine.Row{
 	Verbs:    []uint64{kpev.Register, kpev.Unregister, kpev.Enable, kpev.Disable},
 	Handlers: []uint64{kpev.Pre, kpev.Post},
 	Arrays:   true,
+	Debugged: true,
 	Switches: []engine.Switch{engine.Optimization, engine.Armed},
 	Boot:     boot,
 	New:      func(c *engine.Config) engine.Engine { return renewed(c) },

@@ -76,6 +76,9 @@ func (k *Kernel) Handled(name string) *Kernel {
 	return other
 }
 
+// KgdbFirst makes the kernel one that is built with CONFIG_KGDB_LOW_LEVEL_TRAP.
+func (k *Kernel) KgdbFirst() { k.kgdbFirst = true }
+
 // Unserve takes a service out of the table, until it is put back.
 func Unserve(name string) (putBack func()) {
 	was := boundary

@@ -209,7 +209,7 @@ var elsewhere = []string{
 	"kthread_create_on_node", "wake_up_process", "kthread_should_stop", "__init_waitqueue_head", "__var_waitqueue",
 	"init_wait_entry", "prepare_to_wait_event", "finish_wait", "schedule", "schedule_timeout", "__wake_up", "wake_up_var",
 	"find_vm_area", "__WARN_trap", "__ubsan_handle_out_of_bounds", "__ubsan_handle_shift_out_of_bounds",
-	"__ubsan_handle_load_invalid_value", "__ubsan_handle_divrem_overflow", "__fortify_panic", "mem_dump_obj", "kgdb_ll_trap",
+	"__ubsan_handle_load_invalid_value", "__ubsan_handle_divrem_overflow", "__fortify_panic", "mem_dump_obj", "kgdb_ll_trap", "kgdb_has_hit_break",
 }
 
 // faults are those that there are, beside the one that each row has: it isn't there.
@@ -373,6 +373,12 @@ var faults = []Fault{
 	{Row: "irqentry_nmi_enter", Says: "nothing is counted", With: answers(0)},
 	{Row: "irqentry_nmi_enter", Names: exceptions, Says: "nothing is counted or ended", Equal: "interrupts are off in the handler, which forbids the same", With: answers(0)},
 	{Row: "irqentry_nmi_exit", Says: "it never ends", With: answers(0)},
+	{Row: "notify_die", Says: "no debugger is asked", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {
+		if !e.d.Traps.FromUser(x) {
+			return 0
+		}
+		return do(e, x, a)
+	}},
 	{Row: "notify_die", Dying: "int3", Says: "the chain says that it was its own: NOTIFY_STOP", With: answers(notifyStop)},
 	{Row: "preempt_schedule_thunk", Says: "the CPU isn't given up", Equal: "the task goes on, and is preempted later", With: answers(0)},
 	{Row: "preempt_schedule_thunk", Says: "registers are lost", Miss: "only the end of a detour's handlers comes there, which needs none of them", With: func(do doing, e *Linux, x kapi.Context, a *args) uint64 {

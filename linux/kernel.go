@@ -75,6 +75,7 @@ type Kernel struct {
 	extable      func() []vmlinux.ExEntry
 	memset       arch.Addr    // the function of __text_poke that fills
 	ibt          bool         // CONFIG_X86_KERNEL_IBT
+	kgdbFirst    bool         // CONFIG_KGDB_LOW_LEVEL_TRAP
 	execmem      bool         // module_alloc is execmem_alloc(type, size)
 	optSlots     arch.Addr    // and of detours
 	pokeArray    arch.Addr    // text_poke_array; 0: there is none
@@ -289,7 +290,7 @@ func (k *Kernel) find() error {
 	k.excInt3, k.memset = need("exc_int3"), k.at("text_poke_memset")
 	k.faulted, k.extable = need("kprobe_fault_handler"), sync.OnceValue(k.Image.Extable)
 	k.ibt = bytes.Equal(k.Image.Bytes(uint64(k.at("register_kprobe")), uint64(len(endbr64))), endbr64)
-	k.execmem = k.at("execmem_alloc") != 0
+	k.execmem, k.kgdbFirst = k.at("execmem_alloc") != 0, k.at("kgdb_ll_trap") != 0
 	k.optSlots, k.pokeArray = k.at("kprobe_optinsn_slots"), k.at("text_poke_array")
 	k.flush = k.at("rethook_flush_task")
 	k.current, k.ctlblk = k.at("current_kprobe"), k.at("kprobe_ctlblk")
@@ -367,6 +368,16 @@ func (k *Kernel) ID() string {
 // isText says whether an address is one of the kernel's code, or of an overlay's.
 func (k *Kernel) isText(at arch.Addr) bool {
 	return slices.ContainsFunc(k.texts, func(s span) bool { return s.has(at) })
+}
+
+// AsksKgdbFirst reports whether its handler of breakpoints asks a debugger before its probes
+// (CONFIG_KGDB_LOW_LEVEL_TRAP), which takes every one in the kernel for its own.
+func (k *Kernel) AsksKgdbFirst() bool { return k.kgdbFirst }
+
+// ServesUser reports whether its handlers of traps that user mode takes are served as far as
+// its way back to user mode: those of 7.0 and later go through exit_to_user_mode_loop themselves.
+func (k *Kernel) ServesUser() bool {
+	return !slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool { return c.Name == "exit_to_user_mode_loop" })
 }
 
 // Preemptible reports whether it is built with CONFIG_PREEMPTION.

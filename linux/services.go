@@ -184,9 +184,10 @@ func flushWork(e *Linux, x kapi.Context, a *args) uint64 {
 const notifyStop = 0x8001
 
 // notifyDie is notify_die(…). Who is behind kprobes on the chain isn't the kernel's own here:
-// of what user mode takes it is asked when the handler has returned.
+// of what user mode takes, or where there is a debugger, it is asked when the handler has
+// returned. If it doesn't claim the trap either, the kernel dies then.
 func notifyDie(e *Linux, x kapi.Context, _ *args) uint64 {
-	if !e.d.Traps.FromUser(x) {
+	if !e.d.Traps.FromUser(x) && e.d.Debugger == nil {
 		return 0
 	}
 	e.chained[x.CPU()] = true

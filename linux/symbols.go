@@ -115,6 +115,11 @@ func findBug(e *Linux, x kapi.Context, a *args) uint64 {
 	return 0
 }
 
+// hasHitBreak is kgdb_has_hit_break(addr).
+func hasHitBreak(e *Linux, x kapi.Context, a *args) uint64 {
+	return b2u(e.d.Debugger != nil && e.d.Debugger(x, arch.Addr(a[0])))
+}
+
 func searchExtable(e *Linux, x kapi.Context, a *args) uint64 {
 	if e.d.Symbols.Extable(arch.Addr(a[0]), 1) {
 		return a[0]

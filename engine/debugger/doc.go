@@ -20,7 +20,9 @@
 // Its limits: kgdb holds all other CPUs by an NMI from before it writes a byte until it goes
 // on. Here the byte is written in one step, and then each CPU is sent an IPI to serialise:
 // until that comes one may run on with what it has fetched before, a whole instruction
-// either way. The debugger isn't asked before kprobes (CONFIG_KGDB_LOW_LEVEL_TRAP). What
+// either way. The debugger isn't asked before kprobes (CONFIG_KGDB_LOW_LEVEL_TRAP): a
+// kernel's own engine that does that is refused beside it. With a kernel's engine it is asked
+// when the kernel's handler has returned, not in its notify_die. What
 // kprobes' blacklist has may be set (CONFIG_KGDB_HONOUR_BLOCKLIST). An instruction that
 // faults under a breakpoint ends the run with a BUG. There are no watchpoints.
 package debugger

@@ -175,7 +175,7 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		return spec, err
 	}
 	if k != nil {
-		spec.Kernel, spec.On = k, gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}
+		spec.Kernel, spec.On = k, twoengines.DrawnFor(k)
 	} else if spec.On.Machines, err = c.machines(); err != nil {
 		return spec, err
 	}

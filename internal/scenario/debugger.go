@@ -19,7 +19,7 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 	}
 	place := placeName(op.Target, op.Offset)
 	switch {
-	case m.Engine != "":
+	case !m.Row().Debugged:
 		return Faultf(p, "%s: engine %s isn't told of a debugger's breakpoints; leave %s out", who, m.Engine, op.Kind)
 	case c.inModule(op.Target):
 		return Faultf(p, "%s: %s is of a module, which comes and goes; give a function that stays", who, op.Target)

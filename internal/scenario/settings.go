@@ -57,6 +57,9 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 			if ok && !k.Has(of) {
 				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, asks[s.Tasks[i].Ops[j].Kind].what)
 			}
+			if kind := s.Tasks[i].Ops[j].Kind; kind.OfDebugger() && k.AsksKgdbFirst() {
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP, and asks a debugger before its probes; leave %s or the kernel out", s.Tasks[i].Name, j, kind)
+			}
 		}
 	}
 	if len(s.Calls) > 0 && !k.CallSites() {

@@ -120,7 +120,7 @@ func explorable(t *testing.T, k *linux.Kernel, list []mutate.Mutant) (out []*sit
 // keptPrograms are those that a session of fuzz keeps: the ones that have shown something
 // new, the cheapest first.
 func keptPrograms(t *testing.T, k *linux.Kernel, list []mutate.Mutant) (out []*site) {
-	s, err := fuzz.New(fuzz.Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 1, Each: 4})
+	s, err := fuzz.New(fuzz.Spec{On: twoengines.DrawnFor(k), Kernel: k, Seed: 1, Each: 4})
 	require.NoError(t, err)
 	type kept struct {
 		recipe gen.Recipe

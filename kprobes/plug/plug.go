@@ -17,6 +17,7 @@ var Row = engine.Row{
 	Verbs:    []uint64{kpev.Register, kpev.Unregister, kpev.Enable, kpev.Disable},
 	Handlers: []uint64{kpev.Pre, kpev.Post, kpev.Fault},
 	Arrays:   true,
+	Debugged: true,
 	Switches: []engine.Switch{engine.Optimization, engine.Armed},
 	Memory:   func(s any) []kapi.Memory { return s.(*Settings).Memory },
 	New:      func(c *engine.Config) engine.Engine { return newPlug(c) },

@@ -69,7 +69,7 @@ func (c *Review) kept(on gen.On) (list []*scenario.Scenario, err error) {
 
 // on are the machines that programs are drawn on.
 func on(k *linux.Kernel) gen.On {
-	return gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}
+	return twoengines.DrawnFor(k)
 }
 
 // drawn is a program of several tasks and sources.

@@ -17,7 +17,7 @@ const (
 // of kprobes'.
 func (g *maker) debugger() {
 	g.part("debugger")
-	if !g.one(12) || g.on.Contract || g.on.Few {
+	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Debugger {
 		return
 	}
 	code, starts := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 8, 9} // push; mov; add; pop; ret
@@ -43,7 +43,7 @@ func (g *maker) debugger() {
 // and goes while tasks hit the uprobe.
 func (g *maker) uprobes() {
 	g.part("uprobes")
-	if !g.one(12) || g.on.Contract || g.on.Few {
+	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Uprobes {
 		return
 	}
 	code := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3} // push; mov; add; pop; ret

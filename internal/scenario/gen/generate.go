@@ -28,6 +28,10 @@ type On struct {
 	// too many steps.
 	Few bool
 
+	// Debugger and Uprobes are for Contract and Few, which leave both out without: a kernel's own
+	// handler of breakpoints can be asked before a debugger is, and can go back to user mode.
+	Debugger, Uprobes bool
+
 	Memory smp.Ordering // of all machines, so that others are drawn as ever
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/smp/arch/x86"
 )
 
@@ -72,4 +73,36 @@ func TestBoundaries(t *testing.T) {
 	}
 	require.NotZero(t, any)
 	require.NotZero(t, within)
+}
+
+// A debugger's breakpoints and uprobes are in programs for a kernel that can be beside them,
+// and leave the rest as it is.
+func TestTrapsOfOthers(t *testing.T) {
+	debugged, uprobed := 0, 0
+	for seed := range uint64(150) {
+		plain, _ := Of(&Recipe{Seed: seed + 1}, On{Contract: true, Few: true})
+		sc, _ := Of(&Recipe{Seed: seed + 1}, On{Contract: true, Few: true, Debugger: true, Uprobes: true})
+		if plain.Text(debuggedName) != nil || plain.Text(uprobedName) != nil {
+			t.Fatalf("seed %d: without either there is one", seed+1)
+		}
+		of := func(name string) bool {
+			return slices.Contains([]string{debuggedName, uprobedName, "debugger", "debuggee", "uprober", "at-uprobed"}, name)
+		}
+		debugged += b2i(sc.Text(debuggedName) != nil)
+		uprobed += b2i(sc.Text(uprobedName) != nil)
+		sc.Texts = slices.DeleteFunc(sc.Texts, func(x scenario.Text) bool { return of(x.Name) })
+		sc.Probes = slices.DeleteFunc(sc.Probes, func(x scenario.Probe) bool { return of(x.Name) })
+		sc.Tasks = slices.DeleteFunc(sc.Tasks, func(x scenario.Task) bool { return of(x.Name) })
+		require.Equal(t, lang.Print(plain), lang.Print(sc), "seed %d", seed+1)
+	}
+	require.Greater(t, debugged, 3)
+	require.Greater(t, uprobed, 3)
+	t.Log("of 150 programs", debugged, "have a debugger,", uprobed, "a uprobe")
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -152,7 +152,7 @@ var chapters = []chapter{
 		{`unregister_direct(f, errno = None)`, onEntry(scenario.OpUnregisterDirect, ""),
 			"the direct call goes; it returns when no task is in the function that was called"},
 		{`set_breakpoint(f, errno = None)`, onPlace(scenario.OpSetBreakpoint),
-			"a debugger's breakpoint, as kgdb's, at an instruction: `f + 4`. Its byte is saved, and an int3 written over it. A CPU that hits it goes on after the instruction; kprobes is asked first. `\"EEXIST\"`: there is one; `\"EBUSY\"`: a task holds `text_mutex`"},
+			"a debugger's breakpoint, as kgdb's, at an instruction: `f + 4`. Its byte is saved, and an int3 written over it. A CPU that hits it goes on after the instruction; kprobes is asked first, a kernel's own too. `\"EEXIST\"`: there is one; `\"EBUSY\"`: a task holds `text_mutex`"},
 		{`clear_breakpoint(f, errno = None)`, onPlace(scenario.OpClearBreakpoint),
 			"the saved byte is put back, whatever stands there by then. `\"ENOENT\"`: there is no breakpoint; `\"EBUSY\"`: as above, and it stays"},
 		{`register_fprobe(p, errno = None)`, onFprobe(scenario.OpRegisterFprobe),

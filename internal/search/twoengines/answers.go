@@ -69,12 +69,15 @@ type collector struct {
 	hit engine.Hit // the one under way
 	a   *Answers
 
-	// calls says that handlers call functions, with whatever is in the registers then:
+	// calls says that handlers, those of uprobes too, call functions, with whatever is in the registers then:
 	// that isn't the same on two engines, and so isn't what registers hold afterwards.
 	calls bool
 }
 
 func handlersCall(sc *scenario.Scenario) bool {
+	if sc.Does(scenario.OpHitUprobe) {
+		return true
+	}
 	for i := range sc.Probes {
 		p := &sc.Probes[i]
 		for _, list := range [][]scenario.Step{p.Pre, p.Post, p.Fault} {

@@ -33,6 +33,11 @@ func Machine(k *linux.Kernel) scenario.Machine {
 	return m
 }
 
+// DrawnFor is what programs are drawn for that a kernel's own engine runs.
+func DrawnFor(k *linux.Kernel) gen.On {
+	return gen.On{Machines: Machines(k), Contract: true, Few: true, Debugger: !k.AsksKgdbFirst(), Uprobes: k.ServesUser()}
+}
+
 // Machines are those that programs are drawn on whose engine is a kernel's: as Machine, and
 // with the other models of preemption that the kernel can have.
 func Machines(k *linux.Kernel) (list []scenario.Machine) {

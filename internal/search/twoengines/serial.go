@@ -50,7 +50,7 @@ var serially = map[scenario.OpKind]bool{
 	scenario.OpDisable: true, scenario.OpWaitOptimized: true, scenario.OpOptimization: true, scenario.OpEnabled: true,
 	scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true, scenario.OpUser: true, scenario.OpExpect: true,
 	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
-	scenario.OpLoad: true, scenario.OpUnload: true,
+	scenario.OpLoad: true, scenario.OpUnload: true, scenario.OpHitUprobe: true, scenario.OpSetBreakpoint: true, scenario.OpClearBreakpoint: true,
 }
 
 // changes are those after which the optimizer may have something to do.

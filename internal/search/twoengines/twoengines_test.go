@@ -172,16 +172,17 @@ func schedules() []sched.Strategy {
 // otherwise are the scenarios of the library whose serial programs kernels answer otherwise
 // than the rules, and the defect in docs/findings.md that does it.
 var otherwise = map[string]string{
-	"emulated":           "emulated-wrong",
-	"flags-word":         "flags-wide",
-	"ftrace-probe":       "ftrace-by-post",
-	"globally-off":       "enable-lost",
-	"globally-off-alone": "list-bare",
-	"module-goes-queued": "unload-kept",
-	"module-goes-reused": "unload-kept",
-	"neighbours":         "retry-lost",
-	"reuse-disabled":     "reuse-disabled",
-	"switches":           "disarm-lost",
+	"debugger-refuses-probe": "int3-padding",
+	"emulated":               "emulated-wrong",
+	"flags-word":             "flags-wide",
+	"ftrace-probe":           "ftrace-by-post",
+	"globally-off":           "enable-lost",
+	"globally-off-alone":     "list-bare",
+	"module-goes-queued":     "unload-kept",
+	"module-goes-reused":     "unload-kept",
+	"neighbours":             "retry-lost",
+	"reuse-disabled":         "reuse-disabled",
+	"switches":               "disarm-lost",
 }
 
 // Serial programs made of the library's scenarios are answered alike, but for those in
@@ -213,6 +214,9 @@ func TestLibrary(t *testing.T) {
 			}
 			require.Greater(t, compared, 120)
 			for name, finding := range otherwise {
+				if finding == "int3-padding" && pair.series == "6.1" {
+					continue // both end before: they answer EINVAL where the scenario, which is of 6.9, expects EILSEQ
+				}
 				require.True(t, differ[name], "%s doesn't show %s", name, finding)
 			}
 		})
