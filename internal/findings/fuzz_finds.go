@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,8 @@ type fuzzFind struct {
 	Program    string `json:"program"`
 	Message    string `json:"message"`
 	Deviations int    `json:"deviations"`
-	Trace      string `json:"trace"`
+	Trace      string `json:"trace,omitempty"`
+	Unsaved    string `json:"unsaved,omitempty"` // why there is no trace
 	Recipe     string `json:"recipe"`
 }
 
@@ -59,14 +61,15 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 		return err
 	}
 	name := filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+sc.Name))
-	find := fuzzFind{q.Name, sc.Name, w.Message, len(w.Schedule), name + ".kps", name + ".recipe"}
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{find.Trace, w.File.Marshal()}, {find.Recipe, one.Recipe.Marshal()}} {
-		if err := cli.WriteWhole(f.name, f.data); err != nil {
-			return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, f.name), c.line(&one.Recipe, one.Runs))
-		}
+	find := fuzzFind{q.Name, sc.Name, w.Message, len(w.Schedule), name + ".kps", "", name + ".recipe"}
+	if err := cli.WriteWhole(find.Recipe, one.Recipe.Marshal()); err != nil {
+		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Recipe), c.line(&one.Recipe, one.Runs))
+	}
+	if _, err := inputs.WriteTrace(find.Trace, w.File); errors.As(err, new(*inputs.Unreadable)) {
+		find.Trace, find.Unsaved = "", err.Error()
+		c.unsaved++
+	} else if err != nil {
+		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(&one.Recipe, one.Runs))
 	}
 	c.finds = append(c.finds, find)
 	if c.JSON {
@@ -76,14 +79,26 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 		return err
 	}
 	p.Indented(cli.Indent, report.Headline(p, w.File))
-	if len(w.Schedule) <= fuzzLines {
-		for _, l := range scheduleLines(w.Schedule) {
-			p.Indented(cli.Indent+"  ", l)
-		}
+	tellSchedule(p, w.Schedule)
+	if find.Unsaved != "" {
+		p.Indented(cli.Indent, find.Unsaved)
+		p.ToType("to find it with fewer:", c.again(find.Recipe))
+		return nil
 	}
 	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
 	return nil
 }
 
-// fuzzLines is of how many deviations a schedule is printed.
-const fuzzLines = 40
+// fewerRuns is how many runs look for a run of fewer deviations.
+const fewerRuns = 3000
+
+// again is the command that looks in a find's program for runs of fewer deviations.
+func (c *Fuzz) again(recipe string) string {
+	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy", inputs.Few}
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--memory", c.Memory}, {"--mutant", c.Mutant}} {
+		if f.value != "" {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	return cli.Line(append(words, c.Kernel.Words()...)...)
+}
