@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -18,13 +19,14 @@ import (
 
 // A fuzzFind is what is printed of a property that was broken.
 type fuzzFind struct {
-	Property   string `json:"property"`
-	Program    string `json:"program"`
-	Message    string `json:"message"`
-	Deviations int    `json:"deviations"`
-	Trace      string `json:"trace,omitempty"`
-	Unsaved    string `json:"unsaved,omitempty"` // why there is no trace
-	Recipe     string `json:"recipe"`
+	Property   string   `json:"property"`
+	Program    string   `json:"program"`
+	Message    string   `json:"message"`
+	Deviations int      `json:"deviations"`
+	Like       []string `json:"like,omitempty"` // known finds of kernels that it looks like
+	Trace      string   `json:"trace,omitempty"`
+	Unsaved    string   `json:"unsaved,omitempty"` // why there is no trace
+	Recipe     string   `json:"recipe"`
 }
 
 // witness shrinks what a program has found of a property; nil if it hasn't found that.
@@ -61,7 +63,12 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 		return err
 	}
 	name := filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+sc.Name))
-	find := fuzzFind{q.Name, sc.Name, w.Message, len(w.Schedule), name + ".kps", "", name + ".recipe"}
+	find := fuzzFind{Property: q.Name, Program: sc.Name, Message: w.Message, Deviations: len(w.Schedule), Trace: name + ".kps", Recipe: name + ".recipe"}
+	if c.session.Kernel != nil {
+		if find.Like, err = fuzz.LooksLike(c.session.Kernel, q, w.File); err != nil {
+			return err
+		}
+	}
 	if err := cli.WriteWhole(find.Recipe, one.Recipe.Marshal()); err != nil {
 		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Recipe), c.line(&one.Recipe, one.Runs))
 	}
@@ -79,6 +86,9 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 		return err
 	}
 	p.Indented(cli.Indent, report.Headline(p, w.File))
+	if find.Like != nil {
+		p.Indented(cli.Indent, "looks like "+strings.Join(find.Like, " or ")+" (docs/findings.md)")
+	}
 	tellSchedule(p, w.Schedule)
 	if find.Unsaved != "" {
 		p.Indented(cli.Indent, find.Unsaved)
