@@ -173,8 +173,12 @@ func (c *config) search(t testing.TB, in *inputs.Input, mutant string, witnesses
 func saved(t testing.TB, in *inputs.Input, w *shrink.Witness) string {
 	in.FoundIn(w.File)
 	path := filepath.Join("testdata", inputs.TraceName(in.Name+"-"+w.Property.Name)+".kps")
-	if err := write(path, w.File.Marshal()); err != nil {
-		return fmt.Sprintf("    its trace can't be saved: %v:\n%s", err, w.File.Marshal())
+	text, err := inputs.TraceText(path, w.File)
+	if err == nil {
+		err = write(path, text)
+	}
+	if err != nil {
+		return fmt.Sprintf("    its trace can't be saved: %v:\n%s", err, text)
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs // a line is typed anywhere in the module

@@ -100,7 +100,10 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 	defer r.Rig.Close()
 	f := &Find{
 		Property: w.Property.Name, Scenario: scenario, Engine: engine, Message: w.Message, Place: w.Place,
-		Deviations: len(w.Schedule), Trace: string(w.File.Marshal()),
+		Deviations: len(w.Schedule),
+	}
+	if text, err := inputs.TraceText(scenario, w.File); err == nil { // else it would be refused
+		f.Trace = string(text)
 	}
 	for _, s := range view.Story(r.View(w.File)) {
 		f.Story = append(f.Story, s.Text)

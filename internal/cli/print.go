@@ -34,9 +34,12 @@ func (p *Program) Indented(by, s string) {
 // Indent precedes lines below a row.
 const Indent = "    "
 
-// Unsaved reports a file that could not be written.
-func (p *Program) Unsaved(why string) {
-	fmt.Fprintf(p.Err, "kpsim: %s; nothing of it is left there; make room or name another place\n", why)
+// MakeRoom is the remedy where a file could not be written.
+const MakeRoom = "nothing of it is left there; make room or name another place"
+
+// Unsaved reports a file that was not written, and what to do about that.
+func (p *Program) Unsaved(why, remedy string) {
+	fmt.Fprintf(p.Err, "kpsim: %s; %s\n", why, remedy)
 }
 
 // List joins names for a sentence.

@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -314,10 +315,15 @@ func (c *Compare) broke(p *cli.Program, in *inputs.Input, b *change.Break, known
 	if b.Witness != nil && !known {
 		path := filepath.Join(c.Traces, inputs.TraceName(in.Name)+"-"+b.Property+".kps")
 		in.FoundIn(b.Witness.File)
-		if err := cli.WriteWhole(path, b.Witness.File.Marshal()); err != nil {
-			return fmt.Errorf("%s", cli.Cause(err, path))
+		if _, err := inputs.WriteTrace(path, b.Witness.File); err != nil {
+			why, remedy := inputs.Unsaved(err, path)
+			if !errors.As(err, new(*inputs.Unreadable)) {
+				return fmt.Errorf("%s", why)
+			}
+			p.Unsaved(why, remedy)
+		} else {
+			out.Trace = &path
 		}
-		out.Trace = &path
 	}
 	if c.JSON {
 		return p.PrintJSON(out)

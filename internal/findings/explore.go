@@ -254,9 +254,14 @@ func (c *Explore) doing(p *cli.Program, j *job, mutant string) {
 
 // line is the command that explores a scenario as this one does.
 func (c *Explore) line(j *job, mutant string, more ...string) string {
+	return c.lineBy(c.Strategy, j, mutant, more...)
+}
+
+// lineBy is line with another strategy.
+func (c *Explore) lineBy(strategy string, j *job, mutant string, more ...string) string {
 	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
+		{"--strategy", strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
 		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {

@@ -55,6 +55,7 @@ type Fuzz struct {
 	of      map[rules.Edition]*fuzzRow
 	told    map[string]bool // properties, and what is answered otherwise
 	finds   []fuzzFind
+	unsaved int               // finds whose traces would be refused
 	like    map[string]uint64 // programs that are answered otherwise, by the known difference
 	samples []fuzzSample
 	shrunk  map[string]*shrink.Witness // by property: what an island has found, before it is told
@@ -454,6 +455,8 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		return cli.Interrupted, nil
 	case (all.Violations > 0 || all.Otherwise > 0) && c.Mutant == "":
 		return cli.Against, nil
+	case c.unsaved > 0:
+		return cli.BadInput, nil
 	}
 	return c.reached(p), nil
 }

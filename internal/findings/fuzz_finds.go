@@ -1,9 +1,11 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -17,12 +19,14 @@ import (
 
 // A fuzzFind is what is printed of a property that was broken.
 type fuzzFind struct {
-	Property   string `json:"property"`
-	Program    string `json:"program"`
-	Message    string `json:"message"`
-	Deviations int    `json:"deviations"`
-	Trace      string `json:"trace"`
-	Recipe     string `json:"recipe"`
+	Property   string   `json:"property"`
+	Program    string   `json:"program"`
+	Message    string   `json:"message"`
+	Deviations int      `json:"deviations"`
+	Like       []string `json:"like,omitempty"` // known finds of kernels that it looks like
+	Trace      string   `json:"trace,omitempty"`
+	Unsaved    string   `json:"unsaved,omitempty"` // why there is no trace
+	Recipe     string   `json:"recipe"`
 }
 
 // witness shrinks what a program has found of a property; nil if it hasn't found that.
@@ -59,14 +63,20 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 		return err
 	}
 	name := filepath.Join(c.Traces, inputs.TraceName(q.ID+"-"+sc.Name))
-	find := fuzzFind{q.Name, sc.Name, w.Message, len(w.Schedule), name + ".kps", name + ".recipe"}
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{find.Trace, w.File.Marshal()}, {find.Recipe, one.Recipe.Marshal()}} {
-		if err := cli.WriteWhole(f.name, f.data); err != nil {
-			return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, f.name), c.line(&one.Recipe, one.Runs))
+	find := fuzzFind{Property: q.Name, Program: sc.Name, Message: w.Message, Deviations: len(w.Schedule), Trace: name + ".kps", Recipe: name + ".recipe"}
+	if c.session.Kernel != nil {
+		if find.Like, err = fuzz.LooksLike(c.session.Kernel, q, w.File); err != nil {
+			return err
 		}
+	}
+	if err := cli.WriteWhole(find.Recipe, one.Recipe.Marshal()); err != nil {
+		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Recipe), c.line(&one.Recipe, one.Runs))
+	}
+	if _, err := inputs.WriteTrace(find.Trace, w.File); errors.As(err, new(*inputs.Unreadable)) {
+		find.Trace, find.Unsaved = "", err.Error()
+		c.unsaved++
+	} else if err != nil {
+		return fmt.Errorf("%s; to find it again: %s", cli.Cause(err, find.Trace), c.line(&one.Recipe, one.Runs))
 	}
 	c.finds = append(c.finds, find)
 	if c.JSON {
@@ -76,14 +86,29 @@ func (c *Fuzz) tell(p *cli.Program, one *fuzz.Program, q *properties.Property) e
 		return err
 	}
 	p.Indented(cli.Indent, report.Headline(p, w.File))
-	if len(w.Schedule) <= fuzzLines {
-		for _, l := range scheduleLines(w.Schedule) {
-			p.Indented(cli.Indent+"  ", l)
-		}
+	if find.Like != nil {
+		p.Indented(cli.Indent, "looks like "+strings.Join(find.Like, " or ")+" (docs/findings.md)")
+	}
+	tellSchedule(p, w.Schedule)
+	if find.Unsaved != "" {
+		p.Indented(cli.Indent, find.Unsaved)
+		p.ToType("to find it with fewer:", c.again(find.Recipe))
+		return nil
 	}
 	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
 	return nil
 }
 
-// fuzzLines is of how many deviations a schedule is printed.
-const fuzzLines = 40
+// fewerRuns is how many runs look for a run of fewer deviations.
+const fewerRuns = 3000
+
+// again is the command that looks in a find's program for runs of fewer deviations.
+func (c *Fuzz) again(recipe string) string {
+	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy", inputs.Few}
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--memory", c.Memory}, {"--mutant", c.Mutant}} {
+		if f.value != "" {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	return cli.Line(append(words, c.Kernel.Words()...)...)
+}

@@ -48,6 +48,7 @@ type row struct {
 
 	job     *job
 	notes   []string
+	remedy  string   // of Unsaved
 	advice  string   // the line to type next, if there is no trace to replay
 	shows   []string // what else the table says of the scenario, a line each
 	witness *shrink.Witness

@@ -20,11 +20,11 @@ type printer struct {
 	jobs                      []*job
 	scenario, property, count int // widths of columns
 	runs, checked             uint64
-	seen                      string // the scenario of the last row
-	good, against             int    // rows
-	few                       int    // of those against, searched by fewer runs than is usual
-	open                      int    // rows that nothing was expected of
-	unsaved                   []string
+	seen                      string      // the scenario of the last row
+	good, against             int         // rows
+	few                       int         // of those against, searched by fewer runs than is usual
+	open                      int         // rows that nothing was expected of
+	unsaved                   [][2]string // why a file isn't written, and the remedy
 }
 
 func newPrinter(p *cli.Program, c *Explore, jobs []*job) *printer {
@@ -59,7 +59,7 @@ func (r *printer) print(w *row) error {
 	}
 	r.checked += w.SelfChecked
 	if w.Unsaved != "" {
-		r.unsaved = append(r.unsaved, w.Unsaved)
+		r.unsaved = append(r.unsaved, [2]string{w.Unsaved, w.remedy})
 	}
 	if r.c.JSON {
 		return r.p.PrintJSON(struct {
@@ -77,9 +77,7 @@ func (r *printer) print(w *row) error {
 	if w.witness != nil {
 		if against || w.Unsaved != "" {
 			r.p.Indented(cli.Indent, report.Headline(r.p, w.witness.File))
-			for _, l := range scheduleLines(w.witness.Schedule) {
-				r.p.Indented(cli.Indent+"  ", l)
-			}
+			tellSchedule(r.p, w.witness.Schedule)
 		}
 		if w.Unsaved != "" {
 			r.p.ToType(cli.Number(*w.Deviations, "deviation")+", not saved; to find it again:", w.advice)
@@ -150,7 +148,7 @@ func (r *printer) saveResults(jobs []*job) error {
 		return err
 	}
 	if err := cli.WriteWhole(string(r.c.Out), data); err != nil {
-		r.unsaved = append(r.unsaved, cli.Cause(err, string(r.c.Out)))
+		r.unsaved = append(r.unsaved, [2]string{cli.Cause(err, string(r.c.Out)), cli.MakeRoom})
 	}
 	return nil
 }
@@ -158,8 +156,8 @@ func (r *printer) saveResults(jobs []*job) error {
 // status reports what could not be saved, and returns the exit status: what is
 // against expectation is more than a file that isn't there.
 func (r *printer) status() int {
-	for _, why := range r.unsaved {
-		r.p.Unsaved(why)
+	for _, u := range r.unsaved {
+		r.p.Unsaved(u[0], u[1])
 	}
 	switch {
 	case r.against > 0:
@@ -176,6 +174,19 @@ func (r *printer) interrupted(done int) {
 	fmt.Fprintf(r.p.Err, "kpsim: interrupted after %d of %s\n", done, cli.Number(len(r.jobs), "scenario"))
 	if r.c.Out != "" {
 		fmt.Fprintf(r.p.Err, "kpsim: %s isn't written: a result file is of all runs of its share\n", r.c.Out)
+	}
+}
+
+// linesMost is of how many deviations a schedule is printed.
+const linesMost = 40
+
+// tellSchedule prints a schedule that isn't too long to be read.
+func tellSchedule(p *cli.Program, list []traces.Deviation) {
+	if len(list) > linesMost {
+		return
+	}
+	for _, l := range scheduleLines(list) {
+		p.Indented(cli.Indent+"  ", l)
 	}
 }
 

@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -132,10 +133,13 @@ func (c *Explore) save(j *job, rows []*row) {
 		path := filepath.Join(c.Traces, name+".kps")
 		r.setTrace(path)
 		j.FoundIn(r.witness.File)
-		text := r.witness.File.Marshal()
-		if err := cli.WriteWhole(path, text); err != nil {
-			r.Trace, r.Unsaved, r.Text = nil, cli.Cause(err, path), string(text)
+		if text, err := inputs.WriteTrace(path, r.witness.File); err != nil {
+			r.Trace, r.Text = nil, string(text)
+			r.Unsaved, r.remedy = inputs.Unsaved(err, path)
 			r.advice = c.line(j, c.Mutant)
+			if errors.As(err, new(*inputs.Unreadable)) {
+				r.advice = c.lineBy(inputs.Few, j, c.Mutant)
+			}
 		}
 		written = append(written, path)
 	}
@@ -149,8 +153,11 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {
-		if r.witness != nil {
-			x.Traces = append(x.Traces, string(r.witness.File.Marshal()))
+		if r.witness == nil {
+			continue
+		}
+		if text, err := inputs.TraceText(j.Name, r.witness.File); err == nil {
+			x.Traces = append(x.Traces, string(text))
 		}
 	}
 	return x

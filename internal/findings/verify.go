@@ -91,7 +91,7 @@ func (c *Verify) RunOn(p *cli.Program, list []*inputs.Input) (int, error) {
 			return 0, err
 		}
 		if row.Unsaved != "" {
-			p.Unsaved(row.Unsaved)
+			p.Unsaved(row.Unsaved, row.remedy)
 			if status == cli.OK {
 				status = cli.BadInput
 			}
@@ -168,6 +168,7 @@ type proved struct {
 	Older []older `json:"older_traces,omitempty"`
 
 	witnesses []*shrink.Witness
+	remedy    string   // of Unsaved
 	paths     []string // of the witnesses' traces; "": it could not be saved
 	far       uint64   // millionths of what is known, if it isn't complete
 }
@@ -215,13 +216,16 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 		path := filepath.Join(c.Traces, name+".kps")
 		j.FoundIn(w.File)
 		written = append(written, path)
-		text := w.File.Marshal()
+		text, err := inputs.TraceText(path, w.File)
 		write := cli.WriteWhole
 		if c.Write != nil {
 			write = c.Write
 		}
-		if err := write(path, text); err != nil {
-			row.Unsaved = cli.Cause(err, path)
+		if err == nil {
+			err = write(path, text)
+		}
+		if err != nil {
+			row.Unsaved, row.remedy = inputs.Unsaved(err, path)
 			row.Texts, path = append(row.Texts, string(text)), ""
 		} else {
 			row.Traces = append(row.Traces, path)
@@ -430,9 +434,7 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
 	for i, w := range r.witnesses {
 		p.Indented(cli.Indent, report.Headline(p, w.File))
-		for _, l := range scheduleLines(w.Schedule) {
-			p.Indented(cli.Indent+"  ", l)
-		}
+		tellSchedule(p, w.Schedule)
 		what := cli.Number(len(w.Schedule), "deviation")
 		if r.paths[i] == "" {
 			p.ToType(what+", not saved; to find it again:", c.line(j, c.Deviations))

@@ -81,9 +81,8 @@ func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, er
 		return false, p.PrintJSON(out)
 	}
 
-	data := now.Marshal()
-	if out.Same = bytes.Equal(data, file.Marshal()); !out.Same {
-		if err := cli.WriteWhole(path, data); err != nil {
+	if out.Same = bytes.Equal(now.Marshal(), file.Marshal()); !out.Same {
+		if _, err := inputs.WriteTrace(path, now); err != nil {
 			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to", cli.Cause(err, path))
 		}
 		out.Written = true

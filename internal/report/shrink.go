@@ -83,9 +83,10 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 		return 0, fmt.Errorf("%s: %w", c.Out, err)
 	}
 	line.Complete()
-	status, unsaved := cli.OK, ""
-	if err := cli.WriteWhole(out, s.File.Marshal()); err != nil { // it is printed all the same
-		status, unsaved = cli.BadInput, cli.Cause(err, out)
+	status, unsaved, remedy := cli.OK, "", ""
+	if _, err := inputs.WriteTrace(out, s.File); err != nil { // it is printed all the same
+		unsaved, remedy = inputs.Unsaved(err, out)
+		status = cli.BadInput
 	}
 	if c.JSON {
 		err = c.printJSON(p, s, needs, unsaved)
@@ -93,7 +94,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 		c.print(p, s, needs, unsaved)
 	}
 	if unsaved != "" {
-		p.Unsaved(unsaved)
+		p.Unsaved(unsaved, remedy)
 	}
 	return status, err
 }

@@ -190,7 +190,7 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 		}
 	}
 	for _, f := range list {
-		if c.Traces != "" {
+		if c.Traces != "" && f.Trace != "" {
 			path := filepath.Join(c.Traces, f.Cause+".kps")
 			if err := cli.WriteWhole(path, []byte(f.Trace)); err != nil {
 				return 0, errors.New(cli.Cause(err, path))

@@ -96,8 +96,9 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 				if it.in != nil {
 					it.in.FoundIn(k.Witness.File)
 				}
-				if err := cli.WriteWhole(v.trace, k.Witness.File.Marshal()); err != nil {
-					return fmt.Errorf("%s", cli.Cause(err, v.trace))
+				if _, err := inputs.WriteTrace(v.trace, k.Witness.File); err != nil {
+					why, remedy := inputs.Unsaved(err, v.trace)
+					return fmt.Errorf("%s; %s", why, remedy)
 				}
 				v.says, v.sentences = report.Told(p, k.Witness.File)
 				v.replay = side.line("replay", v.trace)

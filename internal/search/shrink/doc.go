@@ -10,6 +10,10 @@
 //
 // Its rule: the result replays, and depends on nothing but the run and the effort allowed.
 //
-// Its limits: at most 1,900 runs and 14 million questions for a property (witness.go); a
-// witness may not be minimal then.
+// Before that, a run of more than 250 deviations is coalesced: each CPU does in one go what it did
+// in turn with others (coalesce.go). Where that doesn't help, strategies that switch rarely look
+// for another run of the same violation (retell.go).
+//
+// Its limits: at most 1,900 runs and 14 million questions for a property (witness.go), and as many
+// again where more than 250 deviations are left; a witness may not be minimal then.
 package shrink

@@ -335,7 +335,7 @@ func (s *shrinker) exchange() bool {
 	if n < 2 || n > exchangeMost {
 		return false
 	}
-	return s.within(exchangeRuns, func() bool {
+	return s.within(exchangeRuns, s.effort.questions, func() bool {
 		for i := n - 1; i >= 0; i-- {
 			links := slices.Delete(slices.Clone(s.cur.links), i, i+1)
 			for j := range links {
@@ -360,7 +360,7 @@ const (
 // say each time that its IPI would be next, and moves one to make up for it: the
 // CPU may go on before the IPI is sent, or be stopped only where it went to.
 func (s *shrinker) gather() (changed bool) {
-	return s.within(gatherRuns, func() bool {
+	return s.within(gatherRuns, s.effort.questions, func() bool {
 		for end := len(s.cur.links); end > 0; {
 			l := s.cur.links
 			from, same := end-1, end-1 // where it is the same that goes, and instead of the same

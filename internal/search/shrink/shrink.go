@@ -21,6 +21,7 @@ type shrinker struct {
 	rig       *rig.Rig
 	ear       *ear
 	mutant    string
+	seed      uint64         // of the strategies by which it is told anew
 	ignored   properties.Set // what its runs go on after
 	effort    *effort
 	from      *Found // nil: a trace file
@@ -51,7 +52,7 @@ func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, ignored: after, effort: e, from: f}
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, seed: o.Seed, ignored: after, effort: e, from: f}
 	exact := sched.NewExact(rec)
 	if o.Past { // it went on after the finding
 		s.start(sched.Shorter{Exact: exact})
@@ -130,22 +131,26 @@ func (s *shrinker) chain(links []traces.Deviation) sched.Strategy {
 // fewer accepts what has fewer deviations than now.
 func (s *shrinker) fewer(a *attempt) bool { return len(a.anchors) < len(s.cur.anchors) }
 
-// within lets f spend at most so many runs.
-func (s *shrinker) within(runs int, f func() bool) bool {
-	kept := max(s.effort.runs-runs, 0)
-	s.effort.runs -= kept
+// within lets f spend at most so many runs and questions.
+func (s *shrinker) within(runs int, questions int64, f func() bool) bool {
+	kept, held := max(s.effort.runs-runs, 0), max(s.effort.questions-questions, 0)
+	s.effort.runs, s.effort.questions = s.effort.runs-kept, s.effort.questions-held
 	changed := f()
-	s.effort.runs += kept
+	s.effort.runs, s.effort.questions = s.effort.runs+kept, s.effort.questions+held
 	return changed
 }
 
 // finish shrinks until nothing gets smaller, or the effort is spent.
 func (s *shrinker) finish() {
+	if s.retell() {
+		s.reduceFirst()
+	}
 	if !s.leadsBack() {
 		return
 	}
 	for changed := true; changed && !s.effort.none(); {
-		changed = s.reduce()
+		changed = s.coalesce()
+		changed = s.reduce() || changed
 		changed = s.drop(false) || changed
 		changed = s.gather() || changed
 		changed = s.drop(true) || changed

@@ -114,15 +114,14 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 		}
 	}()
 	for _, c := range list[:min(len(list), tries)] {
-		if len(causes) > 0 && e.none() {
+		if len(causes) > 0 && (e.runs < shrinkRuns/2 || e.questions < shrinkQuestions/2) {
 			break
 		}
 		s, err := newShrinker(o, c, e)
 		if err != nil {
 			return nil, err
 		}
-		s.within(tryRuns, s.reduce)
-		s.reduced = s.cur.anchors
+		s.reduceFirst()
 		i := slices.IndexFunc(causes, func(b *shrinker) bool { return b.cause == s.cause && b.slow == s.slow })
 		switch {
 		case i < 0:
@@ -150,7 +149,19 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 		}
 	}
 	best := slices.MinFunc(causes, better)
+	if len(best.cur.anchors) > coalesceFrom {
+		e.runs, e.questions = shrinkRuns, shrinkQuestions
+		best.finish()
+	}
 	return best.witness(o, best.from), nil
+}
+
+// reduceFirst reduces the deviations, before anything else is tried. It takes part of the
+// questions only, lest long runs take them all.
+func (s *shrinker) reduceFirst() {
+	s.coalesce()
+	s.within(tryRuns, s.effort.questions/2, s.reduce)
+	s.reduced = s.cur.anchors
 }
 
 // enough reports whether trying another cause is unnecessary: the reader has

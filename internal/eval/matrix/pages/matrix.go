@@ -158,7 +158,9 @@ func (c *Matrix) save(cell *matrix.Cell, b *matrix.Broken) error {
 		name += "-" + b.ID()
 	}
 	path := filepath.Join(c.Traces, name+".kps")
-	if err := cli.WriteWhole(path, b.Witness.File.Marshal()); err != nil {
+	if _, err := inputs.WriteTrace(path, b.Witness.File); errors.As(err, new(*inputs.Unreadable)) {
+		return fmt.Errorf("--traces: %w", err)
+	} else if err != nil {
 		return fmt.Errorf("--traces: %s; name a folder that can be written to", cli.Cause(err, path))
 	}
 	b.Trace = path

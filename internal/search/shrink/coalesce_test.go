@@ -1,0 +1,34 @@
+package shrink
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/gen"
+	"kpsim/traces"
+)
+
+// TestLong: a run of more deviations than a trace may have, for each question was answered at
+// random, is told with a few hundred when CPUs do together what they did in turn, and is the
+// same violation.
+func TestLong(t *testing.T) {
+	sc, _ := gen.Of(&gen.Recipe{Seed: 26}, gen.On{})
+	o := Origin{Scenario: sc, Mutant: "no-grace", Seed: 1}
+	f := violating(t, o, "random", 4)
+	require.NotNil(t, f)
+	require.Greater(t, len(f.Choices), traces.MaxDeviations)
+
+	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	s, err := newShrinker(o, f, e)
+	require.NoError(t, err)
+	defer s.close()
+	cause := s.cause
+	require.True(t, s.coalesce())
+	require.LessOrEqual(t, e.spent, coalesceRuns+1)
+	t.Logf("%d deviations, %d after %d runs", len(f.Choices), len(s.cur.anchors), e.spent)
+	require.Less(t, len(s.cur.anchors), len(f.Choices)/4)
+
+	require.True(t, s.try(s.anchored(s.cur.anchors), func(*attempt) bool { return true }), "its labels lead to it")
+	require.Equal(t, cause, s.cause)
+}
