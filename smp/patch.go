@@ -123,6 +123,10 @@ func (x *Ctx) LookAt(t *Task, spans []kapi.Span) (look kapi.Look) {
 	return look
 }
 
+// LetGo says that a task's runqueue was held until now: when its CPU schedules it sees what was
+// done, as behind any lock.
+func (x *Ctx) LetGo(t *Task) { x.m.handOver(x.cpu.id, t.cpu.id) }
+
 func within(a arch.Addr, spans []kapi.Span) bool {
 	for _, s := range spans {
 		if a >= s.From && a < s.To {

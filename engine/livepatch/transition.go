@@ -133,6 +133,7 @@ func (p *Patches) trySwitch(x kapi.Context, t kapi.TaskID) bool {
 		return false
 	}
 	p.switchTask(x, t, smpev.LiveLooked)
+	p.d.Switches.LetGo(x, t)
 	return true
 }
 

@@ -75,3 +75,14 @@ func verifyOrder(t *testing.T, l *mutants.Lost, mutant string, deviations int) *
 	require.NoError(t, err)
 	return v
 }
+
+// TestRunqueueOrders: the CPU that runs a task next sees what was done to it with its runqueue
+// held. Without that the schedules of this seed break one-universe in run 162 already.
+func TestRunqueueOrders(t *testing.T) {
+	sc, err := library.Load("livepatch-reversed")
+	require.NoError(t, err)
+	sc.Machine.Memory = smp.LKMM
+	res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 1000, Seed: 5, Blind: true})
+	require.NoError(t, err)
+	require.Empty(t, res.Broken)
+}

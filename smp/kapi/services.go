@@ -172,6 +172,9 @@ type Switches interface {
 	// (task_call_func). An idle task is out while its CPU is in the idle loop, as if that was
 	// woken to go through it (wake_up_if_idle).
 	Look(x Context, t TaskID, spans []Span) Look
+	// LetGo ends, within the same step, what is done to a task with its runqueue held: the CPU
+	// that runs the task next sees it, for it takes the runqueue's lock first.
+	LetGo(x Context, t TaskID)
 	// Await returns when a task that wasn't out in the last round has given its CPU up since,
 	// or has left an interrupt for the idle loop, or Tell was called. Context: may sleep.
 	Await(x Context)

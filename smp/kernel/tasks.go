@@ -105,6 +105,9 @@ func (s *Switches) Look(x kapi.Context, t kapi.TaskID, spans []kapi.Span) kapi.L
 	return look
 }
 
+// LetGo implements kapi.Switches.
+func (s *Switches) LetGo(x kapi.Context, t kapi.TaskID) { ctxOf(x).LetGo(s.k.M.Tasks()[t]) }
+
 // Await implements kapi.Switches.
 func (s *Switches) Await(x kapi.Context) { x.Sleep(&s.again) }
 
