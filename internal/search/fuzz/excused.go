@@ -3,6 +3,7 @@ package fuzz
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Why no program comes to a function, whatever kernel it is of.
@@ -137,8 +138,9 @@ var bans = []ban{
 	{`strchr`, `^after; jmp \S+; $`, plain},
 }
 
-// patterns are those of bans.
-var patterns = func() (list []struct{ in, has *regexp.Regexp }) {
+// patterns are those of bans. They are made when they are asked for: every command would wait
+// for that.
+var patterns = sync.OnceValue(func() (list []struct{ in, has *regexp.Regexp }) {
 	for _, b := range bans {
 		in := b.in
 		if in == "" {
@@ -147,13 +149,13 @@ var patterns = func() (list []struct{ in, has *regexp.Regexp }) {
 		list = append(list, struct{ in, has *regexp.Regexp }{regexp.MustCompile(`^(?:` + in + `)$`), regexp.MustCompile(b.has)})
 	}
 	return list
-}()
+})
 
 // whyNot says why no program comes to a block, "" if one may.
 func whyNot(b *Block) string {
 	name, _, _ := strings.Cut(b.Func, ".")
-	for i := range patterns {
-		if patterns[i].in.MatchString(name) && patterns[i].has.MatchString(b.text) {
+	for i, p := range patterns() {
+		if p.in.MatchString(name) && p.has.MatchString(b.text) {
 			return bans[i].why
 		}
 	}

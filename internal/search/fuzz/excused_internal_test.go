@@ -32,8 +32,8 @@ func TestBansAreUsed(t *testing.T) {
 		for i := range blocks {
 			b := &blocks[i]
 			name, _, _ := strings.Cut(b.Func, ".")
-			for k := range patterns {
-				used[k] = used[k] || patterns[k].in.MatchString(name) && patterns[k].has.MatchString(b.text)
+			for k, p := range patterns() {
+				used[k] = used[k] || p.in.MatchString(name) && p.has.MatchString(b.text)
 			}
 		}
 	}
