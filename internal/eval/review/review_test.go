@@ -99,7 +99,7 @@ func what(list []object, kind string) (of []object) {
 // A review of a change for i386 is as one for x86-64: the verdict that is gained, the line that
 // was reached, and what hits cost.
 func TestRacy386(t *testing.T) {
-	thorough.Only(t, "two minutes; the tests of x86-64 ask the same")
+	thorough.Only(t, "half a minute; the tests of x86-64 ask the same")
 	path := kerneltest.I386(t)
 	o, patch := compiledFor(t, path, func(s string) string {
 		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n", "\tsynchronize_rcu();\n", 1)
