@@ -12,6 +12,7 @@ const Site kapi.SiteKind = 1
 type Labels struct {
 	boot  kapi.Boot  `state:"boot"` // set at boot
 	text  kapi.Text  `state:"boot"` // set at boot
+	cpus  kapi.CPUs  `state:"boot"` // set at boot: while a label's text is written no CPU comes or goes
 	list  []*Label   // set at boot
 	mutex kapi.Mutex `state:"address: it is among the mutexes"` // jump_label_mutex; set at boot, nil: see Lock
 
@@ -20,8 +21,8 @@ type Labels struct {
 }
 
 // New returns a kernel's labels: none.
-func New(boot kapi.Boot, text kapi.Text) *Labels {
-	ls := &Labels{boot: boot, text: text}
+func New(boot kapi.Boot, text kapi.Text, cpus kapi.CPUs) *Labels {
+	ls := &Labels{boot: boot, text: text, cpus: cpus}
 	boot.OnReset(ls.reset)
 	boot.OnSections(ls.follow)
 	return ls
@@ -109,14 +110,18 @@ func (l *Label) Unlock(x kapi.Context) {
 	}
 }
 
-// Write is Set with jump_label_mutex held, if there is one.
+// Write is Set with jump_label_mutex held, if there is one. No CPU comes or goes meanwhile:
+// it would run text that is being written with the machine stopped (arch_jump_label_transform
+// in 2.6.37; since 4.13 static_key_slow_inc has that lock before jump_label_mutex).
 func (l *Label) Write(x kapi.Context, on bool, p kapi.Patcher) {
+	l.of.cpus.ReadLock(x)
 	l.of.text.Mutex().Lock(x)
 	l.on = on
 	if l.here {
 		l.patch(x, p)
 	}
 	l.of.text.Mutex().Unlock(x)
+	l.of.cpus.ReadUnlock(x)
 }
 
 // WriteBlind is Write for text that may not be there: for a mutant.

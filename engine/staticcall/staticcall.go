@@ -13,6 +13,7 @@ type Deps struct {
 	Boot  kapi.Boot
 	Cells *kapi.Cells
 	Text  kapi.Text
+	CPUs  kapi.CPUs    // while a call is rewritten none comes or goes
 	Patch kapi.Batcher // how text is rewritten if Update is given no patcher
 	_     struct{}
 }
@@ -141,8 +142,9 @@ func (s *Call) Reaches(target arch.Addr) bool {
 // Update makes target what is called; 0 is nothing. A CPU may be in the old
 // target when it returns. What stands in the text is written by the patcher p, nil
 // is Deps.Patch: a CPU that meets its breakpoint does what is being written. Context:
-// may sleep; takes static_call_mutex, text_mutex.
+// may sleep; takes cpu_hotplug_lock, static_call_mutex, text_mutex.
 func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
+	s.of.d.CPUs.ReadLock(x)
 	s.of.mutex.Lock(x)
 	s.target.WriteOnce(x, target) // key->func = func, under the lock: the sites are text
 	if s.tramp != 0 {
@@ -152,6 +154,7 @@ func (s *Call) Update(x kapi.Context, target arch.Addr, p kapi.Patcher) {
 		s.transform(x, c.at, target, c.tail, p)
 	}
 	s.of.mutex.Unlock(x)
+	s.of.d.CPUs.ReadUnlock(x)
 }
 
 // transform rewrites one place, unless it is as it should be

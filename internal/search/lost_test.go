@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/proof"
@@ -83,6 +84,25 @@ func TestRunqueueOrders(t *testing.T) {
 	require.NoError(t, err)
 	sc.Machine.Memory = smp.LKMM
 	res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 1000, Seed: 5, Blind: true})
+	require.NoError(t, err)
+	require.Empty(t, res.Broken)
+}
+
+// TestNoCPUComesAmid: no CPU comes while a static call or a jump label is rewritten with the
+// machine stopped: it wouldn't be stopped, and would run half of an instruction.
+func TestNoCPUComesAmid(t *testing.T) {
+	sc, err := lang.Parse("amid", []byte(`machine(cpus = 3, patch = "stop_machine", preempt = "none", offline = [2])
+one = text("one", "b801000000 c3")
+f = text("f", "0f1f440000 4889f8 c3")
+g = text("g", "4889f8 0f1f440000 4883c001 c3 4883c002 c3")
+s = static_call("s", sites = [f])
+l = jump_label("l", at = g + 3, target = g + 13)
+task("setter", cpu = 1, ops = [set_call(s, one), label_on(l)])
+task("onliner", cpu = 0, ops = [online(2)])
+task("caller", cpu = 2, ops = [call(f, changed = True), call(g, changed = True)], repeat = 3)
+`))
+	require.NoError(t, err)
+	res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 2000, Seed: 1, Blind: true})
 	require.NoError(t, err)
 	require.Empty(t, res.Broken)
 }

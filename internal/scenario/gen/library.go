@@ -75,7 +75,9 @@ func (g *maker) fromLibrary() bool {
 	s.Tasks, s.Sources = slices.Clone(s.Tasks), slices.Clone(s.Sources)
 	g.sc = &s
 	if !own || g.on.Machines != nil {
-		drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs)
+		if drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs); s.Does(scenario.OpAlternatives) {
+			drawn.CPUs = s.Machine.CPUs // they are applied with no other CPU there to run the text
+		}
 		s.Machine = drawn
 		if lang.Check(&s) != nil || !knows(&drawn, &s) { // that machine hasn't what it does
 			if s.Machine = from.Machine; g.on.Machines != nil {

@@ -48,8 +48,8 @@ type patchers struct {
 // and no site yet.
 func (r *Rig) bootClients() {
 	k, cells := r.Kernel, &r.Machine.Cells
-	r.labels = jumplabel.New(k, &k.Text)
-	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke})
+	r.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
+	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
 	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
 	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
