@@ -80,7 +80,7 @@ func LooksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 	if breaks("") || err != nil {
 		return nil, nil // or it asks for what kpsim's engine refuses
 	}
-	for _, l := range likeMutants {
+	for _, l := range likeMutants { // an error says that the program's machine can't have that one
 		if !slices.Contains(names, l.find) && breaks(l.mutant) {
 			names = append(names, l.find)
 		}
