@@ -109,7 +109,7 @@ const ninesPerPoint = 0.04
 func Nines(list []float64) (points plotter.XYs) {
 	last := math.Inf(-1)
 	for i, v := range list {
-		y := math.Abs(math.Log10(1 - float64(i)/float64(len(list)))) // not -0
+		y := Nine(float64(i) / float64(len(list)))
 		if v > 0 && (y-last >= ninesPerPoint || i == len(list)-1) {
 			points = append(points, plotter.XY{X: v, Y: y})
 			last = y
@@ -117,6 +117,9 @@ func Nines(list []float64) (points plotter.XYs) {
 	}
 	return points
 }
+
+// Nine returns where a share is on an axis of NinesAxis.
+func Nine(share float64) float64 { return math.Abs(math.Log10(1 - share)) } // not -0
 
 // ECDF returns the share of n values that is up to each of those of a list in ascending
 // order, for AddLine with steps; those that the list hasn't are above all that it has.

@@ -151,8 +151,20 @@ func rank(rows [][]float64) int {
 	return svd.Rank(1e-9)
 }
 
-// Numbers returns how many numbers a tier fits: those that can be told apart by the
-// figures. Of what is calibrated those of the mechanistic tier are no more: they shift
+// Fits returns how many numbers a tier fits: those of cores, and on top of them those of machines.
+func (o *Model) Fits(t Tier) (n int) {
+	for _, m := range o.CoreOwners() {
+		n += len(o.Fitted(m))
+	}
+	if t == Calibrated {
+		for _, m := range o.Machines() {
+			n += len(m.corrected())
+		}
+	}
+	return n
+}
+
+// Numbers returns how many of them can be told apart by the figures. Of what is calibrated those of the mechanistic tier are no more: they shift
 // nothing that the others can't.
 func (o *Model) Numbers(t Tier) (n int) {
 	if t == Mechanistic {

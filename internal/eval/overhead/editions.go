@@ -23,7 +23,7 @@ func (u *UserProfile) ProbesIn(edition string) (list []Probe) {
 	if u.Era == eras[0] && !before {
 		return nil
 	}
-	for _, p := range Probes(!before) {
+	for _, p := range ProbesOn(u.Arch, !before) {
 		if u.Era == eras[1] && strings.Contains(p.Name, "j") {
 			continue
 		}

@@ -2,6 +2,7 @@ package overhead
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -82,9 +83,17 @@ func (c *Core) predict(s *sample) float64 {
 
 // fitCore finds the numbers of a core that make the sum of the squares of relative
 // errors least, none below 0.
-func fitCore(list []sample) Core {
-	rows := make([][]float64, len(list))
-	want := make([]float64, len(list))
+func fitCore(list []sample) (c Core) {
+	for i, v := range leastSquares(coreRows(list)) {
+		*c.numbers()[i] = v
+	}
+	return c
+}
+
+// coreRows returns what each number of a Core is multiplied by in each figure, and what their sums are to be, both
+// relative to the figure.
+func coreRows(list []sample) (rows [][]float64, want []float64) {
+	rows, want = make([][]float64, len(list)), make([]float64, len(list))
 	for i := range list {
 		t, fixed := list[i].terms()
 		scale := 1 / list[i].Cycles()
@@ -94,11 +103,7 @@ func fitCore(list []sample) Core {
 		}
 		want[i] = 1 - fixed*scale
 	}
-	var c Core
-	for i, v := range leastSquares(rows, want) {
-		*c.numbers()[i] = v
-	}
-	return c
+	return rows, want
 }
 
 // leastSquares solves for numbers not below 0: of all sets of those that are above 0
@@ -107,33 +112,8 @@ func leastSquares(rows [][]float64, want []float64) (best []float64) {
 	n := len(rows[0])
 	least := math.Inf(1)
 	for set := 1; set < 1<<n; set++ {
-		var used []int
-		for k := range n {
-			if set>>k&1 != 0 {
-				used = append(used, k)
-			}
-		}
-		if len(used) > len(rows) {
-			continue
-		}
-		a := mat.NewDense(len(rows), len(used), nil)
-		for i, r := range rows {
-			for j, k := range used {
-				a.Set(i, j, r[k])
-			}
-		}
-		b := mat.NewVecDense(len(want), append([]float64(nil), want...))
-		var x mat.VecDense
-		if x.SolveVec(a, b) != nil {
-			continue // some of these can't be told apart by the samples
-		}
-		v := make([]float64, n)
-		ok := true
-		for j, k := range used {
-			v[k] = x.AtVec(j)
-			ok = ok && v[k] >= 0
-		}
-		if !ok {
+		v, ok := solve(rows, want, set)
+		if !ok || slices.Min(v) < 0 {
 			continue
 		}
 		sum := 0.0
@@ -149,4 +129,33 @@ func leastSquares(rows [][]float64, want []float64) (best []float64) {
 		}
 	}
 	return best
+}
+
+// solve returns the numbers of a set that fit best, whatever their signs, and 0 for the others; false if the rows
+// don't tell those of the set apart.
+func solve(rows [][]float64, want []float64, set int) (v []float64, ok bool) {
+	v = make([]float64, len(rows[0]))
+	var used []int
+	for k := range v {
+		if set>>k&1 != 0 {
+			used = append(used, k)
+		}
+	}
+	if len(used) > len(rows) {
+		return nil, false
+	}
+	a := mat.NewDense(len(rows), len(used), nil)
+	for i, r := range rows {
+		for j, k := range used {
+			a.Set(i, j, r[k])
+		}
+	}
+	var x mat.VecDense
+	if x.SolveVec(a, mat.NewVecDense(len(want), slices.Clone(want))) != nil {
+		return nil, false
+	}
+	for j, k := range used {
+		v[k] = x.AtVec(j)
+	}
+	return v, true
 }

@@ -28,6 +28,14 @@ type Machine struct {
 // Detours reports whether its kernel makes breakpoints jumps.
 func (m *Machine) Detours() bool { return m.code.detours }
 
+// Era is the edition that its figures are of.
+func (m *Machine) Era() string {
+	if m.Detours() {
+		return eras[1]
+	}
+	return eras[0]
+}
+
 // ID is the machine's name on command lines.
 func (m *Machine) ID() string {
 	return strings.ReplaceAll(strings.ToLower(m.Name), " ", "-") + "/" + m.Arch

@@ -2,6 +2,7 @@ package overhead
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 
@@ -108,6 +109,36 @@ func (n *Noise) Expected(h *Hit, mhz float64) (misses, ticks, smis float64) {
 	return misses, ticks, smis
 }
 
+// rareLeast is how many ticks are enough for the mean's interval to hold what it says.
+const rareLeast = 15
+
+// Rare returns what is drawn so rarely in runs of a hit that the interval of the mean holds less than 95 %: it makes
+// a tenth or more of the variance of a run's mean, and fewer than 15 of it are expected in all runs.
+func (n *Noise) Rare(h *Hit, mhz float64, runs, hits int) (names []string) {
+	sec := h.Cycles / (mhz * 1e6)
+	sorts := [...]struct {
+		of               string
+		number, nsec, sd float64
+	}{
+		{"misses", h.Accesses() * n.MissesPerAccess, n.MissNsec, n.MissLogSD},
+		{"ticks", sec * n.TicksPerSec, n.TickNsec, n.TickLogSD},
+		{"SMIs", sec * n.SMIsPerSec, n.SMINsec, n.SMILogSD},
+	}
+	var each [len(sorts)]float64
+	all := h.Cycles * h.Cycles * (n.RunCV*n.RunCV + n.JitterCV*n.JitterCV/float64(hits))
+	for i, s := range sorts {
+		cycles := s.nsec * mhz / 1e3
+		each[i] = s.number * cycles * cycles * math.Exp(s.sd*s.sd) / float64(hits)
+		all += each[i]
+	}
+	for i, s := range sorts {
+		if each[i] > 0 && each[i] >= all/10 && s.number*float64(runs)*float64(hits) < rareLeast {
+			names = append(names, s.of)
+		}
+	}
+	return names
+}
+
 // noiseUnit is what parts of a cycle noise is rounded to. The last bits of logarithms
 // and exponentials aren't the same on all machines; what is drawn from a seed is. And
 // sums of such cycles are exact, in any order.
@@ -155,6 +186,13 @@ func (c *compound) draw() (sum float64) {
 		sum += c.each.Rand()
 	}
 	return sum
+}
+
+// Stream returns the seed of a figure's own draws, so that figures are independent of each other.
+func Stream(seed uint64, machine, edition, probe string) uint64 {
+	own := fnv.New64a()
+	fmt.Fprintf(own, "%s %s %s", machine, edition, probe)
+	return seed ^ own.Sum64()
 }
 
 // DrawRuns returns the hits of runs 0, 1, … of a seed.

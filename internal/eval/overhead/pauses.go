@@ -19,7 +19,7 @@ import (
 	"kpsim/traces"
 )
 
-// A Spread says how durations of many runs are spread; quantiles as in Summary.
+// A Spread says how durations of many runs are spread; quantiles and their intervals as in Summary.
 type Spread struct {
 	N      int       `json:"n"`
 	Mean   float64   `json:"mean_cycles"`
@@ -28,22 +28,38 @@ type Spread struct {
 	P90    float64   `json:"p90_cycles"`
 	P99    float64   `json:"p99_cycles"`
 	Max    float64   `json:"max_cycles"`
+	At50   Interval  `json:"p50_interval_95"`
+	At90   Interval  `json:"p90_interval_95"`
+	At99   Interval  `json:"p99_interval_95"`
 	Cycles []float64 `json:"-"` // all of them, in ascending order
 }
 
-func spread(list []float64) Spread {
-	s := Spread{N: len(list), Cycles: list}
+// spread sums durations up; ends is how many there were at the end of each run.
+func spread(list []float64, ends []int) Spread {
+	s := Spread{N: len(list)}
 	if s.N == 0 {
 		return s
 	}
-	slices.Sort(list)
+	var runs [][]float64
+	from := 0
+	for _, to := range ends {
+		runs = append(runs, slices.Sorted(slices.Values(list[from:to])))
+		from = to
+	}
+	list = slices.Sorted(slices.Values(list))
+	s.Cycles = list
 	s.Mean = stat.Mean(list, nil)
 	if s.N > 1 {
 		s.SD = stat.StdDev(list, nil)
 	}
-	s.P50 = stat.Quantile(0.5, stat.Empirical, list, nil)
-	s.P90 = stat.Quantile(0.9, stat.Empirical, list, nil)
-	s.P99 = stat.Quantile(0.99, stat.Empirical, list, nil)
+	for _, q := range [...]struct {
+		share  float64
+		value  *float64
+		within *Interval
+	}{{0.5, &s.P50, &s.At50}, {0.9, &s.P90, &s.At90}, {0.99, &s.P99, &s.At99}} {
+		m := quantileOf(list, runs, q.share)
+		*q.value, *q.within = m.Value, m.Interval
+	}
 	s.Max = list[s.N-1]
 	return s
 }
@@ -126,17 +142,27 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := &Pauses{PauseConfig: c}
+	lists := [...]struct {
+		of   *[]float64
+		into *Spread
+	}{
+		{&g.arrives, &p.StopArrives}, {&g.stopped, &p.Stopped}, {&g.stops, &p.StopEnds}, {&g.syncs, &p.Sync},
+		{&g.answers, &p.SyncAnswer}, {&g.register, &p.Register}, {&g.optimizer, &p.Optimizer},
+	}
+	var ends [len(lists)][]int
 	for i := range uint64(c.Runs) {
 		if err := d.run(i); err != nil {
 			return nil, err
 		}
+		for k, l := range lists {
+			ends[k] = append(ends[k], len(*l.of))
+		}
 	}
-	return &Pauses{
-		PauseConfig: c,
-		StopArrives: spread(g.arrives), Stopped: spread(g.stopped), StopEnds: spread(g.stops),
-		Sync: spread(g.syncs), SyncAnswer: spread(g.answers),
-		Register: spread(g.register), Optimizer: spread(g.optimizer),
-	}, nil
+	for k, l := range lists {
+		*l.into = spread(*l.of, ends[k])
+	}
+	return p, nil
 }
 
 var gaugeKinds = []traces.Kind{

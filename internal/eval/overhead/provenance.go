@@ -33,6 +33,7 @@ type Term struct {
 	Counts Source
 	Each   float64 // cycles
 	Prices Source
+	Mark   string // what a fitted number is that is at its bound or below 0, "" of the others
 }
 
 // What cycles are for.
@@ -64,13 +65,14 @@ func (m *Machine) Typical() (list []Term) {
 
 // Fitted returns the numbers that are fitted of the core of a machine.
 func (o *Model) Fitted(m *Machine) (list []Term) {
-	c := o.Cores[m.core]
+	c, mark := o.Cores[m.core], o.marks(m.core)
 	list = []Term{
-		{Of: ofException, Each: c.Exception}, {Of: ofStep, Each: c.Step}, {Of: ofInstruction, Each: c.Instruction},
+		{Of: ofException, Each: c.Exception, Mark: mark[0]}, {Of: ofStep, Each: c.Step, Mark: mark[1]},
+		{Of: ofInstruction, Each: c.Instruction, Mark: mark[2]},
 	}
 	switch {
 	case o.apart(m):
-		list = append(list, Term{Of: ofIST, Each: c.IST})
+		list = append(list, Term{Of: ofIST, Each: c.IST, Mark: mark[3]})
 	case m.ist:
 		list[0].Of += ", by way of an IST stack"
 	}
@@ -78,6 +80,46 @@ func (o *Model) Fitted(m *Machine) (list []Term) {
 		list[i].Count, list[i].Counts, list[i].Prices = 1, Counted, Fitted
 	}
 	return list
+}
+
+// marks says of the numbers of a core which are at their bound of 0, and what they would be without it, and which
+// the figures don't tell from others.
+func (o *Model) marks(core string) (mark [4]string) {
+	c := o.Cores[core]
+	rows, want := coreRows(of(o.Samples, func(s *sample) bool { return s.Machine.core == core }))
+	set := 0
+	for k := range mark {
+		if slices.ContainsFunc(rows, func(r []float64) bool { return r[k] != 0 }) {
+			set |= 1 << k
+		}
+	}
+	free, ok := solve(rows, want, set)
+	for k, v := range c.numbers() {
+		switch {
+		case *v != 0 || set>>k&1 == 0:
+		case ok && free[k] < 0:
+			mark[k] = fmt.Sprintf("at its bound of 0: %.2f without it", free[k])
+		case ok:
+			mark[k] = "at its bound of 0"
+		default:
+			mark[k] = "0: the figures don't tell it apart"
+		}
+	}
+	return mark
+}
+
+// correction is what is calibrated of an event; below 0 it takes something off the mechanistic cost.
+func (o *Model) correction(m *Machine, k int) Term {
+	e, more := m.corrected()[k], o.More[m.ID()][k]
+	core := o.Cores[m.core]
+	t := Term{Of: "calibration", Count: 1, Counts: Counted, Each: more, Prices: Fitted}
+	switch cost := core.work(m, e) + more; {
+	case more < 0 && cost < 1e-6:
+		t.Mark = fmt.Sprintf("the cost is at its bound of 0: all of the mechanistic %.2f is taken off", -more)
+	case more < 0:
+		t.Mark = fmt.Sprintf("below 0: taken off the mechanistic cost, which leaves %.2f", cost)
+	}
+	return t
 }
 
 // apart reports whether the figures tell what an IST stack takes from the exception
@@ -91,7 +133,7 @@ func (o *Model) apart(m *Machine) bool {
 func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	add := func(of string, count float64, counts Source, each float64, prices Source) {
 		if count != 0 && (each != 0 || prices == Fitted) {
-			list = append(list, Term{of, count, counts, each, prices})
+			list = append(list, Term{Of: of, Count: count, Counts: counts, Each: each, Prices: prices})
 		}
 	}
 	switch e {
@@ -99,7 +141,7 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 		add("nominal", 1, Assumed, float64(cycles.Nominal()[e])/cycles.Unit, Assumed)
 		return list
 	}
-	core := o.Cores[m.core]
+	core, mark := o.Cores[m.core], o.marks(m.core)
 	shared := Assumed // only the sum over a hit was counted
 	switch e {
 	case cycles.Instruction:
@@ -135,10 +177,15 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 	if e == cycles.Debug {
 		add(ofStep, 1, Counted, core.Step, Fitted)
 	}
+	for i, k := range list {
+		if j := slices.Index([]string{ofException, ofStep, ofInstruction, ofIST}, k.Of); j >= 0 {
+			list[i].Mark = mark[j]
+		}
+	}
 	if t == Calibrated {
 		corrected := m.corrected()
 		if k := slices.Index(corrected[:], e); k >= 0 {
-			add("calibration", 1, Counted, o.More[m.ID()][k], Fitted)
+			list = append(list, o.correction(m, k))
 		}
 	}
 	if o.InFigures(m, e) == 0 { // nothing of it shows in a figure
@@ -152,7 +199,9 @@ func (o *Model) Terms(m *Machine, t Tier, e cycles.Event) (list []Term) {
 // Calibration returns what is calibrated of a machine: cycles more, or less, of events.
 func (o *Model) Calibration(m *Machine) (list []Term) {
 	for k, e := range m.corrected() {
-		list = append(list, Term{e.String(), 1, Counted, o.More[m.ID()][k], Fitted})
+		t := o.correction(m, k)
+		t.Of = e.String()
+		list = append(list, t)
 	}
 	return list
 }
@@ -192,6 +241,9 @@ func (t *Term) note() string {
 		text += fmt.Sprintf(" × %s (%s)", short(t.Count), t.Counts)
 	case t.Counts == Assumed && t.Prices != Assumed:
 		text += " × 1 (assumed)"
+	}
+	if t.Mark != "" {
+		text += " (" + t.Mark + ")"
 	}
 	return text
 }

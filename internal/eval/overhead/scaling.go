@@ -157,10 +157,11 @@ type OverlapConfig struct {
 // the engine.
 type Overlap struct {
 	OverlapConfig
-	Called  int     `json:"called"`
-	Missed  int     `json:"missed"` // nmissed of the return probe at the ends of the runs
-	Share   float64 `json:"missed_share"`
-	Entered []Depth `json:"by_overlapping_calls"` // by 1, 2, … to Tasks
+	Called  int      `json:"called"`
+	Missed  int      `json:"missed"` // nmissed of the return probe at the ends of the runs
+	Share   float64  `json:"missed_share"`
+	Within  Interval `json:"missed_share_interval_95"`
+	Entered []Depth  `json:"by_overlapping_calls"` // by 1, 2, … to Tasks
 }
 
 // A Depth is of calls with which so many were in the function at a time, they included:
@@ -218,23 +219,30 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 		return nil, err
 	}
 	o := &Overlap{OverlapConfig: c}
+	var missedIn, calledIn []float64 // by runs
 	for i := range uint64(c.Runs) {
 		n.in, n.most = 0, [sim.MaxCPUs]int{}
 		if err := d.run(i); err != nil {
 			return nil, err
 		}
 		_, missed := rig.Probe(0)
-		o.Missed += missed
+		called := -o.Called
+		for _, d := range n.depths {
+			called += d.Called
+		}
+		missedIn, calledIn = append(missedIn, float64(missed)), append(calledIn, float64(called))
+		o.Missed, o.Called = o.Missed+missed, o.Called+called
 	}
 	for i := range n.depths {
 		d := &n.depths[i]
 		d.Overlapping = i + 1
-		if o.Called += d.Called; d.Called > 0 {
+		if d.Called > 0 {
 			d.Share = float64(d.Missed) / float64(d.Called)
 		}
 	}
 	o.Entered = n.depths
-	o.Share = float64(o.Missed) / float64(o.Called)
+	share := shareOf(missedIn, calledIn)
+	o.Share, o.Within = share.Value, share.Interval
 	return o, nil
 }
 

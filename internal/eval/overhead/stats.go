@@ -1,25 +1,33 @@
 package overhead
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Samples are the cycles of hits, by runs. Runs are independent of each other, hits of
 // a run aren't.
 type Samples [][]float64
 
-// An Interval is one of confidence, at 95 %.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+// An Interval is one of confidence, at 95 %. An end is infinite where the samples give none.
+type Interval struct{ Low, High float64 }
+
+// MarshalJSON implements json.Marshaler. An infinite end is null.
+func (i Interval) MarshalJSON() ([]byte, error) {
+	end := func(v float64) *float64 {
+		if math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(struct {
+		Low  *float64 `json:"low"`
+		High *float64 `json:"high"`
+	}{end(i.Low), end(i.High)})
 }
 
 const confidence = 0.95
@@ -35,8 +43,7 @@ type Measure struct {
 
 // A Summary says what samples are like. Quantiles are the least sample that is not
 // below so many of them: those of the inverse of the ECDF (type 1 of Hyndman and Fan,
-// stat.Empirical of gonum), so that each is a hit that was drawn. Intervals are those
-// of the percentile bootstrap over runs.
+// stat.Empirical of gonum), so that each is a hit that was drawn.
 type Summary struct {
 	Runs       int        `json:"runs"`
 	HitsPerRun int        `json:"hits_per_run"`
@@ -48,12 +55,9 @@ type Summary struct {
 	P90        Measure    `json:"p90_cycles"`
 	P99        Measure    `json:"p99_cycles"`
 	P999       Measure    `json:"p99_9_cycles"`
-	Max        float64    `json:"max_cycles"` // has no interval: no bootstrap draws more than was seen
+	Max        float64    `json:"max_cycles"` // has no interval: samples don't bound it
 	Within     BatchMeans `json:"batch_means_within_runs"`
 }
-
-// Bootstrapped is how many times runs are drawn again.
-const Bootstrapped = 1000
 
 // check returns what keeps samples from being summed up.
 func (s Samples) check() error {
@@ -82,121 +86,34 @@ func (s Samples) means() []float64 {
 	return list
 }
 
-// A pool is all hits in ascending order, and whose they are.
-type pool struct {
-	cycles []float64
-	run    []int
-	before [][]int // of each block's beginning: how many hits of each run come before it
-}
-
-const poolBlock = 512
-
-func (s Samples) pool() (p pool) {
-	type hit struct {
-		cycles float64
-		run    int
-	}
-	var all []hit
-	for i, r := range s {
-		for _, v := range r {
-			all = append(all, hit{v, i})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b hit) int { return cmp.Compare(a.cycles, b.cycles) })
-	before := make([]int, len(s))
-	for i, h := range all {
-		if i%poolBlock == 0 {
-			p.before = append(p.before, slices.Clone(before))
-		}
-		before[h.run]++
-		p.cycles, p.run = append(p.cycles, h.cycles), append(p.run, h.run)
-	}
-	return p
-}
-
-// quantiles returns those of the pool in which each run is so many times. There are as
-// many hits in it as in this one: each run has the same number.
-func (p *pool) quantiles(times []int) (q [len(quantiles)]float64) {
-	for k := range q {
-		want := quantiles[k] * float64(len(p.run))
-		n := 0
-		i := sort.Search(len(p.before), func(b int) bool { return float64(weigh(p.before[b], times)) >= want }) - 1
-		for n, i = weigh(p.before[i], times), i*poolBlock; ; i++ {
-			if n += times[p.run[i]]; float64(n) >= want {
-				break
-			}
-		}
-		q[k] = p.cycles[i]
-	}
-	return q
-}
-
-func weigh(hits, times []int) (n int) {
-	for r, h := range hits {
-		n += h * times[r]
-	}
-	return n
-}
-
-// Summarize sums samples up; the seed is that of the bootstrap.
-func Summarize(s Samples, seed uint64) (*Summary, error) {
+// Summarize sums samples up.
+func Summarize(s Samples) (*Summary, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	p, means := s.pool(), s.means()
-	sum := &Summary{Runs: len(s), HitsPerRun: len(s[0]), Max: p.cycles[len(p.cycles)-1]}
-	sum.Mean.Value = stat.Mean(means, nil)
-	sum.SD = stat.StdDev(p.cycles, nil)
+	all, runs := s.sorted()
+	sum := &Summary{Runs: len(s), HitsPerRun: len(s[0]), Max: all[len(all)-1], Mean: meanOf(s.means())}
+	sum.SD = stat.StdDev(all, nil)
 	if sum.SD > 0 {
 		sum.CV = sum.SD / sum.Mean.Value
-		sum.Skew = stat.Skew(p.cycles, nil)
+		sum.Skew = stat.Skew(all, nil)
 	}
 	of := [...]*Measure{&sum.P50, &sum.P90, &sum.P99, &sum.P999}
 	for k, q := range quantiles {
-		of[k].Value = stat.Quantile(q, stat.Empirical, p.cycles, nil)
-	}
-
-	rng := rand.New(rand.NewPCG(seed, 0))
-	times := make([]int, len(s))
-	var mean [Bootstrapped]float64
-	var drawn [len(quantiles)][Bootstrapped]float64
-	for b := range mean {
-		mean[b] = resample(means, rng, times)
-		for k, v := range p.quantiles(times) {
-			drawn[k][b] = v
-		}
-	}
-	sum.Mean.Interval = middle(mean[:])
-	for k := range drawn {
-		of[k].Interval = middle(drawn[k][:])
+		*of[k] = quantileOf(all, runs, q)
 	}
 	sum.Within = s.batches()
 	return sum, nil
 }
 
-// resample draws as many runs as there are, with replacement: the mean of their means,
-// and how many times each was drawn.
-func resample(means []float64, rng *rand.Rand, times []int) (mean float64) {
-	clear(times)
-	for range means {
-		i := rng.IntN(len(means))
-		times[i]++
-		mean += means[i]
+// sorted returns all hits, and those of each run, in ascending order.
+func (s Samples) sorted() (all []float64, runs [][]float64) {
+	for _, r := range s {
+		runs = append(runs, slices.Sorted(slices.Values(r)))
 	}
-	return mean / float64(len(means))
-}
-
-// middle returns the interval between the quantiles that leave out the same on either
-// side: the percentile bootstrap (Efron and Tibshirani, An Introduction to the
-// Bootstrap, 13.3). Of few runs it is too narrow: with 10 it holds what it should hold
-// in about 90 of 100 cases, not in 95.
-func middle(list []float64) Interval {
-	slices.Sort(list)
-	const tail = (1 - confidence) / 2
-	return Interval{
-		Low:  stat.Quantile(tail, stat.Empirical, list, nil),
-		High: stat.Quantile(1-tail, stat.Empirical, list, nil),
-	}
+	all = slices.Concat(runs...)
+	slices.Sort(all)
+	return all, runs
 }
 
 // BatchMeans says how far the mean of one run can be trusted: its hits are split into
@@ -219,7 +136,7 @@ func (s Samples) batches() (b BatchMeans) {
 		return BatchMeans{}
 	}
 	b.HitsOfEach = len(s[0]) / b.Batches
-	t := distuv.StudentsT{Sigma: 1, Nu: float64(b.Batches - 1)}.Quantile((1 + confidence) / 2)
+	t := student(float64(b.Batches - 1))
 	var batch, hit float64 // variances
 	for _, r := range s {
 		means := make([]float64, b.Batches)
@@ -240,11 +157,10 @@ func (s Samples) batches() (b BatchMeans) {
 // A Comparison is of two sets of samples: how many times as long the second's hits are.
 type Comparison struct {
 	Ratio Measure `json:"ratio_of_means"`
-	P     float64 `json:"mann_whitney_p"` // of the runs' means, two-sided
 }
 
-// Compare compares b with a.
-func Compare(a, b Samples, seed uint64) (*Comparison, error) {
+// Compare compares b with a. The interval is Welch's, of the logarithm of the ratio.
+func Compare(a, b Samples) (*Comparison, error) {
 	for _, s := range [...]Samples{a, b} {
 		if err := s.check(); err != nil {
 			return nil, err
@@ -254,95 +170,24 @@ func Compare(a, b Samples, seed uint64) (*Comparison, error) {
 	if slices.Min(x) <= 0 {
 		return nil, fmt.Errorf("a run takes %v cycles a hit in the mean: there is no ratio to it", slices.Min(x))
 	}
-	c := &Comparison{P: MannWhitney(x, y)}
-	c.Ratio.Value = stat.Mean(y, nil) / stat.Mean(x, nil)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	drawn, times := make([]float64, Bootstrapped), make([]int, max(len(x), len(y)))
-	for i := range drawn {
-		below := resample(x, rng, times)
-		drawn[i] = resample(y, rng, times) / below
+	below, v := relative(x)
+	above, w := relative(y)
+	c := &Comparison{}
+	c.Ratio = Measure{above / below, Interval{math.Inf(-1), math.Inf(1)}}
+	if above <= 0 { // it has no logarithm
+		return c, nil
 	}
-	c.Ratio.Interval = middle(drawn)
+	half := 0.0
+	if v+w > 0 {
+		freedom := (v + w) * (v + w) / (v*v/float64(len(x)-1) + w*w/float64(len(y)-1))
+		half = student(freedom) * math.Sqrt(v+w)
+	}
+	c.Ratio.Interval = Interval{c.Ratio.Value * math.Exp(-half), c.Ratio.Value * math.Exp(half)}
 	return c, nil
 }
 
-// mannWhitneyExact is up to how many values together all ways to share them out are
-// counted.
-const mannWhitneyExact = 50
-
-// MannWhitney returns how likely two lists would differ as much as these if they were
-// drawn alike: the two-sided p of the rank sum test. Up to 50 values it is exact, ties
-// or not; of more it is the normal approximation with corrections for ties and
-// continuity.
-func MannWhitney(x, y []float64) float64 {
-	rank, ties := ranks(x, y)
-	mid := len(x) * (len(rank) + 1) // the doubled rank sum of x in the mean
-	off := -mid
-	for _, r := range rank[:len(x)] {
-		off += r
-	}
-	if off < 0 {
-		off = -off
-	}
-	if len(rank) > mannWhitneyExact {
-		return rankSumNormal(len(x), len(y), off, ties)
-	}
-	return rankSumExact(rank, len(x), off)
-}
-
-// rankSumExact returns how many of the ways to choose n ranks have a sum that is off from
-// its mean by at least that much, relative.
-func rankSumExact(rank []int, n, off int) float64 {
-	most := 0
-	for _, r := range rank {
-		most += r
-	}
-	ways := make([][]float64, n+1) // of k of the ranks so far, by their sum
-	for k := range ways {
-		ways[k] = make([]float64, most+1)
-	}
-	ways[0][0] = 1
-	for _, r := range rank {
-		for k := n; k > 0; k-- {
-			for s := r; s <= most; s++ {
-				ways[k][s] += ways[k-1][s-r]
-			}
-		}
-	}
-	extreme, all := 0.0, 0.0
-	for s, w := range ways[n] {
-		all += w
-		if d := s - n*(len(rank)+1); d >= off || d <= -off {
-			extreme += w
-		}
-	}
-	return extreme / all
-}
-
-// rankSumNormal is the approximation to it. off is twice what U is off by.
-func rankSumNormal(nx, ny, off int, ties float64) float64 {
-	m, k := float64(nx), float64(ny)
-	v := m * k / 12 * (m + k + 1 - ties/((m+k)*(m+k-1)))
-	if v == 0 {
-		return 1
-	}
-	return math.Erfc(max(0, float64(off)/2-0.5) / math.Sqrt(2*v))
-}
-
-// ranks returns the doubled ranks of all values, those of x first, ties having the mean
-// of theirs, and the sum of t³-t over the numbers of values that are tied.
-func ranks(x, y []float64) (rank []int, ties float64) {
-	all := slices.Concat(x, y)
-	order := slices.Clone(all)
-	slices.Sort(order)
-	for _, v := range all {
-		from, _ := slices.BinarySearch(order, v)
-		t := 1
-		for from+t < len(order) && order[from+t] == v {
-			t++
-		}
-		rank = append(rank, 2*from+t+1) // twice the mean of from+1 to from+t
-		ties += float64(t*t - 1)        // t of them: t³-t
-	}
-	return rank, ties
+// relative returns the mean, and the variance of its logarithm.
+func relative(list []float64) (mean, variance float64) {
+	mean, v := stat.MeanVariance(list, nil)
+	return mean, v / (mean * mean * float64(len(list)))
 }

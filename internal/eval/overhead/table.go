@@ -41,17 +41,6 @@ func (o *Model) Table(t Tier) (list []Line, err error) {
 	return list, nil
 }
 
-// LeaveOut fits the mechanistic model without each of its figures in turn, and returns
-// the relative error for that one.
-func (o *Model) LeaveOut() (list []float64) {
-	for i := range o.Samples {
-		s := &o.Samples[i]
-		core := fitCore(of(o.Samples, func(t *sample) bool { return t != s && t.Machine.core == s.Machine.core }))
-		list = append(list, core.predict(s)/s.Usec-1)
-	}
-	return list
-}
-
 // A Part is what costs are shared out to.
 type Part uint8
 

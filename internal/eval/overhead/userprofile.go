@@ -169,11 +169,7 @@ func (o *Model) UserProfile(m *Machine, t Tier) (*UserProfile, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &UserProfile{Name: m.Name, Arch: m.Arch, Era: eras[0], MHz: m.MHz, Costs: *p}
-	if m.Detours() {
-		u.Era = eras[1]
-	}
-	return u, nil
+	return &UserProfile{Name: m.Name, Arch: m.Arch, Era: m.Era(), MHz: m.MHz, Costs: *p}, nil
 }
 
 // Like returns the machine of the documents whose kernel code and typical costs this one

@@ -108,7 +108,11 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 func termsLine(terms []overhead.Term) string {
 	var parts []string
 	for _, t := range terms {
-		parts = append(parts, fmt.Sprintf("%s %s", t.Of, cli.Signless(fmt.Sprintf("%.3f", t.Each))))
+		part := fmt.Sprintf("%s %s", t.Of, cli.Signless(fmt.Sprintf("%.3f", t.Each)))
+		if t.Mark != "" {
+			part += " (" + t.Mark + ")"
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
 }

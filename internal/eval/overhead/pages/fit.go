@@ -21,6 +21,7 @@ type (
 		Of     string  `json:"of"` // core or machine
 		Name   string  `json:"name"`
 		Cycles float64 `json:"cycles"`
+		Mark   string  `json:"mark,omitempty"` // it is at its bound, or below 0
 	}
 	fittedFigure struct {
 		Kind        string  `json:"kind"` // residual
@@ -29,7 +30,10 @@ type (
 		Documented  float64 `json:"documented_us"`
 		Calibrated  float64 `json:"calibrated_us"`
 		Mechanistic float64 `json:"mechanistic_us"`
-		LeftOut     float64 `json:"left_out_error"`
+		LeftOut     float64 `json:"left_out_error"` // mechanistic, as those that follow
+		NoMachine   float64 `json:"left_out_machine_error"`
+		NoArch      float64 `json:"left_out_architecture_error"`
+		Repeated    float64 `json:"calibrated_left_out_error"`
 	}
 	fittedLeast struct {
 		Kind    string  `json:"kind"` // consistency
@@ -43,6 +47,7 @@ type (
 		Kind    string  `json:"kind"` // summary
 		Tier    string  `json:"tier"`
 		Numbers int     `json:"numbers"`
+		Apart   int     `json:"told_apart"` // numbers, by the figures
 		Figures int     `json:"figures"`
 		Machine string  `json:"worst_machine"`
 		Probe   string  `json:"worst_probe"`
@@ -124,10 +129,11 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 
 // fittedSummary says how well each tier fits.
 func fittedSummary(o *overhead.Model) (part fitPart, err error) {
-	g := cli.Table{Head: []string{"tier", "worst", "worst %", "mean %", "within 1 %", "within 5 %", "numbers"}, Text: 2}
+	g := cli.Table{Head: []string{"tier", "worst", "worst %", "mean %", "within 1 %", "within 5 %", "numbers", "told apart"}, Text: 2}
 	var objects []any
-	add := func(tier string, numbers int, lines []overhead.Line, errors []float64) {
-		sum := fittedSum{Kind: "summary", Tier: tier, Numbers: numbers, Figures: len(lines)}
+	add := func(t overhead.Tier, left string, lines []overhead.Line, errors []float64) {
+		tier := t.String() + left
+		sum := fittedSum{Kind: "summary", Tier: tier, Numbers: o.Fits(t), Apart: o.Numbers(t), Figures: len(lines)}
 		for i, e := range errors {
 			if l := &lines[i]; i == 0 || math.Abs(e) > math.Abs(sum.Worst) {
 				sum.Worst, sum.Machine, sum.Probe = e, l.Machine.ID(), l.Probe.Name
@@ -147,7 +153,7 @@ func fittedSummary(o *overhead.Model) (part fitPart, err error) {
 			}
 		}
 		of := func(n int) string { return fmt.Sprintf("%d of %d", n, len(lines)) }
-		g.Add(tier, worst, cli.PerCent(sum.Worst), fmt.Sprintf("%.2f", 100*sum.Mean), of(sum.Within1), of(sum.Within5), fmt.Sprint(numbers))
+		g.Add(tier, worst, cli.PerCent(sum.Worst), fmt.Sprintf("%.2f", 100*sum.Mean), of(sum.Within1), of(sum.Within5), fmt.Sprint(sum.Numbers), fmt.Sprint(sum.Apart))
 		objects = append(objects, &sum)
 	}
 	for _, t := range []overhead.Tier{overhead.Calibrated, overhead.Mechanistic} {
@@ -159,21 +165,28 @@ func fittedSummary(o *overhead.Model) (part fitPart, err error) {
 		for i := range lines {
 			errors = append(errors, lines[i].Error)
 		}
-		add(t.String(), o.Numbers(t), lines, errors)
-		if t == overhead.Mechanistic {
-			add(t.String()+", left out", o.Numbers(t), lines, o.LeaveOut())
+		add(t, "", lines, errors)
+		for l, says := range [...]string{", left out", ", machine left out", ", architecture left out"} {
+			if t == overhead.Calibrated && l > 0 {
+				break // a machine without figures has no calibration
+			}
+			errors, err := o.LeaveOut(t, overhead.Left(l))
+			if err != nil {
+				return part, err
+			}
+			add(t, says, lines, errors)
 		}
 	}
-	return fitPart{"Summary: how far off the fitted tiers are from the documents' figures; left out: each figure by a fit without it:", g, objects}, nil
+	return fitPart{"Summary: how far off the fitted tiers are from the documents' figures; left out: each figure by a fit without it, without all figures of its processor, or of its architecture:", g, objects}, nil
 }
 
 func fittedNumbers(o *overhead.Model) fitPart {
-	g := cli.Table{Head: []string{"tier", "of", "what", "cycles"}, Text: 3}
+	g := cli.Table{Head: []string{"tier", "of", "what", "which is", "cycles"}, Text: 4}
 	var objects []any
 	add := func(t overhead.Tier, of string, terms []overhead.Term) {
 		for _, term := range terms {
-			g.Add(t.String(), of, term.Of, cli.Signless(fmt.Sprintf("%.2f", term.Each)))
-			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each})
+			g.Add(t.String(), of, term.Of, term.Mark, cli.Signless(fmt.Sprintf("%.2f", term.Each)))
+			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each, term.Mark})
 		}
 	}
 	for _, m := range o.CoreOwners() {
@@ -182,8 +195,9 @@ func fittedNumbers(o *overhead.Model) fitPart {
 	for _, m := range o.Machines() {
 		add(overhead.Calibrated, m.ID(), o.Calibration(m))
 	}
-	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; %d of the calibrated one, which come on top of an event's cost:",
-		o.Numbers(overhead.Mechanistic), o.Numbers(overhead.Calibrated))
+	n := o.Fits(overhead.Mechanistic)
+	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; the calibrated one has these and %d more, which come on top of an event's cost:",
+		n, o.Fits(overhead.Calibrated)-n)
 	return fitPart{title, g, objects}
 }
 
@@ -196,15 +210,27 @@ func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
 	if err != nil {
 		return part, err
 	}
-	g := cli.Table{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "mechanistic: ns more", "%", "left out %"}, Text: 2}
+	repeated, err := o.LeaveOut(overhead.Calibrated, overhead.LeftFigure)
+	if err != nil {
+		return part, err
+	}
+	var left [3][]float64
+	for l := range left {
+		if left[l], err = o.LeaveOut(overhead.Mechanistic, overhead.Left(l)); err != nil {
+			return part, err
+		}
+	}
+	g := cli.Table{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "left out %", "mechanistic: ns more", "%", "left out %", "machine out %", "arch out %"}, Text: 2}
 	var objects []any
-	for i, left := range o.LeaveOut() {
+	for i := range calibrated {
 		a, b := &calibrated[i], &mechanistic[i]
 		ns := func(l *overhead.Line) string { return cli.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
-		g.Add(a.Machine.ID(), a.Probe.Title(), fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), ns(b), cli.PerCent(b.Error), cli.PerCent(left))
-		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, left})
+		figure, machine, arch := left[overhead.LeftFigure][i], left[overhead.LeftMachine][i], left[overhead.LeftArch][i]
+		g.Add(a.Machine.ID(), a.Probe.Title(), fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), cli.PerCent(repeated[i]),
+			ns(b), cli.PerCent(b.Error), cli.PerCent(figure), cli.PerCent(machine), cli.PerCent(arch))
+		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, figure, machine, arch, repeated[i]})
 	}
-	return fitPart{"What is left, and the mechanistic error of each figure when the fit is without it:", g, objects}, nil
+	return fitPart{"What is left, and the error for each figure when the fit is without it, its processor or its architecture:", g, objects}, nil
 }
 
 func fittedConsistency(o *overhead.Model) (part fitPart, err error) {

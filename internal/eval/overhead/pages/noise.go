@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -13,11 +12,12 @@ import (
 	"kpsim/internal/eval/overhead"
 )
 
-// What is drawn if nothing is said, and at most: the bootstrap goes over all of it a
-// thousand times.
+// What is drawn if nothing is said, for a page too, and at most. The hits are enough for some ticks to come in those
+// of the shortest probe: the interval of a mean that two ticks decide holds less than it says.
 const (
 	noiseRuns    = 20
-	noiseHits    = 2000
+	noiseHits    = 20_000
+	noiseSeed    = 1
 	noiseAllMost = 2_000_000
 )
 
@@ -33,7 +33,9 @@ type noiseRowJSON struct {
 	Misses     float64        `json:"misses_add_cycles"` // in the mean
 	Ticks      float64        `json:"ticks_add_cycles"`
 	SMIs       float64        `json:"smis_add_cycles"`
+	Rare       []string       `json:"too_rare,omitempty"` // of these so few are drawn that the mean's interval holds less than 95 %
 	noiseUsec
+	Predicted *overhead.Interval `json:"left_out_us_95"` // of the mean, by the errors of figures left out; null: a profile's
 	overhead.Summary
 	With *noiseCompared `json:"compared"` // null: with itself
 
@@ -64,7 +66,7 @@ func (c *Table) noise(p *cli.Program) error {
 	if err != nil {
 		return err
 	}
-	runs, hits, seed := value(c.Runs, noiseRuns), value(c.Hits, noiseHits), value(c.Seed, 1)
+	runs, hits, seed := value(c.Runs, noiseRuns), value(c.Hits, noiseHits), value(c.Seed, noiseSeed)
 	if runs*hits > noiseAllMost {
 		return fmt.Errorf("--hits: %d runs of %d hits are more than %d; give fewer of either", runs, hits, noiseAllMost)
 	}
@@ -80,8 +82,12 @@ func (c *Table) noise(p *cli.Program) error {
 	rows := make([]noiseRowJSON, len(list))
 	err = inParts(p, "hits with noise", len(list), func(i int) error {
 		h := &list[i]
+		hit, err := h.probe.Measure(&h.Costs)
+		if err != nil {
+			return err
+		}
 		rows[i] = noiseRowJSON{hitJSON: h.shown(), Documented: h.documented(), Noise: of, NoiseFrom: from, Seed: seed}
-		return rows[i].draw(h, runs, hits)
+		return rows[i].draw(&hit, h.margin, runs, hits)
 	})
 	if err != nil {
 		return err
@@ -127,27 +133,30 @@ func (c *Table) noiseOf() (n overhead.Noise, from string, err error) {
 	return n, name, nil
 }
 
-// draw draws hits and sums them up.
-func (r *noiseRowJSON) draw(h *pricedHit, runs, hits int) error {
-	hit, err := h.probe.Measure(&h.Costs)
-	if err != nil {
-		return err
-	}
-	r.Warm, r.WarmUsec = hit.Cycles, hit.Cycles/h.MHz
-	r.Misses, r.Ticks, r.SMIs = r.Noise.Expected(&hit, h.MHz)
-	own := fnv.New64a() // so that figures are independent of each other
-	fmt.Fprintf(own, "%s %s %s", r.Machine, r.Edition, r.Probe)
-	r.samples = r.Noise.DrawRuns(&hit, h.MHz, r.Seed^own.Sum64(), runs, hits)
-	s, err := overhead.Summarize(r.samples, r.Seed)
+// draw draws hits and sums them up. margin is the relative error of figures left out, nil if none was.
+func (r *noiseRowJSON) draw(hit *overhead.Hit, margin *float64, runs, hits int) error {
+	r.Warm, r.WarmUsec = hit.Cycles, hit.Cycles/r.MHz
+	r.Misses, r.Ticks, r.SMIs = r.Noise.Expected(hit, r.MHz)
+	r.Rare = r.Noise.Rare(hit, r.MHz, runs, hits)
+	r.samples = r.Noise.DrawRuns(hit, r.MHz, overhead.Stream(r.Seed, r.Machine, r.Edition, r.Probe), runs, hits)
+	s, err := overhead.Summarize(r.samples)
 	if err != nil {
 		return err
 	}
 	r.Summary = *s
-	usec := func(m overhead.Measure) overhead.Measure {
-		return overhead.Measure{Value: m.Value / h.MHz, Interval: overhead.Interval{Low: m.Interval.Low / h.MHz, High: m.Interval.High / h.MHz}}
-	}
-	r.noiseUsec = noiseUsec{usec(s.Mean), s.SD / h.MHz, usec(s.P50), usec(s.P90), usec(s.P99), usec(s.P999), s.Max / h.MHz}
+	usec := func(m overhead.Measure) overhead.Measure { return m.Over(r.MHz) }
+	r.noiseUsec = noiseUsec{usec(s.Mean), s.SD / r.MHz, usec(s.P50), usec(s.P90), usec(s.P99), usec(s.P999), s.Max / r.MHz}
+	r.Predicted = predicted(r.MeanUsec.Value, margin)
 	return nil
+}
+
+// predicted returns the interval of a prediction, nil without a margin.
+func predicted(v float64, margin *float64) *overhead.Interval {
+	if margin == nil {
+		return nil
+	}
+	i := overhead.Predicted(v, *margin)
+	return &i
 }
 
 // compare compares a figure with the first of its machine.
@@ -155,7 +164,7 @@ func (r *noiseRowJSON) compare(first *noiseRowJSON) error {
 	if r == first {
 		return nil
 	}
-	k, err := overhead.Compare(first.samples, r.samples, r.Seed)
+	k, err := overhead.Compare(first.samples, r.samples)
 	if err != nil {
 		return err
 	}

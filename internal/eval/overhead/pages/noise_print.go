@@ -2,6 +2,8 @@ package pages
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
@@ -33,9 +35,9 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	}
 	r := &rows[0]
 	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"), cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
-		[]string{"documented", "warm", "mean", "95 %", "sd", "CV %", "skew", "max"}, func(r *noiseRowJSON) []string {
+		[]string{"documented", "warm", "mean", "drawn 95 %", "left out 95 %", "sd", "CV %", "skew", "max"}, func(r *noiseRowJSON) []string {
 			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)}, measured("%.3f", r.MeanUsec)...),
-				fmt.Sprintf("%.3f", r.SDUsec), cli.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
+				predictedCell("%.3f", r.Predicted), fmt.Sprintf("%.3f", r.SDUsec), cli.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
 		})
 	quantiles := []string{"p50", "95 %", "p90", "95 %", "p99", "95 %", "p99.9", "95 %"}
 	section("Quantiles of these hits in µs", quantiles, func(r *noiseRowJSON) []string {
@@ -54,12 +56,12 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 				fmt.Sprint(r.Within.Batches), fmt.Sprint(r.Within.HitsOfEach), fmt.Sprintf("%.1f", r.Within.HalfWidth), fmt.Sprintf("%.2f", r.Within.Correlation),
 			}
 		})
-	section("How many times as long as the hits of the first probe of each machine; p: the chance that the means of runs that are drawn alike differ as much (Mann and Whitney)",
-		[]string{"times", "95 %", "p"}, func(r *noiseRowJSON) []string {
+	section("How many times as long as the hits of the first probe of each machine",
+		[]string{"times", "95 %"}, func(r *noiseRowJSON) []string {
 			if r.With == nil {
 				return nil
 			}
-			return append(measured("%.3f", r.With.Ratio), fmt.Sprintf("%.2g", r.With.P))
+			return measured("%.3f", r.With.Ratio)
 		})
 	n := &r.Noise
 	whose := "All of it is assumed: nobody has measured it on these machines"
@@ -68,13 +70,44 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	}
 	fmt.Fprintf(p.Out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
 		cli.PerCent(n.RunCV), cli.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, n.SMIsPerSec, whose)
-	fmt.Fprintf(p.Out, "Intervals are of the bootstrap over runs, which is too narrow for few; seed %d.\n", r.Seed)
+	fmt.Fprintf(p.Out, "Intervals of what was drawn are by Student's t over runs, those of quantiles by the shares of each run (Woodruff); seed %d.\n", r.Seed)
+	fmt.Fprintln(p.Out, "They are the sampling error of the assumed noise alone. "+leftOutSays)
+	for i := range rows {
+		if r := &rows[i]; len(r.Rare) > 0 {
+			fmt.Fprintf(p.Out, "%s %s: so few %s come in %s of %d hits that the interval of the mean holds less than 95 %%; draw more.\n", r.Machine, r.title(), strings.Join(r.Rare, " and "), cli.Number(r.Runs, "run"), r.HitsPerRun)
+		}
+	}
 }
+
+// leftOutSays says what the interval of a prediction is.
+const leftOutSays = "Left out 95 %: what a figure would be that nothing was fitted to, by the errors of the figures when each is left out of the fit."
 
 // measured are the cells of numbers and their intervals.
 func measured(format string, list ...overhead.Measure) (cells []string) {
 	for _, m := range list {
-		cells = append(cells, fmt.Sprintf(format, m.Value), fmt.Sprintf(format+" to "+format, m.Interval.Low, m.Interval.High))
+		cells = append(cells, fmt.Sprintf(format, m.Value), intervalCell(format, m.Interval))
 	}
 	return cells
+}
+
+// predictedCell is the interval of a prediction, or none.
+func predictedCell(format string, i *overhead.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return intervalCell(format, *i)
+}
+
+// intervalCell writes an interval, whose ends may be infinite.
+func intervalCell(format string, i overhead.Interval) string {
+	low, high := math.IsInf(i.Low, 0), math.IsInf(i.High, 0)
+	switch {
+	case low && high:
+		return "-"
+	case low:
+		return fmt.Sprintf("≤ "+format, i.High)
+	case high:
+		return fmt.Sprintf("≥ "+format, i.Low)
+	}
+	return fmt.Sprintf(format+" to "+format, i.Low, i.High)
 }

@@ -86,6 +86,8 @@ func (c *Table) check() error {
 		return errors.New("--machine: a profile is of one machine; leave --machine or --profile out")
 	case c.Provenance && len(c.Probes) > 0:
 		return errors.New("--probe: a cost is the same for all probes; leave --probe or --provenance out")
+	case c.Prose && c.Tier == overhead.Calibrated.String():
+		return errors.New("--tier: the calibrated costs repeat the figures that claims are of; leave --tier out, or give mechanistic")
 	case c.Prose && len(c.Probes) > 0:
 		return errors.New("--probe: claims compare probes; leave --probe or --prose out")
 	}

@@ -17,15 +17,17 @@ type htmlPage struct {
 	o       *overhead.Model       // nil if it is a profile's
 	u       *overhead.UserProfile // nil if it isn't
 	subject paged
+	within  map[string]overhead.Interval // between what hardware's share of a hit lies, by machine and probe
 	at      func(n, of int, says string) // tells that n of so many parts of a section are done, and what is measured now
 }
 
 // A paged is the machine by whose costs scaling and pauses are measured.
 type paged struct {
-	name  string
-	mhz   float64
-	costs *cycles.Profile
-	by    string // the machine whose costs are used
+	name   string
+	mhz    float64
+	costs  *cycles.Profile
+	by     string   // the machine whose costs are used
+	margin *float64 // the relative error of figures left out of the fit; nil: a profile's
 }
 
 // usec writes cycles as microseconds.
@@ -62,7 +64,7 @@ func (o *htmlPage) measure() (err error) {
 	if o.c.Profile != "" {
 		o.r, o.u, err = o.c.pricedReport()
 		if err == nil {
-			o.subject = paged{o.u.Name + " " + o.u.Arch, o.u.MHz, &o.u.Costs, "the profile"}
+			o.subject = paged{o.u.Name + " " + o.u.Arch, o.u.MHz, &o.u.Costs, "the profile", nil}
 		}
 		return err
 	}
@@ -76,7 +78,7 @@ func (o *htmlPage) measure() (err error) {
 	for i := range overhead.Machines {
 		if m := &overhead.Machines[i]; m.ID() == l.Machine {
 			costs, err := o.o.Profile(m, o.r.tiers[0])
-			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs"}
+			o.subject = paged{m.Name + " " + m.Arch, m.MHz, costs, "its " + o.r.tiers[0].String() + " costs", l.margin}
 			return err
 		}
 	}
@@ -174,10 +176,7 @@ func (o *htmlPage) figures() (page.Section, error) {
 		t.Head = append(t.Head, "documented µs")
 	}
 	for _, tier := range o.r.tiers {
-		t.Head = append(t.Head, tier.String()+" µs", "error %")
-		if tier == overhead.Mechanistic {
-			t.Head = append(t.Head, "left out %")
-		}
+		t.Head = append(t.Head, headsOf(tier)...)
 	}
 	machine := ""
 	for _, row := range o.r.rows {
@@ -193,9 +192,9 @@ func (o *htmlPage) figures() (page.Section, error) {
 			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.2f", *l.Documented)})
 		}
 		for i, tier := range o.r.tiers {
-			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.3f", row[i].Usec)}, errorCell(*row[i].Error))
-			if tier == overhead.Mechanistic {
-				cells = append(cells, errorCell(*row[i].LeftOut))
+			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.3f", row[i].Usec)})
+			for _, e := range row[i].errors(tier) {
+				cells = append(cells, errorCell(e))
 			}
 		}
 		rows := &t.Groups[len(t.Groups)-1].Rows
@@ -204,10 +203,10 @@ func (o *htmlPage) figures() (page.Section, error) {
 	s.Blocks = append(s.Blocks, t)
 	var sums page.List
 	for i := range o.r.tiers {
-		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), cli.Number(o.r.numbers[i], "number"), o.r.of)))
+		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), o.r.numbers[i], o.r.of)))
 	}
 	if o.u == nil {
-		s.Blocks = append(s.Blocks, sums, page.Text("The calibrated costs say what the figures say. The mechanistic ones can be wrong: “left out” is the error for a figure that they weren't fitted to. A figure has two decimals; beyond rounding is how far ours is outside of what is rounded to it."))
+		s.Blocks = append(s.Blocks, sums, page.Text("The calibrated costs say what the figures say: they have more numbers than there are figures. "+leftOutWords+" A figure has two decimals; beyond rounding is how far ours is outside of what is rounded to it."))
 	}
 	return s, nil
 }
@@ -222,8 +221,20 @@ func (o *htmlPage) attribution() (page.Section, error) {
 	for part := range overhead.Parts {
 		f.Legend = append(f.Legend, page.Key{Name: part.String(), Of: int(part), Piece: true})
 	}
+	if o.o != nil {
+		shares, err := o.o.Shares(o.r.tiers[len(o.r.tiers)-1], overhead.Hardware)
+		if err != nil {
+			return page.Section{}, err
+		}
+		o.within = make(map[string]overhead.Interval)
+		for i := range o.o.Samples {
+			s := &o.o.Samples[i]
+			o.within[s.Machine.ID()+" "+s.Probe.Name] = shares[i]
+		}
+		f.Caption += " A bar at the end of a time is its interval, left out 95 %; one in a share is between which values hardware's lies when each figure is left out of the fit in turn."
+	}
 	for _, rows := range o.machines() {
-		if err := addAttribution(f, rows); err != nil {
+		if err := o.addAttribution(f, rows); err != nil {
 			return page.Section{}, err
 		}
 	}
@@ -245,12 +256,20 @@ func (o *htmlPage) machines() (list [][][]lineJSON) {
 }
 
 // addAttribution adds the two plots of a machine.
-func addAttribution(f *page.Figure, rows [][]lineJSON) error {
+func (o *htmlPage) addAttribution(f *page.Figure, rows [][]lineJSON) error {
 	var names []string
 	share, long := make([][]float64, overhead.Parts), make([][]float64, overhead.Parts)
 	var says []string
-	for _, row := range rows {
+	var ofShare, ofTime []page.Error
+	for k, row := range rows {
 		l := &row[len(row)-1]
+		at := float64(len(rows) - 1 - k) // the axis goes upwards
+		if i, ok := o.within[l.Machine+" "+l.Probe]; ok {
+			ofShare = append(ofShare, page.Error{At: 100 * l.shares[overhead.Hardware] / max(l.Cycles, 1), Low: 100 * i.Low, High: 100 * i.High, Other: at})
+		}
+		if l.Predicted != nil {
+			ofTime = append(ofTime, bar(l.Usec, *l.Predicted, at))
+		}
 		names = append(names, l.title())
 		most := 0
 		for part, v := range l.shares {
@@ -266,9 +285,13 @@ func addAttribution(f *page.Figure, rows [][]lineJSON) error {
 	for _, kind := range []struct {
 		of, axis string
 		pieces   [][]float64
-	}{{"shares", "% of a hit's cycles", share}, {"time", "µs a hit", long}} {
+		bars     []page.Error
+	}{{"shares", "% of a hit's cycles", share, ofShare}, {"time", "µs a hit", long, ofTime}} {
 		p := page.NewPlot(kind.axis, "")
 		if err := page.AddBars(p, names, kind.pieces); err != nil {
+			return err
+		}
+		if err := page.AddErrors(p, 0, kind.bars, true); err != nil {
 			return err
 		}
 		p.X.Max *= 1.02
@@ -278,4 +301,9 @@ func addAttribution(f *page.Figure, rows [][]lineJSON) error {
 		})
 	}
 	return nil
+}
+
+// bar is an interval as an error bar.
+func bar(v float64, i overhead.Interval, other float64) page.Error {
+	return page.Error{At: v, Low: i.Low, High: i.High, Other: other}
 }

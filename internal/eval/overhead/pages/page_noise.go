@@ -8,22 +8,18 @@ import (
 	"kpsim/internal/page"
 )
 
-// What is drawn for a page.
-const (
-	pageSeed = 1
-	pageRuns = 20
-	pageHits = 2000 // of a run
-)
+// pageSeed is what the runs of a page are drawn from.
+const pageSeed = noiseSeed
 
 // noise shows hits of a machine at work: their ECDFs, and a table.
 func (o *htmlPage) noise() (page.Section, error) {
 	n := &overhead.NominalNoise
 	s := page.Section{ID: "noise", Title: "Hits with noise", Blocks: []page.Block{page.Text(fmt.Sprintf(
 		"What a machine at work adds to a hit is assumed: nobody has measured it on these. Runs differ by %g %% (standard deviation), hits by %g %%; each access to a line of memory that others write too misses the caches with %g %%, and takes %g ns then in the mean; there are %g ticks a second, of %g ns in the mean. Drawn from seed %d: %d runs of %d hits of each probe.",
-		100*n.RunCV, 100*n.JitterCV, 100*n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, pageSeed, pageRuns, pageHits))}}
+		100*n.RunCV, 100*n.JitterCV, 100*n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, pageSeed, noiseRuns, noiseHits))}}
 	t := &page.Table{
-		Caption: "The hits of " + page.LastFigure + " in numbers: nanoseconds. Warm is a hit without noise; the interval is that of the mean, at 95 %, by the bootstrap over runs.",
-		Head:    []string{"probe", "warm", "mean", "interval", "CV %", "p50", "p90", "p99", "p99.9", "max"}, Text: 1,
+		Caption: "The hits of " + page.LastFigure + " in numbers: nanoseconds. Warm is a hit without noise. Drawn 95 %: the intervals of what was drawn, by Student's t over runs; those of quantiles by the shares of each run. They are the sampling error of the assumed noise alone. " + leftOutSays,
+		Head:    []string{"probe", "warm", "mean", "drawn 95 %", "left out 95 %", "CV %", "p50", "drawn 95 %", "p90", "drawn 95 %", "p99", "drawn 95 %", "p99.9", "drawn 95 %", "max"}, Text: 1,
 	}
 	var f *page.Figure
 	measured, all := 0, 0
@@ -32,7 +28,7 @@ func (o *htmlPage) noise() (page.Section, error) {
 	}
 	for _, rows := range o.machines() {
 		if keys := keysOf(rows); f == nil || !slices.Equal(keys, f.Legend) { // other probes
-			f = &page.Figure{Legend: keys, Caption: "The share of hits that are shorter than so many microseconds. Both scales are logarithmic: each further nine of the share is as far. The quantiles are in " + page.NextTable + "."}
+			f = &page.Figure{Legend: keys, Caption: "The share of hits that are shorter than so many microseconds. Both axes are logarithmic; 90 %, 99 % and 99.9 % are equally spaced. A bar is the interval of a quantile at 95 %. The quantiles are in " + page.NextTable + "."}
 			s.Blocks = append(s.Blocks, f)
 		}
 		name := rows[0][0].Name + " " + rows[0][0].Arch
@@ -43,18 +39,21 @@ func (o *htmlPage) noise() (page.Section, error) {
 			l := &row[0]
 			o.at(measured, all, fmt.Sprintf("noise of %s on %s", l.Probe, l.Machine))
 			measured++
-			samples := n.DrawRuns(&l.hit, l.MHz, pageSeed, pageRuns, pageHits)
-			sum, err := overhead.Summarize(samples, pageSeed)
-			if err != nil {
+			drawn := noiseRowJSON{hitJSON: l.hitJSON, Noise: *n, Seed: pageSeed}
+			drawn.Edition = l.era
+			if err := drawn.draw(&l.hit, l.margin, noiseRuns, noiseHits); err != nil {
 				return s, err
 			}
-			group.Rows = append(group.Rows, noiseRow(l, sum))
-			sorted := slices.Concat(samples...)
+			group.Rows = append(group.Rows, drawn.cells())
+			sorted := slices.Concat(drawn.samples...)
 			slices.Sort(sorted)
 			for i := range sorted {
 				sorted[i] /= l.MHz
 			}
 			if err := page.AddLine(p, series, page.Nines(sorted), true); err != nil {
+				return s, err
+			}
+			if err := page.AddErrors(p, series, drawn.bars(), true); err != nil {
 				return s, err
 			}
 		}
@@ -74,8 +73,41 @@ func keysOf(rows [][]lineJSON) (keys []page.Key) {
 	return keys
 }
 
-func noiseRow(l *lineJSON, s *overhead.Summary) []page.Cell {
-	ns := func(cycles float64) string { return fmt.Sprintf("%.1f", 1000*cycles/l.MHz) }
-	return page.Row(l.title(), ns(l.Cycles), ns(s.Mean.Value), ns(s.Mean.Interval.Low)+" to "+ns(s.Mean.Interval.High),
-		fmt.Sprintf("%.1f", 100*s.CV), ns(s.P50.Value), ns(s.P90.Value), ns(s.P99.Value), ns(s.P999.Value), ns(s.Max))
+// cells is a row of the page's table.
+func (r *noiseRowJSON) cells() []page.Cell {
+	ns := func(m overhead.Measure) overhead.Measure { return m.Over(1.0 / 1000) }
+	const format = "%.1f"
+	write := func(usec float64) string { return fmt.Sprintf(format, 1000*usec) }
+	row := append([]string{r.title(), write(r.WarmUsec)}, measured(format, ns(r.MeanUsec))...)
+	left := "-"
+	if r.Predicted != nil {
+		left = intervalCell(format, overhead.Measure{Interval: *r.Predicted}.Over(1.0/1000).Interval)
+	}
+	row = append(row, left, fmt.Sprintf("%.1f", 100*r.CV))
+	row = append(row, measured(format, ns(r.P50Usec), ns(r.P90Usec), ns(r.P99Usec), ns(r.P999Usec))...)
+	return page.Row(append(row, write(r.MaxUsec))...)
+}
+
+// bars are the intervals of the quantiles, on the ECDF.
+func (r *noiseRowJSON) bars() (list []page.Error) {
+	for _, q := range []struct {
+		share float64
+		at    overhead.Measure
+	}{{0.5, r.P50Usec}, {0.9, r.P90Usec}, {0.99, r.P99Usec}, {0.999, r.P999Usec}} {
+		list = append(list, barOf(q.share, q.at, r.MaxUsec)...)
+	}
+	return list
+}
+
+// barOf is the interval of a quantile on an ECDF. An end that the samples don't give is at the quantile itself
+// below, and at the longest above. A logarithmic axis has none of what takes no time.
+func barOf(share float64, m overhead.Measure, longest float64) []page.Error {
+	if m.Value <= 0 {
+		return nil
+	}
+	i := m.Interval
+	if i.Low <= 0 {
+		i.Low = m.Value
+	}
+	return []page.Error{{At: m.Value, Low: i.Low, High: min(i.High, longest), Other: page.Nine(share)}}
 }

@@ -33,7 +33,7 @@ var pauseCPUs = []int{2, 4, 16}
 
 // pauses shows how long CPUs and the optimizer wait for each other.
 func (o *htmlPage) pauses() (page.Section, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and unregistered on one CPU and the others call its function, without preemption: the share of pauses that are shorter than so many microseconds, by how many CPUs there are. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed, page.NextTable))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and unregistered on one CPU and the others call its function, without preemption: the share of pauses that are shorter than so many microseconds, by how many CPUs there are. A bar is the interval of a quantile at 95 %%. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed, page.NextTable))}
 	t := &page.Table{
 		Caption: "The pauses of " + page.LastFigure + " in numbers: microseconds.",
 		Head:    []string{"CPUs", "pauses", "mean", "sd", "p50", "p90", "p99", "max"}, Text: 1,
@@ -67,6 +67,17 @@ func (o *htmlPage) pauses() (page.Section, error) {
 				list[j] = o.subject.usec(v)
 			}
 			if err := page.AddLine(plots[i], series, page.Nines(list), true); err != nil {
+				return page.Section{}, err
+			}
+			var bars []page.Error
+			for _, q := range []struct {
+				share, at float64
+				within    overhead.Interval
+			}{{0.5, s.P50, s.At50}, {0.9, s.P90, s.At90}, {0.99, s.P99, s.At99}} {
+				m := overhead.Measure{Value: q.at, Interval: q.within}
+				bars = append(bars, barOf(q.share, m.Over(o.subject.mhz), o.subject.usec(s.Max))...)
+			}
+			if err := page.AddErrors(plots[i], series, bars, true); err != nil {
 				return page.Section{}, err
 			}
 		}

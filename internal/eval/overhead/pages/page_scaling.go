@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
 	"kpsim/internal/eval/overhead"
@@ -32,6 +33,26 @@ func (o *htmlPage) scaling() (page.Section, error) {
 // says names the machine whose costs are used.
 func (m *paged) says() string {
 	return fmt.Sprintf("the costs of %s at %g MHz (%s)", m.name, m.mhz, m.by)
+}
+
+// errors are the error bars of what is predicted: the interval of a hit's time, left out 95 %, which for a rate has
+// nearly the same ratio to either side. A profile has none.
+func (m *paged) errors(points plotter.XYs) (list []page.Error) {
+	if m.margin == nil || *m.margin >= 1 {
+		return nil
+	}
+	for _, at := range points {
+		list = append(list, bar(at.Y, overhead.Predicted(at.Y, *m.margin), at.X))
+	}
+	return list
+}
+
+// barsSay says what the bars of a prediction are.
+func (m *paged) barsSay() string {
+	if m.margin == nil {
+		return ""
+	}
+	return fmt.Sprintf(" A bar is left out 95 %%: %.1f %%, as figures err that are left out of the fit; what is assumed isn't in it.", 100**m.margin)
 }
 
 var scaledCPUs = []int{1, 2, 4, 8, 16, 32, 64}
@@ -62,7 +83,7 @@ func curves(name string) (list []scaledCurve) {
 
 // manyCPUs is hits per second over CPUs.
 func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
-	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a straight line, and editions that do alike are one. Whoever's clock shows least goes next."}
+	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a straight line, and editions that do alike are one. The CPU whose clock is furthest behind runs next." + page.Text(o.subject.barsSay())}
 	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: million hits per second, by CPUs.", Head: []string{"edition"}, Text: 1}
 	for _, n := range scaledCPUs {
 		t.Head = append(t.Head, fmt.Sprint(n))
@@ -92,6 +113,9 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 			}
 			group.Rows = append(group.Rows, row)
 			if err := page.AddLine(p, series, points, false); err != nil {
+				return nil, err
+			}
+			if err := page.AddErrors(p, series, o.subject.errors(points), false); err != nil {
 				return nil, err
 			}
 			if len(f.Plots) == 0 {
@@ -128,7 +152,7 @@ const simulatedProbes = 10_000
 
 // manyProbes is the cost of a hit over how many probes there are.
 func (o *htmlPage) manyProbes() ([]page.Block, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.", overhead.Chains, page.Thousands(simulatedProbes)))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.%s", overhead.Chains, page.Thousands(simulatedProbes), o.subject.barsSay()))}
 	machines := o.machines()
 	subject := machines[len(machines)-1]
 	t := &page.Table{Caption: page.Text("What " + page.LastFigure + " shows in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].title() + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
@@ -158,11 +182,16 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 				ones, alls = append(ones, plotter.XY{X: float64(n), Y: a}), append(alls, plotter.XY{X: float64(n), Y: b})
 			}
 		}
-		if err := page.AddLine(one, series, ones, false); err != nil {
-			return nil, err
-		}
-		if err := page.AddLine(all, series, alls, false); err != nil {
-			return nil, err
+		for _, of := range []struct {
+			plot   *plot.Plot
+			points plotter.XYs
+		}{{one, ones}, {all, alls}} {
+			if err := page.AddLine(of.plot, series, of.points, false); err != nil {
+				return nil, err
+			}
+			if err := page.AddErrors(of.plot, series, o.subject.errors(of.points), false); err != nil {
+				return nil, err
+			}
 		}
 	}
 	t.Groups = []page.Group{{Rows: rows}}
@@ -193,7 +222,7 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	if !o.wantsSort("r") {
 		return nil, nil
 	}
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Calls that a return probe misses because as many as maxactive says are being followed, by how many CPUs call the function all the time. Counted in %d runs of the engine of edition %s, from seed %d, with nominal costs.", overlapRuns, overlapEdition, pageSeed))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Calls that a return probe misses because as many as maxactive says are being followed, by how many CPUs call the function all the time. Counted in %d runs of the engine of edition %s, from seed %d, with nominal costs. A bar is the interval at 95 %%, by the shares of the runs.", overlapRuns, overlapEdition, pageSeed))}
 	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: percent of the calls, by maxactive.", Head: []string{"CPUs that call"}, Text: 0}
 	for _, m := range overlapMaxactive {
 		t.Head = append(t.Head, fmt.Sprint(m))
@@ -204,6 +233,7 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 		o.at(2*len(overlapTasks)+series, scalings*len(overlapTasks), fmt.Sprintf("missed calls of %d CPUs", n))
 		row := page.Row(fmt.Sprint(n))
 		var points plotter.XYs
+		var bars []page.Error
 		for _, m := range overlapMaxactive {
 			k, err := overhead.OverlapConfig{Tasks: n, Maxactive: m, Calls: overlapCalls, Edition: overlapEdition, Schedule: overhead.Timed, Runs: overlapRuns, Seed: pageSeed}.Measure()
 			if err != nil {
@@ -211,11 +241,15 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 			}
 			share := 100 * k.Share
 			points = append(points, plotter.XY{X: float64(m), Y: share})
+			bars = append(bars, page.Error{At: share, Low: 100 * k.Within.Low, High: 100 * k.Within.High, Other: float64(m)})
 			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", share)})
 		}
 		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
 		f.Legend = append(f.Legend, page.Key{Name: fmt.Sprintf("%d CPUs", n), Of: series})
 		if err := page.AddLine(p, series, points, false); err != nil {
+			return nil, err
+		}
+		if err := page.AddErrors(p, series, bars, false); err != nil {
 			return nil, err
 		}
 	}

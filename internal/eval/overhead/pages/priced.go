@@ -21,6 +21,7 @@ type pricedMachine struct {
 	by      string            // the tier, or profile
 	machine *overhead.Machine // nil: a user's
 	model   *overhead.Model
+	margin  *float64 // the relative error of figures left out of the fit; nil: nothing was fitted here
 }
 
 // priceMachines returns the documents' machines of these names, all if no name
@@ -34,6 +35,10 @@ func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (li
 	if err != nil {
 		return nil, err
 	}
+	margin, err := o.Margin(tier)
+	if err != nil {
+		return nil, err
+	}
 	for _, m := range o.Machines() {
 		if len(names) > 0 && !slices.Contains(names, m.ID()) {
 			continue
@@ -42,7 +47,7 @@ func priceMachines(names []string, tier overhead.Tier, profile cli.FileName) (li
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, pricedMachine{u, tier.String(), m, o})
+		list = append(list, pricedMachine{u, tier.String(), m, o, &margin})
 	}
 	return list, nil
 }

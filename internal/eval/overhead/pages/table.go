@@ -39,13 +39,18 @@ type lineJSON struct {
 	Cycles     float64            `json:"cycles"`
 	Error      *float64           `json:"error"`
 	Beyond     *float64           `json:"error_beyond_rounding"`
-	Same       *bool              `json:"same"` // printed with two decimals it is the figure
-	LeftOut    *float64           `json:"left_out_error"`
+	Same       *bool              `json:"same"`                                  // printed with two decimals it is the figure
+	LeftOut    *float64           `json:"left_out_error"`                        // by a fit without this figure
+	NoMachine  *float64           `json:"left_out_machine_error,omitempty"`      // without its processor's, of the mechanistic tier
+	NoArch     *float64           `json:"left_out_architecture_error,omitempty"` // without its architecture's, likewise
+	Predicted  *overhead.Interval `json:"left_out_us_95"`                        // null: a profile's
 	Events     map[string]float64 `json:"events"`
 	Parts      map[string]float64 `json:"part_cycles"`
 	Prices     map[string]float64 `json:"event_cycles"`
 	Guessed    []string           `json:"events_in_no_figure,omitempty"`
 
+	era    string // which edition the engine is of
+	margin *float64
 	shares [overhead.Parts]float64
 	probe  overhead.Probe
 	hit    overhead.Hit
@@ -57,7 +62,8 @@ type report struct {
 	tiers   []overhead.Tier
 	rows    [][]lineJSON // a figure each, in each tier
 	of      int          // figures there are
-	numbers []int        // fitted in each tier
+	numbers []string     // fitted in each tier
+	margins []float64    // of each tier
 	source  string       // the file, if it is a profile's
 }
 
@@ -65,9 +71,20 @@ type report struct {
 func (c *Table) report(o *overhead.Model) (*report, error) {
 	r := &report{of: len(o.Samples)}
 	r.tiers, _ = tiersOf(c.Tier)
-	left := o.LeaveOut()
 	for k, t := range r.tiers {
-		r.numbers = append(r.numbers, o.Numbers(t))
+		r.numbers = append(r.numbers, numbersOf(o, t))
+		var left [3][]float64
+		for l := range left {
+			var err error
+			if left[l], err = o.LeaveOut(t, overhead.Left(l)); err != nil {
+				return nil, err
+			}
+		}
+		margin, err := o.Margin(t)
+		if err != nil {
+			return nil, err
+		}
+		r.margins = append(r.margins, margin)
 		table, err := o.Table(t)
 		if err != nil {
 			return nil, err
@@ -85,9 +102,12 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 			row := lineOfHit(l.Machine.Name, l.Machine.Arch, l.Machine.MHz, l.Probe, &l.Hit, costs)
 			same, beyond := l.Same(), l.Beyond()
 			row.Costs, row.Documented, row.Error, row.Beyond, row.Same = t.String(), &l.Usec, &l.Error, &beyond, &same
+			row.LeftOut = &left[overhead.LeftFigure][i]
 			if t == overhead.Mechanistic {
-				row.LeftOut = &left[i]
+				row.NoMachine, row.NoArch = &left[overhead.LeftMachine][i], &left[overhead.LeftArch][i]
 			}
+			row.margin, row.Predicted = &margin, predicted(row.Usec, &margin)
+			row.era = l.Machine.Era()
 			if k == 0 {
 				r.rows = append(r.rows, nil)
 			}
@@ -183,10 +203,7 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 		g.Head = append(g.Head, "µs", "cycles")
 	}
 	for _, t := range r.tiers {
-		g.Head = append(g.Head, t.String()+" µs", "error %")
-		if t == overhead.Mechanistic {
-			g.Head = append(g.Head, "left out %")
-		}
+		g.Head = append(g.Head, headsOf(t)...)
 	}
 	for _, row := range r.rows {
 		l := &row[0]
@@ -197,9 +214,9 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 		}
 		cells = append(cells, fmt.Sprintf("%.2f", *l.Documented))
 		for i, t := range r.tiers {
-			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), cli.PerCent(*row[i].Error))
-			if t == overhead.Mechanistic {
-				cells = append(cells, cli.PerCent(*row[i].LeftOut))
+			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec))
+			for _, e := range row[i].errors(t) {
+				cells = append(cells, cli.PerCent(e))
 			}
 		}
 		g.Add(cells...)
@@ -213,7 +230,10 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 		if markdown {
 			line = "- " + line
 		}
-		fmt.Fprintf(p.Out, "%s; %s fitted to all %d figures\n", line, cli.Number(r.numbers[i], "number"), r.of)
+		fmt.Fprintf(p.Out, "%s; %s fitted to all %d figures\n", line, r.numbers[i], r.of)
+	}
+	if len(r.tiers) > 0 {
+		fmt.Fprintln(p.Out, "\n"+leftOutWords)
 	}
 	for _, row := range r.rows {
 		if l := &row[0]; r.source == "" && l.Arch == "ppc64" {
@@ -223,9 +243,40 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 	}
 }
 
+// leftOutWords says what is left out.
+const leftOutWords = "Left out: the error for a figure by a fit without it. Machine out, arch out: by a fit without all figures of its processor, or of its architecture; a core without figures has the numbers of one that is fitted to all the others."
+
+// headsOf are the columns of a tier.
+func headsOf(t overhead.Tier) []string {
+	heads := []string{t.String() + " µs", "error %", "left out %"}
+	if t == overhead.Mechanistic {
+		heads = append(heads, "machine out %", "arch out %")
+	}
+	return heads
+}
+
+// errors are those of a figure, in the order of headsOf.
+func (l *lineJSON) errors(t overhead.Tier) []float64 {
+	list := []float64{*l.Error, *l.LeftOut}
+	if t == overhead.Mechanistic {
+		list = append(list, *l.NoMachine, *l.NoArch)
+	}
+	return list
+}
+
+// numbersOf says how many numbers a tier fits.
+func numbersOf(o *overhead.Model, t overhead.Tier) string {
+	n, apart := o.Fits(t), o.Numbers(t)
+	if n == apart {
+		return cli.Number(n, "number")
+	}
+	return fmt.Sprintf("%s (the figures tell %d apart)", cli.Number(n, "number"), apart)
+}
+
 // summary says how far off a tier is.
 func (r *report) summary(tier int) string {
-	var mean, leftMean, leftMost float64
+	var mean float64
+	var left [3]struct{ mean, most float64 } // by what is left out
 	same := 0
 	worst, beyond := &r.rows[0][tier], &r.rows[0][tier]
 	for _, row := range r.rows {
@@ -240,9 +291,9 @@ func (r *report) summary(tier int) string {
 		if *l.Same {
 			same++
 		}
-		if l.LeftOut != nil {
-			leftMean += math.Abs(*l.LeftOut) / float64(len(r.rows))
-			leftMost = max(leftMost, math.Abs(*l.LeftOut))
+		for k, e := range l.errors(r.tiers[tier])[1:] {
+			left[k].mean += math.Abs(e) / float64(len(r.rows))
+			left[k].most = max(left[k].most, math.Abs(e))
 		}
 	}
 	text := fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), beyond rounding %.2f %% (%s %s)", r.tiers[tier],
@@ -251,8 +302,8 @@ func (r *report) summary(tier int) string {
 		text = fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), all within rounding", r.tiers[tier],
 			100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.title())
 	}
-	if r.tiers[tier] == overhead.Mechanistic {
-		text += fmt.Sprintf(", left out %.2f %%, largest %.2f %%", 100*leftMean, 100*leftMost)
+	for k, what := range headsOf(r.tiers[tier])[2:] {
+		text += fmt.Sprintf(", %s %.2f %%, largest %.2f %%", strings.TrimSuffix(what, " %"), 100*left[k].mean, 100*left[k].most)
 	}
 	return fmt.Sprintf("%s; %d of %d print alike", text, same, len(r.rows))
 }

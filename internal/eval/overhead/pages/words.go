@@ -24,6 +24,7 @@ type termJSON struct {
 	Counts string  `json:"count_from"`
 	Each   float64 `json:"cycles_each"`
 	Prices string  `json:"cycles_from"`
+	Mark   string  `json:"mark,omitempty"` // it is at its bound, or below 0
 }
 
 // provenance prints where each cost is from.
@@ -63,23 +64,23 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 // provenanceOf returns where a machine's costs are from; with names the event is named in each
 // of its lines, not in the first alone.
 func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g cli.Table, costs []costJSON) {
-	g = cli.Table{Head: []string{"event", "of", "cycles from", "count from", "count", "each", "cycles", "in figures"}, Text: 4}
+	g = cli.Table{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles", "in figures"}, Text: 5}
 	for _, e := range cycles.All() {
 		cost := costJSON{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []termJSON{}}
 		for _, term := range o.Terms(m, t, e) {
 			cost.Cycles += term.Cycles()
-			cost.Of = append(cost.Of, termJSON{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String()})
+			cost.Of = append(cost.Of, termJSON{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String(), term.Mark})
 		}
 		costs = append(costs, cost)
 		if len(cost.Of) == 0 {
-			g.Add(e.String(), "nothing", "-", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
+			g.Add(e.String(), "nothing", "-", "", overhead.Assumed.String(), "0", "-", "0.0", fmt.Sprint(cost.Figures))
 		}
 		for i, term := range cost.Of {
 			name, figures := e.String(), fmt.Sprint(cost.Figures)
 			if i > 0 && !names {
 				name, figures = "", ""
 			}
-			g.Add(name, term.What, term.Prices, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
+			g.Add(name, term.What, term.Prices, term.Mark, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
 		}
 	}
 	return g, costs
@@ -100,10 +101,9 @@ type verdictJSON struct {
 	OurAnswer  string  `json:"our_answer"`
 }
 
-// prose prints which claims hold where.
+// prose prints which claims hold where. The costs are the mechanistic ones: the calibrated say what the figures say.
 func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
-	tiers, _ := tiersOf(c.Tier)
-	table, err := o.Table(tiers[0])
+	table, err := o.Table(overhead.Mechanistic)
 	if err != nil {
 		return err
 	}
@@ -142,6 +142,6 @@ func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 		return nil
 	}
 	end()
-	fmt.Fprintf(p.Out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", tiers[0])
+	fmt.Fprintf(p.Out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", overhead.Mechanistic)
 	return nil
 }

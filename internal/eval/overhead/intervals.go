@@ -1,0 +1,89 @@
+package overhead
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// student returns how many standard errors an interval reaches to either side, by Student's t.
+func student(freedom float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile((1 + confidence) / 2)
+}
+
+// Over returns a measure in another unit.
+func (m Measure) Over(unit float64) Measure {
+	return Measure{m.Value / unit, Interval{m.Interval.Low / unit, m.Interval.High / unit}}
+}
+
+// meanOf returns the mean of what independent runs have, and Student's interval.
+func meanOf(list []float64) Measure {
+	mean, v := stat.MeanVariance(list, nil)
+	half := student(float64(len(list)-1)) * math.Sqrt(v/float64(len(list)))
+	return Measure{mean, Interval{mean - half, mean + half}}
+}
+
+// quantileOf returns a quantile of all values, which are those of independent runs, both in ascending order. The
+// interval is Woodruff's ("Confidence intervals for medians and other position measures", JASA 47, 1952): between
+// the quantiles for the ends of the interval of the share that is up to the value. It takes no density, which
+// at the edge of what ticks add is a cliff. A single run has none.
+func quantileOf(all []float64, runs [][]float64, q float64) Measure {
+	value := stat.Quantile(q, stat.Empirical, all, nil)
+	if len(runs) < 2 {
+		return Measure{value, Interval{math.Inf(-1), math.Inf(1)}}
+	}
+	part, of := make([]float64, len(runs)), make([]float64, len(runs))
+	for i, r := range runs {
+		part[i] = float64(sort.Search(len(r), func(k int) bool { return r[k] > value }))
+		of[i] = float64(len(r))
+	}
+	n := float64(len(all))
+	at := func(share float64) float64 {
+		switch k := int(math.Ceil(share * n)); {
+		case k < 1:
+			return math.Inf(-1)
+		case k > len(all):
+			return math.Inf(1)
+		default:
+			return all[k-1]
+		}
+	}
+	half := student(float64(len(runs)-1)) * shareError(part, of, q)
+	return Measure{value, Interval{at(q - half), at(q + half + 1/n)}}
+}
+
+// shareError returns the standard error of the share p that parts of runs have of all: that of a ratio of sums
+// over runs, and no less than that of as many independent draws, for runs may be alike by chance.
+func shareError(part, of []float64, p float64) float64 {
+	n, sum := 0.0, 0.0
+	for i := range of {
+		n, sum = n+of[i], sum+part[i]
+	}
+	m, v := float64(len(of)), 0.0
+	for i := range of {
+		d := (part[i] - sum/n*of[i]) / n
+		v += d * d * m / (m - 1)
+	}
+	return math.Sqrt(max(v, p*(1-p)/n))
+}
+
+// shareOf returns the share that parts of runs have of all. The interval is Wilson's, with Student's t and with
+// as many independent draws as the runs are worth. A single run has none.
+func shareOf(part, of []float64) Measure {
+	n, sum := 0.0, 0.0
+	for i := range of {
+		n, sum = n+of[i], sum+part[i]
+	}
+	if n == 0 || len(of) < 2 {
+		return Measure{sum / max(n, 1), Interval{0, 1}}
+	}
+	p := sum / n
+	if e := shareError(part, of, p); e > 0 {
+		n = p * (1 - p) / (e * e)
+	}
+	t := student(float64(len(of) - 1))
+	mid, half := p+t*t/(2*n), t*math.Sqrt(p*(1-p)/n+t*t/(4*n*n))
+	return Measure{p, Interval{max(0, (mid-half)/(1+t*t/n)), min(1, (mid+half)/(1+t*t/n))}}
+}
