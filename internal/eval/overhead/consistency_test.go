@@ -35,6 +35,8 @@ func TestConsistencies(t *testing.T) {
 	}
 	require.Equal(t, 20, o.Numbers(Calibrated))
 	require.Equal(t, 13, o.Numbers(Mechanistic))
+	require.Equal(t, 33, o.Fits(Calibrated)) // for 27 figures
+	require.Equal(t, 13, o.Fits(Mechanistic))
 }
 
 func TestContrasts(t *testing.T) {

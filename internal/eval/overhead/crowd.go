@@ -60,8 +60,13 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crowd{at: at, say: sc}
-	if c.machine, err = smp.New(smp.Config{CPUs: 1, Budget: 1 << 40}, &c.log); err != nil {
+	processor := sc.Machine.Processor()
+	c := &crowd{say: sc}
+	for _, a := range at {
+		c.at = append(c.at, processor.Addr(a))
+	}
+	at = c.at
+	if c.machine, err = smp.New(smp.Config{CPUs: 1, Arch: processor, Budget: 1 << 40}, &c.log); err != nil {
 		return nil, err
 	}
 	c.machine.Clocks().Costs(costs)

@@ -99,13 +99,18 @@ const (
 	probed32 = `f = text("f", at = 0x81000040, hex = "55 89e5 53 5b 5d c3")` + "\n"
 )
 
+// probed is the function as the probe's processor has it.
+func (p *Probe) probed() string {
+	if strings.Contains(p.Machine, on32) {
+		return probed32
+	}
+	return probed
+}
+
 // Scenario returns what is run: so many calls of a function that is probed, or isn't.
 func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
 	var b strings.Builder
-	name, f := "overhead-"+p.Name, probed
-	if strings.Contains(p.Machine, on32) {
-		f = probed32
-	}
+	name, f := "overhead-"+p.Name, p.probed()
 	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, f, p.probes)
 	ops := p.ops + ", "
 	if !probe {

@@ -38,6 +38,7 @@ func (c *Table) editions(p *cli.Program) error {
 				return err
 			}
 			l := lineOfHit(h.Name, h.Arch, h.MHz, &h.probe, &hit, &h.Costs)
+			l.Predicted = predicted(l.Usec, h.margin)
 			l.Edition, l.Costs, l.Documented, l.Guessed = h.edition, h.by, h.documented(), h.guessed(&hit)
 			if l.Documented != nil {
 				off := l.Usec / *l.Documented - 1
@@ -55,7 +56,7 @@ func (c *Table) editions(p *cli.Program) error {
 	r.byEdition(p, c.Markdown)
 	r.attribution(p, c.Markdown)
 	if len(r.tiers) > 0 {
-		fmt.Fprint(p.Out, "\nThe documents' figures are of editions 2.6 and 4.15. Of others it is what the same machine would take, by the same costs.\n")
+		fmt.Fprint(p.Out, "\nThe documents' figures are of editions 2.6 and 4.15. Of others it is what the same machine would take, by the same costs. "+leftOutSays+"\n")
 	}
 	for _, g := range guesses {
 		fmt.Fprintf(p.Out, "No figure has these events, whose costs are a guess: %s\n", g)
@@ -70,7 +71,7 @@ func (r *report) byEdition(p *cli.Program, markdown bool) {
 		g.Head = append(g.Head, "documented µs")
 	}
 	for i := range r.rows[0] {
-		g.Head = append(g.Head, r.rows[0][i].Costs+" µs", "cycles")
+		g.Head = append(g.Head, r.rows[0][i].Costs+" µs", "left out 95 %", "cycles")
 	}
 	for _, row := range r.rows {
 		l := &row[0]
@@ -79,7 +80,7 @@ func (r *report) byEdition(p *cli.Program, markdown bool) {
 			cells = append(cells, documentedCell(l.Documented))
 		}
 		for i := range row {
-			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), fmt.Sprintf("%.0f", row[i].Cycles))
+			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), predictedCell("%.3f", row[i].Predicted), fmt.Sprintf("%.0f", row[i].Cycles))
 		}
 		g.Add(cells...)
 	}
