@@ -76,16 +76,16 @@ type memory struct {
 
 // looked is the function that the rules have looked at last.
 type looked struct {
-	judge   rules.Judge                 // owned by kprobe_mutex
-	kernel  rules.Kernel                // owned by kprobe_mutex
-	of      kapi.Function               // owned by kprobe_mutex
-	code    []byte                      // owned by kprobe_mutex: its bytes, and some after it
-	plain   bool                        // owned by kprobe_mutex: there are no sites and no exception table
-	found   []kapi.Site                 // owned by kprobe_mutex
-	sites   []rules.Site                // owned by kprobe_mutex
-	extable []int                       // owned by kprobe_mutex
-	thunks  [len(thunkNames)]rules.Span // owned by kprobe_mutex
-	breaks  []int                       // owned by kprobe_mutex: where a debugger's breakpoints stand
+	judge   rules.Judge                  // owned by kprobe_mutex
+	kernel  rules.Kernel                 // owned by kprobe_mutex
+	of      kapi.Function                // owned by kprobe_mutex
+	code    []byte                       // owned by kprobe_mutex: its bytes, and some after it
+	plain   bool                         // owned by kprobe_mutex: there are no sites and no exception table
+	found   []kapi.Site                  // owned by kprobe_mutex
+	sites   []rules.Site                 // owned by kprobe_mutex
+	extable []int                        // owned by kprobe_mutex
+	thunks  [rules.MostThunks]rules.Span // owned by kprobe_mutex
+	breaks  []int                        // owned by kprobe_mutex: where a debugger's breakpoints stand
 }
 
 // New builds the engine and hooks it to the kernel.

@@ -2,6 +2,8 @@ package kprobes
 
 import (
 	"kpsim/engine/ftrace"
+	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
 )
@@ -43,10 +45,12 @@ func (e *Engine) calledFrom(at arch.Addr) bool {
 func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 	c := e.clientFor(ap)
 	if errno := c.ops.Filter(x, ap.addr, true); errno != 0 {
+		e.warnFtrace(x, kpev.LineFtraceArm, uint64(ap.addr), uint64(errno))
 		return Errno(errno)
 	}
 	if c.armed == 0 {
 		if errno := c.ops.Register(x); errno != 0 {
+			e.warnFtrace(x, kpev.LineFtraceInit, uint64(errno), 0)
 			c.ops.Filter(x, ap.addr, false)
 			return Errno(errno)
 		}
@@ -55,6 +59,14 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 	ap.client = c
 	ap.armed.WriteOnce(x, true)
 	return nil
+}
+
+// warnFtrace prints the WARN of kernels until 4.15, which told of a site that isn't armed in no
+// other way (12310e343755).
+func (e *Engine) warnFtrace(x kapi.Context, line kpev.Line, a, b uint64) {
+	if e.s.Kernel.Edition < rules.Edition514 {
+		e.printk(x, line, a, b)
+	}
 }
 
 // disarmKprobeFtrace undoes armKprobeFtrace, with the client that the aggr was armed with.

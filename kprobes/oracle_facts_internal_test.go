@@ -8,6 +8,7 @@ import (
 	"kpsim/engine/ftrace"
 	"kpsim/engine/jumplabel"
 	"kpsim/engine/staticcall"
+	"kpsim/kprobes/rules"
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -90,7 +91,7 @@ func declareFacts(b *bench, name string, codes []code) {
 		}
 	}
 	if name == "k61" { // 6.1's section of thunks, as far as functions jump there
-		symbols.Add(kapi.Function{Name: thunksFrom, Addr: 0xffffffff81e01580, Size: 1}, nil)
-		symbols.Add(kapi.Function{Name: thunksTo, Addr: 0xffffffff81e01d31, Size: 1}, nil)
+		symbols.Add(kapi.Function{Name: rules.ThunksFrom, Addr: 0xffffffff81e01580, Size: 1}, nil)
+		symbols.Add(kapi.Function{Name: rules.ThunksTo, Addr: 0xffffffff81e01d31, Size: 1}, nil)
 	}
 }

@@ -133,39 +133,12 @@ func (e *Engine) banned(f *kapi.Function) kapi.Ban {
 	return ban
 }
 
-// The symbols around a kernel's thunks for indirect jumps.
-const (
-	thunksFrom = "__indirect_thunk_start"
-	thunksTo   = "__indirect_thunk_end"
-)
-
-// thunkNames are those of the thunks: one a register, and that for returns.
-var thunkNames = func() (names [17]string) {
-	for i, r := range strings.Fields("rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15") {
-		names[i] = "__x86_indirect_thunk_" + r
-	}
-	names[16] = "__x86_return_thunk"
-	return names
-}()
-
-// thunks returns where they are, if there are any: a jump there is an indirect one. They
-// lie together, with a symbol at each end, or are found by their names.
+// thunks returns where the kernel's thunks for indirect jumps are.
 func (e *Engine) thunks() []rules.Span {
-	if !e.s.Kernel.Retpoline {
-		return nil
-	}
-	from, ok := e.d.Symbols.Named(thunksFrom)
-	to, too := e.d.Symbols.Named(thunksTo)
-	spans := e.looked.thunks[:0]
-	if ok && too {
-		return append(spans, rules.Span{Start: from.Addr, End: to.Addr})
-	}
-	for _, name := range thunkNames {
-		if f, ok := e.d.Symbols.Named(name); ok {
-			spans = append(spans, rules.Span{Start: f.Addr, End: f.Addr + arch.Addr(f.Size)})
-		}
-	}
-	return spans
+	return e.s.Kernel.Thunks(e.looked.thunks[:0], func(name string) (rules.Span, bool) {
+		f, ok := e.d.Symbols.Named(name)
+		return rules.Span{Start: f.Addr, End: f.Addr + arch.Addr(f.Size)}, ok
+	})
 }
 
 // loadFacts asks for the facts of each byte.

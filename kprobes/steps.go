@@ -3,6 +3,7 @@ package kprobes
 import (
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
+	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/kapi"
@@ -271,7 +272,7 @@ var linux = Steps{
 
 	CheckKretprobeRereg:  func(rp *Kretprobe) error { return notRegistered(&rp.Kprobe) },
 	OnFuncEntry:          func(at, entry arch.Addr) bool { return at == entry },
-	KretprobeBlacklisted: func(name string) bool { return name == "__switch_to" },
+	KretprobeBlacklisted: rules.KretprobeBlacklisted,
 	AllocRethook:         (*Engine).newHolder,
 	InitInstance:         func(*Kretprobe, *Instance) {},
 	HolderOwnRefs:        func() int { return 1 },

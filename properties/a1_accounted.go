@@ -17,11 +17,11 @@ var Accounted = Property{
 	Name: "accounted",
 	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none counts twice; a hit that comes when it is disabled runs none.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
+		smpev.Image, smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
 		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.Printk, kpev.JprobeEnter, smpev.Agrees,
 	},
-	Reads:   []traces.Kind{smpev.Load, kpev.Kind, kpev.Printk},
+	Reads:   []traces.Kind{smpev.Image, smpev.Load, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
 	Touches: accountTouches,
 }
@@ -434,9 +434,7 @@ func accountTouches(t *Touched, e *traces.Event) {
 		t.writeAll()
 		t.Write(theSwitch)
 	case kpev.Printk:
-		if aboutSwitch(e) {
-			t.Write(theSwitch)
-		}
+		t.line(e, theSwitch)
 	case smpev.Retire:
 		if e.C == smpev.ModuleMem {
 			t.writeAll()

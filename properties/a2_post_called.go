@@ -16,9 +16,9 @@ var PostCalled = Property{
 	Name: "post-called",
 	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, before the call ends.",
 	Kinds: []traces.Kind{
-		smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
+		smpev.Image, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
 	},
-	Reads:   []traces.Kind{smpev.Return, kpev.Kind, kpev.Printk},
+	Reads:   []traces.Kind{smpev.Image, smpev.Return, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &postCalled{scene: s} },
 	Touches: postTouches,
 }
@@ -123,8 +123,6 @@ func postTouches(t *Touched, e *traces.Event) {
 		t.writeAll()
 		t.Write(theSwitch)
 	case kpev.Printk:
-		if aboutSwitch(e) {
-			t.Write(theSwitch)
-		}
+		t.line(e, theSwitch)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
@@ -17,13 +18,14 @@ const einval = 22
 var Answers = Property{
 	ID:    "E1",
 	Name:  "answers",
-	Says:  "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered as its place asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl prints what was changed, and nothing if nothing was.",
-	Kinds: []traces.Kind{kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
-	Reads: []traces.Kind{kpev.ApiEnter},
+	Says:  "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered as its place asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl prints what was changed, and nothing if nothing was; probes fail to be armed at sites of ftrace only.",
+	Kinds: []traces.Kind{smpev.Image, kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
+	Reads: []traces.Kind{smpev.Image, kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &answers{scene: s} },
 	Touches: func(t *Touched, e *traces.Event) { // an object is a probe, or a file
 		const files = 1 << 32
 		switch e.Kind {
+		case smpev.Image:
 		case kpev.Enabled:
 			t.Write(files + uint64(kpev.EnabledFile))
 		case kpev.Sysctl:
@@ -31,6 +33,7 @@ var Answers = Property{
 		case kpev.Printk:
 			if s, _ := kpev.Line(e.A).Switched(); s != kpev.NoSwitch {
 				t.Write(files + uint64(s))
+				t.failures(e)
 			}
 		default:
 			t.Write(e.B)
@@ -150,10 +153,28 @@ func (m *answers) printed(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	w.prints = true
+	if line := kpev.Line(e.A); line.Failed() {
+		if n := m.scene.refusable(); e.B > n {
+			return found(e, 0, "prints %q, and %d of the places of probes are sites of ftrace, which alone refuses any", kpev.Text(line, e.B, e.C), n)
+		}
+	}
 	if on != w.on {
 		return found(e, 0, "prints %q while the opposite is written", kpev.Text(kpev.Line(e.A), e.B, e.C))
 	}
 	return nil
+}
+
+// refusable returns how many places that ftrace may refuse to arm have, or may have, a probe.
+func (s *Scene) refusable() (n uint64) {
+	list := s.probes.list
+	for i := range list {
+		p := &list[i]
+		same := func(q probe) bool { return q.addr == p.addr && q.reg != regNo }
+		if p.reg != regNo && s.images[:s.raw].calls(p.addr) && slices.IndexFunc(list, same) == i {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *answers) End(bool) *traces.Finding { return nil }

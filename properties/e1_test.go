@@ -105,6 +105,7 @@ func init() {
 	})
 	trap("E1-lines", "one write changes what was, some probes can't be armed, one changes nothing, and two overlap",
 		func(tr *tracetest.Trace) {
+			traced(tr, 1)
 			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 2).Emit(kpev.Enabled, 1, 1, 0)
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
@@ -113,4 +114,45 @@ func init() {
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
 			tr.ExpectNone()
 		})
+	golden("E1-fails-where-none-refuses", func(tr *tracetest.Trace) {
+		traced(tr, 1)
+		tr.Register(2, f)
+		turnedOff(tr)
+		tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineEnabledSome|kpev.Prefixed), 2, 2)
+		tr.ExpectViolation("E1", "failed to enable 2 out of 2 probes. Please check which kprobes are kept disabled via debugfs.\", and 1 of the places of probes are sites")
+	})
+	golden("E1-fails-for-none", func(tr *tracetest.Trace) {
+		traced(tr, 1)
+		tr.Unregister(1).Register(2, f)
+		turnedOff(tr)
+		tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 1)
+		tr.ExpectViolation("E1", "and 0 of the places of probes are sites")
+	})
+	trap("E1-fails-at-a-site", "two probes at two sites of ftrace fail to be armed, a third one at one of them with the first",
+		func(tr *tracetest.Trace) {
+			tr.Image(h, siteCall...)
+			traced(tr, 1)
+			tr.Register(2, h).Register(3, g)
+			toggled(tr, kpev.LineArmedSome, 2, 2)
+			tr.ExpectNone()
+		})
+}
+
+var siteCall = []byte{0xe8, 0, 0, 0x10, 0}
+
+// traced registers a probe at g, which is a site of ftrace.
+func traced(tr *tracetest.Trace, probe uint64) {
+	tr.Image(g, siteCall...)
+	tr.ApiEnter(kpev.Register, probe, g).Store(g, siteCall...).ApiReturn(kpev.Register, probe, 0)
+}
+
+// turnedOff writes 0 to kprobes/enabled.
+func turnedOff(tr *tracetest.Trace) {
+	tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
+}
+
+// toggled writes 0, and then 1, for which the kernel prints a line.
+func toggled(tr *tracetest.Trace, line kpev.Line, a, b uint64) {
+	turnedOff(tr)
+	tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(line), a, b).Emit(kpev.Enabled, 1, 1, 0)
 }

@@ -235,8 +235,6 @@ func listTouches(t *Touched, e *traces.Event) {
 	case kpev.Enabled:
 		t.Write(file)
 	case kpev.Printk:
-		if aboutSwitch(e) {
-			t.Write(file)
-		}
+		t.line(e, file)
 	}
 }

@@ -202,8 +202,6 @@ func againTouches(t *Touched, e *traces.Event) {
 	case kpev.Enabled:
 		t.Write(file)
 	case kpev.Printk:
-		if aboutSwitch(e) {
-			t.Write(file)
-		}
+		t.line(e, file)
 	}
 }

@@ -1,6 +1,8 @@
 package properties
 
 import (
+	"slices"
+
 	"kpsim/kprobes/kpev"
 	"kpsim/traces"
 )
@@ -60,6 +62,8 @@ type enabledFile struct {
 	busy   uint32    // writes in progress
 	wrote  [2]bool   // of these and the ones that they overlapped: is one of them of 0, is one of 1
 	prints kpev.Line // the last line that one of these printed about the switch; 0: none
+	failed []uint64  // addresses that one of these may have failed to arm, by the lines before that one
+	vain   []uint64  // addresses that the last write of 1 may have failed to arm: the kernel has said so
 }
 
 // ended is what is known about a call that has returned.
@@ -81,7 +85,8 @@ const (
 
 func (ps *probes) reset() {
 	ps.list, ps.calls, ps.kinds = ps.list[:0], ps.calls[:0], ps.kinds[:0]
-	ps.last, ps.file = ended{}, enabledFile{}
+	f := &ps.file
+	ps.last, ps.file = ended{}, enabledFile{failed: f.failed[:0], vain: f.vain[:0]}
 }
 
 // kind returns what the head says about a probe, the zero value for a plain kprobe.
@@ -105,7 +110,7 @@ func (ps *probes) enabled(e *traces.Event) {
 	switch {
 	case e.B == 0:
 		if w.busy == 0 {
-			w.wrote, w.prints = [2]bool{}, 0
+			w.wrote, w.prints, w.failed = [2]bool{}, 0, w.failed[:0]
 		}
 		w.busy++
 		w.wrote[e.A&1] = true
@@ -119,15 +124,50 @@ func (ps *probes) enabled(e *traces.Event) {
 		}
 	}
 	for i := range ps.list {
-		ps.list[i].sure = ps.list[i].own && !w.off
+		p := &ps.list[i]
+		p.sure = p.own && ps.arms(p.addr)
 	}
 }
 
-// printed handles a line of the kernel's log.
-func (ps *probes) printed(e *traces.Event) {
-	if aboutSwitch(e) && ps.file.busy > 0 {
-		ps.file.prints = kpev.Line(e.A) &^ kpev.Prefixed
+// arms reports whether what is enabled at an address is armed: kprobes/enabled is 1, and no
+// write of it has said that it failed there.
+func (ps *probes) arms(addr uint64) bool {
+	return !ps.file.off && !slices.Contains(ps.file.vain, addr)
+}
+
+// printed handles a line of the kernel's log. Where a write of 1 fails for some probes these
+// stay as they are, enabled but not armed, until a write fails for none: to enable such a
+// probe once more does nothing. Only ftrace refuses to arm. A line that doesn't say which
+// probes it is about may be about each that is, or may be, registered at one of its sites.
+func (ps *probes) printed(e *traces.Event, sites images) {
+	w, line := &ps.file, kpev.Line(e.A)
+	if w.busy == 0 {
+		return
 	}
+	if line.Failed() {
+		for i := range ps.list {
+			p := &ps.list[i]
+			about := line&^kpev.Prefixed != kpev.LineFtraceArm || p.addr == e.B
+			if about && p.reg != regNo && sites.calls(p.addr) {
+				w.failed = insert(w.failed, p.addr)
+			}
+		}
+	}
+	if aboutSwitch(e) {
+		if w.prints = line &^ kpev.Prefixed; w.prints == kpev.LineArmed || line.Failed() {
+			w.vain = append(w.vain[:0], w.failed...)
+		}
+		w.failed = w.failed[:0]
+	}
+}
+
+// insert puts a number into a list, in order, unless it is there.
+func insert(list []uint64, n uint64) []uint64 {
+	i, there := slices.BinarySearch(list, n)
+	if there {
+		return list
+	}
+	return slices.Insert(list, i, n)
 }
 
 // aboutSwitch reports whether a line is about switching by kprobes/enabled.
@@ -284,7 +324,7 @@ func (ps *probes) leave(e *traces.Event) int {
 			break // it is disabled until it is enabled
 		}
 		if ok && c.up && p.downsBegun == c.downs {
-			p.own, p.sure = true, !ps.file.off
+			p.own, p.sure = true, ps.arms(p.addr)
 		}
 	}
 	return i

@@ -3,6 +3,7 @@ package properties
 import (
 	"slices"
 
+	"kpsim/kprobes/kpev"
 	"kpsim/linux/linuxev"
 	"kpsim/traces"
 )
@@ -97,6 +98,24 @@ func (t *Touched) readAt(addr uint64) {
 func (t *Touched) writeAll() {
 	for id := range t.Addrs {
 		t.Write(uint64(id))
+	}
+}
+
+// line adds what a line of the kernel's log touches: what is known of kprobes/enabled, and
+// where probes couldn't be armed, each probe.
+func (t *Touched) line(e *traces.Event, file uint64) {
+	if kpev.Line(e.A).Failed() || aboutSwitch(e) {
+		t.Write(file)
+		t.failures(e)
+	}
+}
+
+// failures reads every probe, where a line says that some couldn't be armed.
+func (t *Touched) failures(e *traces.Event) {
+	for id := range t.Addrs {
+		if kpev.Line(e.A).Failed() {
+			t.Read(uint64(id))
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ func (s *Scene) enabled(e *traces.Event) (dull bool) {
 }
 
 func (s *Scene) printed(e *traces.Event) (dull bool) {
-	s.probes.printed(e)
+	s.probes.printed(e, s.images[:s.raw])
 	return false
 }
 

@@ -14,9 +14,9 @@ var NoSailPast = Property{
 	Name: "no-sail-past",
 	Says: "Once register or enable has returned, and until disable or unregister begins, no CPU runs the original instruction at the probe.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Exec, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk,
+		smpev.Image, smpev.Load, smpev.Exec, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	Reads:   []traces.Kind{smpev.Image, smpev.Load, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &noSailPast{s} },
 	Touches: sailTouches,
 }
@@ -53,9 +53,7 @@ func sailTouches(t *Touched, e *traces.Event) {
 		t.writeAll()
 		t.Write(theSwitch)
 	case kpev.Printk:
-		if aboutSwitch(e) {
-			t.Write(theSwitch)
-		}
+		t.line(e, theSwitch)
 	case smpev.Retire:
 		if e.C == smpev.ModuleMem {
 			t.writeAll()

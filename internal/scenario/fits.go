@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
@@ -32,10 +33,11 @@ const (
 // first byte, in text that is always there, that nothing else writes to and no table of the
 // kernel names, at an instruction that the rules let be probed and that every edition steps, is
 // registered; of several jprobes of a function all but one are refused (spec 3.2). What the
-// rules refuse at a byte is refused so, a return probe behind the entry too (2.9), and one that
-// says where it is both by address and by name, or neither way, or by a name that there isn't,
-// or behind the function's end (6.1). The rules are those that the engine asks, but it decides
-// what comes before and after them. Of a kernel's own engine nothing is said.
+// rules refuse at a byte is refused so, a return probe behind the entry too, and any probe in
+// __switch_to (2.9), and one that says where it is both by address and by name, or neither
+// way, or by a name that there isn't, or behind the function's end (6.1). The rules are those
+// that the engine asks, but it decides what comes before and after them. Of a kernel's own
+// engine nothing is said.
 func (s *Scenario) Answers() []Answer {
 	answers := make([]Answer, len(s.Probes))
 	if s.Machine.Engine != "" {
@@ -110,14 +112,18 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 
 // answer says what the rules answer to a probe in a function that nothing else has to do with.
 func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
-	if p.Kind == ProbeKretprobe && p.Offset > len(endbr64) && p.Pre == nil && p.DataSize == 0 {
+	newer := p.Kind == ProbeKretprobe && (p.Pre != nil || p.DataSize != 0) // 2.6 refuses it before it looks at the place
+	if rules.KretprobeBlacklisted(t.Name) && !(newer && s.Machine.Return == era.ReturnGlobal) {
 		return Answer{Known: true, Errno: einval}
 	}
-	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && p.Pre == nil && p.DataSize == 0 || p.Kind == ProbeJprobe && s.Machine.Jprobes)
+	if p.Kind == ProbeKretprobe && p.Offset > len(endbr64) && !newer {
+		return Answer{Known: true, Errno: einval}
+	}
+	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && !newer || p.Kind == ProbeJprobe && s.Machine.Jprobes)
 	if !plain || p.Offset >= len(t.Code) {
 		return Answer{}
 	}
-	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code})
+	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code, Thunks: s.thunks()})
 	v := judge.At(p.Offset + s.Entry(p))
 	switch {
 	case s.Machine.AnyByte && (v.Errno != 0 || !judge.Boundary(p.Offset)): // it may be read from the middle of an instruction
@@ -133,6 +139,17 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	}
 	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.Does(OpLivepatch)
 	return Answer{Known: true, Jump: jump}
+}
+
+// thunks returns where the thunks for indirect jumps are that the scenario has.
+func (s *Scenario) thunks() []rules.Span {
+	return s.Machine.Kernel.Thunks(nil, func(name string) (rules.Span, bool) {
+		t := s.Text(name)
+		if t == nil {
+			return rules.Span{}, false
+		}
+		return rules.Span{Start: t.At, End: t.At + arch.Addr(len(t.Code))}, true
+	})
 }
 
 // onlyJprobe reports whether a jprobe is the only one of its function: another is refused.

@@ -95,7 +95,7 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	case 2:
 		k.Func = "counts"
 	case 3:
-		if sites && !g.switches() { // written while the module is coming, 1 leaves what is at its sites unarmed
+		if sites && !(g.on.Contract && g.switches()) { // written while the module is coming, 1 doesn't arm what is at its sites
 			k.Func, g.lateSite = "traced", true
 		}
 	}

@@ -10,9 +10,10 @@ import (
 )
 
 // What no kernel promises isn't drawn: alternatives in text that an interrupt runs, beside other
-// CPUs; a probe at a site that is patched live, where kernels arm it in vain and don't say so.
+// CPUs. A probe at a site that is patched live is drawn in each edition that has ftrace, and
+// probes are switched beside one that a client may keep from being armed.
 func TestUnpromised(t *testing.T) {
-	interrupted, patched := 0, 0
+	interrupted, switched, patched := 0, 0, make(map[rules.Edition]int)
 	for seed := range uint64(6000) {
 		sc, _ := Of(&Recipe{Seed: seed}, On{})
 		if sc.Does(scenario.OpAlternatives) {
@@ -27,11 +28,16 @@ func TestUnpromised(t *testing.T) {
 		}
 		for _, p := range sc.Probes {
 			if p.Name == "at-innermost" {
-				patched++
-				require.GreaterOrEqual(t, sc.Machine.Kernel.Edition, rules.Edition514, "seed %d", seed)
+				patched[sc.Machine.Kernel.Edition]++
+			}
+			if p.Name == "site0" && sc.Does(scenario.OpLivepatch) && sc.Does(scenario.OpEnabled) {
+				switched++
 			}
 		}
 	}
 	require.Positive(t, interrupted)
-	require.Positive(t, patched)
+	require.Positive(t, switched)
+	for _, e := range []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69} {
+		require.Positive(t, patched[e], e)
+	}
 }

@@ -2,7 +2,6 @@ package gen
 
 import (
 	"kpsim/internal/scenario"
-	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 )
 
@@ -47,9 +46,7 @@ func (g *maker) universes() {
 	case 2:
 		ops = append(ops, patch)
 	}
-	// Until 5.3 any probe at a site conflicts with a live patch there, and one that is armed later,
-	// when probes are turned on again, stays without its hits: no kernel says so but by a WARN.
-	if g.one(3) && g.sc.Machine.Kernel.Edition >= rules.Edition514 {
+	if g.one(3) { // until 5.3 any probe at a site conflicts with a live patch there
 		ops = append([]scenario.Op{{Kind: scenario.OpRegister, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
 	}
 	g.alone("uniter", ops)

@@ -34,6 +34,14 @@ func TestAnswers(t *testing.T) {
 		{"6.9", `kretprobe("k", at = f, data_size = 4100)`, scenario.Answer{}},
 		{"2.6", `jprobe("k", at = f, entry = e)`, only(0)},
 		{"2.6", `jprobe("k", at = f, entry = e); jprobe("other", at = f, entry = e)`, scenario.Answer{Known: true, Or: 17}},
+		{"6.9", `kprobe("k", at = sw)`, only(einval)},
+		{"6.9", `kprobe("k", symbol = "__switch_to", offset = 1)`, only(einval)},
+		{"6.9", `kretprobe("k", at = sw)`, only(einval)},
+		{"6.5", `kretprobe("k", at = sw, entry = [nonzero()])`, only(einval)},
+		{"2.6", `kprobe("k", at = sw)`, only(einval)},
+		{"2.6", `kretprobe("k", at = sw)`, only(einval)},
+		{"2.6", `jprobe("k", at = sw, entry = e)`, only(einval)},
+		{"6.5", `kprobe("k", at = th)`, jump},             // built without thunks it is a jump like others
 		{"6.9", `kprobe("k", at = w)`, scenario.Answer{}}, // there, or not: its module comes
 	} {
 		s, err := lang.Load("answers", []byte(fmt.Sprintf(`
@@ -41,6 +49,9 @@ scenario(says = "Answers.")
 machine(cpus = 1, edition = "%s")
 f = text("f", "554889e55dc3")
 e = text("e", "e800000000c3", at = 0xffffffff81008000)
+sw = text("__switch_to", "4889f8c3", at = 0xffffffff81010000)
+th = text("th", "4889f84883c011e9f40f0000", at = 0xffffffff81011000)
+text("__x86_indirect_thunk_rax", "ffe0", at = 0xffffffff81012000)
 w = text("w", "90c3", at = 0xffffffff81004000)
 m = module("m", funcs = [w])
 %s
@@ -52,5 +63,25 @@ never()
 			s.Modules = nil // a name may be of one that comes
 		}
 		require.Equal(t, c.want, s.Answers()[0], "%s: %s", c.edition, c.probe)
+	}
+}
+
+// TestAnswersThunks: a function with a jump to a thunk isn't claimed to be optimized, where the
+// edition's kernel looks for such jumps (spec 4.2).
+func TestAnswersThunks(t *testing.T) {
+	for edition, jump := range map[string]bool{"4.15": false, "5.14": false, "6.5": false, "6.9": true} {
+		for _, built := range []bool{false, true} {
+			s, err := lang.Load("answers", []byte(fmt.Sprintf(`
+scenario(says = "A jump to a thunk.")
+machine(cpus = 1, edition = "%s", preempt = "none", retpoline = %s)
+text("__x86_indirect_thunk_rax", "ffe0", at = 0xffffffff81001000)
+f = text("f", "4889f84883c011e9f40f0000", at = 0xffffffff81000000)
+k = kprobe("k", at = f)
+task("t", cpu = 0, ops = [register(k)])
+never()
+`, edition, map[bool]string{false: "False", true: "True"}[built])), library.Open)
+			require.NoError(t, err)
+			require.Equal(t, scenario.Answer{Known: true, Jump: jump || !built}, s.Answers()[0], "%s, retpoline %v", edition, built)
+		}
 	}
 }
