@@ -59,7 +59,9 @@ func (p *program) run(x *smp.Ctx) {
 
 // Operations returns how many operations a task has begun in the run so far, and how many of
 // them it has ended. Those that were done before the run (Task.Setup) don't count.
-func (r *Rig) Operations(task int) (begun, ended int) { return r.programs[task].begun, r.programs[task].ended }
+func (r *Rig) Operations(task int) (begun, ended int) {
+	return r.programs[task].begun, r.programs[task].ended
+}
 
 // Repeats returns how many operations a task does in a run, and on which CPU.
 func (r *Rig) Repeats(task int) (n, cpu int) {

@@ -363,4 +363,3 @@ func (s *serial) Choose(p *sim.Point) (pick, hold int) {
 	}
 	return 0, 0
 }
-
