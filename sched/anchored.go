@@ -131,6 +131,17 @@ func (a *Anchored) FirstMiss() (m Miss, ok bool) {
 	return m, true
 }
 
+// Places returns the names of the places that the last run has reached, while there was an anchor
+// left to look for, in the order in which it reached them.
+func (a *Anchored) Places() (names []string) {
+	for k := range a.places.list {
+		if name := a.places.list[k].name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (a *Anchored) String() string { return "anchored replay" }
 
 // Begin implements Strategy. Run 0 resets all anchors.

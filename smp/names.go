@@ -230,6 +230,16 @@ func (n *Names) MoverNamed(name string) (sim.Mover, bool) {
 	return sim.NoMover, false
 }
 
+// TaskNamed returns the number of a task; the kernel's own are among them.
+func (n *Names) TaskNamed(name string) (id int, ok bool) {
+	for id, t := range n.m.tasks {
+		if t.Name == name {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
 // FindSymbol returns where a name that AddSymbol was given begins, and how many
 // bytes it has.
 func (n *Names) FindSymbol(name string) (at arch.Addr, size int, ok bool) {

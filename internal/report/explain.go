@@ -83,11 +83,11 @@ func (c *Explain) print(p *cli.Program, e *explained) error {
 	switch {
 	case !r.Breaks:
 		p.Indented("", p.Paint(cli.Red, "NOT AS THE TRACE SAYS")+": "+r.Why)
-	case !r.Same || r.Miss != nil:
+	case !r.Same:
 		fmt.Fprintln(p.Out, "the same violation, by another run")
 	}
-	if r.Miss != nil {
-		p.Indented("", firstDivergence(e.file, r.Miss))
+	for _, d := range departures(e.file, r) {
+		p.Indented("", d)
 	}
 	if len(e.story) > 0 {
 		fmt.Fprintln(p.Out)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,7 +30,9 @@ type played struct {
 	Why        string `json:"why,omitempty"`
 	Breaks     bool   `json:"breaks"` // the file's property at its place, if perhaps in another run
 
-	// Where the replay first couldn't take the file at its word.
+	// How deviations were taken otherwise than the file says. Where the run isn't the same for it:
+	// the first one.
+	Otherwise       []string    `json:"taken_otherwise,omitempty"`
 	FirstDivergence *divergence `json:"first_divergence,omitempty"`
 }
 
@@ -94,10 +97,16 @@ func play(p *cli.Program, k *inputs.TracesKernel, path string) (*traces.File, *r
 
 func (c *Replay) printJSON(p *cli.Program, file *traces.File, r *replay.Replay) error {
 	out := played{ended: endOf(c.Trace, file, r), Deviations: len(file.Schedule), Why: r.Why, Breaks: r.Breaks}
-	if r.Miss != nil {
-		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
-	}
+	out.Otherwise, out.FirstDivergence = drifts(file, r), diverges(file, r)
 	return p.PrintJSON(out)
+}
+
+// diverges is where a run that isn't the file's first couldn't take the file at its word.
+func diverges(file *traces.File, r *replay.Replay) *divergence {
+	if r.Same || r.Miss == nil {
+		return nil
+	}
+	return &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r)}
 }
 
 func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) error {
@@ -113,11 +122,8 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 	if r.Property == nil {
 		fmt.Fprintf(p.Out, "nothing is broken: the run ended %v\n", r.Outcome)
 	}
-	for _, d := range drifts(file, r) {
+	for _, d := range departures(file, r) {
 		p.Indented("", d)
-	}
-	if r.Miss != nil {
-		p.Indented("", firstDivergence(file, r.Miss))
 	}
 	if r.Same {
 		fmt.Fprintln(p.Out, p.Paint(cli.Green, "the same")+" as the trace says")
@@ -178,42 +184,65 @@ func drifts(file *traces.File, r *replay.Replay) (says []string) {
 	return says
 }
 
+// departures says how a run was made otherwise than the file says: of one that ends as the file says,
+// which deviations were looked for elsewhere; of another one also where it first diverged.
+func departures(file *traces.File, r *replay.Replay) []string {
+	says := drifts(file, r)
+	if r.Miss != nil && !r.Same {
+		says = append(says, firstDivergence(file, r))
+	}
+	return says
+}
+
 // drift says how a deviation was not taken at its word, or nothing if it was.
 func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 	f := &file.Schedule[d.Index]
+	why := lacks(r, f)
+	and := ""
+	if why != "" {
+		and = "; " + why
+	}
 	switch d.Kind {
 	case sched.NoAlternative:
-		return fmt.Sprintf("deviation %d was met, but there was no %s: the default was taken", d.Index+1, f.Alt)
+		why = cmp.Or(why, "there was no "+f.Alt)
+		return fmt.Sprintf("deviation %d was met, and the default was taken there: %s", d.Index+1, why)
 	case sched.Moved:
 		at := *f
 		if at.Off = d.Off; len(r.Taken) == len(file.Schedule) {
 			at = r.Taken[d.Index]
 		}
 		if at.Alt != f.Alt {
-			return fmt.Sprintf("deviation %d was taken as %s: there was no %s", d.Index+1, at, f.Alt)
+			return fmt.Sprintf("deviation %d was taken as %s: %s", d.Index+1, at, cmp.Or(why, "there was no "+f.Alt))
 		}
 		if at == *f {
 			return ""
 		}
-		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time",
-			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ))
+		return fmt.Sprintf("deviation %d was taken at %s, %s time, instead of %s, %s time%s",
+			d.Index+1, at.Place(), traces.Ordinal(at.Occ), f.Place(), traces.Ordinal(f.Occ), and)
+	}
+	if why != "" {
+		return fmt.Sprintf("deviation %d was not met: %s", d.Index+1, why)
 	}
 	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), cli.Number(d.Times, "time"))
 }
 
 // firstDivergence says where the file couldn't be taken at its word.
-func firstDivergence(file *traces.File, m *sched.Miss) string {
-	return fmt.Sprintf("first divergence: deviation %d, %s: %s", m.Index+1, file.Schedule[m.Index], missed(file, m))
+func firstDivergence(file *traces.File, r *replay.Replay) string {
+	return fmt.Sprintf("first divergence: deviation %d, %s: %s", r.Miss.Index+1, file.Schedule[r.Miss.Index], missed(file, r))
 }
 
 // missed says what there was instead of a deviation.
-func missed(file *traces.File, m *sched.Miss) string {
+func missed(file *traces.File, r *replay.Replay) string {
+	m := r.Miss
 	f := &file.Schedule[m.Index]
+	if why := lacks(r, f); why != "" {
+		return why
+	}
 	if m.Kind == sched.NoAlternative {
 		return fmt.Sprintf("there was no %s, but %s", f.Alt, cli.List(m.Alts))
 	}
 	if len(m.Near) == 0 {
-		return fmt.Sprintf("nobody was ever asked about in %s", f.Name)
+		return fmt.Sprintf("the run never comes to %s", f.Name)
 	}
 	var near []string
 	for _, n := range m.Near {

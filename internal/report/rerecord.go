@@ -70,9 +70,7 @@ func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, er
 	if r.Property != nil {
 		out.Property = &r.Property.ID
 	}
-	if r.Miss != nil {
-		out.FirstDivergence = &divergence{r.Miss.Index + 1, file.Schedule[r.Miss.Index].String(), missed(file, r.Miss)}
-	}
+	out.FirstDivergence = diverges(file, r)
 	if now == nil {
 		if out.Why = r.Why; !c.JSON {
 			noLonger(p, &c.TracesKernel, path, file, r)

@@ -104,7 +104,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.File, r *replay.Replay) {
 	why := r.Why
 	if r.Miss != nil {
-		why += "; " + firstDivergence(file, r.Miss)
+		why += "; " + firstDivergence(file, r)
 	}
 	fmt.Fprintf(p.Err, "kpsim: %s: %s; to find it anew: %s\n", path, why, anew(k, file, r.Rig.Scenario))
 }

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
@@ -28,7 +30,9 @@ func ReadTrace(path string) (*traces.File, error) {
 		return nil, err
 	}
 	if _, ok := PropertyByID(file.Property); !ok {
-		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s list prints those that there are", path, file.Property, cli.Typed())
+		all := append(propertyIDs(), PropertyNames()...)
+		hint := cmp.Or(nearest.DidYouMean(file.Property, all), cli.Typed()+" list prints those that there are")
+		return nil, fmt.Errorf("%s: section verdict: there is no property %q; %s", path, file.Property, hint)
 	}
 	return file, nil
 }

@@ -11,7 +11,19 @@ import (
 // An Edit makes a scenario smaller or simpler. Whether what comes out can be
 // run, and still shows what the scenario showed, only running it tells.
 type Edit struct {
-	Says  string // what is done, for a report: "task other left out"
+	Says string // what is done, for a report: "task other left out"
+
+	// Beginning says that what is left is done in the beginning of some run of the scenario that
+	// is edited: what goes is done last there, or needn't come. So what holds in all runs of that
+	// scenario holds of the edited one too.
+	Beginning bool
+
+	// Gone are the operations that are left out, if that is all that changes what tasks do.
+	Gone []scenario.Op
+
+	// Unused says that no operation, and no step of a handler, uses the part that goes.
+	Unused bool
+
 	apply func(c *scenario.Scenario)
 	moves func(old string) string // the new name of a mover, "" if it is gone; nil: all keep theirs
 }
@@ -69,18 +81,29 @@ func fewerTasks(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	for i := len(s.Tasks) - 1; i >= 0; i-- {
 		list = append(list, Edit{
-			Says:  "task " + s.Tasks[i].Name + " left out",
-			apply: func(c *scenario.Scenario) { c.Tasks = slices.Delete(c.Tasks, i, i+1) },
+			Says:      "task " + s.Tasks[i].Name + " left out",
+			Beginning: alone(s, i) && s.Tasks[i].Setup == 0,
+			apply:     func(c *scenario.Scenario) { c.Tasks = slices.Delete(c.Tasks, i, i+1) },
 		})
 	}
 	return list
+}
+
+// alone reports whether a task has its CPU to itself: no other task waits for its end there.
+func alone(s *scenario.Scenario, task int) bool {
+	for i := range s.Tasks {
+		if i != task && s.Tasks[i].CPU == s.Tasks[task].CPU {
+			return false
+		}
+	}
+	return true
 }
 
 func fewerSources(s *scenario.Scenario, list []Edit) []Edit {
 	names := s.SourceNames()
 	for i := len(s.Sources) - 1; i >= 0; i-- {
 		cut := func(c *scenario.Scenario) { c.Sources = slices.Delete(c.Sources, i, i+1) }
-		list = append(list, Edit{Says: names[i] + " left out", apply: cut, moves: sourceMoves(s, i, cut)})
+		list = append(list, Edit{Says: names[i] + " left out", Beginning: true, apply: cut, moves: sourceMoves(s, i, cut)})
 	}
 	return list
 }
@@ -107,7 +130,9 @@ func sourceMoves(s *scenario.Scenario, gone int, edit func(*scenario.Scenario)) 
 func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	for i := len(s.Probes) - 1; i >= 0; i-- {
 		name := s.Probes[i].Name
-		list = append(list, Edit{Says: "probe " + name + " left out", apply: func(c *scenario.Scenario) {
+		unused := !s.DoesTo(name, probing...) &&
+			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return stepOfProbe(st.Kind) && st.Func == name })
+		list = append(list, Edit{Says: "probe " + name + " left out", Beginning: unused, Unused: unused, Gone: on(s, name), apply: func(c *scenario.Scenario) {
 			c.Probes = slices.Delete(c.Probes, i, i+1)
 			dropOps(c, func(op *scenario.Op) bool {
 				if slices.Contains(op.Targets, name) {
@@ -123,12 +148,47 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	for i := len(s.Labels) - 1; i >= 0; i-- {
 		name := s.Labels[i].Name
-		list = append(list, Edit{Says: "label " + name + " left out", apply: func(c *scenario.Scenario) {
+		uses := func(op *scenario.Op) bool { return ofLabel(op.Kind) && op.Target == name }
+		unused := !slices.ContainsFunc(operations(s), uses)
+		list = append(list, Edit{Says: "label " + name + " left out", Beginning: unused, Unused: unused, apply: func(c *scenario.Scenario) {
 			c.Labels = slices.Delete(c.Labels, i, i+1)
-			dropOps(c, func(op *scenario.Op) bool { return ofLabel(op.Kind) && op.Target == name })
+			dropOps(c, uses)
 		}})
 	}
 	return fewerAround(s, list)
+}
+
+// operations are those of all tasks.
+func operations(s *scenario.Scenario) (list []*scenario.Op) {
+	for i := range s.Tasks {
+		for j := range s.Tasks[i].Ops {
+			list = append(list, &s.Tasks[i].Ops[j])
+		}
+	}
+	return list
+}
+
+// steps are those of all handlers.
+func steps(s *scenario.Scenario) (list []scenario.Step) {
+	for i := range s.Probes {
+		list = append(list, slices.Concat(s.Probes[i].Pre, s.Probes[i].Post, s.Probes[i].Fault)...)
+	}
+	return list
+}
+
+// on are the operations on a probe alone.
+func on(s *scenario.Scenario, name string) (list []scenario.Op) {
+	for _, op := range operations(s) {
+		if ofProbe(op.Kind) && op.Target == name {
+			list = append(list, *op)
+		}
+	}
+	return list
+}
+
+// probing are the operations on probes.
+var probing = []scenario.OpKind{
+	scenario.OpRegister, scenario.OpRegisterAll, scenario.OpUnregister, scenario.OpUnregisterAll, scenario.OpEnable, scenario.OpDisable,
 }
 
 func ofProbe(k scenario.OpKind) bool { return k >= scenario.OpRegister && k <= scenario.OpDisable }
@@ -184,7 +244,8 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 				if to-from > 1 {
 					says = fmt.Sprintf("task %s: operations %d to %d left out", s.Tasks[i].Name, from, to-1)
 				}
-				list = append(list, Edit{Says: says, apply: func(c *scenario.Scenario) {
+				last := to == len(ops) && from >= s.Tasks[i].Setup && s.Tasks[i].Repeat <= 1 && alone(s, i)
+				list = append(list, Edit{Says: says, Beginning: last, Gone: ops[from:to], apply: func(c *scenario.Scenario) {
 					c.Tasks[i].Setup -= max(min(c.Tasks[i].Setup, to)-from, 0)
 					c.Tasks[i].Ops = slices.Delete(c.Tasks[i].Ops, from, to)
 				}})
@@ -214,8 +275,9 @@ func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
 	for i := range s.Tasks {
 		for _, n := range fewer(s.Tasks[i].Repeat) {
 			list = append(list, Edit{
-				Says:  fmt.Sprintf("task %s: repeat = %d", s.Tasks[i].Name, n),
-				apply: func(c *scenario.Scenario) { c.Tasks[i].Repeat = n },
+				Says:      fmt.Sprintf("task %s: repeat = %d", s.Tasks[i].Name, n),
+				Beginning: alone(s, i),
+				apply:     func(c *scenario.Scenario) { c.Tasks[i].Repeat = n },
 			})
 		}
 	}
@@ -223,8 +285,9 @@ func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
 	for i := range s.Sources {
 		for _, n := range fewer(s.Sources[i].AtMost) {
 			list = append(list, Edit{
-				Says:  fmt.Sprintf("%s: at_most = %d", names[i], n),
-				apply: func(c *scenario.Scenario) { c.Sources[i].AtMost = n },
+				Says:      fmt.Sprintf("%s: at_most = %d", names[i], n),
+				Beginning: true,
+				apply:     func(c *scenario.Scenario) { c.Sources[i].AtMost = n },
 			})
 		}
 	}
@@ -262,7 +325,7 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 				}
 			}
 		}
-		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), apply: cut, moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
+		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), Beginning: true, apply: cut, moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
 	}
 	return list
 }
@@ -317,7 +380,7 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 			}
 			edit := func(c *scenario.Scenario) { c.Sources[i] = y }
 			list = append(list, Edit{
-				Says: fmt.Sprintf("%s a plain %s", names[i], y.Kind), apply: edit, moves: sourceMoves(s, -1, edit),
+				Says: fmt.Sprintf("%s a plain %s", names[i], y.Kind), Beginning: true, apply: edit, moves: sourceMoves(s, -1, edit),
 			})
 		}
 	}
@@ -361,16 +424,16 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	for i := len(s.Texts) - 1; i >= 0; i-- {
 		if !used[s.Texts[i].Name] {
-			list = append(list, Edit{Says: "function " + s.Texts[i].Name + " left out", apply: func(c *scenario.Scenario) { dropText(c, i) }})
+			list = append(list, Edit{Beginning: true, Says: "function " + s.Texts[i].Name + " left out", apply: func(c *scenario.Scenario) { dropText(c, i) }})
 		}
 	}
 	for i := len(s.Datas) - 1; i >= 0; i-- {
 		if !used[s.Datas[i].Name] {
-			list = append(list, Edit{Says: "data " + s.Datas[i].Name + " left out", apply: func(c *scenario.Scenario) { dropData(c, i) }})
+			list = append(list, Edit{Beginning: true, Says: "data " + s.Datas[i].Name + " left out", apply: func(c *scenario.Scenario) { dropData(c, i) }})
 		}
 	}
 	for i := len(s.Missing) - 1; i >= 0; i-- {
-		list = append(list, Edit{Says: "symbol " + s.Missing[i].Name + " left out", apply: func(c *scenario.Scenario) { c.Missing = slices.Delete(c.Missing, i, i+1) }})
+		list = append(list, Edit{Beginning: true, Says: "symbol " + s.Missing[i].Name + " left out", apply: func(c *scenario.Scenario) { c.Missing = slices.Delete(c.Missing, i, i+1) }})
 	}
 	return list
 }

@@ -45,37 +45,97 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	}
 }
 
-// fewerAround leaves out modules (their functions stay, as the kernel's own),
-// sites, fprobes and static calls, with the operations on them.
+// fewerAround leaves out modules (their functions stay, as the kernel's own), sites, fprobes and
+// static calls, with the operations on them, and the parts of those that have several.
 func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
-	without := func(what, name string, drop func(c *scenario.Scenario), ops ...scenario.OpKind) {
-		list = append(list, Edit{Says: what + " " + name + " left out", apply: func(c *scenario.Scenario) {
+	without := func(what, name string, drop func(c *scenario.Scenario), kinds ...scenario.OpKind) {
+		uses := func(op *scenario.Op) bool { return slices.Contains(kinds, op.Kind) && op.Target == name }
+		unused := !slices.ContainsFunc(operations(s), uses)
+		list = append(list, Edit{Says: what + " " + name + " left out", Beginning: unused, Unused: unused, apply: func(c *scenario.Scenario) {
 			drop(c)
-			dropOps(c, func(op *scenario.Op) bool { return slices.Contains(ops, op.Kind) && op.Target == name })
+			dropOps(c, uses)
 		}})
 	}
+	// A part without a name is used by each operation of its kinds.
+	nameless := func(says string, drop func(c *scenario.Scenario), kinds ...scenario.OpKind) {
+		unused := !slices.ContainsFunc(kinds, s.Does)
+		list = append(list, Edit{Says: says + " left out", Beginning: unused, Unused: unused, apply: drop})
+	}
 	for i := len(s.Modules) - 1; i >= 0; i-- {
-		without("module", s.Modules[i].Name, func(c *scenario.Scenario) { c.Modules = slices.Delete(c.Modules, i, i+1) }, scenario.OpLoad, scenario.OpUnload)
+		without("module", s.Modules[i].Name, func(c *scenario.Scenario) { c.Modules = slices.Delete(c.Modules, i, i+1) },
+			scenario.OpLoad, scenario.OpUnload)
 	}
 	for i := len(s.Sites) - 1; i >= 0; i-- {
-		list = append(list, Edit{Says: "site of " + s.Sites[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }})
+		nameless("site of "+s.Sites[i].Func, func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }, ftraces...)
 	}
 	for i := len(s.Fprobes) - 1; i >= 0; i-- {
-		without("fprobe", s.Fprobes[i].Name, func(c *scenario.Scenario) { c.Fprobes = slices.Delete(c.Fprobes, i, i+1) }, scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe)
+		without("fprobe", s.Fprobes[i].Name, func(c *scenario.Scenario) { c.Fprobes = slices.Delete(c.Fprobes, i, i+1) },
+			scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe)
+		for k := len(s.Fprobes[i].Funcs) - 1; k >= 0 && len(s.Fprobes[i].Funcs) > 1; k-- {
+			part(&list, s.Fprobes[i].Funcs[k]+" of fprobe "+s.Fprobes[i].Name, func(c *scenario.Scenario) {
+				f := &c.Fprobes[i]
+				f.Funcs = slices.Delete(slices.Clone(f.Funcs), k, k+1)
+			})
+		}
 	}
 	for i := len(s.Locked) - 1; i >= 0; i-- {
-		list = append(list, Edit{Says: "lock prefix of " + s.Locked[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }})
+		nameless("lock prefix of "+s.Locked[i].Func, func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }, scenario.OpLocks)
 	}
 	for i := len(s.Alternatives) - 1; i >= 0; i-- {
-		list = append(list, Edit{Says: "alternative of " + s.Alternatives[i].Func + " left out", apply: func(c *scenario.Scenario) { c.Alternatives = slices.Delete(c.Alternatives, i, i+1) }})
+		nameless("alternative of "+s.Alternatives[i].Func, func(c *scenario.Scenario) { c.Alternatives = slices.Delete(c.Alternatives, i, i+1) },
+			scenario.OpAlternatives)
 	}
 	for i := len(s.Reserved) - 1; i >= 0; i-- {
-		list = append(list, Edit{Says: fmt.Sprintf("reserved place in %s left out", s.Reserved[i].Func), apply: func(c *scenario.Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) }})
+		part(&list, "reserved place in "+s.Reserved[i].Func, func(c *scenario.Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) })
 	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
 		without("static call", s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls = slices.Delete(c.Calls, i, i+1) }, scenario.OpSetCall)
+		if len(s.Calls[i].Places()) == 1 {
+			continue
+		}
+		if s.Calls[i].Trampoline != "" {
+			part(&list, "trampoline of static call "+s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls[i].Trampoline = "" })
+		}
+		for k := len(s.Calls[i].Sites) - 1; k >= 0; k-- {
+			part(&list, "site in "+s.Calls[i].Sites[k].Func+" of static call "+s.Calls[i].Name, func(c *scenario.Scenario) {
+				sc := &c.Calls[i]
+				sc.Sites = slices.Delete(slices.Clone(sc.Sites), k, k+1)
+			})
+		}
 	}
 	return list
+}
+
+// part leaves out what isn't named by operations, and may matter to them all the same.
+func part(list *[]Edit, says string, drop func(c *scenario.Scenario)) {
+	*list = append(*list, Edit{Says: says + " left out", apply: drop})
+}
+
+// ftraces are the operations that use the sites of ftrace. Probes use those at their places.
+var ftraces = append([]scenario.OpKind{
+	scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc,
+	scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect,
+	scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe,
+}, probing...)
+
+// WithoutExpectation leaves out what the author says of the result of an operation, and an
+// operation that does nothing but compare.
+func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
+	says := fmt.Sprintf("task %s: what operation %d is to find left out", s.Tasks[task].Name, op)
+	return Edit{Says: says, apply: func(c *scenario.Scenario) {
+		t := &c.Tasks[task]
+		if t.Ops[op].Kind != scenario.OpExpect {
+			t.Ops[op].Checked, t.Ops[op].Returns, t.Ops[op].Bits = false, 0, 0
+			return
+		}
+		t.Ops = slices.Delete(t.Ops, op, op+1)
+		if op < t.Setup {
+			t.Setup--
+		}
+		if len(t.Ops) == 0 {
+			c.Tasks = slices.Delete(c.Tasks, task, task+1)
+		}
+	}}
 }
 
 // dropData leaves a block of data out, also of its module.

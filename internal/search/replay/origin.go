@@ -1,18 +1,27 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"kpsim/internal/nearest"
 	"kpsim/properties"
 	"kpsim/traces"
 )
 
 // ignoredBy is what the run of a trace file goes on after. An error is about its origin.
 func ignoredBy(name string, f *traces.File) (properties.Set, error) {
-	s, err := properties.Named(fieldsOf(f.Remark(traces.OriginIgnored))...)
+	words := fieldsOf(f.Remark(traces.OriginIgnored))
+	s, err := properties.Named(words...)
 	if err != nil {
-		return 0, fmt.Errorf("%s: origin: %s: %w", name, traces.OriginIgnored, err)
+		hint := ""
+		for _, w := range words {
+			if _, ok := properties.ByName(w); !ok && hint == "" {
+				hint = nearest.DidYouMean(w, properties.Every.Names())
+			}
+		}
+		return 0, fmt.Errorf("%s: origin: %s: %w; %s", name, traces.OriginIgnored, err, cmp.Or(hint, "kpsim list prints those that there are"))
 	}
 	return s, nil
 }

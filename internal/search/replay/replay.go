@@ -3,7 +3,9 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"kpsim/internal/nearest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/sched"
@@ -19,6 +21,7 @@ type Replay struct {
 	Taken   []traces.Deviation // the deviations of the run, as this program names them
 	Drifts  []sched.Drift      // anchors that were not taken at their word
 	Miss    *sched.Miss        // the first of them when all were to be taken at their word; nil: all were
+	Places  []string           // if so: the names of all places of that run
 	Same    bool               // it ends as the file says: by digest if the formats agree, else by property and place
 	Breaks  bool               // it breaks the file's property at its place, though it may be another run
 	Why     string             // if it isn't the same: what differs, in one line
@@ -116,6 +119,26 @@ func (r *Replay) play(a *sched.Anchored, i uint64) bool {
 	return true
 }
 
+// unknownPlace says of a place in a function or data that the scenario doesn't have, what may have
+// been meant; "" if nothing is near.
+func (r *Replay) unknownPlace(place string) string {
+	name, _, _ := strings.Cut(place, "+")
+	var known []string
+	for i := range r.Rig.Scenario.Texts {
+		known = append(known, r.Rig.Scenario.Texts[i].Name)
+	}
+	for i := range r.Rig.Scenario.Datas {
+		known = append(known, r.Rig.Scenario.Datas[i].Name)
+	}
+	if _, _, ok := r.Rig.Machine.Names().FindSymbol(name); ok {
+		return ""
+	}
+	if hint := nearest.DidYouMean(name, known); hint != "" {
+		return fmt.Sprintf("; the scenario has no %q: %s", name, hint)
+	}
+	return ""
+}
+
 // compare holds the replay's result against what the file says.
 func (r *Replay) compare(f *traces.File) {
 	r.Place, r.Message = "", r.Rig.Message(&r.Run)
@@ -135,7 +158,7 @@ func (r *Replay) compare(f *traces.File) {
 	case id != f.Property:
 		r.Why = fmt.Sprintf("%s is broken; the file says %s", id, f.Property)
 	case r.Place != f.Place:
-		r.Why = fmt.Sprintf("%s is broken at %s; the file says at %s", id, r.Place, f.Place)
+		r.Why = fmt.Sprintf("%s is broken at %s; the file says at %s%s", id, r.Place, f.Place, r.unknownPlace(f.Place))
 	case f.Format == traces.ScheduleFormat && r.Digest != f.Digest:
 		r.Why = fmt.Sprintf("the digest is %016x; the file says %016x", r.Digest, f.Digest)
 	default:

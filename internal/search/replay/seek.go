@@ -35,7 +35,7 @@ func (s *seeker) seek(anchors []traces.Deviation, anyPlace bool) {
 	a := sched.NewAnchored(anchors, r.Rig.Machine.Names())
 	s.run(a, 0)
 	if m, ok := a.FirstMiss(); ok {
-		r.Miss = &m
+		r.Miss, r.Places = &m, a.Places()
 	}
 	if r.Same {
 		return

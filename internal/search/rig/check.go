@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/scenario"
+	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -70,6 +71,9 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 	check := smpev.Check(uint64(p.task.ID), p.checks[i]+n, what)
 	p.came = sim.Mix(p.came ^ value)
 	x.Emit(smpev.Got, check, value, at)
+	if p.r.unmet == nil && p.r.monitors != nil && p.r.monitors.Finder() == &properties.RightResult {
+		p.r.unmet, p.r.unmetOp = p, i
+	}
 	if !p.r.twin || p.r.wrong != nil {
 		return
 	}

@@ -29,6 +29,8 @@ type program struct {
 	checks []int    // of each operation: the number of its first check
 	came   uint64   // a digest of its operations' results in the run
 	errno  uint64   // what the API answered last
+	begun  int      // operations that it has begun in the run, and how many of them it has ended
+	ended  int
 }
 
 func (p *program) run(x *smp.Ctx) {
@@ -45,12 +47,37 @@ func (p *program) run(x *smp.Ctx) {
 		}
 		for i := first; i < end; i++ {
 			x.Forget(uint64(n*len(p.ops)+i) + 1)
+			p.begun++
 			p.do(x, i)
+			p.ended++
 		}
 	}
 	if p.r.behind && !p.behind {
 		kapi.Add(&p.r.front, x, kapi.Once, -1)
 	}
+}
+
+// Operations returns how many operations a task has begun in the run so far, and how many of
+// them it has ended. Those that were done before the run (Task.Setup) don't count.
+func (r *Rig) Operations(task int) (begun, ended int) {
+	return r.programs[task].begun, r.programs[task].ended
+}
+
+// Repeats returns how many operations a task does in a run, and on which CPU.
+func (r *Rig) Repeats(task int) (n, cpu int) {
+	p := r.programs[task]
+	if n = len(p.ops) * p.repeat; r.kept {
+		n -= p.setup * p.repeat
+	}
+	return n, r.Scenario.Tasks[task].CPU
+}
+
+// Unmet returns the operation that didn't find what the author says, where that ended the last run.
+func (r *Rig) Unmet() (task, op int, ok bool) {
+	if p := r.unmet; p != nil {
+		return p.number, r.unmetOp, true
+	}
+	return 0, 0, false
 }
 
 func (p *program) do(x *smp.Ctx, i int) {

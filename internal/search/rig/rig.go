@@ -64,6 +64,8 @@ type Rig struct {
 	expects  []callEnd
 	ends     []callEnd // what a twin's run has found
 	wrong    error     // the first check that a twin's run has failed
+	unmet    *program  // whose operation unmetOp hasn't found what the author says
+	unmetOp  int
 	census   census
 	arrivals arrivals
 	features features
@@ -414,8 +416,9 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	r.newEngine()
 	r.resetMonitors()
 	for _, p := range r.programs {
-		p.calls, p.came = 0, 0
+		p.calls, p.came, p.begun, p.ended = 0, 0, 0, 0
 	}
+	r.unmet = nil
 	if r.relate != nil {
 		r.relate.begin()
 	}

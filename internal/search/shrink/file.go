@@ -37,7 +37,8 @@ func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shr
 		return nil, r, err
 	}
 	e := &effort{runs: shrinkRuns, questions: shrinkQuestions, tell: tell}
-	s := &shrinker{rig: rig, ear: listen(rig), mutant: f.Remark(traces.OriginMutant), ignored: ignored, effort: e}
+	mutant := f.Remark(traces.OriginMutant)
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: mutant, right: mutant != "", ignored: ignored, effort: e}
 	defer func() { s.close() }()
 	s.start(s.anchored(r.Taken))
 	s.finish()

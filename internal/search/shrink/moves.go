@@ -232,13 +232,40 @@ func (s *shrinker) tryEdit(e *edit.Edit) bool {
 		s.cur = a
 		return true
 	}
+	was := s.cur
 	if took(sched.NewAnchored(anchors, rig.Machine.Names())) || took(sched.NewChain(links, rig.Machine.Names())) ||
-		s.align(rig, h, e.Mover, 0, 0, ok) {
-		s.rig.Close()
-		s.rig, s.ear = rig, h
-		return true
+		s.align(rig, h, e.Mover, 0, 0, ok) || e.Unused && nearby(rig, links, took) {
+		now := s.cur
+		s.cur = was
+		if s.meets(e, rig, &now) {
+			s.rig.Close()
+			s.rig, s.ear, s.cur = rig, h, now
+			return true
+		}
 	}
 	rig.Close()
+	return false
+}
+
+// nearbyMost is by how many times nearby moves a deviation.
+const nearbyMost = 4
+
+// nearby looks for the violation in a scenario that lacks a part which nothing uses. All that can
+// change with it is how often its movers come by: a lock that the part's kind needs is gone.
+func nearby(rig *rig.Rig, links []traces.Deviation, took func(sched.Strategy) bool) bool {
+	for from := range links {
+		for _, upTo := range []int{from + 1, len(links)} {
+			for by := 1; by <= nearbyMost; by++ {
+				moved := slices.Clone(links)
+				for i := from; i < upTo; i++ {
+					moved[i].Occ = max(moved[i].Occ-by, 1)
+				}
+				if !slices.Equal(moved, links) && took(sched.NewChain(moved, rig.Machine.Names())) {
+					return true
+				}
+			}
+		}
+	}
 	return false
 }
 

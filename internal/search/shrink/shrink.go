@@ -31,6 +31,9 @@ type shrinker struct {
 	found     int                // deviations of the run that was found
 	reduced   []traces.Deviation // of the run, as short as its scenario was left alone
 	cur       attempt
+	right     bool // the right engine is at hand: runs have a mutant
+	trusted   bool // the twin of the current scenario finds what is said of it (twin.go)
+	cut       bool // an edit was made after which that isn't sure
 }
 
 // An attempt is a run that shows the violation.
@@ -52,7 +55,7 @@ func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, seed: o.Seed, ignored: after, effort: e, from: f}
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, right: o.Mutant != "", seed: o.Seed, ignored: after, effort: e, from: f}
 	exact := sched.NewExact(rec)
 	if o.Past { // it went on after the finding
 		s.start(sched.Shorter{Exact: exact})
@@ -157,6 +160,7 @@ func (s *shrinker) finish() {
 		changed = s.edit() || changed
 		changed = s.exchange() || changed
 		changed = s.slide() || changed
+		changed = changed || s.dropUnmet()
 	}
 }
 

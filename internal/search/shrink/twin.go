@@ -1,0 +1,365 @@
+package shrink
+
+import (
+	"slices"
+
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/edit"
+	"kpsim/internal/search/rig"
+	"kpsim/properties"
+	"kpsim/sched"
+	"kpsim/sim"
+	"kpsim/traces"
+)
+
+// The author of a scenario says what its calls return, what memory holds, and what register
+// answers (X2); its run without probes says what its calls leave (X1). That holds of the whole
+// scenario. An edit may take away the operation that it rests on, and then the right engine, too,
+// breaks what is left. So a smaller scenario is held against its twin, which does its operations
+// one after the other, with the right engine: what the twin doesn't find isn't expected.
+//
+// A run with a mutant has the right engine at hand. Any other run has the engine that it is about,
+// which may be wrong even one operation at a time; then the twin of the scenario as it was shows
+// it, and only edits are made whose result is the beginning of a run (edit.Edit.Beginning), or
+// which leave out what the answer can't rest on.
+
+// said reports whether the violation is of a property that compares with what is said of the
+// scenario as a whole.
+func (s *shrinker) said() bool {
+	return s.cause.property == &properties.RightResult || s.cause.property == &properties.Transparent
+}
+
+// meets reports whether the edited scenario of a rig, in which attempt a shows the violation, is
+// still one of which holds what is said.
+func (s *shrinker) meets(e *edit.Edit, r *rig.Rig, a *attempt) bool {
+	switch {
+	case e.Beginning:
+		return true
+	case !s.said():
+		s.cut = true // dropUnmet looks at what is left
+		return true
+	case !s.right && waits(r.Scenario) < waits(s.rig.Scenario):
+		return false // operations could overlap that never did
+	}
+	if !s.trusted {
+		t := s.twinOf(s.rig, &s.cur)
+		s.trusted = t.meets()
+		t.close()
+	}
+	if !s.trusted {
+		return len(e.Gone) > 0 && s.independent(e.Gone)
+	}
+	t := s.twinOf(r, a)
+	defer t.close()
+	return t.meets()
+}
+
+// independent reports whether the violating operation finds the same without others, with any
+// engine that is right. What calls return, and what memory holds, rests on no probe whose handlers
+// do nothing, and on no other call where there is no data; what a probe's registration is answered
+// rests on no call, and on no probe elsewhere.
+func (s *shrinker) independent(gone []scenario.Op) bool {
+	if s.effort.none() {
+		return false
+	}
+	s.ear.reset()
+	s.pay(s.rig.Play(s.anchored(s.cur.anchors)))
+	sc := s.rig.Scenario
+	asked := "" // the function whose probe is asked about
+	if task, op, ok := s.rig.Unmet(); ok {
+		x := &sc.Tasks[task].Ops[op]
+		if asked = placeOf(sc, x.Target); asked == "" && x.Kind != scenario.OpCall && x.Kind != scenario.OpExpect {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(gone, func(op scenario.Op) bool {
+		switch op.Kind {
+		case scenario.OpExpect, scenario.OpUser, scenario.OpWaitOptimized:
+			return false
+		case scenario.OpCall:
+			return asked == "" && len(sc.Datas) > 0
+		case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+			if asked == "" {
+				return !inert(sc, op.Target)
+			}
+			other := placeOf(sc, op.Target)
+			return other == "" || other == asked
+		}
+		return true
+	})
+}
+
+// inert reports whether the handlers of a probe do nothing but count.
+func inert(sc *scenario.Scenario, probe string) bool {
+	i := slices.IndexFunc(sc.Probes, func(k scenario.Probe) bool { return k.Name == probe })
+	return i >= 0 && sc.Probes[i].Kind != scenario.ProbeJprobe &&
+		!slices.ContainsFunc(slices.Concat(sc.Probes[i].Pre, sc.Probes[i].Post, sc.Probes[i].Fault), func(st scenario.Step) bool {
+			return st.Kind != scenario.StepCount
+		})
+}
+
+// placeOf returns the function that a probe is in, "" if that isn't known or there is no such probe.
+func placeOf(sc *scenario.Scenario, probe string) string {
+	for i := range sc.Probes {
+		if k := &sc.Probes[i]; k.Name == probe {
+			if f, known := sc.Place(k); known {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+// waits counts the operations that wait for another task or for a work.
+func waits(sc *scenario.Scenario) (n int) {
+	for i := range sc.Tasks {
+		for _, op := range sc.Tasks[i].Ops {
+			switch op.Kind {
+			case scenario.OpWaitSignal, scenario.OpSpin, scenario.OpFlushWork:
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// dropUnmet leaves out what is expected and the twin doesn't find, where the violation doesn't
+// need it.
+func (s *shrinker) dropUnmet() (changed bool) {
+	if !s.cut || s.said() {
+		return false
+	}
+	for checks(s.rig.Scenario) {
+		t := s.twinOf(s.rig, &s.cur)
+		met := t.meets()
+		task, op, unmet := t.rigUnmet()
+		t.close()
+		if met || !unmet {
+			return changed
+		}
+		e := edit.WithoutExpectation(s.rig.Scenario, task, op)
+		if !s.tryEdit(&e) {
+			return changed
+		}
+		changed = true
+	}
+	return changed
+}
+
+// checks reports whether the author says what anything finds.
+func checks(sc *scenario.Scenario) bool {
+	return slices.ContainsFunc(sc.Tasks, func(t scenario.Task) bool {
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Checked || op.Kind == scenario.OpExpect })
+	})
+}
+
+// A twin makes runs of a scenario with the right engine, or with the one that there is.
+type twin struct {
+	s     *shrinker
+	rig   *rig.Rig // nil: it can't be built, or the effort is spent
+	own   bool     // rig is the twin's own
+	of    *rig.Rig
+	shown []traces.Deviation // the violating run's
+}
+
+func (s *shrinker) twinOf(r *rig.Rig, a *attempt) *twin {
+	t := &twin{s: s, of: r, shown: a.anchors}
+	if !s.right {
+		t.rig = r
+		return t
+	}
+	if r.Scenario.Machine.Image != "" {
+		s.effort.questions -= bootQuestions
+	}
+	if right, err := rig.NewIgnoring(r.Scenario, "", s.ignored, 0); err == nil {
+		t.rig, t.own = right, true
+	}
+	return t
+}
+
+func (t *twin) close() {
+	if t.own {
+		t.rig.Close()
+	}
+}
+
+// rigUnmet returns the operation that ended the twin's last run.
+func (t *twin) rigUnmet() (task, op int, ok bool) {
+	if t.rig == nil {
+		return 0, 0, false
+	}
+	return t.rig.Unmet()
+}
+
+// meets reports whether the twin finds what is said: in the orders in which the violating run has
+// begun and ended its operations, in others, and, with the right engine at hand, in that very run.
+func (t *twin) meets() bool {
+	if t.rig == nil || t.own && !t.finds(sched.NewAnchored(t.shown, t.rig.Machine.Names())) {
+		return false
+	}
+	began := &orders{Strategy: sched.NewAnchored(t.shown, t.of.Machine.Names()), rig: t.of}
+	if t.s.effort.none() {
+		return false
+	}
+	t.s.pay(t.of.Play(began))
+	for _, plan := range plans(t.rig, began) {
+		if !t.finds(&serial{rig: t.rig, plan: plan}) {
+			return false
+		}
+	}
+	return true
+}
+
+// finds makes one run.
+func (t *twin) finds(strategy sched.Strategy) bool {
+	if t.s.effort.none() {
+		return false
+	}
+	run := t.rig.Play(strategy)
+	t.s.pay(run)
+	return run.Property != &properties.RightResult && run.Property != &properties.Transparent
+}
+
+// orders notes in which order a run begins its operations, and ends them: by their tasks.
+type orders struct {
+	sched.Strategy
+	rig          *rig.Rig
+	begun, ended []int
+	were         []int // of each task: begun, ended
+}
+
+// Begin implements sched.Strategy.
+func (o *orders) Begin(i uint64) bool {
+	o.were, o.begun, o.ended = make([]int, 2*len(o.rig.Scenario.Tasks)), nil, nil
+	return o.Strategy.Begin(i)
+}
+
+// Choose implements sim.Chooser. It asks the strategy every question.
+func (o *orders) Choose(p *sim.Point) (pick, hold int) {
+	o.look()
+	pick, _ = o.Strategy.Choose(p)
+	return pick, 0
+}
+
+// End implements sched.Strategy. The operation in which the run has ended is the last to end.
+func (o *orders) End(asked uint64) {
+	o.look()
+	o.Strategy.End(asked)
+}
+
+func (o *orders) look() {
+	for i := range o.rig.Scenario.Tasks {
+		begun, ended := o.rig.Operations(i)
+		for ; o.were[2*i] < begun; o.were[2*i]++ {
+			o.begun = append(o.begun, i)
+		}
+		for ; o.were[2*i+1] < ended; o.were[2*i+1]++ {
+			o.ended = append(o.ended, i)
+		}
+	}
+}
+
+// plansMost bounds the orders in which a twin does its operations.
+const plansMost = 16
+
+// plans are orders of the operations of all tasks, by their tasks: as a run has begun and ended
+// them; each task whole, beginning with each of them; each task up to one of its operations, then
+// another task whole, then the rest.
+func plans(r *rig.Rig, o *orders) (list [][]int) {
+	tasks := len(r.Scenario.Tasks)
+	count := make([]int, tasks)
+	for i := range count {
+		n, _ := r.Repeats(i)
+		count[i] = min(n, planMost)
+	}
+	add := func(first []int) {
+		plan, left := slices.Clone(first), slices.Clone(count)
+		for _, i := range first {
+			left[i]--
+		}
+		for i, n := range left {
+			for range n {
+				plan = append(plan, i)
+			}
+		}
+		if len(list) < plansMost && !slices.ContainsFunc(list, func(p []int) bool { return slices.Equal(p, plan) }) {
+			list = append(list, plan)
+		}
+	}
+	add(o.begun)
+	add(o.ended)
+	for i := range tasks {
+		add(slices.Repeat([]int{i}, count[i]))
+	}
+	for n := 1; n < planMost && len(list) < plansMost; n++ {
+		for i := range tasks {
+			for k := range tasks {
+				if i != k && n < count[i] {
+					add(append(slices.Repeat([]int{i}, n), slices.Repeat([]int{k}, count[k])...))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// planMost bounds how many operations of a task a plan orders.
+const planMost = 100
+
+// serial does operations one after the other, in the order of a plan, as far as they don't wait for
+// each other.
+type serial struct {
+	rig  *rig.Rig
+	plan []int // tasks
+	next int
+	had  int // operations that the task of plan[next] had ended before it was its turn
+}
+
+// Begin implements sched.Strategy.
+func (s *serial) Begin(i uint64) bool {
+	s.next, s.had = 0, 0
+	return i == 0
+}
+
+// End implements sched.Strategy.
+func (*serial) End(uint64) {}
+
+func (*serial) String() string { return "serial" }
+
+// Choose implements sim.Chooser.
+func (s *serial) Choose(p *sim.Point) (pick, hold int) {
+	for s.next < len(s.plan) {
+		if _, ended := s.rig.Operations(s.plan[s.next]); ended == s.had {
+			break
+		}
+		if s.next++; s.next < len(s.plan) {
+			_, s.had = s.rig.Operations(s.plan[s.next])
+		}
+	}
+	if s.next == len(s.plan) {
+		return 0, 0
+	}
+	task := s.plan[s.next]
+	switch p.Kind {
+	case sim.Task:
+		for k := range p.N {
+			if s.rig.Machine.Names().Alternative(p, k) == s.rig.Scenario.Tasks[task].Name {
+				return k, 0
+			}
+		}
+	case sim.Step:
+		_, cpu := s.rig.Repeats(task)
+		can := func(m sim.Mover) bool { return m == p.First || p.Moves[m/sim.MaxCPUs]>>(m%sim.MaxCPUs)&1 != 0 }
+		for _, m := range [...]sim.Mover{sim.MoverIPI + sim.Mover(cpu), sim.Mover(cpu)} {
+			if can(m) {
+				return p.Pick(m), 0
+			}
+		}
+		for c := range sim.Mover(sim.MaxCPUs) { // it waits for another CPU's answer
+			if can(sim.MoverIPI + c) {
+				return p.Pick(sim.MoverIPI + c), 0
+			}
+		}
+	}
+	return 0, 0
+}
