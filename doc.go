@@ -33,7 +33,7 @@
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a kernel's own), each with its pages;
 //	                    mutants (who notices a fault), bench (how fast searches are), review (a change beside what was)
 //	internal/search     runs of a scenario; its doc.go is a map
-//	                    rig (one run), explore, replay, shrink, proof, blame, fuzz, mutantsearch,
+//	                    rig (one run), explore, replay, shrink, proof, blame, cause, fuzz, mutantsearch,
 //	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,
 //	                    change (a kernel with and without a change)
 //	internal/scenario   what is run, as plain data

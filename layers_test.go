@@ -83,6 +83,7 @@ var layers = []layer{
 	{pkg: "internal/search/explore", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/results", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/proof", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/search/cause", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/fuzz", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/session", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/mutantsearch", may: []string{"*"}, free: []string{"*"}},
@@ -130,7 +131,7 @@ var layers = []layer{
 	{pkg: "campaign/unit", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
 	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
-	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz", "properties"}, free: []string{"*"}},
+	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz"}, free: []string{"*"}},
 	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/web", may: []string{"campaign/board", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "campaign/load", may: []string{"*"}, free: []string{"*"}}, // its tests run servers and thousands of workers

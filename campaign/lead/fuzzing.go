@@ -10,7 +10,6 @@ import (
 	"kpsim/campaign/plan"
 	"kpsim/internal/findings"
 	"kpsim/internal/search/fuzz"
-	"kpsim/properties"
 )
 
 // A fuzzing is a fuzzing session that a campaign divides. Islands are folded by a goroutine of its
@@ -184,8 +183,7 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 			delete(f.come, at)
 		}
 	}
-	for _, c := range n.claims {
-		k := slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == c.Property })
+	for k, c := range n.claims {
 		f.claimed++
 		f.claims = append(f.claims, plan.Unit{Campaign: r.c.ID, Search: f.search, Job: k, Kind: plan.Witness, From: n.from[0], To: n.from[1], Claim: &c})
 	}

@@ -70,7 +70,7 @@ type Unit struct {
 	From     int    `json:"from"` // shards From to To-1; of an Island round and number
 	To       int    `json:"to"`
 
-	Claim *findings.FuzzClaim `json:"claim,omitempty"` // of the Witness of an island; From and To are its, Job the property
+	Claim *findings.FuzzClaim `json:"claim,omitempty"` // of the Witness of an island; From and To are its, Job the claim's number
 }
 
 // Key names a unit; it is part of a subject.

@@ -10,10 +10,9 @@ import (
 	"kpsim/campaign/plan"
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/search/cause"
 	"kpsim/internal/search/explore"
-	"kpsim/internal/search/replay"
 	"kpsim/internal/search/shrink"
-	"kpsim/traces/view"
 )
 
 // A Source has what units before have shown.
@@ -35,6 +34,7 @@ type Find struct {
 	Message    string   `json:"message"`
 	Place      string   `json:"place"`
 	Deviations int      `json:"deviations"`
+	Like       []string `json:"like,omitempty"` // known finds that it looks like
 	Story      []string `json:"story"`
 	Trace      string   `json:"trace,omitempty"` // NAME.kps
 }
@@ -93,39 +93,22 @@ func engineOf(s *plan.Search, spec *explore.Spec) string {
 
 // FindOf makes a find of a witness. It plays it, for its story.
 func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
-	r, err := replay.Play(scenario, w.File, true)
+	c, err := cause.Of(w, scenario)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Rig.Close()
 	f := &Find{
-		Property: w.Property.Name, Scenario: scenario, Engine: engine, Message: w.Message, Place: w.Place,
-		Deviations: len(w.Schedule),
+		Cause: causeOf(c, engine), Property: w.Property.Name, Scenario: scenario, Engine: engine, Message: w.Message, Place: w.Place,
+		Deviations: len(w.Schedule), Like: c.Like, Story: c.Story,
 	}
 	if text, err := inputs.TraceText(scenario, w.File); err == nil { // else it would be refused
 		f.Trace = string(text)
 	}
-	for _, s := range view.Story(r.View(w.File)) {
-		f.Story = append(f.Story, s.Text)
-	}
-	f.Cause = causeOf(f)
 	return f, nil
 }
 
-// causeOf names the bucket of a find: two finds are taken for one if the same property of the
-// same engine is broken and the last thing that happens is the same, but for numbers and places.
-// So a cause that shows in two ways has two buckets, and two that end alike have one.
-func causeOf(f *Find) string {
-	last := f.Message
-	if n := len(f.Story); n > 0 {
-		last = f.Story[n-1]
-	}
-	var words []string
-	for _, w := range strings.Fields(last) {
-		if !strings.ContainsAny(w, "0123456789%+()<>") {
-			words = append(words, w)
-		}
-	}
-	sum := sha256.Sum256([]byte(f.Property + "\n" + f.Engine + "\n" + strings.Join(words, " ")))
-	return fmt.Sprintf("%s-%x", f.Property, sum[:4])
+// causeOf names the bucket of a find: package cause says which finds of an engine are taken for one.
+func causeOf(c *cause.Cause, engine string) string {
+	sum := sha256.Sum256([]byte(engine + "\n" + c.Key()))
+	return fmt.Sprintf("%s-%x", c.Property, sum[:4])
 }

@@ -14,7 +14,6 @@ import (
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/parallel"
-	"kpsim/internal/search/shrink"
 	"kpsim/internal/search/twoengines"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
@@ -53,13 +52,12 @@ type Fuzz struct {
 	session *fuzz.Session
 	total   fuzzRow
 	of      map[rules.Edition]*fuzzRow
-	told    map[string]bool // properties, and what is answered otherwise
-	finds   []fuzzFind
+	causes  fuzzCauses
 	unsaved int               // finds whose traces would be refused
-	like    map[string]uint64 // programs that are answered otherwise, by the known difference
+	answers map[string]uint64 // programs that are answered otherwise, by the known difference
 	samples []fuzzSample
-	shrunk  map[string]*shrink.Witness // by property: what an island has found, before it is told
-	command string                     // of the page; "": as it was typed
+	seen    []*look // what an island has found, before it is shown
+	command string  // of the page; "": as it was typed
 }
 
 // fuzzFirst is how many programs are run before any estimate is believed.
@@ -84,14 +82,15 @@ type fuzzRow struct {
 	Shipped    *inputs.Shipped   `json:"as_shipped,omitempty"`
 
 	// Of all:
-	Seconds   float64 `json:"seconds,omitempty"`
-	Features  uint64  `json:"features,omitempty"`  // that programs have shown
-	Estimated uint64  `json:"estimated,omitempty"` // how many there are, at least
-	New       float64 `json:"new,omitempty"`       // the chance that one more program shows one
-	Kept      int     `json:"kept,omitempty"`      // programs that others are made from
-	Otherwise uint64  `json:"otherwise,omitempty"` // programs that the kernel answers otherwise than by the rules, and not as is known
-	Blocks    int     `json:"blocks,omitempty"`    // of the kernel, reached
-	BlocksAll int     `json:"blocks_all,omitempty"`
+	Seconds   float64    `json:"seconds,omitempty"`
+	Features  uint64     `json:"features,omitempty"`  // that programs have shown
+	Estimated uint64     `json:"estimated,omitempty"` // how many there are, at least
+	New       float64    `json:"new,omitempty"`       // the chance that one more program shows one
+	Kept      int        `json:"kept,omitempty"`      // programs that others are made from
+	Causes    []causeRow `json:"causes,omitempty"`    // new ones first
+	Otherwise uint64     `json:"otherwise,omitempty"` // programs that the kernel answers otherwise than by the rules, and not as is known
+	Blocks    int        `json:"blocks,omitempty"`    // of the kernel, reached
+	BlocksAll int        `json:"blocks_all,omitempty"`
 }
 
 // add adds a program.
@@ -101,11 +100,11 @@ func (r *fuzzRow) add(p *fuzz.Program) {
 	if p.Optimizes {
 		r.Optimizing, r.During = r.Optimizing+p.Runs, r.During+p.During
 	}
-	for name, n := range p.Broken {
+	for _, b := range p.Broken {
 		if r.Broken == nil {
 			r.Broken = make(map[string]uint64)
 		}
-		r.Broken[name] += n
+		r.Broken[b.Property] += b.Runs
 	}
 }
 
@@ -214,13 +213,19 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	return list, nil
 }
 
-// all runs programs until there were enough, and tells of each property the first that
-// broke it. It reports whether each run of each program broke something, so that it ended.
+// start begins to count.
+func (c *Fuzz) start() {
+	c.of = make(map[rules.Edition]*fuzzRow)
+	c.causes.kinds, c.causes.of = make(map[kindOf]*fuzzKind), make(map[string]*fuzzCause)
+}
+
+// all runs programs until there were enough, and shows of each cause the first that
+// broke a property for it. It reports whether each run of each program broke something, so that it ended.
 func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 	if c.For > 0 {
 		defer time.AfterFunc(c.For, func() { c.late.Store(true) }).Stop()
 	}
-	c.told, c.of = make(map[string]bool), make(map[rules.Edition]*fuzzRow)
+	c.start()
 	p.Doing = "drawn programs"
 	if c.For > 0 || c.UntilCovered > 0 || c.Runs >= fuzzLong || c.Programs >= fuzzLong {
 		p.Ahead(c.ahead())
@@ -232,8 +237,12 @@ func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		looks := c.looks(list, c.late.Load())
+		if err := c.see(p, looks); err != nil {
+			return false, err
+		}
 		for _, one := range list {
-			if err := c.took(p, one, line.Clear); err != nil {
+			if err := c.took(p, one, looks, line.Clear); err != nil {
 				return false, err
 			}
 		}
@@ -278,8 +287,8 @@ func (c *Fuzz) ends() [4]bool {
 // tellProgress says how far it is.
 func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
 	broken := "1 property"
-	if len(c.told) != 1 {
-		broken = fmt.Sprintf("%d properties", len(c.told))
+	if len(c.total.Broken) != 1 {
+		broken = fmt.Sprintf("%d properties", len(c.total.Broken))
 	}
 	note := fmt.Sprintf("%s, %s; %d features of some %d%s; %s broken", cli.Number(c.total.Programs, "program"), cli.Number(c.total.Runs, "schedule"),
 		cov.Features, cov.Estimated, blocks(cov), broken)
@@ -347,8 +356,8 @@ func (c *Fuzz) batch(p *cli.Program) ([]*fuzz.Program, error) {
 	return c.session.Batch(most)
 }
 
-// took counts a program, and tells what it has found that no other has.
-func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, clear func()) error {
+// took counts a program, and shows what it has found that no other has.
+func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func()) error {
 	if one.Refused {
 		return nil
 	}
@@ -365,16 +374,7 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, clear func()) error {
 	if err := c.answered(p, one, clear); err != nil {
 		return err
 	}
-	for _, q := range properties.All {
-		if one.Broken[q.Name] > 0 && !c.told[q.Name] {
-			c.told[q.Name] = true
-			clear()
-			if err := c.tell(p, one, q); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return c.saw(p, one, looks, clear)
 }
 
 // line is the command that runs a recipe's program.
@@ -425,7 +425,7 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	cov := c.session.Coverage()
 	all := &c.total
 	all.Edition, all.Seconds, all.Features, all.Estimated, all.New, all.Kept, all.Blocks, all.BlocksAll = "all", took.Seconds(), cov.Features, cov.Estimated, float64(cov.New)/1000, cov.Kept, cov.Blocks, cov.BlocksAll
-	if c.Kernel.Kernel != "" {
+	if all.Causes = c.rows(); c.Kernel.Kernel != "" {
 		all.Edition = "kernel"
 	}
 	if err := c.print(p, all, nil); err != nil {
@@ -435,6 +435,7 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		p.Indented("", c.shows())
 	}
 	if !c.JSON {
+		c.tellCauses(p)
 		c.tellAnswers(p)
 	}
 	if c.Unreached {

@@ -28,10 +28,10 @@ func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
 	if one.Like == "" {
 		c.total.Otherwise++
 	}
-	if c.like == nil {
-		c.like = make(map[string]uint64)
+	if c.answers == nil {
+		c.answers = make(map[string]uint64)
 	}
-	if c.like[one.Like]++; c.like[one.Like] > 1 {
+	if c.answers[one.Like]++; c.answers[one.Like] > 1 {
 		return nil
 	}
 	sc, _, err := c.session.Scenario(&one.Recipe)
@@ -60,7 +60,7 @@ func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
 // tellAnswers says how many programs a kernel has answered otherwise than by the rules.
 func (c *Fuzz) tellAnswers(p *cli.Program) {
 	var words []string
-	for name, n := range c.like {
+	for name, n := range c.answers {
 		if name == "" {
 			name = "not as is known"
 		}

@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/search/cause"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/shrink"
 	"kpsim/properties"
@@ -27,10 +28,12 @@ func TestFuzzUnreadable(t *testing.T) {
 		w.Schedule = append(w.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1, Alt: "cpu1"})
 	}
 	w.File.Schedule = w.Schedule
-	c := &Fuzz{Traces: ".", session: session, shrunk: map[string]*shrink.Witness{q.Name: w}}
+	c := &Fuzz{Traces: ".", session: session}
+	l := &look{one: &fuzz.Program{Recipe: gen.Recipe{Seed: 7}}, name: "fuzz-7", w: w, cause: new(cause.Cause)}
 
 	var out bytes.Buffer
-	require.NoError(t, c.tell(&cli.Program{Out: &out, Err: &out}, &fuzz.Program{Recipe: gen.Recipe{Seed: 7}}, q))
+	find, err := c.save(&cli.Program{Out: &out, Err: &out}, l)
+	require.NoError(t, err)
 	name := q.ID + "-fuzz-7"
 	require.NoFileExists(t, name+".kps")
 	require.FileExists(t, name+".recipe")
@@ -41,10 +44,17 @@ func TestFuzzUnreadable(t *testing.T) {
 
 	w.Schedule = w.Schedule[1:]
 	w.File.Schedule = w.Schedule
-	require.NoError(t, c.tell(&cli.Program{Out: &out, Err: &out}, &fuzz.Program{Recipe: gen.Recipe{Seed: 7}}, q))
+	_, err = c.save(&cli.Program{Out: &out, Err: &out}, l)
+	require.NoError(t, err)
 	text, err := os.ReadFile(name + ".kps")
 	require.NoError(t, err)
 	_, err = traces.Parse(name, text)
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "2000 deviations; to replay:")
+
+	c.causes.all = []*fuzzCause{{find: find}} // another cause in the same program has a name of its own
+	find, err = c.save(&cli.Program{Out: &out, Err: &out}, l)
+	require.NoError(t, err)
+	require.Equal(t, name+"-2.kps", find.Trace)
+	require.FileExists(t, find.Trace)
 }

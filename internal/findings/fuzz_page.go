@@ -1,7 +1,9 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 
@@ -58,14 +60,17 @@ func (c *Fuzz) html(p *cli.Program) error {
 // pageFinds tells what was broken.
 func (c *Fuzz) pageFinds() page.Section {
 	s := page.Section{ID: "finds", Title: "What was broken"}
-	if len(c.finds) == 0 {
+	if len(c.causes.all) == 0 {
 		s.Blocks = append(s.Blocks, page.Text("Nothing."))
 		return s
 	}
-	t := &page.Table{Caption: "The first of each property, shrunk; `kpsim replay` shows a trace.", Text: 4, Head: []string{"property", "program", "what it says", "trace", "deviations"}, Groups: []page.Group{{}}}
-	for _, f := range c.finds {
-		row := page.Row(f.Property, f.Program, f.Message, f.Trace, fmt.Sprint(f.Deviations))
-		row[0].Is, row[3].Code = page.Bad, true
+	t := &page.Table{
+		Caption: "The first of each cause, shrunk; those that look like no known find first. `kpsim replay` shows a trace.", Text: 5,
+		Head: []string{"property", "looks like", "program", "what it says", "trace", "deviations"}, Groups: []page.Group{{}},
+	}
+	for _, f := range c.newFirst() {
+		row := page.Row(f.find.Property, cmp.Or(strings.Join(f.find.Like, " or "), "no known find"), f.find.Program, f.find.Message, f.find.Trace, fmt.Sprint(f.find.Deviations))
+		row[0].Is, row[4].Code = page.Bad, true
 		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
 	}
 	s.Blocks = append(s.Blocks, t)

@@ -3,13 +3,13 @@ package findings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/shrink"
-	"kpsim/kprobes/rules"
 	"kpsim/properties"
 )
 
@@ -128,11 +128,11 @@ func (c *Fuzz) Fold(i *fuzz.Island) error {
 // writes witnesses and the corpus, and prints. What it prints depends on the islands alone. An
 // error that is ErrUntrue is about the island, and leaves all as it was.
 func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
-	if c.told == nil {
+	if c.of == nil {
 		if err := cli.MakeFolder(c.Traces); err != nil {
 			return err
 		}
-		c.told, c.of = make(map[string]bool), make(map[rules.Edition]*fuzzRow)
+		c.start()
 	}
 	p.Doing = fmt.Sprintf("programs of island %d of round %d", i.Number, i.Round)
 	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.believe(p, list) })
@@ -140,18 +140,17 @@ func (c *Fuzz) Took(p *cli.Program, i *fuzz.Island) error {
 		return err
 	}
 	for _, one := range list {
-		if err := c.took(p, one, func() {}); err != nil {
+		if err := c.took(p, one, c.seen, func() {}); err != nil {
 			return err
 		}
 	}
-	c.shrunk = nil
+	c.seen = nil
 	c.sample()
 	return c.keep(list)
 }
 
-// believe runs those programs again that have found what would be told, and describes all.
+// believe runs those programs again that are looked at, and describes all.
 func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
-	c.shrunk = make(map[string]*shrink.Witness)
 	like := make(map[string]bool)
 	for n, one := range list {
 		if one.Refused {
@@ -160,24 +159,20 @@ func (c *Fuzz) believe(p *cli.Program, list []*fuzz.Program) error {
 		if err := c.session.Describe(one); err != nil {
 			return fmt.Errorf("program %d: it isn't said to be refused, and is: %w: %w", n, ErrUntrue, err)
 		}
-		if one.Otherwise != "" && c.like[one.Like] == 0 && !like[one.Like] {
+		if one.Otherwise != "" && c.answers[one.Like] == 0 && !like[one.Like] {
 			if says, as := c.session.Answers(one); says != one.Otherwise || as != one.Like {
 				return fmt.Errorf("program %d: answers: %w", n, ErrUntrue)
 			}
 			like[one.Like] = true
 		}
-		for _, q := range properties.All {
-			if one.Broken[q.Name] == 0 || c.told[q.Name] || c.shrunk[q.Name] != nil {
-				continue
-			}
-			w, err := c.witness(p, one, q)
-			if err != nil {
-				return err
-			}
-			if w == nil {
-				return fmt.Errorf("program %d: it breaks %s: %w", n, q.Name, ErrUntrue)
-			}
-			c.shrunk[q.Name] = w
+	}
+	c.seen = c.looks(list, false)
+	if err := c.see(p, c.seen); err != nil {
+		return err
+	}
+	for _, l := range c.seen {
+		if l.w == nil {
+			return fmt.Errorf("program %d: it breaks %s: %w", slices.Index(list, l.one), l.broke.Property, ErrUntrue)
 		}
 	}
 	return nil
@@ -200,22 +195,22 @@ func (c *Fuzz) End(p *cli.Program, again string) (int, error) {
 	return c.end(p, 0, c.session.Hopeless())
 }
 
-// A FuzzClaim is what an island says that a program has broken, and none before has.
+// A FuzzClaim is what an island says that a program has broken: the first that does so in its
+// words, the second, the fourth, and so on, for behind a known cause there may be another one.
 type FuzzClaim struct {
 	Property string `json:"property"`
 	Recipe   string `json:"recipe"`
-	Runs     uint64 `json:"runs"` // of the program that show it
+	Runs     uint64 `json:"runs"` // of the program, of which the last shows it
 }
 
-// Count folds the next island, as Fold does, and returns what it claims that none before has. It
-// counts for Done.
+// Count folds the next island, as Fold does, and returns what it claims. It counts for Done.
 func (c *Fuzz) Count(i *fuzz.Island) (claims []FuzzClaim, err error) {
 	list, err := c.session.Fold(i, nil)
 	if err != nil {
 		return nil, err
 	}
-	if c.told == nil {
-		c.told = make(map[string]bool)
+	if c.causes.kinds == nil {
+		c.start()
 	}
 	for _, one := range list {
 		if one.Refused {
@@ -223,10 +218,18 @@ func (c *Fuzz) Count(i *fuzz.Island) (claims []FuzzClaim, err error) {
 		}
 		c.total.Programs++
 		c.total.Runs += one.Runs
-		for _, q := range properties.All {
-			if one.Broken[q.Name] > 0 && !c.told[q.Name] {
-				c.told[q.Name] = true
-				claims = append(claims, FuzzClaim{q.Name, string(one.Recipe.Marshal()), one.First[q.Name] + 1})
+		for _, b := range one.Broken {
+			of := kindOf{b.Property, b.Kind}
+			k := c.causes.kinds[of]
+			if k == nil {
+				if len(c.causes.kinds) == kindsMost {
+					continue
+				}
+				k = new(fuzzKind)
+				c.causes.kinds[of] = k
+			}
+			if k.programs++; k.programs&(k.programs-1) == 0 {
+				claims = append(claims, FuzzClaim{b.Property, string(one.Recipe.Marshal()), b.First + 1})
 			}
 		}
 	}
@@ -249,18 +252,15 @@ func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, sce
 	if claim.Runs == 0 || claim.Runs > claimMost {
 		return nil, "", fmt.Errorf("a claim of %d runs", claim.Runs)
 	}
-	one := &fuzz.Program{Recipe: r, Runs: claim.Runs, First: map[string]uint64{q.Name: claim.Runs - 1}}
-	if w, err = c.witness(p, one, q); err == nil && w == nil {
+	p.Again = c.line(&r, claim.Runs)
+	l := &look{one: &fuzz.Program{Recipe: r, Runs: claim.Runs}, broke: fuzz.Broke{Property: q.Name, Runs: 1, First: claim.Runs - 1}}
+	if err = c.look(l); err == nil && l.w == nil {
 		err = fmt.Errorf("%s: %w", q.Name, ErrUntrue)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	sc, _, err := c.session.Scenario(&r)
-	if err != nil {
-		return nil, "", err
-	}
-	return w, sc.Name, nil
+	return l.w, l.name, nil
 }
 
 // claimMost is more runs than any program has that is drawn.

@@ -34,6 +34,10 @@ type Spec struct {
 	// Dealt is to how many shards the runs are dealt out; 0: 16. See Deal.
 	Dealt int
 
+	// From is the number of the first run that a witness is made of: those before it are made,
+	// and counted, all the same.
+	From uint64
+
 	// Share k of Shares, from 1: only the runs that are its own are made. 0 of 0
 	// is all of them. See Merge.
 	Share, Shares int

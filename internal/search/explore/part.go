@@ -27,6 +27,7 @@ type Part struct {
 	Stats      Sample            `json:"statistics"`
 
 	best map[*properties.Property]*shrink.Found
+	from uint64 // Spec.From
 	look Look
 }
 
@@ -58,6 +59,9 @@ func (p *Part) Take(i uint64, run rig.Run, rec *sched.Recorder) {
 				p.After = make(map[string]uint64)
 			}
 			p.After[q.Name]++
+		}
+		if i < p.from {
+			return
 		}
 		if b := p.best[q]; b == nil || shrink.Better(before != 0, f.Slow, deviations, b) {
 			p.best[q] = shrink.NewFound(i, &run, q, f, before, rec)

@@ -108,6 +108,7 @@ func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uin
 	}
 	rec := &sched.Recorder{Strategy: strategy}
 	s.Begin(int(index))
+	s.from = spec.From
 	s.watch.begin(rig, spec)
 	if spec.Look != nil {
 		s.look = spec.Look()

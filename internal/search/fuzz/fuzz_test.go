@@ -1,6 +1,7 @@
 package fuzz_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,12 +73,12 @@ func TestFinds(t *testing.T) {
 		s := session(t, fuzz.Spec{Seed: 1, Each: 5, Mutant: c.mutant})
 		found := false
 		for _, p := range programs(t, s, thorough.Of[uint64](48, 96)) {
-			first, broken := p.First[c.property.Name]
-			if !broken || found {
+			i := slices.IndexFunc(p.Broken, func(b fuzz.Broke) bool { return b.Property == c.property.Name })
+			if i < 0 || found {
 				continue
 			}
 			found = true
-			spec, err := s.Explore(&p.Recipe, first+1)
+			spec, err := s.Explore(&p.Recipe, p.Broken[i].First+1)
 			require.NoError(t, err)
 			spec.Blind = true
 			again, err := explore.Run(spec)

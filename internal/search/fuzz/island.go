@@ -38,9 +38,10 @@ type Ran struct {
 	Blocks     []byte  `json:"blocks,omitempty"`   // packed
 }
 
-// Broke says how often a property was broken.
+// Broke says how often a property was broken by findings that read alike.
 type Broke struct {
 	Property string `json:"property"`
+	Kind     uint64 `json:"kind"` // a hash of how they read
 	Runs     uint64 `json:"runs"`
 	First    uint64 `json:"first"` // the number of the first such run
 }
@@ -65,7 +66,7 @@ func (i *Island) Marshal() []byte {
 // ReadIsland is the inverse of Marshal: it takes no other bytes for an island than Marshal's.
 // What the island says Session.Read looks at.
 func ReadIsland(b []byte) (*Island, error) {
-	if len(b) > islandBytes || bytes.Count(b, []byte("{")) > programsMost*(1+len(properties.All))+1 {
+	if len(b) > islandBytes || bytes.Count(b, []byte("{")) > programsMost*(1+kindsMost*len(properties.All))+1 {
 		return nil, fmt.Errorf("an island of %d bytes is too large", len(b))
 	}
 	i := new(Island)
@@ -83,12 +84,7 @@ func (is *islander) write(p *Program) Ran {
 	if p.Refused {
 		return Ran{Refused: true}
 	}
-	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: p.Otherwise, Like: p.Like}
-	for _, q := range properties.All {
-		if n := p.Broken[q.Name]; n > 0 {
-			r.Broken = append(r.Broken, Broke{q.Name, n, p.First[q.Name]})
-		}
-	}
+	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: p.Otherwise, Like: p.Like, Broken: p.Broken}
 	slices.Sort(p.features)
 	r.Features, r.Blocks = is.pack(p.features), packUp(nil, p.blocks)
 	return r
@@ -159,27 +155,27 @@ func (r *Ran) empty() bool {
 
 // brokenAs fills in what a program has broken. Each run breaks one property at most.
 func (p *Program) brokenAs(list []Broke) error {
-	sum, at := uint64(0), 0
-	for _, b := range list {
-		for at < len(properties.All) && properties.All[at].Name != b.Property {
-			at++
-		}
-		if at == len(properties.All) {
-			return fmt.Errorf("no property is called %.40q, or it is out of order", b.Property)
-		}
-		at++
-		if b.Runs == 0 || b.Runs > p.Runs || b.First > p.Runs-b.Runs {
+	sum := uint64(0)
+	for i, b := range list {
+		at := rank(b.Property)
+		switch {
+		case at == len(properties.All):
+			return fmt.Errorf("no property is called %.40q", b.Property)
+		case i > 0 && (at < rank(list[i-1].Property) || at == rank(list[i-1].Property) && b.First <= list[i-1].First):
+			return fmt.Errorf("%s is out of order", b.Property)
+		case slices.ContainsFunc(list[:i], func(c Broke) bool { return c.Property == b.Property && c.Kind == b.Kind }):
+			return fmt.Errorf("%s is there twice in the same words", b.Property)
+		case i >= kindsMost && list[i-kindsMost].Property == b.Property:
+			return fmt.Errorf("%s is broken in more ways than are told apart", b.Property)
+		case b.Runs == 0 || b.Runs > p.Runs || b.First > p.Runs-b.Runs:
 			return fmt.Errorf("%s is broken by %d runs from run %d on, of %d", b.Property, b.Runs, b.First, p.Runs)
 		}
-		if p.Broken == nil {
-			p.Broken, p.First = make(map[string]uint64), make(map[string]uint64)
-		}
-		p.Broken[b.Property], p.First[b.Property] = b.Runs, b.First
 		sum += b.Runs
 	}
 	if sum != p.Violations {
 		return fmt.Errorf("%d runs break something, and %d break a property", p.Violations, sum)
 	}
+	p.Broken = list
 	return nil
 }
 

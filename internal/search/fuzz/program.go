@@ -3,16 +3,21 @@ package fuzz
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
+	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
+	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
+	"kpsim/traces"
 )
 
 // A Program is one that was run.
@@ -23,10 +28,9 @@ type Program struct {
 	Runs       uint64
 	Points     uint64
 	Violations uint64
-	During     uint64            // runs in which a jump was written in a function while a task was in a call of it
-	Optimizes  bool              // its machine writes jumps
-	Broken     map[string]uint64 // how many runs broke each property, by its name; nil: none
-	First      map[string]uint64 // the number of the first such run
+	During     uint64  // runs in which a jump was written in a function while a task was in a call of it
+	Optimizes  bool    // its machine writes jumps
+	Broken     []Broke // what its runs have broken, by property and how it reads; in the order of the properties, and of their first runs
 	Edition    rules.Edition
 	Kept       bool   // others are made from it
 	Refused    bool   // the kernel has no such thing: it wasn't run
@@ -102,6 +106,7 @@ type runner struct {
 	spec  *Spec
 	known func(feature uint64) bool // whether a program of a batch before, or of the island, has shown it
 	shown shown
+	calls calls
 	conflicts
 	reach reach
 }
@@ -137,12 +142,15 @@ func (w *runner) run(p *Program) error {
 	w.shown.begin(sc)
 	w.conflicts.begin(r, &w.shown, p.Recipe.Hash()%observedIn == 0)
 	r.Log.Subscribe(&w.shown, shownKinds...)
+	w.calls = calls{}
+	r.Log.Subscribe(&w.calls, kpev.ApiEnter, kpev.ApiReturn)
 	most, old := w.spec.Each, 0
 	for i := uint64(0); i < most; i++ {
 		if w.spec.stopped() {
 			return ErrStopped
 		}
 		w.shown.run()
+		w.calls = calls{}
 		run, more := r.NextWatched(schedules, i, &w.conflicts)
 		if !more {
 			break
@@ -150,7 +158,7 @@ func (w *runner) run(p *Program) error {
 		if run.Outcome == smp.Refused {
 			return fmt.Errorf("%s: %w", sc.Name, run.Err)
 		}
-		if p.took(&run, i); i == 0 {
+		if p.took(r, &run, i, &w.calls); i == 0 {
 			first = run.Digest
 		}
 		if i+1 == most && most < w.spec.Each*longer && w.news(&old) {
@@ -198,7 +206,7 @@ func (w *runner) news(old *int) bool {
 }
 
 // took takes the result of run number i.
-func (p *Program) took(run *rig.Run, i uint64) {
+func (p *Program) took(r *rig.Rig, run *rig.Run, i uint64, c *calls) {
 	p.Runs++
 	p.Points += run.Counts.Points
 	if run.During {
@@ -208,11 +216,59 @@ func (p *Program) took(run *rig.Run, i uint64) {
 		return
 	}
 	p.Violations++
-	if p.Broken == nil {
-		p.Broken, p.First = make(map[string]uint64), make(map[string]uint64)
+	b := Broke{run.Property.Name, kind(r.Plain(run.Finding.Message) + c.of(run.Finding.Message)), 1, i}
+	kinds := 0
+	for k := range p.Broken {
+		c := &p.Broken[k]
+		if c.Property != b.Property {
+			continue
+		}
+		if kinds++; kinds == kindsMost || c.Kind == b.Kind {
+			c.Runs++
+			return
+		}
 	}
-	name := run.Property.Name
-	if p.Broken[name]++; p.Broken[name] == 1 {
-		p.First[name] = i
+	p.Broken = append(p.Broken, b)
+	slices.SortStableFunc(p.Broken, func(a, b Broke) int { return rank(a.Property) - rank(b.Property) })
+}
+
+// kindsMost is how many ways of a program to break a property are told apart: others count as the last.
+const kindsMost = 4
+
+// calls are those of the API that tasks of a run are in. It implements traces.Sink.
+type calls [256]uint8 // by task: the call and 1; 0: none
+
+// Event implements traces.Sink.
+func (c *calls) Event(e *traces.Event) *traces.Finding {
+	c[e.Task] = 0
+	if e.Kind == kpev.ApiEnter {
+		c[e.Task] = uint8(e.A) + 1
 	}
+	return nil
+}
+
+// of names the call that the task of a finding was in; "" if it was in none.
+func (c *calls) of(finding string) string {
+	var cpu, task int
+	if n, _ := fmt.Sscanf(finding, "cpu%d task%d ", &cpu, &task); n < 2 || task < 0 || task >= len(c) || c[task] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in call %d", c[task])
+}
+
+// kind is a hash of how a finding reads without numbers, places and names.
+func kind(words string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(words))
+	return h.Sum64()
+}
+
+// rank is a property's place in the catalogue; of no property it is the number of all.
+func rank(name string) int {
+	for i, q := range properties.All {
+		if q.Name == name {
+			return i
+		}
+	}
+	return len(properties.All)
 }

@@ -118,13 +118,13 @@ func TestIslandsFind(t *testing.T) {
 	for round := uint64(0); round < 4; round, _ = s.Folded() {
 		_, number := s.Folded()
 		for _, p := range fold(t, s, island(t, s, round, number)) {
-			first, broken := p.First[properties.OwnedBreakpoint.Name]
-			if !broken {
+			i := slices.IndexFunc(p.Broken, func(b fuzz.Broke) bool { return b.Property == properties.OwnedBreakpoint.Name })
+			if i < 0 {
 				continue
 			}
 			require.NoError(t, s.Describe(p))
 			require.NotEmpty(t, p.Parts)
-			spec, err := s.Explore(&p.Recipe, first+1)
+			spec, err := s.Explore(&p.Recipe, p.Broken[i].First+1)
 			require.NoError(t, err)
 			spec.Blind = true
 			again, err := explore.Run(spec)
@@ -218,12 +218,16 @@ func TestDamaged(t *testing.T) {
 		"never":    func(_ *fuzz.Island, r *fuzz.Ran) { r.Broken[0].Runs = 0 },
 		"first":    func(_ *fuzz.Island, r *fuzz.Ran) { r.Broken[0].First = r.Runs },
 		"sum":      func(_ *fuzz.Island, r *fuzz.Ran) { r.Violations = 0 },
-		"twice":    func(_ *fuzz.Island, r *fuzz.Ran) { r.Broken = append(r.Broken, r.Broken[0]) },
-		"answers":  func(_ *fuzz.Island, r *fuzz.Ran) { r.Otherwise = "so" },
-		"like":     func(_ *fuzz.Island, r *fuzz.Ran) { r.Like = "loop-late" },
-		"nothing":  func(_ *fuzz.Island, r *fuzz.Ran) { r.Features = nil },
-		"cut":      func(_ *fuzz.Island, r *fuzz.Ran) { r.Features = r.Features[:len(r.Features)-1] },
-		"count":    func(_ *fuzz.Island, r *fuzz.Ran) { r.Features = append([]byte{0xff, 0xff, 0x7f}, r.Features...) },
+		"order": func(_ *fuzz.Island, r *fuzz.Ran) {
+			r.Broken = append([]fuzz.Broke{{Property: "progress", Kind: 1, Runs: 1}}, r.Broken...)
+			r.Violations++
+		},
+		"twice":   func(_ *fuzz.Island, r *fuzz.Ran) { r.Broken = append(r.Broken, r.Broken[0]) },
+		"answers": func(_ *fuzz.Island, r *fuzz.Ran) { r.Otherwise = "so" },
+		"like":    func(_ *fuzz.Island, r *fuzz.Ran) { r.Like = "loop-late" },
+		"nothing": func(_ *fuzz.Island, r *fuzz.Ran) { r.Features = nil },
+		"cut":     func(_ *fuzz.Island, r *fuzz.Ran) { r.Features = r.Features[:len(r.Features)-1] },
+		"count":   func(_ *fuzz.Island, r *fuzz.Ran) { r.Features = append([]byte{0xff, 0xff, 0x7f}, r.Features...) },
 		"padded": func(_ *fuzz.Island, r *fuzz.Ran) {
 			r.Features = append([]byte{r.Features[0] | 0x80, 0}, r.Features[1:]...)
 		},

@@ -23,6 +23,7 @@ type Witness struct {
 	Reduced  []traces.Deviation     // the same in the scenario as it was explored, less short
 	Found    int                    // deviations of the run as it was found
 	Runs     int                    // that shrinking took
+	Asked    uint64                 // and the questions
 	Slow     bool                   // it needs a CPU that stands still (traces.Finding)
 	After    []*properties.Property // what the run breaks before, and goes on after: it may follow from that
 	File     *traces.File
@@ -107,6 +108,7 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 		return 1
 	})
 	e := &effort{runs: shrinkRuns, questions: shrinkQuestions}
+	asked := int64(0)
 	var causes []*shrinker // the best candidate of each, the best first
 	defer func() {
 		for _, s := range causes {
@@ -150,10 +152,13 @@ func shrinkBest(o Origin, list []*Found) (*Witness, error) {
 	}
 	best := slices.MinFunc(causes, better)
 	if len(best.cur.anchors) > coalesceFrom {
+		asked = shrinkQuestions - e.questions
 		e.runs, e.questions = shrinkRuns, shrinkQuestions
 		best.finish()
 	}
-	return best.witness(o, best.from), nil
+	w := best.witness(o, best.from)
+	w.Asked = uint64(asked + shrinkQuestions - e.questions)
+	return w, nil
 }
 
 // reduceFirst reduces the deviations, before anything else is tried. It takes part of the

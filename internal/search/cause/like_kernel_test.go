@@ -1,4 +1,4 @@
-package fuzz
+package cause
 
 import (
 	"path/filepath"
@@ -8,12 +8,16 @@ import (
 
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/thorough"
+	"kpsim/linux"
+	"kpsim/linux/vmlinux/kerneltest"
 )
 
 // TestLooksLike: the witnesses of kernels' finds look like the finds that they are of. Of two it
 // isn't known: they break a property that kpsim's own engine doesn't break with the mutant.
 func TestLooksLike(t *testing.T) {
-	k := kernel(t, "6.1")
+	k, err := linux.Open(kerneltest.Path(t, "6.1"))
+	require.NoError(t, err)
+	linux.Give(k)
 	for i, w := range []struct {
 		name  string
 		finds []string
