@@ -75,6 +75,7 @@ var layers = []layer{
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/scenario/gen/gentest", may: []string{"*"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/rig", may: []string{"*"}},
 	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang", "internal/scenario/library", "traces"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/parallel", free: []string{"*"}},                                                                                                        // workers, above the machines
