@@ -26,7 +26,7 @@
 //	                    build, plan, unit, board, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
-//	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/proctest runs kpsim in tests,
+//	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/regular opens files, internal/proctest runs kpsim in tests,
 //	                    internal/thorough says how much these do
 //	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
