@@ -26,7 +26,7 @@
 //	                    build, plan, unit, board, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
-//	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/proctest runs kpsim in tests,
+//	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/regular opens files, internal/proctest runs kpsim in tests,
 //	                    internal/thorough says how much these do
 //	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
@@ -37,7 +37,7 @@
 //	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,
 //	                    change (a kernel with and without a change)
 //	internal/scenario   what is run, as plain data
-//	                    lang (Starlark), library (built-in), gen (drawn), edit (smaller ones), vet (checks)
+//	                    lang (Starlark), library (built-in), gen (drawn; gen/gentest by rapid, for tests), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events
 //	kprobes             the engine under test
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;

@@ -44,11 +44,11 @@ var layers = []layer{
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "linux/vmlinux", may: []string{"smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"*"}}, // reads files, before a run
-	{pkg: "linux/overlay", may: []string{"linux/vmlinux", "smp/image/elfclass"}, free: []string{"*"}},
+	{pkg: "linux/vmlinux", may: []string{"internal/regular", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"*"}}, // reads files, before a run
+	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/elfclass"}, free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
-	{pkg: "linux/vmlinux/shelf", free: []string{"*"}},                                                             // where files lie, before a run
+	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},                          // where files lie, before a run
 	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}}, // for tests
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
@@ -63,18 +63,20 @@ var layers = []layer{
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
 	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev", "linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}}, // never smp, never smp/kernel
 	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
-	{pkg: "linux/source", may: []string{"linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
+	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
 	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
 	{pkg: "internal/nearest"},
-	{pkg: "internal/version", free: []string{"*"}}, // reads what the program was built from
+	{pkg: "internal/regular", free: []string{"*"}},                                    // opens files, before a run
+	{pkg: "internal/version", may: []string{"internal/regular"}, free: []string{"*"}}, // reads what the program was built from
 	{pkg: "internal/scenario", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario"}},
 	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "kprobes/era", "internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/scenario/gen/gentest", may: []string{"*"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/rig", may: []string{"*"}},
 	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang", "internal/scenario/library", "traces"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/parallel", free: []string{"*"}},                                                                                                        // workers, above the machines
@@ -99,7 +101,7 @@ var layers = []layer{
 	{pkg: "internal/page", may: []string{"internal/version"}, free: []string{"*"}}, // plots
 	{pkg: "internal/page/pagetest", free: []string{"*"}},                           // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
-	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/version"}, free: []string{"*"}},
+	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/regular", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
@@ -73,5 +74,5 @@ func write(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, data, 0o644)
+	return cli.WriteWhole(path, data)
 }

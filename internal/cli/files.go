@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"syscall"
 	"time"
+
+	"kpsim/internal/regular"
 )
 
 // All files are opened by ReadFile: they are untrusted.
@@ -26,46 +26,26 @@ const (
 // mostWait bounds the wait for bytes that a pseudo-file doesn't have yet.
 const mostWait = time.Second
 
-var (
-	errIrregular = errors.New("not a regular file")
-	errTooLong   = errors.New("too long")
-)
+var errTooLong = errors.New("too long")
 
-// ReadFile reads a regular file of at most most bytes. It opens no device, pipe or socket,
-// and doesn't trust the reported size, which /proc gives as 0.
+// ReadFile reads a regular file of at most most bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
-	fail := func(err error) ([]byte, error) { return nil, &fs.PathError{Op: "read", Path: path, Err: err} }
-	s, err := os.Stat(path) // opening a device may do something by itself
-	switch {
-	case err != nil:
-		return nil, err
-	case s.IsDir():
-		return fail(syscall.EISDIR)
-	case !s.Mode().IsRegular():
-		return fail(errIrregular)
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been exchanged meanwhile
+	f, s, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if s, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	if !s.Mode().IsRegular() {
-		return fail(errIrregular)
-	}
-	tooLong := fmt.Errorf("%w: at most %d bytes are read", errTooLong, most)
+	tooLong := &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: at most %d bytes are read", errTooLong, most)}
 	if s.Size() > most {
-		return fail(tooLong)
+		return nil, tooLong
 	}
 	f.SetReadDeadline(time.Now().Add(mostWait)) // what can be waited for says that it is regular in /proc/kmsg, too
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fail(errIrregular)
+		return nil, regular.Not(path)
 	}
 	if err == nil && int64(len(data)) > most {
-		return fail(tooLong)
+		return nil, tooLong
 	}
 	return data, err
 }
@@ -77,7 +57,7 @@ func Cause(err error, path string) string {
 	switch {
 	case errors.As(err, &pe):
 		err = pe.Err
-	case errors.As(err, &le): // of the renaming that ends writeWhole
+	case errors.As(err, &le): // of the renaming that ends WriteWhole
 		err = le.Err
 	}
 	if path == "" {
@@ -85,9 +65,6 @@ func Cause(err error, path string) string {
 	}
 	return fmt.Sprintf("%s: %v", path, err)
 }
-
-// writing is held while a file is written, so that ^C doesn't leave it half written.
-var writing sync.Mutex
 
 // A FileName is the value of a flag. An empty one, as from an unset variable, is an error.
 type FileName string
@@ -103,53 +80,6 @@ func (n *FileName) UnmarshalText(b []byte) error {
 
 // UnmarshalJSON implements json.Unmarshaler. In JSON an empty name says that none was given.
 func (n *FileName) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*string)(n)) }
-
-// Check returns what would keep the file from being written.
-func (n FileName) Check() error {
-	if s, err := os.Stat(string(n)); err == nil && s.IsDir() {
-		return fmt.Errorf("%s: is a directory; name a file", n)
-	}
-	dir := filepath.Dir(string(n))
-	switch s, err := os.Stat(dir); {
-	case err != nil:
-		return fmt.Errorf("%s: %s; name a file in a folder that there is", n, Cause(err, dir))
-	case !s.IsDir():
-		return fmt.Errorf("%s: %s: not a directory; name a file in a folder that there is", n, dir)
-	}
-	f, err := os.CreateTemp(dir, ".kpsim.*") // as writeWhole will
-	if err != nil {
-		return fmt.Errorf("%s: %s; name a file in a folder that can be written to", n, Cause(err, dir))
-	}
-	f.Close()
-	return os.Remove(f.Name())
-}
-
-// WriteWhole writes a file through a temporary one and a rename.
-func WriteWhole(path string, data []byte) (err error) {
-	writing.Lock()
-	defer writing.Unlock()
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
 
 // CheckPage is Check for a page; the page must not replace a file that it is made of.
 func (n FileName) CheckPage(of ...string) error {

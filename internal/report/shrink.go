@@ -60,7 +60,7 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 	if err := c.Out.Check(); err != nil {
 		return 0, err
 	}
-	if _, err := os.Lstat(out); err == nil && !c.Force {
+	if s, err := os.Stat(out); err == nil && s.Mode().IsRegular() && !c.Force { // a pipe or a device loses nothing
 		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s; name another file with --out", cli.Cause(err, out))

@@ -81,34 +81,10 @@ func (h *history) add(line string) error {
 	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
 		return errors.New(cli.Cause(err, filepath.Dir(h.path)))
 	}
-	if err := replace(h.path, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
+	if err := cli.WritePrivate(h.path, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return errors.New(cli.Cause(err, h.path))
 	}
 	return nil
-}
-
-// replace writes a file that only its user can read.
-func replace(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".shell-history.*") // its mode is 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // lost says once why the history isn't kept, and gives it up.

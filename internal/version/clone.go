@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"kpsim/internal/regular"
 )
 
 // ofClone returns the commit of the clone that the program was compiled in, if go run has
@@ -81,11 +83,7 @@ func within(dir, path string) string {
 // read returns what a file holds, up to a megabyte, without the blanks around it; "" if it
 // can't be read.
 func read(dir, name string) string {
-	path := filepath.Join(dir, name)
-	if s, err := os.Stat(path); err != nil || !s.Mode().IsRegular() {
-		return ""
-	}
-	f, err := os.Open(path)
+	f, _, err := regular.Open(filepath.Join(dir, name))
 	if err != nil {
 		return ""
 	}

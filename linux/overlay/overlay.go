@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 
+	"kpsim/internal/regular"
 	"kpsim/linux/vmlinux"
 )
 
@@ -103,16 +103,14 @@ func Link(im *vmlinux.Image, at uint64, files ...string) (*Overlay, error) {
 
 // readFile reads a file of bounded size.
 func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
+	f, info, err := regular.Open(name)
+	if err != nil && !regular.IsNot(err) {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer f.Close()
 	}
-	if !info.Mode().IsRegular() || info.Size() > fileMax {
+	if err != nil || info.Size() > fileMax {
 		return nil, fmt.Errorf("%s: isn't a file of up to %d MiB: give an object, such as kernel/kprobes.o", name, fileMax>>20)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, fileMax))

@@ -2,10 +2,12 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"kpsim/internal/regular"
 	"kpsim/linux"
 	"kpsim/linux/vmlinux"
 	"kpsim/linux/vmlinux/shelf"
@@ -180,9 +182,12 @@ func (s *Source) file(name string) []string {
 	list, ok := s.files[name]
 	if !ok {
 		if path := s.path(name); path != "" {
-			if f, err := os.Stat(path); err == nil && f.Mode().IsRegular() && f.Size() <= textMost {
-				data, _ := os.ReadFile(path) // what can't be read isn't shown
-				list = strings.Split(string(data), "\n")
+			if f, _, err := regular.Open(path); err == nil { // what can't be read isn't shown
+				data, err := io.ReadAll(io.LimitReader(f, textMost+1))
+				f.Close()
+				if err == nil && len(data) <= textMost {
+					list = strings.Split(string(data), "\n")
+				}
 			}
 		}
 		s.files[name] = list

@@ -5,8 +5,9 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
-	"os"
 	"sync"
+
+	"kpsim/internal/regular"
 )
 
 // debugMax bounds a section of DWARF other than .debug_info, which isn't read whole.
@@ -20,7 +21,7 @@ func linesOf(path string, o *object) func() (*Lines, error) {
 		if info == nil {
 			return nil, nil
 		}
-		f, err := os.Open(path)
+		f, _, err := regular.Open(path)
 		if err != nil {
 			return nil, err
 		}
@@ -42,18 +43,14 @@ const notesMax = 1 << 20
 // takes some milliseconds. It is an error if the file is of another build, or has no
 // DWARF.
 func OpenLines(path string, build []byte) (*Lines, error) {
-	f, err := os.Open(path)
+	f, info, err := regular.Open(path)
+	if regular.IsNot(err) {
+		return nil, fmt.Errorf("%s: is no file with a kernel: give a vmlinux", path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is no file with a kernel: give a vmlinux", path)
-	}
 	o, err := readObject(f, uint64(info.Size()))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -53,22 +53,33 @@ type object struct {
 // nameMax is the longest section name taken, in bytes.
 const nameMax = 256
 
-// readObject reads the headers of the executable in r, of size bytes: one of x86-64 or of
-// i386.
-func readObject(r io.ReaderAt, size uint64) (*object, error) {
-	le := binary.LittleEndian
-	h := make([]byte, class64.Ehdr)
-	if _, err := r.ReadAt(h, 0); err != nil {
+// executable returns the class of an executable, by its first bytes.
+func executable(h []byte) (*class, error) {
+	if len(h) < class64.Ehdr {
 		return nil, fmt.Errorf("ends inside its ELF header: give the file whole")
 	}
 	c := classOf(h)
-	switch {
+	switch kind := elf.Type(binary.LittleEndian.Uint16(h[16:])); {
 	case string(h[:4]) != elf.ELFMAG:
 		return nil, fmt.Errorf("is no ELF file: give a vmlinux, or a vmlinuz of x86-64 or i386")
 	case c == nil:
 		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of x86-64 or i386")
-	case elf.Type(le.Uint16(h[16:])) != elf.ET_EXEC:
-		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", elf.Type(le.Uint16(h[16:])))
+	case kind != elf.ET_EXEC:
+		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", kind)
+	}
+	return c, nil
+}
+
+// readObject reads the headers of the executable in r, of size bytes: one of x86-64 or of
+// i386.
+func readObject(r io.ReaderAt, size uint64) (*object, error) {
+	h := make([]byte, min(size, uint64(class64.Ehdr)))
+	if _, err := r.ReadAt(h, 0); err != nil {
+		return nil, err
+	}
+	c, err := executable(h)
+	if err != nil {
+		return nil, err
 	}
 	at, has, many, names := c.Headers(h)
 	n, each := uint64(many), uint64(c.Shdr)

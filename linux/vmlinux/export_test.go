@@ -2,6 +2,7 @@ package vmlinux
 
 import (
 	"bytes"
+	"io"
 	"slices"
 )
 
@@ -35,7 +36,15 @@ func (im *Image) Relocs() map[string][]uint64 {
 // Read opens a kernel that is in memory.
 func Read(b []byte) (*Image, error) {
 	im := &Image{Path: "kernel"}
-	return im, im.read(bytes.NewReader(b), uint64(len(b)))
+	packed, err := packedIn(bytes.NewReader(b), uint64(len(b)))
+	switch {
+	case err != nil:
+	case packed == nil:
+		err = im.read(bytes.NewReader(b), uint64(len(b)), nil)
+	default:
+		_, err = im.unpack(packed.payload)
+	}
+	return im, err
 }
 
 // DwarfTypes returns the types of DWARF, of an image with BTF too.
@@ -44,4 +53,17 @@ func (im *Image) DwarfTypes() *Types { return im.typesOfDwarf() }
 // TypesOf returns the types of DWARF that isn't a kernel's.
 func TypesOf(l *Lines) *Types {
 	return (&Image{lines: func() (*Lines, error) { return l, nil }}).typesOfDwarf()
+}
+
+// UnpackXZ returns what is in an .xz file of whose content so many bytes are known to be.
+func UnpackXZ(file []byte, size int) ([]byte, error) {
+	r, err := newXZReader(bytes.NewReader(file), uint64(size))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, size)
+	if _, err := io.ReadFull(r, out); err != nil {
+		return nil, err
+	}
+	return out, ends(r, out)
 }

@@ -14,11 +14,18 @@ import (
 	"kpsim/linux/vmlinux/kerneltest"
 )
 
+// packers are the ways that kernels are compressed in, but for bzip2, which isn't written here.
+var packers = []string{"gzip", "xz", "zstd", "lz4", "lzma"}
+
 // A kernel made up is read in each form that kernels come in.
 func TestFake(t *testing.T) {
 	for _, f := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {NoRelocs: true}, {Bits32: true}, {Bits32: true, Tables: "6.4"}, {Bits32: true, Tables: "7.0"}} {
 		kernel := f.ELF()
-		for _, b := range [][]byte{kernel, kerneltest.Vmlinuz(kernel, "gzip"), kerneltest.Vmlinuz(kernel, "zstd"), kerneltest.Vmlinuz(kernel, "lz4")} {
+		files := [][]byte{kernel}
+		for _, how := range packers {
+			files = append(files, kerneltest.Vmlinuz(kernel, how))
+		}
+		for _, b := range files {
 			im, err := vmlinux.Read(b)
 			require.NoError(t, err)
 			require.Equal(t, "6.1.0-1-fake", im.Release)
@@ -163,7 +170,7 @@ func TestOpenErrors(t *testing.T) {
 		"half":      {kernel[:len(kernel)/2], "section headers"},
 		"cut":       {packed[:len(packed)-100], "ends after the end of the file"},
 		"old":       {with(packed, 0x206, "\x00\x02"), "protocol 2.00"},
-		"lzma":      {with(packed, 1536, "\x5d\x00\x00"), "lzma"},
+		"lzma":      {with(packed, 1536, "\x5d\x00\x00"), "lzma payload"},
 		"lzo":       {with(packed, 1536, "\x89LZO"), "lzo"},
 		"unknown":   {with(packed, 1536, "????"), "isn't known here"},
 		"damaged":   {with(packed, 1600, "????????"), "gzip payload"},

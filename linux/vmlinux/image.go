@@ -3,6 +3,7 @@ package vmlinux
 import (
 	"bytes"
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"kpsim/internal/regular"
 )
 
 // An Image is a kernel, as Open reads it. Once it was moved, or isn't going to be,
@@ -50,51 +53,108 @@ func Open(path string) (*Image, error) {
 }
 
 func (im *Image) open(path string) error {
-	f, err := os.Open(path)
+	f, info, err := regular.Open(path)
+	if regular.IsNot(err) {
+		return fmt.Errorf("is no file with a kernel: give a vmlinux or a vmlinuz")
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	size := uint64(info.Size())
+	packed, err := packedIn(f, size)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("is no file with a kernel: give a vmlinux or a vmlinuz")
+	if packed == nil {
+		if err := im.read(f, size, nil); err != nil {
+			return err
+		}
+		return im.sum(io.NewSectionReader(f, 0, info.Size()))
 	}
+	if err := im.sum(bytes.NewReader(packed.file)); err != nil {
+		return err
+	}
+	kernel := kept(im.Digest)
+	if kernel != nil {
+		return im.read(bytes.NewReader(kernel), uint64(len(kernel)), kernel)
+	}
+	if kernel, err = im.unpack(packed.payload); err == nil {
+		keep(im.Digest, kernel) // which is one, since it was read
+	}
+	return err
+}
+
+// sum sets Digest.
+func (im *Image) sum(file io.Reader) error {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, info.Size())); err != nil {
+	if _, err := io.Copy(sum, file); err != nil {
 		return err
 	}
 	sum.Sum(im.Digest[:0])
-	return im.read(f, uint64(info.Size()))
+	return nil
 }
 
-// read reads the kernel in r, of size bytes.
-func (im *Image) read(r io.ReaderAt, size uint64) error {
-	var magic [4]byte
-	if _, err := r.ReadAt(magic[:], 0); err != nil {
-		return fmt.Errorf("has %d bytes: give a vmlinux or a vmlinuz", size)
+// unpack reads the kernel inside a payload.
+func (im *Image) unpack(payload []byte) (kernel []byte, err error) {
+	if kernel, err = unpack(payload); err != nil {
+		return nil, err
 	}
-	onDisk := string(magic[:]) == "\x7fELF"
-	var kernel []byte
-	if !onDisk {
-		var err error
-		if kernel, err = im.unwrapped(r, size); err != nil {
-			return err
-		}
-		r, size = bytes.NewReader(kernel), uint64(len(kernel))
+	return kernel, im.read(bytes.NewReader(kernel), uint64(len(kernel)), kernel)
+}
+
+// A vmlinuz is a file with a kernel that is compressed.
+type vmlinuz struct{ file, payload []byte }
+
+// The largest files, in bytes: a vmlinux of all modules with its DWARF has some GiB.
+const (
+	vmlinuxMost = 16 << 30
+	vmlinuzMost = 256 << 20
+)
+
+// packedIn returns the vmlinuz in r, of size bytes: nil if it is an ELF file. It is read only
+// if its headers are those of one.
+func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
+	head := make([]byte, min(size, bootHeader))
+	if _, err := r.ReadAt(head, 0); err != nil {
+		return nil, err
 	}
+	switch {
+	case len(head) < len(elf.ELFMAG):
+		return nil, fmt.Errorf("has %d bytes: give a vmlinux or a vmlinuz", size)
+	case strings.HasPrefix(string(head), elf.ELFMAG) && size > vmlinuxMost:
+		return nil, fmt.Errorf("has %d GiB: this is no kernel", size>>30)
+	case strings.HasPrefix(string(head), elf.ELFMAG):
+		return nil, nil
+	}
+	at, n, err := payload(head, size)
+	switch {
+	case err != nil:
+		return nil, err
+	case n == 0:
+		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 or i386 (it begins with % x): give a vmlinux or a vmlinuz", head[:min(8, len(head))])
+	case size > vmlinuzMost:
+		return nil, fmt.Errorf("has %d MiB, and a vmlinuz at most %d: this is no kernel", size>>20, vmlinuzMost>>20)
+	}
+	file := make([]byte, size)
+	if _, err := r.ReadAt(file, 0); err != nil {
+		return nil, err
+	}
+	return &vmlinuz{file, file[at : at+n]}, nil
+}
+
+// read reads the kernel in r, of size bytes; whole is all of it, if it is in memory.
+func (im *Image) read(r io.ReaderAt, size uint64, whole []byte) error {
 	o, err := readObject(r, size)
 	if err != nil {
 		return err
 	}
-	o.whole, im.class = kernel, o.class
+	o.whole, im.class = whole, o.class
 	if im.sections, err = o.load(); err != nil {
 		return err
 	}
 	im.lines = func() (*Lines, error) { return nil, nil }
-	if onDisk {
+	if whole == nil {
 		im.lines = linesOf(im.Path, o)
 	}
 	table, err := im.readSymbols(o)
@@ -112,41 +172,6 @@ func (im *Image) read(r io.ReaderAt, size uint64) error {
 		im.relocs, err = o.emitted(table)
 	}
 	return err
-}
-
-// unwrapped returns the kernel inside the vmlinuz in r, whose digest is im's: what was
-// kept of it, or else what unwrap returns.
-func (im *Image) unwrapped(r io.ReaderAt, size uint64) ([]byte, error) {
-	if im.Digest == ([sha256.Size]byte{}) { // it is no file
-		return unwrap(r, size)
-	}
-	if kernel := kept(im.Digest); kernel != nil {
-		return kernel, nil
-	}
-	kernel, err := unwrap(r, size)
-	if err == nil {
-		keep(im.Digest, kernel)
-	}
-	return kernel, err
-}
-
-// unwrap returns the kernel inside the vmlinuz in r, of size bytes.
-func unwrap(r io.ReaderAt, size uint64) ([]byte, error) {
-	if size > loadedMax {
-		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz: give a vmlinux or a vmlinuz")
-	}
-	file := make([]byte, size)
-	if _, err := r.ReadAt(file, 0); err != nil {
-		return nil, err
-	}
-	packed, ok, err := payload(file)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 or i386 (it begins with % x): give a vmlinux or a vmlinuz", file[:min(8, len(file))])
-	}
-	return unpack(packed)
 }
 
 // readSymbols reads the tables of kallsyms, which lie in .rodata, and the symbol

@@ -10,12 +10,18 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
-	"github.com/xi2/xz"
+	"github.com/ulikunitz/xz/lzma"
 )
 
-// Kernels shrink to a quarter or so; a payload that claims much more is no kernel.
-// Without this a small file could ask for much memory.
-const ratioMax = 100
+// Kernels shrink to a quarter, or to an eighth. A payload out of which comes more than
+// expandsMost times what went in, after some gap between sections, is no kernel.
+const (
+	expandsMost = 20
+	gapMost     = 16 << 20
+)
+
+// swells reports whether so many bytes are too many to have come out of those of a payload.
+func swells(out, in uint64) bool { return out > gapMost+expandsMost*in }
 
 // The largest dictionary: xz kernels use 32 MiB, or 128 MiB since 6.6.
 const dictionaryMax = 128 << 20
@@ -23,48 +29,103 @@ const dictionaryMax = 128 << 20
 // A packer is a way in which kernels are compressed.
 type packer struct {
 	name, magic string
-	open        func(packed io.Reader) (io.Reader, error) // nil: can't be read here
-	sized       bool                                      // the format doesn't end with its size, so that four bytes were appended
+	open        func(packed *bytes.Reader, size uint64) (io.Reader, error) // nil: can't be read here
+	sized       bool                                                       // the format doesn't end with its size, so that four bytes were appended
 }
 
 var packers = []packer{
-	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }, false},
-	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }, true},
-	{"xz", "\xfd7zXZ\x00", func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, dictionaryMax) }, true},
-	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
+	{"gzip", "\x1f\x8b", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return openGzip(r) }, false},
+	{"bzip2", "BZh", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return bzip2.NewReader(r), nil }, true},
+	{"xz", xzMagic, func(r *bytes.Reader, size uint64) (io.Reader, error) { return newXZReader(r, size) }, true},
+	{"zstd", "\x28\xb5\x2f\xfd", func(r *bytes.Reader, _ uint64) (io.Reader, error) {
 		return zstd.NewReader(r, zstd.WithDecoderMaxWindow(dictionaryMax), zstd.WithDecoderConcurrency(1))
 	}, true},
-	{"lz4", "\x02\x21\x4c\x18", func(r io.Reader) (io.Reader, error) { return lz4.NewReader(r), nil }, true},
-	{"lzma", "\x5d\x00\x00", nil, true},
+	{"lz4", "\x02\x21\x4c\x18", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return lz4.NewReader(r), nil }, true},
+	{"lzma", "\x5d\x00\x00", func(r *bytes.Reader, _ uint64) (io.Reader, error) {
+		return lzma.ReaderConfig{DictCap: dictionaryMax}.NewReader(r)
+	}, true},
 	{"lzo", "\x89LZO", nil, true},
 }
 
-// unpack returns the kernel inside a payload. Its last four bytes are the size
-// of what comes out.
-func unpack(packed []byte) ([]byte, error) {
-	for _, p := range packers {
-		if !bytes.HasPrefix(packed, []byte(p.magic)) {
+// openGzip reads one member: what follows it isn't looked at.
+func openGzip(r *bytes.Reader) (io.Reader, error) {
+	z, err := gzip.NewReader(r)
+	if err == nil {
+		z.Multistream(false)
+	}
+	return z, err
+}
+
+// packerOf returns how a payload is compressed, and the size that it says comes out: its last
+// four bytes.
+func packerOf(packed []byte) (p *packer, size uint64, err error) {
+	for i := range packers {
+		if p = &packers[i]; !bytes.HasPrefix(packed, []byte(p.magic)) {
 			continue
 		}
 		if p.open == nil {
-			return nil, fmt.Errorf("the kernel is compressed with %s, which isn't read here: unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", p.name)
+			return nil, 0, fmt.Errorf("the kernel is compressed with %s, which isn't read here: unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", p.name)
 		}
-		n := uint64(binary.LittleEndian.Uint32(packed[len(packed)-4:]))
-		if n > loadedMax || n > ratioMax*uint64(len(packed)) {
-			return nil, fmt.Errorf("%s payload: claims to be %d MiB from %d KiB: this is no kernel", p.name, n>>20, len(packed)>>10)
+		size = uint64(binary.LittleEndian.Uint32(packed[len(packed)-4:]))
+		if size > loadedMax || swells(size, uint64(len(packed))) {
+			return nil, 0, fmt.Errorf("%s payload: claims to be %d MiB from %d KiB: this is no kernel", p.name, size>>20, len(packed)>>10)
 		}
-		if p.sized {
-			packed = packed[:len(packed)-4]
-		}
-		r, err := p.open(bytes.NewReader(packed))
-		if err != nil {
-			return nil, fmt.Errorf("%s payload: %w: get the file again", p.name, err)
-		}
-		out := make([]byte, n)
-		if got, err := io.ReadFull(r, out); err != nil {
-			return nil, fmt.Errorf("%s payload: stops at byte %d of %d (%w): get the file again", p.name, got, n, err)
-		}
-		return out, nil
+		return p, size, nil
 	}
-	return nil, fmt.Errorf("the kernel is compressed in a way that isn't known here (it begins with % x): unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", packed[:min(8, len(packed))])
+	return nil, 0, fmt.Errorf("the kernel is compressed in a way that isn't known here (it begins with % x): unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", packed[:min(8, len(packed))])
+}
+
+// pieceMost is how much is unpacked before it is looked at, in bytes.
+const pieceMost = 1 << 20
+
+// unpack returns the kernel inside a payload. It stops as soon as that can't be one.
+func unpack(packed []byte) ([]byte, error) {
+	p, size, err := packerOf(packed)
+	if err != nil {
+		return nil, err
+	}
+	if p.sized {
+		packed = packed[:len(packed)-4]
+	}
+	in := bytes.NewReader(packed)
+	r, err := p.open(in, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s payload: %w: get the file again", p.name, err)
+	}
+	if c, ok := r.(interface{ Close() }); ok {
+		defer c.Close() // of zstd, whose error is told by Read
+	}
+	out := make([]byte, size)
+	for at := 0; at < len(out); {
+		n, err := io.ReadFull(r, out[at:min(at+pieceMost, len(out))])
+		if at += n; err != nil {
+			return nil, fmt.Errorf("%s payload: stops at byte %d of %d (%w): get the file again", p.name, at, size, err)
+		}
+		if at <= pieceMost {
+			if _, err := executable(out[:at]); err != nil {
+				return nil, fmt.Errorf("%s payload: %w", p.name, err)
+			}
+		}
+		if in := len(packed) - in.Len(); swells(uint64(at), uint64(in)) {
+			return nil, fmt.Errorf("%s payload: %d KiB of it hold %d MiB: this is no kernel", p.name, in>>10, at>>20)
+		}
+	}
+	if err := ends(r, out); err != nil {
+		return nil, fmt.Errorf("%s payload: %w: get the file again", p.name, err)
+	}
+	return out, nil
+}
+
+// ends reads to the end of a payload, where most formats have a checksum of what came out.
+func ends(r io.Reader, out []byte) error {
+	switch n, err := io.ReadFull(r, make([]byte, 1)); {
+	case n > 0:
+		return fmt.Errorf("holds more than the %d bytes that it says", len(out))
+	case err != io.EOF:
+		return err
+	}
+	if x, ok := r.(*xzReader); ok {
+		return x.finish(out)
+	}
+	return nil
 }

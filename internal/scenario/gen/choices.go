@@ -1,10 +1,6 @@
 package gen
 
-import (
-	"pgregory.net/rapid"
-
-	"kpsim/sim"
-)
+import "kpsim/sim"
 
 // Choices are what a scenario is drawn from: every question that a generator asks
 // is one of these, so that whatever answers them draws the same scenarios.
@@ -19,22 +15,6 @@ type Choices interface {
 	// the next call. It comes before all questions.
 	Part(name string)
 }
-
-// rapidly answers from rapid, which shrinks to small numbers and to what isn't there.
-type rapidly struct{ t *rapid.T }
-
-// N implements Choices.
-func (r rapidly) N(n int) int { return rapid.IntRange(0, n-1).Draw(r.t, "number") }
-
-// One implements Choices. Rapid draws the ends of a range more often than what is
-// between them, and bits evenly: so the number is made of these.
-func (r rapidly) One(n int) bool {
-	const bits = 1 << 10
-	return rapid.Uint64Range(0, bits-1).Draw(r.t, "one")%uint64(n) == uint64(n-1)
-}
-
-// Part implements Choices.
-func (rapidly) Part(string) {}
 
 // recipes answers as a recipe says: each part from a stream of random numbers of its own,
 // so that another stream for one part leaves the others as they are.

@@ -6,7 +6,7 @@
 // is a fault of the engine or of a mutant, and the search says which.
 //
 // Its rule: every question a generator asks goes through Choices, so random
-// numbers, rapid and a recorded list of answers draw the same scenarios.
+// numbers, rapid (gentest) and a recorded list of answers draw the same scenarios.
 //
 // Its limit: the rule of soundness is by construction (sound, in fuzz.go), so
 // settings under which the kernel itself races are never drawn.

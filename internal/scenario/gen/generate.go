@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"pgregory.net/rapid"
-
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
@@ -57,17 +55,14 @@ func Fuzz(seed uint64) *scenario.Scenario {
 
 // FuzzOn is Fuzz on a machine that is given, with its settings and CPUs, for both engines.
 func FuzzOn(seed uint64, m scenario.Machine) *scenario.Scenario {
-	s := generate(newRecipes(&Recipe{Seed: seed}), &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
+	s := GenerateOn(newRecipes(&Recipe{Seed: seed}), m)
 	s.Name = fmt.Sprintf("fuzz-%d", seed)
 	return s
 }
 
-// DrawAny is Generate by rapid, which shrinks it.
-func DrawAny(t *rapid.T) *scenario.Scenario { return Generate(rapidly{t}) }
-
-// DrawAnyOn is DrawAny on a machine that is given, with its settings and CPUs, for both engines.
-func DrawAnyOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-	return generate(rapidly{t}, &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
+// GenerateOn is Generate on a given machine, with its settings and CPUs, for both engines.
+func GenerateOn(c Choices, m scenario.Machine) *scenario.Scenario {
+	return generate(c, &On{Few: true}, &m, func(g *maker) { g.sc.Machine = m })
 }
 
 // Generate draws a whole scenario: a machine of any edition, or of none, with settings

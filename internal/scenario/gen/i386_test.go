@@ -60,7 +60,7 @@ func kinds32(sc *scenario.Scenario, counts map[string]int) {
 		f := &sc.Texts[i]
 		drawn := strings.HasPrefix(f.Name, "f") && f.Name != "field" && f.Name != "fails"
 		in["1+2+1"] = in["1+2+1"] || drawn && bytes.HasPrefix(f.Code, []byte{0x55, 0x89, 0xe5, 0x53})
-		for _, off := range boundaries(sc, f.Name) {
+		for _, off := range Boundaries(sc, f.Name) {
 			d, _ := sc.Machine.Processor().Decode(f.Code[off:], f.At+arch.Addr(off))
 			b := f.Code[off : off+d.Size()]
 			switch {

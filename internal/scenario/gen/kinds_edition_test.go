@@ -105,7 +105,7 @@ func kindsOf(sc *scenario.Scenario) map[string]bool {
 		in["registered disabled"] = in["registered disabled"] || p.Disabled
 		in["f+0"] = in["f+0"] || p.Offset == 0
 		in["f+1 to f+8"] = in["f+1 to f+8"] || p.Offset > 0 && p.Offset <= reachMost
-		if p.Func != "" && !slices.Contains(boundaries(sc, p.Func), p.Offset) {
+		if p.Func != "" && !slices.Contains(Boundaries(sc, p.Func), p.Offset) {
 			in["within an instruction"] = true
 		}
 		switch p.Kind {

@@ -151,7 +151,7 @@ func fuzzTextKinds(sc *scenario.Scenario, f *scenario.Text, is func(string, bool
 	if f.At < a.Addr(textsAt) || f.At >= a.Addr(entryAt) {
 		return
 	}
-	starts := boundaries(sc, f.Name)
+	starts := Boundaries(sc, f.Name)
 	is("begins 1+3+1", bytes.HasPrefix(f.Code, []byte{0x55, 0x48, 0x89, 0xe5, 0x53}))
 	is("begins 3+3", len(starts) > 2 && starts[1] == 3 && starts[2] == 6)
 	is("begins 1+1+1+1+7", len(starts) > 5 && starts[4] == 4 && starts[5] == 11)

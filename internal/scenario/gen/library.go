@@ -112,7 +112,7 @@ func (g *maker) fromLibrary() bool {
 // write to, and where no instruction begins: where they don't a probe may be put there.
 func knows(m *scenario.Machine, s *scenario.Scenario) bool {
 	e := m.Kernel.Edition
-	within := func(p scenario.Probe) bool { return p.Func != "" && !slices.Contains(boundaries(s, p.Func), p.Offset) }
+	within := func(p scenario.Probe) bool { return p.Func != "" && !slices.Contains(Boundaries(s, p.Func), p.Offset) }
 	return (!m.AnyByte || !slices.ContainsFunc(s.Probes, within)) && (len(s.Sites) == 0 || m.Kernel.Ftrace) && (len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
 }
 

@@ -70,7 +70,7 @@ func (g *maker) built() {
 	}
 	for i := range g.sc.Texts {
 		t := &g.sc.Texts[i]
-		for _, off := range boundaries(g.sc, t.Name) {
+		for _, off := range Boundaries(g.sc, t.Name) {
 			in, _ := g.arch().Decode(t.Code[off:], t.At+arch.Addr(off))
 			if f := in.Flow(); f == arch.FlowIndirectCall || f == arch.FlowIndirectJump {
 				return

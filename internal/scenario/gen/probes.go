@@ -43,7 +43,7 @@ func (g *maker) probes() {
 	}
 	g.funcs = []string{first.name}
 	if g.one(3) {
-		g.funcs = append(g.funcs, drawn[g.rand.N(len(drawn))])
+		g.funcs = append(g.funcs, Functions[g.rand.N(len(Functions))])
 	}
 	g.funcs = append(g.funcs, g.made...)
 	if g.focus == "" {
@@ -256,7 +256,7 @@ func (g *maker) offset(f string) int {
 		return min(g.rand.N(reach+1), size-1)
 	}
 	var near []int
-	for _, off := range boundaries(g.sc, f) {
+	for _, off := range Boundaries(g.sc, f) {
 		if off <= reach {
 			near = append(near, off)
 		}

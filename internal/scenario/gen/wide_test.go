@@ -41,7 +41,7 @@ func TestWide(t *testing.T) {
 		for _, name := range []string{tastesName, entryName, patchedName, "__cfi_f", "__pfx_f"} {
 			if sc.Text(name) != nil {
 				in[name]++
-				require.NotEmpty(t, boundaries(sc, name))
+				require.NotEmpty(t, Boundaries(sc, name))
 			}
 		}
 		for i := range sc.Probes {
@@ -65,7 +65,7 @@ func TestBoundaries(t *testing.T) {
 			any++
 		}
 		for i := range sc.Probes {
-			if p := &sc.Probes[i]; p.Kind == scenario.ProbeKprobe && p.Func != "" && !slices.Contains(boundaries(sc, p.Func), p.Offset) {
+			if p := &sc.Probes[i]; p.Kind == scenario.ProbeKprobe && p.Func != "" && !slices.Contains(Boundaries(sc, p.Func), p.Offset) {
 				within++
 				require.False(t, sc.Machine.AnyByte, "seed %d: %s is within an instruction", seed, p.Name)
 			}

@@ -188,7 +188,7 @@ func (g *maker) tasted() (ops []scenario.Op) {
 	if !g.text(tastesName) {
 		return nil
 	}
-	starts := boundaries(g.sc, tastesName)
+	starts := Boundaries(g.sc, tastesName)
 	for i := range 2 + g.rand.N(tastedMost-1) {
 		at := starts[len(starts)-1]
 		if i > 0 {
@@ -211,7 +211,7 @@ func (g *maker) emulatedOps() (ops []scenario.Op) {
 	if !g.text(emulatedName) || !g.one(2) {
 		return nil
 	}
-	starts := boundaries(g.sc, emulatedName)
+	starts := Boundaries(g.sc, emulatedName)
 	var names []string
 	for i := range 2 + g.rand.N(4) {
 		names = append(names, g.own(scenario.Probe{Name: fmt.Sprint("does", i), Func: emulatedName, Offset: starts[g.rand.N(len(starts))]}))
@@ -247,7 +247,7 @@ func (g *maker) preambled() (ops []scenario.Op) {
 		return nil
 	}
 	name := g.sc.Texts[i].Name
-	starts := boundaries(g.sc, name)
+	starts := Boundaries(g.sc, name)
 	k := g.own(scenario.Probe{Name: preambleProbe, Func: name, Offset: starts[g.rand.N(len(starts))]})
 	return []scenario.Op{{Kind: scenario.OpRegister, Target: k}, {Kind: scenario.OpUnregister, Target: k}}
 }
@@ -335,7 +335,7 @@ func (g *maker) odds() {
 		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 	}
 	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
-		if starts := boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
+		if starts := Boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
 			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
 			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
 		}

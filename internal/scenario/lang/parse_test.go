@@ -14,6 +14,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/traces"
@@ -29,8 +30,8 @@ func parsed(t require.TestingT, s *scenario.Scenario) {
 // What String prints Parse reads back, whatever scenario it is.
 func TestParseRoundTrip(t *testing.T) {
 	t.Run("any", rapid.MakeCheck(func(t *rapid.T) { parsed(t, genScenario(t)) }))
-	t.Run("drawn", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gen.Draw(t)) }))
-	t.Run("fuzz", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gen.DrawAny(t)) }))
+	t.Run("drawn", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gentest.Draw(t)) }))
+	t.Run("fuzz", rapid.MakeCheck(func(t *rapid.T) { parsed(t, gentest.DrawAny(t)) }))
 	t.Run("edition", rapid.MakeCheck(func(t *rapid.T) {
 		m := rapid.SampledFrom(gen.Machines()).Draw(t, "machine")
 		sc, _ := gen.Of(&gen.Recipe{Seed: rapid.Uint64().Draw(t, "seed")}, gen.On{Machines: []scenario.Machine{m}})

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
@@ -476,7 +476,7 @@ func TestRapidStepsCommute(t *testing.T) {
 		if drawn++; *swaps == 0 && drawn > thorough.Of(15, 40) {
 			return
 		}
-		sc := gen.Draw(t)
+		sc := gentest.Draw(t)
 		require.NoError(t, sc.SetFetch(rapid.SampledFrom([]string{"coherent", "stale", "mixing"}).Draw(t, "fetch")))
 		if rapid.Bool().Draw(t, "two probers") {
 			other := sc.Tasks[0]

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
@@ -25,7 +25,7 @@ func TestRapidMerges(t *testing.T) {
 		if drawn++; *mergedRuns == 0 && drawn > thorough.Of(6, 15) {
 			return // building a rig and learning what conflicts takes most of the time
 		}
-		sc := gen.Draw(rt)
+		sc := gentest.Draw(rt)
 		require.NoError(rt, sc.SetFetch(rapid.SampledFrom([]string{"coherent", "stale", "mixing"}).Draw(rt, "fetch")))
 		if rapid.Bool().Draw(rt, "two probers") {
 			other := sc.Tasks[0]

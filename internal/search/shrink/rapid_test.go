@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/rig"
@@ -53,7 +53,7 @@ func drawSchedule(t *rapid.T) sched.Strategy {
 // holds draws a scenario and a schedule, and reports the run that breaks a
 // property, if it does. The engine is broken by the mutant, if one is named.
 func holds(t *rapid.T, mutant string) *counterexample {
-	sc := gen.DrawAny(t)
+	sc := gentest.DrawAny(t)
 	require.NoError(t, lang.Check(sc))
 	s := drawSchedule(t)
 	rig, err := rig.New(sc, mutant)

@@ -12,6 +12,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
+	"kpsim/internal/scenario/gen/gentest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/twoengines"
@@ -34,21 +35,21 @@ var (
 // by kpsim's, to the last register that a handler sees.
 func TestSerial(t *testing.T) {
 	each(t, func(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-		return twoengines.Serial(gen.DrawOn(t, m))
+		return twoengines.Serial(gentest.DrawOn(t, m))
 	})
 }
 
 // So is one that leaves points queued for the optimizer.
 func TestHasty(t *testing.T) {
 	each(t, func(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-		return twoengines.Hasty(gen.DrawOn(t, m))
+		return twoengines.Hasty(gentest.DrawOn(t, m))
 	})
 }
 
 // So is one of drawn instructions, whose handlers do more than count.
 func TestSerialAny(t *testing.T) {
 	each(t, func(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-		return twoengines.Serial(twoengines.Straight(gen.DrawAnyOn(t, m)))
+		return twoengines.Serial(twoengines.Straight(gentest.DrawAnyOn(t, m)))
 	})
 }
 
@@ -137,7 +138,7 @@ func TestConcurrent(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				m := twoengines.Machine(k)
 				m.Preempt = rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t, "preempt")
-				s := gen.Sane(gen.DrawOn(t, m))
+				s := gen.Sane(gentest.DrawOn(t, m))
 				one, two, err := twoengines.On(s, k, pair.edition)
 				require.NoError(t, err)
 				kernels, err := twoengines.Under(one, schedules())

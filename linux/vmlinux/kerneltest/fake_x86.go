@@ -13,6 +13,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/ulikunitz/xz"
+	"github.com/ulikunitz/xz/lzma"
 )
 
 // FakeText is where the text of a fake kernel begins, FakeDelta what it is made to
@@ -345,6 +347,18 @@ func Vmlinuz(kernel []byte, how string) []byte {
 			panic(err)
 		}
 		w = z
+	case "xz":
+		z, err := xz.WriterConfig{DictCap: 1 << 20, CheckSum: xz.CRC32}.NewWriter(&packed)
+		if err != nil {
+			panic(err)
+		}
+		w = z
+	case "lzma":
+		z, err := lzma.WriterConfig{DictCap: 1 << 20}.NewWriter(&packed)
+		if err != nil {
+			panic(err)
+		}
+		w = z
 	}
 	if _, err := w.Write(kernel); err != nil {
 		panic(err) // a buffer takes all
@@ -356,11 +370,19 @@ func Vmlinuz(kernel []byte, how string) []byte {
 	if how != "gzip" { // which ends with the size
 		packed.Write(le.AppendUint32(nil, uint32(len(kernel))))
 	}
-	out := make([]byte, 1024+512)
+	out := make([]byte, bootSize)
 	out[0x1f1] = 1
 	copy(out[0x202:], "HdrS")
 	le.PutUint16(out[0x206:], 0x20f)
 	le.PutUint32(out[0x248:], 512)
-	le.PutUint32(out[0x24c:], uint32(packed.Len()))
-	return append(out, packed.Bytes()...)
+	return Resized(append(out, packed.Bytes()...))
+}
+
+// bootSize is how many bytes of a vmlinuz come before the compressed kernel.
+const bootSize = 1024 + 512
+
+// Resized has the header of a vmlinuz say that the compressed kernel ends with the file.
+func Resized(vmlinuz []byte) []byte {
+	binary.LittleEndian.PutUint32(vmlinuz[0x24c:], uint32(len(vmlinuz)-bootSize))
+	return vmlinuz
 }

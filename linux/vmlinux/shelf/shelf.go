@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"kpsim/internal/regular"
 )
 
 // Variable is the environment variable that names another folder.
@@ -52,14 +54,11 @@ func Of(release, name string) string {
 
 // has reports whether a file's digest begins so.
 func has(path string, begins []byte) bool {
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	if s, err := f.Stat(); err != nil || !s.Mode().IsRegular() {
-		return false
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return false

@@ -1,4 +1,4 @@
-package gen
+package gentest
 
 import (
 	"fmt"
@@ -6,11 +6,9 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
-	"kpsim/internal/scenario/lang"
-	"kpsim/internal/scenario/library"
+	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
-	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/fetch"
 	"kpsim/smp/kapi"
@@ -27,16 +25,12 @@ func Draw(t *rapid.T) *scenario.Scenario { return DrawOn(t, drawMachine(t)) }
 
 // DrawOn is Draw for a machine.
 func DrawOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
-	s := base32()
-	if m.Arch != target.I386 {
-		s = base("")
-	}
-	s.Machine = m
-	first := rapid.IntRange(0, len(drawn)-1).Draw(t, "function")
+	s := gen.Empty(m)
+	first := rapid.IntRange(0, len(gen.Functions)-1).Draw(t, "function")
 	for i := range rapid.IntRange(1, 3).Draw(t, "probes") {
-		f := drawn[first]
+		f := gen.Functions[first]
 		if i > 0 {
-			f = drawn[rapid.IntRange(0, len(drawn)-1).Draw(t, "another function")]
+			f = gen.Functions[rapid.IntRange(0, len(gen.Functions)-1).Draw(t, "another function")]
 		}
 		s.Probes = append(s.Probes, drawProbe(t, s, fmt.Sprintf("k%d", i), f))
 	}
@@ -51,26 +45,6 @@ func DrawOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 	if s.Machine.Preempt >= scenario.PreemptFull { // another task to run instead
 		s.Tasks = append(s.Tasks, scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
 	}
-	return s
-}
-
-// drawn are the functions of the library that scenarios are drawn over.
-var drawn = [...]string{"victim", "clamp", "sign", "triangle", "scramble", "field", "tally", "over"}
-
-// base is an empty scenario over the library's functions, and more objects.
-func base(more string) *scenario.Scenario {
-	s, err := lang.Load("drawn", []byte(`
-v = elf("victim.o")
-w = elf("probe_targets.o")
-elf("label.o")
-`+more+`
-task("nobody", ops = [schedule()])
-never()
-`), library.Open)
-	if err != nil {
-		panic(err)
-	}
-	s.Tasks = nil
 	return s
 }
 
@@ -109,7 +83,7 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 		return p
 	}
 	p.Pre = []scenario.Step{{Kind: scenario.StepCount}}
-	starts := boundaries(s, function)
+	starts := gen.Boundaries(s, function)
 	p.Offset = starts[rapid.IntRange(0, len(starts)-1).Draw(t, name+" on instruction")]
 	if rapid.IntRange(0, 7).Draw(t, name+" pre") == 7 {
 		p.Pre = nil
@@ -142,23 +116,6 @@ func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 	case 3:
 		p.Pre = []scenario.Step{{Kind: scenario.StepNonzero}}
 	}
-}
-
-// boundaries are the offsets at which the function's instructions begin.
-func boundaries(s *scenario.Scenario, function string) (starts []int) {
-	for i := range s.Texts {
-		if x := &s.Texts[i]; x.Name == function {
-			for off := 0; off < len(x.Code); {
-				in, err := s.Machine.Processor().Decode(x.Code[off:], x.At+arch.Addr(off))
-				if err != nil {
-					panic(err)
-				}
-				starts = append(starts, off)
-				off += in.Size()
-			}
-		}
-	}
-	return starts
 }
 
 // drawCalls draws what the prober does. Each probe is registered first and, at
