@@ -13,8 +13,14 @@ type change struct {
 	returns string // "old", "new", "zero", "negative", "done"; "" nothing
 }
 
-// apply returns the new value, whether there is one, and the operation's own.
-func (c change) apply(old, a, b int64) (v int64, ok bool, result int64) {
+// Returns reports whether the operation returns a value.
+func (c change) Returns() bool { return c.returns != "" }
+
+// Reads reports whether the value that is stored depends on the one that was there.
+func (c change) Reads() bool { return c.kind != "xchg" && c.kind != "cmpxchg" }
+
+// Apply returns the new value, whether there is one, and the operation's own.
+func (c change) Apply(old, a, b int64) (v int64, ok bool, result int64) {
 	v, ok = old, true
 	switch c.kind {
 	case "add":
@@ -49,6 +55,18 @@ func (c change) apply(old, a, b int64) (v int64, ok bool, result int64) {
 		result = truth(ok)
 	}
 	return v, ok, result
+}
+
+// Forced is the value that the operation would store if it was done whatever was there.
+func (c change) Forced(old, a, b int64) int64 {
+	switch c.kind {
+	case "cmpxchg":
+		return b
+	case "unless":
+		return old + a
+	}
+	v, _, _ := c.Apply(old, a, b)
+	return v
 }
 
 // fences are calls without operands that are barriers, or nothing.
@@ -109,7 +127,7 @@ func (p *parser) emitAt(at int, name string, args []*Expr) {
 	for _, f := range fences {
 		if f.name == name {
 			want(0)
-			p.emit(Instr{Op: Fence, Dst: -1, Fence: f.fence})
+			p.emit(Instr{Op: Fence, Dst: -1, Fence: f.fence, Name: name})
 			return
 		}
 	}
@@ -140,14 +158,14 @@ func (p *parser) emitAt(at int, name string, args []*Expr) {
 	case name == "smp_store_mb" || name == "set_mb":
 		want(2)
 		store(place(), args[1], lkmm.Relaxed)
-		p.emit(Instr{Op: Fence, Dst: -1})
+		p.emit(Instr{Op: Fence, Dst: -1, Name: "smp_mb"})
 	case strings.HasPrefix(plain, "spin_"):
 		want(1)
 		p.lock(plain, args[0])
 	case name == "smp_mb__after_srcu_read_unlock": // a barrier with the unlock only
 		want(0)
 		if slices.ContainsFunc(p.prog.Code, func(in Instr) bool { return in.Op == ReadUnlock && in.Domain > 0 }) {
-			p.emit(Instr{Op: Fence, Dst: -1})
+			p.emit(Instr{Op: Fence, Dst: -1, Name: name})
 		}
 	case strings.Contains(name, "rcu"):
 		p.rcu(name, args)
@@ -198,9 +216,12 @@ func (p *parser) rcu(name string, args []*Expr) {
 	if n > 0 {
 		op.Domain = p.domain(args[0])
 	}
+	if n > 1 {
+		op.Val = args[1]
+	}
 	p.emit(op)
 	if op.Op == ReadLock && n > 0 { // srcu_read_lock returns an index
-		p.emit(Instr{Op: Set, Dst: p.temporary(), Val: &Expr{}})
+		p.emit(Instr{Op: Set, Dst: p.temporary(), Val: &Expr{Op: "cookie"}})
 	}
 }
 

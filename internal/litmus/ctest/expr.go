@@ -143,23 +143,23 @@ func (p *parser) primary() *Expr {
 	return &Expr{Op: "local", Local: p.thread.find(p, name, false)}
 }
 
-// eval computes the expression.
-func (e *Expr) eval(get func(local int) int64) int64 {
+// Eval computes the expression.
+func (e *Expr) Eval(get func(local int) int64) int64 {
 	switch e.Op {
-	case "":
+	case "", "cookie":
 		return e.N
 	case "local":
 		return get(e.Local)
 	case "?":
-		c, yes, no := e.A.eval(get), e.B.eval(get), e.C.eval(get)
+		c, yes, no := e.A.Eval(get), e.B.Eval(get), e.C.Eval(get)
 		if c != 0 {
 			return yes
 		}
 		return no
 	case "!":
-		return truth(e.A.eval(get) == 0)
+		return truth(e.A.Eval(get) == 0)
 	}
-	a, b := e.A.eval(get), e.B.eval(get) // both: each is a dependency
+	a, b := e.A.Eval(get), e.B.Eval(get) // both: each is a dependency
 	switch e.Op {
 	case "+":
 		return a + b

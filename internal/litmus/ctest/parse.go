@@ -354,7 +354,7 @@ func (p *parser) assign(left, right *Expr) {
 		}
 		p.emit(Instr{Op: Set, Dst: left.Local, Val: v})
 	case "*":
-		p.emit(Instr{Op: Store, Dst: -1, Addr: left.A, Val: v})
+		p.emit(Instr{Op: Store, Dst: -1, Addr: left.A, Val: v, Plain: true})
 	default:
 		p.fail("this can't be assigned to")
 	}
@@ -366,6 +366,6 @@ func (p *parser) value(e *Expr) *Expr {
 		return e
 	}
 	dst := p.temporary()
-	p.emit(Instr{Op: Load, Dst: dst, Addr: e.A})
+	p.emit(Instr{Op: Load, Dst: dst, Addr: e.A, Plain: true})
 	return &Expr{Op: "local", Local: dst}
 }

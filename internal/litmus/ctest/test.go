@@ -116,6 +116,8 @@ type Instr struct {
 	Other  *Expr // a change's second operand
 	Order  lkmm.Order
 	Fence  lkmm.Fence
+	Name   string // of a Fence: as the test has it
+	Plain  bool   // of a Load and a Store: without READ_ONCE or WRITE_ONCE
 	Change change
 	Target int // of Branch, if Val is 0, and of Jump
 	Domain int // of RCU sections: 0, or 1 to 7 for an srcu_struct
@@ -124,7 +126,7 @@ type Instr struct {
 
 // An Expr is an expression over locals, without accesses.
 type Expr struct {
-	Op    string // "", "local", "*" with one operand (not yet loaded), or C's operator
+	Op    string // "", "cookie" of the srcu_read_lock before, "local", "*" with one operand (not yet loaded), or C's operator
 	A, B  *Expr
 	C     *Expr // of ?:
 	N     int64
@@ -137,6 +139,11 @@ func (e *Expr) uses(local int) bool {
 		return false
 	}
 	return e.Op == "local" && e.Local == local || e.A.uses(local) || e.B.uses(local) || e.C.uses(local)
+}
+
+// Computes reports whether the instruction stores a value that may depend on what was loaded.
+func (in *Instr) Computes() bool {
+	return in.Op == RMW || in.Op == Store && in.Val.Op != ""
 }
 
 func (in *Instr) uses(local int) bool {

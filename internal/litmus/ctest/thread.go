@@ -207,7 +207,7 @@ func (t *Thread) eval(e *Expr) (v int64, d lkmm.Deps) {
 		return 0, 0
 	}
 	t.used = 0
-	v = e.eval(func(local int) int64 {
+	v = e.Eval(func(local int) int64 {
 		t.used |= t.deps[local]
 		return t.Values[local]
 	})
@@ -276,10 +276,10 @@ func (t *Thread) access(m Machine, in *Instr) {
 		m.Store(at, a, in.Order, after|on|t.control())
 	case RMW:
 		old, d := m.RMW(at, in.Order, after|on|also|t.control(), func(old int64) (int64, bool) {
-			v, ok, _ := in.Change.apply(old, a, b)
+			v, ok, _ := in.Change.Apply(old, a, b)
 			return v, ok
 		})
-		if _, _, result := in.Change.apply(old, a, b); in.Dst >= 0 {
+		if _, _, result := in.Change.Apply(old, a, b); in.Dst >= 0 {
 			t.set(in.Dst, result, d)
 		}
 		t.performed(d)

@@ -152,22 +152,45 @@ func (p *parser) conditions() {
 			}
 		}
 	}
+	final := p.accept("final")
+	if !final {
+		p.t.Quant = p.quantifier()
+	}
+	p.t.Cond = p.prop(0)
+	p.accept(";")
+	if final && p.accept("with") {
+		p.claims()
+	}
+	if p.peek().text != end {
+		p.fail("%s after the condition; a test ends there", p.shown())
+	}
+}
+
+func (p *parser) quantifier() Quantifier {
 	at := p.peek()
 	switch {
 	case p.accept("~"):
 		p.expect("exists")
-		p.t.Quant = NotExists
+		return NotExists
 	case p.accept("exists"):
-		p.t.Quant = Exists
+		return Exists
 	case p.accept("forall"):
-		p.t.Quant = Forall
-	default:
-		p.failAt(at.from, "%s where the condition is expected: exists (...), ~exists (...) or forall (...)", p.shown())
+		return Forall
 	}
-	p.t.Cond = p.prop(0)
-	p.accept(";")
-	if p.peek().text != end {
-		p.fail("%s after the condition; a test ends there", p.shown())
+	p.failAt(at.from, "%s where the condition is expected: exists (...), ~exists (...) or forall (...)", p.shown())
+	return 0
+}
+
+// claims reads what final (...) with claims of each model, as tso: ~exists. The claim that counts
+// is tso's, else the default.
+func (p *parser) claims() {
+	for settled := false; p.peek().text != end; p.expect(";") {
+		model := p.name("a memory model")
+		p.expect(":")
+		q := p.quantifier()
+		if model == "tso" || model == "default" && !settled {
+			p.t.Quant, settled = q, settled || model == "tso"
+		}
 	}
 }
 
@@ -224,7 +247,7 @@ func (p *parser) atom(depth int) *Prop {
 		p.fail("%s where = is expected", p.shown())
 	}
 	switch s := p.peek().text; {
-	case isNumber(s) && p.ahead(1) == ":" || s == "[":
+	case p.atRegister() && p.ahead(1) == ":" || s == "[":
 		r := p.ref()
 		q.Value.Ref = &r
 	case isName(s) || s == "&":
@@ -240,7 +263,7 @@ func (p *parser) atom(depth int) *Prop {
 
 // ref reads 0:rax, [x], x or t[1].
 func (p *parser) ref() Ref {
-	if isNumber(p.peek().text) {
+	if p.atRegister() {
 		at := p.peek()
 		proc, reg := p.register()
 		if proc >= len(p.t.Threads) {

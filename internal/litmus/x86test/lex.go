@@ -65,10 +65,28 @@ func (p *parser) blank() {
 		}
 	}
 	p.src = string(b)
+	p.blankCommands()
+}
+
+// blankCommands replaces << ... >> by spaces: commands to another simulator, which the vendors'
+// tests have after their conditions.
+func (p *parser) blankCommands() {
+	for {
+		from := strings.Index(p.src, "<<")
+		if from < 0 {
+			return
+		}
+		n := strings.Index(p.src[from:], ">>")
+		if n < 0 {
+			p.failAt(from, "the commands have no end; close them with >>, or remove them")
+		}
+		lines := strings.Repeat("\n", strings.Count(p.src[from:from+n], "\n"))
+		p.src = p.src[:from] + lines + strings.Repeat(" ", n+2-len(lines)) + p.src[from+n+2:]
+	}
 }
 
 // signs of more than one character.
-var signs = []string{`/\`, `\/`, "=>", "<>", "!=", "=="}
+var signs = []string{`/\`, `\/`, "=>", "<>", "!=", "==", ":="}
 
 // lex divides what comes after an offset into tokens.
 func (p *parser) lex(from int) {

@@ -130,13 +130,13 @@ func (p *parser) initial() {
 	for p.accept("*") {
 		y = typ{8, false}
 	}
-	if isNumber(p.peek().text) {
+	if p.atRegister() {
 		proc, reg := p.register()
 		th := p.thread(proc)
 		if y.size != 0 {
 			th.types[reg] = y
 		}
-		if p.accept("=") {
+		if p.acceptAssign() {
 			v, isAddress := p.initValue()
 			th.Init[reg] = v
 			if isAddress && y.size == 0 {
@@ -163,7 +163,7 @@ func (p *parser) initial() {
 			l.typ = typeNames["int"]
 		}
 	}
-	if !p.accept("=") {
+	if !p.acceptAssign() {
 		return
 	}
 	if !l.array {
@@ -198,8 +198,20 @@ func (p *parser) initValue() (v uint64, address bool) {
 	return p.value(), false
 }
 
-// register reads P:REG.
+// acceptAssign takes =, or the older :=, if it is the next.
+func (p *parser) acceptAssign() bool { return p.accept("=") || p.accept(":=") }
+
+// atRegister reports whether a thread's register comes next: 0:EAX, or the older P0:EAX.
+func (p *parser) atRegister() bool {
+	s := p.peek().text
+	return isNumber(s) || p.ahead(1) == ":" && len(s) > 1 && s[0] == 'P' && isNumber(s[1:])
+}
+
+// register reads THREAD:REG.
 func (p *parser) register() (proc, reg int) {
+	if t := p.peek(); t.text[0] == 'P' {
+		t.text, t.from = t.text[1:], t.from+1
+	}
 	proc = int(p.number(0, maxThreads-1))
 	p.expect(":")
 	p.accept("%")
@@ -297,7 +309,7 @@ func (p *parser) table() {
 // atConditions reports whether the threads are over.
 func (p *parser) atConditions() bool {
 	switch p.peek().text {
-	case "locations", "filter", "exists", "forall", "~":
+	case "locations", "filter", "exists", "forall", "final", "~":
 		return true
 	case end:
 		p.fail("there is no condition; a test ends with exists (...), ~exists (...) or forall (...)")

@@ -1,6 +1,7 @@
 package x86test_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,4 +146,39 @@ func FuzzParse(f *testing.F) {
 func TestLanguage(t *testing.T) {
 	require.Equal(t, "C", x86test.Language("(* X86 *)\nC MP\n{}"))
 	require.Equal(t, "", x86test.Language("(* "))
+}
+
+// TestOldSyntax: the vendors' first tests name registers P0:EAX, assign with :=, and end with
+// final (...), claims of each model, and commands.
+func TestOldSyntax(t *testing.T) {
+	const head = "(* first *)X86 two/sb (TwoSB) \"a note\"\n"
+	const threads = "\n P0 | P1 ;\n xchg [x], EAX | mov [y], 1 ;\n mov EBX, [y] | mov EDX, [x];\n"
+	const commands = "\n<<\nshow flags false\ngenprog \"a-b.tex\"\n>>\n<< show 0 of ess 0 >>\n"
+	for _, c := range []struct {
+		text, cond string
+		quant      x86test.Quantifier
+	}{
+		{head + "{x = 0; y := 2; P0:EAX = 1};" + threads + `exists (P0:EBX = 0 /\ P1:EDX=0);` + commands, `0:EBX=0 /\ 1:EDX=0`, x86test.Exists},
+		{head + "{y := 2; P0:EAX := 1}" + threads + `~ exists (P0:EBX = P1:EDX \/ P1 = 7)`, `0:EBX=1:EDX \/ [P1]=7`, x86test.NotExists},
+		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0);` + "\nwith\ncc: exists;\ntso: ~exists;\ndefault: forall;\n" + commands, `1:EDX=0`, x86test.NotExists},
+		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0) with cc: exists; default: forall;`, `1:EDX=0`, x86test.Forall},
+		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0);`, `1:EDX=0`, x86test.Exists},
+	} {
+		got, err := x86test.Parse("f", c.text)
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.cond, got.Cond.String())
+		require.Equal(t, c.quant, got.Quant, c.text)
+		require.EqualValues(t, 1, got.Threads[0].Init[0])
+		y := slices.IndexFunc(got.Locations, func(l x86test.Location) bool { return l.Name == "y" })
+		require.EqualValues(t, 2, got.Locations[y].Values[0], c.text)
+	}
+	for text, says := range map[string]string{
+		"\n\nexists (P2:EAX=0)":           "f:6: there is no thread 2",
+		"final (x=0) with tso ~exists;":   `f:4: "~" where ":" is expected`,
+		"exists (x=0);\n<<\nshow flags":   "f:5: the commands have no end; close them with >>, or remove them",
+		"exists (x=0) << a >> exists (x)": `f:4: "exists" after the condition; a test ends there`,
+	} {
+		_, err := x86test.Parse("f", "X86 t\n{x=0; P0:EAX=1;}\nP0|P1; MOV [x],EAX|MOV [x],$2;\n"+text)
+		require.EqualError(t, err, says)
+	}
 }
