@@ -14,13 +14,14 @@ type overheadCmd struct {
 
 const overheadHelp = `What a hit of a probe costs. The documents end in 27 figures, measured on processors of 2003 to 2008. Here each is the difference between runs of a scenario with and without the probe: what happens in a hit is counted (exceptions, single steps, instructions, locks, copies, steps of the engine), and each event has a price on each machine. The prices are fitted to the figures in two tiers:
 
-  calibrated    twenty numbers, four of each machine: it says what the figures say
   mechanistic   thirteen numbers for all machines together, with what is typical
                 of the processors and the counted instructions of kernel code
+  calibrated    these and twenty more, four of each machine: 33 numbers for 27
+                figures, so it says what the figures say
 
-The second can be wrong: "left out" is its error for a figure that it wasn't fitted to. ppc64 has no engine here: its prices are for what the x86_64 one does.
+"left out" is the error for a figure by a fit without it; "machine out" and "arch out" by a fit without all figures of its processor, or of its architecture. "left out 95 %" is the interval of a prediction by the errors of left out figures: the largest of 27. ppc64 has no engine here: its prices are for what the x86_64 one does.
 
-Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe.
+Each hit of a run takes the same time; --noise draws what a machine at work adds, all of which is assumed. Its intervals at 95 % are the sampling error of that alone: Student's t over runs, and for quantiles Woodruff's, by the share of each run. --edition gives the hits of another edition's engine by the same costs; --cpus those of many CPUs at one probe. --prose judges the documents' sentences by the mechanistic costs.
 
 --kernel counts what a kernel's own code executes in each hit, and prices it by the mechanistic costs.
 

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,12 +84,20 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 	if err != nil {
 		return err
 	}
+	left, err := o.LeaveOut(t, overhead.LeftFigure)
+	if err != nil {
+		return err
+	}
 	line := func(format string, args ...any) { fmt.Fprintf(p.Out, "# "+format+"\n", args...) }
 	line("What probes cost on %s, for kpsim overhead --profile: cycles of each event.", m.ID())
 	line("Fitted to %s of its core in %s, %s:", cli.Number(len(table), "figure"), filepath.Base(c.File), t)
 	for i := range table {
 		if l := &table[i]; l.Machine == m {
-			line("  %-30s %.3f µs measured, %.3f by this (%s %%)", l.Probe.Title(), l.Usec, l.Ours, cli.PerCent(l.Error))
+			out := "no other figure"
+			if !math.IsNaN(left[i]) {
+				out = fmt.Sprintf("left out %s %%", cli.PerCent(left[i]))
+			}
+			line("  %-30s %.3f µs measured, %.3f by this (%s %%, %s)", l.Probe.Title(), l.Usec, l.Ours, cli.PerCent(l.Error), out)
 		}
 	}
 	line("fitted:  %s", termsLine(o.Fitted(m)))

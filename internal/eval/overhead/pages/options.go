@@ -18,7 +18,7 @@ type Table struct {
 	Tier       string       `placeholder:"TIER" xor:"costs" help:"Only this tier: calibrated or mechanistic. Default: both, and what hits are spent on by the mechanistic one, as only that knows how a cost is shared out."`
 	Profile    cli.FileName `placeholder:"FILE" xor:"costs,what" help:"What the probes cost on the machine that this file describes; kpsim overhead calibrate writes such."`
 	Provenance bool         `xor:"what,lines,way,engine" help:"Print where each cost is from."`
-	Prose      bool         `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine."`
+	Prose      bool         `xor:"what,lines,way,engine" help:"Print which of the documents' claims in words hold for which machine, by the mechanistic costs."`
 	JSON       bool         `name:"json" xor:"form" help:"Print one JSON object a line."`
 	Markdown   bool         `xor:"form" help:"Print tables in Markdown."`
 	Bench      bool         `xor:"form,lines" help:"Print Go benchmark lines, which benchstat compares."`

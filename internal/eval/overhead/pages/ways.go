@@ -19,7 +19,7 @@ type ways struct {
 	Noise     bool          `xor:"way" help:"Draw hits with jitter, cache misses and ticks, and print how they are spread."`
 	NoiseFile cli.FileName  `placeholder:"FILE" help:"How much noise, as the JSON object that --noise --json prints. Default: magnitudes that are assumed."`
 	Runs      *int          `range:"2..1000" placeholder:"N" help:"How many runs --noise draws. Default: 20."`
-	Hits      *int          `range:"2..1000000" placeholder:"N" help:"How many hits of each. Default: 2000."`
+	Hits      *int          `range:"2..1000000" placeholder:"N" help:"How many hits of each. Default: 20000."`
 	Seed      *uint64       `range:"0..18446744073709551615" placeholder:"N" help:"What --noise draws from. Default: 1."`
 }
 
