@@ -169,12 +169,20 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		}
 	}
 	h.plugs = sc.Machine.Offline != 0 || h.goes
+	guest := sc.Machine.Row().Boot != nil
 	for _, r := range reaches {
-		if r.in(&h) {
+		if r.in(&h) && !(guest && slices.Contains(ofOwnEngine, r.kind)) {
 			list = append(list, r.kind)
 		}
 	}
 	return list
+}
+
+// ofOwnEngine are the events that kpsim's own engine alone reports: a kernel's is guest code, and
+// writes text without a word.
+var ofOwnEngine = []traces.Kind{
+	kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized,
+	kpev.HolderDrop, kpev.HolderFree,
 }
 
 // traced reports whether a probe is at a site of ftrace, and goes through it.

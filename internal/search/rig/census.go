@@ -6,6 +6,7 @@ import (
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
+	"kpsim/smp/arch/x86"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
@@ -37,6 +38,21 @@ type Probed struct {
 	DisarmedIn  uint64 `json:"disarmed_in"`  // its breakpoint was taken away
 }
 
+// A head is what stands at a probe's place, as far as a jump there goes: as linked, and now.
+type head struct {
+	linked, now [x86.JumpLen]byte
+	armed       bool  // a breakpoint of one byte was written there, or a jump, and is there
+	asked       bool  // the probe was registered, or is being registered: other breakpoints and jumps aren't its own
+	before      uint8 // what had happened to it before
+	registered  bool  // it was, in this run
+}
+
+// jump reports whether a jump stands there that wasn't linked.
+func (h *head) jump() bool { return h.now[0] == target.Arch.JumpByte && h.now != h.linked }
+
+// bare reports whether its first instruction is the linked one. Behind it another probe may be.
+func (h *head) bare() bool { return h.now[0] == h.linked[0] && !h.jump() }
+
 // What happened to a probe in a run.
 const (
 	wasHit uint8 = 1 << iota
@@ -53,8 +69,11 @@ type census struct {
 	stood  []called    // likewise, when the machine was stopped last: no CPU moves while text is written then
 	during bool        // in this run a jump was written in a function while a task was in a call of it
 
-	// stopped says that jumps are written while the machine is stopped: set by the rig.
-	stopped bool
+	// stopped says that jumps are written while the machine is stopped, and silent that the engine
+	// doesn't say when it has written one or has taken a breakpoint away: then the text says it.
+	// Set by the rig.
+	stopped, silent bool
+	heads           []head // if silent: of each probe
 
 	// Bytes were written last at tail, and whether a task was in a call there.
 	tail arch.Addr
@@ -69,6 +88,9 @@ func (c *census) begin(placed []arch.Addr) {
 	clear(c.in)
 	clear(c.stood)
 	clear(c.was)
+	for i := range c.heads {
+		c.heads[i] = head{linked: c.heads[i].linked, now: c.heads[i].linked}
+	}
 }
 
 // ended adds what happened to the probes in a run to what did in all.
@@ -121,22 +143,95 @@ func (c *census) Event(e *traces.Event) *traces.Finding {
 		if a := arch.Addr(e.A); e.C > 1 { // one byte is a breakpoint, or what was there
 			c.tail, c.over = a, c.called(a)
 		}
-	case e.Kind == kpev.Optimized: // the tail was written, then the first byte; or all at once
-		a := arch.Addr(e.A)
-		c.during = c.during || c.called(a) || c.over && c.tail-a < arch.Addr(target.Arch.BranchLen)
-		for i := range c.probes {
-			if c.at[i] == a {
-				c.probes[i].Optimized = true
-			}
+		if c.silent {
+			c.wrote(e)
 		}
-		c.here(a, wasOptimized)
+	case e.Kind == kpev.Optimized:
+		c.optimized(arch.Addr(e.A))
+	case e.Kind == kpev.ApiEnter:
+		if e.A == kpev.Register && !c.heads[e.B].asked {
+			c.heads[e.B].asked, c.heads[e.B].before = true, c.was[e.B]
+		}
 	case e.A == kpev.Register && e.C == 0:
 		c.probes[e.B].Registered = true
+		if c.silent {
+			c.heads[e.B].registered = true
+		}
 	case e.A == kpev.Register:
 		p := &c.probes[e.B]
 		p.Refused, p.Errno = true, max(p.Errno, int(e.C))
+		if c.silent && !c.heads[e.B].registered {
+			c.heads[e.B].asked, c.was[e.B] = false, c.heads[e.B].before
+		}
 	}
 	return nil
+}
+
+// readHeads has the text say what an engine of guest code doesn't.
+func (r *Rig) readHeads() {
+	if r.census.silent = r.row.Boot != nil && !r.twin; r.census.silent {
+		r.census.heads = r.heads()
+		r.Log.Subscribe(&r.census, kpev.ApiEnter)
+	}
+}
+
+// heads are what is linked at probes' places.
+func (r *Rig) heads() []head {
+	list := make([]head, len(r.placed))
+	for i, at := range r.placed {
+		for k := range r.Scenario.Texts {
+			if t := &r.Scenario.Texts[k]; at-t.At < arch.Addr(len(t.Code)) {
+				copy(list[i].linked[:], r.Code(t)[at-t.At:])
+			}
+		}
+	}
+	return list
+}
+
+// optimized notes that a jump is at a. The tail was written, then the first byte; or all at once.
+func (c *census) optimized(a arch.Addr) {
+	c.during = c.during || c.called(a) || c.over && c.tail-a < arch.Addr(target.Arch.BranchLen)
+	for i := range c.probes {
+		if c.at[i] == a {
+			c.probes[i].Optimized = true
+		}
+	}
+	c.here(a, wasOptimized)
+}
+
+// wrote looks at what a store has left where probes are: a jump, or what was linked.
+func (c *census) wrote(e *traces.Event) {
+	for i := range c.heads {
+		h := &c.heads[i]
+		jump := h.jump()
+		for k := range h.now {
+			if off := uint64(c.at[i]) + uint64(k) - e.A; c.at[i] != 0 && off < e.C {
+				h.now[k] = byte(e.B >> (8 * off))
+			}
+		}
+		switch {
+		case h.jump() && !jump:
+			if h.armed = true; c.askedAt(c.at[i]) {
+				c.optimized(c.at[i])
+			}
+		case e.A == uint64(c.at[i]) && e.C == 1 && target.Arch.IsBreakpoint(h.now[0]):
+			h.armed = true
+		case h.bare() && h.armed:
+			if h.armed = false; c.askedAt(c.at[i]) {
+				c.was[i] |= wasDisarmed
+			}
+		}
+	}
+}
+
+// askedAt reports whether a probe at a was asked for.
+func (c *census) askedAt(a arch.Addr) bool {
+	for i := range c.heads {
+		if c.at[i] == a && c.heads[i].asked {
+			return true
+		}
+	}
+	return false
 }
 
 // JoinProbed adds what other runs of the same scenario have shown to all, which is nil at first.

@@ -241,6 +241,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	}
 	m.Freeze()
 	r.newEngine()
+	r.readHeads()
 	if err := r.loadOwn(); err != nil {
 		m.Close()
 		return nil, err
