@@ -288,21 +288,22 @@ func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.
 	p.Doing, p.Again = "scenario "+in.Name, c.line(in.Arg)
 	most := c.Runs
 	s := change.Search{Scenario: in.Scenario, Base: base, Kernel: changed, Mutant: c.Mutant, Runs: c.Runs, Seed: c.Seed, Workers: c.Workers, Progress: func(runs, violations uint64) { c.progress.Of(runs, most, runs, violations) }, Cancelled: &c.stop}
-	breaks, known, err := s.Run()
+	all, err := s.Run()
 	if c.stop.Load() {
 		return false, nil
 	}
 	if err != nil {
 		return true, c.dies(p, err)
 	}
-	c.found += len(breaks)
-	for i := range breaks {
-		if err := c.broke(p, in, &breaks[i], false); err != nil {
+	c.found += len(all.Worse)
+	for i := range all.Worse {
+		if err := c.broke(p, in, &all.Worse[i], false); err != nil {
 			return true, err
 		}
 	}
-	for i := range known {
-		if err := c.broke(p, in, &known[i], true); err != nil {
+	both := append(all.Known, all.Unsure...)
+	for i := range both {
+		if err := c.broke(p, in, &both[i], true); err != nil {
 			return true, err
 		}
 	}

@@ -134,7 +134,8 @@ func answersOtherwise(all []*change.Program, k *linux.Kernel, mutant string) str
 // notices says by which property a mutant shows, "" if by none.
 func (l *look) notices(mutant string) string {
 	l.Mutant = mutant
-	list, _, err := l.Run()
+	found, err := l.Run()
+	list := append(found.Worse, found.Unsure...)
 	switch {
 	case err != nil:
 		return l.Scenario.Name + ": " + err.Error()

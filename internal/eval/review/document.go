@@ -187,7 +187,11 @@ func (r *found) verdicts(whole bool) page.Section {
 		caption page.Text
 		is      page.Verdict
 		mark    string
-	}{{r.gained, "Gained: only the changed engine breaks this, or in far more of its runs.", page.Bad, "gained"}, {r.lost, "Lost: only the engine before breaks this.", page.Good, "lost"}} {
+	}{
+		{r.gained, "Gained: only the changed engine breaks this, or in far more of its runs.", page.Bad, "gained"},
+		{r.lost, "Lost: only the engine before breaks this.", page.Good, "lost"},
+		{r.unsure, "Unsure: few runs of the changed engine break this, and none before. With so many comparisons that may be chance, so it isn't called worse.", page.Neither, "unsure"},
+	} {
 		if len(part.list) == 0 {
 			continue
 		}
@@ -209,11 +213,11 @@ func (r *found) verdicts(whole bool) page.Section {
 		g := page.Group{}
 		for i := range part.list {
 			v := &part.list[i]
-			now, was := share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
+			now, was := v.shares()
 			if part.mark == "lost" {
 				now, was = was, now
 			}
-			g.Rows = append(g.Rows, []page.Cell{{Text: v.scenario, Is: part.is, Mark: part.mark}, {Text: v.Property}, {Text: base(v.trace), Code: true}, {Text: now}, {Text: was}})
+			g.Rows = append(g.Rows, []page.Cell{{Text: v.scenario, Is: part.is, Mark: part.mark}, {Text: v.property()}, {Text: base(v.trace), Code: true}, {Text: now}, {Text: was}})
 		}
 		t.Groups = []page.Group{g}
 		s.Blocks = append(s.Blocks, t)
@@ -250,6 +254,24 @@ func (r *found) shown(b behaviour) string {
 
 // openMost is of how many properties a witness's story is told before the table.
 const openMost = 3
+
+// property names what is broken, and the known finds that the witness looks like.
+func (v *verdict) property() string {
+	if v.like == nil {
+		return v.Property
+	}
+	return v.Property + ", like " + strings.Join(v.like, " or ")
+}
+
+// shares are the counts of both sides, and those of the witness' program if it was asked.
+func (v *verdict) shares() (now, was string) {
+	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
+	if c := v.Confirmed; c != nil {
+		now += "; of its witness' program " + share(c.Violations, c.Runs)
+		was += "; of the witness' program " + share(c.Base, c.BaseRuns)
+	}
+	return now, was
+}
 
 // story is how a witness comes about, and how it is seen again; paths: files have their folders.
 func (v *verdict) story(paths bool) (list []page.Block) {

@@ -3,12 +3,14 @@ package review
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/report"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/cause"
 	"kpsim/internal/search/change"
 	"kpsim/linux"
 	"kpsim/linux/source"
@@ -34,6 +36,8 @@ type found struct {
 	gained     []verdict // that only after breaks, or far more often
 	lost       []verdict // that only before does
 	both       []verdict
+	unsure     []verdict // that few runs of after break
+	odds       change.Odds
 	behaviours []behaviour
 	dies       []left // what before runs and after doesn't
 	partly     string // why not all was run; "": all was
@@ -59,7 +63,8 @@ type row struct {
 type verdict struct {
 	scenario string
 	change.Break
-	trace     string // the witness's file
+	trace     string   // the witness's file
+	like      []string // known finds that the witness looks like
 	says      string
 	sentences []string
 	replay    string // the line to type
@@ -88,11 +93,23 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 		to   *[]verdict
 		line func(words ...string) string
 		end  string
-	}{{b.Gained, &r.gained, r.c.Kernel.Line, ""}, {b.Lost, &r.lost, r.beforeLine, "-before"}, {b.Both, &r.both, nil, ""}} {
-		for _, k := range side.list {
+	}{
+		{b.Gained, &r.gained, r.c.Kernel.Line, ""}, {b.Lost, &r.lost, r.beforeLine, "-before"}, {b.Both, &r.both, nil, ""},
+		{b.Unsure, &r.unsure, r.c.Kernel.Line, ""},
+	} {
+		for i, k := range side.list {
 			v := verdict{scenario: it.sc.Name, Break: k}
 			if k.Witness != nil && side.line != nil {
-				v.trace = filepath.Join(r.c.Traces, inputs.TraceName(it.sc.Name)+"-"+k.Property+side.end+".kps")
+				end := side.end
+				if slices.ContainsFunc(side.list[:i], func(l change.Break) bool { return l.Property == k.Property }) {
+					end += fmt.Sprintf("-%d", i+1)
+				}
+				c, err := cause.Of(k.Witness, it.sc.Name)
+				if err != nil {
+					return err
+				}
+				v.like = c.Like
+				v.trace = filepath.Join(r.c.Traces, inputs.TraceName(it.sc.Name)+"-"+k.Property+end+".kps")
 				if it.in != nil {
 					it.in.FoundIn(k.Witness.File)
 				}
@@ -102,6 +119,11 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 				}
 				v.says, v.sentences = report.Told(p, k.Witness.File)
 				v.replay = side.line("replay", v.trace)
+			}
+			if n := len(r.both); side.line == nil && i > 0 && r.both[n-1].Property == k.Property { // in other words
+				r.both[n-1].Violations += k.Violations
+				r.both[n-1].Base += k.Base
+				continue
 			}
 			*side.to = append(*side.to, v)
 		}
@@ -121,8 +143,8 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 // sureOf is in how many scenarios a property must have been gained to be sure.
 const sureOf = 3
 
-// sure reports whether the change is known to break a property: then fewer runs of the kernel
-// before do, in which it doesn't.
+// sure reports whether the change is known to break a property: then it isn't asked in every
+// other scenario of which few runs break it whether that is chance.
 func (r *found) sure(property string) bool {
 	n := 0
 	for i := range r.gained {

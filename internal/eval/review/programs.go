@@ -80,6 +80,7 @@ func (c *Review) runPrograms(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.odds.Comparisons = uint64(len(names) + len(drawn))
 	c.line = p.WatchParts("review", sides*(len(names)+len(drawn))+sides, "step")
 	err = c.beside(p, r, &before, &after, names, drawn, dir)
 	if c.stop.Load() {
@@ -353,6 +354,9 @@ func (c *Review) beside(p *cli.Program, r *found, before, after *program, names,
 	return r.coveredBy(c, filepath.Join(dir, "covered"))
 }
 
+// rareTimes is how many times the runs of one program the other gets, if few of them break something.
+const rareTimes = 64
+
 // differ compares what one program showed, now, with the other's, was, which runs more if that is
 // so little that it may be chance. lost: one is the program before.
 func (c *Review) differ(r *found, one, other *program, name, what string, was, now *ran, lost bool) error {
@@ -372,26 +376,28 @@ func (c *Review) differ(r *found, one, other *program, name, what string, was, n
 	}
 	for _, property := range slices.Sorted(maps.Keys(now.broken)) {
 		v := verdict{scenario: name, Break: change.Break{Property: property, Runs: now.runs, Violations: now.broken[property]}}
-		for _, times := range []uint64{1, change.BaseTimes, change.RareTimes} {
+		for _, times := range []uint64{1, change.BaseTimes, rareTimes} {
 			base, err := more(times)
 			if err != nil {
 				return err
 			}
-			v.BaseRuns, v.Base = base.runs, base.broken[property]
-			if v.Base > 0 && !v.More() || times == change.BaseTimes && v.Violations >= change.Few {
-				break // the other does so, too; or it is often enough
+			if v.BaseRuns, v.Base = base.runs, base.broken[property]; r.odds.Worse(&v.Break) || !v.Open() {
+				break
 			}
 		}
 		if v.trace = now.traces[property]; v.trace != "" {
 			v.says, v.sentences = one.explains(c, v.trace)
 			v.replay = cli.Line(one.file, "replay", v.trace)
 		}
-		switch gains := v.Base == 0 || v.More(); {
-		case gains && lost:
+		switch worse := r.odds.Worse(&v.Break); {
+		case worse && lost:
 			r.lost = append(r.lost, v)
-		case gains:
+		case worse:
 			r.gained = append(r.gained, v)
-		case !lost:
+		case lost:
+		case v.Open():
+			r.unsure = append(r.unsure, v)
+		default:
 			r.both = append(r.both, v)
 		}
 	}

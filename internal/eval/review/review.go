@@ -140,6 +140,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 		return err
 	}
 	all := len(list.items) + list.drawn
+	r.odds.Comparisons = uint64(all)
 	for i := range all {
 		if c.stop.Load() || c.For > 0 && time.Since(c.began) > c.For {
 			r.partly = fmt.Sprintf("Not all was run: %d of %s, and of drawn programs, in their order.", i, cli.Number(all, "scenario"))
@@ -152,7 +153,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 			it = item{drawn(c.Seed+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
 		}
 		c.step(p, it.sc.Name)
-		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop, Sure: r.sure,
+		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop, Odds: r.odds, Sure: r.sure,
 			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
 		b, err := change.Compare(it.sc, s, r.places())
 		if c.stop.Load() {

@@ -177,7 +177,7 @@ func (w *writer) table(t *page.Table) {
 // What --json prints: one of these a line, and the summary last.
 type (
 	jsonVerdict struct {
-		What       string   `json:"what"` // gained, lost, both
+		What       string   `json:"what"` // gained, lost, unsure, both
 		Scenario   string   `json:"scenario"`
 		Property   string   `json:"property"`
 		Violations uint64   `json:"violations"`
@@ -186,7 +186,16 @@ type (
 		OtherRuns  uint64   `json:"runs_of_the_other"`
 		Trace      *string  `json:"trace"`
 		Says       string   `json:"says,omitempty"`
+		Like       []string `json:"like,omitempty"` // known finds that the witness looks like
 		Sentences  []string `json:"sentences"`
+
+		Confirmed *jsonConfirmed `json:"of_the_witness_program,omitempty"`
+	}
+	jsonConfirmed struct {
+		Violations uint64 `json:"violations"`
+		Runs       uint64 `json:"runs"`
+		Others     uint64 `json:"violations_of_the_other"`
+		OtherRuns  uint64 `json:"runs_of_the_other"`
 	}
 	jsonBehaviour struct {
 		What      string `json:"what"` // behaviour
@@ -249,6 +258,7 @@ type (
 		Why      []string `json:"why"`
 		Gained   int      `json:"gained"`
 		Lost     int      `json:"lost"`
+		Unsure   int      `json:"unsure"`
 		New      int      `json:"behaviours"`
 		Answers  int      `json:"answers"`
 		Programs int      `json:"programs"`
@@ -268,10 +278,13 @@ func (r *found) json(p *cli.Program) error {
 	for _, part := range []struct {
 		what string
 		list []verdict
-	}{{"gained", r.gained}, {"lost", r.lost}, {"both", r.both}} {
+	}{{"gained", r.gained}, {"lost", r.lost}, {"unsure", r.unsure}, {"both", r.both}} {
 		for i := range part.list {
 			v := &part.list[i]
-			j := jsonVerdict{What: part.what, Scenario: v.scenario, Property: v.Property, Violations: v.Violations, Runs: v.Runs, Others: v.Base, OtherRuns: v.BaseRuns, Says: v.says, Sentences: full(v.sentences)}
+			j := jsonVerdict{What: part.what, Scenario: v.scenario, Property: v.Property, Violations: v.Violations, Runs: v.Runs, Others: v.Base, OtherRuns: v.BaseRuns, Says: v.says, Like: v.like, Sentences: full(v.sentences)}
+			if k := v.Confirmed; k != nil {
+				j.Confirmed = &jsonConfirmed{k.Violations, k.Runs, k.Base, k.BaseRuns}
+			}
 			if v.trace != "" {
 				j.Trace = &v.trace
 			}
@@ -345,7 +358,7 @@ func (r *found) summary() jsonSummary {
 	if !r.ofPrograms {
 		ids = [sides]string{r.before.ID(), r.after.ID()}
 	}
-	s := jsonSummary{What: "summary", Before: ids[0], Now: ids[1], Objects: []string{}, Worse: len(worse) > 0, Why: full(worse), Gained: len(r.gained), Lost: len(r.lost),
+	s := jsonSummary{What: "summary", Before: ids[0], Now: ids[1], Objects: []string{}, Worse: len(worse) > 0, Why: full(worse), Gained: len(r.gained), Lost: len(r.lost), Unsure: len(r.unsure),
 		New: len(r.behaviours), Answers: len(r.answers), Programs: r.programs, Runs: r.runsAfter, Boundary: full(r.code.Calls), Gone: full(r.code.CallsGone),
 		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered, Partly: r.partly}
 	for _, o := range r.c.Objects {

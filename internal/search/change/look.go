@@ -145,7 +145,7 @@ func (l *look) says(a answer) string {
 func joined(list []explore.Look, places []Place) (reached []uint64, ends map[string]uint64) {
 	reached, ends = make([]uint64, len(places)), make(map[string]uint64)
 	for _, x := range list {
-		l := x.(*look)
+		l := x.(*counter).inner.(*look)
 		for i := range reached {
 			reached[i] += l.reached[i]
 		}
@@ -189,6 +189,7 @@ type Beside struct {
 
 	Gained, Lost []Break // that only After breaks, or far more often; only Before
 	Both         []Break
+	Unsure       []Break  // that few runs of After break
 	Reached      []uint64 // runs of After that came to each place
 	New, Gone    []End
 }
@@ -211,13 +212,16 @@ func Compare(sc *scenario.Scenario, s Search, places []Place) (*Beside, error) {
 	if err := b.fewer(); err != nil {
 		return nil, err
 	}
-	var err error
-	if b.Gained, b.Both, err = b.After.Run(); err != nil {
+	found, err := b.After.Run()
+	if err != nil {
 		return nil, err
 	}
-	if b.Lost, _, err = b.Before.Run(); err != nil {
+	b.Gained, b.Both, b.Unsure = found.Worse, found.Known, found.Unsure
+	b.Before.Sure = func(string) bool { return true } // that it is lost accuses nothing
+	if found, err = b.Before.Run(); err != nil {
 		return nil, err
 	}
+	b.Lost = found.Worse
 	after, before := b.After.with, b.Before.with
 	b.Stats.After, b.Stats.Before = Run{after.Runs, after.Violations}, Run{before.Runs, before.Violations}
 	var now, was map[string]uint64
@@ -268,7 +272,7 @@ func (b *Beside) fewer() error {
 
 // some makes so many runs of the search's kernel.
 func (s *Search) some(runs uint64) (*explore.Result, error) {
-	return s.explore(s.Kernel, s.Mutant, runs, true)
+	return s.explore(s.Scenario, s.Kernel, s.Mutant, runs, s.Seed)
 }
 
 // ends are what only a search's kernel has shown, and its base doesn't in many more runs.
@@ -277,7 +281,7 @@ func (s *Search) ends(now, was map[string]uint64, with *explore.Result) (list []
 	if len(texts) == 0 || s.Cancelled != nil && s.Cancelled.Load() {
 		return nil, nil
 	}
-	base, err := s.explore(s.Base, "", s.Runs*BaseTimes, true)
+	base, err := s.explore(s.Scenario, s.Base, "", s.Runs*BaseTimes, s.Seed)
 	if err != nil {
 		return nil, err
 	}

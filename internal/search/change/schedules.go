@@ -1,14 +1,21 @@
 package change
 
 import (
-	"math"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
+	"kpsim/internal/search/replay"
 	"kpsim/internal/search/shrink"
 	"kpsim/linux"
 	"kpsim/properties"
+	"kpsim/sim"
+	"kpsim/traces"
 )
 
 // A Search compares what the runs of a scenario break, with and without a change. It may be
@@ -21,124 +28,186 @@ type Search struct {
 	Runs     uint64 // with the change
 	Seed     uint64
 	Workers  int
-	Blind    bool // make no witness
+	Odds     Odds
+	Blind    bool // make no witness, and believe what the first runs show
 	Look     func() explore.Look
 
-	// Sure, if not nil, says of a property that the change is known to break it elsewhere: then a
-	// run or two that break it are believed after BaseTimes, not RareTimes.
+	// Sure, if not nil, says of a property that the change is known to break it elsewhere: then what
+	// few runs show is left unsure.
 	Sure func(property string) bool
 
 	Progress  func(runs, violations uint64)
 	Cancelled *atomic.Bool
 
-	with          *explore.Result // of the last Run
-	without, long *explore.Result // of the kernel as it is
+	with    *explore.Result // of the last Run
+	without *explore.Result // of the kernel as it is
 }
 
-// A Break is a property that runs with the change break.
+// A Break is what runs with the change break: a property, in findings that read alike.
 type Break struct {
 	Property   string
+	Words      string // how they read, without numbers, places and names
 	Runs       uint64
 	Violations uint64
 	BaseRuns   uint64 // without the change
 	Base       uint64 // of these, those that broke it
 	Witness    *shrink.Witness
+	Confirmed  *Break // by the runs of the witness' program; nil: that wasn't asked
+	Played     bool   // the kernel as it is breaks it along the witness' schedule
 }
 
-// How many times the runs with a change the kernel as it is gets, if something was broken;
-// and if by few of the runs, which may be a race that it has itself.
-const (
-	BaseTimes = 4
-	RareTimes = 64
-	Few       = 5 // runs
-)
+// Breaks are what a search has shown.
+type Breaks struct {
+	Worse  []Break // the change breaks it, or far more often
+	Known  []Break // both do
+	Unsure []Break // only the change does, and too few of its runs for a verdict
+}
 
-// Run explores, and returns the properties that the change breaks: the kernel as it is
-// doesn't, or in significantly fewer runs. Known are those that both break. An error is that
+// BaseTimes is how many times the runs with a change the kernel as it is gets, if something was broken.
+const BaseTimes = 4
+
+// Run explores. What the change alone breaks, and too few of its runs for the odds, is looked for
+// on the kernel as it is: along the schedule of the witness, and in runs of the witness' program,
+// which show it far more often than those of the scenario, until the odds decide. An error is that
 // the scenario can't be run on the changed kernel, or a fault of the input.
-func (s *Search) Run() (breaks, known []Break, err error) {
-	with, err := s.explore(s.Kernel, s.Mutant, s.Runs, true)
-	s.with = with
-	if err != nil || with.Violations == 0 {
-		return nil, nil, err
+func (s *Search) Run() (found Breaks, err error) {
+	s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed)
+	if err != nil || s.with.Violations == 0 {
+		return found, err
 	}
-	for _, p := range properties.All {
-		n := with.Broken[p.Name]
-		if n == 0 {
-			continue
+	with := kinds(s.with)
+	if s.without == nil {
+		if s.without, err = s.explore(s.Scenario, s.Base, "", s.Runs*BaseTimes, s.Seed); err != nil {
+			return found, err
 		}
-		without, err := s.base(&s.without, BaseTimes)
-		if err == nil && n < Few && without.Broken[p.Name] == 0 && (s.Sure == nil || !s.Sure(p.Name)) {
-			without, err = s.base(&s.long, s.rareTimes(with))
+	}
+	without := kinds(s.without)
+	for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
+		b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k], BaseRuns: s.without.Runs, Base: without[k]}
+		to := &found.Known
+		switch {
+		case s.cancelled():
+			return found, nil
+		case s.Odds.Worse(&b):
+			to = &found.Worse
+			if !s.Blind {
+				b.Witness, err = s.witness(k)
+			}
+		case b.Open() && (s.Blind || s.Sure != nil && s.Sure(k.property)):
+			to = &found.Unsure
+		case b.Open():
+			to, err = s.confirm(&b, k, &found)
 		}
 		if err != nil {
-			return nil, nil, err
+			return found, err
 		}
-		b := Break{Property: p.Name, Runs: with.Runs, Violations: n, BaseRuns: without.Runs, Base: without.Broken[p.Name]}
-		if b.Base == 0 || b.More() {
-			breaks = append(breaks, b)
-		} else {
-			known = append(known, b)
-		}
+		*to = append(*to, b)
 	}
-	return breaks, known, s.witnesses(breaks)
+	return found, nil
 }
 
-// rareMost bounds the questions of the runs that are to show what few runs show: some half a
-// minute of a core.
-const rareMost = 60_000_000
+func (s *Search) cancelled() bool { return s.Cancelled != nil && s.Cancelled.Load() }
 
-// rareTimes is RareTimes, or less where runs are long.
-func (s *Search) rareTimes(with *explore.Result) uint64 {
-	each := max(with.Counts.Points/max(with.Runs, 1), 1)
-	return min(RareTimes, max(BaseTimes, rareMost/each/max(s.Runs, 1)))
-}
-
-// base explores the kernel as it is, once.
-func (s *Search) base(kept **explore.Result, times uint64) (res *explore.Result, err error) {
-	if *kept == nil {
-		*kept, err = s.explore(s.Base, "", s.Runs*times, true)
+// confirm asks the kernel as it is for what few runs with the change have shown.
+func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err error) {
+	if b.Witness, err = s.witness(k); err != nil || b.Witness == nil {
+		return &found.Unsure, err
 	}
-	return *kept, err
-}
-
-// witnesses makes the runs with the change again, for a witness of each break.
-func (s *Search) witnesses(breaks []Break) error {
-	if len(breaks) == 0 || s.Blind {
-		return nil
-	}
-	with, err := s.explore(s.Kernel, s.Mutant, s.Runs, false)
+	sc, err := lang.Parse("witness", []byte(b.Witness.File.Scenario))
 	if err != nil {
-		return err
-	}
-	for _, w := range with.Witnesses {
-		for i := range breaks {
-			if breaks[i].Property == w.Property.Name {
-				breaks[i].Witness = w
-			}
-		}
-	}
-	return nil
-}
-
-// significant is of how many standard deviations a difference in shares must be. Runs of a
-// strategy aren't independent, so it is far more than for drawn balls.
-const significant = 8
-
-// More reports whether the runs with the change break the property more often: in twice the
-// share at least, and too much so for chance.
-func (b *Break) More() bool {
-	with, without := float64(b.Violations)/float64(b.Runs), float64(b.Base)/float64(b.BaseRuns)
-	all := float64(b.Violations+b.Base) / float64(b.Runs+b.BaseRuns)
-	deviation := math.Sqrt(all * (1 - all) * (1/float64(b.Runs) + 1/float64(b.BaseRuns)))
-	return b.Violations >= Few && with >= 2*without && with-without > significant*deviation
-}
-
-// explore explores a kernel; blind, it makes no witness.
-func (s *Search) explore(k *linux.Kernel, mutant string, runs uint64, blind bool) (*explore.Result, error) {
-	sc := *s.Scenario
-	if err := sc.SetLinux(k); err != nil {
 		return nil, err
 	}
-	return explore.Run(explore.Spec{Scenario: &sc, Mutant: mutant, Runs: runs, Seed: s.Seed, Workers: s.Workers, Progress: s.Progress, Cancelled: s.Cancelled, Blind: blind, Look: s.Look})
+	sc.Machine.Engine, sc.Machine.Image = "", ""
+	if b.Played = s.plays(sc, b.Witness); b.Played && b.chance() > suspicious {
+		return &found.Known, nil
+	}
+	b.Confirmed = &Break{Property: b.Property, Words: b.Words}
+	is, err := s.Odds.decide(b.Confirmed, func(look, runs uint64) (asked uint64, err error) {
+		for _, side := range []struct {
+			kernel       *linux.Kernel
+			mutant       string
+			runs, breaks *uint64
+		}{{s.Kernel, s.Mutant, &b.Confirmed.Runs, &b.Confirmed.Violations}, {s.Base, "", &b.Confirmed.BaseRuns, &b.Confirmed.Base}} {
+			res, err := s.explore(sc, side.kernel, side.mutant, runs, sim.Mix(s.Seed+look+1))
+			if err != nil {
+				return asked, err
+			}
+			*side.runs += res.Runs
+			*side.breaks += kinds(res)[k]
+			asked += res.Counts.Points
+		}
+		return asked, nil
+	})
+	switch is {
+	case worse:
+		return &found.Worse, err
+	case known:
+		return &found.Known, err
+	}
+	return &found.Unsure, err
+}
+
+// plays reports whether the kernel as it is breaks the property of a witness along its schedule.
+func (s *Search) plays(sc *scenario.Scenario, w *shrink.Witness) bool {
+	other := *sc
+	if other.SetLinux(s.Base) != nil {
+		return false
+	}
+	f := *w.File
+	f.Scenario = lang.Print(&other)
+	f.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool { return r.Key == traces.OriginMutant })
+	r, err := replay.PlayAnyPlace(other.Name, &f)
+	if err != nil {
+		return false
+	}
+	defer r.Rig.Close()
+	return r.Breaks
+}
+
+// witness shrinks a run of the last exploration with the change; nil if it has kept none that reads so.
+func (s *Search) witness(k kind) (*shrink.Witness, error) {
+	sc := *s.Scenario
+	if err := sc.SetLinux(s.Kernel); err != nil {
+		return nil, err
+	}
+	spec := explore.Spec{Scenario: &sc, Mutant: s.Mutant, Seed: s.Seed}
+	r, err := spec.NewRig()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	found := slices.DeleteFunc(s.with.Found(), func(f shrink.Found) bool {
+		return f.Property != k.property || readsAs(r, f.Message) != k.words
+	})
+	if len(found) == 0 {
+		return nil, nil
+	}
+	list, err := shrink.Witnesses(spec.Origin(), found)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// explore explores a kernel. It makes no witness.
+func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result, error) {
+	one := *sc
+	if err := one.SetLinux(k); err != nil {
+		return nil, err
+	}
+	look := newCounter(nil)
+	if s.Look != nil && sc == s.Scenario {
+		look = newCounter(s.Look)
+	}
+	return explore.Run(explore.Spec{Scenario: &one, Mutant: mutant, Runs: runs, Seed: seed, Workers: s.Workers, Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look})
+}
+
+// A kind is a property that is broken by findings that read alike.
+type kind struct{ property, words string }
+
+func (k kind) compare(l kind) int {
+	rank := func(k kind) int {
+		return slices.IndexFunc(properties.All, func(q *properties.Property) bool { return q.Name == k.property })
+	}
+	return cmp.Or(cmp.Compare(rank(k), rank(l)), strings.Compare(k.words, l.words))
 }

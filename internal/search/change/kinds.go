@@ -1,0 +1,71 @@
+package change
+
+import (
+	"regexp"
+
+	"kpsim/internal/search/explore"
+	"kpsim/internal/search/rig"
+	"kpsim/properties"
+	"kpsim/traces"
+)
+
+// A counter counts the runs of a shard by what they break. It implements explore.Look, and hands
+// on to another one.
+type counter struct {
+	inner  explore.Look // nil: none
+	broken map[kind]uint64
+}
+
+// newCounter returns what makes counters that hand on to what inner makes, if it isn't nil.
+func newCounter(inner func() explore.Look) func() explore.Look {
+	return func() explore.Look {
+		c := &counter{broken: make(map[kind]uint64)}
+		if inner != nil {
+			c.inner = inner()
+		}
+		return c
+	}
+}
+
+// Begin implements explore.Look.
+func (c *counter) Begin(r *rig.Rig) {
+	if c.inner != nil {
+		c.inner.Begin(r)
+	}
+}
+
+// Took implements explore.Look.
+func (c *counter) Took(r *rig.Rig, run *rig.Run) {
+	run.EachBroken(func(p *properties.Property, f *traces.Finding, _ properties.Set) {
+		c.broken[kind{p.Name, readsAs(r, f.Message)}]++
+	})
+	if c.inner != nil {
+		c.inner.Took(r, run)
+	}
+}
+
+// End implements explore.Look.
+func (c *counter) End(r *rig.Rig) {
+	if c.inner != nil {
+		c.inner.End(r)
+	}
+}
+
+// kinds adds up what the runs of an exploration have broken.
+func kinds(res *explore.Result) map[kind]uint64 {
+	all := make(map[kind]uint64)
+	for _, l := range res.Looks {
+		for k, n := range l.(*counter).broken {
+			all[k] += n
+		}
+	}
+	return all
+}
+
+// compiled is what differs when a function is compiled again: the line of a warning, and the suffix of a part that the compiler has cut off.
+var compiled = regexp.MustCompile(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
+
+// readsAs says how a finding reads on either kernel.
+func readsAs(r *rig.Rig, message string) string {
+	return compiled.ReplaceAllString(r.Plain(message), "")
+}
