@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/smp/cycles"
 )
 
@@ -267,14 +268,14 @@ func addAttribution(f *page.Figure, rows [][]lineJSON) error {
 		of, axis string
 		pieces   [][]float64
 	}{{"shares", "% of a hit's cycles", share}, {"time", "µs a hit", long}} {
-		p := page.NewPlot(kind.axis, "")
-		if err := page.AddBars(p, names, kind.pieces); err != nil {
+		p := plot.New(kind.axis, "")
+		if err := p.AddBars(names, kind.pieces); err != nil {
 			return err
 		}
 		p.X.Max *= 1.02
 		f.Plots = append(f.Plots, page.Plot{
 			Title: fmt.Sprintf("%s %s: %s", l.Name, l.Arch, kind.of), Says: strings.Join(says, "; ") + ".",
-			Plot: p, Height: page.BarsHeight(len(names)),
+			Plot: p, Height: plot.BarsHeight(len(names)),
 		})
 	}
 	return nil

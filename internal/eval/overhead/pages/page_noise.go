@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 )
 
 // What is drawn for a page.
@@ -38,7 +39,7 @@ func (o *htmlPage) noise() (page.Section, error) {
 		name := rows[0][0].Name + " " + rows[0][0].Arch
 		t.Groups = append(t.Groups, page.Group{Name: name})
 		group := &t.Groups[len(t.Groups)-1]
-		p := page.NewPlot("µs a hit", "share of hits")
+		p := plot.New("µs a hit", "share of hits")
 		for series, row := range rows {
 			l := &row[0]
 			o.at(measured, all, fmt.Sprintf("noise of %s on %s", l.Probe, l.Machine))
@@ -54,12 +55,12 @@ func (o *htmlPage) noise() (page.Section, error) {
 			for i := range sorted {
 				sorted[i] /= l.MHz
 			}
-			if err := page.AddLine(p, series, page.Nines(sorted), true); err != nil {
+			if err := p.AddLine(series, plot.Nines(sorted), true); err != nil {
 				return s, err
 			}
 		}
-		page.LogAxis(&p.X)
-		page.NinesAxis(&p.Y)
+		plot.LogAxis(&p.X)
+		plot.NinesAxis(&p.Y)
 		f.Plots = append(f.Plots, page.Plot{Title: name, Says: "ECDFs of hits by probe; " + page.NextTable + " has their quantiles.", Plot: p})
 	}
 	s.Blocks = append(s.Blocks, t)
