@@ -97,9 +97,10 @@ var layers = []layer{
 	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/litmus/x86test", "internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
 	{pkg: "internal/litmus/run", may: []string{"internal/litmus/ctest", "internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"}, free: []string{"*"}},
 	{pkg: "internal/litmus", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}},              // a map, and tests
-	{pkg: "internal/page", may: []string{"internal/version"}, free: []string{"*"}}, // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},                           // runs a browser
+	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
+	{pkg: "internal/page/plot", free: []string{"*"}},
+	{pkg: "internal/page", may: []string{"internal/page/plot", "internal/version"}, free: []string{"*"}}, // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                 // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/regular", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},

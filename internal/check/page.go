@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/kprobes"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/image"
@@ -247,10 +248,10 @@ func fates(title, says string, list []functionRow) page.Plot {
 			pieces[k] = append(pieces[k], float64(n))
 		}
 	}
-	p := page.NewPlot("instructions", "")
-	cli.Must(page.AddBars(p, names, pieces))
-	page.CountsAxis(&p.X)
-	return page.Plot{Title: title, Says: says, Plot: p, Height: page.BarsHeight(len(names))}
+	p := plot.New("instructions", "")
+	cli.Must(p.AddBars(names, pieces))
+	plot.CountsAxis(&p.X)
+	return page.Plot{Title: title, Says: says, Plot: p, Height: plot.BarsHeight(len(names))}
 }
 
 // table has a row for each function.

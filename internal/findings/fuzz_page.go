@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"gonum.org/v1/plot/plotter"
-
 	"kpsim/internal/cli"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/kprobes/rules"
 )
 
@@ -79,29 +78,29 @@ func (c *Fuzz) pageFinds() page.Section {
 
 // pageCoverage draws what was shown by how many programs.
 func (c *Fuzz) pageCoverage() page.Section {
-	line := func(of func(s *fuzzSample) float64) (points plotter.XYs) {
+	line := func(of func(s *fuzzSample) float64) (points plot.XYs) {
 		for i := range c.samples {
-			points = append(points, plotter.XY{X: c.samples[i].programs, Y: of(&c.samples[i])})
+			points = append(points, plot.XY{X: c.samples[i].programs, Y: of(&c.samples[i])})
 		}
 		return points
 	}
-	plot := page.NewPlot("programs", "features")
-	page.CountsAxis(&plot.X)
-	page.CountsAxis(&plot.Y)
-	plot.Y.Min = 0
-	cli.Must(page.AddLine(plot, 0, line(func(s *fuzzSample) float64 { return s.features }), false))
-	cli.Must(page.AddLine(plot, 1, line(func(s *fuzzSample) float64 { return s.estimated }), false))
+	features := plot.New("programs", "features")
+	plot.CountsAxis(&features.X)
+	plot.CountsAxis(&features.Y)
+	features.Y.Min = 0
+	cli.Must(features.AddLine(0, line(func(s *fuzzSample) float64 { return s.features }), false))
+	cli.Must(features.AddLine(1, line(func(s *fuzzSample) float64 { return s.estimated }), false))
 	f := &page.Figure{
 		Caption: "A feature is an event with its small arguments, two events that come one after the other on a CPU or on two, an instruction that is probed, two accesses of different CPUs to one object. How many there are is guessed from those that one and two programs have shown (Chao), and is a lower bound.",
 		Legend:  []page.Key{{Name: "shown", Of: 0}, {Name: "guessed", Of: 1}},
-		Plots:   []page.Plot{{Title: "Features", Says: c.shows(), Plot: plot}},
+		Plots:   []page.Plot{{Title: "Features", Says: c.shows(), Plot: features}},
 	}
 	if all := c.session.Coverage().BlocksAll; all > 0 {
-		blocks := page.NewPlot("programs", fmt.Sprintf("blocks of %d", all))
-		page.CountsAxis(&blocks.X)
-		page.CountsAxis(&blocks.Y)
+		blocks := plot.New("programs", fmt.Sprintf("blocks of %d", all))
+		plot.CountsAxis(&blocks.X)
+		plot.CountsAxis(&blocks.Y)
 		blocks.Y.Min, blocks.Y.Max = 0, float64(all)
-		cli.Must(page.AddLine(blocks, 0, line(func(s *fuzzSample) float64 { return s.blocks }), false))
+		cli.Must(blocks.AddLine(0, line(func(s *fuzzSample) float64 { return s.blocks }), false))
 		f.Plots = append(f.Plots, page.Plot{Title: "Basic blocks of the kernel's functions", Says: c.shows(), Plot: blocks})
 	}
 	return page.Section{ID: "coverage", Title: "What was shown", Blocks: []page.Block{f}}

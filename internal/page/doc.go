@@ -2,7 +2,7 @@
 // printed, and read by people and by screen readers.
 //
 // What it is: a document of sections, of prose, tables (whose cells may link, and have a
-// verdict) and figures, which are plots of gonum.org/v1/plot; the template that it is
+// verdict) and figures, which are plots of package plot; the template that it is
 // written with; and the one stylesheet of all pages, light and dark.
 //
 // What it is not: it knows no machine, no probe, no trace; the caller says what
@@ -15,6 +15,6 @@
 // Colours and fonts are the stylesheet's alone: a plot names series by their number.
 //
 // Its limits: no script, so nothing on a page can be turned or zoomed. A plot is laid out
-// by the widths of Liberation Sans, which are those of Arial; in another font its texts
+// by the widths of Helvetica, which are those of Arial; in another font its texts
 // are stretched or narrowed to these. At most 8 series and 6 pieces of a bar can be told apart.
 package page

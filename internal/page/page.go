@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kpsim/internal/page/plot"
 	"kpsim/internal/version"
 )
 
@@ -255,8 +256,8 @@ func (d *Document) Render() ([]byte, error) {
 	r.Template = template.Must(template.New("page").Funcs(template.FuncMap{
 		"render": r.block, "plot": r.plot, "spans": Text.spans,
 		"style":   func() template.CSS { return Stylesheet },
-		"dash":    func(series int) string { return dashes(series) },
-		"pieces":  func() [Pieces]int { return [Pieces]int{0, 1, 2, 3, 4, 5} },
+		"dash":    plot.Dashes,
+		"pieces":  func() [plot.Pieces]int { return [plot.Pieces]int{0, 1, 2, 3, 4, 5} },
 		"kpsim":   func() string { return version.This().String() },
 		"columns": func(t *Table) int { return len(t.Head) },
 		"sign":    func(v Verdict) string { return signs[v] },

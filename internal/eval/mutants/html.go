@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
 )
@@ -110,7 +111,7 @@ func (r *mutantRow) bounded(n uint64) float64 {
 func (c *Mutants) soon(rows []mutantRow) page.Section {
 	var (
 		names           []string
-		ranges          []page.Range
+		ranges          []plot.Range
 		median, slowest []float64
 	)
 	for i := range rows {
@@ -119,7 +120,7 @@ func (c *Mutants) soon(rows []mutantRow) page.Section {
 			continue
 		}
 		names = append(names, r.Mutant)
-		ranges = append(ranges, page.Range{Low: r.bounded(r.Low), Middle: r.bounded(r.Median), High: r.bounded(r.High), Farthest: r.bounded(r.Slowest)})
+		ranges = append(ranges, plot.Range{Low: r.bounded(r.Low), Middle: r.bounded(r.Median), High: r.bounded(r.High), Farthest: r.bounded(r.Slowest)})
 		if r.Median > 0 {
 			median = append(median, float64(r.Median))
 		}
@@ -129,20 +130,20 @@ func (c *Mutants) soon(rows []mutantRow) page.Section {
 	}
 	slices.Sort(median)
 	slices.Sort(slowest)
-	each, all := page.NewPlot("schedules", ""), page.NewPlot("schedules", "mutants killed")
-	cli.Must(page.AddRanges(each, names, ranges))
-	page.LogAxis(&each.X)
-	cli.Must(page.AddLine(all, 1, page.ECDF(median, len(names)), true))
-	cli.Must(page.AddLine(all, 2, page.ECDF(slowest, len(names)), true))
-	page.LogAxis(&all.X)
-	page.SharesAxis(&all.Y)
+	each, all := plot.New("schedules", ""), plot.New("schedules", "mutants killed")
+	cli.Must(each.AddRanges(names, ranges))
+	plot.LogAxis(&each.X)
+	cli.Must(all.AddLine(1, plot.ECDF(median, len(names)), true))
+	cli.Must(all.AddLine(2, plot.ECDF(slowest, len(names)), true))
+	plot.LogAxis(&all.X)
+	plot.SharesAxis(&all.Y)
 	return page.Section{ID: "soon", Title: "How soon", Blocks: []page.Block{
 		&page.Figure{
 			Caption: page.Text(fmt.Sprintf("Schedules until each mutant is killed, on a logarithmic axis: the median of %s as a dot on the interval that holds the true one with 95 %% or more, the slowest as an upright line; and the share of mutants that are killed in so many schedules or fewer. What takes more than %d stands at %d on the left, and isn't counted on the right.",
 				searches(c.Seeds), c.Most, c.Most)),
 			Legend: []page.Key{{Name: "by the median search", Of: 1}, {Name: "by the slowest search", Of: 2}},
 			Plots: []page.Plot{
-				{Title: "Each mutant", Says: fmt.Sprintf("Schedules to kill each of %s; the table above has the numbers.", cli.Number(len(names), "mutant")), Plot: each, Height: page.RangesHeight(len(names))},
+				{Title: "Each mutant", Says: fmt.Sprintf("Schedules to kill each of %s; the table above has the numbers.", cli.Number(len(names), "mutant")), Plot: each, Height: plot.RangesHeight(len(names))},
 				{Title: "All of them", Says: fmt.Sprintf("The median search kills %d of %d mutants, half of those in %s schedules or fewer; the slowest kills %d, half of those in %s or fewer.",
 					len(median), len(names), middleOf(median), len(slowest), middleOf(slowest)), Plot: all},
 			},
@@ -155,7 +156,7 @@ func middleOf(list []float64) string {
 	if len(list) == 0 {
 		return "0"
 	}
-	return page.Thousands(list[(len(list)-1)/2])
+	return plot.Thousands(list[(len(list)-1)/2])
 }
 
 func searches(n int) string {

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/matrix"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/properties"
 )
 
@@ -182,7 +183,7 @@ func toSee(c *matrix.Cell, b *matrix.Broken) string {
 
 // certificate is what a Never stands on.
 func certificate(c *matrix.Cell) []page.Cell {
-	most, drawn := fmt.Sprint(c.Deviations), page.Thousands(float64(c.Drawn))
+	most, drawn := fmt.Sprint(c.Deviations), plot.Thousands(float64(c.Drawn))
 	switch {
 	case c.Complete:
 		if most, drawn = "any number", "none"; c.By != "" && c.By != c.Fetch {
@@ -204,7 +205,7 @@ func certificate(c *matrix.Cell) []page.Cell {
 		canary = page.Cell{Text: "nothing", Mark: "blind"}
 	}
 	cells := append(page.Row(c.Preempt, c.Fetch, at), canary)
-	return append(cells, page.Row(most, page.Thousands(float64(c.All)), drawn)...)
+	return append(cells, page.Row(most, plot.Thousands(float64(c.All)), drawn)...)
 }
 
 // claims says what the documents' claims are worth.

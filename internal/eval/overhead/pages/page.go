@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/smp/cycles"
 )
 
@@ -260,12 +261,12 @@ func (o *htmlPage) addAttribution(f *page.Figure, rows [][]lineJSON) error {
 	var names []string
 	share, long := make([][]float64, overhead.Parts), make([][]float64, overhead.Parts)
 	var says []string
-	var ofShare, ofTime []page.Error
+	var ofShare, ofTime []plot.Error
 	for k, row := range rows {
 		l := &row[len(row)-1]
 		at := float64(len(rows) - 1 - k) // the axis goes upwards
 		if i, ok := o.within[l.Machine+" "+l.Probe]; ok {
-			ofShare = append(ofShare, page.Error{At: 100 * l.shares[overhead.Hardware] / max(l.Cycles, 1), Low: 100 * i.Low, High: 100 * i.High, Other: at})
+			ofShare = append(ofShare, plot.Error{At: 100 * l.shares[overhead.Hardware] / max(l.Cycles, 1), Low: 100 * i.Low, High: 100 * i.High, Other: at})
 		}
 		if l.Predicted != nil {
 			ofTime = append(ofTime, bar(l.Usec, *l.Predicted, at))
@@ -285,25 +286,25 @@ func (o *htmlPage) addAttribution(f *page.Figure, rows [][]lineJSON) error {
 	for _, kind := range []struct {
 		of, axis string
 		pieces   [][]float64
-		bars     []page.Error
+		bars     []plot.Error
 	}{{"shares", "% of a hit's cycles", share, ofShare}, {"time", "µs a hit", long, ofTime}} {
-		p := page.NewPlot(kind.axis, "")
-		if err := page.AddBars(p, names, kind.pieces); err != nil {
+		p := plot.New(kind.axis, "")
+		if err := p.AddBars(names, kind.pieces); err != nil {
 			return err
 		}
-		if err := page.AddErrors(p, 0, kind.bars, true); err != nil {
+		if err := p.AddErrors(0, kind.bars, true); err != nil {
 			return err
 		}
 		p.X.Max *= 1.02
 		f.Plots = append(f.Plots, page.Plot{
 			Title: fmt.Sprintf("%s %s: %s", l.Name, l.Arch, kind.of), Says: strings.Join(says, "; ") + ".",
-			Plot: p, Height: page.BarsHeight(len(names)),
+			Plot: p, Height: plot.BarsHeight(len(names)),
 		})
 	}
 	return nil
 }
 
 // bar is an interval as an error bar.
-func bar(v float64, i overhead.Interval, other float64) page.Error {
-	return page.Error{At: v, Low: i.Low, High: i.High, Other: other}
+func bar(v float64, i overhead.Interval, other float64) plot.Error {
+	return plot.Error{At: v, Low: i.Low, High: i.High, Other: other}
 }

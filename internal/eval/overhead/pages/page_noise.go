@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 )
 
 // pageSeed is what the runs of a page are drawn from.
@@ -34,7 +35,7 @@ func (o *htmlPage) noise() (page.Section, error) {
 		name := rows[0][0].Name + " " + rows[0][0].Arch
 		t.Groups = append(t.Groups, page.Group{Name: name})
 		group := &t.Groups[len(t.Groups)-1]
-		p := page.NewPlot("µs a hit", "share of hits")
+		p := plot.New("µs a hit", "share of hits")
 		for series, row := range rows {
 			l := &row[0]
 			o.at(measured, all, fmt.Sprintf("noise of %s on %s", l.Probe, l.Machine))
@@ -50,15 +51,15 @@ func (o *htmlPage) noise() (page.Section, error) {
 			for i := range sorted {
 				sorted[i] /= l.MHz
 			}
-			if err := page.AddLine(p, series, page.Nines(sorted), true); err != nil {
+			if err := p.AddLine(series, plot.Nines(sorted), true); err != nil {
 				return s, err
 			}
-			if err := page.AddErrors(p, series, drawn.bars(), true); err != nil {
+			if err := p.AddErrors(series, drawn.bars(), true); err != nil {
 				return s, err
 			}
 		}
-		page.LogAxis(&p.X)
-		page.NinesAxis(&p.Y)
+		plot.LogAxis(&p.X)
+		plot.NinesAxis(&p.Y)
 		f.Plots = append(f.Plots, page.Plot{Title: name, Says: "ECDFs of hits by probe; " + page.NextTable + " has their quantiles.", Plot: p})
 	}
 	s.Blocks = append(s.Blocks, t)
@@ -89,7 +90,7 @@ func (r *noiseRowJSON) cells() []page.Cell {
 }
 
 // bars are the intervals of the quantiles, on the ECDF.
-func (r *noiseRowJSON) bars() (list []page.Error) {
+func (r *noiseRowJSON) bars() (list []plot.Error) {
 	for _, q := range []struct {
 		share float64
 		at    overhead.Measure
@@ -101,7 +102,7 @@ func (r *noiseRowJSON) bars() (list []page.Error) {
 
 // barOf is the interval of a quantile on an ECDF. An end that the samples don't give is at the quantile itself
 // below, and at the longest above. A logarithmic axis has none of what takes no time.
-func barOf(share float64, m overhead.Measure, longest float64) []page.Error {
+func barOf(share float64, m overhead.Measure, longest float64) []plot.Error {
 	if m.Value <= 0 {
 		return nil
 	}
@@ -109,5 +110,5 @@ func barOf(share float64, m overhead.Measure, longest float64) []page.Error {
 	if i.Low <= 0 {
 		i.Low = m.Value
 	}
-	return []page.Error{{At: m.Value, Low: i.Low, High: min(i.High, longest), Other: page.Nine(share)}}
+	return []plot.Error{{At: m.Value, Low: i.Low, High: min(i.High, longest), Other: plot.Nine(share)}}
 }

@@ -3,10 +3,9 @@ package pages
 import (
 	"fmt"
 
-	"gonum.org/v1/plot"
-
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 )
 
 // A pagePause is a sort of pause that the page shows.
@@ -41,7 +40,7 @@ func (o *htmlPage) pauses() (page.Section, error) {
 	}
 	plots := make([]*plot.Plot, len(pagePauses))
 	for i, k := range pagePauses {
-		plots[i] = page.NewPlot("µs", "share of pauses")
+		plots[i] = plot.New("µs", "share of pauses")
 		t.Groups[i].Name = k.title + ": " + k.says
 	}
 	for series, n := range pauseCPUs {
@@ -66,10 +65,10 @@ func (o *htmlPage) pauses() (page.Section, error) {
 			for j, v := range s.Cycles {
 				list[j] = o.subject.usec(v)
 			}
-			if err := page.AddLine(plots[i], series, page.Nines(list), true); err != nil {
+			if err := plots[i].AddLine(series, plot.Nines(list), true); err != nil {
 				return page.Section{}, err
 			}
-			var bars []page.Error
+			var bars []plot.Error
 			for _, q := range []struct {
 				share, at float64
 				within    overhead.Interval
@@ -77,14 +76,14 @@ func (o *htmlPage) pauses() (page.Section, error) {
 				m := overhead.Measure{Value: q.at, Interval: q.within}
 				bars = append(bars, barOf(q.share, m.Over(o.subject.mhz), o.subject.usec(s.Max))...)
 			}
-			if err := page.AddErrors(plots[i], series, bars, true); err != nil {
+			if err := plots[i].AddErrors(series, bars, true); err != nil {
 				return page.Section{}, err
 			}
 		}
 	}
 	for i, k := range pagePauses {
-		page.LogAxis(&plots[i].X)
-		page.NinesAxis(&plots[i].Y)
+		plot.LogAxis(&plots[i].X)
+		plot.NinesAxis(&plots[i].Y)
 		f.Plots = append(f.Plots, page.Plot{Title: k.title, Says: "ECDFs of pauses " + k.says + ", by the number of CPUs; " + page.NextTable + " has their quantiles.", Plot: plots[i]})
 	}
 	says := page.Text(fmt.Sprintf("By %s; a switch of tasks, a serialising instruction and the sending of an IPI are in no figure, and have nominal costs, which are assumed. Whoever's clock shows least goes next; what is drawn is when each CPU begins.", o.subject.says()))

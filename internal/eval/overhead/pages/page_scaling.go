@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/page/plot"
 	"kpsim/kprobes/rules"
 )
 
@@ -37,7 +35,7 @@ func (m *paged) says() string {
 
 // errors are the error bars of what is predicted: the interval of a hit's time, left out 95 %, which for a rate has
 // nearly the same ratio to either side. A profile has none.
-func (m *paged) errors(points plotter.XYs) (list []page.Error) {
+func (m *paged) errors(points plot.XYs) (list []plot.Error) {
 	if m.margin == nil || *m.margin >= 1 {
 		return nil
 	}
@@ -93,7 +91,7 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 		if !o.wantsSort(sort.name) {
 			continue
 		}
-		p := page.NewPlot("CPUs", "million hits per second")
+		p := plot.New("CPUs", "million hits per second")
 		group := page.Group{Name: sort.title}
 		rates := curves(sort.name)
 		for series, c := range rates {
@@ -102,28 +100,28 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 			if err != nil {
 				return nil, err
 			}
-			var points plotter.XYs
+			var points plot.XYs
 			row := page.Row(c.name)
 			for _, s := range scaled {
 				rate := s.Rate * o.subject.mhz
 				row = append(row, page.Cell{Text: fmt.Sprintf("%.2f", rate)})
 				if rate > 0 {
-					points = append(points, plotter.XY{X: float64(s.CPUs), Y: rate})
+					points = append(points, plot.XY{X: float64(s.CPUs), Y: rate})
 				}
 			}
 			group.Rows = append(group.Rows, row)
-			if err := page.AddLine(p, series, points, false); err != nil {
+			if err := p.AddLine(series, points, false); err != nil {
 				return nil, err
 			}
-			if err := page.AddErrors(p, series, o.subject.errors(points), false); err != nil {
+			if err := p.AddErrors(series, o.subject.errors(points), false); err != nil {
 				return nil, err
 			}
 			if len(f.Plots) == 0 {
 				f.Legend = append(f.Legend, page.Key{Name: "edition " + c.name, Of: series})
 			}
 		}
-		page.DoublingAxis(&p.X, slices.Max(scaledCPUs))
-		page.LogAxis(&p.Y)
+		plot.DoublingAxis(&p.X, slices.Max(scaledCPUs))
+		plot.LogAxis(&p.Y)
 		t.Groups = append(t.Groups, group)
 		f.Plots = append(f.Plots, page.Plot{Title: sort.title, Says: "Hits per second over 1 to 64 CPUs by edition; " + page.NextTable + " has the numbers.", Plot: p})
 	}
@@ -152,18 +150,18 @@ const simulatedProbes = 10_000
 
 // manyProbes is the cost of a hit over how many probes there are.
 func (o *htmlPage) manyProbes() ([]page.Block, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.%s", overhead.Chains, page.Thousands(simulatedProbes), o.subject.barsSay()))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.%s", overhead.Chains, plot.Thousands(simulatedProbes), o.subject.barsSay()))}
 	machines := o.machines()
 	subject := machines[len(machines)-1]
 	t := &page.Table{Caption: page.Text("What " + page.LastFigure + " shows in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].title() + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
-	one, all := page.NewPlot("probes", "µs a hit"), page.NewPlot("probes", "µs a hit")
+	one, all := plot.New("probes", "µs a hit"), plot.New("probes", "µs a hit")
 	rows := make([][]page.Cell, len(scaledProbes))
 	for series, row := range subject {
 		l := &row[0]
 		o.at(len(subject)+series, scalings*len(subject), "more probes, "+l.Says)
 		f.Legend = append(f.Legend, page.Key{Name: l.title(), Of: series})
 		t.Head = append(t.Head, l.title()+", one hit", l.title()+", all hit")
-		var ones, alls plotter.XYs
+		var ones, alls plot.XYs
 		for i, n := range scaledProbes {
 			scale, by := l.probe.ScaleProbes, ""
 			if n > simulatedProbes {
@@ -174,22 +172,22 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 				return nil, err
 			}
 			if series == 0 {
-				rows[i] = page.Row(page.Thousands(float64(n))+by, fmt.Sprintf("%.1f", k.AllNodes))
+				rows[i] = page.Row(plot.Thousands(float64(n))+by, fmt.Sprintf("%.1f", k.AllNodes))
 			}
 			a, b := k.OneHitCycles/l.MHz, k.AllHitCycles/l.MHz
 			rows[i] = append(rows[i], page.Row(fmt.Sprintf("%.2f", a), fmt.Sprintf("%.2f", b))...)
 			if a > 0 {
-				ones, alls = append(ones, plotter.XY{X: float64(n), Y: a}), append(alls, plotter.XY{X: float64(n), Y: b})
+				ones, alls = append(ones, plot.XY{X: float64(n), Y: a}), append(alls, plot.XY{X: float64(n), Y: b})
 			}
 		}
 		for _, of := range []struct {
 			plot   *plot.Plot
-			points plotter.XYs
+			points plot.XYs
 		}{{one, ones}, {all, alls}} {
-			if err := page.AddLine(of.plot, series, of.points, false); err != nil {
+			if err := of.plot.AddLine(series, of.points, false); err != nil {
 				return nil, err
 			}
-			if err := page.AddErrors(of.plot, series, o.subject.errors(of.points), false); err != nil {
+			if err := of.plot.AddErrors(series, o.subject.errors(of.points), false); err != nil {
 				return nil, err
 			}
 		}
@@ -197,8 +195,8 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	t.Groups = []page.Group{{Rows: rows}}
 	for _, p := range []*page.Plot{{Title: "one probe is hit over and over", Plot: one}, {Title: "all probes are hit in turn", Plot: all}} {
 		p.Plot.Y.Min *= 0.9 // an optimized kprobe's line isn't on the axis
-		page.LogAxis(&p.Plot.X)
-		page.LogAxis(&p.Plot.Y)
+		plot.LogAxis(&p.Plot.X)
+		plot.LogAxis(&p.Plot.Y)
 		p.Says = "Microseconds a hit over 1 to 100,000 probes, by the probe that is hit; " + page.NextTable + " has the numbers."
 		f.Plots = append(f.Plots, *p)
 	}
@@ -227,33 +225,33 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	for _, m := range overlapMaxactive {
 		t.Head = append(t.Head, fmt.Sprint(m))
 	}
-	p := page.NewPlot("maxactive", "% of calls missed")
+	p := plot.New("maxactive", "% of calls missed")
 	t.Groups = []page.Group{{}}
 	for series, n := range overlapTasks {
 		o.at(2*len(overlapTasks)+series, scalings*len(overlapTasks), fmt.Sprintf("missed calls of %d CPUs", n))
 		row := page.Row(fmt.Sprint(n))
-		var points plotter.XYs
-		var bars []page.Error
+		var points plot.XYs
+		var bars []plot.Error
 		for _, m := range overlapMaxactive {
 			k, err := overhead.OverlapConfig{Tasks: n, Maxactive: m, Calls: overlapCalls, Edition: overlapEdition, Schedule: overhead.Timed, Runs: overlapRuns, Seed: pageSeed}.Measure()
 			if err != nil {
 				return nil, err
 			}
 			share := 100 * k.Share
-			points = append(points, plotter.XY{X: float64(m), Y: share})
-			bars = append(bars, page.Error{At: share, Low: 100 * k.Within.Low, High: 100 * k.Within.High, Other: float64(m)})
+			points = append(points, plot.XY{X: float64(m), Y: share})
+			bars = append(bars, plot.Error{At: share, Low: 100 * k.Within.Low, High: 100 * k.Within.High, Other: float64(m)})
 			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", share)})
 		}
 		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
 		f.Legend = append(f.Legend, page.Key{Name: fmt.Sprintf("%d CPUs", n), Of: series})
-		if err := page.AddLine(p, series, points, false); err != nil {
+		if err := p.AddLine(series, points, false); err != nil {
 			return nil, err
 		}
-		if err := page.AddErrors(p, series, bars, false); err != nil {
+		if err := p.AddErrors(series, bars, false); err != nil {
 			return nil, err
 		}
 	}
-	page.DoublingAxis(&p.X, slices.Max(overlapMaxactive))
+	plot.DoublingAxis(&p.X, slices.Max(overlapMaxactive))
 	p.Y.Min, p.Y.Max = 0, 100
 	f.Plots = []page.Plot{{Title: "missed calls", Says: "Percent of calls missed over maxactive 1 to 16, by CPUs; " + page.NextTable + " has the numbers.", Plot: p}}
 	return []page.Block{f, t}, nil

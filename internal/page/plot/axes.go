@@ -1,48 +1,47 @@
-package page
+package plot
 
 import (
 	"math"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 )
 
 // LogAxis makes an axis of what was added to a plot logarithmic.
-func LogAxis(a *plot.Axis) {
+func LogAxis(a *Axis) {
 	switch {
 	case a.Min > a.Max: // nothing was
 		a.Min, a.Max = 1, 10
 	case a.Max/a.Min < 1.2: // what is all alike is in the middle
 		a.Min, a.Max = a.Min/1.2, a.Max*1.2
 	}
-	a.Scale, a.Tick.Marker = plot.LogScale{}, logTicks{}
+	a.Log, a.Ticks = true, logTicks
+}
+
+// constant are marks that don't depend on the range.
+func constant(ticks []Tick) func(low, high float64) []Tick {
+	return func(_, _ float64) []Tick { return ticks }
 }
 
 // DoublingAxis makes an axis logarithmic with marks at 1, 2, 4, … up to most.
-func DoublingAxis(a *plot.Axis, most int) {
-	var ticks plot.ConstantTicks
+func DoublingAxis(a *Axis, most int) {
+	var ticks []Tick
 	for n := 1; n <= most; n *= 2 {
-		ticks = append(ticks, plot.Tick{Value: float64(n), Label: strconv.Itoa(n)})
+		ticks = append(ticks, Tick{Value: float64(n), Label: strconv.Itoa(n)})
 	}
 	a.Min, a.Max = 1, float64(most)
-	a.Scale, a.Tick.Marker = plot.LogScale{}, ticks
+	a.Log, a.Ticks = true, constant(ticks)
 }
 
 // logTicks marks 1, 2 and 5 times powers of ten; over a wide range the powers alone, over a
 // narrow one what is round.
-type logTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
+func logTicks(low, high float64) (list []Tick) {
 	if high/low < 5 {
-		return plot.DefaultTicks{}.Ticks(low, high)
+		return roundTicks(low, high)
 	}
 	wide := high/low > 200
 	for e := int(math.Floor(math.Log10(low))); e <= int(math.Ceil(math.Log10(high))); e++ {
 		for m := 1.0; m < 10; m++ {
-			t := plot.Tick{Value: m * math.Pow10(e)}
+			t := Tick{Value: m * math.Pow10(e)}
 			if t.Value < low || t.Value > high {
 				continue
 			}
@@ -55,26 +54,43 @@ func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
 	return list
 }
 
+// mostRound is how many marks an axis of round numbers has, at most.
+const mostRound = 6
+
+// roundTicks marks round numbers, at least three.
+func roundTicks(low, high float64) (list []Tick) {
+	step := math.Pow10(int(math.Floor(math.Log10((high-low)/mostRound))) - 1)
+	for i := 0; math.Floor(high/step)-math.Ceil(low/step) >= mostRound; i++ {
+		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10, …
+	}
+	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	for n := math.Ceil(low / step); n <= math.Floor(high/step); n++ {
+		label := strconv.FormatFloat(n*step, 'f', decimals, 64)
+		if decimals == 0 {
+			label = tickLabel(n * step)
+		}
+		list = append(list, Tick{n * step, label})
+	}
+	return list
+}
+
 // CountsAxis makes an axis one of counts, from 0.
-func CountsAxis(a *plot.Axis) {
+func CountsAxis(a *Axis) {
 	a.Min, a.Max = 0, max(a.Max, 1)
-	a.Tick.Marker = countTicks{}
+	a.Ticks = countTicks
 }
 
 // mostCounts is how many marks an axis of counts has, at most, besides that at 0.
 const mostCounts = 5
 
 // countTicks marks round whole numbers.
-type countTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (countTicks) Ticks(_, high float64) (list []plot.Tick) {
+func countTicks(_, high float64) (list []Tick) {
 	step := 1.0
 	for i := 0; high/step > mostCounts; i++ {
 		step *= []float64{2, 2.5, 2}[i%3] // 1, 2, 5, 10, …
 	}
 	for v := 0.0; v <= high; v += step {
-		list = append(list, plot.Tick{Value: v, Label: tickLabel(v)})
+		list = append(list, Tick{Value: v, Label: tickLabel(v)})
 	}
 	return list
 }
@@ -106,12 +122,12 @@ const ninesPerPoint = 0.04
 // Nines returns the ECDF of a list in ascending order, for axes of LogAxis and NinesAxis.
 // The line is at the share of the list that is below a value; so the largest is on it.
 // What isn't above 0 is below all that a logarithmic axis has.
-func Nines(list []float64) (points plotter.XYs) {
+func Nines(list []float64) (points XYs) {
 	last := math.Inf(-1)
 	for i, v := range list {
 		y := Nine(float64(i) / float64(len(list)))
 		if v > 0 && (y-last >= ninesPerPoint || i == len(list)-1) {
-			points = append(points, plotter.XY{X: v, Y: y})
+			points = append(points, XY{X: v, Y: y})
 			last = y
 		}
 	}
@@ -123,29 +139,29 @@ func Nine(share float64) float64 { return math.Abs(math.Log10(1 - share)) } // n
 
 // ECDF returns the share of n values that is up to each of those of a list in ascending
 // order, for AddLine with steps; those that the list hasn't are above all that it has.
-func ECDF(list []float64, n int) (points plotter.XYs) {
+func ECDF(list []float64, n int) (points XYs) {
 	for i, v := range list {
-		points = append(points, plotter.XY{X: v, Y: float64(i) / float64(n)})
+		points = append(points, XY{X: v, Y: float64(i) / float64(n)})
 	}
 	if len(list) > 0 {
-		points = append(points, plotter.XY{X: list[len(list)-1], Y: float64(len(list)) / float64(n)})
+		points = append(points, XY{X: list[len(list)-1], Y: float64(len(list)) / float64(n)})
 	}
 	return points
 }
 
 // SharesAxis makes an axis one of shares from none to all.
-func SharesAxis(a *plot.Axis) {
+func SharesAxis(a *Axis) {
 	a.Min, a.Max = 0, 1.02 // the line at the top is whole
-	a.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}}
+	a.Ticks = constant([]Tick{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}})
 }
 
 // NinesAxis makes an axis of what was added to a plot one of shares on which 90 %, 99 %,
 // 99.9 %, … are as far from each other.
-func NinesAxis(a *plot.Axis) {
-	ticks := plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: math.Log10(2), Label: "50 %"}}
+func NinesAxis(a *Axis) {
+	ticks := []Tick{{Value: 0, Label: "0"}, {Value: math.Log10(2), Label: "50 %"}}
 	a.Min, a.Max = 0, max(a.Max, 1)+0.05 // the line at the top is whole
 	for y := 1.0; y <= a.Max; y++ {
-		ticks = append(ticks, plot.Tick{Value: y, Label: strconv.FormatFloat(100-math.Pow10(2-int(y)), 'f', max(0, int(y)-2), 64) + " %"})
+		ticks = append(ticks, Tick{Value: y, Label: strconv.FormatFloat(100-math.Pow10(2-int(y)), 'f', max(0, int(y)-2), 64) + " %"})
 	}
-	a.Tick.Marker = ticks
+	a.Ticks = constant(ticks)
 }
