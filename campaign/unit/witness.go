@@ -51,7 +51,9 @@ func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.
 	}
 	var found []shrink.Found
 	for i := range parts {
-		found = append(found, parts[i].Found...)
+		if len(parts[i].Found) > 0 && s.Believe(&spec, u.Job, parts[i:i+1]) == nil { // else it is false: the report says so
+			found = append(found, parts[i].Found...)
+		}
 	}
 	list, err := shrink.Witnesses(spec.Origin(), found)
 	if err != nil {
@@ -98,10 +100,7 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 		return nil, err
 	}
 	defer r.Rig.Close()
-	f := &Find{
-		Property: w.Property.Name, Scenario: scenario, Engine: engine, Message: w.Message, Place: w.Place,
-		Deviations: len(w.Schedule),
-	}
+	f := NewFind(w.Property.Name, scenario, engine, w.Message, w.Place, len(w.Schedule))
 	if text, err := inputs.TraceText(scenario, w.File); err == nil { // else it would be refused
 		f.Trace = string(text)
 	}
@@ -110,6 +109,13 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 	}
 	f.Cause = causeOf(f)
 	return f, nil
+}
+
+// NewFind makes a find without a trace and a story.
+func NewFind(property, scenario, engine, message, place string, deviations int) *Find {
+	f := &Find{Property: property, Scenario: scenario, Engine: engine, Message: message, Place: place, Deviations: deviations}
+	f.Cause = causeOf(f)
+	return f
 }
 
 // causeOf names the bucket of a find: two finds are taken for one if the same property of the

@@ -208,18 +208,22 @@ type FuzzClaim struct {
 }
 
 // Count folds the next island, as Fold does, and returns what it claims that none before has. It
-// counts for Done.
-func (c *Fuzz) Count(i *fuzz.Island) (claims []FuzzClaim, err error) {
-	list, err := c.session.Fold(i, nil)
+// counts for Done. It believes what Took would: an error leaves all as it was.
+func (c *Fuzz) Count(p *cli.Program, i *fuzz.Island) (claims []FuzzClaim, err error) {
+	if c.told == nil {
+		c.told, c.like = make(map[string]bool), make(map[string]uint64)
+	}
+	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.believe(p, list) })
+	c.shrunk = nil
 	if err != nil {
 		return nil, err
-	}
-	if c.told == nil {
-		c.told = make(map[string]bool)
 	}
 	for _, one := range list {
 		if one.Refused {
 			continue
+		}
+		if one.Otherwise != "" {
+			c.like[one.Like]++
 		}
 		c.total.Programs++
 		c.total.Runs += one.Runs
