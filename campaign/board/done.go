@@ -321,7 +321,7 @@ func doneOf(m jetstream.Msg) (*Done, bool) {
 func parseKey(key string, u *plan.Unit) error {
 	p := strings.Split(key, ".")
 	if len(p) != 6 {
-		return fmt.Errorf("%q names no unit", key)
+		return fmt.Errorf("%q names no unit", plan.Clean(key, 80, false))
 	}
 	u.Campaign, u.Kind = p[0], plan.Kind(p[3])
 	for _, f := range []struct {
@@ -330,7 +330,7 @@ func parseKey(key string, u *plan.Unit) error {
 	}{{&u.Search, p[1]}, {&u.Job, p[2]}, {&u.From, p[4]}, {&u.To, p[5]}} {
 		n, err := strconv.Atoi(f.s)
 		if err != nil {
-			return fmt.Errorf("%q names no unit", key)
+			return fmt.Errorf("%q names no unit", plan.Clean(key, 80, false))
 		}
 		*f.at = n
 	}

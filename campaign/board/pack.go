@@ -3,6 +3,7 @@ package board
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,8 +72,9 @@ func UnitOf(key string) (u plan.Unit, err error) {
 	if err := parseKey(key, &u); err != nil {
 		return u, err
 	}
-	if u.Key() != key {
-		return u, fmt.Errorf("%q names no unit", key)
+	kinds := []plan.Kind{plan.Runs, plan.Canary, plan.Witness, plan.Island, plan.Proof}
+	if u.Key() != key || !IsID(u.Campaign) || !slices.Contains(kinds, u.Kind) {
+		return u, fmt.Errorf("%q names no unit", plan.Clean(key, 80, false))
 	}
 	return u, nil
 }

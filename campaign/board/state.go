@@ -145,8 +145,11 @@ func each(ctx context.Context, kv jetstream.KeyValue, f func(e jetstream.KeyValu
 
 // State returns a campaign's state and its revision. ErrNone says that there is none.
 func (b *Board) State(ctx context.Context, id string) (*State, uint64, error) {
+	if !IsID(id) { // the server closes a connection that names a long one
+		return nil, 0, fmt.Errorf("campaign %s: %w", plan.Clean(id, 60, false), ErrNone)
+	}
 	e, err := b.Campaigns.Get(ctx, id)
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, 0, fmt.Errorf("campaign %s: %w", id, ErrNone)
 	}
 	if err != nil {

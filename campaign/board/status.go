@@ -124,8 +124,11 @@ const (
 
 // Told returns a campaign's status as it was told last. ErrNone says that there is none yet.
 func (b *Board) Told(ctx context.Context, id string) (*Status, error) {
+	if !IsID(id) {
+		return nil, ErrNone
+	}
 	e, err := b.Status.Get(ctx, id)
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, ErrNone
 	}
 	if err != nil {

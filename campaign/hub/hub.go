@@ -172,6 +172,9 @@ func (h *Hub) Stop() {
 	os.Remove(filepath.Join(h.dir, urlFile)) // so that workers wait for the next one
 }
 
+// URL is where the server listens.
+func (h *Hub) URL() string { return h.server.ClientURL() }
+
 // Connect connects to the server within the process.
 func (h *Hub) Connect(role string) (*nats.Conn, error) {
 	return dial("", filepath.Join(h.dir, role+keyFile), role, nats.InProcessServer(h.server))
