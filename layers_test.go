@@ -133,6 +133,7 @@ var layers = []layer{
 	{pkg: "campaign/plan", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/unit", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
+	{pkg: "campaign/gate", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
 	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
 	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz"}, free: []string{"*"}},
 	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},

@@ -9,14 +9,15 @@
 //	work                makes units: takes, delivers, acknowledges
 //	unit                what a unit is made of, without any network
 //	plan                what a campaign is, as data
+//	gate                what workers and clients may ask a coordinator
 //	board               what lies where in NATS JetStream
 //	hub                 the server within the process, keys, connections
 //	build               which program this is
 //	faults              breaks all of that while it runs, and checks the report
 //
-//	start ─► board ─► lead ── WORK ──► work ─► unit
-//	                   ▲                 │
-//	                   └────── DONE ◄────┘ ─► desk ─► report
+//	start ─► gate ─► board ─► lead ── WORK ──► gate ─► work ─► unit
+//	                           ▲                        │
+//	                           └── DONE ◄──── gate ◄────┘ ─► gate ─► desk ─► report
 //
 // A unit is a range of shards of an exploration (explore.Deal), an island of a fuzzing session, or
 // what follows from those. It shows the same on any computer, so it may be made twice: the stream

@@ -2,12 +2,12 @@ package board
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -21,7 +21,9 @@ const (
 	bucketStatus  = "STATUS"
 	bucketFinds   = "FINDS"
 	bucketLead    = "LEAD"
-	storeFiles    = "FILES"
+	bucketSecret  = "SECRET"
+	streamPieces  = "PIECES"
+	streamLarge   = "LARGE"
 )
 
 // LeadFor is for how long a coordinator leads that says nothing more.
@@ -30,21 +32,14 @@ const LeadFor = 10 * time.Second
 // twice is within what time a message that is published twice is dropped.
 const twice = 2 * time.Minute
 
-// mostInline is how large a result may be that is part of its message, in bytes, compressed. The
-// usual server takes a mebibyte.
-const mostInline = 512 << 10
-
 // A Board is a connection to all of that. It may be used by many goroutines.
 type Board struct {
 	Conn *nats.Conn
 	js   jetstream.JetStream
 
-	Campaigns, Status, Finds, Lead jetstream.KeyValue
+	Campaigns, Status, Finds, Lead, secret jetstream.KeyValue
 
-	work, done, trouble jetstream.Stream
-	files               jetstream.ObjectStore
-	pack                *zstd.Encoder
-	unpack              *zstd.Decoder
+	work, done, trouble, pieces, large jetstream.Stream
 }
 
 // Make makes what isn't there yet, with so many replicas. It may be called by several processes.
@@ -54,20 +49,11 @@ func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 		return nil, err
 	}
 	replicas = max(replicas, 1)
-	b.work, err = b.stream(ctx, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Duplicates: twice, Compression: jetstream.S2Compression})
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", streamWork, err)
-	}
-	b.done, err = b.stream(ctx, jetstream.StreamConfig{
-		Name: streamDone, Subjects: []string{"done.>"}, Replicas: replicas, Duplicates: twice, AllowDirect: true,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, // the first one counts
-	})
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", streamDone, err)
-	}
-	b.trouble, err = b.stream(ctx, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}, Replicas: replicas, Duplicates: twice})
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", streamTrouble, err)
+	for _, c := range b.streams() {
+		c.config.Replicas, c.config.Duplicates = replicas, twice
+		if *c.at, err = b.stream(ctx, c.config); err != nil {
+			return nil, fmt.Errorf("stream %s: %w", c.config.Name, err)
+		}
 	}
 	for _, k := range b.buckets() {
 		*k.at, err = soon(ctx, func(ctx context.Context) (jetstream.KeyValue, error) {
@@ -76,12 +62,6 @@ func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 		if err != nil {
 			return nil, fmt.Errorf("bucket %s: %w", k.name, err)
 		}
-	}
-	b.files, err = soon(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
-		return b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: storeFiles, Replicas: replicas})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("object store %s: %w", storeFiles, err)
 	}
 	return b, nil
 }
@@ -113,13 +93,10 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 		return nil, err
 	}
 	var asked []func() error // all at once: each is a question to the server
-	for _, s := range []struct {
-		at   *jetstream.Stream
-		name string
-	}{{&b.work, streamWork}, {&b.done, streamDone}, {&b.trouble, streamTrouble}} {
+	for _, s := range b.streams() {
 		asked = append(asked, func() (err error) {
-			if *s.at, err = b.js.Stream(ctx, s.name); err != nil {
-				return fmt.Errorf("stream %s: %w", s.name, err)
+			if *s.at, err = b.js.Stream(ctx, s.config.Name); err != nil {
+				return fmt.Errorf("stream %s: %w", s.config.Name, err)
 			}
 			return nil
 		})
@@ -132,12 +109,6 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 			return nil
 		})
 	}
-	asked = append(asked, func() (err error) {
-		if b.files, err = b.js.ObjectStore(ctx, storeFiles); err != nil {
-			return fmt.Errorf("object store %s: %w", storeFiles, err)
-		}
-		return nil
-	})
 	errs := make([]error, len(asked))
 	var all sync.WaitGroup
 	for i, ask := range asked {
@@ -152,16 +123,49 @@ func Join(ctx context.Context, nc *nats.Conn) (*Board, error) {
 	return b, nil
 }
 
+// Secret returns what tickets are signed with. The first coordinator has made it, and those of a
+// cluster share it.
+func (b *Board) Secret(ctx context.Context) (secret []byte, err error) {
+	err = Retry(ctx, func(ctx context.Context) error {
+		e, err := b.secret.Get(ctx, "ticket")
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			secret = []byte(rand.Text() + rand.Text())
+			_, err = b.secret.Create(ctx, "ticket", secret)
+			return err
+		}
+		if err == nil {
+			secret = e.Value()
+		}
+		return err
+	})
+	return secret, err
+}
+
 func board(nc *nats.Conn) (b *Board, err error) {
 	b = &Board{Conn: nc}
 	if b.js, err = jetstream.New(nc); err != nil {
 		return nil, err
 	}
-	if b.pack, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
-		return nil, err
+	return b, nil
+}
+
+type stream struct {
+	at     *jetstream.Stream
+	config jetstream.StreamConfig
+}
+
+// streams lists the streams. Where a subject takes one message the first one counts.
+func (b *Board) streams() []stream {
+	once := func(name, subjects string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{Name: name, Subjects: []string{subjects}, AllowDirect: true, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
 	}
-	b.unpack, err = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30))
-	return b, err
+	return []stream{
+		{&b.work, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy, Compression: jetstream.S2Compression}},
+		{&b.done, once(streamDone, "done.>")},
+		{&b.trouble, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}}},
+		{&b.pieces, once(streamPieces, "piece.*")},
+		{&b.large, once(streamLarge, "large.>")},
+	}
 }
 
 type bucket struct {
@@ -171,7 +175,7 @@ type bucket struct {
 }
 
 func (b *Board) buckets() []bucket {
-	return []bucket{{&b.Campaigns, bucketState, 0}, {&b.Status, bucketStatus, 0}, {&b.Finds, bucketFinds, 0}, {&b.Lead, bucketLead, LeadFor}}
+	return []bucket{{&b.Campaigns, bucketState, 0}, {&b.Status, bucketStatus, 0}, {&b.Finds, bucketFinds, 0}, {&b.Lead, bucketLead, LeadFor}, {&b.secret, bucketSecret, 0}}
 }
 
 // Retry calls f until it succeeds, with longer and longer pauses, or until the context ends. What
@@ -181,7 +185,7 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 		each, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := f(each)
 		cancel()
-		if err == nil || ctx.Err() != nil || errors.Is(err, errTwice) || errors.Is(err, ErrNone) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errTwice) || errors.Is(err, ErrNone) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrRefused) {
 			return err
 		}
 		select {
@@ -194,6 +198,12 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 
 // ErrNone says that something isn't there.
 var ErrNone = errors.New("it isn't there")
+
+// ErrDamaged says that what is stored isn't what was to be stored.
+var ErrDamaged = errors.New("it is damaged")
+
+// ErrRefused says that a coordinator refuses what is asked for.
+var ErrRefused = errors.New("refused")
 
 // errTwice says that a unit has its result.
 var errTwice = errors.New("it is there already")

@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,10 +19,7 @@ import (
 // The headers of a result.
 const (
 	headSummary = "Kpsim-Summary"
-	headDigest  = "Kpsim-Digest"
-	headObject  = "Kpsim-Object"
-	headTook    = "Kpsim-Took-Ms"
-	headWorker  = "Kpsim-Worker"
+	headPacked  = "Kpsim-Result"
 )
 
 // A Differ is an error that says that two results of a unit differ.
@@ -33,57 +29,123 @@ func (d *Differ) Error() string {
 	return fmt.Sprintf("unit %s was made twice, with two results: %.12s and %.12s; kpsim isn't deterministic here, or one of two computers is broken", d.Unit, d.Theirs, d.Ours)
 }
 
-// Deliver stores a unit's result, unless there is one. If there is it must be the same: a
-// *Differ says that it isn't. It goes on trying until the context ends.
-func (b *Board) Deliver(ctx context.Context, u *plan.Unit, r *unit.Result, worker string) error {
-	head, err := json.Marshal(&r.Summary)
+// Deliver stores a unit's result, unless there is one. If there is it must be the same: a *Differ
+// says that it isn't. Its caller has checked it and has taken the summary from it. The pieces of a
+// large one are stored before.
+func (b *Board) Deliver(ctx context.Context, p *Packed, s *unit.Summary) error {
+	sum, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	m := nats.NewMsg("done." + u.Key())
-	m.Data = b.pack.EncodeAll(r.Data, nil)
-	digest := fmt.Sprintf("%x", sha256.Sum256(r.Data))
-	m.Header.Set(headSummary, string(head))
-	m.Header.Set(headDigest, digest)
-	m.Header.Set(headTook, strconv.FormatInt(r.Took.Milliseconds(), 10))
-	m.Header.Set(headWorker, worker)
-	if len(m.Data) > mostInline {
-		name := "done/" + u.Key() + "/" + digest[:16]
-		if err := Retry(ctx, func(ctx context.Context) error {
-			_, err := b.files.PutBytes(ctx, name, m.Data)
-			return err
-		}); err != nil {
-			return err
-		}
-		m.Data = nil
-		m.Header.Set(headObject, name)
-	}
-	err = Retry(ctx, func(ctx context.Context) error {
-		_, err := b.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-		if api := new(jetstream.APIError); errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject") {
-			return errTwice
-		}
-		return err
-	})
-	if !errors.Is(err, errTwice) {
+	head, err := json.Marshal(p)
+	if err != nil {
 		return err
 	}
-	var before *jetstream.RawStreamMsg
-	if err := Retry(ctx, func(ctx context.Context) (err error) {
-		before, err = b.done.GetLastMsgForSubject(ctx, m.Subject)
-		return err
-	}); err != nil {
+	m := nats.NewMsg("done." + p.Key)
+	m.Header.Set(headSummary, string(sum))
+	m.Header.Set(headPacked, string(head))
+	if p.Pieces == 0 {
+		m.Data = p.Data
+	}
+	_, err = b.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+	if err = asTwice(err); !errors.Is(err, errTwice) {
 		return err
 	}
-	if d := before.Header.Get(headDigest); d != digest && r.Summary.Aside == "" && summaryOf(before.Header).Aside == "" {
-		return &Differ{u.Key(), digest, d}
+	before, err := b.One(ctx, p.Key)
+	if err != nil {
+		return err
+	}
+	if before.Digest != p.Digest && p.Aside == "" && before.Aside == "" {
+		return &Differ{p.Key, p.Digest, before.Digest}
 	}
 	return nil
 }
 
-func summaryOf(h nats.Header) (s unit.Summary) {
-	_ = json.Unmarshal([]byte(h.Get(headSummary)), &s) // what can't be read counts nothing
-	return s
+// SetAside has a unit count as made, without a result.
+func (b *Board) SetAside(ctx context.Context, u *plan.Unit, why, by string) error {
+	why = plan.Clean(why, MostWhy, false)
+	p := &Packed{Key: u.Key(), Aside: why, Worker: by, Digest: DigestOf(nil)}
+	return Retry(ctx, func(ctx context.Context) error { return b.Deliver(ctx, p, &unit.Summary{Aside: why}) })
+}
+
+// PutLarge stores a piece of a result that is too large for a message.
+func (b *Board) PutLarge(ctx context.Context, key string, delivery uint64, n int, data []byte) error {
+	err := b.once(ctx, largeOf(key, delivery, n), data)
+	if errors.Is(err, errTwice) { // the answer to it was lost; or it isn't the same, and then the digest of all isn't
+		return nil
+	}
+	return err
+}
+
+func largeOf(key string, delivery uint64, n int) string {
+	return fmt.Sprintf("large.%s.%d.%d", key, delivery, n)
+}
+
+// Large returns it.
+func (b *Board) Large(ctx context.Context, key string, delivery uint64, n int) ([]byte, error) {
+	if _, err := UnitOf(key); err != nil {
+		return nil, ErrNone
+	}
+	return last(ctx, b.large, largeOf(key, delivery, n))
+}
+
+// Whole returns a result, whose pieces are fetched if it has some.
+func (p *Packed) Whole(piece func(n int) ([]byte, error)) ([]byte, error) {
+	if p.Aside != "" {
+		return nil, nil
+	}
+	packed := p.Data
+	if p.Pieces < 0 || p.Pieces > MostPieces {
+		return nil, ErrDamaged
+	}
+	for n := range p.Pieces {
+		data, err := piece(n)
+		if err != nil {
+			return nil, err
+		}
+		if len(data) > MostPiece {
+			return nil, ErrDamaged
+		}
+		packed = append(packed, data...)
+	}
+	return p.Unpack(packed)
+}
+
+// One returns the result of a unit. ErrNone says that there is none.
+func (b *Board) One(ctx context.Context, key string) (*Packed, error) {
+	m, err := b.done.GetLastMsgForSubject(ctx, "done."+key)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	return packedOf(m.Header, m.Data, m.Sequence)
+}
+
+// packedOf reads the message of a result.
+func packedOf(h nats.Header, data []byte, seq uint64) (*Packed, error) {
+	p := new(Packed)
+	if err := json.Unmarshal([]byte(h.Get(headPacked)), p); err != nil {
+		return nil, ErrDamaged
+	}
+	p.Data, p.Seq = data, seq
+	return p, nil
+}
+
+// Data returns what a unit has shown.
+func (b *Board) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
+	err = Retry(ctx, func(ctx context.Context) error {
+		p, err := b.One(ctx, u.Key())
+		if err == nil {
+			data, err = p.Whole(func(n int) ([]byte, error) { return b.Large(ctx, p.Key, p.Delivery, n) })
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unit %s: %w", u.Key(), err)
+	}
+	return data, nil
 }
 
 // Delivered reports whether a unit has its result.
@@ -95,57 +157,83 @@ func (b *Board) Delivered(ctx context.Context, u *plan.Unit) (bool, error) {
 	return err == nil, err
 }
 
+// Refuse removes a unit's result that turned out to be false, so that it is made again.
+func (b *Board) Refuse(ctx context.Context, u *plan.Unit) error {
+	return b.done.Purge(ctx, jetstream.WithPurgeSubject("done."+u.Key()))
+}
+
+// What Page returns at once: so many results, or bytes.
+const (
+	pageResults = 500
+	pageBytes   = 384 << 10
+)
+
+// Page returns results of a campaign, or of those units whose key begins so, in the order in which
+// they came: those that lie after a place. No results say that there are no more.
+func (b *Board) Page(ctx context.Context, key string, after uint64) (list []*Packed, err error) {
+	size := 0
+	err = b.page(ctx, b.done, "done."+key+".>", after, pageResults, func(m jetstream.Msg, seq uint64) bool {
+		p, bad := packedOf(m.Headers(), m.Data(), seq)
+		if bad != nil || p.Key != strings.TrimPrefix(m.Subject(), "done.") {
+			p = &Packed{Key: strings.TrimPrefix(m.Subject(), "done."), Seq: seq} // its caller sees that it is none
+		}
+		if size += len(p.Data) + 512; size > pageBytes && len(list) > 0 {
+			return false
+		}
+		list = append(list, p)
+		return true
+	})
+	return list, err
+}
+
+// page calls f for messages of a stream that lie after a place, until it returns false, or for so
+// many.
+func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, most int, f func(m jetstream.Msg, seq uint64) bool) error {
+	c, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubject: filter, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		InactiveThreshold: 30 * time.Second, MemoryStorage: true, Replicas: 1,
+	})
+	if err != nil {
+		return err
+	}
+	info := c.CachedInfo()
+	defer func() { _ = b.forgetConsumer(s, info.Name) }() // else the server forgets it
+	n := min(int(min(info.NumPending, uint64(most))), most)
+	for n > 0 {
+		batch, err := c.Fetch(n, jetstream.FetchContext(ctx))
+		if err != nil {
+			return err
+		}
+		got := 0
+		for m := range batch.Messages() {
+			meta, err := m.Metadata()
+			if err != nil {
+				return err
+			}
+			if got++; !f(m, meta.Sequence.Stream) {
+				return nil
+			}
+		}
+		if err := batch.Error(); err != nil {
+			return err
+		}
+		if n -= got; got == 0 {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (b *Board) forgetConsumer(s jetstream.Stream, name string) error {
+	return b.Conn.Publish("$JS.API.CONSUMER.DELETE."+s.CachedInfo().Config.Name+"."+name, nil)
+}
+
 // A Done is what is told of a unit's result.
 type Done struct {
 	Unit    plan.Unit
 	Summary unit.Summary
 	Took    time.Duration
 	Worker  string
-	Data    []byte // nil if it wasn't asked for
-}
-
-// Results calls f for all results of a campaign, or of those units whose key begins so, in the
-// order in which they came, and returns when there are no more.
-func (b *Board) Results(ctx context.Context, key string, f func(d *Done) error) error {
-	filter := "done." + key + ".>"
-	n, err := pending(ctx, b.done, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
-	if err != nil || n == 0 {
-		return err
-	}
-	seen := uint64(0)
-	return b.consume(ctx, filter, false, func(m jetstream.Msg) (bool, error) {
-		d, err := b.doneOf(ctx, m, true)
-		if err != nil {
-			return false, err
-		}
-		seen++
-		return seen < n, f(d)
-	})
-}
-
-// Data returns what a unit has shown.
-func (b *Board) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
-	err = Retry(ctx, func(ctx context.Context) error {
-		m, err := b.done.GetLastMsgForSubject(ctx, "done."+u.Key())
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return ErrNone
-		}
-		if err != nil {
-			return err
-		}
-		packed := m.Data
-		if name := m.Header.Get(headObject); name != "" {
-			if packed, err = b.files.GetBytes(ctx, name); err != nil {
-				return err
-			}
-		}
-		data, err = b.unpack.DecodeAll(packed, nil)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", u.Key(), err)
-	}
-	return data, nil
 }
 
 // pending counts the messages that messages would call f for now.
@@ -163,10 +251,11 @@ func pending(ctx context.Context, s jetstream.Stream, config jetstream.OrderedCo
 }
 
 // Follow calls f for all results of a campaign, without their data: those that are there, after
-// which it calls there once, and those that come, until the context ends or f returns an error.
+// which it calls there once, and those that come, until the context ends or f returns an error. What
+// isn't a result is left out.
 func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *Done) error) error {
-	filter := "done." + id + ".>"
-	n, err := pending(ctx, b.done, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
+	config := jetstream.OrderedConsumerConfig{FilterSubjects: []string{"done." + id + ".>"}, HeadersOnly: true}
+	n, err := pending(ctx, b.done, config)
 	if err != nil {
 		return err
 	}
@@ -174,23 +263,17 @@ func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *D
 		there()
 	}
 	seen := uint64(0)
-	return b.consume(ctx, filter, true, func(m jetstream.Msg) (bool, error) {
-		d, err := b.doneOf(ctx, m, false)
-		if err != nil {
-			return false, err
-		}
-		if err := f(d); err != nil {
-			return false, err
+	return messages(ctx, b.done, config, func(m jetstream.Msg) (bool, error) {
+		if d, ok := doneOf(m); ok {
+			if err := f(d); err != nil {
+				return false, err
+			}
 		}
 		if seen++; seen == n {
 			there()
 		}
 		return true, nil
 	})
-}
-
-func (b *Board) consume(ctx context.Context, filter string, headers bool, f func(m jetstream.Msg) (more bool, err error)) error {
-	return messages(ctx, b.done, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, HeadersOnly: headers}, f)
 }
 
 // messages calls f for the messages of a stream, those that are there and those that come, until f
@@ -221,44 +304,24 @@ func messages(ctx context.Context, s jetstream.Stream, config jetstream.OrderedC
 	}
 }
 
-func (b *Board) doneOf(ctx context.Context, m jetstream.Msg, whole bool) (*Done, error) {
-	d := &Done{Worker: m.Headers().Get(headWorker), Summary: summaryOf(m.Headers())}
-	if err := parseKey(strings.TrimPrefix(m.Subject(), "done."), &d.Unit); err != nil {
-		return nil, err
+func doneOf(m jetstream.Msg) (*Done, bool) {
+	u, err := UnitOf(strings.TrimPrefix(m.Subject(), "done."))
+	if err != nil {
+		return nil, false
 	}
-	ms, _ := strconv.ParseInt(m.Headers().Get(headTook), 10, 64)
-	d.Took = time.Duration(ms) * time.Millisecond
-	if !whole {
-		return d, nil
+	p, err := packedOf(m.Headers(), nil, 0)
+	if err != nil {
+		return nil, false
 	}
-	data := m.Data()
-	if name := m.Headers().Get(headObject); name != "" {
-		err := Retry(ctx, func(ctx context.Context) (err error) {
-			data, err = b.files.GetBytes(ctx, name)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(data) == 0 {
-		return d, nil
-	}
-	var err error
-	if d.Data, err = b.unpack.DecodeAll(data, nil); err != nil {
-		return nil, fmt.Errorf("unit %s: its result is damaged: %w", d.Unit.Key(), err)
-	}
-	if sum := fmt.Sprintf("%x", sha256.Sum256(d.Data)); sum != m.Headers().Get(headDigest) {
-		return nil, fmt.Errorf("unit %s: its result is damaged: its digest is another one", d.Unit.Key())
-	}
-	return d, nil
+	d := &Done{Unit: u, Worker: p.Worker, Took: p.Took}
+	return d, json.Unmarshal([]byte(m.Headers().Get(headSummary)), &d.Summary) == nil
 }
 
 // parseKey reads what Unit.Key has made.
 func parseKey(key string, u *plan.Unit) error {
 	p := strings.Split(key, ".")
 	if len(p) != 6 {
-		return fmt.Errorf("%q names no unit", key)
+		return fmt.Errorf("%q names no unit", plan.Clean(key, 80, false))
 	}
 	u.Campaign, u.Kind = p[0], plan.Kind(p[3])
 	for _, f := range []struct {
@@ -267,7 +330,7 @@ func parseKey(key string, u *plan.Unit) error {
 	}{{&u.Search, p[1]}, {&u.Job, p[2]}, {&u.From, p[4]}, {&u.To, p[5]}} {
 		n, err := strconv.Atoi(f.s)
 		if err != nil {
-			return fmt.Errorf("%q names no unit", key)
+			return fmt.Errorf("%q names no unit", plan.Clean(key, 80, false))
 		}
 		*f.at = n
 	}

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,48 +20,148 @@ import (
 	"kpsim/internal/cli"
 )
 
-// Put stores a file under a name.
-func (b *Board) Put(ctx context.Context, name string, r io.Reader) error {
-	_, err := b.files.Put(ctx, jetstream.ObjectMeta{Name: name}, r)
+// MostPiece is how large a piece of a file is at most, in bytes. The usual server takes messages of a
+// mebibyte.
+const MostPiece = 512 << 10
+
+// A file is stored as pieces and a list: the digests of the pieces, 32 bytes each. Both lie under
+// their own digests, so nothing can be put in the place of anything else.
+
+// A Pieces gives the pieces of files.
+type Pieces interface {
+	// Piece returns the piece of that digest. Its caller checks it.
+	Piece(ctx context.Context, digest string) ([]byte, error)
+}
+
+// digestForm is what a digest looks like.
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// IsDigest reports whether a text has the form of a digest.
+func IsDigest(s string) bool { return digestForm.MatchString(s) }
+
+// DigestOf returns the digest of bytes.
+func DigestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// PutPiece stores a piece under its digest, which it returns.
+func (b *Board) PutPiece(ctx context.Context, data []byte) (string, error) {
+	digest := DigestOf(data)
+	err := b.once(ctx, "piece."+digest, data)
+	if errors.Is(err, errTwice) {
+		err = nil
+	}
+	return digest, err
+}
+
+// once stores a message under a subject that takes one. errTwice says that there is one.
+func (b *Board) once(ctx context.Context, subject string, data []byte) error {
+	_, err := b.js.Publish(ctx, subject, data, jetstream.WithRetryAttempts(0))
+	return asTwice(err)
+}
+
+func asTwice(err error) error {
+	if api := new(jetstream.APIError); errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject") {
+		return errTwice
+	}
 	return err
 }
 
-// PutBytes stores bytes under a name.
-func (b *Board) PutBytes(ctx context.Context, name string, data []byte) error {
-	return b.Put(ctx, name, bytes.NewReader(data))
-}
-
-// Has reports whether there is a file of a name, and how many bytes it has.
-func (b *Board) Has(ctx context.Context, name string) (bool, uint64, error) {
-	info, err := b.files.GetInfo(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return false, 0, nil
-	}
-	if err != nil {
-		return false, 0, err
-	}
-	return true, info.Size, nil
-}
-
-// Get opens the file of a name. ErrNone says that there is none.
-func (b *Board) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	r, err := b.files.Get(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
+// Piece implements Pieces.
+func (b *Board) Piece(ctx context.Context, digest string) ([]byte, error) {
+	if !IsDigest(digest) {
 		return nil, ErrNone
 	}
-	return r, err
+	return last(ctx, b.pieces, "piece."+digest)
+}
+
+// last returns the one message of a subject.
+func last(ctx context.Context, s jetstream.Stream, subject string) ([]byte, error) {
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Data, nil
+}
+
+// piece returns a piece that is what its digest says.
+func piece(ctx context.Context, from Pieces, digest string) (data []byte, err error) {
+	err = Retry(ctx, func(ctx context.Context) error {
+		data, err = from.Piece(ctx, digest)
+		return err
+	})
+	if err == nil && DigestOf(data) != digest {
+		return nil, ErrDamaged
+	}
+	return data, err
+}
+
+// Save stores a file by its pieces and returns the digest of its list.
+func Save(ctx context.Context, r io.Reader, put func(ctx context.Context, data []byte) error) (string, error) {
+	store := func(data []byte) (string, error) {
+		return DigestOf(data), Retry(ctx, func(ctx context.Context) error { return put(ctx, data) })
+	}
+	var list []byte
+	for data := make([]byte, MostPiece); ; {
+		n, err := io.ReadFull(r, data)
+		if n > 0 {
+			digest, err := store(data[:n])
+			if err != nil {
+				return "", err
+			}
+			sum, _ := hex.DecodeString(digest)
+			list = append(list, sum...)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			if len(list) > MostPiece {
+				return "", errors.New("it is too large")
+			}
+			return store(list)
+		case err != nil:
+			return "", err
+		}
+	}
+}
+
+// Load writes the file whose list has that digest, of at most so many bytes.
+func Load(ctx context.Context, from Pieces, list string, most int64, to io.Writer) error {
+	sums, err := piece(ctx, from, list)
+	if err != nil {
+		return err
+	}
+	if len(sums)%sha256.Size != 0 {
+		return ErrDamaged
+	}
+	for ; len(sums) > 0; sums = sums[sha256.Size:] {
+		data, err := piece(ctx, from, hex.EncodeToString(sums[:sha256.Size]))
+		if err != nil {
+			return err
+		}
+		if most -= int64(len(data)); most < 0 {
+			return errors.New("it is larger than was said")
+		}
+		if _, err := to.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // File makes sure that a file lies below a folder, DIGEST/NAME, and returns its path. What is there
 // is believed by its digest. It doesn't fill the disk.
-func (b *Board) File(ctx context.Context, f *plan.Blob, dir string) (string, error) {
-	folder := filepath.Join(dir, filepath.Base(f.Digest))
-	path := filepath.Join(folder, filepath.Base(f.Name))
-	if Digest(path) == f.Digest {
-		return path, nil
+func File(ctx context.Context, from Pieces, f *plan.Blob, dir string) (string, error) {
+	if err := f.Check(); err != nil {
+		return "", err
 	}
-	if f.Size < 0 || f.Size > plan.MostFile {
-		return "", fmt.Errorf("%s: it has %d bytes; at most %d are fetched", f.Name, f.Size, plan.MostFile)
+	folder := filepath.Join(dir, f.Digest)
+	path := filepath.Join(folder, f.Name)
+	if IsFile(path, f) {
+		return path, nil
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name, err)
@@ -67,11 +170,6 @@ func (b *Board) File(ctx context.Context, f *plan.Blob, dir string) (string, err
 	if err := syscall.Statfs(folder, &fs); err == nil && fs.Bavail*uint64(fs.Bsize) < uint64(f.Size)+roomLeft {
 		return "", fmt.Errorf("%s: there is no room for it in %s", f.Name, dir)
 	}
-	r, err := b.Get(ctx, FileName(f.Digest))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", f.Name, err)
-	}
-	defer r.Close()
 	tmp, err := os.CreateTemp(folder, ".fetch.*")
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name, err)
@@ -79,11 +177,11 @@ func (b *Board) File(ctx context.Context, f *plan.Blob, dir string) (string, err
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
 	h := sha256.New()
-	_, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, f.Size+1))
+	err = Load(ctx, from, f.List, f.Size, io.MultiWriter(tmp, h))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", f.Name, err)
-	case fmt.Sprintf("%x", h.Sum(nil)) != f.Digest:
+	case hex.EncodeToString(h.Sum(nil)) != f.Digest:
 		return "", fmt.Errorf("%s: what was fetched isn't what was sent: its digest is another one", f.Name)
 	}
 	if err := tmp.Close(); err != nil {
@@ -95,28 +193,31 @@ func (b *Board) File(ctx context.Context, f *plan.Blob, dir string) (string, err
 // roomLeft is how much room a file must leave on a disk, in bytes.
 const roomLeft = 256 << 20
 
-// Digest returns the digest of the file that lies at a path, "" if it can't be read.
-func Digest(path string) string {
-	f, err := os.Open(path)
+// IsFile reports whether a file lies at a path. A path may be a stranger's: only a regular file of
+// the right size is read.
+func IsFile(path string, f *plan.Blob) bool {
+	s, err := os.Stat(path) // opening a device may do something by itself
+	if err != nil || !s.Mode().IsRegular() || s.Size() != f.Size {
+		return false
+	}
+	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return ""
+		return false
 	}
-	defer f.Close()
+	defer r.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
+	n, err := io.Copy(h, io.LimitReader(r, f.Size+1))
+	return err == nil && n == f.Size && hex.EncodeToString(h.Sum(nil)) == f.Digest
 }
 
 // Here has a search's flags name the files where they lie on this computer. It fetches those that
-// aren't there: where who planned the search has them, or below a folder.
-func (b *Board) Here(ctx context.Context, s *plan.Search, dir string) error {
+// aren't there: where the campaign was started, or below a folder.
+func Here(ctx context.Context, from Pieces, s *plan.Search, dir string) error {
 	for i, f := range s.Blobs() {
 		path := f.Path
-		if Digest(path) != f.Digest {
+		if !IsFile(path, &f) {
 			var err error
-			if path, err = b.File(ctx, &f, filepath.Join(dir, "files")); err != nil {
+			if path, err = File(ctx, from, &f, filepath.Join(dir, "files")); err != nil {
 				return err
 			}
 		}
@@ -129,21 +230,21 @@ func (b *Board) Here(ctx context.Context, s *plan.Search, dir string) error {
 	return nil
 }
 
-// Campaign returns a campaign.
-func (b *Board) Campaign(ctx context.Context, id string) (*plan.Campaign, error) {
-	var data []byte
-	err := Retry(ctx, func(ctx context.Context) (err error) {
-		data, err = b.files.GetBytes(ctx, "campaign/"+id)
-		if errors.Is(err, jetstream.ErrObjectNotFound) {
-			return ErrNone
-		}
-		return err
-	})
+// Campaign returns the plan of a campaign. Digest is its list's, which the campaign's state names.
+func Campaign(ctx context.Context, from Pieces, id, digest string) (*plan.Campaign, error) {
+	if digest == "" {
+		return nil, fmt.Errorf("campaign %s: %w", id, ErrNone)
+	}
+	var text bytes.Buffer
+	if err := Load(ctx, from, digest, plan.MostPlan, &text); err != nil {
+		return nil, fmt.Errorf("campaign %s: its plan: %w", id, err)
+	}
+	c, err := plan.Read(text.Bytes())
+	if err == nil && c.ID != id {
+		err = fmt.Errorf("its plan is of campaign %q", c.ID)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("campaign %s: %w", id, err)
 	}
-	return plan.Read(data)
+	return c, nil
 }
-
-// FileName is the name of a file of that digest.
-func FileName(digest string) string { return "file/" + digest }

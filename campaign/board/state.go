@@ -2,15 +2,19 @@ package board
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
 )
 
@@ -21,6 +25,7 @@ const (
 	Paused    = "paused"
 	Cancelled = "cancelled"
 	Ended     = "ended"
+	Damaged   = "damaged" // its state can't be read
 )
 
 // A State is what is kept of a campaign in its bucket.
@@ -28,6 +33,7 @@ type State struct {
 	ID       string        `json:"id"`
 	Name     string        `json:"name"`
 	Build    string        `json:"build"`
+	Plan     string        `json:"plan,omitempty"` // the digest of its list; "": it isn't there yet, or is forgotten
 	Priority int           `json:"priority"`
 	State    string        `json:"state"`
 	Against  string        `json:"against,omitempty"` // the campaign before of that name
@@ -53,12 +59,57 @@ const StateSubject = "$KV." + bucketState + ".>"
 // Open reports whether there is more to be done.
 func (s *State) Open() bool { return s.State == Running || s.State == Paused }
 
-// States returns the states of all campaigns, by their ID.
+// MostPriority and its negative are between what priorities lie.
+const MostPriority = 100
+
+// idForm is what the ID of a campaign looks like: its name, and a number.
+var idForm = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9_]|-[a-z0-9_])*)-([1-9][0-9]{0,8})$`)
+
+// IsName reports whether campaigns may have a name.
+func IsName(name string) bool { return len(name) <= 40 && idForm.MatchString(name+"-1") }
+
+// IsID reports whether a text has the form of a campaign's ID.
+func IsID(id string) bool {
+	m := idForm.FindStringSubmatch(id)
+	return m != nil && len(m[1]) <= 40
+}
+
+// Number returns the number of a campaign among those of its name.
+func Number(id string) int {
+	m := idForm.FindStringSubmatch(id)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[2])
+	return n
+}
+
+// readState reads the state of a campaign and makes sure of what is in it.
+func readState(id string, data []byte) (*State, error) {
+	s := new(State)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("campaign %s: its state is damaged: %w", plan.Clean(id, 60, false), ErrDamaged)
+	}
+	known := slices.Contains([]string{Starting, Running, Paused, Cancelled, Ended}, s.State)
+	if s.ID != id || !IsID(id) || s.Name+fmt.Sprintf("-%d", Number(id)) != id || !known || !IsBuild(s.Build) ||
+		s.Priority > MostPriority || s.Priority < -MostPriority || s.Plan != "" && !IsDigest(s.Plan) || s.Against != "" && !IsID(s.Against) {
+		return nil, fmt.Errorf("campaign %s: its state is damaged: %w", plan.Clean(id, 60, false), ErrDamaged)
+	}
+	return s, nil
+}
+
+var buildForm = regexp.MustCompile(`^[0-9a-z]{1,40}$`)
+
+// IsBuild reports whether a text may name a build.
+func IsBuild(s string) bool { return buildForm.MatchString(s) }
+
+// States returns the states of all campaigns, by their ID. Of one whose state can't be read it says
+// that it is damaged.
 func (b *Board) States(ctx context.Context) (list []*State, err error) {
 	err = each(ctx, b.Campaigns, func(e jetstream.KeyValueEntry) error {
-		s := new(State)
-		if err := json.Unmarshal(e.Value(), s); err != nil {
-			return fmt.Errorf("campaign %s: its state is damaged: %w", e.Key(), err)
+		s, err := readState(e.Key(), e.Value())
+		if err != nil {
+			s = &State{ID: plan.Clean(e.Key(), 60, false), State: Damaged}
 		}
 		list = append(list, s)
 		return nil
@@ -94,18 +145,18 @@ func each(ctx context.Context, kv jetstream.KeyValue, f func(e jetstream.KeyValu
 
 // State returns a campaign's state and its revision. ErrNone says that there is none.
 func (b *Board) State(ctx context.Context, id string) (*State, uint64, error) {
+	if !IsID(id) { // the server closes a connection that names a long one
+		return nil, 0, fmt.Errorf("campaign %s: %w", plan.Clean(id, 60, false), ErrNone)
+	}
 	e, err := b.Campaigns.Get(ctx, id)
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, 0, fmt.Errorf("campaign %s: %w", id, ErrNone)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	var s State
-	if err := json.Unmarshal(e.Value(), &s); err != nil {
-		return nil, 0, fmt.Errorf("campaign %s: its state is damaged: %w", id, err)
-	}
-	return &s, e.Revision(), nil
+	s, err := readState(id, e.Value())
+	return s, e.Revision(), err
 }
 
 // Change changes a campaign's state; what others change meanwhile isn't lost. If change returns
@@ -140,16 +191,30 @@ func (b *Board) Begin(ctx context.Context, s *State) error {
 	return err
 }
 
-// Forget removes what a campaign's units have shown. Its state stays, for those that come to be
-// compared with it, and so do its finds.
+// Forget removes what a campaign's units have shown, and its plan. Its state stays, for campaigns
+// that will be compared with it, and so do its finds.
 func (b *Board) Forget(ctx context.Context, id string) error {
-	err := b.done.Purge(ctx, jetstream.WithPurgeSubject("done."+id+".>"))
-	if err == nil {
-		err = b.trouble.Purge(ctx, jetstream.WithPurgeSubject("trouble."+id+".>"))
+	s, _, err := b.State(ctx, id)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.files.Delete(ctx, "campaign/"+id)
+	for stream, subject := range map[jetstream.Stream]string{b.done: "done.", b.large: "large.", b.trouble: "trouble."} {
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject+id+".>")); err != nil {
+			return err
+		}
 	}
+	if s.Plan != "" { // its first piece has the campaign's ID in it; others may be of other plans, too
+		subjects := []string{"piece." + s.Plan}
+		if list, err := b.Piece(ctx, s.Plan); err == nil && len(list) >= sha256.Size {
+			subjects = append(subjects, fmt.Sprintf("piece.%x", list[:sha256.Size]))
+		}
+		for _, subject := range subjects {
+			if err := b.pieces.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = b.Change(ctx, id, func(s *State) bool { s.Plan = ""; return true })
 	return err
 }
 
@@ -179,19 +244,19 @@ func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Caus
 		if err != nil {
 			return err
 		}
-		var c Cause
-		if err := json.Unmarshal(e.Value(), &c); err != nil {
-			return fmt.Errorf("find %s: it is damaged: %w", f.Cause, err)
+		c, err := ReadCause(e.Key(), e.Value())
+		if err != nil { // what can't be read is written anew
+			c = &Cause{*f, id, "", build}
 		}
-		was := c
+		was := *c
 		if f.Deviations < c.Deviations {
 			c.Find, c.Build = *f, build
 		}
-		now, c.Last = &c, id
+		now, c.Last = c, id
 		if was.Last == c.Last && was.Deviations == c.Deviations {
 			return nil
 		}
-		data, err := json.Marshal(&c)
+		data, err := json.Marshal(c)
 		if err != nil {
 			return err
 		}
@@ -201,16 +266,26 @@ func (b *Board) Keep(ctx context.Context, f *unit.Find, id, build string) (*Caus
 	return now, err
 }
 
-// Causes returns all buckets, by their names.
-func (b *Board) Causes(ctx context.Context) (list []*Cause, err error) {
+// ReadCause reads a bucket of finds.
+func ReadCause(key string, data []byte) (*Cause, error) {
+	c := new(Cause)
+	if json.Unmarshal(data, c) != nil || c.Cause != key || c.Check() != nil {
+		return nil, fmt.Errorf("find %s: %w", plan.Clean(key, 80, false), ErrDamaged)
+	}
+	return c, nil
+}
+
+// Causes returns all buckets, by their names, and how many can't be read.
+func (b *Board) Causes(ctx context.Context) (list []*Cause, damaged int, err error) {
 	err = each(ctx, b.Finds, func(e jetstream.KeyValueEntry) error {
-		c := new(Cause)
-		if err := json.Unmarshal(e.Value(), c); err != nil {
-			return fmt.Errorf("find %s: it is damaged: %w", e.Key(), err)
+		c, err := ReadCause(e.Key(), e.Value())
+		if err != nil {
+			damaged++
+			return nil
 		}
 		list = append(list, c)
 		return nil
 	})
 	slices.SortFunc(list, func(a, b *Cause) int { return strings.Compare(a.Cause, b.Cause) })
-	return list, err
+	return list, damaged, err
 }

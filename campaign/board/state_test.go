@@ -10,6 +10,7 @@ import (
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
+	"kpsim/properties"
 )
 
 // testBoard makes a board on a server of its own.
@@ -34,8 +35,9 @@ func TestStates(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, states)
 	for _, i := range []int{3, 1, 2} {
-		require.NoError(t, b.Begin(t.Context(), &State{ID: fmt.Sprintf("c-%d", i), State: Running, Began: time.Now()}))
-		_, err := b.Keep(t.Context(), &unit.Find{Cause: fmt.Sprintf("T%d-x", i), Deviations: 2}, "c-1", "b")
+		require.NoError(t, b.Begin(t.Context(), &State{ID: fmt.Sprintf("c-%d", i), Name: "c", Build: "b", State: Running, Began: time.Now()}))
+		f := unit.NewFind(properties.All[i].Name, "s", "kpsim's own", fmt.Sprint("it breaks ", i), "", 2)
+		_, err := b.Keep(t.Context(), f, "c-1", "b")
 		require.NoError(t, err)
 	}
 	_, err = b.Change(t.Context(), "c-2", func(s *State) bool { s.State = Ended; return true })
@@ -47,14 +49,25 @@ func TestStates(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("c-%d", i+1), states[i].ID)
 		require.Equal(t, want, states[i].State)
 	}
-	causes, err := b.Causes(t.Context())
+	causes, damaged, err := b.Causes(t.Context())
 	require.NoError(t, err)
+	require.Zero(t, damaged)
 	require.Len(t, causes, 3)
-	require.Equal(t, "T2-x", causes[1].Cause)
+	require.Less(t, causes[0].Cause, causes[1].Cause)
 	_, err = b.Campaigns.Put(t.Context(), "c-9", []byte("{"))
 	require.NoError(t, err)
-	_, err = b.States(t.Context())
+	_, err = b.Finds.Put(t.Context(), "a/evil", []byte(`{"cause":"a/evil"}`))
+	require.NoError(t, err)
+	states, err = b.States(t.Context())
+	require.NoError(t, err)
+	require.Len(t, states, 4, "one that is damaged hides no other")
+	require.Equal(t, Damaged, states[3].State)
+	_, _, err = b.State(t.Context(), "c-9")
 	require.ErrorContains(t, err, "campaign c-9: its state is damaged")
+	causes, damaged, err = b.Causes(t.Context())
+	require.NoError(t, err)
+	require.Len(t, causes, 3)
+	require.Equal(t, 1, damaged)
 	b.Conn.Close()
 	_, err = b.States(t.Context())
 	require.Error(t, err)

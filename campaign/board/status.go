@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"kpsim/campaign/plan"
 )
 
 // A Status is what a coordinator tells of a campaign, some times a second. It has a bounded size,
@@ -36,6 +39,8 @@ type Status struct {
 
 	Workers     []Alive `json:"workers"` // some
 	WorkerCount int     `json:"worker_count"`
+	Unheard     uint64  `json:"unheard,omitempty"` // messages of workers that were left out: too many names, or no form
+	Skipped     int     `json:"skipped,omitempty"` // results that aren't of the plan
 	Cores       int     `json:"cores"`
 
 	Searches []SearchStatus `json:"searches"`
@@ -104,8 +109,24 @@ func (b *Board) Tell(ctx context.Context, s *Status) error {
 	return err
 }
 
+// An Offer is what a worker of a build may get units of.
+type Offer struct {
+	Needs string      `json:"needs"`
+	Blobs []plan.Blob `json:"blobs"` // files to fetch; none for kpsim's own engine
+}
+
+// The subjects on which coordinators and workers speak without the board.
+const (
+	AliveSubject = "worker.alive" // a worker says that it is there
+	NeedsSubject = "worker.needs" // it asks what there is to be had
+	NewsSubject  = "news.needs"   // a coordinator says that there is something new
+)
+
 // Told returns a campaign's status as it was told last. ErrNone says that there is none yet.
 func (b *Board) Told(ctx context.Context, id string) (*Status, error) {
+	if !IsID(id) {
+		return nil, ErrNone
+	}
 	e, err := b.Status.Get(ctx, id)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, ErrNone
@@ -114,5 +135,8 @@ func (b *Board) Told(ctx context.Context, id string) (*Status, error) {
 		return nil, err
 	}
 	var s Status
-	return &s, json.Unmarshal(e.Value(), &s)
+	if json.Unmarshal(e.Value(), &s) != nil {
+		return nil, fmt.Errorf("campaign %s: its status is damaged: %w", id, ErrDamaged)
+	}
+	return &s, nil
 }

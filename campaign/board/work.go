@@ -94,15 +94,22 @@ type Trouble struct {
 	Delivery uint64    `json:"delivery"` // how often it had been handed out
 }
 
+// How long what is said of a failure may be, and a worker's name, in bytes.
+const (
+	MostWhy  = 1 << 10
+	MostLog  = 64 << 10
+	MostName = 100
+)
+
 // Fail takes down how a unit failed, once for each delivery.
-func (b *Board) Fail(ctx context.Context, t *Trouble, delivery uint64) error {
-	t.Delivery = delivery
+func (b *Board) Fail(ctx context.Context, t *Trouble) error {
+	t.Worker, t.Why, t.Log = plan.Clean(t.Worker, MostName, false), plan.Clean(t.Why, MostWhy, false), plan.Clean(t.Log, MostLog, true)
 	body, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
 	return Retry(ctx, func(ctx context.Context) error {
-		_, err := b.js.Publish(ctx, "trouble."+t.Unit.Key(), body, jetstream.WithMsgID(fmt.Sprintf("%s.%d", t.Unit.Key(), delivery)))
+		_, err := b.js.Publish(ctx, "trouble."+t.Unit.Key(), body, jetstream.WithMsgID(fmt.Sprintf("%s.%d.%t", t.Unit.Key(), t.Delivery, t.Differ)))
 		return err
 	})
 }
@@ -110,32 +117,34 @@ func (b *Board) Fail(ctx context.Context, t *Trouble, delivery uint64) error {
 // Troubles calls f for each trouble of a campaign, those that are there and those that come,
 // until the context ends.
 func (b *Board) Troubles(ctx context.Context, id string, f func(t *Trouble)) error {
-	return messages(ctx, b.trouble, troublesOf(id), func(m jetstream.Msg) (bool, error) {
-		tell(m, f)
+	config := jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}}
+	return messages(ctx, b.trouble, config, func(m jetstream.Msg) (bool, error) {
+		if t, ok := troubleOf(m); ok {
+			f(t)
+		}
 		return true, nil
 	})
 }
 
-// AllTroubles returns all troubles of a campaign so far.
-func (b *Board) AllTroubles(ctx context.Context, id string) (list []Trouble, err error) {
-	n, err := pending(ctx, b.trouble, troublesOf(id))
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	return list, messages(ctx, b.trouble, troublesOf(id), func(m jetstream.Msg) (bool, error) {
-		tell(m, func(t *Trouble) { list = append(list, *t) })
-		n--
-		return n > 0, nil
+// Differing returns troubles of a campaign that say that a unit has two results, those that lie after
+// a place, and the place of the last trouble that was read. Its caller goes on until that is 0.
+func (b *Board) Differing(ctx context.Context, id string, after uint64) (list []Trouble, last uint64, err error) {
+	err = b.page(ctx, b.trouble, "trouble."+id+".>", after, pageResults, func(m jetstream.Msg, seq uint64) bool {
+		if t, ok := troubleOf(m); ok && t.Differ {
+			t.Log = ""
+			list = append(list, *t)
+		}
+		last = seq
+		return len(list) < pageResults/4
 	})
+	return list, last, err
 }
 
-func troublesOf(id string) jetstream.OrderedConsumerConfig {
-	return jetstream.OrderedConsumerConfig{FilterSubjects: []string{"trouble." + id + ".>"}}
-}
-
-func tell(m jetstream.Msg, f func(t *Trouble)) {
-	var t Trouble
-	if json.Unmarshal(m.Data(), &t) == nil {
-		f(&t)
+// troubleOf reads a trouble, which must be of the unit under whose name it lies.
+func troubleOf(m jetstream.Msg) (*Trouble, bool) {
+	t := new(Trouble)
+	if json.Unmarshal(m.Data(), t) != nil || "trouble."+t.Unit.Key() != m.Subject() {
+		return nil, false
 	}
+	return t, true
 }

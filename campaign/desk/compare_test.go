@@ -27,13 +27,3 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, []string{"new worse no-start-inside", "new added ", "gone fixed whole-instructions", "gone left-out ", "slower slow "}, says)
 	require.Empty(t, Compare(before, before))
 }
-
-func TestNext(t *testing.T) {
-	id, last := next(nil, "n")
-	require.Equal(t, "n-1", id)
-	require.Empty(t, last)
-	states := []*board.State{{ID: "n-2", Name: "n", State: board.Ended}, {ID: "n-10", Name: "n", State: board.Cancelled}, {ID: "n-9", Name: "n", State: board.Ended}, {ID: "m-30", Name: "m", State: board.Ended}}
-	id, last = next(states, "n")
-	require.Equal(t, "n-11", id)
-	require.Equal(t, "n-9", last)
-}

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"kpsim/campaign/board"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
 )
 
 // Files makes sure that a campaign's kernels are where its report opens them.
-func Files(ctx context.Context, b *board.Board, c *plan.Campaign, dir string) error {
+func Files(ctx context.Context, b gate.Client, c *plan.Campaign, dir string) error {
 	for _, s := range c.Searches {
-		if err := b.Here(ctx, s, dir); err != nil {
+		if err := board.Here(ctx, b, s, dir); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kpsim/campaign/board"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
 	"kpsim/internal/cli"
 	"kpsim/internal/findings"
@@ -14,7 +15,7 @@ import (
 
 // reportFuzz folds the islands of a fuzzing session in their order, and prints what they have
 // found: the same, however many have made them.
-func reportFuzz(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaign, search int) (int, error) {
+func reportFuzz(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, search int) (int, error) {
 	s := c.Searches[search]
 	session := findings.Fuzz{Traces: s.Flags.Traces, JSON: s.Flags.JSON}
 	session.Kernel.Kernel, session.Kernel.Objects = s.Flags.Kernel.Kernel, s.Flags.Kernel.Objects

@@ -2,19 +2,20 @@ package desk
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 
 	"kpsim/campaign/board"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
+	"kpsim/campaign/unit"
 	"kpsim/internal/cli"
 )
 
 // reportProofs prints what kpsim verify would have printed, and writes its traces.
-func reportProofs(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaign, search int) (int, error) {
+func reportProofs(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, search int) (int, error) {
 	s := c.Searches[search]
 	if err := cli.MakeFolder(s.Flags.Traces); err != nil {
 		return 0, err
@@ -23,7 +24,7 @@ func reportProofs(ctx context.Context, p *cli.Program, b *board.Board, c *plan.C
 	for i := range s.Verify.Scenarios {
 		u := plan.Unit{Campaign: c.ID, Search: search, Job: i, Kind: plan.Proof}
 		data, err := b.Data(ctx, &u)
-		if err != nil {
+		if err != nil && !errors.Is(err, board.ErrNone) && !errors.Is(err, board.ErrDamaged) {
 			return 0, err
 		}
 		if len(data) == 0 {
@@ -31,12 +32,14 @@ func reportProofs(ctx context.Context, p *cli.Program, b *board.Board, c *plan.C
 			worst = cli.Bug
 			continue
 		}
-		var shown plan.Proved
-		if err := json.Unmarshal(data, &shown); err != nil {
-			return 0, fmt.Errorf("unit %s: %w", u.Key(), err)
+		shown, base, err := unit.Proved(s.Verify.Scenarios[i].Name, data)
+		if err != nil {
+			fmt.Fprintf(p.Err, "kpsim-campaign: %s has a result that is false, and is left out: %s\n", s.Verify.Scenarios[i].Name, plan.Clean(err.Error(), board.MostWhy, false))
+			worst = cli.Bug
+			continue
 		}
 		for _, t := range shown.Traces {
-			path := filepath.Join(s.Flags.Traces, filepath.Base(t.Path))
+			path := filepath.Join(s.Flags.Traces, base)
 			if err := cli.WriteWhole(path, []byte(t.Text)); err != nil {
 				return 0, errors.New(cli.Cause(err, path))
 			}

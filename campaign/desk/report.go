@@ -2,12 +2,13 @@ package desk
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"kpsim/campaign/board"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
+	"kpsim/campaign/unit"
 	"kpsim/internal/cli"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
@@ -15,57 +16,106 @@ import (
 
 // An outcome is what all units of a campaign have shown.
 type outcome struct {
-	files []*results.File // of each search
-	aside []string        // units that were set aside, and why
+	parts   map[[2]int][]ofUnit // of each search and scenario
+	canary  map[[2]int]bool
+	seconds map[[2]int]float64
+	aside   []string // units without a result, and why
+	skipped int      // results that are of no unit of the plan
 }
 
-// collect reads what all units of a campaign have shown.
-func collect(ctx context.Context, b *board.Board, c *plan.Campaign) (*outcome, error) {
-	o := &outcome{}
-	for _, s := range c.Searches {
-		o.files = append(o.files, s.File())
+// An ofUnit is what a unit of runs has shown.
+type ofUnit struct {
+	u     plan.Unit
+	parts []explore.Part
+}
+
+// none is what a unit has shown of which there is nothing.
+func none(u *plan.Unit) (parts []explore.Part) {
+	for i := u.From; i < u.To; i++ {
+		var p explore.Part
+		p.Begin(i)
+		p.End()
+		parts = append(parts, p)
 	}
-	err := b.Results(ctx, c.ID, func(d *board.Done) error {
-		u := &d.Unit
-		if u.Search >= 0 && u.Search < len(c.Searches) && (c.Searches[u.Search].Fuzz != nil || c.Searches[u.Search].Verify != nil) {
-			return nil // they are read in their order
-		}
-		if u.Search < 0 || u.Search >= len(c.Searches) || u.Job < 0 || u.Job >= len(c.Searches[u.Search].Scenarios) {
-			return fmt.Errorf("unit %s is none of the campaign's", u.Key())
-		}
-		e := o.files[u.Search].Scenarios[u.Job]
-		if d.Summary.Aside != "" {
-			o.aside = append(o.aside, u.Key()+": "+d.Summary.Aside)
-			if u.Kind == plan.Runs {
-				for i := u.From; i < u.To; i++ {
-					var none explore.Part
-					none.Begin(i)
-					none.End()
-					e.Parts = append(e.Parts, none)
-				}
-			}
+	return parts
+}
+
+// collect reads what all units of a campaign have shown. What is of no unit of the plan is counted,
+// and left out; a unit whose result can't be one is without its runs.
+func collect(ctx context.Context, b gate.Client, c *plan.Campaign) (*outcome, error) {
+	o := &outcome{parts: make(map[[2]int][]ofUnit), canary: make(map[[2]int]bool), seconds: make(map[[2]int]float64)}
+	err := b.Results(ctx, c.ID, func(r *gate.Result, key string, bad error) error {
+		u := &r.Unit
+		if u.Key() != key || u.Campaign != c.ID || !c.Has(u) {
+			o.skipped++
 			return nil
 		}
-		switch u.Kind {
-		case plan.Runs:
-			var parts []explore.Part
-			if err := json.Unmarshal(d.Data, &parts); err != nil {
-				return fmt.Errorf("unit %s: %w", u.Key(), err)
+		if s := c.Searches[u.Search]; s.Fuzz != nil || s.Verify != nil {
+			return nil // they are read in their order
+		}
+		of := [2]int{u.Search, u.Job}
+		switch {
+		case r.Aside != "":
+			o.set(u, r.Aside)
+		case bad != nil:
+			o.set(u, bad.Error())
+		case u.Kind == plan.Runs:
+			parts, err := unit.Parts(u, r.Data)
+			if err != nil {
+				o.set(u, err.Error())
+				return nil
 			}
-			e.Parts = append(e.Parts, parts...)
-			e.Seconds += d.Took.Seconds()
-		case plan.Canary:
-			e.Canary = e.Canary || d.Summary.Found
+			o.parts[of] = append(o.parts[of], ofUnit{*u, parts})
+			o.seconds[of] += r.Took.Seconds()
+		case u.Kind == plan.Canary:
+			s, err := unit.Check(u, r.Data)
+			if err != nil {
+				o.set(u, err.Error())
+				return nil
+			}
+			o.canary[of] = o.canary[of] || s.Found
 		}
 		return nil
 	})
 	return o, err
 }
 
+// set takes down that a unit has no result.
+func (o *outcome) set(u *plan.Unit, why string) {
+	o.aside = append(o.aside, u.Key()+": "+plan.Clean(why, board.MostWhy, false))
+	if of := [2]int{u.Search, u.Job}; u.Kind == plan.Runs {
+		o.parts[of] = append(o.parts[of], ofUnit{*u, none(u)})
+	}
+}
+
+// file is a search with its results. Those that this program wouldn't make are left out.
+func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
+	if _, err := s.Flags.Kernel.Open(); err != nil {
+		return nil, err
+	}
+	f := s.File()
+	for job, e := range f.Scenarios {
+		of := [2]int{search, job}
+		spec, err := s.Spec(job)
+		if err != nil {
+			return nil, err
+		}
+		e.Canary, e.Seconds = o.canary[of], o.seconds[of]
+		for _, one := range o.parts[of] {
+			if err := s.Believe(&spec, job, one.parts); err != nil {
+				o.aside = append(o.aside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy, false))
+				one.parts = none(&one.u)
+			}
+			e.Parts = append(e.Parts, one.parts...)
+		}
+	}
+	return f, nil
+}
+
 // Report prints of a campaign that has ended what kpsim would have printed, had it made all runs
 // by itself, and writes the witnesses to a folder; "" is where each search says. Of several
 // searches each has its command above it.
-func Report(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaign, traces string, asJSON bool) (int, error) {
+func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string, asJSON bool) (int, error) {
 	o, err := collect(ctx, b, c)
 	if err != nil {
 		return 0, err
@@ -82,39 +132,46 @@ func Report(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaig
 			s.Flags.Traces = traces
 		}
 		s.Flags.JSON = asJSON
-		if s.Fuzz != nil || s.Verify != nil {
-			report := reportFuzz
-			if s.Verify != nil {
-				report = reportProofs
-			}
-			status, err := report(ctx, p, b, c, i)
-			if err != nil {
-				return 0, err
-			}
-			worst = worse(worst, status)
-			continue
-		}
-		status, err := s.Flags.Report(p, o.files[i], cli.Line("kpsim-campaign", "results", c.ID))
+		status, err := o.report(ctx, p, b, c, i)
 		if err != nil {
 			return 0, err
 		}
 		worst = worse(worst, status)
 	}
-	troubles, err := b.AllTroubles(ctx, c.ID)
+	differ, err := b.Differing(ctx, c.ID)
 	if err != nil {
 		return 0, err
 	}
-	for _, t := range troubles {
-		if t.Differ {
+	for _, t := range differ {
+		if c.Has(&t.Unit) {
 			fmt.Fprintf(p.Err, "kpsim-campaign: %s\n", t.Why)
 			worst = cli.Bug
 		}
+	}
+	if o.skipped > 0 {
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s skipped: no unit of the plan has that name\n", cli.Number(o.skipped, "result"))
 	}
 	if len(o.aside) > 0 {
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s set aside, so the report is without their runs:\n  %s\n", cli.Number(len(o.aside), "unit"), strings.Join(o.aside, "\n  "))
 		worst = cli.Bug
 	}
 	return worst, nil
+}
+
+// report prints the report of a search.
+func (o *outcome) report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, search int) (int, error) {
+	s := c.Searches[search]
+	switch {
+	case s.Fuzz != nil:
+		return reportFuzz(ctx, p, b, c, search)
+	case s.Verify != nil:
+		return reportProofs(ctx, p, b, c, search)
+	}
+	f, err := o.file(s, search)
+	if err != nil {
+		return 0, err
+	}
+	return s.Flags.Report(p, f, cli.Line("kpsim-campaign", "results", c.ID))
 }
 
 // worse returns the exit status that counts of two.

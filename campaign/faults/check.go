@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"kpsim/campaign/board"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
 	"kpsim/internal/cli"
@@ -127,11 +129,12 @@ func (g *Ground) planned(dir string, kernel bool) (*plan.Campaign, error) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	b, err := board.Join(ctx, nc)
+	client := gate.Client{Conn: nc}
+	state, err := client.State(ctx, firstID)
 	if err != nil {
 		return nil, err
 	}
-	c, err := b.Campaign(ctx, firstID)
+	c, err := client.Campaign(ctx, state)
 	if err != nil {
 		return nil, err
 	}
@@ -147,13 +150,17 @@ func (g *Ground) planned(dir string, kernel bool) (*plan.Campaign, error) {
 
 // keys gives servers of a cluster the same keys.
 func (g *Ground) keys(servers []*server) error {
-	for _, name := range []string{hub.Lead, hub.Client, hub.Worker} {
-		data, err := os.ReadFile(filepath.Join(g.seeds, name+".nk"))
+	secret := filepath.Join(g.seeds, hub.SecretFile)
+	if err := os.WriteFile(secret, []byte(rand.Text()+rand.Text()+"\n"), 0o600); err != nil {
+		return err
+	}
+	for _, name := range []string{hub.Lead + ".nk", hub.Client + ".nk", hub.Worker + ".nk", hub.SecretFile} {
+		data, err := os.ReadFile(filepath.Join(g.seeds, name))
 		if err != nil {
 			return err
 		}
 		for _, s := range servers {
-			if err := os.WriteFile(filepath.Join(s.dir, name+".nk"), data, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/desk"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
 )
@@ -144,7 +145,12 @@ func (r *rig) begin(ctx context.Context) (err error) {
 	}
 	c := *r.g.plan(r.s.Main == WorkerDiskFull)
 	r.c = &c
-	if _, err = desk.Start(ctx, r.b, r.c); err == nil && r.s.Main != WorkerDiskFull { // what it breaks begins before the first unit
+	cl, err := (&hub.Where{NATS: r.urls(), Key: filepath.Join(r.servers[0].dir, "client.nk")}).Connect(hub.Client)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if _, err = desk.Start(ctx, gate.Client{Conn: cl}, r.c); err == nil && r.s.Main != WorkerDiskFull { // what it breaks begins before the first unit
 		err = r.underWay(ctx)
 	}
 	r.began = time.Now()

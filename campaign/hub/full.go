@@ -28,9 +28,11 @@ type log struct{ h *Hub }
 var _ server.Logger = log{}
 
 func (l log) Errorf(format string, v ...any) {
-	if strings.Contains(fmt.Sprintf(format, v...), "write error") {
+	text := fmt.Sprintf(format, v...)
+	if strings.Contains(text, "write error") {
 		l.h.broken.Store(true)
 	}
+	l.h.tellRoute(text)
 }
 
 func (l log) Fatalf(format string, v ...any) {}

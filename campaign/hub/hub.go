@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +30,7 @@ type Options struct {
 
 	Name       string   // of the server, in a cluster
 	Cluster    string   // the cluster's name; "": it is alone
+	CA         string   // a file of certificates that the others' must be signed by; "": Cert
 	Peers      string   // HOST:PORT where it listens for the others
 	Routes     []string // theirs, nats://HOST:PORT
 	SyncAlways bool     // write through to the disk before anything is acknowledged
@@ -44,8 +45,8 @@ const (
 	certFile = "tls.pem" // its certificate
 )
 
-// mostPayload is the largest message, in bytes.
-const mostPayload = 8 << 20
+// mostPayload is the largest message, in bytes, and mostSubscriptions how many a connection may have.
+const mostPayload, mostSubscriptions = 8 << 20, 100_000
 
 // A Hub is a server that runs in this process.
 type Hub struct {
@@ -53,6 +54,11 @@ type Hub struct {
 	dir     string
 	stopped chan struct{}
 	broken  atomic.Bool // a stream could not write
+
+	cluster bool
+	tell    func(what string)
+	mu      sync.Mutex      // guards told
+	told    map[string]bool // what was told of the other servers of a cluster
 }
 
 // ready is how long a server may take to begin.
@@ -73,14 +79,20 @@ func Start(o Options) (*Hub, error) {
 	if o.MaxStore == 0 { // NATS would take three quarters of what is free now, for ever: nothing if it begins while the disk is full
 		o.MaxStore = sizeOf(o.Dir)
 	}
-	users, err := users(o.Dir)
+	known, err := readKeys(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{
-		ServerName: o.Name, Host: host, Port: port, NoSigs: true, NoLog: true, MaxPayload: mostPayload, Nkeys: users,
-		JetStream: true, StoreDir: filepath.Join(o.Dir, "store"), SyncAlways: o.SyncAlways, JetStreamMaxStore: o.MaxStore,
-		DisableJetStreamBanner: true, WriteDeadline: 10 * time.Second,
+	opts := new(server.Options)
+	if err := opts.ProcessConfigString(accounts); err != nil {
+		return nil, err
+	}
+	opts.ServerName, opts.Host, opts.Port, opts.NoSigs, opts.NoLog = o.Name, host, port, true, true
+	opts.MaxPayload, opts.MaxSubs, opts.WriteDeadline = mostPayload, mostSubscriptions, 10*time.Second
+	opts.CustomClientAuthentication, opts.AlwaysEnableNonce = known, true
+	opts.JetStream, opts.StoreDir, opts.SyncAlways, opts.JetStreamMaxStore, opts.DisableJetStreamBanner = true, filepath.Join(o.Dir, "store"), o.SyncAlways, o.MaxStore, true
+	if err := moveStore(opts.StoreDir); err != nil {
+		return nil, errors.New(cli.Cause(err, opts.StoreDir))
 	}
 	if port == 0 {
 		opts.Port = server.RANDOM_PORT
@@ -92,6 +104,9 @@ func Start(o Options) (*Hub, error) {
 		}
 		opts.TLSConfig, opts.TLS, opts.TLSTimeout = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, true, 5
 	}
+	if o.Cluster == "" && o.CA != "" {
+		return nil, errors.New("--tls-ca: it is of the other servers of a cluster; give --cluster, or leave it out")
+	}
 	if o.Cluster != "" {
 		if err := o.cluster(opts); err != nil {
 			return nil, err
@@ -101,7 +116,11 @@ func Start(o Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{server: s, dir: o.Dir, stopped: make(chan struct{})}
+	known.server = s
+	if o.Tell == nil {
+		o.Tell = func(string) {}
+	}
+	h := &Hub{server: s, dir: o.Dir, stopped: make(chan struct{}), cluster: o.Cluster != "", tell: o.Tell, told: make(map[string]bool)}
 	s.SetLogger(log{h}, false, false)
 	go s.Start()
 	if !s.ReadyForConnections(ready) {
@@ -125,35 +144,8 @@ func Start(o Options) (*Hub, error) {
 		h.Stop()
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
-	if o.Tell == nil {
-		o.Tell = func(string) {}
-	}
 	go h.watchDisk(opts.StoreDir, o.MaxStore, o.Tell)
 	return h, nil
-}
-
-func (o *Options) cluster(opts *server.Options) error {
-	host, port, err := splitAddress(o.Peers)
-	if err != nil {
-		return fmt.Errorf("--peers: %w", err)
-	}
-	if !loopback(host) && !o.Insecure && o.Cert == "" {
-		return fmt.Errorf("--peers %s: give --tls-cert and --tls-key, or say --insecure", o.Peers)
-	}
-	opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: host, Port: port, TLSConfig: opts.TLSConfig, TLSTimeout: 5}
-	if opts.TLSConfig != nil { // each shows the other its certificate
-		mutual := opts.TLSConfig.Clone()
-		mutual.ClientAuth = tls.RequireAndVerifyClientCert
-		opts.Cluster.TLSConfig = mutual
-	}
-	for _, r := range o.Routes {
-		u, err := url.Parse(r)
-		if err != nil || u.Host == "" {
-			return fmt.Errorf("--route %q: give nats://HOST:PORT", r)
-		}
-		opts.Routes = append(opts.Routes, u)
-	}
-	return nil
 }
 
 func splitAddress(s string) (host string, port int, err error) {
@@ -180,9 +172,12 @@ func (h *Hub) Stop() {
 	os.Remove(filepath.Join(h.dir, urlFile)) // so that workers wait for the next one
 }
 
+// URL is where the server listens.
+func (h *Hub) URL() string { return h.server.ClientURL() }
+
 // Connect connects to the server within the process.
 func (h *Hub) Connect(role string) (*nats.Conn, error) {
-	return dial("", filepath.Join(h.dir, role+keyFile), name(role), nats.InProcessServer(h.server))
+	return dial("", filepath.Join(h.dir, role+keyFile), role, nats.InProcessServer(h.server))
 }
 
 // Ready reports whether JetStream answers, which in a cluster takes some seconds.
@@ -209,7 +204,7 @@ type Where struct {
 	NATS  string `name:"nats" placeholder:"URL" help:"A server elsewhere, nats://HOST:PORT or tls://HOST:PORT; several may be given, with commas between."`
 	Key   string `name:"nkey" placeholder:"FILE" help:"With --nats: the nkey to say who we are. serve writes worker.nk and client.nk to its folder."`
 	Creds string `placeholder:"FILE" help:"With --nats: credentials, where the server has accounts."`
-	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: whose certificates are believed, beside those that the system believes."`
+	CA    string `name:"tls-ca" placeholder:"FILE" help:"With --nats: the certificates that the server's must be signed by, instead of those that the system believes. With --cluster: likewise of the other servers; default: the file of --tls-cert."`
 }
 
 // Connect connects to a server, as a worker or a client.
@@ -219,13 +214,13 @@ func (w *Where) Connect(role string) (*nats.Conn, error) {
 		if err != nil {
 			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir DIR, or name another with --nats URL", w.Dir)}
 		}
-		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), name(role), w.ca()...)
+		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), role, w.ca()...)
 	}
 	opts := w.ca()
 	if w.Creds != "" {
 		opts = append(opts, nats.UserCredentials(w.Creds))
 	}
-	return dial(w.NATS, w.Key, name(role), opts...)
+	return dial(w.NATS, w.Key, role, opts...)
 }
 
 func (w *Where) ca() (opts []nats.Option) {
@@ -271,8 +266,9 @@ func name(role string) string {
 }
 
 // dial connects, and goes on trying for ever once it was connected.
-func dial(url, key, name string, more ...nats.Option) (*nats.Conn, error) {
-	opts := []nats.Option{nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort()}
+func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
+	name, prefix := inbox(role, name(role))
+	opts := []nats.Option{nats.Name(name), nats.CustomInboxPrefix(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort()}
 	if key != "" {
 		o, err := nats.NkeyOptionFromSeed(key)
 		if err != nil {

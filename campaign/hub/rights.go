@@ -1,58 +1,128 @@
 package hub
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+	"github.com/nats-io/nuid"
 
 	"kpsim/internal/cli"
 )
 
-// The roles that there are, each with a key of its own.
+// The roles, each with a key and an account of its own.
 const (
 	Lead   = "lead"   // coordinates, within the server's process or beside it
 	Client = "client" // starts, pauses and cancels campaigns, and reads what they show
 	Worker = "worker" // makes units: it can't start or change a campaign, or hand out work
 )
 
+// SecretFile is what servers of a cluster must know to be let in. They share it, as they share keys.
+const SecretFile = "cluster.secret"
+
 const keyFile = ".nk"
 
-// What roles may publish; all may receive answers to what they ask.
-var rights = []struct {
-	role      string
-	publish   []string // nil: anything
-	subscribe []string
-}{
-	{Lead, nil, nil},
-	{Client, []string{
-		"$JS.API.INFO", "$JS.API.STREAM.INFO.>", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.MSG.GET.>", "$JS.API.DIRECT.GET.>",
-		"$JS.API.CONSUMER.CREATE.DONE.>", "$JS.API.CONSUMER.CREATE.TROUBLE.>", "$JS.API.CONSUMER.CREATE.KV_CAMPAIGNS.>", "$JS.API.CONSUMER.CREATE.KV_STATUS.>", "$JS.API.CONSUMER.CREATE.KV_FINDS.>", "$JS.API.CONSUMER.CREATE.OBJ_FILES.>",
-		"$JS.API.CONSUMER.INFO.>", "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.MSG.NEXT.DONE.>", "$JS.API.CONSUMER.MSG.NEXT.TROUBLE.>", "$JS.API.CONSUMER.MSG.NEXT.KV_CAMPAIGNS.>", "$JS.API.CONSUMER.MSG.NEXT.OBJ_FILES.>",
-		"$JS.API.STREAM.PURGE.OBJ_FILES", "$JS.API.STREAM.PURGE.DONE", "$JS.API.STREAM.PURGE.TROUBLE", "$JS.ACK.DONE.>", "$JS.ACK.TROUBLE.>", "$JS.FC.>",
-		"$KV.CAMPAIGNS.>", "$O.FILES.>",
-	}, []string{"_INBOX.>"}},
-	{Worker, []string{
-		"$JS.API.INFO", "$JS.API.STREAM.INFO.>", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.MSG.GET.DONE", "$JS.API.STREAM.MSG.GET.KV_CAMPAIGNS", "$JS.API.STREAM.MSG.GET.OBJ_FILES", "$JS.API.DIRECT.GET.>",
-		"$JS.API.CONSUMER.INFO.>", "$JS.API.CONSUMER.MSG.NEXT.WORK.>", "$JS.API.CONSUMER.CREATE.DONE.>", "$JS.API.CONSUMER.CREATE.OBJ_FILES.>", "$JS.API.CONSUMER.MSG.NEXT.DONE.>", "$JS.API.CONSUMER.MSG.NEXT.OBJ_FILES.>", "$JS.API.CONSUMER.DELETE.DONE.>", "$JS.API.CONSUMER.DELETE.OBJ_FILES.>",
-		"$JS.ACK.WORK.>", "$JS.ACK.DONE.>", "$JS.FC.>", "$JS.API.STREAM.PURGE.OBJ_FILES",
-		"done.>", "trouble.>", "alive.>", "needs.ask", "$O.FILES.C.>", "$O.FILES.M.>",
-	}, []string{"_INBOX.>", "needs.new"}},
+// accounts are the server's. Everything lies in the account of coordinators, which has JetStream.
+// The others have none, and import only the requests that a coordinator answers (package gate).
+// The server publishes an answer in the account of the request, under the subject that the request
+// names, so no request makes it publish anything in another account.
+const accounts = `accounts {
+  COORDINATOR: {
+    jetstream: enabled
+    exports: [
+      {service: "worker.>", accounts: [WORKER]}
+      {service: "client.>", accounts: [CLIENT]}
+      {stream: "news.>", accounts: [WORKER]}
+    ]
+  }
+  WORKER: {
+    imports: [
+      {service: {account: COORDINATOR, subject: "worker.>"}}
+      {stream: {account: COORDINATOR, subject: "news.>"}}
+    ]
+  }
+  CLIENT: {imports: [{service: {account: COORDINATOR, subject: "client.>"}}]}
+}`
+
+// A right is what a role may do. Each also receives the answers to its own requests.
+type right struct {
+	role, account string
+	publish       []string // nil: anything
+	subscribe     []string
 }
 
-// users reads the keys in the folder, and makes those that aren't there.
-func users(dir string) (list []*server.NkeyUser, err error) {
-	for _, r := range rights {
-		path := filepath.Join(dir, r.role+keyFile)
-		seed, err := cli.ReadFile(path, 4096)
-		if errors.Is(err, os.ErrNotExist) {
-			seed, err = newKey(path)
+var rights = []right{
+	{Lead, "COORDINATOR", nil, nil},
+	{Client, "CLIENT", []string{"client.>"}, nil},
+	{Worker, "WORKER", []string{"worker.>"}, []string{"news.>"}},
+}
+
+// inboxOf finds the inbox in a connection's name. Workers share a key, so the server tells their
+// connections apart by it: 131 random bits that the connection alone knows.
+var inboxOf = regexp.MustCompile(` inbox=([0-9A-Za-z]{22})$`)
+
+// inbox returns a connection's name with the inbox that it will use, and the prefix of that.
+func inbox(role, name string) (named, prefix string) {
+	id := nuid.New()
+	id.RandomizePrefix()
+	token := id.Next()
+	return name + " inbox=" + token, "_INBOX_" + role + "." + token
+}
+
+// keys lets connections in. It implements server.Authentication.
+type keys struct {
+	server *server.Server
+	of     map[string]*right // by public key
+}
+
+// Check verifies that a client has signed the server's nonce with one of the keys, and gives it the
+// rights of that key's role.
+func (k *keys) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	r := k.of[o.Nkey]
+	if r == nil || len(c.GetNonce()) == 0 {
+		return false
+	}
+	sig, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil {
+		return false
+	}
+	public, err := nkeys.FromPublicKey(o.Nkey)
+	if err != nil || public.Verify(c.GetNonce(), sig) != nil {
+		return false
+	}
+	account, err := k.server.LookupAccount(r.account)
+	if err != nil {
+		return false
+	}
+	u := &server.User{Username: r.role, Account: account}
+	if r.publish != nil {
+		subscribe := append([]string{"_none"}, r.subscribe...) // an empty list would allow all
+		if m := inboxOf.FindStringSubmatch(o.Name); m != nil {
+			subscribe = append(subscribe, "_INBOX_"+r.role+"."+m[1]+".>")
 		}
+		u.Permissions = &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: r.publish}, Subscribe: &server.SubjectPermission{Allow: subscribe},
+		}
+	}
+	c.RegisterUser(u)
+	return true
+}
+
+// readKeys reads the keys in the folder, and makes those that aren't there.
+func readKeys(dir string) (*keys, error) {
+	k := &keys{of: make(map[string]*right)}
+	for i := range rights {
+		r := &rights[i]
+		path := filepath.Join(dir, r.role+keyFile)
+		seed, err := orNew(path, newSeed)
 		if err != nil {
-			return nil, errors.New(cli.Cause(err, path))
+			return nil, err
 		}
 		pair, err := nkeys.ParseDecoratedNKey(seed)
 		if err != nil {
@@ -62,29 +132,33 @@ func users(dir string) (list []*server.NkeyUser, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		u := &server.NkeyUser{Nkey: public}
-		if r.publish != nil {
-			u.Permissions = &server.Permissions{
-				Publish:   &server.SubjectPermission{Allow: r.publish},
-				Subscribe: &server.SubjectPermission{Allow: r.subscribe},
-				Response:  &server.ResponsePermission{MaxMsgs: 1},
-			}
+		if k.of[public] != nil {
+			return nil, fmt.Errorf("%s: it is the key of %s, too; remove it, and a new one is made", path, k.of[public].role)
 		}
-		list = append(list, u)
+		k.of[public] = r
 	}
-	return list, nil
+	return k, nil
 }
 
-// newKey makes a key that its owner alone can read.
-func newKey(path string) ([]byte, error) {
+func newSeed() ([]byte, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		return nil, err
 	}
-	seed, err := pair.Seed()
-	if err != nil {
-		return nil, err
+	return pair.Seed()
+}
+
+// orNew reads a secret, and makes it, for its owner's eyes only, if it isn't there.
+func orNew(path string, create func() ([]byte, error)) ([]byte, error) {
+	data, err := cli.ReadFile(path, 4096)
+	if errors.Is(err, os.ErrNotExist) {
+		if data, err = create(); err == nil {
+			data = append(data, '\n')
+			err = os.WriteFile(path, data, 0o600)
+		}
 	}
-	seed = append(seed, '\n')
-	return seed, os.WriteFile(path, seed, 0o600)
+	if err != nil {
+		return nil, errors.New(cli.Cause(err, path))
+	}
+	return data, nil
 }

@@ -3,11 +3,13 @@ package lead
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/plan"
+	"kpsim/internal/cli"
 	"kpsim/internal/findings"
 	"kpsim/internal/search/fuzz"
 )
@@ -108,8 +110,12 @@ type learnt struct {
 	coverage       board.Coverage
 	programs, runs uint64
 	enough         bool
+	refused        error // the island is false: it is made again
 	wrong          error
 }
+
+// refusedMost is how many false islands of a session are made again.
+const refusedMost = 100
 
 // fold folds a session's islands as they come, and sends what that shows.
 func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
@@ -124,7 +130,7 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 	flags.Kernel.Kernel, flags.Kernel.Objects = s.Flags.Kernel.Kernel, slices.Clone(s.Flags.Kernel.Objects)
 	s.Flags = &flags
 	var session findings.Fuzz
-	err := l.b.Here(ctx, &s, l.o.Dir)
+	err := board.Here(ctx, l.b, &s, l.o.Dir)
 	if err == nil {
 		session.Kernel.Kernel, session.Kernel.Objects = s.Flags.Kernel.Kernel, s.Flags.Kernel.Objects
 		err = session.Begin(f.rounds)
@@ -133,7 +139,8 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 		send(learnt{wrong: err})
 		return
 	}
-	for ctx.Err() == nil {
+	quiet := cli.New(io.Discard, io.Discard)
+	for refused := 0; ctx.Err() == nil; {
 		round, number := session.Folded()
 		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: int(round), To: int(number)}
 		short, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -154,7 +161,16 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 		n := learnt{from: [2]int{u.From, u.To}}
 		i, err := fuzz.ReadIsland(data)
 		if err == nil {
-			n.claims, err = session.Count(i)
+			n.claims, err = session.Count(quiet, i)
+		}
+		if err != nil && refused < refusedMost {
+			if l.b.Refuse(ctx, &u) != nil {
+				pause(ctx)
+				continue
+			}
+			refused++
+			send(learnt{from: n.from, refused: err})
+			continue
 		}
 		round, number = session.Folded()
 		n.round, n.number, n.wrong, n.enough = int(round), int(number), err, session.Done()
@@ -171,6 +187,15 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 // learn takes what folding has shown.
 func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	r.changed = true
+	if n.refused != nil {
+		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}
+		r.trouble(board.Trouble{Unit: u, Worker: l.o.Name, Why: "its result is false, and it is made again: " + plan.Clean(n.refused.Error(), board.MostWhy, false)})
+		delete(f.come, n.from)
+		f.made--
+		r.epoch++ // else it would be taken for one that was handed out before
+		f.again()
+		return
+	}
 	if n.wrong != nil {
 		f.wrong = n.wrong.Error()
 		r.trouble(board.Trouble{Unit: plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}, Worker: l.o.Name, Why: fmt.Sprintf("the session can't go on: %v", n.wrong)})

@@ -2,7 +2,6 @@ package lead
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,6 +45,7 @@ type Lead struct {
 	workers map[string]*worker
 	able    map[[2]string]int // by build and what is needed: the cores of workers, as far as they were counted
 	made    map[string]bool   // consumers
+	unheard uint64            // messages of workers that were left out
 	led     uint64            // revision of the key that says that we lead; 0: we don't
 	seen    uint64            // revision of the key by which another one leads
 	since   time.Time         // when we saw that first
@@ -65,19 +65,17 @@ func New(b *board.Board, o Options) *Lead {
 
 // Run coordinates until the context ends.
 func (l *Lead) Run(ctx context.Context) error {
-	sub, err := l.b.Conn.Subscribe("alive.>", func(m *nats.Msg) {
-		var a board.Alive
-		if json.Unmarshal(m.Data, &a) == nil {
-			l.events <- func() { l.heard(&a) }
-		}
+	sub, err := l.b.Conn.Subscribe(board.AliveSubject, func(m *nats.Msg) {
+		a := readAlive(m.Data)
+		l.events <- func() { l.heard(a) }
 	})
 	if err != nil {
 		return err
 	}
 	defer sub.Unsubscribe()
-	ask, err := l.b.Conn.Subscribe("needs.ask", func(m *nats.Msg) {
+	ask, err := l.b.Conn.Subscribe(board.NeedsSubject, func(m *nats.Msg) {
 		l.events <- func() {
-			if l.led > 0 { // one that doesn't lead knows of nothing to be had
+			if l.led > 0 && board.IsBuild(string(m.Data)) { // one that doesn't lead knows of nothing to be had
 				m.Respond(l.offers(string(m.Data)))
 			}
 		}
@@ -158,9 +156,9 @@ func (l *Lead) load(ctx context.Context) {
 			}
 			r.state = s
 		case s.Open():
-			c, err := l.b.Campaign(short, s.ID)
-			if err != nil {
-				continue // it may be still on its way
+			c, err := board.Campaign(short, l.b, s.ID, s.Plan)
+			if err != nil || c.Build != s.Build {
+				continue // it may be still on its way; or it can't be read, and its status is never told
 			}
 			r := newRunning(c, s)
 			if keys, err := l.b.Waiting(short, s.ID); err == nil {
@@ -245,7 +243,7 @@ func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
 	data, err := l.b.Data(ctx, &u)
 	var finds []unit.Find
 	if err == nil {
-		err = json.Unmarshal(data, &finds)
+		finds, err = unit.Finds(data)
 	}
 	if err != nil {
 		return
@@ -266,9 +264,13 @@ func (l *Lead) keep(ctx context.Context, r *running, u plan.Unit) {
 func (l *Lead) found(r *running, c *board.Cause) {
 	f := board.FindStatus{Cause: *c, New: c.First == r.c.ID}
 	f.Trace = "" // it is in the bucket
+	f.Message, f.Story = plan.Clean(f.Message, mostMessage, true), short(f.Story)
 	r.changed = true
 	if i := slices.Index(r.causes, c.Find.Cause); i >= 0 {
 		r.finds[i] = f
+		return
+	}
+	if len(r.causes) >= causesMost { // they are in their buckets
 		return
 	}
 	r.causes, r.finds = append(r.causes, c.Find.Cause), append(r.finds, f)
@@ -280,6 +282,19 @@ func (l *Lead) found(r *running, c *board.Cause) {
 // failed takes down that a unit has failed, and sets it aside when that was often enough.
 func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	key := t.Unit.Key()
+	if !r.c.Has(&t.Unit) {
+		r.skipped++
+		return
+	}
+	if t.Differ { // it has a result
+		if !r.differs[key] {
+			r.differs[key] = true
+			r.changed = true
+			r.trouble(*t)
+			l.o.Announce(&Event{Kind: "aside", Campaign: r.c.ID, Trouble: t})
+		}
+		return
+	}
 	if r.failed[key] == nil {
 		r.failed[key] = make(map[uint64]bool)
 	}
@@ -289,22 +304,17 @@ func (l *Lead) failed(ctx context.Context, r *running, t *board.Trouble) {
 	r.failed[key][t.Delivery] = true
 	r.changed = true
 	r.trouble(*t)
-	if n := len(r.failed[key]); n < failures && !t.Lost && !t.Differ || n > failures {
+	if n := len(r.failed[key]); n < failures && !t.Lost || n > failures {
 		return
 	}
 	l.o.Announce(&Event{Kind: "aside", Campaign: r.c.ID, Trouble: t})
-	if t.Differ {
-		return // it has a result
-	}
 	why := t.Why
-	go func() {
-		_ = l.b.Deliver(ctx, &t.Unit, &unit.Result{Summary: unit.Summary{Aside: why}}, l.o.Name)
-	}()
+	go func() { _ = l.b.SetAside(ctx, &t.Unit, why, l.o.Name) }()
 }
 
-// ahead is how many units lie there for each core, beside a fixed number, so that none waits for
-// the coordinator.
-const ahead, least = 2, 32
+// ahead is how many units lie there for each core, beside least, so that none waits for the
+// coordinator; most is how many at most, however many cores workers say that they have.
+const ahead, least, most = 2, 32, 1 << 16
 
 // step hands out units and ends campaigns.
 func (l *Lead) step(ctx context.Context) {
@@ -336,7 +346,7 @@ func (l *Lead) step(ctx context.Context) {
 		}
 		for _, needs := range r.needs() {
 			of := r.c.Build + "-" + needs
-			room := ahead*l.cores(r.c.Build, needs) + least - lying[of]
+			room := min(ahead*l.cores(r.c.Build, needs)+least, most) - lying[of]
 			if !l.consumer(ctx, r.c.Build, needs) || room <= 0 { // in this order: without it nothing is offered of what lies there
 				continue
 			}
@@ -383,7 +393,7 @@ func (l *Lead) consumer(ctx context.Context, build, needs string) bool {
 }
 
 // news tells workers that there may be something new to be had. They ask, too, now and then.
-func (l *Lead) news(build string) { _ = l.b.Conn.Publish("needs.new", []byte(build)) }
+func (l *Lead) news(build string) { _ = l.b.Conn.Publish(board.NewsSubject, []byte(build)) }
 
 // sweep forgets workers that say nothing, and hands out again what got lost.
 func (l *Lead) sweep(ctx context.Context) {

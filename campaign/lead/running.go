@@ -26,6 +26,8 @@ type running struct {
 
 	out          outs
 	failed       map[string]map[uint64]bool // by a unit's key: the deliveries that failed
+	differs      map[string]bool            // by a unit's key: it has two results
+	skipped      int                        // messages that are of no unit of the plan
 	causes       []string                   // of what was found, in that order
 	finds        []board.FindStatus
 	troubles     []board.Trouble // the last ones
@@ -82,7 +84,7 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]map[uint64]bool), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
+	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]map[uint64]bool), differs: make(map[string]bool), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
 	for i, s := range c.Searches {
 		r.need = append(r.need, s.Needs())
 		if s.Fuzz != nil {
@@ -108,6 +110,11 @@ func (r *running) jobOf(u *plan.Unit) *job { return r.of[[2]int{u.Search, u.Job}
 // campaign.
 func (r *running) take(d *board.Done) bool {
 	u := &d.Unit
+	if !r.c.Has(u) {
+		r.skipped++
+		r.changed = true
+		return false
+	}
 	r.out.drop(u.Key())
 	if f := r.fuzz[u.Search]; f != nil {
 		if !f.take(d) {

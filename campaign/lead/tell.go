@@ -38,6 +38,24 @@ const (
 	logTold       = 8 << 10 // bytes of a trouble's log
 )
 
+// How much is told of a find; all of it is in its bucket.
+const (
+	mostMessage = 1 << 10
+	mostStory   = 4 << 10
+	causesMost  = 10_000 // of a campaign
+)
+
+// short is as much of a story as is told.
+func short(story []string) []string {
+	size := 0
+	for i, s := range story {
+		if size += len(s); size > mostStory {
+			return append(slices.Clone(story[:i]), "…")
+		}
+	}
+	return story
+}
+
 // trouble takes down a trouble, as it will be told.
 func (r *running) trouble(t board.Trouble) {
 	if len(t.Log) > logTold {
@@ -73,7 +91,7 @@ func (l *Lead) status(r *running) *board.Status {
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
 		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{}, Searches: []board.SearchStatus{},
 	}
-	t.Causes, t.TroubleCount = len(r.finds), r.troubleCount
+	t.Causes, t.TroubleCount, t.Skipped, t.Unheard = len(r.finds), r.troubleCount, r.skipped, l.unheard
 	for i := range r.finds {
 		if r.finds[i].New {
 			t.CausesNew++

@@ -19,9 +19,49 @@ type worker struct {
 // gone is after what silence a worker is taken for gone.
 const gone = 15 * time.Second
 
-// heard takes down what a worker says of itself.
+// What a worker may say of itself. All of it may be false.
+const (
+	mostWorkers = 1 << 14 // that are known at once
+	mostCores   = 1024
+	mostNeeds   = 64
+	mostLacks   = 8
+)
+
+// readAlive reads what a worker says of itself; nil: it can't be read. Too much is cut off.
+func readAlive(data []byte) *board.Alive {
+	a := new(board.Alive)
+	if len(data) > 64<<10 || json.Unmarshal(data, a) != nil {
+		return nil
+	}
+	if a.Name == "" || plan.Clean(a.Name, board.MostName, false) != a.Name || !board.IsBuild(a.Build) || a.Cores < 1 || a.Cores > mostCores || len(a.Needs) > mostNeeds {
+		return nil
+	}
+	for _, n := range a.Needs {
+		if plan.Clean(n, 20, false) != n {
+			return nil
+		}
+	}
+	a.Doing = plan.Clean(a.Doing, board.MostName, false)
+	a.Lacks = a.Lacks[:min(len(a.Lacks), mostLacks)]
+	for i := range a.Lacks {
+		a.Lacks[i] = plan.Clean(a.Lacks[i], 300, false)
+	}
+	return a
+}
+
+// heard takes down what a worker says of itself; nil is of one that says what can't be.
 func (l *Lead) heard(a *board.Alive) {
+	if a == nil {
+		l.unheard++
+		return
+	}
 	before := l.workers[a.Name]
+	if before == nil && (a.Bye || len(l.workers) >= mostWorkers) {
+		if !a.Bye {
+			l.unheard++
+		}
+		return
+	}
 	if before == nil || a.Bye || a.Build != before.Build || a.Cores != before.Cores || !slices.Equal(a.Needs, before.Needs) {
 		clear(l.able)
 	}
@@ -66,15 +106,9 @@ func (l *Lead) waits(r *running) bool {
 	return able
 }
 
-// An Offer is what a worker of a build may get units of.
-type Offer struct {
-	Needs string      `json:"needs"`
-	Blobs []plan.Blob `json:"blobs"` // files to fetch; none for kpsim's own engine
-}
-
 // offers lists what there is for workers of a build.
 func (l *Lead) offers(build string) []byte {
-	var list []Offer
+	var list []board.Offer
 	for _, r := range l.all {
 		if r.state.State != board.Running || r.c.Build != build {
 			continue
@@ -82,12 +116,12 @@ func (l *Lead) offers(build string) []byte {
 		needs := r.needs()
 		for i, s := range r.c.Searches {
 			n := r.need[i]
-			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o Offer) bool { return o.Needs == n }) {
-				list = append(list, Offer{n, s.Blobs()})
+			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o board.Offer) bool { return o.Needs == n }) {
+				list = append(list, board.Offer{Needs: n, Blobs: s.Blobs()})
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Offer) int { return strings.Compare(a.Needs, b.Needs) })
+	slices.SortFunc(list, func(a, b board.Offer) int { return strings.Compare(a.Needs, b.Needs) })
 	data, _ := json.Marshal(list) // strings and numbers
 	return data
 }

@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -15,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/desk"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
@@ -57,14 +57,16 @@ func campaign(t testing.TB, n int) *plan.Campaign {
 	return &plan.Campaign{Name: "load", Build: build, Searches: []*plan.Search{s}}
 }
 
-// result is what a unit shows: noise of so many bytes, which doesn't become smaller when it is packed.
+// result is what a unit shows: a part with noise of so many characters, of which half is left when it
+// is packed.
 func result(u *plan.Unit, size int) unit.Result {
 	draw := rand.NewPCG(uint64(u.From), 1)
-	data := make([]byte, 0, size)
-	for len(data) < size {
-		data = binary.LittleEndian.AppendUint64(data, draw.Uint64())
+	noise := make([]byte, 0, size)
+	for len(noise) < size {
+		noise = fmt.Appendf(noise, "%016x", draw.Uint64())
 	}
-	return unit.Result{Data: data, Summary: unit.Summary{Runs: 1, Points: 48_000_000}, Took: time.Second}
+	data := fmt.Appendf(nil, `[{"index":%d,"runs":1,"counts":{"Points":48000000},"found":[{"message":"%s"}]}]`, u.From, noise)
+	return unit.Result{Data: data, Took: time.Second}
 }
 
 // A crew is workers that run.
@@ -81,14 +83,14 @@ func hire(t testing.TB, s *server, n, cores int, each time.Duration) *crew {
 	var all sync.WaitGroup
 	c.stop = func() { cancel(); all.Wait() }
 	t.Cleanup(c.stop)
-	boards := make([]*board.Board, n)
+	conns := make([]*nats.Conn, n)
 	ahead := make(chan int)
 	var join sync.WaitGroup
 	for range 32 {
 		join.Go(func() {
 			for i := range ahead {
 				var err error
-				if boards[i], err = s.join(hub.Worker); err != nil {
+				if conns[i], err = s.join(hub.Worker); err != nil {
 					t.Error(err)
 				}
 			}
@@ -100,7 +102,7 @@ func hire(t testing.TB, s *server, n, cores int, each time.Duration) *crew {
 	close(ahead)
 	join.Wait()
 	require.False(t, t.Failed())
-	for i, b := range boards {
+	for i, nc := range conns {
 		o := work.Options{Name: fmt.Sprintf("sham-%04d.%d", i, i), Build: build, Cores: cores, Dir: t.TempDir()}
 		o.Make = func(_ *plan.Campaign, u *plan.Unit) (unit.Result, error) {
 			select {
@@ -109,18 +111,18 @@ func hire(t testing.TB, s *server, n, cores int, each time.Duration) *crew {
 			case <-time.After(each):
 			}
 			c.made.Add(1)
-			return result(u, 1024+u.From%3072), nil
+			return result(u, 2048+u.From%6144), nil
 		}
 		all.Go(func() {
-			defer b.Conn.Close()
-			_ = work.New(b, o).Run(within)
+			defer nc.Close()
+			_ = work.New(nc, o).Run(within)
 		})
 	}
 	return c
 }
 
 // asked measures how long the board takes to say how far a campaign is.
-func asked(t testing.TB, b *board.Board, id string, times int, pause time.Duration) string {
+func asked(t testing.TB, b gate.Client, id string, times int, pause time.Duration) string {
 	t.Helper()
 	var took []time.Duration
 	for range times {
@@ -166,12 +168,12 @@ func TestSmall(t *testing.T) {
 	s := &server{TB: t, exe: built(t), dir: t.TempDir()}
 	s.start()
 	t.Cleanup(s.stop)
-	b := s.board(hub.Client)
+	b := s.client()
 	state, err := desk.Start(t.Context(), b, campaign(t, 1000))
 	require.NoError(t, err)
 	hire(t, s, 20, 2, 20*time.Millisecond)
 	require.Eventually(t, func() bool {
-		now, _, err := b.State(t.Context(), state.ID)
+		now, err := b.State(t.Context(), state.ID)
 		return err == nil && now.State == board.Ended
 	}, time.Minute, 50*time.Millisecond)
 	told, err := b.Told(t.Context(), state.ID)
@@ -188,7 +190,7 @@ func TestLarge(t *testing.T) {
 	s := &server{TB: t, exe: built(t), dir: t.TempDir()}
 	s.start()
 	t.Cleanup(s.stop)
-	b := s.board(hub.Client)
+	b := s.client()
 	state, err := desk.Start(t.Context(), b, campaign(t, units))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { _, err := b.Told(t.Context(), state.ID); return err == nil }, time.Minute, 50*time.Millisecond)
@@ -223,7 +225,7 @@ func TestLarge(t *testing.T) {
 	began, cpu = time.Now(), s.processor()
 	var recorded sync.WaitGroup
 	recorded.Go(func() { s.record("FILL", 15) })
-	fill(t, s, state.ID)
+	fill(t, s, b, state.ID)
 	recorded.Wait()
 	require.Eventually(t, func() bool {
 		now, err := b.Told(t.Context(), state.ID)
@@ -239,7 +241,7 @@ func TestLarge(t *testing.T) {
 	s.stop()
 	began = time.Now()
 	s.start()
-	b = s.board(hub.Client) // the address is another one
+	b = s.client() // the address is another one
 	t.Logf("begun again: it listens after %v", time.Since(began).Round(time.Millisecond))
 	recorded.Go(func() { s.record("BEGIN", 10) })
 	defer recorded.Wait()
@@ -253,31 +255,39 @@ func TestLarge(t *testing.T) {
 // filled is how many results there are in the end, of all units; the campaign must not end.
 const filled = 1_000_000
 
-// fill delivers results of units that nothing was asked for, as fast as it goes.
-func fill(t testing.TB, s *server, id string) {
+// fill has results delivered as fast as it goes, by workers that need no time for a unit.
+func fill(t testing.TB, s *server, c gate.Client, id string) {
 	t.Helper()
-	var next atomic.Int64
 	var all sync.WaitGroup
+	within, end := context.WithCancel(t.Context())
 	for range 8 {
-		b := s.board(hub.Worker)
+		nc, err := s.join(hub.Worker)
+		require.NoError(t, err)
+		defer nc.Close()
+		w := gate.Worker{Conn: nc}
+		all.Go(func() { // else nothing is handed out ahead
+			for within.Err() == nil {
+				w.Alive(&board.Alive{Name: fmt.Sprintf("fill.%p", nc), Build: build, Cores: 1024, Needs: []string{"go"}})
+				time.Sleep(time.Second)
+			}
+		})
 		for range 32 {
 			all.Go(func() {
-				for t.Context().Err() == nil {
-					n := int(next.Add(1) - 1)
-					if n >= filled {
-						return
+				for within.Err() == nil {
+					u, err := w.Take(within, build, "go", time.Second)
+					if err != nil {
+						continue
 					}
-					u := plan.Unit{Campaign: id, Job: n / each, Kind: plan.Runs, From: n % each, To: n%each + 1}
-					r := result(&u, 64)
-					if err := b.Deliver(t.Context(), &u, &r, "fill"); err != nil {
-						if differ := new(board.Differ); !errors.As(err, &differ) { // a worker made it before
-							t.Error(err)
-							return
-						}
-					}
+					r := result(&u.Unit, 64)
+					_ = w.Deliver(within, u, &r, "fill") // what isn't delivered is handed out again
 				}
 			})
 		}
 	}
+	require.Eventually(t, func() bool {
+		now, err := c.Told(t.Context(), id)
+		return err == nil && now.Done >= filled
+	}, 20*time.Minute, time.Second)
+	end()
 	all.Wait()
 }

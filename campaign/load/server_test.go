@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/campaign/board"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 )
 
@@ -86,26 +87,18 @@ func (s *server) stop() {
 	}
 }
 
-// board connects to it.
-func (s *server) board(role string) *board.Board {
+// client connects to it, and waits for its coordinator.
+func (s *server) client() gate.Client {
 	s.Helper()
-	b, err := s.join(role)
+	nc, err := s.join(hub.Client)
 	require.NoError(s, err)
-	s.Cleanup(b.Conn.Close)
-	return b
+	s.Cleanup(nc.Close)
+	c := gate.Client{Conn: nc}
+	require.NoError(s, c.Ready(s.Context()))
+	return c
 }
 
-func (s *server) join(role string) (b *board.Board, err error) {
-	nc, err := (&hub.Where{Dir: s.dir}).Connect(role)
-	if err != nil {
-		return nil, err
-	}
-	err = board.Retry(s.Context(), func(ctx ctx) error {
-		b, err = board.Join(ctx, nc)
-		return err
-	})
-	return b, err
-}
+func (s *server) join(role string) (*nats.Conn, error) { return (&hub.Where{Dir: s.dir}).Connect(role) }
 
 // processor is how much processor time the process has had.
 func (s *server) processor() time.Duration {

@@ -47,5 +47,5 @@ func blobOf(path string) (Blob, error) {
 	case n > MostFile:
 		return Blob{}, fmt.Errorf("%s: it has more than %d bytes", path, MostFile)
 	}
-	return Blob{filepath.Base(path), path, fmt.Sprintf("%x", h.Sum(nil)), n}, nil
+	return Blob{Name: filepath.Base(path), Path: path, Digest: fmt.Sprintf("%x", h.Sum(nil)), Size: n}, nil
 }

@@ -41,9 +41,10 @@ type Search struct {
 // A Blob is a file that travels to each worker once.
 type Blob struct {
 	Name   string `json:"name"` // without folder
-	Path   string `json:"path"` // where who started the campaign has it
+	Path   string `json:"path"` // where it lies on the computer on which the campaign was started
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
+	List   string `json:"list"` // the digest of the list of its pieces
 }
 
 // A Kind is what a unit is about.
@@ -206,42 +207,3 @@ func (s *Search) Blobs() []Blob {
 
 // Marshal returns the campaign as it is stored.
 func (c *Campaign) Marshal() ([]byte, error) { return json.Marshal(c) }
-
-// Read reads a campaign. It may come from a stranger: what is in it is checked before it is used.
-func Read(data []byte) (*Campaign, error) {
-	var c Campaign
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("the campaign is no JSON: %w", err)
-	}
-	for i, s := range c.Searches {
-		if err := s.check(); err != nil {
-			return nil, fmt.Errorf("search %d: %w", i, err)
-		}
-	}
-	return &c, nil
-}
-
-func (s *Search) check() error {
-	if s == nil || s.Flags == nil {
-		return fmt.Errorf("it isn't there")
-	}
-	if f := s.Fuzz; f != nil && (f.Islands < 1 || f.Islands > 1<<16 || f.Size < 1 || f.Size > 1<<12) {
-		return fmt.Errorf("%d islands of %d programs", f.Islands, f.Size)
-	}
-	if v := s.Verify; v != nil && v.Flags == nil {
-		return fmt.Errorf("proofs without flags")
-	}
-	n := len(s.Scenarios)
-	if len(s.Points) != n || len(s.Canary) != n || len(s.Bundle) != n {
-		return fmt.Errorf("%d scenarios, but %d, %d and %d figures of them", n, len(s.Points), len(s.Canary), len(s.Bundle))
-	}
-	for i, e := range s.Scenarios {
-		switch {
-		case e == nil || len(e.Parts) > 0:
-			return fmt.Errorf("scenario %d isn't one that is to be explored", i)
-		case s.Bundle[i] < 1 || e.Runs < 1:
-			return fmt.Errorf("scenario %s: %d runs, %d shards a unit", e.Name, e.Runs, s.Bundle[i])
-		}
-	}
-	return nil
-}

@@ -104,15 +104,20 @@ func (b *Bench) island(s *plan.Search, u *plan.Unit, data Source, stop *atomic.B
 	if err != nil {
 		return r, err
 	}
-	for k := range i.Programs {
-		p := &i.Programs[k]
-		r.Summary.Runs, r.Summary.Points, r.Summary.Violations = r.Summary.Runs+p.Runs, r.Summary.Points+p.Points, r.Summary.Violations+p.Violations
-		if !p.Refused {
-			r.Summary.Programs++
-		}
-	}
+	r.Summary.island(i)
 	r.Data = i.Marshal()
 	return r, nil
+}
+
+// island counts an island's programs.
+func (s *Summary) island(i *fuzz.Island) {
+	for k := range i.Programs {
+		p := &i.Programs[k]
+		s.Runs, s.Points, s.Violations = s.Runs+p.Runs, s.Points+p.Points, s.Violations+p.Violations
+		if !p.Refused {
+			s.Programs++
+		}
+	}
 }
 
 // claimed makes the witness of what an island claims to have found.

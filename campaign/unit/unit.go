@@ -19,7 +19,7 @@ type Result struct {
 	Took    time.Duration
 }
 
-// A Summary is what of a result is counted, without its data.
+// A Summary is what is counted of a result, taken from its data (Check).
 type Summary struct {
 	Runs       uint64            `json:"runs,omitempty"`
 	Points     uint64            `json:"points,omitempty"`

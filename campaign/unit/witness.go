@@ -35,6 +35,7 @@ type Find struct {
 	Place      string   `json:"place"`
 	Deviations int      `json:"deviations"`
 	Like       []string `json:"like,omitempty"` // known finds that it looks like
+	Words      string   `json:"words"`          // of its cause
 	Story      []string `json:"story"`
 	Trace      string   `json:"trace,omitempty"` // NAME.kps
 }
@@ -51,7 +52,9 @@ func (b *Bench) witness(s *plan.Search, u *plan.Unit, data Source, stop *atomic.
 	}
 	var found []shrink.Found
 	for i := range parts {
-		found = append(found, parts[i].Found...)
+		if len(parts[i].Found) > 0 && s.Believe(&spec, u.Job, parts[i:i+1]) == nil { // else it is false: the report says so
+			found = append(found, parts[i].Found...)
+		}
 	}
 	list, err := shrink.Witnesses(spec.Origin(), found)
 	if err != nil {
@@ -97,18 +100,27 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Find{
-		Cause: causeOf(c, engine), Property: w.Property.Name, Scenario: scenario, Engine: engine, Message: w.Message, Place: w.Place,
-		Deviations: len(w.Schedule), Like: c.Like, Story: c.Story,
-	}
+	f := NewFind(w.Property.Name, scenario, engine, w.Message, w.Place, len(w.Schedule))
+	f.Like, f.Words, f.Story = c.Like, c.Words, c.Story
+	f.Cause = causeOf(f)
 	if text, err := inputs.TraceText(scenario, w.File); err == nil { // else it would be refused
 		f.Trace = string(text)
 	}
 	return f, nil
 }
 
+// NewFind makes a find without a trace and a story; its message has the words of its cause.
+func NewFind(property, scenario, engine, message, place string, deviations int) *Find {
+	f := &Find{
+		Property: property, Scenario: scenario, Engine: engine, Message: message, Words: message, Place: place, Deviations: deviations,
+	}
+	f.Cause = causeOf(f)
+	return f
+}
+
 // causeOf names the bucket of a find: package cause says which finds of an engine are taken for one.
-func causeOf(c *cause.Cause, engine string) string {
-	sum := sha256.Sum256([]byte(engine + "\n" + c.Key()))
-	return fmt.Sprintf("%s-%x", c.Property, sum[:4])
+func causeOf(f *Find) string {
+	c := cause.Cause{Property: f.Property, Like: f.Like, Words: f.Words}
+	sum := sha256.Sum256([]byte(f.Engine + "\n" + c.Key()))
+	return fmt.Sprintf("%s-%x", f.Property, sum[:4])
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -74,8 +75,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		if i >= measured && !s.Open() {
 			continue
 		}
-		var t *Status
-		if t, err = c.p.statusOf(ctx, s); err != nil {
+		t, bad := c.p.statusOf(ctx, s)
+		if errors.Is(bad, board.ErrDamaged) {
+			continue
+		}
+		if bad != nil {
+			err = bad
 			break
 		}
 		one(to, stateDesc, prometheus.GaugeValue, 1, s.ID, s.State)

@@ -143,7 +143,7 @@ func (p *pages) statusOf(ctx context.Context, s *board.State) (*Status, error) {
 	switch {
 	case err == nil:
 		if err := json.Unmarshal(e.Value(), t.Status); err != nil {
-			return nil, fmt.Errorf("campaign %s: its status is damaged: %w", s.ID, err)
+			return nil, fmt.Errorf("campaign %s: its status is damaged: %w", s.ID, board.ErrDamaged)
 		}
 		t.Told, t.Ago = true, p.ago(s.ID, e.Revision()).Seconds()
 	case !errors.Is(err, jetstream.ErrKeyNotFound):
@@ -211,9 +211,9 @@ func (p *pages) find(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such find; the page links to those there are", http.StatusNotFound)
 		return
 	}
-	var c board.Cause
+	var c *board.Cause
 	if err == nil {
-		err = json.Unmarshal(e.Value(), &c)
+		c, err = board.ReadCause(cause, e.Value())
 	}
 	if err != nil {
 		unreachable(w, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"kpsim/campaign/board"
 	"kpsim/campaign/unit"
 	"kpsim/internal/version"
+	"kpsim/properties"
+	"kpsim/traces"
 )
 
 // get asks for a path, as a host of that name if there is one.
@@ -101,11 +104,18 @@ func TestServeData(t *testing.T) {
 	_, list := get(t, s, "GET", "campaigns.json", "")
 	require.Less(t, strings.Index(list, "nightly-2"), strings.Index(list, "nightly-1"), "the last one first")
 
-	_, err := b.Keep(t.Context(), &unit.Find{Cause: "T2-second-instruction", Trace: "kpsim trace\n"}, "nightly-2", "b")
+	text, err := os.ReadFile("../../traces/corpus/T2-call-five.kps")
 	require.NoError(t, err)
-	a, trace := get(t, s, "GET", "find/T2-second-instruction.kps", "")
-	require.Equal(t, "kpsim trace\n", trace)
-	require.Equal(t, `attachment; filename="T2-second-instruction.kps"`, a.Header.Get("Content-Disposition"))
+	kps, err := traces.Parse("trace", text)
+	require.NoError(t, err)
+	p, _ := properties.ByName(kps.Property)
+	f := unit.NewFind(p.Name, "s", "kpsim's own", "m", "", len(kps.Schedule))
+	f.Trace = string(text)
+	_, err = b.Keep(t.Context(), f, "nightly-2", "b")
+	require.NoError(t, err)
+	a, trace := get(t, s, "GET", "find/"+f.Cause+".kps", "")
+	require.Equal(t, string(text), trace)
+	require.Equal(t, `attachment; filename="`+f.Cause+`.kps"`, a.Header.Get("Content-Disposition"))
 	for _, path := range []string{"find/T2-other.kps", "find/T2-second-instruction", "find/*.kps", "find/..%2F..%2Flead.nk.kps", "find/%22.kps"} {
 		a, _ = get(t, s, "GET", path, "")
 		require.Equal(t, 404, a.StatusCode, path)

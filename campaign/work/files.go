@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"kpsim/campaign/lead"
+	"kpsim/campaign/board"
 	"kpsim/linux"
 )
 
@@ -15,7 +15,7 @@ const tryAgain = time.Minute
 
 // get makes sure that the worker has what an offer needs. It fetches it once. The error says why
 // the offer is left to others.
-func (w *Worker) get(o *lead.Offer) error {
+func (w *Worker) get(o *board.Offer) error {
 	if len(o.Blobs) == 0 {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (w *Worker) get(o *lead.Offer) error {
 // fetching bounds how long a worker tries to get a file.
 const fetching = 10 * time.Minute
 
-func (w *Worker) fetch(o *lead.Offer) error {
+func (w *Worker) fetch(o *board.Offer) error {
 	if !w.o.Kernels {
 		return fmt.Errorf("%s: this worker runs no kernels", o.Blobs[0].Name)
 	}
@@ -39,7 +39,7 @@ func (w *Worker) fetch(o *lead.Offer) error {
 	defer cancel()
 	var paths []string
 	for i := range o.Blobs {
-		path, err := w.b.File(ctx, &o.Blobs[i], filepath.Join(w.o.Dir, "files"))
+		path, err := board.File(ctx, w.g, &o.Blobs[i], filepath.Join(w.o.Dir, "files"))
 		if err != nil {
 			return err
 		}

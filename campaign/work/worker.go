@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,10 +11,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"kpsim/campaign/board"
-	"kpsim/campaign/lead"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/plan"
 	"kpsim/campaign/unit"
 	"kpsim/internal/search/explore"
@@ -37,36 +35,34 @@ type Options struct {
 
 // A Worker makes units. Run's goroutines use it.
 type Worker struct {
-	b    *board.Board
+	g    gate.Worker
 	o    Options
 	stop atomic.Bool
 	done atomic.Uint64 // units
 	last atomic.Int64  // when there was something to do, Unix nanoseconds
 
-	asking    sync.Mutex   // held while it is asked what there is, and fetched; guards have and tried
-	mu        sync.Mutex   // guards the rest
-	offers    []lead.Offer // those that this worker can serve
+	asking    sync.Mutex    // held while it is asked what there is, and fetched; guards have and tried
+	mu        sync.Mutex    // guards the rest
+	offers    []board.Offer // those that this worker can serve
 	lacks     []string
 	have      map[string]error // what was fetched, or why not
 	tried     map[string]time.Time
 	campaigns map[string]*plan.Campaign
-	consumers map[string]jetstream.Consumer
 	doing     []string // by core
 	sessions  unit.Sessions
-	changed   chan struct{}
 }
 
 // LongestDefault is how long a unit may take if nothing is said. Proofs may take hours.
 const LongestDefault = 12 * time.Hour
 
 // New makes a worker.
-func New(b *board.Board, o Options) *Worker {
+func New(nc *nats.Conn, o Options) *Worker {
 	if o.Longest == 0 {
 		o.Longest = LongestDefault
 	}
 	w := &Worker{
-		b: b, o: o, have: make(map[string]error), tried: make(map[string]time.Time), campaigns: make(map[string]*plan.Campaign),
-		consumers: make(map[string]jetstream.Consumer), doing: make([]string, o.Cores), changed: make(chan struct{}, 1),
+		g: gate.Worker{Conn: nc}, o: o, have: make(map[string]error), tried: make(map[string]time.Time), campaigns: make(map[string]*plan.Campaign),
+		doing: make([]string, o.Cores),
 	}
 	w.last.Store(time.Now().UnixNano())
 	return w
@@ -85,11 +81,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { w.stop.Store(true) })()
-	news, err := w.b.Conn.Subscribe("needs.new", func(*nats.Msg) { w.ask(ctx) })
+	stop, err := w.g.News(func() { w.ask(ctx) })
 	if err != nil {
 		return err
 	}
-	defer news.Unsubscribe()
+	defer stop()
 	defer func() { w.say(true) }()
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -152,10 +148,7 @@ func (w *Worker) say(bye bool) {
 		}
 	}
 	w.mu.Unlock()
-	data, err := json.Marshal(&a)
-	if err == nil {
-		_ = w.b.Conn.Publish("alive.worker", data) // said again soon
-	}
+	w.g.Alive(&a)
 }
 
 // wants reports whether there is nothing that the worker can make, or something that it can't.
@@ -174,15 +167,11 @@ func (w *Worker) ask(ctx context.Context) {
 	defer w.asking.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	m, err := w.b.Conn.RequestWithContext(ctx, "needs.ask", []byte(w.o.Build))
+	list, err := w.g.Needs(ctx, w.o.Build)
 	if err != nil {
 		return
 	}
-	var list []lead.Offer
-	if json.Unmarshal(m.Data, &list) != nil {
-		return
-	}
-	var can []lead.Offer
+	var can []board.Offer
 	var lacks []string
 	for _, o := range list {
 		if err := w.get(&o); err != nil {
@@ -212,92 +201,32 @@ func (w *Worker) core(ctx context.Context, i int) {
 			continue
 		}
 		o := &offers[turn%len(offers)]
-		c, err := w.consumer(ctx, o.Needs)
-		if err != nil {
-			sleep(ctx, none)
-			continue
-		}
 		wait := 5 * time.Second
 		if len(offers) > 1 {
 			wait = none
 		}
-		short, cancel := context.WithTimeout(ctx, wait)
-		m, err := c.Next(jetstream.FetchContext(short))
-		cancel()
+		asked := time.Now()
+		t, err := w.g.Take(ctx, w.o.Build, o.Needs, wait)
 		switch {
-		case ctx.Err() != nil && m == nil:
-		case err != nil || m == nil:
-			if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrConsumerDeleted) {
-				w.mu.Lock()
-				delete(w.consumers, o.Needs)
-				w.mu.Unlock()
-			}
-			if !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
-				sleep(ctx, none)
-			}
-		default:
+		case err == nil:
 			w.last.Store(time.Now().UnixNano())
-			w.make(ctx, m, c.CachedInfo().Config.AckWait, &bench, i)
+			w.make(ctx, t, &bench, i)
 			w.last.Store(time.Now().UnixNano())
+		case time.Since(asked) < none: // there was nothing to wait for
+			sleep(ctx, none)
 		}
 	}
 }
-
-func (w *Worker) consumer(ctx context.Context, needs string) (jetstream.Consumer, error) {
-	w.mu.Lock()
-	c := w.consumers[needs]
-	w.mu.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c, err := w.b.Work(ctx, w.o.Build, needs, 0)
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	w.consumers[needs] = c
-	w.mu.Unlock()
-	return c, nil
-}
-
-// lost is how often a unit is handed out; then its workers are taken to die of it.
-const lost = 10
 
 // make makes a unit and delivers what it has shown.
-func (w *Worker) make(ctx context.Context, m jetstream.Msg, lease time.Duration, bench *unit.Bench, core int) {
-	again := func(after time.Duration) { _ = m.NakWithDelay(after) } // if that is lost, the lease ends
-	var u plan.Unit
-	meta, err := m.Metadata()
-	if err != nil || json.Unmarshal(m.Data(), &u) != nil {
-		_ = m.TermWithReason("it is no unit")
-		return
-	}
-	if meta.NumDelivered > 1 {
-		short, cancel := context.WithTimeout(ctx, 5*time.Second)
-		there, err := w.b.Delivered(short, &u)
-		cancel()
-		switch {
-		case err != nil:
-			again(time.Second)
-			return
-		case there:
-			_ = m.Ack()
-			return
-		case meta.NumDelivered > lost:
-			why := fmt.Sprintf("it was handed out %d times, and its workers ended without a word", meta.NumDelivered-1)
-			_ = w.b.Fail(ctx, &board.Trouble{Unit: u, Worker: w.o.Name, Why: why, Lost: true}, meta.NumDelivered)
-			again(lease)
-			return
-		}
-	}
+func (w *Worker) make(ctx context.Context, t *gate.Taken, bench *unit.Bench, core int) {
+	u := &t.Unit
 	w.now(core, u.Key())
 	defer w.now(core, "")
 	renewing, ended := context.WithCancel(context.Background())
 	defer ended()
 	go func() {
-		tick := time.NewTicker(max(lease/3, 50*time.Millisecond))
+		tick := time.NewTicker(max(t.Lease/3, 50*time.Millisecond))
 		defer tick.Stop()
 		late := time.NewTimer(w.o.Longest)
 		defer late.Stop()
@@ -306,39 +235,36 @@ func (w *Worker) make(ctx context.Context, m jetstream.Msg, lease time.Duration,
 			case <-renewing.Done():
 				return
 			case <-late.C: // another one may try; what this one shows in the end is delivered all the same
-				why := fmt.Sprintf("it isn't made after %v", w.o.Longest)
-				_ = w.b.Fail(ctx, &board.Trouble{Unit: u, Worker: w.o.Name, Why: why}, meta.NumDelivered)
+				_ = w.g.Fail(ctx, t, w.o.Name, fmt.Sprintf("it isn't made after %v", w.o.Longest), "")
 				return
 			case <-tick.C:
-				_ = m.InProgress() // else it is handed out again
+				w.g.Working(t) // else it is handed out again
 			}
 		}
 	}()
-	r, err := w.do(ctx, &u, bench)
+	r, err := w.do(ctx, t, bench)
 	switch {
 	case errors.Is(err, unit.ErrStopped) || w.stop.Load():
-		again(0)
+		w.g.Back(t, 0)
 		return
 	case errors.Is(err, errBoard):
-		again(time.Second)
+		w.g.Back(t, time.Second)
 		return
-	case err != nil:
-		t := &board.Trouble{Unit: u, Worker: w.o.Name, Why: err.Error()}
-		if crash := new(parallel.Crash); errors.As(err, &crash) {
-			t.Why, t.Log = "a bug of the simulator: "+crash.Error(), string(crash.Stack)
+	case err == nil:
+		if err = w.g.Deliver(ctx, t, &r, w.o.Name); err == nil {
+			w.done.Add(1)
+			return
 		}
-		_ = w.b.Fail(ctx, t, meta.NumDelivered)
-		again(time.Second)
-		return
+		if !errors.Is(err, board.ErrRefused) {
+			return // the context ended; the lease does, too
+		}
 	}
-	err = w.b.Deliver(ctx, &u, &r, w.o.Name)
-	if d := new(board.Differ); errors.As(err, &d) {
-		err = w.b.Fail(ctx, &board.Trouble{Unit: u, Worker: w.o.Name, Why: d.Error(), Differ: true}, meta.NumDelivered)
+	why, log := err.Error(), ""
+	if crash := new(parallel.Crash); errors.As(err, &crash) {
+		why, log = "a bug of the simulator: "+crash.Error(), string(crash.Stack)
 	}
-	if err == nil {
-		w.done.Add(1)
-		_ = m.Ack() // if that is lost, it is seen to be there
-	}
+	_ = w.g.Fail(ctx, t, w.o.Name, why, log)
+	w.g.Back(t, time.Second)
 }
 
 func (w *Worker) now(core int, what string) {
@@ -350,29 +276,30 @@ func (w *Worker) now(core int, what string) {
 // errBoard says that the board didn't answer: that isn't the unit's fault.
 var errBoard = errors.New("the board doesn't answer")
 
-func (w *Worker) do(ctx context.Context, u *plan.Unit, bench *unit.Bench) (unit.Result, error) {
-	c, err := w.campaign(ctx, u.Campaign)
+func (w *Worker) do(ctx context.Context, t *gate.Taken, bench *unit.Bench) (unit.Result, error) {
+	c, err := w.campaign(ctx, t)
 	if err != nil {
 		return unit.Result{}, fmt.Errorf("%w: %w", errBoard, err)
 	}
 	if w.o.Make != nil {
-		return w.o.Make(c, u)
+		return w.o.Make(c, &t.Unit)
 	}
-	return bench.Do(c, u, source{ctx, w.b}, &w.stop)
+	return bench.Do(c, &t.Unit, source{ctx, w.g, t}, &w.stop)
 }
 
 // campaigns are few; those kept are the last ones.
 const campaignsKept = 8
 
-func (w *Worker) campaign(ctx context.Context, id string) (*plan.Campaign, error) {
+func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, error) {
+	id := t.Unit.Campaign
 	w.mu.Lock()
 	defer w.mu.Unlock() // the others wait for it, too
-	if c := w.campaigns[id]; c != nil {
+	if c := w.campaigns[t.Plan]; c != nil {
 		return c, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	c, err := w.b.Campaign(ctx, id)
+	c, err := board.Campaign(ctx, w.g, id, t.Plan)
 	if err != nil {
 		return nil, err
 	}
@@ -380,8 +307,8 @@ func (w *Worker) campaign(ctx context.Context, id string) (*plan.Campaign, error
 		return nil, fmt.Errorf("campaign %s is of build %s, and this is %s", id, c.Build, w.o.Build)
 	}
 	for _, s := range c.Searches {
-		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o lead.Offer) bool { return o.Needs == s.Needs() }) {
-			if err := w.b.Here(ctx, s, w.o.Dir); err != nil {
+		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o board.Offer) bool { return o.Needs == s.Needs() }) {
+			if err := board.Here(ctx, w.g, s, w.o.Dir); err != nil {
 				return nil, err
 			}
 		}
@@ -389,39 +316,36 @@ func (w *Worker) campaign(ctx context.Context, id string) (*plan.Campaign, error
 	if len(w.campaigns) >= campaignsKept {
 		clear(w.campaigns)
 	}
-	w.campaigns[id] = c
+	w.campaigns[t.Plan] = c
 	return c, nil
 }
 
-// A source has what units before have shown, from the board.
+// A source has what units before have shown.
 type source struct {
 	ctx context.Context
-	b   *board.Board
+	g   gate.Worker
+	t   *gate.Taken
 }
 
 // Parts implements unit.Source.
 func (s source) Parts(u *plan.Unit) (parts []explore.Part, err error) {
-	add := func(data []byte) error {
-		var list []explore.Part
-		if len(data) == 0 { // it was set aside
-			return nil
+	add := func(of *plan.Unit, data []byte) {
+		if list, err := unit.Parts(of, data); err == nil { // else it was set aside, or is false: the report says so
+			parts = append(parts, list...)
 		}
-		if err := json.Unmarshal(data, &list); err != nil {
-			return err
-		}
-		parts = append(parts, list...)
-		return nil
 	}
 	if u.From != plan.All {
 		runs := *u
 		runs.Kind = plan.Runs
-		data, err := s.b.Data(s.ctx, &runs)
+		data, err := s.g.Data(s.ctx, s.t, &runs)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errBoard, err)
 		}
-		return parts, add(data)
+		add(&runs, data)
+		return parts, nil
 	}
-	err = s.b.Results(s.ctx, fmt.Sprintf("%s.%d.%d.%s", u.Campaign, u.Search, u.Job, plan.Runs), func(d *board.Done) error { return add(d.Data) })
+	key := fmt.Sprintf("%s.%d.%d.%s", u.Campaign, u.Search, u.Job, plan.Runs)
+	err = s.g.Results(s.ctx, s.t, key, func(of *plan.Unit, data []byte) error { add(of, data); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBoard, err)
 	}
@@ -431,7 +355,7 @@ func (s source) Parts(u *plan.Unit) (parts []explore.Part, err error) {
 // Island implements unit.Source.
 func (s source) Island(campaign string, search, round, number int) ([]byte, error) {
 	u := plan.Unit{Campaign: campaign, Search: search, Kind: plan.Island, From: round, To: number}
-	data, err := s.b.Data(s.ctx, &u)
+	data, err := s.g.Data(s.ctx, s.t, &u)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBoard, err)
 	}

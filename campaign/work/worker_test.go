@@ -3,6 +3,7 @@ package work_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/desk"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/lead"
 	"kpsim/campaign/plan"
@@ -36,6 +38,16 @@ func campaign(t *testing.T, cores int, longest time.Duration, make func(ctx cont
 	b, err := board.Make(ctx, nc, 1)
 	require.NoError(t, err)
 
+	answers, err := gate.Serve(ctx, b)
+	require.NoError(t, err)
+	defer answers.Stop()
+	makes, err := h.Connect(hub.Worker)
+	require.NoError(t, err)
+	defer makes.Close()
+	asks, err := h.Connect(hub.Client)
+	require.NoError(t, err)
+	defer asks.Close()
+
 	runs := uint64(1000)
 	s, err := plan.Of(cli.New(io.Discard, io.Discard), &findings.Explore{Scenarios: []string{"torn-jump"}, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: t.TempDir()})
 	require.NoError(t, err)
@@ -45,9 +57,9 @@ func campaign(t *testing.T, cores int, longest time.Duration, make func(ctx cont
 	ended.Go(func() {
 		_ = lead.New(b, lead.Options{Name: "lead", Lease: time.Second, Tick: 20 * time.Millisecond}).Run(within)
 	})
-	w := work.New(b, work.Options{Name: "worker", Build: "b", Cores: cores, Longest: longest, Make: func(_ *plan.Campaign, u *plan.Unit) (unit.Result, error) { return make(within, u) }})
+	w := work.New(makes, work.Options{Name: "worker", Build: "b", Cores: cores, Longest: longest, Make: func(_ *plan.Campaign, u *plan.Unit) (unit.Result, error) { return make(within, u) }})
 	ended.Go(func() { _ = w.Run(within) })
-	state, err := desk.Start(ctx, b, &plan.Campaign{Name: "c", Build: "b", Searches: []*plan.Search{s}})
+	state, err := desk.Start(ctx, gate.Client{Conn: asks}, &plan.Campaign{Name: "c", Build: "b", Searches: []*plan.Search{s}})
 	require.NoError(t, err)
 	for state.State != board.Ended {
 		time.Sleep(20 * time.Millisecond)
@@ -62,8 +74,9 @@ func campaign(t *testing.T, cores int, longest time.Duration, make func(ctx cont
 	return status
 }
 
-func runs() unit.Result {
-	return unit.Result{Data: []byte("[]"), Summary: unit.Summary{Runs: 1}}
+// runs is what a unit of one shard shows.
+func runs(u *plan.Unit) unit.Result {
+	return unit.Result{Data: fmt.Appendf(nil, `[{"index":%d,"runs":1}]`, u.From)}
 }
 
 // What fails each time it is made is set aside after three failures, and told; the rest is made.
@@ -74,7 +87,7 @@ func TestPoison(t *testing.T) {
 			tries <- true
 			return unit.Result{}, errors.New("it is poison")
 		}
-		return runs(), nil
+		return runs(u), nil
 	})
 	require.Len(t, tries, 3)
 	require.Equal(t, 1, status.Aside)
@@ -91,7 +104,7 @@ func TestHangs(t *testing.T) {
 			<-ctx.Done()
 			return unit.Result{}, unit.ErrStopped
 		}
-		return runs(), nil
+		return runs(u), nil
 	})
 	require.Equal(t, 1, status.Aside)
 	require.Equal(t, 16, status.Done)

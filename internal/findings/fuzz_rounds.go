@@ -203,18 +203,24 @@ type FuzzClaim struct {
 	Runs     uint64 `json:"runs"` // of the program, of which the last shows it
 }
 
-// Count folds the next island, as Fold does, and returns what it claims. It counts for Done.
-func (c *Fuzz) Count(i *fuzz.Island) (claims []FuzzClaim, err error) {
-	list, err := c.session.Fold(i, nil)
-	if err != nil {
-		return nil, err
-	}
+// Count folds the next island, as Fold does, and returns what it claims. It counts for Done. It
+// believes what Took would: an error leaves all as it was.
+func (c *Fuzz) Count(p *cli.Program, i *fuzz.Island) (claims []FuzzClaim, err error) {
 	if c.causes.kinds == nil {
 		c.start()
+		c.answers = make(map[string]uint64)
+	}
+	list, err := c.session.Fold(i, func(list []*fuzz.Program) error { return c.believe(p, list) })
+	c.seen = nil
+	if err != nil {
+		return nil, err
 	}
 	for _, one := range list {
 		if one.Refused {
 			continue
+		}
+		if one.Otherwise != "" {
+			c.answers[one.Like]++
 		}
 		c.total.Programs++
 		c.total.Runs += one.Runs

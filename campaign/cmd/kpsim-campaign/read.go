@@ -10,7 +10,9 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/desk"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
+	"kpsim/campaign/plan"
 	"kpsim/internal/cli"
 )
 
@@ -21,9 +23,9 @@ type which struct {
 }
 
 // open connects, and finds the campaign.
-func (c *which) open(ctx context.Context) (b *board.Board, s *board.State, done func(), err error) {
+func (c *which) open(ctx context.Context) (b gate.Client, s *board.State, done func(), err error) {
 	if b, done, err = join(ctx, &c.Where); err != nil {
-		return nil, nil, nil, err
+		return b, nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -31,7 +33,7 @@ func (c *which) open(ctx context.Context) (b *board.Board, s *board.State, done 
 		}
 	}()
 	if c.ID != "" {
-		s, _, err = b.State(ctx, c.ID)
+		s, err = b.State(ctx, c.ID)
 		if errors.Is(err, board.ErrNone) {
 			err = fmt.Errorf("there is no campaign %s; kpsim-campaign status lists them", c.ID)
 		}
@@ -42,7 +44,7 @@ func (c *which) open(ctx context.Context) (b *board.Board, s *board.State, done 
 		err = errors.New("there is no campaign yet; kpsim-campaign start begins one")
 	}
 	if err != nil {
-		return nil, nil, done, err
+		return b, nil, done, err
 	}
 	return b, slices.MaxFunc(list, func(a, b *board.State) int { return a.Began.Compare(b.Began) }), done, nil
 }
@@ -70,6 +72,8 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 		for _, s := range list {
 			if c.JSON {
 				err = p.PrintJSON(s)
+			} else if s.State == board.Damaged {
+				_, err = fmt.Fprintf(p.Out, "%-24s %s\n", s.ID, s.State)
 			} else {
 				_, err = fmt.Fprintf(p.Out, "%-24s %-9s priority %d, began %s\n", s.ID, s.State, s.Priority, s.Began.Format(time.DateTime))
 			}
@@ -83,6 +87,9 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 		if s, err = wait(ctx, p, b, s.ID); err != nil {
 			return 0, err
 		}
+	}
+	if s.State == board.Damaged {
+		return 0, fmt.Errorf("%s: its state is damaged; kpsim-campaign status --all lists the others", s.ID)
 	}
 	t, err := b.Told(ctx, s.ID)
 	for n := 0; n < 30 && errors.Is(err, board.ErrNone) && s.State != board.Cancelled; n++ { // it has just begun
@@ -129,6 +136,12 @@ func printStatus(p *cli.Program, t *board.Status) {
 			p.Indented(cli.Indent, "lacks "+l)
 		}
 	}
+	if t.Unheard > 0 {
+		fmt.Fprintf(p.Out, "%d messages of workers were left out: more than 16384 names, or no form\n", t.Unheard)
+	}
+	if t.Skipped > 0 {
+		fmt.Fprintf(p.Out, "%s skipped: no unit of the plan has that name\n", cli.Number(t.Skipped, "result"))
+	}
 	for _, x := range t.Troubles {
 		fmt.Fprintf(p.Out, "trouble %s on %s: %s\n", x.Unit.Key(), x.Worker, x.Why)
 	}
@@ -153,12 +166,15 @@ func (c *resultsCmd) Run(p *cli.Program) (int, error) {
 	if s.Open() && !c.Wait {
 		return 0, fmt.Errorf("%s is %s; wait for its end with --wait, or look at kpsim-campaign status %s", s.ID, s.State, s.ID)
 	}
-	camp, err := b.Campaign(ctx, s.ID)
+	camp, err := b.Campaign(ctx, s)
 	if errors.Is(err, board.ErrNone) {
 		return 0, fmt.Errorf("%s was forgotten; kpsim-campaign run --keep keeps what it has", s.ID)
 	}
 	if err != nil {
 		return 0, err
+	}
+	if i := slices.IndexFunc(camp.Searches, func(s *plan.Search) bool { return !s.Local() }); i >= 0 && c.Traces == "" {
+		return 0, fmt.Errorf("%s writes its traces to %q, which isn't below this folder; name a folder with --traces", s.ID, camp.Searches[i].Flags.Traces)
 	}
 	if err := desk.Files(ctx, b, camp, defaultDir()); err != nil {
 		return 0, err
@@ -180,9 +196,12 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	defer done()
-	list, err := b.Causes(ctx)
+	list, damaged, err := b.Causes(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if damaged > 0 {
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s left out: they are damaged\n", cli.Number(damaged, "find"))
 	}
 	if c.Traces != "" {
 		if err := cli.MakeFolder(c.Traces); err != nil {
@@ -190,6 +209,9 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 		}
 	}
 	for _, f := range list {
+		if err := f.Check(); err != nil { // its cause is the name of a file
+			return 0, err
+		}
 		if c.Traces != "" && f.Trace != "" {
 			path := filepath.Join(c.Traces, f.Cause+".kps")
 			if err := cli.WriteWhole(path, []byte(f.Trace)); err != nil {
@@ -211,23 +233,23 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 type pauseCmd struct{ which }
 
 func (c *pauseCmd) Run(p *cli.Program) (int, error) {
-	return c.become(p, board.Paused, board.Running)
+	return c.become(p, board.Paused)
 }
 
 type resumeCmd struct{ which }
 
 func (c *resumeCmd) Run(p *cli.Program) (int, error) {
-	return c.become(p, board.Running, board.Paused)
+	return c.become(p, board.Running)
 }
 
 type cancelCmd struct{ which }
 
 func (c *cancelCmd) Run(p *cli.Program) (int, error) {
-	return c.become(p, board.Cancelled, board.Running, board.Paused, board.Starting)
+	return c.become(p, board.Cancelled)
 }
 
-// become changes a campaign's state, if it is one of some.
-func (c *which) become(p *cli.Program, state string, from ...string) (int, error) {
+// become changes a campaign's state.
+func (c *which) become(p *cli.Program, state string) (int, error) {
 	ctx, stop := interruptible(p)
 	defer stop()
 	b, s, done, err := c.open(ctx)
@@ -235,20 +257,8 @@ func (c *which) become(p *cli.Program, state string, from ...string) (int, error
 		return 0, err
 	}
 	defer done()
-	was := ""
-	_, err = b.Change(ctx, s.ID, func(s *board.State) bool {
-		was = s.State
-		if !slices.Contains(from, was) {
-			return false
-		}
-		s.State = state
-		return true
-	})
-	if err != nil {
+	if err := b.Change(ctx, s.ID, state); err != nil {
 		return 0, err
-	}
-	if !slices.Contains(from, was) {
-		return 0, fmt.Errorf("%s is %s already", s.ID, was)
 	}
 	fmt.Fprintf(p.Out, "%s is %s\n", s.ID, state)
 	return cli.OK, nil
@@ -267,8 +277,5 @@ func (c *forgetCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	defer done()
-	if s.Open() {
-		return 0, fmt.Errorf("%s is %s; cancel it first: kpsim-campaign cancel %s", s.ID, s.State, s.ID)
-	}
 	return cli.OK, b.Forget(ctx, s.ID)
 }

@@ -8,6 +8,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/desk"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/lead"
 	"kpsim/campaign/plan"
@@ -72,6 +73,22 @@ func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, c
 	if err != nil {
 		return 0, err
 	}
+	serving, err := gate.Serve(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer serving.Stop()
+	asks, err := h.Connect(hub.Client)
+	if err != nil {
+		return 0, err
+	}
+	defer asks.Close()
+	makes, err := h.Connect(hub.Worker)
+	if err != nil {
+		return 0, err
+	}
+	defer makes.Close()
+	client := gate.Client{Conn: asks}
 	web, err := c.page(p, b, c.HTTP)
 	if err != nil {
 		return 0, err
@@ -85,14 +102,14 @@ func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, c
 	within, end := context.WithCancel(ctx)
 	defer end()
 	go func() { _ = quiet.Run(within) }()
-	s, err := desk.Start(ctx, b, made)
+	s, err := desk.Start(ctx, client, made)
 	if err != nil {
 		return 0, err
 	}
 	cli.ManySmall()
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = work.New(b, o).Run(within) }()
-	status, err := finish(ctx, p, b, made, "", asJSON, nightly)
+	go func() { defer close(ended); _ = work.New(makes, o).Run(within) }()
+	status, err := finish(ctx, p, client, made, "", asJSON, nightly)
 	if errors.Is(err, errInterrupted) {
 		_, _ = b.Change(context.Background(), s.ID, func(s *board.State) bool { s.State = board.Cancelled; return true })
 		fmt.Fprintf(p.Err, "kpsim-campaign: interrupted; %s is cancelled\n", s.ID)

@@ -14,6 +14,7 @@ import (
 
 	"kpsim/campaign/board"
 	"kpsim/campaign/build"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/lead"
 	"kpsim/campaign/work"
@@ -84,6 +85,7 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 		}
 	} else {
 		o := c.options(c.Dir)
+		o.CA = c.CA
 		o.Tell = func(what string) {
 			fmt.Fprintf(p.Err, "kpsim-campaign: %s\n", what)
 			p.Flush()
@@ -103,6 +105,11 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	serving, err := gate.Serve(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	defer serving.Stop()
 	web, err := c.web(p, b)
 	if err != nil {
 		return 0, err
@@ -201,14 +208,10 @@ func (c *workCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	defer nc.Close()
-	b, err := joinBoard(ctx, nc)
-	if err != nil {
-		return 0, err
-	}
 	fmt.Fprintf(p.Err, "kpsim-campaign: %s works at %s, build %s\n", o.Name, nc.ConnectedUrlRedacted(), o.Build)
 	p.Flush()
 	cli.ManySmall()
-	err = work.New(b, o).Run(ctx)
+	err = work.New(nc, o).Run(ctx)
 	nc.FlushTimeout(time.Second)
 	return cli.OK, err
 }
@@ -251,16 +254,17 @@ func workerOptions(cores int, cache string) (o work.Options, err error) {
 	return o, nil
 }
 
-// joinBoard uses what a coordinator has made; it waits for that for a while.
-func joinBoard(ctx context.Context, nc *nats.Conn) (b *board.Board, err error) {
+// joinClient waits for a coordinator, for a while.
+func joinClient(ctx context.Context, nc *nats.Conn) (gate.Client, error) {
 	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	err = board.Retry(wait, func(ctx context.Context) error {
-		b, err = board.Join(ctx, nc)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; does kpsim-campaign serve run there?", nc.ConnectedUrlRedacted(), err)
+	c := gate.Client{Conn: nc}
+	err := c.Ready(wait)
+	if errors.Is(err, board.ErrRefused) {
+		return c, fmt.Errorf("%s: %w", nc.ConnectedUrlRedacted(), err)
 	}
-	return b, nil
+	if err != nil {
+		return c, fmt.Errorf("%s: %w; does kpsim-campaign serve run there?", nc.ConnectedUrlRedacted(), err)
+	}
+	return c, nil
 }

@@ -9,6 +9,7 @@ import (
 	"kpsim/campaign/board"
 	"kpsim/campaign/build"
 	"kpsim/campaign/desk"
+	"kpsim/campaign/gate"
 	"kpsim/campaign/hub"
 	"kpsim/campaign/plan"
 	"kpsim/internal/cli"
@@ -98,23 +99,23 @@ func (c *startCmd) Run(p *cli.Program) (int, error) {
 }
 
 // join connects a client.
-func join(ctx context.Context, w *hub.Where) (b *board.Board, done func(), err error) {
+func join(ctx context.Context, w *hub.Where) (b gate.Client, done func(), err error) {
 	if w.Dir == "" {
 		w.Dir = defaultDir()
 	}
 	nc, err := w.Connect(hub.Client)
 	if err != nil {
-		return nil, nil, err
+		return b, nil, err
 	}
-	if b, err = joinBoard(ctx, nc); err != nil {
+	if b, err = joinClient(ctx, nc); err != nil {
 		nc.Close()
-		return nil, nil, err
+		return b, nil, err
 	}
 	return b, nc.Close, nil
 }
 
 // finish waits for a campaign's end and reports it.
-func finish(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaign, traces string, asJSON, nightly bool) (int, error) {
+func finish(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string, asJSON, nightly bool) (int, error) {
 	s, err := wait(ctx, p, b, c.ID)
 	if err != nil {
 		return 0, err
@@ -131,14 +132,14 @@ func finish(ctx context.Context, p *cli.Program, b *board.Board, c *plan.Campaig
 }
 
 // beside prints what a campaign shows otherwise than the one before.
-func beside(ctx context.Context, p *cli.Program, b *board.Board, s *board.State, asJSON bool) error {
+func beside(ctx context.Context, p *cli.Program, b gate.Client, s *board.State, asJSON bool) error {
 	if s.Against == "" {
 		if !asJSON {
 			fmt.Fprintf(p.Out, "\n%s is the first of its name: there is nothing to compare it with\n", s.ID)
 		}
 		return nil
 	}
-	before, _, err := b.State(ctx, s.Against)
+	before, err := b.State(ctx, s.Against)
 	if err != nil {
 		return err
 	}
@@ -155,19 +156,19 @@ func beside(ctx context.Context, p *cli.Program, b *board.Board, s *board.State,
 }
 
 // wait waits for a campaign's end, and shows how far it is.
-func wait(ctx context.Context, p *cli.Program, b *board.Board, id string) (*board.State, error) {
+func wait(ctx context.Context, p *cli.Program, b gate.Client, id string) (*board.State, error) {
 	var line *cli.Progress // of the units that were planned when it was first told of
 	defer func() { line.Clear() }()
 	last := time.Time{}
 	for {
-		s, _, err := b.State(ctx, id)
+		s, err := b.State(ctx, id)
 		if err == nil && !s.Open() && s.State != board.Starting {
 			if s.State != board.Cancelled {
 				line.Complete()
 			}
 			return s, nil
 		}
-		if errors.Is(err, board.ErrNone) {
+		if errors.Is(err, board.ErrNone) || errors.Is(err, board.ErrDamaged) {
 			return nil, err
 		}
 		if time.Since(last) > 400*time.Millisecond {

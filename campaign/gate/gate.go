@@ -1,0 +1,150 @@
+package gate
+
+import (
+	"context"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"kpsim/campaign/board"
+)
+
+// How much is done at once, for each role: one can't keep the other from being answered.
+const (
+	mostTakes   = 20_000 // workers' cores that wait for a unit
+	mostWorkers = 128    // other questions of workers
+	mostClients = 64
+	mostBig     = 4 // results and plans of more than big bytes
+	big         = 1 << 20
+)
+
+// A Gate answers workers and clients.
+type Gate struct {
+	b      *board.Board
+	secret []byte
+	ctx    context.Context
+	end    context.CancelFunc
+	subs   []*nats.Subscription
+	bigs   chan struct{}
+
+	mu        sync.Mutex // guards the rest
+	consumers map[[2]string]jetstream.Consumer
+	waiting   map[string]context.CancelFunc // takes, by the name that their worker gave them
+	plans     map[string]string             // by campaign
+}
+
+// Serve answers until Stop.
+func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
+	g := &Gate{b: b, bigs: make(chan struct{}, mostBig), consumers: make(map[[2]string]jetstream.Consumer), waiting: make(map[string]context.CancelFunc), plans: make(map[string]string)}
+	var err error
+	if g.secret, err = b.Secret(ctx); err != nil {
+		return nil, err
+	}
+	g.ctx, g.end = context.WithCancel(context.WithoutCancel(ctx))
+	takes, workers, clients := make(chan struct{}, mostTakes), make(chan struct{}, mostWorkers), make(chan struct{}, mostClients)
+	for _, s := range []struct {
+		subject string
+		slots   chan struct{}
+		f       handler
+	}{
+		{"worker.take", takes, handle(g.take)},
+		{"worker.piece", workers, handle(g.putLarge)},
+		{"worker.deliver", workers, handle(g.deliver)},
+		{"worker.fail", workers, handle(g.fail)},
+		{"worker.working", workers, handle(g.working)},
+		{"worker.back", workers, handle(g.back)},
+		{"worker.results", workers, handle(g.resultsToWorker)},
+		{"worker.large", workers, handle(g.largeToWorker)},
+		{"worker.file", workers, handle(g.file)},
+		{"client.states", clients, handle(g.states)},
+		{"client.state", clients, handle(g.state)},
+		{"client.status", clients, handle(g.status)},
+		{"client.begin", clients, handle(g.begin)},
+		{"client.put", clients, handle(g.put)},
+		{"client.has", clients, handle(g.has)},
+		{"client.run", clients, handle(g.run)},
+		{"client.change", clients, handle(g.change)},
+		{"client.forget", clients, handle(g.forget)},
+		{"client.results", clients, handle(g.results)},
+		{"client.large", clients, handle(g.large)},
+		{"client.differing", clients, handle(g.differing)},
+		{"client.causes", clients, handle(g.causes)},
+		{"client.file", clients, handle(g.file)},
+	} {
+		if err := g.subscribe(s.subject, s.slots, s.f); err != nil {
+			g.Stop()
+			return nil, err
+		}
+	}
+	sub, err := b.Conn.Subscribe("worker.untake", func(m *nats.Msg) { g.untake(string(m.Data)) }) // each coordinator hears it
+	if err != nil {
+		g.Stop()
+		return nil, err
+	}
+	g.subs = append(g.subs, sub)
+	return g, b.Conn.Flush()
+}
+
+// Stop ends it. Questions that wait for a unit are given up.
+func (g *Gate) Stop() {
+	for _, s := range g.subs {
+		_ = s.Unsubscribe() // the connection may be closed
+	}
+	g.end()
+}
+
+// A handler answers a question.
+type handler func(ctx context.Context, m []byte) []byte
+
+// handle makes a handler of a function of the question and its data.
+func handle[Q any](f func(ctx context.Context, q *Q, data []byte) (any, []byte, error)) handler {
+	return func(ctx context.Context, m []byte) []byte {
+		q := new(Q)
+		data, err := unpack(m, q)
+		if err != nil {
+			return answerOf(nil, nil, refuse("a question that can't be read"))
+		}
+		return answerOf(f(ctx, q, data))
+	}
+}
+
+// subscribe has questions answered, so many at once; others are put off.
+func (g *Gate) subscribe(subject string, slots chan struct{}, f handler) error {
+	respond := func(m *nats.Msg, data []byte) {
+		if m.Reply != "" && len(data) > 0 {
+			_ = m.Respond(data) // else it is asked again
+		}
+	}
+	sub, err := g.b.Conn.QueueSubscribe(subject, "gate", func(m *nats.Msg) {
+		select {
+		case slots <- struct{}{}:
+		default:
+			respond(m, answerOf(nil, nil, errLater))
+			return
+		}
+		go func() {
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(g.ctx, answering)
+			defer cancel()
+			respond(m, f(ctx, m.Data))
+		}()
+	})
+	if err == nil {
+		g.subs = append(g.subs, sub)
+	}
+	return err
+}
+
+// alone holds one of few places while much memory is used.
+func (g *Gate) alone(ctx context.Context, size int64) (done func(), err error) {
+	if size <= big {
+		return func() {}, nil
+	}
+	select {
+	case g.bigs <- struct{}{}:
+		return func() { <-g.bigs }, nil
+	case <-ctx.Done():
+		return nil, errLater
+	}
+}

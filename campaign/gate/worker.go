@@ -1,0 +1,178 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"kpsim/campaign/board"
+	"kpsim/campaign/plan"
+	"kpsim/campaign/unit"
+)
+
+// A Worker asks what a worker may ask. Many goroutines may use it.
+type Worker struct{ Conn *nats.Conn }
+
+// Take asks for a unit, and waits for one for a while. ErrNone says that there is none.
+func (w Worker) Take(ctx context.Context, build, needs string, wait time.Duration) (*Taken, error) {
+	q := &takeAsk{Build: build, Needs: needs, ID: nuid.Next(), Wait: wait}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+2*time.Second)
+	type got struct {
+		t   *Taken
+		err error
+	}
+	answer := make(chan got, 1)
+	go func() {
+		defer cancel()
+		t := new(Taken)
+		_, err := ask(asking, w.Conn, "worker.take", q, nil, t)
+		answer <- got{t, err}
+	}()
+	select {
+	case a := <-answer:
+		return a.t, a.err
+	case <-ctx.Done():
+	}
+	_ = w.Conn.Publish("worker.untake", []byte(q.ID)) // else the coordinator gives up by itself
+	go func() {
+		if a := <-answer; a.err == nil { // it was on its way
+			w.Back(a.t, 0)
+		}
+	}()
+	return nil, ctx.Err()
+}
+
+// Working says that a unit is being made, so that it isn't handed out again.
+func (w Worker) Working(t *Taken) { w.say("worker.working", &backAsk{Ticket: t.Ticket}) }
+
+// Back gives a unit back, to be handed out again after a while.
+func (w Worker) Back(t *Taken, after time.Duration) {
+	w.say("worker.back", &backAsk{Ticket: t.Ticket, After: after})
+}
+
+// say asks for something whose answer doesn't matter: if it is lost, the lease ends.
+func (w Worker) say(subject string, q any) {
+	if m, err := pack(q, nil); err == nil {
+		_ = w.Conn.Publish(subject, m)
+	}
+}
+
+// Fail says how a unit failed. It goes on trying until the context ends.
+func (w Worker) Fail(ctx context.Context, t *Taken, worker, why, log string) error {
+	q := &failAsk{Ticket: t.Ticket, Worker: worker, Why: plan.Clean(why, board.MostWhy, false), Log: plan.Clean(log, board.MostLog, true)}
+	_, _, err := insist[nothing](ctx, w.Conn, "worker.fail", q, nil)
+	return err
+}
+
+// Deliver brings a unit's result. It goes on trying until the context ends. ErrRefused says that the
+// coordinator doesn't take it, and hands out the unit again.
+func (w Worker) Deliver(ctx context.Context, t *Taken, r *unit.Result, worker string) error {
+	if len(r.Data) > board.MostResult {
+		return refuse("its result has %d bytes; at most %d are delivered", len(r.Data), board.MostResult)
+	}
+	q := &deliverAsk{Ticket: t.Ticket, Digest: board.DigestOf(r.Data), Size: int64(len(r.Data)), Took: r.Took, Worker: worker}
+	packed := board.Pack(r.Data)
+	if len(packed) > board.MostPiece {
+		for ; len(packed) > 0; q.Pieces++ {
+			n := min(len(packed), board.MostPiece)
+			if _, _, err := insist[nothing](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces}, packed[:n]); err != nil {
+				return err
+			}
+			packed = packed[n:]
+		}
+	}
+	_, _, err := insist[nothing](ctx, w.Conn, "worker.deliver", q, packed)
+	return err
+}
+
+// Piece implements board.Pieces.
+func (w Worker) Piece(ctx context.Context, digest string) ([]byte, error) {
+	_, data, err := insist[nothing](ctx, w.Conn, "worker.file", &fileAsk{digest}, nil)
+	return data, err
+}
+
+// Results calls f for the results that a unit follows from whose key begins so.
+func (w Worker) Results(ctx context.Context, t *Taken, key string, f func(u *plan.Unit, data []byte) error) error {
+	return results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: key}, func(p *board.Packed, data []byte, _ error) error {
+		u, err := board.UnitOf(p.Key)
+		if err != nil {
+			return nil // it is none; the report says so
+		}
+		return f(&u, data)
+	})
+}
+
+// Data returns the result of a unit that another one follows from.
+func (w Worker) Data(ctx context.Context, t *Taken, u *plan.Unit) (data []byte, err error) {
+	err = results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: u.Key(), One: true}, func(_ *board.Packed, d []byte, bad error) error {
+		if data = d; bad != nil {
+			return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
+		}
+		return nil
+	})
+	return data, err
+}
+
+// results calls f for results, with their data, or with what is wrong with them.
+func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk, f func(p *board.Packed, data []byte, bad error) error) error {
+	for {
+		list, data, err := insist[[]result](ctx, nc, role+".results", q, nil)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			if r.Packed == nil || r.Bytes < 0 || r.Bytes > len(data) {
+				return fmt.Errorf("results: %w", board.ErrDamaged)
+			}
+			r.Data, data = data[:r.Bytes:r.Bytes], data[r.Bytes:]
+			q.After = r.Seq
+			var lost error // the coordinator doesn't answer
+			whole, bad := r.Whole(func(n int) ([]byte, error) {
+				_, piece, err := insist[nothing](ctx, nc, role+".large", &largeAsk{q.Ticket, r.Key, r.Delivery, n}, nil)
+				if err != nil && !errors.Is(err, board.ErrNone) {
+					lost = err
+				}
+				return piece, err
+			})
+			if lost != nil {
+				return lost
+			}
+			if err := f(r.Packed, whole, bad); err != nil {
+				return err
+			}
+		}
+		if q.One || len(list) == 0 {
+			return nil
+		}
+	}
+}
+
+// Needs asks what there is to be had. A coordinator that doesn't lead gives no answer.
+func (w Worker) Needs(ctx context.Context, build string) (list []board.Offer, err error) {
+	m, err := w.Conn.RequestWithContext(ctx, board.NeedsSubject, []byte(build))
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal(m.Data, &list)
+}
+
+// Alive says that a worker is there.
+func (w Worker) Alive(a *board.Alive) {
+	if data, err := json.Marshal(a); err == nil {
+		_ = w.Conn.Publish(board.AliveSubject, data) // said again soon
+	}
+}
+
+// News calls f when there may be something new to be had.
+func (w Worker) News(f func()) (stop func(), err error) {
+	sub, err := w.Conn.Subscribe(board.NewsSubject, func(*nats.Msg) { f() })
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = sub.Unsubscribe() }, nil
+}

@@ -1,0 +1,140 @@
+package hub
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"kpsim/internal/cli"
+)
+
+// routeUser is the name under which servers of a cluster say their secret.
+const routeUser = "kpsim"
+
+// cluster has the server listen for the others and connect to them. They must know the secret of its
+// folder. With TLS each must have a certificate that the authority has signed, of the name, or the
+// address, by which --route calls it.
+func (o *Options) cluster(opts *server.Options) error {
+	host, port, err := splitAddress(o.Peers)
+	if err != nil {
+		return fmt.Errorf("--peers: %w", err)
+	}
+	if !loopback(host) && !o.Insecure && o.Cert == "" {
+		return fmt.Errorf("--peers %s: give --tls-cert and --tls-key, or say --insecure", o.Peers)
+	}
+	secret, err := orNew(filepath.Join(o.Dir, SecretFile), func() ([]byte, error) { return []byte(rand.Text() + rand.Text()), nil })
+	if err != nil {
+		return err
+	}
+	secret = bytes.TrimSpace(secret)
+	if len(secret) < 32 {
+		return fmt.Errorf("%s: a secret has 32 characters or more; remove it, and a new one is made", filepath.Join(o.Dir, SecretFile))
+	}
+	opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: host, Port: port, Username: routeUser, Password: string(secret), TLSTimeout: 5, AuthTimeout: 5}
+	var names []string
+	for _, r := range o.Routes {
+		u, err := url.Parse(r)
+		if err != nil || u.Host == "" {
+			return fmt.Errorf("--route %q: give nats://HOST:PORT", r)
+		}
+		u.User = url.UserPassword(routeUser, string(secret))
+		opts.Routes = append(opts.Routes, u)
+		names = append(names, u.Hostname())
+	}
+	if o.Cert == "" {
+		if o.CA != "" {
+			return errors.New("--tls-ca: it is of certificates; give --tls-cert and --tls-key, too")
+		}
+		return nil
+	}
+	authority := o.CA
+	if authority == "" {
+		authority = o.Cert
+	}
+	pool, err := readPool(authority)
+	if err != nil {
+		return err
+	}
+	both := opts.TLSConfig.Clone() // a server that connects shows its certificate, too
+	both.ClientAuth, both.ClientCAs, both.RootCAs = tls.RequireAndVerifyClientCert, pool, pool
+	both.VerifyConnection = func(c tls.ConnectionState) error {
+		if slices.ContainsFunc(names, func(n string) bool { return c.PeerCertificates[0].VerifyHostname(n) == nil }) {
+			return nil
+		}
+		return fmt.Errorf("the certificate is of %s, and --route names %s", namesOf(c.PeerCertificates[0]), cli.List(names))
+	}
+	opts.Cluster.TLSConfig = both
+	return nil
+}
+
+func namesOf(c *x509.Certificate) string {
+	list := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		list = append(list, ip.String())
+	}
+	if len(list) == 0 {
+		return "no name"
+	}
+	return cli.List(list)
+}
+
+// readPool reads a file of certificates, and refuses one that has none.
+func readPool(path string) (*x509.CertPool, error) {
+	text, err := cli.ReadFile(path, 16<<20)
+	if err != nil {
+		return nil, errors.New(cli.Cause(err, path))
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s: it has no certificate; give a file of PEM", path)
+	}
+	return pool, nil
+}
+
+// ofRoute is what the server's log says of a connection between servers that fails.
+var ofRoute = regexp.MustCompile(`(?i)route|authorization|authentication`)
+
+// ofPort is the port that the other side happens to have.
+var ofPort = regexp.MustCompile(`(:\d+| - rid:\d+|\brid:\d+)`)
+
+// mostTold is of how many kinds of failure between servers it tells.
+const mostTold = 100
+
+// tellRoute tells why another server isn't let in, or doesn't let this one in, once. A certificate
+// that the other doesn't believe would else be a cluster that waits without a word.
+func (h *Hub) tellRoute(text string) {
+	if !h.cluster || !ofRoute.MatchString(text) || strings.Contains(text, "- cid:") {
+		return
+	}
+	kind := ofPort.ReplaceAllString(text, "")
+	h.mu.Lock()
+	told := h.told[kind] || len(h.told) >= mostTold
+	h.told[kind] = true
+	h.mu.Unlock()
+	if !told {
+		h.tell("cluster: " + strings.Join(strings.Fields(text), " "))
+	}
+}
+
+// moveStore takes over what a server stored that had no accounts.
+func moveStore(dir string) error {
+	before, now := filepath.Join(dir, server.JetStreamStoreDir, "$G"), filepath.Join(dir, server.JetStreamStoreDir, "COORDINATOR")
+	if _, err := os.Stat(before); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Stat(now); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(before, now)
+}
