@@ -23,9 +23,12 @@ type First struct {
 	Found    []uint64 `json:"found"` // by which schedule, from 1, it was broken: of those seeds that did, sorted
 }
 
+// MedianSeeds is how many seeds bound a median at least.
+const MedianSeeds = 6
+
 // Median returns the median over the seeds and the interval that holds the true
 // one with 95 % at least, which makes no assumption on how the numbers are
-// distributed. 0 stands for more than Bound. Fewer than 6 seeds bound nothing: the interval is 1 to more than Bound.
+// distributed. 0 stands for more than Bound. Fewer than MedianSeeds bound nothing: the interval is 1 to more than Bound.
 func (f *First) Median() (median, low, high uint64) {
 	at := func(rank int) uint64 { // from 1
 		if rank <= len(f.Found) {
