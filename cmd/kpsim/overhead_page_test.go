@@ -57,7 +57,7 @@ func TestOverheadPage(t *testing.T) {
 	require.Contains(t, section("figures"), `</span>-7.2<span class="unseen">, more than 5 % off</span></strong>`)
 	require.Equal(t, 6+2+26+23, strings.Count(section("figures"), "more than 5 % off</span>"), "mechanistic; calibrated and left out; a machine out; an architecture out")
 	for id, ticks := range map[string][]string{ // in their units
-		"attribution": {"100", "0.8", "jprobe and return probe (jr)"}, "noise": {"0.05", "99.99 %"}, "scaling": {"64", "100k"}, "pauses": {"99 %"},
+		"attribution": {"100", "0.8", "jprobe and return probe (jr)"}, "noise": {"0.1", "99.99 %"}, "scaling": {"64", "100k"}, "pauses": {"99 %"},
 	} {
 		for _, tick := range ticks {
 			require.Contains(t, section(id), ">"+tick+"</text>", id)
