@@ -22,7 +22,7 @@ type benchSearchCmd struct{ bench.Search }
 
 // Help implements kong.HelpProvider.
 func (*benchSearchCmd) Help() string {
-	return `Prints whole schedules a second of safe-none, then for each mutant, and for a bug that needs three CPUs in one window of three instructions, how many schedules each strategy takes to the first violation: the median over the seeds. "portfolio/best" is the portfolio's median divided by that of the best other strategy, and its upper 95 % bound by the bootstrap. The medians are the same each time; the speeds are those of this machine, now.
+	return `Prints whole schedules a second of safe-none, then for each mutant, and for a bug that needs three CPUs in one window of three instructions, how many schedules each strategy takes to the first violation: the median over the seeds. "portfolio/best" is the portfolio's median divided by that of the best other strategy, and its upper 95 % bound by the bootstrap, of 5 seeds or more. The medians are the same each time; the speeds are those of this machine, now.
 
 Examples:
 

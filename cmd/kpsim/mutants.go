@@ -7,7 +7,7 @@ type mutantsCmd struct{ mutants.Mutants }
 
 // Help implements kong.HelpProvider.
 func (*mutantsCmd) Help() string {
-	return `A mutant leaves out, doubles or swaps one step of a protocol. Each is searched for in the scenario where it shows, and the property that is named for it must notice. A line says which property noticed first, in how many schedules: the median over the seeds, the interval that holds the true median with 95 % or more, and the slowest seed; and how many deviations the shortest of three shrunk witnesses has.
+	return `A mutant leaves out, doubles or swaps one step of a protocol. Each is searched for in the scenario where it shows, and the property that is named for it must notice. A line says which property noticed first, in how many schedules: the median over the seeds, the interval that holds the true median with 95 % or more (of 6 seeds or more), and the slowest seed; and how many deviations the shortest of three shrunk witnesses has.
 
 It fails if a property notices that isn't named for the mutant, if a mutant survives a search and isn't marked equivalent, if one is marked so and is noticed, or its certificate (every schedule there is) isn't complete, if more than five are marked; and, without names, if there is a property that notices none.
 

@@ -268,8 +268,12 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 	if best != nil {
 		ratio := explore.Compare(portfolio, best)
 		row.Ratio = &ratio
-		line += fmt.Sprintf("  %.2f, %.2f", ratio.Times, ratio.High)
-		cells = append(cells, fmt.Sprintf("portfolio/best %.2f, its upper 95 %% bound %.2f", ratio.Times, ratio.High))
+		high := "-"
+		if ratio.Bounded() {
+			high = fmt.Sprintf("%.2f", ratio.High)
+		}
+		line += fmt.Sprintf("  %.2f, %s", ratio.Times, high)
+		cells = append(cells, fmt.Sprintf("portfolio/best %.2f, its upper 95 %% bound %s", ratio.Times, high))
 	}
 	r.Bugs = append(r.Bugs, row)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/mutantsearch"
 	"kpsim/kprobes/mutants"
 	"kpsim/properties"
@@ -195,6 +196,9 @@ func (r *mutantRow) cells() []string {
 		return []string{r.Mutant, r.Scenario, "nobody", "-", "-", "-", "equivalent"}
 	}
 	between := fmt.Sprintf("%s to %s", r.within(r.Low), r.within(r.High))
+	if r.Seeds < explore.MedianSeeds {
+		between = "-"
+	}
 	return []string{r.Mutant, r.Scenario, r.noticed(), r.within(r.Median), between, r.within(r.Slowest), r.witness()}
 }
 

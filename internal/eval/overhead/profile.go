@@ -18,7 +18,7 @@ type Tier uint8
 
 // The tiers.
 const (
-	// Calibrated: four numbers of each machine are fitted to its figures, what a kprobe,
+	// Calibrated: beside the mechanistic ones, four numbers of each machine are fitted to its figures, what a kprobe,
 	// a jprobe, a return probe and a point with several take more or less than the
 	// mechanistic model says, or what a boosted probe, a step, a detour and a return
 	// probe do. How a pass's cost is shared out among its events isn't known by that.

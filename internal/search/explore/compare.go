@@ -17,9 +17,15 @@ import (
 // A Ratio is how many times the runs of one race another's takes, in the median.
 type Ratio struct {
 	Times float64 `json:"times"`
-	Low   float64 `json:"low"`  // below it the true one lies with 5 %
-	High  float64 `json:"high"` // and above it with 5 %: the upper 95 % bound
+	Low   float64 `json:"low,omitempty"`  // below it the true one lies with 5 %
+	High  float64 `json:"high,omitempty"` // and above it with 5 %: the upper 95 % bound
 }
+
+// leastSeeds is how many seeds bound a ratio: of fewer the bootstrap's bound holds less than it says (of one 50 %).
+const leastSeeds = 5
+
+// Bounded reports whether the races had seeds enough for bounds.
+func (r *Ratio) Bounded() bool { return r.High > 0 }
 
 // resamples is how many times both races are drawn again.
 const resamples = 4000
@@ -29,10 +35,15 @@ const resamples = 4000
 // ratio's percentiles are taken (Efron and Tibshirani, "An Introduction to the
 // Bootstrap", 1993, chapter 13). A seed is drawn for both, since a portfolio's
 // members draw with a seed what they would draw alone. It is the same each time.
+// Of fewer than 5 seeds the bounds are 0.
 func Compare(a, b *Standings) Ratio {
 	var r sim.Rand
 	r.Seed(1, 0)
 	n := min(len(a.Each), len(b.Each))
+	times := float64(a.Median()) / float64(b.Median())
+	if n < leastSeeds {
+		return Ratio{Times: times}
+	}
 	as, bs := bySize(a.Each[:n]), bySize(b.Each[:n])
 	list, drawn := make([]float64, resamples), make([]int, n)
 	for i := range list {
@@ -43,7 +54,7 @@ func Compare(a, b *Standings) Ratio {
 		list[i] = median(a.Each, as, drawn) / median(b.Each, bs, drawn)
 	}
 	slices.Sort(list)
-	return Ratio{float64(a.Median()) / float64(b.Median()), list[resamples/20], list[resamples-resamples/20]}
+	return Ratio{times, list[resamples/20], list[resamples-resamples/20]}
 }
 
 // bySize returns the indices of a list in the order of its values.

@@ -23,9 +23,12 @@ type First struct {
 	Found    []uint64 `json:"found"` // by which schedule, from 1, it was broken: of those seeds that did, sorted
 }
 
+// MedianSeeds is how many seeds bound a median at least.
+const MedianSeeds = 6
+
 // Median returns the median over the seeds and the interval that holds the true
 // one with 95 % at least, which makes no assumption on how the numbers are
-// distributed. 0 stands for more than Bound.
+// distributed. 0 stands for more than Bound. Fewer than MedianSeeds bound nothing: the interval is 1 to more than Bound.
 func (f *First) Median() (median, low, high uint64) {
 	at := func(rank int) uint64 { // from 1
 		if rank <= len(f.Found) {
@@ -33,8 +36,11 @@ func (f *First) Median() (median, low, high uint64) {
 		}
 		return 0
 	}
-	k := medianRank(f.Seeds)
-	low, high = at(k), at(f.Seeds+1-k)
+	if k := medianRank(f.Seeds); k > 0 {
+		low, high = at(k), at(f.Seeds+1-k)
+	} else {
+		low, high = 1, 0
+	}
 	if a, b := at((f.Seeds+1)/2), at(f.Seeds/2+1); b != 0 {
 		median = (a + b) / 2
 	}
@@ -42,7 +48,7 @@ func (f *First) Median() (median, low, high uint64) {
 }
 
 // medianRank is the largest k such that the values number k and n+1-k of n, in
-// their order, hold the median between them with probability 0.95 at least; 1 if
+// their order, hold the median between them with probability 0.95 at least; 0 if
 // there is none. The median is below number k if fewer than k of n fair coins
 // show heads.
 func medianRank(n int) int {
@@ -52,7 +58,7 @@ func medianRank(n int) int {
 	}
 	for k := 1; ; k++ {
 		if sum += p; 2*sum > 0.05 {
-			return max(k-1, 1)
+			return k - 1
 		}
 		p = p * float64(n-k+1) / float64(k)
 	}

@@ -19,8 +19,8 @@ func (o *htmlPage) noise() (page.Section, error) {
 		"What a machine at work adds to a hit is assumed: nobody has measured it on these. Runs differ by %g %% (standard deviation), hits by %g %%; each access to a line of memory that others write too misses the caches with %g %%, and takes %g ns then in the mean; there are %g ticks a second, of %g ns in the mean. Drawn from seed %d: %d runs of %d hits of each probe.",
 		100*n.RunCV, 100*n.JitterCV, 100*n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, pageSeed, noiseRuns, noiseHits))}}
 	t := &page.Table{
-		Caption: "The hits of " + page.LastFigure + " in numbers: nanoseconds. Warm is a hit without noise. Drawn 95 %: the intervals of what was drawn, by Student's t over runs; those of quantiles by the shares of each run. They are the sampling error of the assumed noise alone. " + leftOutSays,
-		Head:    []string{"probe", "warm", "mean", "drawn 95 %", "left out 95 %", "CV %", "p50", "drawn 95 %", "p90", "drawn 95 %", "p99", "drawn 95 %", "p99.9", "drawn 95 %", "max"}, Text: 1,
+		Caption: "The hits of " + page.LastFigure + " in numbers: nanoseconds. Warm is a hit without noise. Drawn 95 %: the interval of the mean, by Student's t over runs, which is the sampling error of the assumed noise alone; those of quantiles are the bars of the figure, by the share of each run. " + leftOutSays,
+		Head:    []string{"probe", "warm", "mean", "drawn 95 %", "left out 95 %", "CV %", "p50", "p90", "p99", "p99.9", "max"}, Text: 1,
 	}
 	var f *page.Figure
 	measured, all := 0, 0
@@ -85,8 +85,7 @@ func (r *noiseRowJSON) cells() []page.Cell {
 		left = intervalCell(format, overhead.Measure{Interval: *r.Predicted}.Over(1.0/1000).Interval)
 	}
 	row = append(row, left, fmt.Sprintf("%.1f", 100*r.CV))
-	row = append(row, measured(format, ns(r.P50Usec), ns(r.P90Usec), ns(r.P99Usec), ns(r.P999Usec))...)
-	return page.Row(append(row, write(r.MaxUsec))...)
+	return page.Row(append(row, write(r.P50Usec.Value), write(r.P90Usec.Value), write(r.P99Usec.Value), write(r.P999Usec.Value), write(r.MaxUsec))...)
 }
 
 // bars are the intervals of the quantiles, on the ECDF.
