@@ -70,27 +70,27 @@ type holder struct {
 
 // retState is the engine's memory of calls in flight.
 type retState struct {
-	trampoline arch.Addr                                            // set at New: what return addresses are replaced with
-	bug        arch.Addr                                            // set at New: where a return goes whose address is lost
-	onTramp    kapi.Routine                                         `state:"boot"` // set at New
-	onEntry    PreHandler                                           `state:"boot"` // set at New
-	onNop      PreHandler                                           `state:"boot"` // set at New
-	onExit     func(x kapi.Context)                                 `state:"boot"` // set at New
-	onUnwind   func(x kapi.Context, slot, word arch.Addr) arch.Addr `state:"boot"` // set at New
-	code       []byte                                               `state:"boot"` // set at New: the trampoline's
-	busyAggr   Aggr                                                 // set at New: what a CPU is busy with that is in no probe
-	regs       []retRegs                                            // owned by its CPU: what return handlers work on
-	calls      []kapi.Var[*Instance]                                // by task: its calls in flight, newest first
-	buckets    []bucket                                             // set at New: calls in flight, by task
-	nop        Kprobe                                               // owned by kprobe_mutex: the probe on the trampoline (2.6)
-	nopAggr    Aggr                                                 // owned by kprobe_mutex: its aggr, which is not among those of the engine
-	global     kapi.Spinlock                                        `state:"boot"`                                      // set at New: kretprobe_lock
-	instances  []*Instance                                          `state:"skip: those that count are their holders'"` // owned by kprobe_mutex: memory of a run, taken in order
-	nInstances int                                                  // owned by kprobe_mutex: how many are taken
-	holders    []*holder                                            `state:"skip: those that count are their return probes', or their instances' in flight"` // owned by kprobe_mutex: memory of a run, taken in order
-	nHolders   int                                                  // owned by kprobe_mutex: how many are taken
-	memories   uint64                                               // owned by kprobe_mutex: the last number given to an instance or a holder
-	ready      kapi.Var[bool]                                       // cells are made, the trampoline is probed: tasks that exit look
+	trampoline arch.Addr             // set at New: what return addresses are replaced with
+	bug        arch.Addr             // set at New: where a return goes whose address is lost
+	onTramp    kapi.Routine          `state:"boot"` // set at New
+	onEntry    PreHandler            `state:"boot"` // set at New
+	onNop      PreHandler            `state:"boot"` // set at New
+	onExit     func(x kapi.Context)  `state:"boot"` // set at New
+	onUnwind   kapi.Unwind           `state:"boot"` // set at New
+	code       []byte                `state:"boot"` // set at New: the trampoline's
+	busyAggr   Aggr                  // set at New: what a CPU is busy with that is in no probe
+	regs       []retRegs             // owned by its CPU: what return handlers work on
+	calls      []kapi.Var[*Instance] // by task: its calls in flight, newest first
+	buckets    []bucket              // set at New: calls in flight, by task
+	nop        Kprobe                // owned by kprobe_mutex: the probe on the trampoline (2.6)
+	nopAggr    Aggr                  // owned by kprobe_mutex: its aggr, which is not among those of the engine
+	global     kapi.Spinlock         `state:"boot"`                                      // set at New: kretprobe_lock
+	instances  []*Instance           `state:"skip: those that count are their holders'"` // owned by kprobe_mutex: memory of a run, taken in order
+	nInstances int                   // owned by kprobe_mutex: how many are taken
+	holders    []*holder             `state:"skip: those that count are their return probes', or their instances' in flight"` // owned by kprobe_mutex: memory of a run, taken in order
+	nHolders   int                   // owned by kprobe_mutex: how many are taken
+	memories   uint64                // owned by kprobe_mutex: the last number given to an instance or a holder
+	ready      kapi.Var[bool]        // cells are made, the trampoline is probed: tasks that exit look
 }
 
 // maxRetNest is how deep trampolines can interrupt each other on a CPU: a task, a

@@ -409,16 +409,29 @@ func (e *Engine) bucket(x kapi.Context) *bucket {
 	return &e.ret.buckets[int(x.Task())%len(e.ret.buckets)]
 }
 
-// rethookFindRetAddr is what a backtrace makes of a word of the context's stack: where
-// the trampoline has taken a return address's place it gives that (5.15 and later).
-func (e *Engine) rethookFindRetAddr(x kapi.Context, slot, word arch.Addr) arch.Addr {
-	if word != e.ret.trampoline || !e.ret.ready.Look(x) || !e.s.Unwind {
-		return word
+// rethookFindRetAddr says what a word of a task's stack stands for: where the trampoline has
+// taken a return address's place, that. Unwinders know it since 5.15; until then they gave
+// up at the trampoline, which still hasn't a frame that they know in its midst. Context: the
+// task is the context's, or its runqueue is held.
+func (e *Engine) rethookFindRetAddr(x kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
+	r := &e.ret
+	switch {
+	case word < r.trampoline || word >= r.bug || !r.ready.Look(x):
+		return word, true
+	case word > r.trampoline || slot == 0:
+		return word, false
+	case !e.listed():
+		for _, ri := range r.buckets[int(t)%len(r.buckets)].calls.Look(x) {
+			if ri.Task == t && e.knows(ri, slot) {
+				return ri.RetAddr, e.s.Unwind
+			}
+		}
+		return word, false
 	}
-	for ri, n := e.ret.calls[x.Task()].Look(x), 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
-		if ri.frame == slot && ri.RetAddr != e.ret.trampoline {
-			return ri.RetAddr
+	for ri, n := r.calls[t].Look(x), 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
+		if e.knows(ri, slot) {
+			return ri.RetAddr, e.s.Unwind
 		}
 	}
-	return word
+	return word, false
 }

@@ -33,7 +33,7 @@ type stub struct {
 
 	onBreak, onDebug []kapi.TrapHandler
 	onExit           func(x kapi.Context)
-	onUnwind         func(x kapi.Context, slot, word arch.Addr) arch.Addr
+	onUnwind         kapi.Unwind
 }
 
 // Where things are in the stub.
@@ -219,18 +219,28 @@ func (s *stub) Link(stub arch.Addr, code []byte) {
 	s.fill(stub, code)
 }
 
-func (s *stub) Count() int                                                      { return 1 }
-func (s *stub) StackTop(kapi.Context) arch.Addr                                 { return stubStack }
-func (s *stub) OnUser(func(x kapi.Context, regs *arch.Regs))                    {}
-func (s *stub) InUser(kapi.Context, uint8, *arch.Regs)                          {}
-func (s *stub) OnExit(f func(x kapi.Context))                                   { s.onExit = f }
-func (s *stub) OnUnwind(f func(x kapi.Context, slot, word arch.Addr) arch.Addr) { s.onUnwind = f }
+func (s *stub) Count() int                                   { return 1 }
+func (s *stub) StackTop(kapi.Context) arch.Addr              { return stubStack }
+func (s *stub) OnUser(func(x kapi.Context, regs *arch.Regs)) {}
+func (s *stub) InUser(kapi.Context, uint8, *arch.Regs)       {}
+func (s *stub) OnExit(f func(x kapi.Context))                { s.onExit = f }
+func (s *stub) OnUnwind(f kapi.Unwind)                       { s.onUnwind = f }
+func (s *stub) Unwind(x kapi.Context, t kapi.TaskID, slot, word arch.Addr) (arch.Addr, bool) {
+	return s.onUnwind(x, t, slot, word)
+}
+
+func (s *stub) unwound(x kapi.Context, slot, word arch.Addr) arch.Addr {
+	if to, ok := s.onUnwind(x, x.Task(), slot, word); ok {
+		return to
+	}
+	return word
+}
 
 func (s *stub) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.Addr {
 	for slot := sp; slot < stubStack; slot += 8 {
 		v, _ := s.Load(slot, 8)
 		if _, ok := (stubSymbols{s: s}).Lookup(arch.Addr(v)); ok {
-			to = append(to, s.onUnwind(x, slot, arch.Addr(v)))
+			to = append(to, s.unwound(x, slot, arch.Addr(v)))
 		}
 	}
 	return to

@@ -177,6 +177,7 @@ func (e *Linux) Renew(c *engine.Config) {
 	e.d.Traps.OnBreakpoint(e.breakpoint)
 	e.d.Traps.OnFault(e.fault)
 	e.d.Tasks.OnExit(e.flushTask)
+	e.d.Tasks.OnUnwind(e.findRetAddr)
 	e.followFtrace()
 	if e.d.Modules != nil {
 		e.d.Modules.OnState(e.moduleIs)

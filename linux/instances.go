@@ -92,6 +92,29 @@ func (e *Linux) flushTask(x kapi.Context) {
 	e.call(x, e.k.flush, uint64(e.taskAt(x.Task())))
 }
 
+// findRetAddr is rethook_find_ret_addr for unwinders: what a word of a task's stack stands for,
+// where the trampoline of return probes has taken a return address's place. Its code has no
+// frame that they know in its midst.
+func (e *Linux) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
+	f := &e.k.fields
+	if word != e.k.trampoline {
+		name, off, known := e.k.Symbol(word)
+		return word, !known || off == 0 || name != "arch_rethook_trampoline"
+	}
+	if slot == 0 || f.taskHooks.size == 0 || f.nodeFrame.size == 0 {
+		return word, false
+	}
+	at := arch.Addr(e.look(e.taskAt(t), f.taskHooks))
+	for n := 0; at != 0 && n < most; n++ {
+		node := at - arch.Addr(f.nodeList.off)
+		if to := arch.Addr(e.look(node, f.nodeRet)); arch.Addr(e.look(node, f.nodeFrame)) == slot && to != word {
+			return to, true
+		}
+		at = e.next(at)
+	}
+	return word, false
+}
+
 // freeNodes tells of the instances whose memory goes.
 func (e *Linux) freeNodes(x kapi.Context, in span) {
 	for i := range e.nodes {

@@ -192,6 +192,7 @@ type fields struct {
 	task                                                                                 int
 	taskHooks                                                                            field // of a task_struct: its calls that return probes follow
 	nodeList                                                                             field // of a rethook_node: the next of them
+	nodeRet, nodeFrame                                                                   field // the return address that it keeps, and where that lay
 	workFunc, workPending                                                                field
 	pokeAddr, pokeLen, pokeText                                                          field
 	poke                                                                                 int
@@ -245,6 +246,8 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"), get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
 	f.taskHooks, _ = part(t, "task_struct", "rethooks", true)
 	f.nodeList, _ = part(t, "rethook_node", "llist", true)
+	f.nodeRet, _ = part(t, "rethook_node", "ret_addr", true)
+	f.nodeFrame, _ = part(t, "rethook_node", "frame", true)
 	f.status, _ = part(t, "kprobe_ctlblk", "kprobe_status", true)
 	if used, ok := part(t, "kprobe_insn_page", "nused", true); ok {
 		f.slotsUsed = used

@@ -87,22 +87,30 @@ func (x *Ctx) SyncCore(why kapi.Why) {
 
 // StandsIn reports whether a task that is off its CPU stands in one of the spans:
 // its instruction pointer does, or a word of its stack, be that an address to
-// return to, one that a trap has saved, or a number that looks like one.
-func (x *Ctx) StandsIn(t *Task, spans []kapi.Span) bool {
+// return to, one that a trap has saved, or a number that looks like one. unwind, unless it is
+// nil, says what a word at a slot stands for; where it can't, the task may stand anywhere.
+func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) bool {
 	x.m.touchQueue(t.cpu, false)
-	in := within(t.regs.IP, spans)
+	stands := func(slot, word arch.Addr) bool {
+		if unwind == nil {
+			return within(word, spans)
+		}
+		to, ok := unwind(slot, word)
+		return !ok && len(spans) > 0 || within(to, spans)
+	}
+	in := stands(0, t.regs.IP)
 	word := x.m.arch.Word
 	for a := spOf(&t.regs) &^ arch.Addr(word-1); a < t.stack && a >= t.stack-StackSize && !in; a += arch.Addr(word) {
 		v, _ := x.m.mem.Load(a, word)
-		in = within(arch.Addr(v), spans)
+		in = stands(a, arch.Addr(v))
 	}
 	x.knows(4 + b2u(in)) // 2 and 3 are NeedResched's
 	return in
 }
 
 // LookAt looks at a task within the step under way, as if its runqueue was held: whether it
-// runs on another CPU, and else whether it stands in one of the spans.
-func (x *Ctx) LookAt(t *Task, spans []kapi.Span) (look kapi.Look) {
+// runs on another CPU, and else whether it stands in one of the spans, as StandsIn has it.
+func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) (look kapi.Look) {
 	x.m.touchQueue(t.cpu, false)
 	switch {
 	case t.state == dead:
@@ -110,13 +118,13 @@ func (x *Ctx) LookAt(t *Task, spans []kapi.Span) (look kapi.Look) {
 	case t == x.task:
 		was := t.regs
 		t.regs = x.cpu.regs
-		look = kapi.Look(b2u(x.StandsIn(t, spans)))
+		look = kapi.Look(b2u(x.StandsIn(t, spans, unwind)))
 		t.regs = was
 		return look
 	case t.cpu.task == t && t.class == classIdle && x.m.SeenIdle(int(t.cpu.id)):
 	case t.cpu.task == t:
 		look = kapi.LookRuns
-	case x.StandsIn(t, spans):
+	case x.StandsIn(t, spans, unwind):
 		look = kapi.LookInside
 	}
 	x.knows(6 + uint64(look))

@@ -14,6 +14,7 @@ type Deps struct {
 	Text   kapi.Text
 	Ftrace func() ftrace.Tracer // nil: there is no site
 	Traps  kapi.Traps
+	Tasks  kapi.Tasks
 	CPUs   int
 	_      struct{}
 }
@@ -30,6 +31,8 @@ type Probes struct {
 	at    arch.Addr // set at boot: the trampoline that calls return to, 0: there is no fprobe
 	list  []*Fprobe // set at boot
 	hooks []hook    // owned by their tasks: of calls under way, each task's oldest first
+
+	onUnwind kapi.Unwind `state:"boot"` // set at New
 
 	StopLate bool // owned by the boot of a run: exit handlers are stopped when the wait is over: a mutant
 	KeepLock bool // owned by the boot of a run: a call without a free hook keeps the lock against recursion: a mutant
@@ -66,6 +69,7 @@ const nodes = 4
 // New returns the fprobes of a kernel: none.
 func New(d Deps) *Probes {
 	p := &Probes{d: d}
+	p.onUnwind = p.findRetAddr
 	d.Boot.OnReset(func() { p.StopLate, p.KeepLock = false, false })
 	return p
 }
@@ -87,6 +91,9 @@ func (p *Probes) Add(sites []arch.Addr, entry, exit arch.Addr) *Fprobe {
 // Begin makes what a run begins with.
 func (p *Probes) Begin() {
 	p.hooks = p.hooks[:0]
+	if p.Any() {
+		p.d.Tasks.OnUnwind(p.onUnwind)
+	}
 	for _, fp := range p.list {
 		fp.registered = false
 		fp.handler.Init(p.d.Cells, false)
@@ -232,6 +239,20 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
 	mem.Store(frame, a.Word, uint64(to))
 	regs.R[a.SP] = uint64(frame)
+}
+
+// findRetAddr says what a word of a task's stack stands for: kernels that have fprobes
+// find the return address that a hook has replaced (rethook_find_ret_addr).
+func (p *Probes) findRetAddr(_ kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
+	if word != p.at {
+		return word, true
+	}
+	for i := len(p.hooks) - 1; i >= 0; i-- {
+		if h := &p.hooks[i]; h.task == t && h.frame == slot && h.to != p.at {
+			return h.to, true
+		}
+	}
+	return word, false
 }
 
 // take takes the newest hook of a frame.

@@ -15,8 +15,9 @@
 // Its limits: a kernel's enable returns when the transition has begun, and looks again each second;
 // here it returns when that is complete, and looks again when a task that was in the way has given
 // its CPU up. An idle CPU is switched as if it had been woken to go through its loop. A stack is
-// searched for whatever looks like an address, as it lies there: what a return probe has
-// replaced isn't found. No signal is sent to tasks that don't switch, and none is forced but by a
-// mutant. Objects of a module that comes later aren't patched then, there is no replace, there are
-// no callbacks, no shadow variables, and replaced code isn't relocated.
+// searched for whatever looks like an address; one that a return probe or an fprobe has
+// replaced counts as what it was, or the stack is refused (kapi.Tasks.Unwind). No signal is
+// sent to tasks that don't switch, and none is forced but by a mutant. Objects of a module
+// that comes later aren't patched then, there is no replace, there are no callbacks, no
+// shadow variables, and replaced code isn't relocated.
 package livepatch

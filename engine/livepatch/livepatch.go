@@ -214,6 +214,7 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 		if !ok {
 			break
 		}
+		to, _ := p.d.Tasks.Unwind(x, x.Task(), sp, arch.Addr(v))
 		for _, g := range f.patch.funcs {
 			other := g.to
 			if isNew {
@@ -221,8 +222,8 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 				list := g.ops.stack.Peek()
 				other = g.ops.before(list, slices.Index(list, g))
 			}
-			if at := arch.Addr(v); at > other.From && at < other.To { // a call of it begins where it does
-				return v
+			if to > other.From && to < other.To { // a call of it begins where it does
+				return uint64(to)
 			}
 		}
 	}

@@ -63,8 +63,11 @@ func (c checker) fprobes() error {
 				return err
 			}
 		}
-		if m := &c.s.Machine; m.Engine != "" || m.Edition != rules.EditionNone && m.Edition < rules.Edition65 {
-			return Faultf(p, "%s: fprobes came with 5.18, and are of kpsim's own kernel; leave it out, or take a later edition", who)
+		switch m := &c.s.Machine; {
+		case m.Engine != "":
+			return Faultf(p, "%s: fprobes are of kpsim's own kernel, and engine %s knows none; leave it out, or take kpsim's own engine", who, m.Engine)
+		case m.Edition != rules.EditionNone && m.Edition < rules.Edition65:
+			return Faultf(p, "%s: edition %v has no fprobes, which came with 5.18; leave it out, or take a later edition", who, m.Edition)
 		}
 		if slices.ContainsFunc(c.s.Fprobes[:i], func(q Fprobe) bool { return q.Name == fp.Name }) {
 			return Faultf(p, "%s: there are two of that name; give one another", who)

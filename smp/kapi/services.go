@@ -280,6 +280,11 @@ type Binder interface {
 	Link(stub arch.Addr, code []byte)
 }
 
+// An Unwind returns the address that a word of a task's stack at slot stands for: where
+// a return address has been replaced, that. ok false: the kernel's unwinder doesn't
+// know it. slot 0: the word is the task's instruction pointer.
+type Unwind func(x Context, t TaskID, slot, word arch.Addr) (to arch.Addr, ok bool)
+
 // Tasks are the kernel's tasks, and what is on their stacks.
 type Tasks interface {
 	// Count returns how many there are: the numbers of all are below it.
@@ -292,9 +297,13 @@ type Tasks interface {
 	// (The kernel's finish_task_switch and delayed_put_task_struct do that for it.)
 	OnExit(f func(x Context))
 
-	// OnUnwind has backtraces ask f for the address that a word of the context's
-	// stack, at slot, stands for.
-	OnUnwind(f func(x Context, slot, word arch.Addr) arch.Addr)
+	// OnUnwind has unwinders ask f, too.
+	OnUnwind(f Unwind)
+
+	// Unwind asks those of OnUnwind, one after the other, what a word of a task's stack at
+	// slot stands for. ok false: the kernel's unwinder can't go on there, nor where code
+	// runs that it doesn't know, as in a slot or a detour.
+	Unwind(x Context, t TaskID, slot, word arch.Addr) (to arch.Addr, ok bool)
 
 	// Backtrace appends to the addresses of text that lie on the context's stack
 	// from its stack pointer sp up, innermost first: what the kernel's guess

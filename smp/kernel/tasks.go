@@ -9,8 +9,8 @@ import (
 // Tasks are the machine's tasks. It implements kapi.Tasks.
 type Tasks struct {
 	k        *Kernel
-	onExit   []func(x kapi.Context)                               `state:"boot"` // owned by the boot of a run
-	onUnwind func(x kapi.Context, slot, word arch.Addr) arch.Addr `state:"boot"` // owned by the boot of a run
+	onExit   []func(x kapi.Context) `state:"boot"` // owned by the boot of a run
+	onUnwind []kapi.Unwind          `state:"boot"` // owned by the boot of a run
 }
 
 func (t *Tasks) init(k *Kernel) {
@@ -18,7 +18,7 @@ func (t *Tasks) init(k *Kernel) {
 	k.M.Hooks().Exiting = t.exiting
 }
 
-func (t *Tasks) reset() { t.onExit, t.onUnwind = t.onExit[:0], nil }
+func (t *Tasks) reset() { t.onExit, t.onUnwind = t.onExit[:0], t.onUnwind[:0] }
 
 // Count implements kapi.Tasks.
 func (t *Tasks) Count() int { return len(t.k.M.Tasks()) }
@@ -30,7 +30,30 @@ func (t *Tasks) StackTop(x kapi.Context) arch.Addr { return ctxOf(x).Thread().St
 func (t *Tasks) OnExit(f func(x kapi.Context)) { t.onExit = append(t.onExit, f) }
 
 // OnUnwind implements kapi.Tasks.
-func (t *Tasks) OnUnwind(f func(x kapi.Context, slot, word arch.Addr) arch.Addr) { t.onUnwind = f }
+func (t *Tasks) OnUnwind(f kapi.Unwind) { t.onUnwind = append(t.onUnwind, f) }
+
+// mostHidden is how often an address can be hidden behind another one in a slot: no call is
+// hooked by more than two engines.
+const mostHidden = 4
+
+// Unwind implements kapi.Tasks.
+func (t *Tasks) Unwind(x kapi.Context, id kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
+	to, ok = word, true
+	if from, end := ExecRange(t.k.M.Arch()); word >= from && word < end {
+		return word, false
+	}
+	for range mostHidden {
+		was := to
+		for _, f := range t.onUnwind {
+			next, known := f(x, id, slot, to)
+			to, ok = next, ok && known
+		}
+		if to == was {
+			return to, ok
+		}
+	}
+	return to, false
+}
 
 // exiting is what a program does at its end.
 func (t *Tasks) exiting(x *smp.Ctx) {
@@ -53,8 +76,8 @@ func (t *Tasks) Backtrace(x kapi.Context, sp arch.Addr, to []arch.Addr) []arch.A
 		if f, ok := t.k.Symbols.Lookup(word); !ok || word == f.Addr && t.k.Stub(f.Name) != word {
 			continue
 		}
-		if t.onUnwind != nil {
-			word = t.onUnwind(x, slot, word)
+		if real, ok := t.Unwind(x, x.Task(), slot, word); ok {
+			word = real
 		}
 		to = append(to, word)
 	}
@@ -98,7 +121,8 @@ func (s *Switches) Begin(x kapi.Context) {
 // Look implements kapi.Switches.
 func (s *Switches) Look(x kapi.Context, t kapi.TaskID, spans []kapi.Span) kapi.Look {
 	x.Mark(s.later.ID(), kapi.Read)
-	look := ctxOf(x).LookAt(s.k.M.Tasks()[t], spans)
+	unwind := func(slot, word arch.Addr) (arch.Addr, bool) { return s.k.Tasks.Unwind(x, t, slot, word) }
+	look := ctxOf(x).LookAt(s.k.M.Tasks()[t], spans, unwind)
 	if look != kapi.LookOut {
 		s.busy[t/64] |= 1 << (t % 64)
 	}

@@ -138,7 +138,7 @@ func TestBacktrace(t *testing.T) {
 	unwinds := false
 	r.AddProgram("p", 0, func(x *smp.Ctx) {
 		if unwinds {
-			r.k.Tasks.OnUnwind(func(_ kapi.Context, _, word arch.Addr) arch.Addr { return word + 1 })
+			r.k.Tasks.OnUnwind(func(_ kapi.Context, _ kapi.TaskID, _, word arch.Addr) (arch.Addr, bool) { return word | 1, true })
 		}
 		x.Regs().R[x86.RBX] = uint64(outer) // saved on the stack: the beginning of a function is no return address
 		x.Call(outer)

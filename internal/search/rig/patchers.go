@@ -55,7 +55,7 @@ func (r *Rig) bootClients() {
 		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
 	r.debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	r.uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: r.arch, Traps: &k.Traps})
-	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, Traps: &k.Traps, CPUs: r.Scenario.Machine.CPUs})
+	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, Traps: &k.Traps, Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
