@@ -19,7 +19,7 @@
 //	                    what a verb does: internal/findings (explore, merge, verify, fuzz),
 //	                    internal/report (one run), internal/shell (by hand), internal/check (objects),
 //	                    internal/kernelinfo (kernels), internal/litmus (litmus tests;
-//	                    internal/litmus/x86test reads those of x86, internal/litmus/ctest those in C, internal/litmus/run runs them, internal/litmus/extract makes one of a run),
+//	                    internal/litmus/x86test reads those of x86, internal/litmus/ctest those in C, internal/litmus/axioms has the kernel's memory model for those, internal/litmus/run runs them, internal/litmus/extract makes one of a run),
 //	                    internal/catalogue (list, editions, version), internal/eval
 //	kpsimtest           searches from a go test; the only package for other modules
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of

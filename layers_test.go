@@ -93,9 +93,10 @@ var layers = []layer{
 	{pkg: "internal/search/change", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/litmus/ctest", may: []string{"sim", "smp/lkmm"}, free: []string{"*"}}, // reads files, before a run
-	{pkg: "internal/litmus/x86test", free: []string{"*"}},                                 // reads files, before a run
+	{pkg: "internal/litmus/axioms", may: []string{"internal/litmus/ctest", "smp/lkmm"}, free: []string{"*"}},
+	{pkg: "internal/litmus/x86test", free: []string{"*"}}, // reads files, before a run
 	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/litmus/x86test", "internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
-	{pkg: "internal/litmus/run", may: []string{"internal/litmus/ctest", "internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"}, free: []string{"*"}},
+	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest", "internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"}, free: []string{"*"}},
 	{pkg: "internal/litmus", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
 	{pkg: "internal/page/plot", free: []string{"*"}},

@@ -11,7 +11,7 @@ func (*litmusCmd) Help() string {
 
 Of x86 two dialects are read. X86_64: movl $1,(x) and movl (x),%eax. X86: MOV [x],$1 and MOV EAX,[x]. Instructions: mov, add, sub, and, or, xor, cmp, test, inc, dec, shl, shr, xchg, xadd, cmpxchg, cmovc, setnb, jmp, je, jne, jl, jle, jg, jge, js, jns, mfence, sfence, lfence, nop, ret; with b, w, l or q behind them, and lock before those that read and write memory. A comment "Result: Never", Sometimes or Always says what is to be expected.
 
-Tests in C, of the kernel's memory model, are run under lkmm: READ_ONCE, WRITE_ONCE, smp_*, atomic_*, xchg, cmpxchg, spinlocks, RCU and if. Each thread is a routine of the simulated kernel, and its locations are cells. There a load may read an older value than the newest, and a store may go before a newer one.
+Tests in C are judged under lkmm by the axioms of the kernel's memory model: READ_ONCE, WRITE_ONCE, smp_*, atomic_*, xchg, cmpxchg, spinlocks, RCU, if, and plain accesses, whose data races are reported. With --explain each thread is a routine of the simulated kernel, and its locations are cells; where the machine has no schedule of an outcome, what each load reads is shown.
 
 Under tso a CPU holds its stores for a while, as x86 does, and its loads may go before them. With --explain such a store is "held" until drain@cpuN makes the oldest one of a CPU take effect, or an instruction does that waits for that, such as mfence.
 

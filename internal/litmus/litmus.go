@@ -19,7 +19,7 @@ type Litmus struct {
 	Tests   []string `arg:"" name:"test" help:"Litmus tests, NAME.litmus, or folders of them."`
 	Memory  string   `enum:",tso,sc,lkmm" default:"" placeholder:"MODEL" help:"How memory orders data accesses: tso, as x86 does; lkmm, as the kernel's memory model lets it, for tests in C; sc, in the order in which they are made. Default: tso for x86, lkmm for C."`
 	Explain bool     `xor:"form" help:"Show for each test a schedule in which its condition holds, step by step."`
-	States  int      `range:"1..1000000000" default:"1000000" placeholder:"N" help:"Give a test up when it has more states of the machine. Default: 1000000."`
+	States  int      `range:"1..1000000000" default:"1000000" placeholder:"N" help:"Give a test up when it has more states of the machine, or under lkmm more executions. Default: 1000000."`
 	Workers int      `range:"0..64" placeholder:"N" help:"How many tests are run at once. Default: one a processor. Changes no result."`
 	JSON    bool     `name:"json" xor:"form" help:"Print one JSON object a line, one for each test."`
 }

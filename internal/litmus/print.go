@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/litmus/run"
 )
 
 // A printer prints tests in their order, as soon as those before are done.
@@ -22,6 +23,7 @@ type printer struct {
 	counts  map[string]int // by verdict
 	agrees  int            // with what a comment expects
 	differs int
+	races   int // tests with a data race
 	failed  int
 	err     error
 }
@@ -51,11 +53,11 @@ func (o *printer) print(t *test) {
 		}
 	}
 	fails := len(r.Outcomes) - holds
-	if !r.Complete && r.States <= o.c.States {
-		return // interrupted
+	if r.Stopped && !r.Complete {
+		return
 	}
 	if !r.Complete && (holds == 0 || fails == 0) { // else it is Sometimes, whatever there is
-		o.fail(fmt.Sprintf("%s: more than %s of the machine; give --states a larger number", t.path, plural(o.c.States, "state")))
+		o.fail(fmt.Sprintf("%s: more than %s; give --states a larger number", t.path, t.counted(o.c.States)))
 		return
 	}
 	if len(r.Outcomes) == 0 {
@@ -69,6 +71,12 @@ func (o *printer) print(t *test) {
 	seen := verdict(holds, fails)
 	o.counts[seen]++
 	differs := against(t.expected, seen)
+	if t.races { // then the verdict is about what compilers do, too
+		differs = r.Race == nil
+	}
+	if r.Race != nil {
+		o.races++
+	}
 	switch {
 	case differs:
 		o.differs++
@@ -82,7 +90,7 @@ func (o *printer) print(t *test) {
 	var b bytes.Buffer
 	t.text(&b, holds, fails)
 	if differs {
-		fmt.Fprintf(&b, "%s\n", o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.expected)))
+		fmt.Fprintf(&b, "%s\n", o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.expectation())))
 	}
 	if o.c.Explain {
 		t.explain(&b)
@@ -117,11 +125,47 @@ func (t *test) text(b *bytes.Buffer, holds, fails int) {
 	fmt.Fprintf(b, "Witnesses\nPositive: %d Negative: %d\nCondition %s\n", positive, negative, t.condition())
 	fmt.Fprintf(b, "Observation %s %s %d %d\n", t.name, verdict(holds, fails), holds, fails)
 	if !r.Complete {
-		fmt.Fprintln(b, "Not complete: it has more states of the machine than --states, and maybe more final states")
+		fmt.Fprintf(b, "Not complete: it has more %s than --states, and maybe more final states\n", t.counts())
+	}
+	if r.Unlisted {
+		fmt.Fprintln(b, "Not all final states are listed; the others change nothing about the verdict")
+	}
+	if r.Race != nil {
+		fmt.Fprintf(b, "Data race: %s\n%s\n", t.c.RaceText(r.Race), t.limited(verdict(holds, fails)))
 	}
 	if r.Endless {
 		fmt.Fprintln(b, "Some schedules don't end: threads wait")
 	}
+}
+
+// limited says what a data race means for a verdict.
+func (t *test) limited(seen string) string {
+	says := "compilers may show more than these final states"
+	if seen != "Sometimes" {
+		says = seen + " is limited: " + says
+	}
+	if t.memory != run.LKMM {
+		says += "; plain accesses are run as READ_ONCE and WRITE_ONCE"
+	}
+	return says
+}
+
+// counts is what --states bounds, and counted a number of them.
+func (t *test) counts() string {
+	if t.memory == run.LKMM {
+		return "candidate executions"
+	}
+	return "states of the machine"
+}
+
+func (t *test) counted(n int) string { return fmt.Sprintf("%d %s", n, t.counts()) }
+
+// expectation is what a comment of the test expects.
+func (t *test) expectation() string {
+	if t.races {
+		return t.expected + " DATARACE"
+	}
+	return t.expected
 }
 
 // explain writes the schedule of a witness.
@@ -134,7 +178,15 @@ func (t *test) explain(b *bytes.Buffer) {
 		}
 		return
 	}
-	fmt.Fprintf(b, "Witness of %s\n", o.Text)
+	switch {
+	case t.static:
+		fmt.Fprintf(b, "Witness of %s an execution that the model allows, and of which the machine shows no schedule\n", o.Text)
+	case t.told != nil:
+		o = t.told
+		fallthrough
+	default:
+		fmt.Fprintf(b, "Witness of %s\n", o.Text)
+	}
 	wide := 0
 	for i := range t.story {
 		wide = max(wide, len(t.story[i].What))
@@ -172,6 +224,9 @@ type jsonTest struct {
 	Negative  int           `json:"negative"`
 	Outcomes  []jsonOutcome `json:"outcomes"`
 	Complete  bool          `json:"complete"`
+	Limited   string        `json:"limited,omitempty"`
+	Race      string        `json:"race,omitempty"`
+	Unlisted  bool          `json:"unlisted,omitempty"`
 	Endless   bool          `json:"endless,omitempty"`
 	States    int           `json:"states"`
 	Runs      uint64        `json:"runs"`
@@ -187,6 +242,10 @@ func (t *test) json(holds, fails int) *jsonTest {
 		Name: t.name, File: t.path, Language: t.language, Memory: string(t.memory),
 		Condition: t.condition(), Verdict: verdict(holds, fails), Expected: t.expected,
 		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless, States: t.result.States, Runs: t.result.Runs,
+	}
+	j.Unlisted = t.result.Unlisted
+	if r := t.result.Race; r != nil {
+		j.Race, j.Limited, j.Complete = t.c.RaceText(r), t.limited(j.Verdict), false
 	}
 	for i := range t.result.Outcomes {
 		o := &t.result.Outcomes[i]
@@ -211,6 +270,9 @@ func (o *printer) totals(stopped bool) int {
 		}
 		if o.others > 0 {
 			fmt.Fprintf(o.p.Out, "%s in other languages left out\n", plural(o.others, "file"))
+		}
+		if o.races > 0 {
+			fmt.Fprintf(o.p.Out, "%s with a data race\n", plural(o.races, "test"))
 		}
 		if o.agrees+o.differs > 0 {
 			fmt.Fprintf(o.p.Out, "%d as expected, %d against expectation\n", o.agrees, o.differs)

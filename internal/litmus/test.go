@@ -33,14 +33,18 @@ type test struct {
 	language string
 	quant    quantifier
 	cond     string // with its quantifier
+	races    bool   // the same comment expects a data race
 	expected string // "Never", "Sometimes", "Always", "" for nothing
 	unknown  bool   // its language is
 	filtered bool   // some final states don't count
 	memory   run.Memory
 	program  run.Told
+	c        *run.C // the program, of a test in C
 
 	result *run.Result
 	story  []run.Line
+	told   *run.Outcome // whose schedule the story is
+	static bool         // the story isn't a schedule, but an execution
 	err    error
 }
 
@@ -113,7 +117,8 @@ func (t *test) readC(text []byte) error {
 	if err != nil {
 		return err
 	}
-	t.name, t.quant, t.cond, t.filtered, t.program = parsed.Name, quantifier(parsed.Quantity), prog.PropText(), parsed.Filter != nil, prog
+	t.name, t.quant, t.cond, t.filtered = parsed.Name, quantifier(parsed.Quantity), prog.PropText(), parsed.Filter != nil
+	t.program, t.c, t.races = prog, prog, parsed.Races
 	switch parsed.Result {
 	case "Never", "Sometimes", "Always":
 		t.expected = parsed.Result
@@ -129,17 +134,52 @@ func (t *test) search(c *Litmus, stop *atomic.Bool, far func(millionths uint64))
 	if t.err != nil {
 		return
 	}
-	t.result, t.err = run.Search(t.program, run.Options{Memory: t.memory, Most: c.States, Stop: stop, Far: far})
+	o := run.Options{Memory: t.memory, Most: c.States, Stop: stop, Far: far}
+	var judged *run.Result
+	if t.c != nil && (t.memory == run.LKMM || t.c.Plain()) {
+		judged, t.err = run.Judge(t.c, o)
+	}
+	switch {
+	case t.err != nil:
+	case t.memory == run.LKMM:
+		t.result = judged
+	default:
+		if t.result, t.err = run.Search(t.program, o); t.err == nil && judged != nil {
+			t.result.Race = judged.Race
+		}
+	}
 	if t.err != nil {
-		t.err = fmt.Errorf("%s: %w", t.path, t.err)
+		if !strings.HasPrefix(t.err.Error(), t.path+":") {
+			t.err = fmt.Errorf("%s: %w", t.path, t.err)
+		}
 		return
 	}
-	if !c.Explain {
-		return
+	if c.Explain {
+		t.err = t.tell()
 	}
-	if o := t.witness(); o != nil {
-		t.story, t.err = run.Explain(t.program, o, t.memory)
+}
+
+// tell finds the story of a witness: a schedule of the machine, or an execution if the machine
+// isn't seen to have one.
+func (t *test) tell() (err error) {
+	o := t.witness()
+	if o == nil {
+		return nil
 	}
+	if o.Schedule == nil {
+		s, err := run.Schedule(t.c, o, t.memory)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			t.story, t.static = t.c.Execution(o), true
+			return nil
+		}
+		o = s
+	}
+	t.told = o
+	t.story, err = run.Explain(t.program, o, t.memory)
+	return err
 }
 
 // witness is the outcome to be explained: of those in which the condition holds the one whose
@@ -151,7 +191,7 @@ func (t *test) witness() (best *run.Outcome) {
 		if o.Holds == (t.quant == forall) {
 			continue
 		}
-		if best == nil || len(o.Schedule.Choices) < len(best.Schedule.Choices) {
+		if best == nil || o.Schedule != nil && len(o.Schedule.Choices) < len(best.Schedule.Choices) {
 			best = o
 		}
 	}

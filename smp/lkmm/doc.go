@@ -62,7 +62,7 @@
 //
 // Loads are performed in order, so there is no load buffering: no load sees a store
 // that depends on a later store of its own CPU. (internal/litmus/ctest performs loads
-// late instead, where the C program lets it.) Plain accesses are READ_ONCE and
+// late instead, where the C program lets it; its verdicts are those of internal/litmus/axioms.) Plain accesses are READ_ONCE and
 // WRITE_ONCE. smp_mb__before_atomic and the like are full barriers where they stand.
 // The read of an operation that returns nothing (atomic_inc) is ordered by an rmb, and
 // sections of one SRCU struct that overlap without nesting are one section: both are

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +18,14 @@ import (
 // longest is how long a test of the collection may take.
 const longest = 5 * time.Second
 
+// beyond are tests whose comments say that the model isn't what it should be, or that the test isn't
+// right.
+var beyond = regexp.MustCompile(`/C-JO-OOTA-[356]\.|/C-srcu-nest-4\.`)
+
 // TestCollection asks about each test of the public collection of the memory model's maintainer
 // (github paulmckrcu/litmus), if KPSIM_LITMUS_C names a copy. KPSIM_LITMUS_ONLY is a part of
-// paths, for a shorter run.
+// paths, for a shorter run. Verdicts are those of the comments, but where accesses race: some of
+// those comments are older than today's model, or are about compilers.
 func TestCollection(t *testing.T) {
 	root := os.Getenv("KPSIM_LITMUS_C")
 	if root == "" {
@@ -44,17 +51,22 @@ func TestCollection(t *testing.T) {
 		}
 		begin := time.Now()
 		v, r, err := judge(test)
-		if took := time.Since(begin); took > longest/5 {
-			slowest = max(slowest, took)
-			t.Logf("%v %d candidates: %s %s %s", took.Round(time.Millisecond), r.Candidates, test.Result, v, path)
+		took := time.Since(begin)
+		if slowest = max(slowest, took); took > longest {
+			t.Errorf("%v, %d candidates: %s", took.Round(time.Millisecond), r.Candidates, path)
 		}
 		if err != nil {
 			t.Log(err)
 			v = "error"
 		}
 		count[test.Result+", "+v]++
-		if test.Result != v && (v != "Always" || test.Result != "Sometimes") && strings.Contains("Never Sometimes Always DEADLOCK", test.Result) && test.Result != "" {
-			t.Logf("%s: %s, and the axioms say %s, race %v", path, test.Result, v, r.Race)
+		judged := slices.Contains([]string{"Never", "Sometimes", "Always", "DEADLOCK"}, test.Result)
+		if judged && test.Result != v && (v != "Always" || test.Result != "Sometimes") {
+			if says := fmt.Sprintf("%s: %s, and the axioms say %s, race %v", path, test.Result, v, r.Race); r.Race == nil && !beyond.MatchString(path) {
+				t.Error(says)
+			} else {
+				t.Log(says)
+			}
 		}
 		return nil
 	})
@@ -66,7 +78,11 @@ func TestCollection(t *testing.T) {
 
 // judge is the verdict of the axioms.
 func judge(test *ctest.Test) (verdict string, r *axioms.Result, err error) {
-	r, err = axioms.Search(test, axioms.Options{Most: 2_000_000, Text: func(get axioms.Get) string {
+	return judgeAtMost(test, 1_000_000)
+}
+
+func judgeAtMost(test *ctest.Test, most int) (verdict string, r *axioms.Result, err error) {
+	r, err = axioms.Search(test, axioms.Options{Most: most, Text: func(get axioms.Get) string {
 		return text(test, get)
 	}})
 	if err != nil {
@@ -100,7 +116,7 @@ func text(test *ctest.Test, get axioms.Get) string {
 		for _, a := range p.Args {
 			walk(a)
 		}
-		if len(p.Args) == 0 {
+		if p.Op == "=" || p.Op == "!=" {
 			b = fmt.Appendf(b, "%d ", get(p.Thread, p.Local, p.Location))
 			walk(p.With)
 		}

@@ -45,7 +45,9 @@ func (x *execution) begin(traces []*trace) {
 	for _, s := range []*set{&x.marked, &x.loads, &x.stores, &x.memory, &x.unlocks, &x.taken, &x.rcu, &x.grace} {
 		*s = x.set()
 	}
-	for _, r := range []*rel{&x.po, &x.within, &x.strong, &x.poRel, &x.acqPo, &x.rmb, &x.wmb, &x.rmw, &x.nested, &x.textAddr, &x.textData, &x.textCtrl} {
+	for _, r := range []*rel{
+		&x.po, &x.within, &x.strong, &x.poRel, &x.acqPo, &x.rmb, &x.wmb, &x.rmw, &x.nested, &x.textAddr, &x.textData, &x.textCtrl,
+	} {
 		*r = x.rel()
 	}
 	x.plain, x.handed, x.pairs, x.hasGrace, x.hasSRCU = nil, nil, false, false, false
@@ -289,7 +291,8 @@ func (x *execution) communicate() {
 			}
 		}
 		for k := range x.events {
-			if b := &x.events[k]; b.kind == write && b.location == a.location && (from < 0 || x.ahead[k]>>x.number[from]&1 != 0) {
+			b := &x.events[k]
+			if b.kind == write && b.location == a.location && (from < 0 || x.ahead[k]>>x.number[from]&1 != 0) {
 				x.add(to, i, k)
 			}
 		}

@@ -1,6 +1,7 @@
 package axioms
 
 import (
+	"fmt"
 	"math/bits"
 
 	"kpsim/internal/litmus/ctest"
@@ -16,8 +17,8 @@ type orders struct {
 	last    []int64  // of each location: its value at the end
 }
 
-// begin sorts the accesses of an execution. It returns false if a location has too many stores.
-func (o *orders) begin(t *ctest.Test, x *execution) bool {
+// begin sorts the accesses of an execution. A location has at most 64 stores.
+func (o *orders) begin(t *ctest.Test, x *execution) error {
 	o.loads = o.loads[:0]
 	for len(o.stores) < len(t.Locations) {
 		o.stores = append(o.stores, nil)
@@ -33,11 +34,11 @@ func (o *orders) begin(t *ctest.Test, x *execution) bool {
 			x.number[i] = len(o.stores[e.location])
 			o.stores[e.location] = append(o.stores[e.location], i)
 			if x.number[i] == 64 {
-				return false
+				return fmt.Errorf("%s: %s has more than 64 stores; make the test smaller", t.File, t.Locations[e.location].Name)
 			}
 		}
 	}
-	return true
+	return nil
 }
 
 // paired reports whether a read-modify-write operation among the first loads has changed what

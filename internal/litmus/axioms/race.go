@@ -27,7 +27,8 @@ func (x *execution) plainOrder() plainOrder {
 		}
 	}
 	xb := x.star(x.xb)
-	visible := x.seq(x.cumul, x.only(nil, x.opt(x.rfe), x.marked), x.or(x.seq(x.strongAll, x.only(x.marked, xb, nil)), x.and(xb, x.within)))
+	later := x.or(x.seq(x.strongAll, x.only(x.marked, xb, nil)), x.and(xb, x.within))
+	visible := x.seq(x.cumul, x.only(nil, x.opt(x.rfe), x.marked), later)
 	isMarked := x.id(x.marked)
 	before := x.opt(x.or(x.addr, x.fences)) // a store after it can't be made earlier
 	wBefore := x.seq(isMarked, before)

@@ -11,7 +11,8 @@ func (x *execution) graceAllows(strong, pbStar rel) bool {
 	order := x.or(grace, x.alike(x.seq(grace, link, sections)), x.alike(x.seq(sections, link, grace)))
 	for {
 		via := x.seq(link, order, link)
-		more := x.or(order, x.alike(x.seq(grace, via, sections)), x.alike(x.seq(sections, via, grace)), x.seq(order, link, order))
+		both := x.or(x.alike(x.seq(grace, via, sections)), x.alike(x.seq(sections, via, grace)))
+		more := x.or(order, both, x.seq(order, link, order))
 		if x.empty(x.minus(more, order)) {
 			break
 		}

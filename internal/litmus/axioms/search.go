@@ -2,6 +2,7 @@ package axioms
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -56,7 +57,7 @@ type Race struct {
 
 // mostWork bounds how many states are listed: the words of relations that were computed, in
 // units of one relation, some seconds. Beyond, only what may change the verdict is looked at.
-const mostWork = 60_000_000
+const mostWork = 30_000_000
 
 // mostTraces bounds the traces of a thread.
 const mostTraces = 200_000
@@ -109,7 +110,10 @@ func aboutLocations(p *ctest.Prop) bool {
 	if p == nil {
 		return false
 	}
-	return len(p.Args) == 0 && (p.Thread < 0 || p.With != nil && p.With.Thread < 0) || slices.ContainsFunc(p.Args, aboutLocations)
+	if p.Op == "=" || p.Op == "!=" {
+		return p.Thread < 0 || p.With != nil && p.With.Thread < 0
+	}
+	return slices.ContainsFunc(p.Args, aboutLocations)
 }
 
 // trace finds what each thread may do: first which values each location may have, whichever way
@@ -157,7 +161,10 @@ func (s *searcher) run(values [][]int64, free bool) bool {
 					writes = append(writes, pair{e.location, e.value})
 				}
 			}
-			return len(traces) < mostTraces && !s.halted()
+			if len(traces) == mostTraces {
+				s.err = fmt.Errorf("%s: P%d alone has more than %d ways to go; make it shorter", s.test.File, i, mostTraces)
+			}
+			return s.err == nil && !s.halted()
 		}) {
 			return false
 		}
@@ -194,7 +201,8 @@ func (s *searcher) choose() {
 func (s *searcher) possible() bool {
 	for _, t := range s.chosen {
 		for i := range t.events {
-			if e := &t.events[i]; e.kind == read && e.value != s.test.Locations[e.location].Value && !s.stored(pair{e.location, e.value}) {
+			e := &t.events[i]
+			if e.kind == read && e.value != s.test.Locations[e.location].Value && !s.stored(pair{e.location, e.value}) {
 				return false
 			}
 		}
@@ -257,8 +265,7 @@ func (s *searcher) get(thread, local, location int) int64 {
 // combined tries the executions of the chosen traces.
 func (s *searcher) combined() {
 	s.x.begin(s.chosen)
-	if !s.orders.begin(s.test, &s.x) {
-		s.stop = true
+	if s.err = s.orders.begin(s.test, &s.x); s.err != nil {
 		return
 	}
 	s.readFrom(0)
@@ -346,7 +353,8 @@ func (s *searcher) candidate() {
 	if s.r.Race == nil {
 		s.r.Race = s.x.raced()
 	}
-	holds := s.test.Prop.Eval(func(thread, local, location int) (int64, bool) { return s.get(thread, local, location), true })
+	get := func(thread, local, location int) (int64, bool) { return s.get(thread, local, location), true }
+	holds := s.test.Prop.Eval(get)
 	s.seen[holds-ctest.No] = true
 	if text := s.o.Text(s.get); !s.known[text] {
 		s.known[text] = true

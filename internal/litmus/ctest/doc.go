@@ -14,6 +14,8 @@
 // Its rule: never silently wrong. What isn't covered is an error that names the file, the
 // line and the remedy.
 //
+// Verdicts under lkmm aren't a Thread's: package axioms has them. A Thread shows a schedule.
+//
 // The exam: the public collection of the memory model's maintainer, whose tests say in
 // comments what herd7 found. TestCollection runs it if KPSIM_LITMUS_C names its folder, in
 // some minutes. Of 2,173 that are Never none is seen, 226 of which were too large to be
@@ -24,9 +26,9 @@
 //
 // # Limits
 //
-// No loops, structs with members, arrays, functions or macros. Plain accesses are as
-// READ_ONCE and WRITE_ONCE: data races aren't reported, and compilers merge and tear
-// nothing. All numbers are signed and of 64 bits. A condition's branch orders the
+// No loops, structs with members, arrays, functions or macros. A Thread's plain accesses are as
+// READ_ONCE and WRITE_ONCE. It shows no load that is late past a branch on its value, or past
+// another value of its local. All numbers are signed and of 64 bits. A condition's branch orders the
 // stores in its body and none after it. At most 64 threads, 256
 // locations, 1,024 instructions a thread, seven SRCU structs. LISA isn't read.
 package ctest

@@ -43,7 +43,7 @@ func (s *scope) find(p *parser, name string, must bool) int {
 	return len(s.names) - 1
 }
 
-var result = regexp.MustCompile(`Result:\s*([A-Za-z]+)`)
+var result = regexp.MustCompile(`Result:\s*([A-Za-z]+)(\s+DATARACE)?`)
 
 // Parse reads a test from the text of a file, whose name errors have.
 func Parse(file string, text []byte) (t *Test, err error) {
@@ -62,7 +62,7 @@ func Parse(file string, text []byte) (t *Test, err error) {
 		p.fail("is no text")
 	}
 	if m := result.FindStringSubmatch(p.text); m != nil {
-		p.test.Result = m[1]
+		p.test.Result, p.test.Races = m[1], m[2] != ""
 	}
 	p.header()
 	p.inits()

@@ -20,6 +20,7 @@ type Test struct {
 	Name      string
 	File      string
 	Result    string // what a comment says after "Result:", as Never; "" if none does
+	Races     bool   // and whether DATARACE follows
 	Locations []Location
 	Threads   []*Program
 	Quantity  Quantity

@@ -151,6 +151,11 @@ func (c *C) Outcome(*smp.Machine) (text string, holds, counts bool) {
 	if f := c.t.Filter; f != nil && f.Eval(get) != ctest.Yes {
 		return "", false, false
 	}
+	return c.state(get), c.t.Prop.Eval(get) == ctest.Yes, true
+}
+
+// state names a final state by all that the condition and the filter name.
+func (c *C) state(get func(thread, local, location int) (int64, bool)) string {
 	var parts []string
 	named := func(p *ctest.Prop) {
 		v, _ := get(p.Thread, p.Local, p.Location)
@@ -159,7 +164,7 @@ func (c *C) Outcome(*smp.Machine) (text string, holds, counts bool) {
 	eachRef(c.t.Prop, named)
 	eachRef(c.t.Filter, named)
 	slices.Sort(parts)
-	return strings.Join(slices.Compact(parts), " "), c.t.Prop.Eval(get) == ctest.Yes, true
+	return strings.Join(slices.Compact(parts), " ")
 }
 
 func eachRef(p *ctest.Prop, f func(*ctest.Prop)) {

@@ -4,7 +4,7 @@
 // What it is: a Program, which is a test as the machine runs it (X86 is one of machine
 // code: each thread is a function that a task of a CPU of its own calls; C is one in C:
 // each thread is a routine that interprets it, over cells), and Search, which finds its
-// final states and for each a schedule.
+// final states and for each a schedule. Judge asks package axioms instead, about tests in C.
 //
 // What it is not: it has no memory model of its own. What a test may see is what
 // package smp does. It parses nothing and prints nothing. RCU's sections and grace periods
@@ -21,7 +21,8 @@
 // Result.Endless says that there is one. An instruction that reads and writes memory
 // without a lock is one step under sc: two of them don't lose an update there.
 //
-// In C a load may come after stores that don't depend on it, but not after a branch that
-// its value decides, whatever that does (package ctest). Tests with RCU aren't run under
-// tso. Under lkmm a test of five threads can have more states than can be visited.
+// In C the machine performs a load after stores that don't depend on it, but not after a branch
+// that its value decides, nor after a second use of its local (package ctest); so of some outcomes
+// that Judge finds there is no schedule to tell. Tests with RCU aren't run under tso. Under lkmm a
+// test of five threads can have more states than Search can visit.
 package run

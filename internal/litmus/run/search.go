@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"kpsim/internal/litmus/axioms"
 	"kpsim/sched"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -55,16 +56,20 @@ const drawn = 4096
 type Result struct {
 	Outcomes []Outcome // in the order of their texts
 	Runs     uint64
-	States   int  // of the machine
-	Complete bool // all schedules are covered; else the search was stopped
+	States   int  // of the machine, or executions that were tried
+	Complete bool // all schedules or executions are covered; else the search was stopped
+	Stopped  bool // by Options.Stop
+	Unlisted bool // there are more outcomes; they change nothing about the condition
 	Endless  bool // there are schedules that don't end: threads wait
+	Race     *axioms.Race
 }
 
-// An Outcome is one final state, with a schedule that leads to it.
+// An Outcome is one final state, with a schedule or an execution that leads to it.
 type Outcome struct {
 	Text     string
 	Holds    bool
 	Schedule *sched.Recording
+	Accesses []axioms.Access
 }
 
 // Search runs all schedules of a program, but of those that reach the same state of
@@ -86,7 +91,7 @@ func Search(p Program, o Options) (*Result, error) {
 	r := &Result{}
 	found := make(map[string]int)
 	for i := uint64(0); rec.Begin(i); i++ {
-		if o.Stop != nil && o.Stop.Load() {
+		if r.Stopped = o.Stop != nil && o.Stop.Load(); r.Stopped {
 			return r.sorted(s), nil
 		}
 		if s.Stats().States > most {
@@ -149,7 +154,7 @@ func (r *Result) take(found map[string]int, h *harness, rec *sched.Recording) {
 	if again && len(rec.Choices) >= len(r.Outcomes[n].Schedule.Choices) {
 		return
 	}
-	o := Outcome{text, holds, &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
+	o := Outcome{Text: text, Holds: holds, Schedule: &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
 	if again {
 		r.Outcomes[n] = o
 		return
