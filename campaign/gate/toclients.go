@@ -183,7 +183,7 @@ var from = map[string][]string{
 
 func (g *Gate) change(ctx context.Context, q *changeAsk, _ []byte) (any, []byte, error) {
 	if from[q.To] == nil {
-		return nil, nil, refuse("nobody makes a campaign %s", plan.Clean(q.To, 40, false))
+		return nil, nil, refuse("a client can't make a campaign %s", plan.Clean(q.To, 40, false))
 	}
 	was := ""
 	s, err := g.b.Change(ctx, q.ID, func(s *board.State) bool {
