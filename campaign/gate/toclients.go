@@ -122,7 +122,7 @@ func (g *Gate) put(ctx context.Context, _ *nothing, data []byte) (any, []byte, e
 	return nothing{}, nil, err
 }
 
-// has says whether there is a piece, so that it needn't be sent.
+// has reports whether a piece is there: then it isn't sent.
 func (g *Gate) has(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	_, err := g.b.Piece(ctx, q.Digest)
 	return nothing{}, nil, err
