@@ -23,7 +23,7 @@
 //	                    internal/catalogue (list, editions, version), internal/eval
 //	kpsimtest           searches from a go test; the only package for other modules
 //	campaign            a module of its own: searches on many computers; its doc.go is a map of
-//	                    build, plan, unit, board, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
+//	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
 //	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/regular opens files, internal/proctest runs kpsim in tests,

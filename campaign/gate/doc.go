@@ -2,7 +2,7 @@
 // coordinator, each role under subjects of its own; nothing else reaches their accounts.
 //
 //	wire.go      how a question and an answer are written
-//	gate.go      the coordinator's side: who is served, how many at once
+//	gate.go      the coordinator's side: which questions are answered, how many at once
 //	tickets.go   the proof that a unit was handed out
 //	toworkers.go what workers may ask; toclients.go what clients may
 //	worker.go    a worker's side; client.go a client's
@@ -16,5 +16,5 @@
 //
 // Any coordinator may answer any question: it keeps nothing that another one needs.
 //
-// Its limit: the key of a role is all that tells who asks. Two workers are one to it.
+// Its limit: the key of a role is all that it knows of its asker. Two workers are one to it.
 package gate

@@ -109,7 +109,7 @@ func handle[Q any](f func(ctx context.Context, q *Q, data []byte) (any, []byte, 
 	}
 }
 
-// subscribe has questions answered, so many at once; others are put off.
+// subscribe has questions answered, as many at once as there are slots; others are put off.
 func (g *Gate) subscribe(subject string, slots chan struct{}, f handler) error {
 	respond := func(m *nats.Msg, data []byte) {
 		if m.Reply != "" && len(data) > 0 {

@@ -122,7 +122,7 @@ func (g *Gate) put(ctx context.Context, _ *nothing, data []byte) (any, []byte, e
 	return nothing{}, nil, err
 }
 
-// has says whether there is a piece, so that it needn't be sent.
+// has reports whether a piece is there: then it isn't sent.
 func (g *Gate) has(ctx context.Context, q *fileAsk, _ []byte) (any, []byte, error) {
 	_, err := g.b.Piece(ctx, q.Digest)
 	return nothing{}, nil, err
@@ -183,7 +183,7 @@ var from = map[string][]string{
 
 func (g *Gate) change(ctx context.Context, q *changeAsk, _ []byte) (any, []byte, error) {
 	if from[q.To] == nil {
-		return nil, nil, refuse("nobody makes a campaign %s", plan.Clean(q.To, 40, false))
+		return nil, nil, refuse("a client can't make a campaign %s", plan.Clean(q.To, 40, false))
 	}
 	was := ""
 	s, err := g.b.Change(ctx, q.ID, func(s *board.State) bool {

@@ -107,7 +107,7 @@ func (s *Search) check() error {
 	return nil
 }
 
-// checkFiles makes sure that nothing names a file but those that are told of with their digests.
+// checkFiles makes sure that nothing names a file but those described with their digests.
 func (s *Search) checkFiles() error {
 	kernel, objects := s.Flags.Kernel.Kernel, s.Flags.Kernel.Objects
 	switch {
