@@ -155,7 +155,8 @@ func (m *answers) printed(e *traces.Event) *traces.Finding {
 	w.prints = true
 	if line := kpev.Line(e.A); line.Failed() {
 		if n := m.scene.refusable(); e.B > n {
-			return found(e, 0, "prints %q, and %d of the places of probes are sites of ftrace, which alone refuses any", kpev.Text(line, e.B, e.C), n)
+			const says = "prints %q, and %d of the places of probes are sites of ftrace, which alone refuses any"
+			return found(e, 0, says, kpev.Text(line, e.B, e.C), n)
 		}
 	}
 	if on != w.on {

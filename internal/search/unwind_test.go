@@ -24,7 +24,8 @@ fentry(inner)
 fentry(outer)
 fentry(h)
 %s
-task("patcher", cpu = 0, ops = [%s, patch_func([outer, inner], [outer2, inner2], errno = 0), call(outer, 1, changed = True, returns = 31), %s])
+task("patcher", cpu = 0, ops = [%s, patch_func([outer, inner], [outer2, inner2], errno = 0),
+    call(outer, 1, changed = True, returns = 31), %s])
 task("caller", cpu = 1, ops = [call(outer, 1, changed = True), user()], repeat = 3)
 task("other", cpu = 1, ops = [schedule()], repeat = 3)
 `

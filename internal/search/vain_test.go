@@ -24,8 +24,9 @@ fentry(f)
 site = kprobe("site", at = f, post = [count()])
 other = kprobe("other", at = f, post = [count()])
 plain = kprobe("plain", at = g)
-task("prober", cpu = 0, ops = [register(site, errno = 0), register(other, errno = 0), register(plain, errno = 0), enabled(False), livepatch(True),
-    enabled(True), call(f, 1, returns = 2), enable(site, errno = 0), call(f, 1, returns = 2), call(g, 1, returns = 2),
+task("prober", cpu = 0, ops = [register(site, errno = 0), register(other, errno = 0), register(plain, errno = 0),
+    enabled(False), livepatch(True), enabled(True), call(f, 1, returns = 2), enable(site, errno = 0),
+    call(f, 1, returns = 2), call(g, 1, returns = 2),
     livepatch(False), enabled(False), enabled(True), call(f, 1, returns = 2)])
 task("caller", cpu = 1, ops = [call(f, 1, returns = 2), call(g, 1, returns = 2)], repeat = 2)
 never()
