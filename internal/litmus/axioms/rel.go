@@ -173,8 +173,6 @@ func (s *space) reflexive(a rel) bool {
 	return false
 }
 
-func (s *space) cyclic(a rel) bool { return s.reflexive(s.plus(a)) }
-
 // empty reports whether a relation has no pair, and any returns the first one.
 func (s *space) empty(a rel) bool {
 	for _, w := range a {
