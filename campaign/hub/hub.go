@@ -268,7 +268,8 @@ func name(role string) string {
 // dial connects, and goes on trying for ever once it was connected.
 func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
 	name, prefix := inbox(role, name(role))
-	opts := []nats.Option{nats.Name(name), nats.CustomInboxPrefix(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort()}
+	opts := []nats.Option{nats.Name(name), nats.CustomInboxPrefix(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // it would print; what was asked for has no answer then
 	if key != "" {
 		o, err := nats.NkeyOptionFromSeed(key)
 		if err != nil {
