@@ -213,12 +213,6 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	return list, nil
 }
 
-// start begins to count.
-func (c *Fuzz) start() {
-	c.of = make(map[rules.Edition]*fuzzRow)
-	c.causes.kinds, c.causes.of = make(map[kindOf]*fuzzKind), make(map[string]*fuzzCause)
-}
-
 // all runs programs until there were enough, and shows of each cause the first that
 // broke a property for it. It reports whether each run of each program broke something, so that it ended.
 func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {

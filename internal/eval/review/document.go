@@ -255,24 +255,6 @@ func (r *found) shown(b behaviour) string {
 // openMost is of how many properties a witness's story is told before the table.
 const openMost = 3
 
-// property names what is broken, and the known finds that the witness looks like.
-func (v *verdict) property() string {
-	if v.like == nil {
-		return v.Property
-	}
-	return v.Property + ", like " + strings.Join(v.like, " or ")
-}
-
-// shares are the counts of both sides, and those of the witness' program if it was asked.
-func (v *verdict) shares() (now, was string) {
-	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
-	if c := v.Confirmed; c != nil {
-		now += "; of its witness' program " + share(c.Violations, c.Runs)
-		was += "; of the witness' program " + share(c.Base, c.BaseRuns)
-	}
-	return now, was
-}
-
 // story is how a witness comes about, and how it is seen again; paths: files have their folders.
 func (v *verdict) story(paths bool) (list []page.Block) {
 	var steps page.Steps
