@@ -99,8 +99,13 @@ func width(w io.Writer) int {
 
 // ManySmall lets the garbage collector run less often. It is for commands that build
 // thousands of small machines. GOGC overrides it.
-func ManySmall() {
+func ManySmall() { collectAt(800) }
+
+// ManyKernels is ManySmall for commands that keep much, of which nine times as much would be too large.
+func ManyKernels() { collectAt(200) }
+
+func collectAt(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(800)
+		debug.SetGCPercent(percent)
 	}
 }

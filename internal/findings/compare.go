@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/report"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/twoengines"
@@ -157,7 +158,7 @@ func (c *Compare) answers(p *cli.Program, inputs []*inputs.Input, drawn int, bas
 		list = list[:0]
 		m := twoengines.Machine(base)
 		for i := from; i < min(from+batch, drawn); i++ {
-			list = append(list, twoengines.Drawn(c.Seed+uint64(i), m)...)
+			list = append(list, twoengines.Drawn(gen.First(c.Seed)+uint64(i), m)...)
 		}
 	}
 	return c.tell(p, base, changed, &sum)

@@ -26,7 +26,7 @@ type Fuzz struct {
 	Programs     uint64        `range:"0..1000000000000" placeholder:"N" help:"So many programs, however long they take."`
 	UntilCovered uint64        `range:"0..1000" placeholder:"N" help:"Stop when, of a thousand programs more, at most N would show something new, by estimate."`
 	Each         uint64        `range:"1..1000000000" default:"3" placeholder:"N" help:"How many runs each program is given. One that shows what is new has more."`
-	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"Of the first program that is drawn by itself; those behind it have the next ones."`
+	Seed         uint64        `range:"0..18446744073709551615" default:"1" help:"What programs are drawn from that aren't made from others. Two seeds have no program in common."`
 	Edition      string        `placeholder:"NAME" help:"Machines of one edition only: ${drawn}."`
 	Preempt      string        `placeholder:"NAME" help:"Machines with one model of preemption only: ${preempts}."`
 	Memory       string        `placeholder:"MODEL" help:"Machines with one memory model only: ${memories}. Default: sc."`
@@ -213,12 +213,6 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	return list, nil
 }
 
-// start begins to count.
-func (c *Fuzz) start() {
-	c.of = make(map[rules.Edition]*fuzzRow)
-	c.causes.kinds, c.causes.of = make(map[kindOf]*fuzzKind), make(map[string]*fuzzCause)
-}
-
 // all runs programs until there were enough, and shows of each cause the first that
 // broke a property for it. It reports whether each run of each program broke something, so that it ended.
 func (c *Fuzz) all(p *cli.Program) (hopeless bool, err error) {
@@ -379,7 +373,7 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func
 
 // line is the command that runs a recipe's program.
 func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
-	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(r.Seed), "--programs", "1", "--each", fmt.Sprint(runs), "--workers", "1"}
+	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(gen.FirstOf(r.Seed)), "--programs", "1", "--each", fmt.Sprint(runs), "--workers", "1"}
 	if len(r.Parts) > 0 {
 		words[2], words[3] = "--recipe", "NAME.recipe"
 	}

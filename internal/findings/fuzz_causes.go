@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/search/fuzz"
 	"kpsim/internal/search/parallel"
 	"kpsim/internal/search/shrink"
+	"kpsim/kprobes/rules"
 	"kpsim/properties"
 	"kpsim/sim"
 )
@@ -51,6 +52,12 @@ type fuzzCauses struct {
 	of    map[string]*fuzzCause // by cause.Key
 	all   []*fuzzCause          // as they came
 	more  uint64                // causes that aren't shown, and programs of kinds that aren't told apart
+}
+
+// start begins to count.
+func (c *Fuzz) start() {
+	c.of = make(map[rules.Edition]*fuzzRow)
+	c.causes.kinds, c.causes.of = make(map[kindOf]*fuzzKind), make(map[string]*fuzzCause)
 }
 
 // A look is a program that breaks a property, and what the cause is.

@@ -55,7 +55,7 @@ func (c *Fuzz) resume() error {
 // corpus reads what is kept in the corpus's folder, and where fresh programs go on.
 func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
 	if c.Corpus == "" {
-		return nil, c.Seed, nil
+		return nil, gen.First(c.Seed), nil
 	}
 	if err := cli.MakeFolder(c.Corpus); err != nil {
 		return nil, 0, err
@@ -82,7 +82,7 @@ func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
 	case err == nil:
 		return list, r.Seed, nil
 	case os.IsNotExist(err):
-		return list, c.Seed, nil
+		return list, gen.First(c.Seed), nil
 	}
 	return nil, 0, err
 }

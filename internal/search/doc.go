@@ -7,6 +7,7 @@
 //	explore        many runs: shards, merging, statistics, tournaments, self-checks
 //	results        result files of explorations
 //	proof          every schedule instead of some
+//	cause          which violations are taken for one
 //	fuzz           drawn programs, guided by what they show
 //	mutantsearch   how soon each mutant is found
 //	blame          the choice by which a run was lost

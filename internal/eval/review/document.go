@@ -255,24 +255,6 @@ func (r *found) shown(b behaviour) string {
 // openMost is of how many properties a witness's story is told before the table.
 const openMost = 3
 
-// property names what is broken, and the known finds that the witness looks like.
-func (v *verdict) property() string {
-	if v.like == nil {
-		return v.Property
-	}
-	return v.Property + ", like " + strings.Join(v.like, " or ")
-}
-
-// shares are the counts of both sides, and those of the witness' program if it was asked.
-func (v *verdict) shares() (now, was string) {
-	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
-	if c := v.Confirmed; c != nil {
-		now += "; of its witness' program " + share(c.Violations, c.Runs)
-		was += "; of the witness' program " + share(c.Base, c.BaseRuns)
-	}
-	return now, was
-}
-
 // story is how a witness comes about, and how it is seen again; paths: files have their folders.
 func (v *verdict) story(paths bool) (list []page.Block) {
 	var steps page.Steps
@@ -484,7 +466,7 @@ func (r *found) how(whole bool) page.Section {
 	}
 	s.Blocks = append(s.Blocks, page.List{
 		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
-		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many and more. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
+		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many. A verdict is gained if chance does that in fewer than one of a thousand reviews. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
 		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code; %s got fewer, because a run of theirs is long.",
 			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), change.FirstRuns, cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
 		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
@@ -68,6 +69,24 @@ type verdict struct {
 	says      string
 	sentences []string
 	replay    string // the line to type
+}
+
+// property names what is broken, and the known finds that the witness looks like.
+func (v *verdict) property() string {
+	if v.like == nil {
+		return v.Property
+	}
+	return v.Property + ", like " + strings.Join(v.like, " or ")
+}
+
+// shares are the counts of both sides, and those of the witness' program if it was asked.
+func (v *verdict) shares() (now, was string) {
+	now, was = share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)
+	if c := v.Confirmed; c != nil {
+		now += "; of its witness' program " + share(c.Violations, c.Runs)
+		was += "; of the witness' program " + share(c.Base, c.BaseRuns)
+	}
+	return now, was
 }
 
 // A behaviour is what one side alone answers.

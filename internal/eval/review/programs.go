@@ -219,8 +219,8 @@ func (c *Review) write(dir string) (files []string, err error) {
 	}
 	if len(c.Scenarios) == 0 {
 		for i := range c.Programs {
-			sc, _ := gen.Of(&gen.Recipe{Seed: c.Seed + uint64(i)}, gen.On{Few: true})
-			sc.Name = fmt.Sprintf("drawn-%d", c.Seed+uint64(i))
+			sc, _ := gen.Of(&gen.Recipe{Seed: gen.First(c.Seed) + uint64(i)}, gen.On{Few: true})
+			sc.Name = fmt.Sprintf("drawn-%d", gen.First(c.Seed)+uint64(i))
 			list = append(list, sc)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/change"
 	"kpsim/internal/search/twoengines"
@@ -80,7 +81,7 @@ func (c *Review) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	p.StopAtInterrupt(&c.stop)
-	cli.ManySmall()
+	cli.ManyKernels()
 	c.began = time.Now()
 	parts := len(list.items) + list.drawn + (max(len(list.serial), list.drawn)+batch-1)/batch + 2
 	c.line = p.WatchParts("review", parts, "step")
@@ -150,7 +151,7 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 		if i < len(list.items) {
 			it = list.items[i]
 		} else {
-			it = item{drawn(c.Seed+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
+			it = item{drawn(gen.First(c.Seed)+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
 		}
 		c.step(p, it.sc.Name)
 		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop, Odds: r.odds, Sure: r.sure,
@@ -186,7 +187,7 @@ func (c *Review) answers(p *cli.Program, r *found, list *items) error {
 		c.step(p, "serial programs")
 		some := slices.Clone(list.serial[min(from, len(list.serial)):min(from+batch, len(list.serial))])
 		for i := from; i < min(from+batch, list.drawn); i++ {
-			some = append(some, twoengines.Drawn(c.Seed+uint64(i), m)...)
+			some = append(some, twoengines.Drawn(gen.First(c.Seed)+uint64(i), m)...)
 		}
 		all, err := change.Programs(r.before, some, c.Workers, &c.stop)
 		if err != nil {

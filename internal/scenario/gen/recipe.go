@@ -19,6 +19,20 @@ type Recipe struct {
 	Parts []Part // sorted by their names
 }
 
+// Apart lies between the first programs of two seeds that follow each other: so near seeds draw no
+// program that others draw, too. It is odd, so no two seeds begin with the same program.
+const (
+	apart   = 0x9e3779b97f4a7c15
+	inverse = 0xf1de83e19937733d // apart * inverse is 1
+)
+
+// First returns the seed of the recipe that a search with a seed draws first; those after it
+// have the next ones. Seed 1 begins with 1.
+func First(seed uint64) uint64 { return 1 + (seed-1)*apart }
+
+// FirstOf is the inverse of First: the seed of a search that begins with a recipe's.
+func FirstOf(recipe uint64) uint64 { return 1 + (recipe-1)*inverse }
+
 // A Part is a part of a scenario that is drawn by a seed of its own.
 type Part struct {
 	Name string

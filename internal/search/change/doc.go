@@ -8,13 +8,14 @@
 //
 // What it is not: it doesn't know whether a change was meant.
 //
-// Its rule: what the kernel as it is does as well is never held against the change. A
-// property that runs broke with the change only is confirmed: without it, four times as many
-// runs are made, and sixty-four times if few broke it, unless the runs are long.
+// Its rule: what the kernel as it is does as well is never held against the change. What runs
+// broke with the change only, or far more often, is held against it if chance doesn't explain
+// that, with all comparisons of a review counted (odds.go); what few runs broke is played on the
+// kernel as it is, and looked for in runs of the witness' program on both.
 //
 // # Limits
 //
 // Programs with data that isn't there aren't compared by answers.
 // Which runs break what is compared in numbers: a race that the kernel has, and the change
-// makes easier to hit, is told by that only.
+// makes easier to hit, is told by that only. Findings that read alike are taken for one.
 package change
