@@ -28,7 +28,7 @@
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
 //	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/regular opens files, internal/proctest runs kpsim in tests,
 //	                    internal/thorough says how much these do
-//	internal/page       HTML pages; page/pagetest checks them; internal/viewer shows a run step by step
+//	internal/page       HTML pages; page/plot draws plots, page/pagetest checks pages; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a kernel's own), each with its pages;
 //	                    mutants (who notices a fault), bench (how fast searches are), review (a change beside what was)
@@ -47,7 +47,7 @@
 //	                    boot boots it once for all machines; linuxev has its events,
 //	                    source says where in its C an instruction is;
 //	                    vmlinux opens kernels (sections, symbols, types, tables),
-//	                    vmlinux/shelf finds them, vmlinux/kerneltest for tests,
+//	                    vmlinux/shelf finds them, vmlinux/xz unpacks some, vmlinux/kerneltest for tests,
 //	                    overlay links edited objects over one,
 //	                    closure says which of its functions run and what they call beside,
 //	                    mutate lists faults to put into their bytes

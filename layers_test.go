@@ -44,7 +44,8 @@ var layers = []layer{
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "linux/vmlinux", may: []string{"internal/regular", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"*"}}, // reads files, before a run
+	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
+	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"*"}}, // reads files, before a run
 	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/elfclass"}, free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
 	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/proctest"
 	"kpsim/internal/thorough"
 	"kpsim/linux/vmlinux/kerneltest"
 )
@@ -252,4 +253,36 @@ func TestWriteThrough(t *testing.T) {
 			require.NoError(t, os.RemoveAll(name))
 		}
 	}
+}
+
+// ^C while review asks another program for its version is an interrupt, and no fault of that
+// program's.
+func TestReviewInterruptedAtOnce(t *testing.T) {
+	kpsim := thisProgram(t)
+	slow := filepath.Join(t.TempDir(), "kpsim-before")
+	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 30\n"), 0o755))
+	e := proctest.InterruptedAfter(t, kpsim, 500*time.Millisecond, "review", "--before-program", slow)
+	require.Equal(t, cli.Interrupted, e.Status, e.Stderr)
+	require.Equal(t, "kpsim: interrupted\n", e.Stderr)
+}
+
+// A folder that can't be written to is named with the flag that it was given by, or that it is
+// the default of, and with no other.
+func TestReadOnlyFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("traces", nil, 0o644)) // so that root can't make the folder either
+	for _, line := range []string{"fuzz --runs 2 --each 2", "explore safe-none --runs 2", "verify safe-none --runs 2", "matrix jump/sched/breakpoint --drawn 8"} {
+		var out, errs bytes.Buffer
+		require.Equal(t, cli.BadInput, run(strings.Fields(line), &out, &errs), line)
+		require.Regexp(t, `^kpsim: --traces: traces: .*\n$`, errs.String(), line)
+	}
+	if os.Geteuid() == 0 {
+		t.Log("root may write to any folder, so one that is read-only isn't tried")
+		return
+	}
+	require.NoError(t, os.Remove("traces"))
+	require.NoError(t, os.Chmod(".", 0o555))
+	var out, errs bytes.Buffer
+	require.Equal(t, cli.BadInput, run(strings.Fields("fuzz --runs 2 --each 2"), &out, &errs))
+	require.Regexp(t, `^kpsim: --traces: traces: permission denied`, errs.String())
 }

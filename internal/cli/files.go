@@ -81,8 +81,12 @@ func (n *FileName) UnmarshalText(b []byte) error {
 // UnmarshalJSON implements json.Unmarshaler. In JSON an empty name says that none was given.
 func (n *FileName) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*string)(n)) }
 
-// CheckPage is Check for a page; the page must not replace a file that it is made of.
+// CheckPage is Check for a page, if one was asked for; the page must not replace a file that it
+// is made of.
 func (n FileName) CheckPage(of ...string) error {
+	if n == "" {
+		return nil
+	}
 	if err := n.Check(); err != nil {
 		return fmt.Errorf("--html: %w", err)
 	}

@@ -87,7 +87,7 @@ func beside(name string, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// linked follows symbolic links to the file that is to be written, which needn't be there.
+// linked follows symbolic links to the file that is to be written, whether it is there or not.
 // Folders aren't cleaned: "link/.." isn't the folder of link.
 func linked(path string) (string, error) {
 	const linksMost = 40

@@ -195,3 +195,12 @@ func TestWriteStandardOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "before\npage\nafter\n", content(t, path))
 }
+
+// A page that wasn't asked for isn't looked for in a folder that can't be written to.
+func TestNoPage(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	require.NoError(t, os.Remove(dir)) // not even root can write here
+	require.NoError(t, FileName("").CheckPage())
+	require.ErrorContains(t, FileName("page.html").CheckPage(), "--html: page.html: ")
+}

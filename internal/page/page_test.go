@@ -35,9 +35,7 @@ func testDocument(t *testing.T) *Document {
 	}
 	require.NoError(t, bars.AddBars([]string{"k", "<o>"}, pieces))
 	ranges := plot.New("schedules", "")
-	require.NoError(t, ranges.AddRanges([]string{"first", "second"}, []plot.Range{
-		{Low: 1, Middle: 2, High: 5, Farthest: 40}, {Low: 10, Middle: 10, High: 10, Farthest: 10},
-	}))
+	require.NoError(t, ranges.AddRanges([]string{"first", "second"}, []plot.Range{{Low: 1, Middle: 2, High: 5, Farthest: 40}, {Low: 10, Middle: 10, High: 10, Farthest: 10}}))
 	plot.LogAxis(&ranges.X)
 	return &Document{
 		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'", Foot: "The end.",

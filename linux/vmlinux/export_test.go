@@ -2,7 +2,6 @@ package vmlinux
 
 import (
 	"bytes"
-	"io"
 	"slices"
 )
 
@@ -53,17 +52,4 @@ func (im *Image) DwarfTypes() *Types { return im.typesOfDwarf() }
 // TypesOf returns the types of DWARF that isn't a kernel's.
 func TypesOf(l *Lines) *Types {
 	return (&Image{lines: func() (*Lines, error) { return l, nil }}).typesOfDwarf()
-}
-
-// UnpackXZ returns what is in an .xz file of whose content so many bytes are known to be.
-func UnpackXZ(file []byte, size int) ([]byte, error) {
-	r, err := newXZReader(bytes.NewReader(file), uint64(size))
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, size)
-	if _, err := io.ReadFull(r, out); err != nil {
-		return nil, err
-	}
-	return out, ends(r, out)
 }

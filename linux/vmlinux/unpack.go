@@ -11,6 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/ulikunitz/xz/lzma"
+
+	"kpsim/linux/vmlinux/xz"
 )
 
 // Kernels shrink to a quarter, or to an eighth. A payload out of which comes more than
@@ -36,7 +38,7 @@ type packer struct {
 var packers = []packer{
 	{"gzip", "\x1f\x8b", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return openGzip(r) }, false},
 	{"bzip2", "BZh", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return bzip2.NewReader(r), nil }, true},
-	{"xz", xzMagic, func(r *bytes.Reader, size uint64) (io.Reader, error) { return newXZReader(r, size) }, true},
+	{"xz", xz.Magic, func(r *bytes.Reader, size uint64) (io.Reader, error) { return xz.NewReader(r, size, dictionaryMax) }, true},
 	{"zstd", "\x28\xb5\x2f\xfd", func(r *bytes.Reader, _ uint64) (io.Reader, error) {
 		return zstd.NewReader(r, zstd.WithDecoderMaxWindow(dictionaryMax), zstd.WithDecoderConcurrency(1))
 	}, true},
@@ -124,8 +126,8 @@ func ends(r io.Reader, out []byte) error {
 	case err != io.EOF:
 		return err
 	}
-	if x, ok := r.(*xzReader); ok {
-		return x.finish(out)
+	if x, ok := r.(*xz.Reader); ok {
+		return x.Finish(out)
 	}
 	return nil
 }

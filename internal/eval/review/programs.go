@@ -39,8 +39,19 @@ type ran struct {
 	shows  map[string]bool // kinds of event, and what became of probes
 }
 
-// runPrograms compares two programs. What they do they say themselves, as --json.
+// runPrograms compares two programs. At ^C a program that was asked something fails, whatever it
+// is: that isn't its fault.
 func (c *Review) runPrograms(p *cli.Program) (int, error) {
+	status, err := c.programs(p)
+	if err != nil && c.stop.Load() {
+		c.line.Clear()
+		return c.interrupted(p, nil)
+	}
+	return status, err
+}
+
+// programs compares two programs. What they do they say themselves, as --json.
+func (c *Review) programs(p *cli.Program) (int, error) {
 	if c.Kernel.Kernel != "" || c.Before != "" || len(c.Objects) > 0 {
 		return 0, errors.New("--before-program: two programs are compared by their own engines; leave it or the kernels out")
 	}
@@ -170,8 +181,13 @@ func (q *program) lines(c *Review, env []string, take func(line []byte) error, a
 	}
 	err = cmd.Wait()
 	close(over)
-	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == cli.Against {
-		err = nil
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		switch {
+		case exit.ExitCode() == cli.Against:
+			err = nil
+		case exit.ExitCode() == cli.Interrupted, exit.String() == "signal: interrupt": // by a terminal, which tells us too
+			c.stop.Store(true)
+		}
 	}
 	if err != nil {
 		first, _, _ := strings.Cut(errs.String(), "\n")

@@ -2,7 +2,6 @@ package native
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -83,12 +82,10 @@ type host struct {
 	enter          func()
 	leaveAt        uint32 // of the stub that code comes back to
 	faultAt, farAt uint32
+	fsgsbase       bool // user code may read and write the bases of fs and gs by itself
 }
 
 var theHost *host
-
-// errNoHost: the kernel doesn't allow what is needed.
-var errNoHost = errors.New("native: this kernel doesn't let user code set the bases of fs and gs")
 
 // newHost maps the guest's pages and the stubs, and takes over the signals of
 // faults. What isn't caused by code under test goes on to Go's handlers.
@@ -96,10 +93,7 @@ func newHost() (*host, error) {
 	if theHost != nil {
 		return theHost, nil
 	}
-	if hwcap2()&2 == 0 { // HWCAP2_FSGSBASE
-		return nil, errNoHost
-	}
-	h := &host{}
+	h := &host{fsgsbase: hwcap2()&2 != 0} // HWCAP2_FSGSBASE
 	fd := -1
 	if name := os.Getenv(areaEnv); name != "" { // the parent reads it if we die
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -130,9 +124,7 @@ func newHost() (*host, error) {
 	}
 	h.area = (*area)(at(areaAt))
 	for i, base := range []uint32{fsBase32, gsBase32} {
-		if h.inSel[i] = ldt(uint32(i), base); h.inSel[i] == 0 {
-			return nil, errNoHost
-		}
+		h.inSel[i] = ldt(uint32(i), base)
 	}
 	for i, a := range pageAt {
 		h.memory[i] = (*[pageSize]byte)(at(uintptr(a)))
@@ -240,7 +232,22 @@ func (h *host) raw(code []byte, s arch.Regs) arch.Regs {
 	return h.run(&program{code: code}, &s).s
 }
 
-// features are what cpuid says it has, by the names of Linux.
+// has32 is the feature of a kernel that lets programs run code of 32 bits, with segments of
+// their own. It isn't one of the processor.
+const has32 = "32-bit mode"
+
+// runs32 reports whether it does.
+func (h *host) runs32() bool {
+	if h.inSel[0] == 0 || h.inSel[1] == 0 {
+		return false
+	}
+	code := []byte{0x90}
+	copy(h.text[codeAt-textAt:], append(code, h.pad(x86.Mode32, codeAt+1)...))
+	end := h.run(&program{mode: x86.Mode32, code: code}, &arch.Regs{IP: codeAt, Flags: x86.F1})
+	return end.trap == -1
+}
+
+// features are what cpuid says it has, by the names of Linux, and has32.
 func (h *host) features() map[string]bool {
 	leaf := func(n, sub uint64) arch.Regs {
 		return h.raw([]byte{0x0f, 0xa2}, arch.Regs{R: [16]uint64{x86.RAX: n, x86.RCX: sub}})
@@ -248,6 +255,7 @@ func (h *host) features() map[string]bool {
 	one, seven, ext := leaf(1, 0), leaf(7, 0), leaf(0x8000_0001, 0)
 	bit := func(r uint64, n int) bool { return r>>n&1 != 0 }
 	return map[string]bool{
+		has32: h.runs32(), "fsgsbase": h.fsgsbase, // without it a switch of tasks loses bases that user code has set
 		"cx16": bit(one.R[x86.RCX], 13), "sse4_2": bit(one.R[x86.RCX], 20), "movbe": bit(one.R[x86.RCX], 22), "popcnt": bit(one.R[x86.RCX], 23),
 		"bmi1": bit(seven.R[x86.RBX], 3), "bmi2": bit(seven.R[x86.RBX], 8), "adx": bit(seven.R[x86.RBX], 19),
 		"clflushopt": bit(seven.R[x86.RBX], 23), "clwb": bit(seven.R[x86.RBX], 24), "serialize": bit(seven.R[x86.RDX], 14),
@@ -269,21 +277,17 @@ func hwcap2() (v uint64) {
 // assemble writes the stubs, enter first. Layouts of struct sigcontext and
 // struct ucontext: Linux, arch/x86/include/uapi/asm/sigcontext.h.
 func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
-	c := &coder{at: stubsAt}
+	c := &coder{at: stubsAt, fsgsbase: h.fsgsbase}
 
 	// enter: called by Go, which expects RSP, RBP, R14 and R15 back (ABIInternal).
 	for i, r := range []arch.Reg{x86.RSP, x86.RBP, x86.R14, x86.R15} {
 		c.store(r, hostAt+8*uint32(i))
 	}
-	c.base(0, x86.RAX) // rdfsbase
-	c.store(x86.RAX, hostFSAt)
-	c.base(1, x86.RAX) // rdgsbase
-	c.store(x86.RAX, hostGSAt)
+	c.storeBase(fs, hostFSAt)
+	c.storeBase(gs, hostGSAt)
 	c.put(0x48, 0xc7, 0x04, 0x25).word(busyAt).word(1) // mov qword [busy], 1
-	c.load(x86.RAX, inFSAt)
-	c.base(2, x86.RAX) // wrfsbase
-	c.load(x86.RAX, inGSAt)
-	c.base(3, x86.RAX)                      // wrgsbase
+	c.loadBase(fs, inFSAt)
+	c.loadBase(gs, inGSAt)
 	c.put(0x48, 0xc7, 0xc4).word(inFlagsAt) // mov rsp, inFlags
 	c.put(0x9d)                             // popfq
 	for r := x86.RAX; r <= x86.R15; r++ {
@@ -307,15 +311,11 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 	c.put(0xfc) // cld
 
 	h.faultAt = c.here()
-	c.base(0, x86.RAX)
-	c.store(x86.RAX, outFSAt)
-	c.base(1, x86.RAX)
-	c.store(x86.RAX, outGSAt)
+	c.storeBase(fs, outFSAt)
+	c.storeBase(gs, outGSAt)
 	c.put(0x31, 0xc0, 0x8e, 0xe0, 0x8e, 0xe8) // xor eax, eax; mov fs, eax; mov gs, eax
-	c.load(x86.RAX, hostFSAt)
-	c.base(2, x86.RAX)
-	c.load(x86.RAX, hostGSAt)
-	c.base(3, x86.RAX)
+	c.loadBase(fs, hostFSAt)
+	c.loadBase(gs, hostGSAt)
 	c.put(0x48, 0xc7, 0x04, 0x25).word(busyAt).word(0)
 	for i, r := range []arch.Reg{x86.RSP, x86.RBP, x86.R14, x86.R15} {
 		c.load(r, hostAt+8*uint32(i))
@@ -354,8 +354,9 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 
 // A coder collects machine code.
 type coder struct {
-	b  []byte
-	at uint32
+	b        []byte
+	at       uint32
+	fsgsbase bool
 }
 
 func (c *coder) here() uint32 { return c.at + uint32(len(c.b)) }
@@ -378,7 +379,44 @@ func (c *coder) move(op byte, r arch.Reg, a uint32) {
 	c.put(0x48|byte(r)>>3<<2, op, byte(r)&7<<3|4, 0x25).word(a)
 }
 
-// base is rdfsbase, rdgsbase, wrfsbase, wrgsbase.
-func (c *coder) base(which byte, r arch.Reg) { c.put(0xf3, 0x48, 0x0f, 0xae, 0xc0|which<<3|byte(r)) }
+// A segment is one with a base: its place among the instructions of FSGSBASE, and what
+// arch_prctl calls its reading and writing (Linux, arch/x86/include/uapi/asm/prctl.h).
+type segment struct {
+	number   byte
+	get, set uint32
+}
+
+var (
+	fs = segment{0, 0x1003, 0x1002}
+	gs = segment{1, 0x1004, 0x1001}
+)
+
+// storeBase stores a segment's base at an absolute address. It changes RAX, and without
+// FSGSBASE RCX, RSI, RDI and R11.
+func (c *coder) storeBase(s segment, to uint32) {
+	if c.fsgsbase {
+		c.put(0xf3, 0x48, 0x0f, 0xae, 0xc0|s.number<<3) // rdfsbase rax
+		c.store(x86.RAX, to)
+		return
+	}
+	c.put(0xbe).word(to) // mov esi, to
+	c.archPrctl(s.get)
+}
+
+// loadBase sets a segment's base to what is at an absolute address, and changes what storeBase
+// does.
+func (c *coder) loadBase(s segment, from uint32) {
+	c.load(x86.RSI, from)
+	if c.fsgsbase {
+		c.put(0xf3, 0x48, 0x0f, 0xae, 0xd6|s.number<<3) // wrfsbase rsi
+		return
+	}
+	c.archPrctl(s.set)
+}
+
+func (c *coder) archPrctl(code uint32) {
+	c.put(0xbf).word(code)                // mov edi, code
+	c.put(0xb8).word(158).put(0x0f, 0x05) // mov eax, SYS_ARCH_PRCTL; syscall
+}
 
 func le32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }

@@ -91,15 +91,16 @@ func (h *pair) each(f *form, n int, digest *digest) (t tally) {
 	return t
 }
 
-// tryAll tries every form and says how often at least.
-func tryAll(t *testing.T, h *pair, features map[string]bool) {
+// tryAll tries every form of some modes and says how often at least.
+func tryAll(t *testing.T, h *pair, features map[string]bool, modes []x86.Mode) {
 	leftOut := map[string]int{}
-	lists := [2][]*form{forms(x86.Mode64, features, leftOut), forms(x86.Mode32, features, leftOut)}
-	all := append(lists[0], lists[1]...)
-	require.Greater(t, len(lists[0]), 3000, "forms in 64-bit mode")
-	require.Greater(t, len(lists[1]), 2000, "forms in 32-bit mode")
-
-	t.Logf("%d forms in 64-bit mode, %d in 32-bit mode", len(lists[0]), len(lists[1]))
+	var all []*form
+	for _, mode := range modes {
+		list := forms(mode, features, leftOut)
+		require.Greater(t, len(list), 2000, "forms in mode %v", mode)
+		t.Logf("%d forms in mode %v", len(list), mode)
+		all = append(all, list...)
+	}
 	for _, why := range sortedKeys(leftOut) {
 		t.Logf("left out: %5d: %s", leftOut[why], why)
 	}

@@ -165,6 +165,8 @@ func needs(a *anatomy) string {
 			return "lzcnt"
 		case op == 0xc7 && a.w:
 			return "cx16"
+		case op == 0xae && !a.mem && a.f3 && a.reg < 4: // rdfsbase, rdgsbase, wrfsbase, wrgsbase
+			return "fsgsbase"
 		case op == 0xae && a.mem && a.opsize:
 			return [8]string{6: "clwb", 7: "clflushopt"}[a.reg]
 		}

@@ -1,4 +1,4 @@
-package vmlinux
+package xz
 
 import "encoding/binary"
 
