@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
 )
@@ -17,6 +18,7 @@ import (
 // says why a search would show nothing.
 func (c *Explore) beforehand(p *cli.Program, j *job, probed []rig.Probed) error {
 	j.notes = nil
+	var list []*scenario.Fault
 	if j.Builtin() {
 		return nil
 	}
@@ -25,18 +27,20 @@ func (c *Explore) beforehand(p *cli.Program, j *job, probed []rig.Probed) error 
 	}
 	for i := range min(len(probed), len(j.Probes)) {
 		k, r := &j.Probes[i], &probed[i]
-		if r.Refused && !r.Registered && !j.Wants(k.Name) && len(j.notes) < inputs.MostTold {
-			j.notes = append(j.notes, fmt.Sprintf("probe %s at %s is refused: %s", k.Name, j.PlaceName(k), inputs.Refused(j.Scenario, k, uint64(r.Errno))))
+		if r.Refused && !r.Registered && !j.Wants(k.Name) && len(list) < inputs.MostTold {
+			says := fmt.Sprintf("probe %s at %s is refused: %s", k.Name, j.PlaceName(k), inputs.Refused(j.Scenario, k, uint64(r.Errno)))
+			list = append(list, &scenario.Fault{Part: scenario.PartOf(scenario.TheProbes, i), Msg: says})
 		}
 	}
-	var never []string
+	var never []*scenario.Fault
 	never, j.blind = j.NeverJumps(c.Mutant)
-	j.notes = append(append(j.notes, vet.Inert(j.Scenario)...), never...)
+	list = append(append(list, vet.Inert(j.Scenario)...), never...)
+	j.notes = scenario.Messages(list)
 	if c.JSON {
 		return nil // they are among what is idle
 	}
-	for _, l := range j.notes {
-		fmt.Fprintf(p.Err, "kpsim: %s: %s\n", j.Arg, l)
+	for _, f := range list {
+		fmt.Fprintf(p.Err, "kpsim: %v\n", j.FileFirst(f))
 	}
 	return nil
 }

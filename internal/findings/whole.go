@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/results"
@@ -103,8 +104,9 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, points: points, usual: defaultRuns(points), checked: e.Checked}
 		c.Kernel.Laid(j.Input)
 		if !j.Builtin() {
-			j.notes, j.blind = j.NeverJumps(all.Mutant)
-			j.notes = append(vet.Inert(j.Scenario), j.notes...)
+			var never []*scenario.Fault
+			never, j.blind = j.NeverJumps(all.Mutant)
+			j.notes = scenario.Messages(append(vet.Inert(j.Scenario), never...))
 		}
 		jobs = append(jobs, j)
 		specs = append(specs, spec)

@@ -135,7 +135,7 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 	defer rig.Close()
 	run, tally := rig.Once(s)
 	if run.Err != nil {
-		return 0, fmt.Errorf("%s: %w", c.Scenario, run.Err)
+		return 0, j.FileFirst(run.Err)
 	}
 
 	out := ranOnce{
@@ -147,7 +147,7 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 	out.Idle = append(out.Idle, vet.Unflipped(j.Scenario)...)
 	if !j.Builtin() {
 		never, _ := j.NeverJumps(c.Mutant)
-		out.Idle = append(append(out.Idle, vet.Inert(j.Scenario)...), never...)
+		out.Idle = append(append(out.Idle, scenario.Messages(vet.Inert(j.Scenario))...), scenario.Messages(never)...)
 	}
 	status := cli.OK
 	if run.Property != nil {

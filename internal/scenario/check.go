@@ -87,6 +87,25 @@ func Faultf(p Part, format string, args ...any) error {
 	return &Fault{p, fmt.Sprintf(format, args...)}
 }
 
+// Placed is an error, and the part of the scenario that it is about: errors.As finds a Fault.
+func Placed(p Part, err error) error { return &placed{Fault{p, err.Error()}, err} }
+
+type placed struct {
+	fault Fault
+	err   error
+}
+
+func (p *placed) Error() string   { return p.fault.Msg }
+func (p *placed) Unwrap() []error { return []error{&p.fault, p.err} }
+
+// Messages are what faults say.
+func Messages(list []*Fault) (says []string) {
+	for _, f := range list {
+		says = append(says, f.Msg)
+	}
+	return says
+}
+
 // Check says what is wrong with a scenario, or nil. lang.Check asks the same, and
 // whether it prints as a program that is short enough.
 func Check(s *Scenario) error {

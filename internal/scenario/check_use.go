@@ -479,17 +479,18 @@ func (c checker) expect() error {
 // CheckNames says whether the property and the canary are among those that
 // there are. It is apart from Check, which doesn't know them.
 func (e Expect) CheckNames(properties, mutants []string) error {
+	p := PartOf(TheExpect, 0)
 	if e.Property != "" && !slices.Contains(properties, e.Property) {
 		if slices.Contains(mutants, e.Property) {
-			return fmt.Errorf("%q is a mutant, not a property; name the property that breaks, or plant it with --mutant", e.Property)
+			return Faultf(p, "sometimes(): %q is a mutant, not a property; name the property that breaks, or plant it with --mutant", e.Property)
 		}
-		return fmt.Errorf("no property %q; %s", e.Property, nearest.OrAll(e.Property, properties))
+		return Faultf(p, "sometimes(): no property %q; %s", e.Property, nearest.OrAll(e.Property, properties))
 	}
 	if e.Canary != "" && !slices.Contains(mutants, e.Canary) {
 		if slices.Contains(properties, e.Canary) {
-			return fmt.Errorf("%q is a property, and never() takes a mutant, its canary; never() alone expects every property to hold", e.Canary)
+			return Faultf(p, "never(): %q is a property, and never() takes a mutant, its canary; never() alone expects every property to hold", e.Canary)
 		}
-		return fmt.Errorf("no mutant %q; %s", e.Canary, nearest.OrAll(e.Canary, mutants))
+		return Faultf(p, "never(): no mutant %q; %s", e.Canary, nearest.OrAll(e.Canary, mutants))
 	}
 	return nil
 }

@@ -117,7 +117,10 @@ func (p *past) tellArrival(s *stay, slow bool) {
 				return
 			}
 		}
-		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1), p.claimer(k, s.arrive), here, then).also(p, k)
+		if e.B != s.ip { // what it ran from there on is in no event
+			then = ", from where it came to " + here + then
+		}
+		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1), p.claimer(k, s.arrive), p.x.place(e.B), then).also(p, k)
 	case e.Kind == smpev.Exec:
 		if then != "" {
 			p.say(s.arrive, 0, "%s ran %s; next was %s%s.", who, p.insn(s.arrive), here, then)

@@ -37,10 +37,13 @@ func ReadTrace(path string) (*traces.File, error) {
 	return file, nil
 }
 
-// FileFirst makes a rig's error begin with the file's name.
+// FileFirst makes an error about the scenario begin with where in its file it is.
 func (j *Input) FileFirst(err error) error {
-	if j.Arg == j.Name {
+	switch {
+	case j.Arg == j.Name:
 		return err
+	case j.locate != nil:
+		return j.locate(err)
 	}
 	return fmt.Errorf("%s: %w", j.Arg, err)
 }
@@ -51,7 +54,8 @@ type Input struct {
 	Arg    string // its name there
 	Source string // the checksum of its program; "" if that isn't known
 
-	objects []string // of --objects, their names without folders
+	objects []string              // of --objects, their names without folders
+	locate  func(err error) error // nil: it isn't known where its parts were written
 }
 
 // A ScenarioReader makes a scenario of a program.
@@ -70,12 +74,13 @@ func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 	}
 	var jobs []*Input
 	for _, arg := range families(args) {
-		s, source, err := loadSource(read, arg)
+		in, err := loadSource(read, arg)
 		if err != nil {
 			return nil, err
 		}
+		s := in.Scenario
 		if err := s.Expect.CheckNames(PropertyNames(), mutants.Known()); err != nil {
-			return nil, fmt.Errorf("%s: %w; see %s list", arg, err, cli.Typed())
+			return nil, in.FileFirst(fmt.Errorf("%w; see %s list", err, cli.Typed()))
 		}
 		for _, j := range jobs {
 			switch {
@@ -86,7 +91,7 @@ func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 					j.Arg, arg, s.Name, s.Name+"-2")
 			}
 		}
-		jobs = append(jobs, &Input{Scenario: s, Arg: arg, Source: source})
+		jobs = append(jobs, in)
 	}
 	return jobs, nil
 }
@@ -113,23 +118,30 @@ func families(args []string) (list []string) {
 
 // One loads one scenario: a built-in one, or else a file.
 func One(read ScenarioReader, arg string) (*scenario.Scenario, error) {
-	s, _, err := loadSource(read, arg)
-	return s, err
+	in, err := loadSource(read, arg)
+	if err != nil {
+		return nil, err
+	}
+	return in.Scenario, nil
 }
 
-// loadSource loads one scenario, and returns the checksum of its program.
-func loadSource(read ScenarioReader, arg string) (*scenario.Scenario, string, error) {
+// loadSource loads one scenario, with the checksum of its program.
+func loadSource(read ScenarioReader, arg string) (*Input, error) {
 	name, open := arg, Beside(arg)
 	src, err := library.Source(arg)
 	if err == nil {
 		read, name, open = lang.Load, arg+".star", library.Open
 	} else if src, err = givenScenario(arg); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var sum checksum
 	sum.see(src)
 	s, err := read(name, src, sum.opening(open))
-	return s, sum.String(), err
+	if err != nil {
+		return nil, err
+	}
+	locate := func(err error) error { return lang.Locate(name, src, open, err) }
+	return &Input{Scenario: s, Arg: arg, Source: sum.String(), locate: locate}, nil
 }
 
 // Beside opens the object files that a scenario names: relative to its folder,

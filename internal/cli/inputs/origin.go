@@ -73,7 +73,7 @@ func Edited(path string, file *traces.File) string {
 	if err != nil || !slices.Contains(library.Names(), s.Name) {
 		return ""
 	}
-	if _, now, err := loadSource(ByHand, s.Name); err != nil || now == source {
+	if now, err := loadSource(ByHand, s.Name); err != nil || now.Source == source {
 		return ""
 	}
 	return s.Name

@@ -1,7 +1,6 @@
 package inputs
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,11 +33,15 @@ func (j *Input) RefusedAlways(probed []rig.Probed) error {
 		return nil
 	}
 	var lines []string
+	first := scenario.PartOf(scenario.TheScenario, 0)
 	for i := range min(len(probed), len(s.Probes)) {
 		switch k, r := &s.Probes[i], &probed[i]; {
 		case r.Registered, !r.Refused && s.Registers(k.Name), r.Refused && !slices.Contains(lasting, kpev.ErrnoName(uint64(r.Errno))):
 			return nil
 		case r.Refused:
+			if len(lines) == 0 {
+				first = scenario.PartOf(scenario.TheProbes, i)
+			}
 			lines = append(lines, fmt.Sprintf("probe %s at %s is refused: %s", k.Name, s.PlaceName(k), Refused(s, k, uint64(r.Errno))))
 		}
 	}
@@ -49,7 +52,8 @@ func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	if n := len(lines) - MostTold; n > 0 {
 		lines, more = lines[:MostTold], fmt.Sprintf("; and %s", cli.Number(n, "more probe"))
 	}
-	return j.FileFirst(errors.New("nothing is probed, so that no search shows anything: " + strings.Join(lines, "; ") + more + "; " + j.check() + " prints where a probe can be; if it is to be refused say so, errno = …"))
+	return j.FileFirst(scenario.Faultf(first, "nothing is probed, so that no search shows anything: %s%s; %s prints where a probe can be; if it is to be refused say so, errno = …",
+		strings.Join(lines, "; "), more, j.check()))
 }
 
 // check is the line that prints where in the function of the first probe one can be.
@@ -76,7 +80,7 @@ func (j *Input) Wants(probe string) bool {
 // NeverJumps says, a line each, that no probe is ever optimized, and why, where the scenario
 // is about that: its canary breaks the optimizer, or it says what that waits for. A mutant
 // may change which probes are.
-func (j *Input) NeverJumps(mutated string) (lines []string, blind string) {
+func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind string) {
 	s := j.Scenario
 	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone && s.Machine.Quiesce != kapi.QuiesceNone || s.Does(scenario.OpWaitOptimized)
 	if mutated != "" || !about {
@@ -87,11 +91,14 @@ func (j *Input) NeverJumps(mutated string) (lines []string, blind string) {
 		return nil, ""
 	}
 	if n := len(lines) - MostTold; n > 0 {
-		lines = append(lines[:MostTold], cli.Number(n, "more probe")+" never optimized")
+		lines = append(lines[:MostTold], &scenario.Fault{Part: lines[MostTold].Part, Msg: cli.Number(n, "more probe") + " never optimized"})
 	}
 	if mutants.NeedsJump(s.Expect.Canary) {
-		blind = "canary " + s.Expect.Canary + " can't be found: " + lines[0]
-		lines = append(lines, "canary "+s.Expect.Canary+" breaks the optimizer, so it can't be found here; probe another instruction, or choose another canary")
+		blind = "canary " + s.Expect.Canary + " can't be found: " + lines[0].Msg
+		lines = append(lines, &scenario.Fault{
+			Part: scenario.PartOf(scenario.TheExpect, 0),
+			Msg:  "canary " + s.Expect.Canary + " breaks the optimizer, so it can't be found here; probe another instruction, or choose another canary",
+		})
 	}
 	return lines, blind
 }

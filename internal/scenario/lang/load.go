@@ -160,13 +160,40 @@ func (l *loader) locate(err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	for _, p := range []scenario.Part{f.Part, scenario.PartOf(f.Part.List, f.Part.I)} {
+	return l.failf(l.at(f.Part), "%s", f.Msg)
+}
+
+// at returns where a part was written, or else the beginning of the program.
+func (l *loader) at(p scenario.Part) syntax.Position {
+	for _, p := range []scenario.Part{p, scenario.PartOf(p.List, p.I)} {
 		if at, ok := l.position[p]; ok {
-			return l.failf(at, "%s", f.Msg)
+			return at
 		}
 	}
-	return l.failf(l.top(), "%s", f.Msg)
+	return l.top()
 }
+
+// Locate puts in front of an error about a scenario that was loaded from src where in the program
+// it is: that of the part which it names (scenario.Fault), or else the beginning.
+func Locate(name string, src []byte, open func(file string) ([]byte, error), err error) error {
+	l, failed := load(name, src, open)
+	if failed != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	f := &scenario.Fault{Part: scenario.PartOf(scenario.TheScenario, 0)}
+	errors.As(err, &f)
+	says := l.failf(l.at(f.Part), "%s", strings.TrimPrefix(err.Error(), l.s.Name+": "))
+	return &located{says.Error(), err}
+}
+
+// located is an error with where it is.
+type located struct {
+	says string
+	err  error
+}
+
+func (l *located) Error() string { return l.says }
+func (l *located) Unwrap() error { return l.err }
 
 // named are what a scenario gives names at the beginning of lines.
 var named = regexp.MustCompile(`^([A-Za-z_]\w*)[ \t]*=[^=]`)

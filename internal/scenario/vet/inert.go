@@ -48,7 +48,7 @@ func (j *Jumps) Why(k *scenario.Probe) string {
 
 // None says of each probe that a task registers why it is never optimized, a line each;
 // nothing if one of them may be.
-func (j *Jumps) None() (lines []string) {
+func (j *Jumps) None() (list []*scenario.Fault) {
 	if !j.s.Machine.WritesJumps() {
 		return nil
 	}
@@ -61,9 +61,11 @@ func (j *Jumps) None() (lines []string) {
 		if why == "" {
 			return nil
 		}
-		lines = append(lines, fmt.Sprintf("%s at %s is never optimized: %s", k.Name, j.s.PlaceName(k), why))
+		list = append(list, &scenario.Fault{
+			Part: scenario.PartOf(scenario.TheProbes, i), Msg: fmt.Sprintf("%s at %s is never optimized: %s", k.Name, j.s.PlaceName(k), why),
+		})
 	}
-	return lines
+	return list
 }
 
 // disabledThroughout reports whether a probe is registered disabled and never
@@ -74,8 +76,10 @@ func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
 
 // Inert lists, a line each, what a scenario says that changes no run of it, whatever the
 // schedule: what its author has meant isn't there.
-func Inert(s *scenario.Scenario) (lines []string) {
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
+	add := func(p scenario.Part, format string, args ...any) {
+		list = append(list, &scenario.Fault{Part: p, Msg: fmt.Sprintf(format, args...)})
+	}
 	m, names := &s.Machine, s.SourceNames()
 	for i := range s.Sources {
 		src := &s.Sources[i]
@@ -91,48 +95,60 @@ func Inert(s *scenario.Scenario) (lines []string) {
 		stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher // each CPU has a stopper then
 		switch {
 		case m.Preempt < scenario.PreemptFull:
-			add("%s never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", names[i], m.Preempt)
+			add(scenario.PartOf(scenario.TheSources, i), "%s never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", names[i], m.Preempt)
 		case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
-			add("%s preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, task(cpu = %d, ops = [schedule()])", names[i], src.CPU, count(tasks, "task"), src.CPU)
+			add(scenario.PartOf(scenario.TheSources, i), "%s preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, task(cpu = %d, ops = [schedule()])", names[i], src.CPU, count(tasks, "task"), src.CPU)
 		}
 	}
 	for i := range s.Probes {
 		if k := &s.Probes[i]; disabledThroughout(s, k) {
-			add("probe %s is disabled throughout: add enable(%q) to a task's ops, or leave disabled out", k.Name, k.Name)
+			add(scenario.PartOf(scenario.TheProbes, i), "probe %s is disabled throughout: add enable(%q) to a task's ops, or leave disabled out", k.Name, k.Name)
 		}
 	}
 	if s.Does(scenario.OpRelease) && !s.Does(scenario.OpSpin) {
-		add("release() lets nobody go: no task does spin()")
+		add(does(s, scenario.OpRelease), "release() lets nobody go: no task does spin()")
 	}
 	for _, k := range []scenario.OpKind{scenario.OpTracer, scenario.OpLivepatch} {
 		if len(s.Sites) == 0 && s.Does(k) {
-			add("%v() is called from nowhere: no function has a site of ftrace; add fentry(f)", k)
+			add(does(s, k), "%v() is called from nowhere: no function has a site of ftrace; add fentry(f)", k)
 		}
 	}
 	for i := range s.Tasks {
-		for _, op := range s.Tasks[i].Ops {
+		for j, op := range s.Tasks[i].Ops {
 			if (op.Kind == scenario.OpPatchFunc || op.Kind == scenario.OpRegisterDirect) && !slices.ContainsFunc(s.Sites, func(t scenario.Site) bool { return t.Func == op.Target }) {
-				add("%v() of %s is refused: it has no site of ftrace; add fentry(%s)", op.Kind, op.Target, op.Target)
+				add(scenario.PartIn(scenario.TheTasks, i, j), "%v() of %s is refused: it has no site of ftrace; add fentry(%s)", op.Kind, op.Target, op.Target)
 			}
 		}
 	}
 	if len(s.Locked) == 0 && s.Does(scenario.OpLocks) {
-		add("smp_locks() rewrites nothing: there is no lock_prefix()")
+		add(does(s, scenario.OpLocks), "smp_locks() rewrites nothing: there is no lock_prefix()")
 	}
 	if len(s.Alternatives) == 0 && s.Does(scenario.OpAlternatives) {
-		add("apply_alternatives() rewrites nothing: there is no alternative()")
+		add(does(s, scenario.OpAlternatives), "apply_alternatives() rewrites nothing: there is no alternative()")
 	}
 	if len(s.Alternatives) > 0 && !s.Does(scenario.OpAlternatives) {
-		add("alternative() is never applied: no task does apply_alternatives()")
+		add(scenario.PartOf(scenario.TheAlternatives, 0), "alternative() is never applied: no task does apply_alternatives()")
 	}
 	if !slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return !t.Background }) {
 		for i := range s.Tasks {
 			if t := &s.Tasks[i]; t.Repeat > 1 {
-				add("task %s isn't repeated: all tasks are in the background, so that none is waited for; leave background out of one", t.Name)
+				add(scenario.PartOf(scenario.TheTasks, i), "task %s isn't repeated: all tasks are in the background, so that none is waited for; leave background out of one", t.Name)
 			}
 		}
 	}
-	return lines
+	return list
+}
+
+// does returns the first operation of a kind.
+func does(s *scenario.Scenario, kind scenario.OpKind) scenario.Part {
+	for i := range s.Tasks {
+		for j := range s.Tasks[i].Ops {
+			if s.Tasks[i].Ops[j].Kind == kind {
+				return scenario.PartIn(scenario.TheTasks, i, j)
+			}
+		}
+	}
+	return scenario.PartOf(scenario.TheScenario, 0)
 }
 
 func count(n int, what string) string {

@@ -103,11 +103,12 @@ func (r *Rig) settings() any {
 
 // addAlternatives adds lock prefixes that come and go, and alternatives.
 func (r *Rig) addAlternatives() error {
-	for _, s := range r.Scenario.Locked {
+	for i, s := range r.Scenario.Locked {
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
 		in, err := target.Decode(r.Text(s.Func).Code[s.Offset:], at)
 		if err != nil {
-			return fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", r.Scenario.Name, s.Func, s.Offset, err)
+			err = fmt.Errorf("%s: lock_prefix(): %s+%#x: %w", r.Scenario.Name, s.Func, s.Offset, err)
+			return scenario.Placed(scenario.PartOf(scenario.TheLocked, i), err)
 		}
 		r.Machine.Memory().Watch(at, in.Size())
 		r.Kernel.Prefix.Add(at)

@@ -134,7 +134,7 @@ func (r *Rig) addClients() error {
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
 		r.Machine.Memory().Watch(at, target.Arch.BranchLen)
 		if !r.ftrace.AddSite(at) {
-			return fmt.Errorf("%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
+			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i), "%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
 	if err := r.addAlternatives(); err != nil {
@@ -156,13 +156,13 @@ func (r *Rig) addClients() error {
 		if c.Trampoline != "" {
 			r.Machine.Memory().Watch(r.funcs[c.Trampoline], target.Arch.BranchLen)
 			if err := r.mark(c); err != nil {
-				return err
+				return scenario.Placed(scenario.PartOf(scenario.TheCalls, i), err)
 			}
 		}
 		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
 			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
-				return fmt.Errorf("%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
+				return scenario.Faultf(scenario.PartOf(scenario.TheCalls, i), "%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
 			}
 		}
 	}
@@ -414,7 +414,7 @@ func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
 func (r *Rig) directsReach() (err error) {
 	r.directs(func(site arch.Addr, t *scenario.Text) {
 		if _, ok := r.Kernel.Text.Arch().Call(site, t.At); !ok {
-			err = fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB", r.Scenario.Name, t.Name)
+			err = r.textFault(t, fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB", r.Scenario.Name, t.Name))
 		}
 	})
 	return err

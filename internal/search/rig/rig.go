@@ -114,7 +114,7 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		if run.Err != nil {
 			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
 		}
-		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.noEndAlone(run))
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, scenario.Placed(twin.stands(), twin.noEndAlone(run)))
 	}
 	if twin.wrong != nil {
 		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.wrong)
@@ -306,7 +306,7 @@ func (r *Rig) load() error {
 		l := &sc.Labels[i]
 		r.site(l.Func, l.Offset)
 		if _, ok := r.labels.Add(r.funcs[l.Func]+arch.Addr(l.Offset), r.funcs[l.Target]+arch.Addr(l.TOff)); !ok {
-			return fmt.Errorf("%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
+			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i), "%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
 		}
 	}
 	if err := r.addClients(); err != nil {
@@ -363,7 +363,7 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 			break // half an instruction of the zeros after a section
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, code[off:min(off+15, len(code))], err)
+			return r.textFault(t, fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, code[off:min(off+15, len(code))], err))
 		}
 		lo, hi := traces.PackBytes(code[off : off+in.Size()])
 		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})
@@ -429,7 +429,7 @@ func (r *Rig) Run(ch sim.Chooser) Run {
 	r.head()
 	r.again()
 
-	run := Run{Outcome: r.runOn(), Err: m.Refusal()}
+	run := Run{Outcome: r.runOn(), Err: r.refusal()}
 	r.endsInGarbage(&run)
 	r.leavesWork(&run)
 	run.Early = run.Outcome == smp.Violated || run.Outcome == smp.Exhausted
