@@ -14,7 +14,7 @@ type Edit struct {
 	Says string // what is done, for a report: "task other left out"
 
 	// Beginning says that what is left is done in the beginning of some run of the scenario that
-	// is edited: what goes is done last there, or needn't come. So what holds in all runs of that
+	// is edited: what goes is done last there, or not at all. So what holds in all runs of that
 	// scenario holds of the edited one too.
 	Beginning bool
 

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"kpsim/internal/scenario/vet"
@@ -35,4 +36,45 @@ func (r *Rig) Reason(run *Run) string {
 		return ""
 	}
 	return "; it was refused: " + why
+}
+
+// Plain is what a run has found, in words that don't depend on where things lie or what the
+// scenario calls them: two findings of one cause read alike.
+func (r *Rig) Plain(message string) string {
+	place := func(at uint64) string { return r.PlainPlace(r.Machine.Names().SymbolName(at)) }
+	return Words(traces.Readable(message, place, func(uint64) string { return "" }, r.Kernel.Locks.Name))
+}
+
+// PlainPlace is a symbol with an offset, without the offset. The scenario's own functions have no name then.
+func (r *Rig) PlainPlace(symbol string) string {
+	name, _, _ := strings.Cut(symbol, "+")
+	if r.Scenario.Text(name) != nil {
+		return ""
+	}
+	return name
+}
+
+var (
+	aLine = regexp.MustCompile(`^[\w/-]+\.[ch]:\d+$`) // of a kernel's source
+	aByte = regexp.MustCompile(`^[0-9a-f]{2}$`)
+)
+
+// Words are the words of a text without numbers: lines of a kernel's source stay, and a
+// breakpoint or jump that text begins with does.
+func Words(text string) string {
+	var words []string
+	bytes := false // the word before was one
+	for _, w := range strings.Fields(text) {
+		w = strings.Trim(w, ",.;:\"'")
+		was := bytes
+		bytes = aByte.MatchString(w)
+		switch {
+		case w == "":
+		case bytes && !was && (w == "cc" || w == "e9"), aLine.MatchString(w):
+			words = append(words, w)
+		case !bytes && !strings.ContainsAny(w, "0123456789%+()<>"):
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
 }
