@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -26,20 +27,22 @@ func (f faulty) Choose(p *sim.Point) (pick, hold int) {
 // A bug in one of many programs that are drawn names the line that runs that one, and
 // where in the program's routines it is.
 func TestBugOfOneProgram(t *testing.T) {
+	seventh := gen.First(3) + 6 // of the programs of seed 3
+	seed := fmt.Sprint(gen.FirstOf(seventh))
 	random, all := sched.NewRandom, sched.All
 	defer func() { sched.All = all }()
 	sched.All = append(all[:len(all):len(all)], all[0])
 	row := &sched.All[len(all)]
 	row.Name, row.New = "faulty", func(p sched.Params) sched.Strategy {
-		if r := (&gen.Recipe{Seed: 9}); p.Seed == r.Hash() {
+		if r := (&gen.Recipe{Seed: seventh}); p.Seed == r.Hash() {
 			return faulty{random(p)}
 		}
 		return random(p)
 	}
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, again string }{
-		{"fuzz --edition 6.9 --preempt full --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed 9 --programs 1 --each 2 --workers 1 --edition 6.9 --preempt full --strategy faulty"},
-		{"fuzz --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed 9 --programs 1 --each 2 --workers 1 --strategy faulty"},
+		{"fuzz --edition 6.9 --preempt full --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed " + seed + " --programs 1 --each 2 --workers 1 --edition 6.9 --preempt full --strategy faulty"},
+		{"fuzz --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed " + seed + " --programs 1 --each 2 --workers 1 --strategy faulty"},
 	} {
 		for range 2 { // the line tells of itself
 			var out, errs bytes.Buffer

@@ -108,11 +108,11 @@ func TestCheckNames(t *testing.T) {
 	}{
 		{scenario.Expect{}, ""},
 		{scenario.Expect{Sometimes: true, Property: "no-start-inside"}, ""},
-		{scenario.Expect{Sometimes: true, Property: "no-start-insid"}, `no property "no-start-insid"; did you mean "no-start-inside"?`},
+		{scenario.Expect{Sometimes: true, Property: "no-start-insid"}, `sometimes(): no property "no-start-insid"; did you mean "no-start-inside"?`},
 		{scenario.Expect{Canary: "no-sync-1"}, ""},
-		{scenario.Expect{Canary: "no-start-inside"}, `"no-start-inside" is a property, and never() takes a mutant, its canary; never() alone expects every property to hold`},
-		{scenario.Expect{Sometimes: true, Property: "no-sync-1"}, `"no-sync-1" is a mutant, not a property; name the property that breaks, or plant it with --mutant`},
-		{scenario.Expect{Canary: "x"}, `no mutant "x"; there is "no-sync-1"`},
+		{scenario.Expect{Canary: "no-start-inside"}, `never(): "no-start-inside" is a property, and never() takes a mutant, its canary; never() alone expects every property to hold`},
+		{scenario.Expect{Sometimes: true, Property: "no-sync-1"}, `sometimes(): "no-sync-1" is a mutant, not a property; name the property that breaks, or plant it with --mutant`},
+		{scenario.Expect{Canary: "x"}, `never(): no mutant "x"; there is "no-sync-1"`},
 	} {
 		if err := c.e.CheckNames(props, mutants); c.want == "" {
 			require.NoError(t, err)

@@ -89,7 +89,7 @@ func TestJoined(t *testing.T) {
 		l := newLook(places)().(*look)
 		l.reached[1] = uint64(i)
 		l.ends["x"] = 2
-		list = append(list, l)
+		list = append(list, &counter{inner: l})
 	}
 	reached, ends := joined(list, places)
 	require.Equal(t, []uint64{0, 3}, reached)
