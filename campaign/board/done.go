@@ -162,7 +162,7 @@ func (b *Board) Refuse(ctx context.Context, u *plan.Unit) error {
 	return b.done.Purge(ctx, jetstream.WithPurgeSubject("done."+u.Key()))
 }
 
-// What Page returns at once: so many results, or bytes.
+// The most that Page returns at once, in results and in bytes.
 const (
 	pageResults = 500
 	pageBytes   = 384 << 10
@@ -228,7 +228,7 @@ func (b *Board) forgetConsumer(s jetstream.Stream, name string) error {
 	return b.Conn.Publish("$JS.API.CONSUMER.DELETE."+s.CachedInfo().Config.Name+"."+name, nil)
 }
 
-// A Done is what is told of a unit's result.
+// A Done is the summary of a unit's result.
 type Done struct {
 	Unit    plan.Unit
 	Summary unit.Summary

@@ -128,7 +128,7 @@ func Save(ctx context.Context, r io.Reader, put func(ctx context.Context, data [
 	}
 }
 
-// Load writes the file whose list has that digest, of at most so many bytes.
+// Load writes the file whose list has that digest. A longer file than most bytes is refused.
 func Load(ctx context.Context, from Pieces, list string, most int64, to io.Writer) error {
 	sums, err := piece(ctx, from, list)
 	if err != nil {

@@ -38,14 +38,14 @@ const (
 	logTold       = 8 << 10 // bytes of a trouble's log
 )
 
-// How much is told of a find; all of it is in its bucket.
+// How much of a find is printed and posted; its bucket has all of it.
 const (
 	mostMessage = 1 << 10
 	mostStory   = 4 << 10
 	causesMost  = 10_000 // of a campaign
 )
 
-// short is as much of a story as is told.
+// short cuts a story to what is printed.
 func short(story []string) []string {
 	size := 0
 	for i, s := range story {

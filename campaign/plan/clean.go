@@ -2,7 +2,7 @@ package plan
 
 import "strings"
 
-// Clean returns a text without control characters, and at most so many bytes of it: what workers say
+// Clean returns a text without control characters, cut to most bytes: what workers say
 // is printed on terminals and put into files. Lines are kept if lines is true.
 func Clean(s string, most int, lines bool) string {
 	if len(s) > most {
