@@ -21,6 +21,7 @@ type Config struct {
 	Goes        Going         // how they go
 	Signal      bool          // or sleep
 	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
+	Counting    kapi.Counting // what a breakpoint's handler counts in the preemption count
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
@@ -104,6 +105,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Prefix.init(k)
 	k.Alternatives.init(k)
 	k.bootPerCPU()
+	k.initCount()
 
 	m.Names().Service = ServiceName
 	h := m.Hooks()

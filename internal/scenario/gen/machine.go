@@ -31,7 +31,7 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	m.Memory = g.on.Memory
 	m.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
 	for any && g.one(2) {
-		r := &era.ByEdition[g.rand.N(len(era.ByEdition))]
+		r := &era.Drawn[g.rand.N(len(era.Drawn))]
 		r.Set(&m.Settings, uint8(g.rand.N(len(r.Values))))
 	}
 	if g.i386 {

@@ -35,6 +35,9 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
 		PageGrace:   sc.Machine.Edition != rules.Edition26,
 	}
+	if c.Counting = sc.Machine.Counting; row == &linux.Row {
+		c.Counting = kapi.CountsOwn
+	}
 	if row.Memory != nil {
 		c.Exec = row.Memory(settings)
 	}
