@@ -98,7 +98,10 @@ func New(d Deps, s Settings) *Engine {
 	e.onCall = e.optimizedCallback
 	e.onModule, e.onFtrace = e.kprobesModuleCallback, e.kprobeFtraceHandler
 	e.onDebug, e.onFault = e.kprobeDebugHandler, e.kprobeFaultHandler
-	e.onSteps = func(cpu int) bool { return e.kcb.Of(cpu).stepping() }
+	e.onSteps = func(cpu int) bool {
+		kcb := e.kcb.Of(cpu)
+		return kcb.stepping() || kcb.current != nil && kcb.status&kprobeFaulted != 0
+	}
 	e.Renew(d, s)
 	return e
 }

@@ -115,6 +115,7 @@ type Settings struct {
 	ModuleRefs    bool         // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Files         Files        // the interface files
 
+	NMILatch bool          // an NMI that comes in an NMI's handler waits for its end (3.3 and later); the kernel's to do
 	Counting kapi.Counting // what a breakpoint's handler counts in the preemption count; the kernel's to do
 }
 

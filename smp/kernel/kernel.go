@@ -22,6 +22,7 @@ type Config struct {
 	Signal      bool          // or sleep
 	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
 	Counting    kapi.Counting // what a breakpoint's handler counts in the preemption count
+	NMIsNest    bool          // an NMI is handled in an NMI's handler, after a breakpoint there has returned
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
@@ -66,6 +67,7 @@ type Kernel struct {
 	onTimer      func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
 	onNMI        func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
 	nmis         kapi.PerCPU[nmiState]
+	Unlatched    bool                     `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
 	plain        func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
 	gates        []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
 	nGates       int                      // owned by the boot of a run: how many are bound so far
@@ -138,7 +140,7 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the
 // kernel in the last run is forgotten; it is made anew, in the same order.
 func (k *Kernel) Reset() {
-	k.nGates = 0
+	k.nGates, k.Unlatched = 0, k.cfg.NMIsNest
 	for c := range k.M.CPUs() {
 		*k.nmis.Of(c) = nmiState{}
 	}
