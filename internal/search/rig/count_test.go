@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/library"
+	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/searchtest"
 	"kpsim/sched"
@@ -158,5 +160,18 @@ k = kprobe("k", at = f + 8, pre = [call(h)])
 				require.Equal(t, fmt.Sprintf("%#x", want), fmt.Sprintf("%#x", noted(r, n)))
 			}
 		})
+	}
+}
+
+// TestNMIsNest: an NMI that a breakpoint's return lets in runs on top of the first in 2.6, and
+// waits in the later editions.
+func TestNMIsNest(t *testing.T) {
+	sc, err := library.Load("nmi-in-nmi")
+	require.NoError(t, err)
+	for edition, nests := range map[string]bool{"2.6": true, "4.15": false, "5.14": false, "6.9": false} {
+		require.NoError(t, sc.SetEdition(edition))
+		res, err := explore.Run(explore.Spec{Scenario: sc, Runs: 300, Seed: 1, Blind: true})
+		require.NoError(t, err)
+		require.Equal(t, nests, len(res.Broken) > 0, edition)
 	}
 }
