@@ -109,7 +109,6 @@ func TestCount(t *testing.T) {
 	}
 }
 
-
 // TestCountElsewhere: so does what runs behind a jump, behind ftrace, in a slot, in a fault
 // handler, beside what text counts itself, and on i386.
 func TestCountElsewhere(t *testing.T) {
