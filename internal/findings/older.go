@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/cause"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -38,6 +39,11 @@ func (c *Explore) olders(j *job, own, other string, written []string) (list []ol
 		mine := []string{name}
 		for _, q := range properties.All {
 			mine = append(mine, name+"-"+q.Name)
+		}
+		for _, n := range slices.Clone(mine) {
+			for i := 2; name == own && i < 2+cause.FurtherMost; i++ {
+				mine = append(mine, fmt.Sprintf("%s-%d", n, i))
+			}
 		}
 		for _, n := range mine {
 			path := filepath.Join(c.Traces, n+".kps")
