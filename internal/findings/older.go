@@ -73,7 +73,7 @@ func traceOf(path, scenario string) *traces.File {
 	if err != nil {
 		return nil // replay says what it lacks
 	}
-	if s, err := lang.Parse(path, []byte(file.Scenario)); err != nil || s.Name != scenario {
+	if s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine); err != nil || s.Name != scenario {
 		return nil
 	}
 	return file
