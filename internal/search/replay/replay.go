@@ -3,11 +3,13 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
+	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
@@ -87,7 +89,10 @@ func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
 	if long := new(rig.LongAlone); errors.As(err, &long) {
 		err = fmt.Errorf("run without probes: %w", long.InTrace())
 	}
-	if err != nil {
+	switch {
+	case err != nil && mutant != "" && !slices.Contains(mutants.Known(), mutant):
+		return nil, fmt.Errorf("%s: %w", name, err) // it's about the origin
+	case err != nil:
 		return nil, locate(name, f, err)
 	}
 	r.OfTrace()
