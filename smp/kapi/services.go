@@ -255,7 +255,9 @@ type TrapHandler func(x Context, regs *arch.Regs) (owner uint64)
 type FaultHandler func(x Context, regs *arch.Regs, trapnr int) (owner uint64)
 
 // A Routine is kernel code that guest text can call: bound to an address. The
-// registers are the CPU's own, as of the call.
+// registers are the CPU's own, as of the call. Text that the routine calls leaves others
+// there, and where preemption is on its task may go to another CPU, which has others: what
+// is needed later is copied, and what is to be left is written before.
 type Routine func(x Context, regs *arch.Regs)
 
 // Traps is the notifier chains of exceptions.
