@@ -12,7 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/replay"
+	"kpsim/internal/search/rig"
+	"kpsim/kprobes/mutants"
+	"kpsim/sched"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 	"kpsim/traces/view"
@@ -33,6 +37,9 @@ var (
 func TestSentencesAreOfTheirEvents(t *testing.T) {
 	files, err := filepath.Glob("../../traces/*/*.kps")
 	require.NoError(t, err)
+	cells, err := filepath.Glob("../../traces/corpus/matrix/*.kps")
+	require.NoError(t, err)
+	files = append(files, cells...)
 	checked := make(map[string]int)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -49,14 +56,49 @@ func TestSentencesAreOfTheirEvents(t *testing.T) {
 		c := &cited{t: t, r: r, ev: r.Rig.Log.Events, checked: checked}
 		for _, s := range view.Story(in) {
 			c.says = fmt.Sprintf("%s, event %d: %s", filepath.Base(file), s.Seq, s.Text)
+			assert.NotRegexp(t, raw, s.Text, c.says)
 			c.check(&c.ev[s.Seq], s.Text)
 		}
+		noRows(t, file, view.Lay(in, nil))
 		r.Rig.Close()
 	}
 	t.Log(checked)
 	for what, least := range map[string]int{"CPU": 500, "sent": 15, "ran": 10, "back": 8, "wrote": 60, "took": 4} {
 		assert.GreaterOrEqual(t, checked[what], least, what)
 	}
+}
+
+// raw is an event as the log prints it, and not as a sentence.
+var raw = regexp.MustCompile(`\b[A-Z]\w+ [a-z]+=0x`)
+
+// noRows reports events of a run that are rows without words.
+func noRows(t *testing.T, of string, s *view.Scene) {
+	for i := range s.Steps {
+		assert.NotRegexp(t, raw, s.Steps[i].Says, of)
+	}
+}
+
+// Each event of a drawn program has words, with the right engine and with mutants.
+func TestEventsOfDrawnProgramsAreSaid(t *testing.T) {
+	ran := 0
+	for seed := range uint64(200) {
+		mutant := ""
+		if seed%2 == 1 {
+			mutant = mutants.All[seed%uint64(len(mutants.All))].Name
+		}
+		r, err := rig.New(gen.Fuzz(gen.First(seed+1)), mutant)
+		if err != nil {
+			continue // no program, or one that the mutant doesn't go with
+		}
+		r.Log.Store = true
+		way := sched.NewRandom(sched.Params{Seed: seed})
+		way.Begin(1)
+		run := &replay.Replay{Rig: r, Run: r.Run(way)}
+		noRows(t, fmt.Sprint("program ", seed, " ", mutant), view.Lay(run.View(&traces.File{}), nil))
+		r.Close()
+		ran++
+	}
+	require.Greater(t, ran, 150)
 }
 
 // cited holds sentences against the events that they cite.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -118,6 +119,8 @@ func (t *teller) say(e *traces.Event) string {
 		return fmt.Sprintf("the debugger's breakpoint at %s is set, over %02x", in.symbol(e.A), e.C)
 	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe:
 		return t.sayOwner(e)
+	case linuxev.Warn, linuxev.Heap, linuxev.Uneven:
+		return t.sayLinux(e)
 	case smpev.Uprobe:
 		return t.sayUprobe(e)
 	case smpev.GPStall:
@@ -216,6 +219,8 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return fmt.Sprintf("kprobes/list: %s %s", x.place(e.A), bitNames(e.C, "[GONE]", "[DISABLED]", "[OPTIMIZED]", "[FTRACE]", "no tags"))
 	case kpev.Returner:
 		return fmt.Sprintf("return addresses are replaced with %s", x.place(e.A))
+	case kpev.NoPre:
+		return in.probe(e.A) + " has no pre_handler"
 	case kpev.NoJump:
 		return in.probe(e.A) + " has a post_handler, or is a jprobe: no jump may be there"
 	case kpev.Printk:
