@@ -22,9 +22,6 @@ import (
 	"kpsim/traces/view"
 )
 
-// absence is a sentence of what a CPU doesn't do, which no event is.
-var absence = regexp.MustCompile(`^cpu\d+ (hasn't run anything|left stop_machine without serialising|hit no probe in that call)`)
-
 // Each sentence of explain is about the event that it cites: its kind, its CPU, and each place,
 // name, number and byte in it.
 func TestSentencesAreOfTheirEvents(t *testing.T) {
