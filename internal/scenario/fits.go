@@ -67,12 +67,12 @@ func (s *Scenario) Answers() []Answer {
 	together := make(map[string]bool)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind == OpRegisterAll {
+			if op.Kind.Has(ParamProbes) && op.Kind.Touches&TouchRegister != 0 {
 				for _, name := range op.Targets {
 					together[name] = true
 				}
 			}
-			if op.Kind.OfDebugger() {
+			if op.Kind.Has(ParamInsn) {
 				taken = append(taken, op.Target)
 			}
 		}
@@ -137,7 +137,7 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.Does(OpLivepatch)
+	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.DoesAny(Modifies)
 	return Answer{Known: true, Jump: jump}
 }
 

@@ -192,7 +192,7 @@ type maker struct {
 	labelled bool              // there is a jump label
 	nests    bool              // a handler calls a function
 	tasks    int               // probers
-	kinds    []scenario.OpKind // what these do
+	kinds    []*scenario.Operation // what these do
 	next     string            // the function that is being drawn
 	made     []string          // functions that were
 	takes    []int             // how many instructions each executes at most

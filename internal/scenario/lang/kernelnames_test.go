@@ -1,12 +1,11 @@
 package lang
 
 import (
+	"kpsim/internal/scenario/act"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kpsim/internal/scenario"
 )
 
 // own are functions of the language that kernels have no function for.
@@ -26,7 +25,7 @@ func TestKernelNames(t *testing.T) {
 			require.EqualError(t, err, "x.star:1:13: "+name+" isn't defined; did you mean "+brief(k.verb)+"?")
 		}
 	}
-	for _, word := range scenario.OpWords {
+	for _, word := range act.Words {
 		named := slices.ContainsFunc(ofKernel, func(k struct {
 			verb  string
 			names []string

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/era"
@@ -290,9 +291,9 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 }
 
 func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
-	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, int(scenario.OpSignal)).Draw(t, "op"))}
+	op := scenario.Op{Kind: *scenario.Operation(rapid.IntRange(0, int(act.Signal)).Draw(t, "op"))}
 	switch op.Kind {
-	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+	case act.Register, act.Unregister, act.Enable, act.Disable:
 		if n := len(s.Probes); n > 0 {
 			op.Target = s.Probes[rapid.IntRange(0, n-1).Draw(t, "probe")].Name
 			if rapid.Bool().Draw(t, "checked") {
@@ -300,14 +301,14 @@ func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 			}
 			return op
 		}
-	case scenario.OpEnableLabel, scenario.OpDisableLabel:
+	case act.EnableLabel, act.DisableLabel:
 		if n := len(s.Labels); n > 0 {
 			op.Target = s.Labels[rapid.IntRange(0, n-1).Draw(t, "label")].Name
 			return op
 		}
-	case scenario.OpSchedule, scenario.OpWaitOptimized, scenario.OpUser:
+	case act.Schedule, act.WaitOptimized, act.User:
 		return op
-	case scenario.OpRegisterAll, scenario.OpUnregisterAll:
+	case act.RegisterAll, act.UnregisterAll:
 		for i := range s.Probes {
 			if k := &s.Probes[i]; k.Kind == s.Probes[0].Kind && k.Kind != scenario.ProbeJprobe {
 				op.Targets = append(op.Targets, k.Name)
@@ -317,10 +318,10 @@ func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 			op.Checked = true
 		}
 		return op
-	case scenario.OpOptimization, scenario.OpEnabled:
+	case act.Optimization, act.Enabled:
 		op.On = rapid.Bool().Draw(t, "on")
 		return op
-	case scenario.OpExpect:
+	case act.Expect:
 		if n := len(s.Datas); n > 0 {
 			d := &s.Datas[rapid.IntRange(0, n-1).Draw(t, "data")]
 			op.Target, op.Offset = d.Name, rapid.IntRange(0, len(d.Bytes)-1).Draw(t, "offset")
@@ -328,7 +329,7 @@ func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
 			return op
 		}
 	}
-	op = scenario.Op{Kind: scenario.OpCall, Changed: rapid.Bool().Draw(t, "changed")}
+	op = scenario.Op{Kind: act.Call, Changed: rapid.Bool().Draw(t, "changed")}
 	op.Target, _ = genPlace(t, s)
 	if rapid.Bool().Draw(t, "checked") {
 		op.Checked, op.Bits = true, rapid.IntRange(1, 64).Draw(t, "bits")

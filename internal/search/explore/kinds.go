@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
 	"kpsim/kprobes/rules"
@@ -143,7 +144,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.patched, h.fprobes = sc.Does(scenario.OpPatchFunc), sc.Does(scenario.OpRegisterFprobe)
+	h.patched, h.fprobes = sc.Does(act.PatchFunc), sc.Does(act.RegisterFprobe)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
@@ -220,39 +221,39 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 }
 
 func (h *has) op(op *scenario.Op) {
-	h.checked = h.checked || op.Checked || op.Kind == scenario.OpExpect
+	h.checked = h.checked || op.Checked || op.Kind == act.Expect
 	done := op.Fails == smpev.CPUStepNone
 	h.fails = h.fails || !done
 	switch op.Kind {
-	case scenario.OpOffline:
+	case act.Offline:
 		h.goes, h.leaves = h.goes || done, true
 		h.stops = h.stops || done || op.Fails == smpev.CPUStepTeardown
-	case scenario.OpOnline:
+	case act.Online:
 		h.comes = h.comes || done
 		h.stops = h.stops || !done && op.Fails != smpev.CPUStepBringup
-	case scenario.OpCall:
+	case act.Call:
 		h.call = true
-	case scenario.OpRegister, scenario.OpRegisterAll:
+	case act.Register, act.RegisterAll:
 		h.api, h.register = true, true
-	case scenario.OpEnabled:
+	case act.Enabled:
 		h.global, h.removes, h.undo = true, true, true
-	case scenario.OpUnregister, scenario.OpDisable, scenario.OpUnregisterAll:
+	case act.Unregister, act.Disable, act.UnregisterAll:
 		h.api, h.removes, h.undo = true, true, true
-	case scenario.OpEnable:
+	case act.Enable:
 		h.api = true
-	case scenario.OpOptimization:
+	case act.Optimization:
 		h.off, h.undo = true, true
-	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks, scenario.OpAlternatives:
+	case act.EnableLabel, act.DisableLabel, act.SetCall, act.Locks, act.Alternatives:
 		h.flips = true
-	case scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
+	case act.Tracer, act.Livepatch, act.PatchFunc, act.UnpatchFunc, act.RegisterDirect, act.ModifyDirect, act.UnregisterDirect, act.RegisterFprobe, act.UnregisterFprobe:
 		h.flips, h.traces = true, true
-	case scenario.OpLoad, scenario.OpUnload:
+	case act.Load, act.Unload:
 		h.loads = true
-	case scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
+	case act.SetBreakpoint, act.ClearBreakpoint:
 		h.debugs = true
-	case scenario.OpQueueWork:
+	case act.QueueWork:
 		h.works = true
-	case scenario.OpHitUprobe:
+	case act.HitUprobe:
 		h.uprobes = true
 	}
 }

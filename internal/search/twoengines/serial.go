@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
 )
 
@@ -30,12 +31,12 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 			}
 			op := ops[next[i]%len(ops)]
 			next[i], going = next[i]+1, true
-			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || use.Misused(&op) {
+			if !serially[op.Kind] || !waits && op.Kind == act.Schedule || use.Misused(&op) {
 				continue
 			}
 			t.Ops = append(t.Ops, op)
 			if waits && changes[op.Kind] {
-				t.Ops = append(t.Ops, scenario.Op{Kind: scenario.OpWaitOptimized})
+				t.Ops = append(t.Ops, scenario.Op{Kind: act.WaitOptimized})
 			}
 		}
 	}
@@ -45,20 +46,20 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 }
 
 // serially are the operations that one task can do by itself.
-var serially = map[scenario.OpKind]bool{
-	scenario.OpCall: true, scenario.OpSchedule: true, scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true,
-	scenario.OpDisable: true, scenario.OpWaitOptimized: true, scenario.OpOptimization: true, scenario.OpEnabled: true,
-	scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true, scenario.OpUser: true, scenario.OpExpect: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
-	scenario.OpLoad: true, scenario.OpUnload: true, scenario.OpHitUprobe: true, scenario.OpSetBreakpoint: true, scenario.OpClearBreakpoint: true,
+var serially = map[*scenario.Operation]bool{
+	act.Call: true, act.Schedule: true, act.Register: true, act.Unregister: true, act.Enable: true,
+	act.Disable: true, act.WaitOptimized: true, act.Optimization: true, act.Enabled: true,
+	act.RegisterAll: true, act.UnregisterAll: true, act.User: true, act.Expect: true,
+	act.EnableLabel: true, act.DisableLabel: true, act.SetCall: true, act.Tracer: true, act.Livepatch: true, act.PatchFunc: true, act.UnpatchFunc: true,
+	act.Load: true, act.Unload: true, act.HitUprobe: true, act.SetBreakpoint: true, act.ClearBreakpoint: true,
 }
 
 // changes are those after which the optimizer may have something to do.
-var changes = map[scenario.OpKind]bool{
-	scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true, scenario.OpDisable: true,
-	scenario.OpOptimization: true, scenario.OpEnabled: true, scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
-	scenario.OpLoad: true, scenario.OpUnload: true,
+var changes = map[*scenario.Operation]bool{
+	act.Register: true, act.Unregister: true, act.Enable: true, act.Disable: true,
+	act.Optimization: true, act.Enabled: true, act.RegisterAll: true, act.UnregisterAll: true,
+	act.EnableLabel: true, act.DisableLabel: true, act.SetCall: true, act.Tracer: true, act.Livepatch: true, act.PatchFunc: true, act.UnpatchFunc: true,
+	act.Load: true, act.Unload: true,
 }
 
 // Straight makes the handlers that call functions call one whose way doesn't depend on

@@ -1,0 +1,69 @@
+package act
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+)
+
+// What else patches text: jump labels, static calls, lock prefixes, alternatives.
+var (
+	EnableLabel = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "label_on",
+		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Says:    "flip a label to its jump",
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
+		Touches: scenario.TouchFlip,
+		Drawn:   scenario.Drawn{Nth: 8, Times: 1, Or: "label_off"},
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, true) }})
+
+	DisableLabel = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "label_off",
+		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Says:    "flip it to its nop",
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
+		Touches: scenario.TouchFlip,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, false) }})
+
+	SetCall = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "set_call",
+		Params:  []scenario.Param{{Name: "s", Kind: scenario.ParamCall}, {Name: "f", Kind: scenario.ParamCallee}},
+		Says:    "make `f` what a static call calls; `None` is nothing",
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
+		Touches: scenario.TouchFlip,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
+		to := arch.Addr(0)
+		if len(op.Targets) > 0 {
+			to = t.Func(op.Targets[0])
+		}
+		t.SetCall(x, op.Target, to)
+	}})
+
+	Locks = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "smp_locks",
+		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
+		Says:    "all lock prefixes are put there, or taken away; those of a module that is loaded later too",
+		Traits:  scenario.Patches | scenario.Around,
+		Touches: scenario.TouchFlip,
+		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
+			if len(s.Locked) > 0 {
+				return ""
+			}
+			return "smp_locks() rewrites nothing: there is no lock_prefix()"
+		},
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Prefix.Set(x, op.On) }})
+
+	Alternatives = add(row{family: others, Operation: &scenario.Operation{
+		Word: "apply_alternatives",
+		Says: "all alternatives are copied over what stands there, the first time that a task does this: with " +
+			"interrupts off on its CPU, and nothing that keeps others from running them meanwhile",
+		Traits:  scenario.Patches | scenario.Around,
+		Touches: scenario.TouchFlip,
+		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
+			if len(s.Alternatives) > 0 {
+				return ""
+			}
+			return "apply_alternatives() rewrites nothing: there is no alternative()"
+		},
+	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Alternatives.Apply(x) }})
+)
