@@ -17,6 +17,8 @@ const (
 	kprobeHitSS     status = 2 // stepping the copy
 	kprobeReenter   status = 4 // stepping the copy of a probe hit from inside another
 	kprobeHitSSDone status = 8 // in a post_handler
+
+	kprobeFaulted status = 16 // the copy has faulted: in a fault handler
 )
 
 // kprobeCtlblk is a CPU's control block: the probe it has hit, and the one it was busy

@@ -142,7 +142,8 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		return
 	}
 	ap := e.aggrs[n]
-	image := arch.Addr(cpu.R[e.row.saved])
+	called := *cpu // a handler's text leaves others in the CPU
+	image := arch.Addr(called.R[e.row.saved])
 	x.Work(WorkDetour, 1)
 	on := false
 	if e.s.DetourIRQsOff {
@@ -163,7 +164,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		kcb.current, kcb.status = ap, kprobeHitActive
 		e.do.AggrPreHandler(e, x, ap, &kcb.regs, false)
 		kcb.current = nil
-		e.do.StoreRegs(e, x, ap, cpu, &kcb.regs)
+		e.do.StoreRegs(e, x, ap, &called, &kcb.regs)
 	}
 	e.do.PreemptEnable(x)
 	if on {

@@ -140,7 +140,7 @@ func (e *Engine) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs 
 // stepFault asks the probes of an aggr about a fault of the copy, until one has
 // handled it.
 func (e *Engine) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
-	kcb.status = kprobeHitActive // what they hit is missed
+	kcb.status = kprobeHitActive | kprobeFaulted // what they hit is missed
 	handled := false
 	for _, p := range ap.probes.Deref(x).probes {
 		if handled || !e.asksFault(p) || p.disabled.ReadOnce(x) {

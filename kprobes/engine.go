@@ -69,6 +69,7 @@ type memory struct {
 	onBreak kapi.TrapHandler     `state:"boot"` // set at New
 	onDebug kapi.TrapHandler     `state:"boot"` // set at New
 	onFault kapi.FaultHandler    `state:"boot"` // set at New
+	onSteps func(cpu int) bool   `state:"boot"` // set at New
 
 	onModule kapi.ModuleNotifier `state:"boot"` // set at New
 	onFtrace ftrace.Handler      `state:"boot"` // set at New
@@ -97,6 +98,10 @@ func New(d Deps, s Settings) *Engine {
 	e.onCall = e.optimizedCallback
 	e.onModule, e.onFtrace = e.kprobesModuleCallback, e.kprobeFtraceHandler
 	e.onDebug, e.onFault = e.kprobeDebugHandler, e.kprobeFaultHandler
+	e.onSteps = func(cpu int) bool {
+		kcb := e.kcb.Of(cpu)
+		return kcb.stepping() || kcb.current != nil && kcb.status&kprobeFaulted != 0
+	}
 	e.Renew(d, s)
 	return e
 }
@@ -126,6 +131,7 @@ func (e *Engine) Renew(d Deps, s Settings) {
 	d.Traps.OnBreakpoint(e.onBreak)
 	d.Traps.OnDebug(e.onDebug)
 	d.Traps.OnFault(e.onFault)
+	d.Traps.OnStepping(e.onSteps)
 	if d.Modules != nil {
 		d.Modules.OnChange(e.onModule)
 	}

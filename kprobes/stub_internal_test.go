@@ -195,6 +195,7 @@ func (s *stub) trap(chain []kapi.TrapHandler) (owned bool) {
 func (s *stub) OnBreakpoint(h kapi.TrapHandler) { s.onBreak = append(s.onBreak, h) }
 func (s *stub) OnDebug(h kapi.TrapHandler)      { s.onDebug = append(s.onDebug, h) }
 func (s *stub) OnFault(kapi.FaultHandler)       {}
+func (s *stub) OnStepping(func(cpu int) bool)   {}
 func (s *stub) FromUser(kapi.Context) bool      { return false }
 func (s *stub) Bug(_ kapi.Context, why string)  { panic("the kernel dies: " + why) }
 

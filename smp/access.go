@@ -40,6 +40,9 @@ func (f *Footprint) access(a arch.Addr, size int, write bool) {
 	if c == nil {
 		return
 	}
+	if f.m.mem.near(a) == nil {
+		a = f.countAccess(c, a, size)
+	}
 	if !write {
 		f.looksBelow(c, a)
 	}
@@ -229,6 +232,7 @@ type Known struct {
 	words   words
 	below   bool
 	resched bool
+	count   bool
 }
 
 // Learnt reports whether since it was last asked a run has shown something, be it
@@ -242,13 +246,13 @@ func (f *Footprint) Learnt() bool {
 // Known puts into k what is known. It is for machines that are observed, but not afresh.
 func (f *Footprint) Known(k *Known) {
 	k.words.copy(&f.words)
-	k.below, k.resched = f.readsBelow, f.asksResched
+	k.below, k.resched, k.count = f.readsBelow, f.asksResched, f.readsCount
 }
 
 // SetKnown makes it known what k says, of a machine made alike, and nothing else.
 func (f *Footprint) SetKnown(k *Known) {
 	f.words.copy(&k.words)
-	f.readsBelow, f.asksResched, f.grew, f.words.learnt = k.below, k.resched, false, false
+	f.readsBelow, f.asksResched, f.readsCount, f.grew, f.words.learnt = k.below, k.resched, k.count, false, false
 }
 
 // Bytes of a function's own stack that it hasn't written hold what earlier calls and

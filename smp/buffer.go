@@ -348,6 +348,9 @@ type bufferedMemory struct {
 // Load implements arch.Memory: memory, and over it what the CPU holds.
 func (d *bufferedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	m := d.w.m
+	if p := m.mem.keptApart(a, size); p != nil {
+		return m.mem.loadCount(p, d, a, size)
+	}
 	b := &d.w.buffers[m.mem.cpu]
 	if len(b.q) == 0 || !b.overlaps(a, size) {
 		return d.Memory.Load(a, size)
@@ -402,11 +405,14 @@ func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
 func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	m := d.w.m
 	c := &m.cpus[m.mem.cpu]
+	if p := m.mem.keptApart(a, size); p != nil {
+		return m.mem.storeCount(p, d, a, size, v)
+	}
 	stack := c.task.stack-a <= StackSize
 	if stack && m.foot != nil && m.foot.words.shared(bytesNumber(a)) {
 		m.touch(objBuffer, uint64(c.id), false) // whether it holds anything says what becomes of this
 	}
-	if d.w.locked && c.guest || stack && !m.stored(c) {
+	if d.w.locked && c.guest || stack && !m.stored(c) || m.mem.ownCount(a, size) {
 		return d.Memory.Store(a, size, v)
 	}
 	if fault, ok := m.mem.permits(a, size, PermWrite); !ok {

@@ -83,6 +83,7 @@ func (x *Ctx) PreemptOff() bool {
 // PreemptDisable implements kapi.Context.
 func (x *Ctx) PreemptDisable() {
 	x.task.preempt++
+	x.m.countChanges(x.cpu)
 	if x.m.cfg.Full {
 		x.m.attend(x.cpu)
 	}
@@ -91,6 +92,7 @@ func (x *Ctx) PreemptDisable() {
 // PreemptEnable implements kapi.Context.
 func (x *Ctx) PreemptEnable() {
 	x.task.preempt--
+	x.m.countChanges(x.cpu)
 	if x.m.cfg.Full {
 		x.m.attend(x.cpu)
 		if x.MustResched() && !x.Atomic() {

@@ -6,8 +6,9 @@ import (
 )
 
 // A CPU comes and goes by these. One that isn't active is online, and has no task placed on
-// it. One that is off is in its idle loop with interrupts off, and takes no NMI: it has no
-// step to make, and nothing looks for it. Which CPUs others may count on is the kernel's to
+// it. One that is off takes no interrupt and no NMI, on its way there and back as well: nothing
+// is sent to it. When it is there it is in its idle loop: it has no step to make, and nothing
+// looks for it. Which CPUs others may count on is the kernel's to
 // know (kernel.Hotplug).
 
 // hotplugged is what of a CPU's state of hotplug the machine goes by.
@@ -130,19 +131,27 @@ func (m *Machine) PowerOn(cpu int, serialises bool) {
 	c.regs.Flags |= irqFlag
 	c.nmiBlocked = false
 	if serialises {
-		m.text.Serialise(cpu)
-		m.touchFloor(c)
+		m.serialiseStarting(c)
 	}
 	m.attend(c)
 }
 
-// Online has the routine's CPU be one that runs something; tasks, too, if it takes them before
-// it is active.
+// Online has the routine's CPU be one that runs something, and takes interrupts; tasks, too, if
+// it takes them before it is active.
 func (x *Ctx) Online(takes bool) {
 	x.m.touchQueue(x.cpu, true)
 	x.cpu.hot.off, x.cpu.hot.pushes = false, !takes
 	x.m.attend(x.cpu)
 	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
+}
+
+// SerialiseStarting has the routine's CPU forget what it has fetched since its reset.
+func (x *Ctx) SerialiseStarting() { x.m.serialiseStarting(x.cpu) }
+
+// serialiseStarting serialises a CPU that comes.
+func (m *Machine) serialiseStarting(c *CPU) {
+	m.text.Serialise(int(c.id))
+	m.touchFloor(c)
 }
 
 // Activate lets tasks run on the routine's CPU. Programs that have waited for it begin.

@@ -43,6 +43,13 @@ type Hooks struct {
 	// of the task below.
 	Nested bool
 
+	// Counts is what a trap of each vector adds to the preemption count while it is
+	// handled, but for exceptions of user mode.
+	Counts func(vec uint8) uint32
+
+	// Stepping returns what is added on a CPU for the instructions that probes have it step.
+	Stepping func(cpu int) uint32
+
 	// Busy reports whether text has preemption off by a count of its own.
 	Busy func(x *Ctx) bool
 
@@ -150,6 +157,7 @@ type Machine struct {
 	nCells  int
 	nStacks int
 	perCPU  [sim.MaxCPUs]arch.Addr // the bases of the CPUs' own data, from boot
+	counts  [sim.MaxCPUs]count     // where they have their preemption counts, from boot
 
 	// Types of their own; a method of the same name returns each, and Clocks too.
 	names       Names

@@ -36,10 +36,11 @@ type page struct {
 	dirty  uint64          // bit i: block i may differ from boot
 	perm   Perm
 	at     arch.Addr
-	later  bool // it comes and goes; see pages.go
-	absent bool // and is unmapped when a run begins
-	moved  bool // it is in memory.moved
-	grown  bool // mapped by Ctx.MapExec, in this run or an earlier one
+	later  bool  // it comes and goes; see pages.go
+	absent bool  // and is unmapped when a run begins
+	moved  bool  // it is in memory.moved
+	grown  bool  // mapped by Ctx.MapExec, in this run or an earlier one
+	counts uint8 // it begins with the preemption count of CPU counts-1; 0: of none
 
 	// Of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
@@ -132,7 +133,7 @@ func (m *Memory) page(a arch.Addr) *page {
 	if p == nil && m.lazy != nil {
 		p = m.firstTouch(a)
 	}
-	if p != nil {
+	if p != nil && p.counts == 0 {
 		e := &m.tlb[slot(pn)]
 		e.pn, e.p = pn, p
 	}
@@ -170,6 +171,9 @@ func (m *Memory) System() *system {
 
 // loadBytes is Load of any page, or of two.
 func (m *Memory) loadBytes(a arch.Addr, size int) (v uint64, ok bool) {
+	if p := m.counted(a, size); p != nil {
+		return m.loadCount(p, m, a, size)
+	}
 	if fault, ok := m.permits(a, size, PermRead); !ok {
 		m.fault = fault
 		return 0, false
@@ -216,6 +220,9 @@ func (m *Memory) Image(a arch.Addr, n int, store bool) []byte {
 // storeBytes is Store to any page, or to two, which are looked at first: a
 // fault leaves nothing half done.
 func (m *Memory) storeBytes(a arch.Addr, size int, v uint64) bool {
+	if p := m.counted(a, size); p != nil {
+		return m.storeCount(p, m, a, size, v)
+	}
 	if fault, ok := m.permits(a, size, PermWrite); !ok {
 		m.fault = fault
 		return false

@@ -72,7 +72,7 @@ func (s *Source) Mover() sim.Mover { return s.index }
 func (s *Source) ready(cfg *Config, open bool) bool {
 	switch c := s.cpu; s.Kind {
 	case NMISource:
-		return !c.nmiBlocked && c.after&deaf == 0 && (s.Idle || c.task != c.idle)
+		return !c.hot.off && !c.nmiBlocked && c.after&deaf == 0 && (s.Idle || c.task != c.idle)
 	case PreemptSource:
 		return cfg.Full && open && len(c.runq) > 0 && c.task.preempt == 0 && c.task.class != classStopper
 	default:

@@ -52,6 +52,7 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	x.trap, x.vector = m.hooks.Trap[vec], vec
 	x.place, x.step = vectorName(vec), 0
 	t.frames = append(t.frames, frame{kind: routine, trap: true, user: user, vector: vec, ctx: x, base: base})
+	m.countChanges(c)
 	m.attend(c)
 }
 
@@ -186,6 +187,7 @@ func (m *Machine) iret(c *CPU) {
 	}
 	c.user = f.user
 	t.pop()
+	m.countChanges(c)
 	c.nmiBlocked = false
 	c.trace()
 	c.guest = t.onGuest()

@@ -45,6 +45,7 @@ type Footprint struct {
 	begun      bool // the run is observed from the step on that is about to begin
 
 	readsBelow  bool // text has read its stack below the stack pointer
+	readsCount  bool // text has read a preemption count in an interrupt, or another CPU's
 	asksResched bool // a routine has asked whether another task wants its CPU
 	readsUninit bool // text has read bytes of its stack that it hadn't written
 

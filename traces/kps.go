@@ -30,6 +30,23 @@ type File struct {
 	// origin: how the run was found. A replay needs the mutant and the fetch model,
 	// where they override the scenario's, and the ignored properties.
 	Origin []Remark
+
+	lines scenarioLines
+}
+
+// scenarioLines says where in its file a scenario's lines were read.
+type scenarioLines struct {
+	text string // of the scenario as it was read
+	at   []int
+}
+
+// ScenarioLine returns the line of the file that line n of the scenario was read from; both count
+// from 1. It's n if the scenario wasn't read from a file, or is another one by now.
+func (f *File) ScenarioLine(n int) int {
+	if n < 1 || n > len(f.lines.at) || f.lines.text != f.Scenario {
+		return n
+	}
+	return f.lines.at[n-1]
 }
 
 // A Remark is a line of the origin.
@@ -204,6 +221,11 @@ func (l *letter) parse(name string) (*File, error) {
 			return nil, fmt.Errorf("%s:%d: section %s is here twice: delete one", name, l.line(line), s.Name)
 		}
 		seen[i] = true
+		if sections[i] == "scenario.star" {
+			for k := range bytes.Count(s.Data, []byte("\n")) + 1 {
+				f.lines.at = append(f.lines.at, l.line(line+1+k))
+			}
+		}
 		if err := f.parseSection(i, string(s.Data)); err != nil {
 			return nil, fmt.Errorf("%s:%d: section %s: %s", name, l.line(line+err.line), s.Name, oneLine(err.message))
 		}
@@ -214,6 +236,7 @@ func (l *letter) parse(name string) (*File, error) {
 			return nil, fmt.Errorf("%s:%d: section %s is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew", name, l.line(line-1), sections[i])
 		}
 	}
+	f.lines.text = f.Scenario
 	return f, nil
 }
 

@@ -75,6 +75,7 @@ func TestRoundTrip(t *testing.T) {
 		if len(got.Schedule) == 0 {
 			got.Schedule = nil
 		}
+		got.lines = scenarioLines{} // f wasn't read from a file
 		if !reflect.DeepEqual(f, got) {
 			t.Errorf("got\n%+v\nwant\n%+v", got, f)
 		}

@@ -280,6 +280,15 @@ func (g *Gate) checked(ctx context.Context, t *ticket, p *board.Packed) (*unit.S
 // hear says to the server what became of a unit.
 func (g *Gate) hear(t *ticket, what string) { _ = g.b.Conn.Publish(t.Ack, []byte(what)) }
 
+// heard opens a ticket, says to the server what became of its unit, and answers with nothing more.
+func (g *Gate) heard(ticket, what string) (any, []byte, error) {
+	t, err := g.open(ticket)
+	if err == nil {
+		g.hear(t, what)
+	}
+	return nothing{}, nil, err
+}
+
 func nak(after time.Duration) string { return fmt.Sprintf(`-NAK {"delay": %d}`, after) }
 
 // A failAsk says that a unit failed.
@@ -305,19 +314,11 @@ type backAsk struct {
 }
 
 func (g *Gate) back(_ context.Context, q *backAsk, _ []byte) (any, []byte, error) {
-	t, err := g.open(q.Ticket)
-	if err == nil {
-		g.hear(t, nak(min(max(q.After, 0), time.Minute)))
-	}
-	return nothing{}, nil, err
+	return g.heard(q.Ticket, nak(min(max(q.After, 0), time.Minute)))
 }
 
 func (g *Gate) working(_ context.Context, q *backAsk, _ []byte) (any, []byte, error) {
-	t, err := g.open(q.Ticket)
-	if err == nil {
-		g.hear(t, "+WPI")
-	}
-	return nothing{}, nil, err
+	return g.heard(q.Ticket, "+WPI")
 }
 
 // A resultsAsk asks for results that a unit follows from: one, or those of all units whose key

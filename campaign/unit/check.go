@@ -87,7 +87,8 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		if p.Index != u.From+i {
 			return nil, fmt.Errorf("part %d is of shard %d", i, p.Index)
 		}
-		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) || len(p.Found) > len(properties.All) {
+		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) || len(p.Found) > len(properties.All) ||
+			len(p.Ways) > explore.MostWays*len(properties.All) {
 			return nil, fmt.Errorf("part %d counts what can't be", i)
 		}
 		for name, n := range p.Broken {
@@ -104,6 +105,12 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		}
 		for k := range p.Found {
 			if by := p.Found[k].By; plan.Clean(by, 200, false) != by {
+				return nil, fmt.Errorf("part %d has a name that is none", i)
+			}
+		}
+		for k := range p.Ways {
+			w := &p.Ways[k]
+			if plan.Clean(w.Words, 4000, false) != w.Words || w.Best != nil && plan.Clean(w.Best.By, 200, false) != w.Best.By {
 				return nil, fmt.Errorf("part %d has a name that is none", i)
 			}
 		}

@@ -17,6 +17,16 @@ import (
 
 const modulesOfTests = "../../smp/image/testdata/"
 
+// The page of a fuzz session fits a small screen, as the others do.
+func TestFuzzPageFits(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f.html")
+	args := []string{"fuzz", "--runs", "40", "--each", "20", "--as-shipped", "--edition", "2.6", "--traces", dir, "--html", path}
+	var out, errs bytes.Buffer
+	require.Contains(t, []int{cli.OK, cli.Against}, run(args, &out, &errs), errs.String())
+	pagetest.Fits(t, path)
+}
+
 // checkHTML runs kpsim check --html: the file, and what is in it.
 func checkHTML(t *testing.T, flags ...string) (path, text string) {
 	t.Helper()
@@ -65,6 +75,7 @@ func TestSurveyPage(t *testing.T) {
 
 	o := pagetest.Open(t, path, 1280, 1000)
 	require.Empty(t, o.Console)
+	pagetest.Fits(t, path)
 	require.Contains(t, o.DOM, "</footer>")
 }
 

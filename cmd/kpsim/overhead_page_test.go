@@ -98,6 +98,7 @@ func TestOverheadPage(t *testing.T) {
 	require.Equal(t, 24, strings.Count(o.DOM, `role="img"`))
 	require.Contains(t, o.DOM, "</footer>", "it has been read to the end")
 	require.Equal(t, 1280, o.Picture.Bounds().Dx())
+	pagetest.Fits(t, path)
 }
 
 // The same command gives the same bytes, on however many processors.

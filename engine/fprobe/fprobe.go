@@ -215,7 +215,8 @@ func (fp *Fprobe) get(x kapi.Context) bool {
 }
 
 // returned is where a call returns to whose return is hooked: the exit handlers run, and it goes
-// on where the call came from (rethook_trampoline_handler).
+// on where the call came from (rethook_trampoline_handler). What it returns with is written before
+// preemption is on again: then the task may go to another CPU, and regs are those of this one.
 func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 	a, mem := p.d.Text.Arch(), x.Memory()
 	frame := a.StackPointer(regs) - arch.Addr(a.Word)
@@ -235,10 +236,10 @@ func (p *Probes) returned(x kapi.Context, regs *arch.Regs) {
 		}
 		*h.fp.free.RMW(x, kapi.Once)++
 	}
-	x.PreemptEnable()
 	regs.R, regs.Flags = was.R, was.Flags&^a.IRQFlag|regs.Flags&a.IRQFlag
 	mem.Store(frame, a.Word, uint64(to))
 	regs.R[a.SP] = uint64(frame)
+	x.PreemptEnable()
 }
 
 // findRetAddr says what a word of a task's stack stands for: kernels that have fprobes

@@ -132,7 +132,7 @@ func (u *underKernel) scenario(path string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lang.Parse(path, []byte(file.Scenario))
+	return lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine)
 }
 
 // noneOr is what a list of names holds: nothing if it is "none".

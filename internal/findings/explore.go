@@ -40,6 +40,7 @@ type Explore struct {
 	elsewhere     bool        // traces aren't written to files
 	release       string      // of the kernel that shares were made with
 	share, shares int         // of --shard; 0 of 0 if it isn't given
+	names         []string    // of the scenarios
 	stop          atomic.Bool // the user has had enough
 	progress      *cli.Progress
 }
@@ -114,6 +115,7 @@ func (c *Explore) prepareAll(p *cli.Program, inputs []*inputs.Input, scenarios [
 			return nil, err
 		}
 		jobs = append(jobs, j)
+		c.names = append(c.names, j.Name)
 	}
 	if c.elsewhere {
 		return jobs, nil

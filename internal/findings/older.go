@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/scenario/lang"
+	"kpsim/internal/search/cause"
 	"kpsim/properties"
 	"kpsim/traces"
 )
@@ -39,6 +40,11 @@ func (c *Explore) olders(j *job, own, other string, written []string) (list []ol
 		for _, q := range properties.All {
 			mine = append(mine, name+"-"+q.Name)
 		}
+		for _, n := range slices.Clone(mine) {
+			for i := 2; name == own && i < 2+cause.FurtherMost; i++ {
+				mine = append(mine, fmt.Sprintf("%s-%d", n, i))
+			}
+		}
 		for _, n := range mine {
 			path := filepath.Join(c.Traces, n+".kps")
 			if slices.Contains(written, path) {
@@ -67,7 +73,7 @@ func traceOf(path, scenario string) *traces.File {
 	if err != nil {
 		return nil // replay says what it lacks
 	}
-	if s, err := lang.Parse(path, []byte(file.Scenario)); err != nil || s.Name != scenario {
+	if s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine); err != nil || s.Name != scenario {
 		return nil
 	}
 	return file

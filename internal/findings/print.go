@@ -61,6 +61,11 @@ func (r *printer) print(w *row) error {
 	if w.Unsaved != "" {
 		r.unsaved = append(r.unsaved, [2]string{w.Unsaved, w.remedy})
 	}
+	for _, f := range w.Further {
+		if f.Unsaved != "" {
+			r.unsaved = append(r.unsaved, [2]string{f.Unsaved, f.remedy})
+		}
+	}
 	if r.c.JSON {
 		return r.p.PrintJSON(struct {
 			*row
@@ -87,6 +92,7 @@ func (r *printer) print(w *row) error {
 	} else if w.advice != "" {
 		r.p.ToType("next:", w.advice)
 	}
+	r.further(w)
 	return nil
 }
 

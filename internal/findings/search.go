@@ -78,6 +78,9 @@ func (c *Explore) conclude(p *cli.Program, j *job, e *explored, r *printer) erro
 		return err
 	}
 	rows := c.judge(j, e, first)
+	if err := c.addFurther(j, e.res, rows); err != nil {
+		return err
+	}
 	c.save(j, rows)
 	for _, row := range rows {
 		if err := r.print(row); err != nil {
@@ -141,7 +144,7 @@ func (c *Explore) save(j *job, rows []*row) {
 				r.advice = c.lineBy(inputs.Few, j, c.Mutant)
 			}
 		}
-		written = append(written, path)
+		written = append(append(written, path), c.saveFurther(j, r, name)...)
 	}
 	j.older = c.olders(j, inputs.TraceName(j.Name), verifyTrace(j.Name), written)
 }
@@ -158,6 +161,11 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 		}
 		if text, err := inputs.TraceText(j.Name, r.witness.File); err == nil {
 			x.Traces = append(x.Traces, string(text))
+		}
+		for _, f := range r.Further {
+			if text, err := inputs.TraceText(j.Name, f.cause.Witness.File); err == nil {
+				x.Traces = append(x.Traces, string(text))
+			}
 		}
 	}
 	return x

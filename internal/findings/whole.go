@@ -109,6 +109,7 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 			j.notes = scenario.Messages(append(vet.Inert(j.Scenario), never...))
 		}
 		jobs = append(jobs, j)
+		c.names = append(c.names, j.Name)
 		specs = append(specs, spec)
 	}
 	p.StopAtInterrupt(&c.stop)

@@ -85,7 +85,7 @@ type Cell struct {
 	Text string
 	Mark string // what is remarkable of it, in a word or two, which is read out; to the eye it is a sign. "": nothing
 	Is   Verdict
-	Code bool   // what one types, or a name of it; a line may end after its slashes and hyphens
+	Code bool   // what one types, or a name of it; as in a Bad one, a line may end within its words
 	ID   string // as of a Section: links end in it. "": none does
 	To   string // the ID of what it links to. "": nothing
 }
@@ -270,9 +270,9 @@ func (d *Document) Render() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// within are the slashes and hyphens of a word, where a line may end; those that begin a
-// flag aren't.
-var within = regexp.MustCompile(`\w[/-]`)
+// within are the slashes, hyphens, @ and commas of a word after which a line may end. A hyphen
+// that begins a flag isn't one.
+var within = regexp.MustCompile(`\w(?:[/-]|[@,]\b)`)
 
 // broken cuts a text where a line may end.
 func broken(s string) (parts []string) {

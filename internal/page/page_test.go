@@ -86,7 +86,7 @@ func TestRender(t *testing.T) {
 		`<tr><th scope="row" class="n">1</th></tr>`, "<details id=\"more\">\n<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 3.</b> Two.",
 		`<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">&lt;none&gt;</th></tr>`, `<colgroup span="2"></colgroup>`,
 		`<th scope="row" id="row-a"><code>a/<wbr>b-<wbr>c</code></th><td><span class="good"><span aria-hidden="true">✓ </span>Never</span></td>`,
-		`<td><span class="bad"><span aria-hidden="true">✗ </span><a href="#more">T1/2</a></span></td>`,
+		`<td><span class="bad"><span aria-hidden="true">✗ </span><a href="#more">T1/<wbr>2</a></span></td>`,
 		`<th scope="row"><a href="#row-a">d</a></th><td><span class="neither"><span aria-hidden="true">◦ </span>blind</span></td><td id="last">?</td>`,
 		`<title id="plot-1-title">lines &amp; lines</title>`, `<desc id="plot-2-says">Two &lt;bars&gt;.</desc>`,
 		`stroke:var(--s7)`, `fill:url(#hatch-5)`, `class="s1" d="M0,6H34" stroke-dasharray="8 2"`, `fill="url(#hatch-4)"`, "<p>The end.</p>",
@@ -122,7 +122,7 @@ func TestRenderFaults(t *testing.T) {
 func verdicts(d *Document) [][]Cell { return d.Sections[0].Blocks[4].(*Table).Groups[0].Rows }
 
 func TestBroken(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a/b-c": "a/|b-|c", "kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)"} {
+	for text, want := range map[string]string{"": "", "a/b-c": "a/|b-|c", "T2/3@0-2,7": "T2/|3@|0-|2,|7", "kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)"} {
 		require.Equal(t, want, strings.Join(broken(text), "|"))
 	}
 }
@@ -135,6 +135,7 @@ func TestInChromium(t *testing.T) {
 	require.Empty(t, o.Console)
 	require.Equal(t, 2, strings.Count(o.DOM, "<section "))
 	require.Equal(t, image.Rect(0, 0, 400, 800), o.Picture.Bounds())
+	pagetest.Fits(t, file)
 
 	// The opposite case: a script isn't run, and is reported.
 	bad := strings.Replace(render(t, testDocument(t)), "</main>", "<script>document.title = 'run'</script></main>", 1)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"kpsim/internal/page"
 	"kpsim/internal/version"
@@ -59,7 +60,8 @@ type Page struct {
 	Runs    []Run
 }
 
-var form = template.Must(template.New("page").Parse(source))
+// form is parsed when a page is written: no other command waits for it.
+var form = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(source)) })
 
 // Write writes the page. Errors are those of w.
 func Write(w io.Writer, p *Page) error {
@@ -79,7 +81,7 @@ func Write(w io.Writer, p *Page) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(script))
-	return form.Execute(w, map[string]any{
+	return form().Execute(w, map[string]any{
 		"Page": p,
 		"Runs": runs,
 		"Held": slices.ContainsFunc(p.Runs, func(r Run) bool {

@@ -7,7 +7,7 @@
 // table. To add a setting, add a field to Settings and a row to Table.
 //
 // What it is not: it does nothing with a setting. The engine goes by most; the
-// kernel below it goes by Patch and SyncArm.
+// kernel below it goes by Patch, SyncArm, Counting and NMILatch.
 //
 // Its rule: no other package lists the values of a setting or their words.
 //

@@ -114,6 +114,9 @@ type Settings struct {
 	FtraceClaims  bool         // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
 	ModuleRefs    bool         // a probe holds its module until it is unregistered (2.6), else while it is being registered
 	Files         Files        // the interface files
+
+	NMILatch bool          // an NMI that comes in an NMI's handler waits for its end (3.3 and later); the kernel's to do
+	Counting kapi.Counting // what a breakpoint's handler counts in the preemption count; the kernel's to do
 }
 
 // UnoptimizesByInt3 reports whether a jump is taken away by a breakpoint and syncs, else

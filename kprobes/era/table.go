@@ -120,6 +120,14 @@ var Table = []Row{
 		"bool first plain char bool bool bool",
 		"what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6",
 		"what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"),
+	row("int3_count", enum(func(s *Settings) *kapi.Counting { return &s.Counting }, "nmi", "twice", "once"),
+		"nmi once twice nmi nmi nmi nmi",
+		"what a breakpoint's handler counts in the preemption count: as an NMI, 2, or 1",
+		"what a breakpoint's handler finds in `__preempt_count`: as in an NMI's (5.8 and later); `\"twice\"`: preemption disabled twice, and once while an instruction is stepped (4.0 to 4.18); `\"once\"`: once"),
+	row("nmi_latch", flag(func(s *Settings) *bool { return &s.NMILatch }),
+		"yes _ yes yes yes yes yes",
+		"whether an NMI that comes in an NMI's handler waits for its end",
+		"an NMI that comes in an NMI's handler waits for its end (3.3 and later); without it the return from a breakpoint there lets the next one in"),
 	ofBuild("retpoline", flag(func(s *Settings) *bool { return &s.Kernel.Retpoline }),
 		"built with CONFIG_RETPOLINE",
 		"built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks (`__x86_indirect_thunk_…`), and the rules of probing go by that"),
@@ -130,6 +138,10 @@ var Table = []Row{
 
 // ByEdition are the rows that editions decide.
 var ByEdition = Table[:slices.IndexFunc(Table, func(r Row) bool { return r.Build })]
+
+// Drawn are those of them that fuzz sets by themselves: all but the last, which came later
+// and would change what each seed draws.
+var Drawn = ByEdition[:slices.IndexFunc(ByEdition, func(r Row) bool { return r.Word == "int3_count" })]
 
 // newestFirst lists the editions that have rules of their own.
 func newestFirst() (words []string) {

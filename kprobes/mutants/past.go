@@ -52,6 +52,9 @@ var past = []Mutant{
 		Also:  []string{"no-sail-past", "text-agrees", "accounted"},
 		Says:  "a probe that a post_handler hits loses its breakpoint, and nobody is told",
 		Apply: postDisarms},
+	{Name: "nmi-unlatched", Source: "3f3c8b8c4b2a, until 3.2", Scenario: "nmi-in-nmi", Property: "right-result",
+		Says:  "an NMI whose handler hits a breakpoint doesn't keep the next one back",
+		Apply: func(w *Wiring) { w.Kernel.Unlatched = true }},
 	{Name: "nmi-in-step", Source: "6a5022a56ac3, 2.6.33 to 3.15", Scenario: "nmi-in-step", Property: "no-oops",
 		Says: "a probe that an NMI hits on top of a step is one too many: BUG()",
 		Apply: on(func(s *steps) {

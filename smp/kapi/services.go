@@ -74,6 +74,22 @@ var flavourNames = [...]string{"none", "sched", "rcu", "tasks", "stack-check"}
 
 func (f Flavour) String() string { return flavourNames[f] }
 
+// Counting says what the handler of a breakpoint, and of the trap after a step, counts in the
+// preemption count.
+type Counting uint8
+
+// The ways to count.
+const (
+	CountsNMI   Counting = iota // as that of an NMI (irqentry_nmi_enter, 5.8 and later)
+	CountsTwice                 // preemption is disabled on entry and by kprobes (ist_enter, 4.0 to 5.7; until 4.18)
+	CountsOnce                  // by kprobes
+	CountsOwn                   // nothing: the kernel's own text counts
+)
+
+// Disables reports whether kprobes disables preemption from the breakpoint until its
+// instruction was stepped.
+func (c Counting) Disables() bool { return c == CountsTwice || c == CountsOnce }
+
 // RCU waits for grace periods.
 type RCU interface {
 	// Synchronize returns after a grace period of the flavour. Context: may sleep.
@@ -239,7 +255,9 @@ type TrapHandler func(x Context, regs *arch.Regs) (owner uint64)
 type FaultHandler func(x Context, regs *arch.Regs, trapnr int) (owner uint64)
 
 // A Routine is kernel code that guest text can call: bound to an address. The
-// registers are the CPU's own, as of the call.
+// registers are the CPU's own, as of the call. Text that the routine calls leaves others
+// there, and where preemption is on its task may go to another CPU, which has others: what
+// is needed later is copied, and what is to be left is written before.
 type Routine func(x Context, regs *arch.Regs)
 
 // Traps is the notifier chains of exceptions.
@@ -252,6 +270,8 @@ type Traps interface {
 	// OnFault appends h to the chain of faults. A fault that no handler claims
 	// goes to the exception table.
 	OnFault(h FaultHandler)
+	// OnStepping has f asked whether a CPU steps an instruction between two traps of a probe.
+	OnStepping(f func(cpu int) bool)
 	// FromUser reports whether user mode has taken the trap that the context handles
 	// (user_mode(regs)): its instruction pointer is no address of the kernel's. The text-poke
 	// handler has asked that.

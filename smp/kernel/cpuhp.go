@@ -296,8 +296,8 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 func (h *Hotplug) starts(x *smp.Ctx) {
 	x.Step("start_secondary", 1)
 	h.k.RCU.reportStarting(x.CPU())
-	x.Online(h.k.cfg.Goes != GoesPushed)
 	*h.online.RMW(x, kapi.Once) |= 1 << x.CPU()
+	x.Online(h.k.cfg.Goes != GoesPushed)
 
 	if h.fail(x, x.CPU(), smpev.CPUStepWorkers) {
 		h.ready(x)
@@ -306,13 +306,19 @@ func (h *Hotplug) starts(x *smp.Ctx) {
 	h.activate(x, true)
 }
 
-// activate is the last part of the way up; of a CPU that stays after all, too.
+// activate is the last part of the way up; of a CPU that stays after all, too. No task runs what
+// the CPU fetched before it was online and was sent IPIs: of the states between set_cpu_online
+// and sched_cpu_activate some execute CPUID and WRMSR, which serialise (cacheinfo_cpu_online,
+// mce_cpu_online). So ftrace, which patches without cpu_hotplug_lock, is safe from tasks.
 //
 //	step 2: workers are bound to it again (workqueue_online_cpu)
 //	step 3: it is active, last of all (sched_cpu_activate)
 func (h *Hotplug) activate(x *smp.Ctx, bind bool) {
 	if bind {
 		x.Step("workqueue_online_cpu", 2)
+		if h.way == cpuComes && !h.Stale {
+			x.SerialiseStarting()
+		}
 		x.Unbind(false)
 		h.k.Work.adopt(x, x.CPU())
 	}

@@ -31,6 +31,9 @@ func (g *Guest) PerCPU(cpu int, variable arch.Addr) arch.Addr {
 // Preemption implements kapi.Guest.
 func (g *Guest) Preemption(at arch.Addr) {
 	g.preempt = at
+	for c := range g.k.M.CPUs() {
+		g.k.M.KeepCount(c, g.PerCPU(c, at))
+	}
 	g.k.M.GuardStacks()
 	g.k.M.Hooks().Busy = g.busy
 }

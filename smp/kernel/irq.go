@@ -22,11 +22,13 @@ func (k *Kernel) timer(x *smp.Ctx, regs *arch.Regs) {
 
 // nmi is the handler of an NMI. The IRET of an exception inside it lets the
 // next NMI in: that one is only noted, and the first is done once more when it
-// has ended, as Linux's entry code sees to. So a CPU is in one at a time.
+// has ended, as Linux's entry code sees to (3.3 and later). So a CPU is in one at a time.
+// Without the latch the next one is handled on top of the first.
 func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 	x.Step("nmi handler", 1)
 	n := k.nmis.This(x)
-	if n.running {
+	outer := n.running
+	if outer && !k.Unlatched {
 		n.latched = x.Source()
 		return
 	}
@@ -38,7 +40,7 @@ func (k *Kernel) nmi(x *smp.Ctx, _ *arch.Regs) {
 		}
 		s = n.latched
 	}
-	n.running = false
+	n.running = outer
 }
 
 // nmiState is whether a CPU is in an NMI, and which one came meanwhile.

@@ -21,6 +21,8 @@ type Config struct {
 	Goes        Going         // how they go
 	Signal      bool          // or sleep
 	Stall       int           // a grace period that has lasted so many cycles is reported at a tick; 0: none is
+	Counting    kapi.Counting // what a breakpoint's handler counts in the preemption count
+	NMIsNest    bool          // an NMI is handled in an NMI's handler, after a breakpoint there has returned
 	NoModules   bool          // no CONFIG_MODULES: nothing can be loaded
 	NoUnload    bool          // no CONFIG_MODULE_UNLOAD: what is loaded stays; set at boot
 	_           struct{}
@@ -65,6 +67,7 @@ type Kernel struct {
 	onTimer      func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
 	onNMI        func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
 	nmis         kapi.PerCPU[nmiState]
+	Unlatched    bool                     `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
 	plain        func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
 	gates        []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
 	nGates       int                      // owned by the boot of a run: how many are bound so far
@@ -104,6 +107,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Prefix.init(k)
 	k.Alternatives.init(k)
 	k.bootPerCPU()
+	k.initCount()
 
 	m.Names().Service = ServiceName
 	h := m.Hooks()
@@ -136,7 +140,7 @@ func (k *Kernel) switched(prev, next *smp.Task, voluntary bool) {
 // Reset begins a run: it goes after Machine.Reset. What an engine made of the
 // kernel in the last run is forgotten; it is made anew, in the same order.
 func (k *Kernel) Reset() {
-	k.nGates = 0
+	k.nGates, k.Unlatched = 0, k.cfg.NMIsNest
 	for c := range k.M.CPUs() {
 		*k.nmis.Of(c) = nmiState{}
 	}

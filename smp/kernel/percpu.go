@@ -7,6 +7,7 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
+	"kpsim/smp/smpev"
 )
 
 // Per-CPU memory, as Linux has it. On x86-64 a per-CPU variable has one address,
@@ -143,15 +144,59 @@ func (k *Kernel) bootPerCPU() {
 		}
 		variable(stackGuard, Canary, a.Word)
 		variable(preemptCount, preemptEnabled, 4)
+		k.M.SetCount(c, perCPU(a, c, preemptCount))
 		variable(cpuNumber, uint64(c), 4)
 		variable(thisCPUOff, uint64(base), a.Word)
 		variable(numaNode, 0, 4)
 	}
 }
 
+// What the kernel counts in the preemption count (include/linux/preempt.h), as one built with
+// CONFIG_PREEMPT_COUNT. Routines count by Context.PreemptDisable.
+const (
+	hardirqOffset = 1 << 16
+	nmiOffset     = 1 << 20
+)
+
+// initCount says what the handlers of traps count.
+func (k *Kernel) initCount() {
+	h := k.M.Hooks()
+	h.Counts = k.counts
+	if k.cfg.Counting.Disables() {
+		h.Stepping = k.Traps.stepping
+	}
+}
+
+// counts returns what is added while a trap of a vector is handled that the kernel has taken,
+// or for an interrupt, user mode.
+func (k *Kernel) counts(vector uint8) uint32 {
+	switch {
+	case vector == smpev.VecNMI: // nmi_enter
+		return nmiOffset + hardirqOffset
+	case vector >= smpev.VecTimer: // irq_enter
+		return hardirqOffset
+	}
+	switch vector {
+	case smpev.VecBP, smpev.VecDB:
+		switch k.cfg.Counting {
+		case kapi.CountsNMI: // irqentry_nmi_enter
+			return nmiOffset + hardirqOffset
+		case kapi.CountsTwice: // ist_enter, kprobe_int3_handler
+			return 2
+		case kapi.CountsOnce: // kprobe_handler
+			return 1
+		}
+	case smpev.VecPF, smpev.VecGP:
+		if k.cfg.Counting.Disables() { // kprobes_fault
+			return 1
+		}
+	}
+	return 0
+}
+
 // textPreemptible reports whether the text that runs on a CPU has left its count
 // of preempt_disable as of a task that can be preempted.
 func (k *Kernel) textPreemptible(x *smp.Ctx) bool {
 	v, _ := x.Memory().Load(perCPU(k.M.Arch(), x.CPU(), preemptCount), 4)
-	return v&^preemptEnabled == 0 && (k.Guest.preempt == 0 || !k.Guest.busy(x))
+	return (uint32(v)-x.KernelCount())&^preemptEnabled == 0
 }

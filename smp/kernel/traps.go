@@ -17,6 +17,7 @@ type Traps struct {
 	faults []kapi.FaultHandler `state:"boot"` // owned by the boot of a run
 
 	users []func(x kapi.Context, regs *arch.Regs) `state:"boot"` // owned by the boot of a run
+	steps func(cpu int) bool                      `state:"boot"` // owned by the boot of a run
 
 	// PageIn is asked about a page fault that no handler claims: whether it has
 	// made the access good, so that the instruction runs once more. Set at
@@ -40,6 +41,7 @@ func (t *Traps) init(k *Kernel) {
 
 func (t *Traps) reset() {
 	t.chain, t.debugs, t.faults, t.users = t.chain[:0], t.debugs[:0], t.faults[:0], t.users[:0]
+	t.steps = nil
 }
 
 // OnBreakpoint implements kapi.Traps.
@@ -50,6 +52,18 @@ func (t *Traps) OnDebug(h kapi.TrapHandler) { t.debugs = append(t.debugs, h) }
 
 // OnFault implements kapi.Traps.
 func (t *Traps) OnFault(h kapi.FaultHandler) { t.faults = append(t.faults, h) }
+
+// OnStepping implements kapi.Traps.
+func (t *Traps) OnStepping(f func(cpu int) bool) { t.steps = f }
+
+// stepping returns what is counted on a CPU that steps an instruction, where kprobes disables
+// preemption from the breakpoint on (until 4.18).
+func (t *Traps) stepping(cpu int) uint32 {
+	if t.steps != nil && t.steps(cpu) {
+		return 1
+	}
+	return 0
+}
 
 // FromUser implements kapi.Traps.
 func (t *Traps) FromUser(x kapi.Context) bool { return ctxOf(x).FromUser() }

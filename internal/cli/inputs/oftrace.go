@@ -28,7 +28,7 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 	if flags.Kernel == "" && len(flags.Objects) == 0 {
 		return file, nil
 	}
-	s, err := lang.Parse(path, []byte(file.Scenario))
+	s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine)
 	switch {
 	case err != nil:
 		return nil, err

@@ -69,7 +69,7 @@ func Edited(path string, file *traces.File) string {
 	if source == "" || file.Remark(OriginFile) != "" {
 		return ""
 	}
-	s, err := lang.Parse(path, []byte(file.Scenario))
+	s, err := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine)
 	if err != nil || !slices.Contains(library.Names(), s.Name) {
 		return ""
 	}
@@ -83,7 +83,7 @@ func Edited(path string, file *traces.File) string {
 // changed since.
 func TellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := Edited(path, file); name != "" {
-		s, _ := lang.Parse(path, []byte(file.Scenario)) // as Edited did
+		s, _ := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine) // as Edited did
 		again := append([]string{cli.Typed(), "explore", name}, new(TracesKernel).Anew(&s.Machine)...)
 		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(again...))
 	}

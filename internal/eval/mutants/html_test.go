@@ -67,6 +67,7 @@ func TestMutantsPage(t *testing.T) {
 
 	o := pagetest.Open(t, path, 400, 1000)
 	require.Empty(t, o.Console)
+	pagetest.Fits(t, path)
 	require.Contains(t, o.DOM, "</footer>")
 }
 

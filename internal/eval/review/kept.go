@@ -37,7 +37,7 @@ func (c *Review) kept(on gen.On) (list []*scenario.Scenario, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if sc, err = lang.Parse(path, []byte(file.Scenario)); err != nil {
+			if sc, err = lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine); err != nil {
 				return nil, err
 			}
 		case ".star":

@@ -82,6 +82,11 @@ func told(t *testing.T, status int, c *Review) (list []object, page string) {
 	b, err := os.ReadFile(string(c.HTML))
 	require.NoError(t, err)
 	pagetest.Check(t, string(b))
+	if status == cli.Against { // it has most to say
+		if _, err := pagetest.Chromium(); err == nil {
+			pagetest.Fits(t, string(c.HTML))
+		}
+	}
 	require.NotContains(t, string(b), dir, "a page names no folder")
 	return list, string(b)
 }

@@ -86,9 +86,15 @@ func (g *maker) fromLibrary() bool {
 			}
 		}
 	}
+	refused := s.Does(scenario.OpPatchFunc) // a probe that may change the path has the site
 	for i := range s.Tasks {
 		g.numbered("task", i)
 		g.change(&s.Tasks[i])
+		for j := range s.Tasks[i].Ops {
+			if op := &s.Tasks[i].Ops[j]; op.Kind == scenario.OpCall {
+				op.Changed = op.Changed || refused
+			}
+		}
 	}
 	g.part("sources")
 	for cpu := range s.Machine.CPUs {

@@ -31,7 +31,7 @@ func (g *maker) machineOf(list []scenario.Machine) {
 	m.Memory = g.on.Memory
 	m.Fetch = fetch.Model(g.rand.N(int(fetch.Mixing) + 1))
 	for any && g.one(2) {
-		r := &era.ByEdition[g.rand.N(len(era.ByEdition))]
+		r := &era.Drawn[g.rand.N(len(era.Drawn))]
 		r.Set(&m.Settings, uint8(g.rand.N(len(r.Values))))
 	}
 	if g.i386 {
@@ -46,7 +46,8 @@ func sound(m *scenario.Machine) {
 	if m.Patch > era.PatchStopMachine {
 		m.Patch = era.PatchBreakpoint
 	}
-	m.SyncArm = true // kernels until 5.5: --as-shipped
+	m.SyncArm = true  // kernels until 5.5: --as-shipped
+	m.NMILatch = true // kernels until 3.2: their handlers of NMIs may nest
 	if m.Kernel.Edition == rules.Edition26 || m.Jprobes {
 		m.Kernel.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no jprobe's entry comes back
 	}

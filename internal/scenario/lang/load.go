@@ -113,7 +113,8 @@ func (l *loader) exec(thread *starlark.Thread, src []byte) error {
 // A loader is the scenario under construction.
 type loader struct {
 	file        string
-	lines       []string // of the program
+	lines       []string        // of the program
+	line        func(n int) int // of the file that a line of the program is, for messages; nil: the same
 	open        func(file string) ([]byte, error)
 	s           scenario.Scenario
 	text        arch.Addr // where the next function is put
@@ -151,6 +152,9 @@ func (l *loader) failf(at syntax.Position, format string, args ...any) error {
 	if len(msg) > maxMessage {
 		msg = strings.ToValidUTF8(msg[:maxMessage/2], "") + " … " + strings.ToValidUTF8(msg[len(msg)-maxMessage/2:], "")
 	}
+	if l.line != nil {
+		at.Line = int32(l.line(int(at.Line)))
+	}
 	return fmt.Errorf("%s: %s", at, msg)
 }
 
@@ -177,6 +181,17 @@ func (l *loader) at(p scenario.Part) syntax.Position {
 // it is: that of the part which it names (scenario.Fault), or else the beginning.
 func Locate(name string, src []byte, open func(file string) ([]byte, error), err error) error {
 	l, failed := load(name, src, open)
+	return l.withPlace(name, err, failed)
+}
+
+// LocateFrom is Locate of a scenario that ParseFrom has read.
+func LocateFrom(name string, src []byte, line func(n int) int, err error) error {
+	l, failed := parse(name, src, line)
+	return l.withPlace(name, err, failed)
+}
+
+// withPlace is Locate where loading the scenario has failed or not.
+func (l *loader) withPlace(name string, err, failed error) error {
 	if failed != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -22,8 +22,22 @@ import (
 //
 // An error is one line, "name:line:col: what is wrong; what to do". Time and memory
 // are linear in the length of src, which is at most MaxSource.
-func Parse(name string, src []byte) (*scenario.Scenario, error) {
+func Parse(name string, src []byte) (*scenario.Scenario, error) { return ParseFrom(name, src, nil) }
+
+// ParseFrom is Parse of a program that is part of a file: line returns the line of the file that a
+// line of src is, for errors.
+func ParseFrom(name string, src []byte, line func(n int) int) (*scenario.Scenario, error) {
+	l, err := parse(name, src, line)
+	if err != nil {
+		return nil, err
+	}
+	return &l.s, nil
+}
+
+// parse is ParseFrom, and keeps where everything was written.
+func parse(name string, src []byte, line func(n int) int) (*loader, error) {
 	l := newLoader(name, src, nil)
+	l.line = line
 	if err := l.tooLong(src); err != nil {
 		return nil, err
 	}
@@ -37,7 +51,7 @@ func Parse(name string, src []byte) (*scenario.Scenario, error) {
 	if err := Check(&l.s); err != nil {
 		return nil, l.locate(err)
 	}
-	return &l.s, nil
+	return l, nil
 }
 
 // What one statement may hold. String prints far less.

@@ -14,6 +14,7 @@ import (
 type Cause struct {
 	Property string
 	Like     []string // the known finds that it looks like: then the words don't count
+	Message  string   // of the witness, in the words of rig.Plain; Words begins with it
 	Words    string
 	Story    []string // the explanation of the witness; it doesn't count
 	Asked    uint64   // the questions that finding out took; they don't count either
@@ -46,7 +47,8 @@ func Of(w *shrink.Witness, scenario string) (*Cause, error) {
 	symbol := in.Symbol
 	nameless := func(uint64) string { return "" }
 	in.Symbol, in.Task, in.Probe = func(at uint64) string { return r.Rig.PlainPlace(symbol(at)) }, nameless, nameless
-	c.Words = r.Rig.Plain(r.Finding.Message)
+	c.Message = r.Rig.Plain(r.Finding.Message)
+	c.Words = c.Message
 	if story := view.Story(in); len(story) > 0 {
 		c.Words += "; " + rig.Words(story[len(story)-1].Text)
 	}

@@ -24,11 +24,13 @@ type Part struct {
 	Probes     []rig.Probed      `json:"probes"`
 	During     uint64            `json:"optimized_during_call"` // runs in which a jump was written in a function that a task was in
 	Found      []shrink.Found    `json:"found"`                 // the best candidate for a witness of each property, in the order of the catalogue
+	Ways       []Way             `json:"ways,omitempty"`        // in which the properties were broken; none with Spec.Blind
 	Stats      Sample            `json:"statistics"`
 
 	best map[*properties.Property]*shrink.Found
 	from uint64 // Spec.From
 	look Look
+	ways ways
 }
 
 // Begin begins the part of a shard.
@@ -63,9 +65,11 @@ func (p *Part) Take(i uint64, run rig.Run, rec *sched.Recorder) {
 		if i < p.from {
 			return
 		}
+		found := func() *shrink.Found { return shrink.NewFound(i, &run, q, f, before, rec) }
 		if b := p.best[q]; b == nil || shrink.Better(before != 0, f.Slow, deviations, b) {
-			p.best[q] = shrink.NewFound(i, &run, q, f, before, rec)
+			p.best[q] = found()
 		}
+		p.ways.take(q, f, before != 0, deviations, found)
 	})
 }
 
@@ -76,5 +80,6 @@ func (p *Part) End() {
 			p.Found = append(p.Found, *f)
 		}
 	}
-	p.best = nil
+	p.Ways = p.ways.end(p.Found)
+	p.best, p.ways = nil, ways{}
 }

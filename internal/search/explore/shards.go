@@ -109,6 +109,9 @@ func (s *shard) run(rig *rig.Rig, total *progress, shape *sched.Shape, index uin
 	rec := &sched.Recorder{Strategy: strategy}
 	s.Begin(int(index))
 	s.from = spec.From
+	if !spec.Blind {
+		s.ways.begin(rig.Plain)
+	}
 	s.watch.begin(rig, spec)
 	if spec.Look != nil {
 		s.look = spec.Look()

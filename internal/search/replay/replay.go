@@ -3,11 +3,13 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
+	"kpsim/kprobes/mutants"
 	"kpsim/sched"
 	"kpsim/smp"
 	"kpsim/traces"
@@ -52,7 +54,7 @@ func playFile(name string, f *traces.File, store, anyPlace bool) (*Replay, error
 	s.seek(f.Schedule, anyPlace)
 	if r.Outcome == smp.Refused {
 		rig.Close()
-		return nil, fmt.Errorf("%s: %w", name, r.Err)
+		return nil, locate(name, f, r.Err)
 	}
 	return r, nil
 }
@@ -62,9 +64,14 @@ func Open(name string, f *traces.File) (*rig.Rig, error) {
 	return openAs(name, f, f.Remark(traces.OriginMutant))
 }
 
+// locate puts in front of an error about a trace's scenario where in the file that is.
+func locate(name string, f *traces.File, err error) error {
+	return lang.LocateFrom(name, []byte(f.Scenario), f.ScenarioLine, err)
+}
+
 // openAs is OpenFile with a mutant, "" for none.
 func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
-	sc, err := lang.Parse(name, []byte(f.Scenario))
+	sc, err := lang.ParseFrom(name, []byte(f.Scenario), f.ScenarioLine)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +87,13 @@ func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
 	}
 	r, err := rig.NewIgnoring(sc, mutant, ignored, 0)
 	if long := new(rig.LongAlone); errors.As(err, &long) {
-		return nil, fmt.Errorf("%s: run without probes: %w", name, long.InTrace())
+		err = fmt.Errorf("run without probes: %w", long.InTrace())
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	switch {
+	case err != nil && mutant != "" && !slices.Contains(mutants.Known(), mutant):
+		return nil, fmt.Errorf("%s: %w", name, err) // it's about the origin
+	case err != nil:
+		return nil, locate(name, f, err)
 	}
 	r.OfTrace()
 	return r, nil

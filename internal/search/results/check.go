@@ -3,6 +3,7 @@ package results
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
@@ -55,8 +56,42 @@ func checkPart(spec *explore.Spec, p *explore.Part, runs uint64) error {
 			return fmt.Errorf("run %d: %q isn't a property that is broken, or it is told twice", f.Number, f.Property)
 		}
 		seen[f.Property] = true
-		if err := checkFound(spec, f); err != nil {
+		if _, err := checkFound(spec, f); err != nil {
 			return fmt.Errorf("run %d: %w", f.Number, err)
+		}
+	}
+	return checkWays(spec, p)
+}
+
+// checkWays says what can't be in the ways in which a part's properties were broken.
+func checkWays(spec *explore.Spec, p *explore.Part) error {
+	type way struct{ property, words string }
+	seen, of, runs := make(map[way]bool), make(map[string]int), make(map[string]uint64)
+	for i := range p.Ways {
+		w := &p.Ways[i]
+		if seen[way{w.Property, w.Words}] || of[w.Property] == explore.MostWays {
+			return fmt.Errorf("it has a way to break %q twice, or more than %d", w.Property, explore.MostWays)
+		}
+		seen[way{w.Property, w.Words}] = true
+		of[w.Property]++
+		if n := p.Broken[w.Property]; w.Runs == 0 || w.Runs > n || runs[w.Property] > n-w.Runs {
+			return fmt.Errorf("the ways to break %q have more runs than the property, or none", w.Property)
+		}
+		runs[w.Property] += w.Runs
+		f := w.Best
+		if f == nil {
+			k := slices.IndexFunc(p.Found, func(f shrink.Found) bool { return f.Property == w.Property })
+			f = &p.Found[k]
+		}
+		if f.Property != w.Property {
+			return fmt.Errorf("run %d: it breaks %q, and is there for %q", f.Number, f.Property, w.Property)
+		}
+		words, err := checkFound(spec, f)
+		if err != nil {
+			return fmt.Errorf("run %d: %w", f.Number, err)
+		}
+		if words != w.Words {
+			return fmt.Errorf("run %d: made again its finding reads %q", f.Number, words)
 		}
 	}
 	return nil
@@ -93,15 +128,15 @@ func checkBroken(spec *explore.Spec, p *explore.Part) error {
 	return nil
 }
 
-// checkFound makes a run again.
-func checkFound(spec *explore.Spec, f *shrink.Found) (err error) {
+// checkFound makes a run again. It returns its finding in plain words (rig.Plain).
+func checkFound(spec *explore.Spec, f *shrink.Found) (words string, err error) {
 	q, after, rec, err := f.Recording()
 	if err != nil {
-		return err
+		return "", err
 	}
 	rig, err := spec.NewRig()
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer rig.Close()
 	defer func() {
@@ -126,11 +161,11 @@ func checkFound(spec *explore.Spec, f *shrink.Found) (err error) {
 	})
 	switch {
 	case found == nil:
-		return fmt.Errorf("made again it doesn't break %s", q.Name)
+		return "", fmt.Errorf("made again it doesn't break %s", q.Name)
 	case run.Digest != f.Digest:
-		return fmt.Errorf("made again it has digest %016x, not %016x", run.Digest, f.Digest)
+		return "", fmt.Errorf("made again it has digest %016x, not %016x", run.Digest, f.Digest)
 	case found.Slow != f.Slow || found.Place != f.Place || found.Message != f.Message || run.Outcome != f.Outcome:
-		return fmt.Errorf("made again it breaks %s otherwise", q.Name)
+		return "", fmt.Errorf("made again it breaks %s otherwise", q.Name)
 	}
-	return nil
+	return rig.Plain(found.Message), nil
 }

@@ -34,7 +34,11 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
+		NMIsNest:    !sc.Machine.NMILatch,
 		PageGrace:   sc.Machine.Edition != rules.Edition26,
+	}
+	if c.Counting = sc.Machine.Counting; row == &linux.Row {
+		c.Counting = kapi.CountsOwn
 	}
 	if row.Memory != nil {
 		c.Exec = row.Memory(settings)

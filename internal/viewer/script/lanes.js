@@ -51,6 +51,11 @@ class Lanes {
 		this.bands = [...rows.values()];
 		this.high = y + 2 + scaleHigh;
 		this.canvas.style.height = this.high + "px"; // which the lanes are moved in
+		this.axes = [...this.lanes.querySelectorAll(".axis")].map((canvas, i) => ({ canvas, high: i ? scaleHigh : axisHigh, top: i ? this.high - scaleHigh : 0 }));
+		this.axes.forEach(({ canvas, high }, i) => {
+			canvas.style.height = high + "px";
+			canvas.style[i ? "marginTop" : "marginBottom"] = -high + "px"; // it lies over what it copies
+		});
 		this.arrowEnds = [];
 		for (const [, , to] of r.arrows) this.arrowEnds.push(Math.max(to, this.arrowEnds.at(-1) ?? -1));
 	}
@@ -125,7 +130,28 @@ class Lanes {
 		c.fillText(this.byTime ? "time" : "event", 4, this.high - scaleHigh / 2 + 1.5);
 		c.restore();
 		for (const { name, y } of this.names) c.fillText(shorten(c, name, this.gutter - 10, name.lastIndexOf("+")), 4, y);
+		this.drawAxes(scale);
 		this.host.drew(performance.now() - began);
+	}
+
+	// drawAxes copies the deviations above the lanes, and the scale below them, to the strips that
+	// stay in sight.
+	drawAxes(scale) {
+		for (const { canvas, high, top } of this.axes) {
+			const from = Math.round(top * scale);
+			canvas.width = this.canvas.width;
+			canvas.height = Math.round(high * scale);
+			canvas.getContext("2d").drawImage(this.canvas, 0, -from);
+		}
+	}
+
+	// placeOf returns where in the drawing the mouse is. What lies below a strip isn't meant.
+	placeOf(e) {
+		const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+		const within = e.clientY - this.lanes.getBoundingClientRect().top - this.lanes.clientTop;
+		if (within < axisHigh) return [x, within];
+		const below = within - (this.lanes.clientHeight - scaleHigh);
+		return [x, below >= 0 ? this.high - scaleHigh + below : y];
 	}
 
 	// drawSpans draws what can be seen: of what is narrower than a pixel one a pixel. It
@@ -302,8 +328,8 @@ class Lanes {
 
 	show() {
 		const lane = this.lane[this.run.cpu[this.step]], { scrollTop, clientHeight } = this.lanes;
-		if (lane && lane.top < scrollTop) this.lanes.scrollTop = lane.top - gap;
-		else if (lane && lane.task + taskHigh > scrollTop + clientHeight) this.lanes.scrollTop = lane.end + gap - clientHeight;
+		if (lane && lane.top < scrollTop + axisHigh) this.lanes.scrollTop = lane.top - gap - axisHigh;
+		else if (lane && lane.task + taskHigh > scrollTop + clientHeight - scaleHigh) this.lanes.scrollTop = lane.end + gap + scaleHigh - clientHeight;
 		const at = this.pos(this.step), wide = this.to - this.from;
 		if (at < this.from || at > this.to) {
 			this.from = Math.max(0, Math.min(this.ends() - wide, at - wide / 2));

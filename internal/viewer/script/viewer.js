@@ -7,7 +7,7 @@ class Viewer extends Tale {
 		this.host = host;
 		this.$ = s => section.querySelector(s);
 		this.lanes = this.$(".lanes");
-		this.canvas = this.$("canvas");
+		this.canvas = this.$(".drawing");
 		this.byTime = false;
 		this.step = -1;
 		this.told = -1;
@@ -111,12 +111,9 @@ class Viewer extends Tale {
 			box.value = this.run.seq[this.step];
 		});
 		box.addEventListener("keydown", e => { if (e.key === "Enter" || e.key === "Escape") setTimeout(() => this.lanes.focus({ preventScroll: true })); });
-		const scrub = e => {
-			const box = this.canvas.getBoundingClientRect();
-			this.go(this.stepAt(e.clientX - box.left, e.clientY - box.top));
-		};
+		const scrub = e => this.go(this.stepAt(...this.placeOf(e)));
 		this.canvas.addEventListener("pointerdown", e => {
-			const box = this.canvas.getBoundingClientRect(), x = e.clientX - box.left, mark = this.markAt(x, e.clientY - box.top), fold = this.foldAt(x);
+			const [x, y] = this.placeOf(e), mark = this.markAt(x, y), fold = this.foldAt(x);
 			if (mark) this.follow(mark);
 			else if (fold) this.unfold(fold);
 			if (mark || fold) return;
@@ -126,7 +123,7 @@ class Viewer extends Tale {
 		});
 		this.canvas.addEventListener("pointermove", e => {
 			if (e.buttons & 1 && this.scrubs) scrub(e);
-			else this.hint(e.offsetX, e.offsetY);
+			else this.hint(...this.placeOf(e));
 		});
 		for (const up of ["pointerup", "pointercancel"]) this.canvas.addEventListener(up, () => { this.scrubs = false; });
 		this.canvas.addEventListener("wheel", e => {

@@ -70,7 +70,7 @@ func TestMatrixPage(t *testing.T) {
 	for _, want := range []string{
 		`<th scope="colgroup" colspan="3">voluntary</th>`, `<th scope="col">mixing</th>`,
 		"✓\u00a0</span>Never</span>", "✓\u00a0</span>Never all</span>", "✓\u00a0</span>Never 3</span>", "◦\u00a0</span>blind</span>",
-		`✗` + "\u00a0" + `</span><a href="#witness-raw-naive-dynamic-stale">T1/3@7</a></span>`, `<a href="#witness-raw-stop-machine-full-stale">`,
+		`✗` + "\u00a0" + `</span><a href="#witness-raw-naive-dynamic-stale">T1/<wbr>3@<wbr>7</a></span>`, `<a href="#witness-raw-stop-machine-full-stale">`,
 		`<td>T1 whole-instructions</td><td>3</td><td>7</td><td><code>kpsim view traces/<wbr>matrix-<wbr>none.kps</code></td>`,
 		`<code>kpsim matrix raw/<wbr>stop_machine</code>`,
 		`<td>0, 4</td><td><code>raw/<wbr>naive</code></td><td class="n">2</td><td class="n">12,345</td><td class="n">100,000</td>`,
@@ -115,6 +115,26 @@ func TestMatrixPageClaims(t *testing.T) {
 		}
 	})
 	require.True(t, text == again, path)
+}
+
+// The table of a whole matrix is in sight at 1280 pixels, with all its columns, even if each
+// cell has the longest text there is; on a phone it scrolls.
+func TestMatrixPageFits(t *testing.T) {
+	c := &Matrix{Seed: 1, Traces: "traces"}
+	path, _ := writtenMatrix(t, c, func(cell *matrix.Cell) {
+		sometimesIn(cell, "traces/matrix-"+strings.ReplaceAll(cell.Row, "/", "-")+"-whole-instructions.kps")
+		b := cell.Broken[0]
+		b.Length, b.Offsets, b.After = 12, []int{0, 1, 2, 5, 7}, []string{"T3"}
+		second := *b
+		second.Property, second.After = "B1 breakpoints", nil
+		cell.Broken = append(cell.Broken, &second)
+	})
+	scroll := pagetest.Fits(t, path)
+	for i := range matrix.Blocks {
+		name := "Rows " + matrix.Blocks[i].Name + "/…, by preemption and fetch."
+		require.NotContains(t, strings.Join(scroll[0], "\n"), name, "at 1280 pixels")
+		require.Contains(t, strings.Join(scroll[1], "\n"), name, "at 400 pixels")
+	}
 }
 
 // Of an interrupted matrix the rows that are whole are there; without one no page is.

@@ -1,0 +1,92 @@
+package findings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kpsim/internal/cli"
+	"kpsim/internal/cli/inputs"
+	"kpsim/internal/report"
+	"kpsim/internal/search/cause"
+	"kpsim/internal/search/explore"
+)
+
+// A furtherRow is what a row says of a cause that its witness hasn't (package cause).
+type furtherRow struct {
+	Runs       uint64   `json:"runs"` // of the row's violations
+	Message    string   `json:"message"`
+	Like       []string `json:"like,omitempty"` // known finds that it looks like
+	Deviations int      `json:"deviations"`
+	Trace      *string  `json:"trace"` // null: it isn't saved
+	Unsaved    string   `json:"unsaved,omitempty"`
+	Text       string   `json:"trace_text,omitempty"` // what the trace would hold
+
+	cause  cause.Further
+	remedy string // of Unsaved
+}
+
+// addFurther puts the further causes of an exploration into the rows of their properties.
+func (c *Explore) addFurther(j *job, res *explore.Result, rows []*row) error {
+	if c.stop.Load() {
+		return nil
+	}
+	list, err := cause.FurtherOf(c.spec(j), res)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		i := slices.IndexFunc(rows, func(r *row) bool { return r.Property == f.Property })
+		rows[i].Further = append(rows[i].Further, &furtherRow{
+			Runs: f.Runs, Message: f.Witness.Message, Like: f.Like, Deviations: len(f.Witness.Schedule), cause: f,
+		})
+	}
+	return nil
+}
+
+// furtherName is what the trace of a further cause is called beside that of the main witness. n
+// counts from 2; a name that another scenario's traces have is passed over.
+func (c *Explore) furtherName(j *job, name string, n *int) string {
+	for {
+		own := fmt.Sprintf("%s-%d", name, *n)
+		*n++
+		if !slices.ContainsFunc(c.names, func(other string) bool { return other != j.Name && inputs.TraceName(other) == own }) {
+			return own
+		}
+	}
+}
+
+// saveFurther writes the traces of a row's further causes beside its own, called name, and
+// returns their paths.
+func (c *Explore) saveFurther(j *job, r *row, name string) (written []string) {
+	n := 2
+	for _, f := range r.Further {
+		path := filepath.Join(c.Traces, c.furtherName(j, name, &n)+".kps")
+		f.Trace = &path
+		j.FoundIn(f.cause.Witness.File)
+		if text, err := inputs.WriteTrace(path, f.cause.Witness.File); err != nil {
+			f.Trace, f.Text = nil, string(text)
+			f.Unsaved, f.remedy = inputs.Unsaved(err, path)
+		}
+		written = append(written, path)
+	}
+	return written
+}
+
+// further prints the further causes of a row.
+func (r *printer) further(w *row) {
+	for _, f := range w.Further {
+		like := ""
+		if f.Like != nil {
+			like = ", like " + strings.Join(f.Like, ", ")
+		}
+		r.p.Indented(cli.Indent, fmt.Sprintf("also, by another cause%s: %s; %d of %s", like, report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run")))
+		if f.Trace == nil {
+			tellSchedule(r.p, f.cause.Witness.Schedule)
+			r.p.ToType(cli.Number(f.Deviations, "deviation")+", not saved; to find it again:", r.c.line(w.job, r.c.Mutant))
+			continue
+		}
+		r.p.ToType(cli.Number(f.Deviations, "deviation")+"; to replay:", r.c.Kernel.Line("replay", *f.Trace))
+	}
+}

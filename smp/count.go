@@ -1,0 +1,149 @@
+package smp
+
+import (
+	"encoding/binary"
+
+	"kpsim/smp/arch"
+)
+
+// The preemption count of a CPU, as text finds it in memory, has two parts: what text has
+// counted there, and what the kernel counts for the routines and traps under way
+// (include/linux/preempt.h). The second isn't stored: a load adds it and a store takes it
+// off. So routines and traps store nothing, and memory is the same with and without it.
+
+// countSize is the size of a count in bytes.
+const countSize = 4
+
+// A count says where a CPU has its preemption count.
+type count struct {
+	at   arch.Addr // where text finds it, at the beginning of a page; 0: nowhere
+	word arch.Addr // where the part is stored that text has counted: there too, or in KeepCount's place
+}
+
+// SetCount makes the first four bytes of the mapped page at an address the count of a CPU.
+// It is called before Freeze.
+func (m *Machine) SetCount(cpu int, at arch.Addr) {
+	m.mem.page(at).counts = uint8(cpu) + 1
+	m.mem.tlb[slot(uint64(at)>>pageShift)].p = nil
+	m.counts[cpu] = count{at: at, word: at}
+}
+
+// KeepCount stores what text has counted on a CPU at an address of a kernel's own engine,
+// whose text counts there.
+func (m *Machine) KeepCount(cpu int, word arch.Addr) { m.counts[cpu].word = word }
+
+// KernelCount returns what routines and traps count on the context's CPU.
+func (x *Ctx) KernelCount() uint32 { return x.m.kernelCount(x.cpu) }
+
+func (m *Machine) kernelCount(c *CPU) uint32 {
+	n := uint32(c.task.preempt)
+	if m.hooks.Counts != nil {
+		for i := range c.task.frames {
+			if f := &c.task.frames[i]; f.trap && !f.called() {
+				n += m.hooks.Counts(f.vector)
+			}
+		}
+	}
+	if m.hooks.Stepping != nil {
+		n += m.hooks.Stepping(int(c.id))
+	}
+	return n
+}
+
+// counted returns the page whose count an access meets, nil if it meets none. near never
+// finds such a page, so that accesses to others pay nothing.
+func (m *Memory) counted(a arch.Addr, size int) *page {
+	if m.near(a) != nil {
+		return nil
+	}
+	if p := m.page(a); p != nil && p.counts != 0 && a < p.at+countSize && p.at < a+arch.Addr(size) {
+		return p
+	}
+	return nil
+}
+
+// countOf returns the bytes of a page's count as text finds them, and what the kernel has
+// added to them. under is memory as the CPU accesses it.
+func (m *Memory) countOf(p *page, under arch.Memory) (b [countSize]byte, added uint32) {
+	cpu := p.counts - 1
+	added = m.m.kernelCount(&m.m.cpus[cpu])
+	text := uint64(binary.LittleEndian.Uint32(p.data[:]))
+	if word := m.m.counts[cpu].word; word != p.at {
+		text, _ = under.Load(word, countSize)
+	}
+	binary.LittleEndian.PutUint32(b[:], uint32(text)+added)
+	return b, added
+}
+
+// loadCount is Load where a page's count is met.
+func (m *Memory) loadCount(p *page, under arch.Memory, a arch.Addr, size int) (uint64, bool) {
+	var b [8]byte
+	if n := m.peek(a, b[:size], PermRead); n < size {
+		m.fault = a + arch.Addr(n)
+		return 0, false
+	}
+	now, _ := m.countOf(p, under)
+	copy(b[:size], now[a-p.at:])
+	return binary.LittleEndian.Uint64(b[:]), true
+}
+
+// storeCount is Store where a page's count is met.
+func (m *Memory) storeCount(p *page, under arch.Memory, a arch.Addr, size int, v uint64) bool {
+	if fault, ok := m.permits(a, size, PermWrite); !ok {
+		m.fault = fault
+		return false
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	now, added := m.countOf(p, under)
+	n := copy(now[a-p.at:], b[:size])
+	text := binary.LittleEndian.Uint32(now[:]) - added
+	if word := m.m.counts[p.counts-1].word; word != p.at {
+		under.Store(word, countSize, uint64(text))
+	} else {
+		binary.LittleEndian.PutUint32(now[:], text)
+		m.write(p.at, now[:])
+	}
+	m.write(a+arch.Addr(n), b[n:size])
+	return true
+}
+
+// keptApart returns the page whose count an access meets, if it is stored elsewhere.
+func (m *Memory) keptApart(a arch.Addr, size int) *page {
+	if p := m.counted(a, size); p != nil && m.m.counts[p.counts-1].word != p.at {
+		return p
+	}
+	return nil
+}
+
+// ownCount reports whether a store meets the count of the CPU that makes it, which no other
+// CPU looks at: such a store isn't held.
+func (m *Memory) ownCount(a arch.Addr, size int) bool {
+	p := m.counted(a, size)
+	return p != nil && p.counts == m.cpu+1
+}
+
+// countAccess takes an access that may meet a count, and returns the address that others
+// meet it at. What text finds in an interrupt, or of another CPU, depends on when the
+// kernel's part changes: from then on those steps touch the count.
+func (f *Footprint) countAccess(c *CPU, a arch.Addr, size int) arch.Addr {
+	p := f.m.mem.counted(a, size)
+	if p == nil {
+		return a
+	}
+	level, _ := c.task.level(0)
+	if c.guest && !f.readsCount && (level > 0 || p.counts != c.id+1) {
+		f.readsCount, f.grew, f.words.learnt = true, true, true
+	}
+	if f.readsCount {
+		f.add(object(objWord, bytesNumber(p.at)), false)
+	}
+	return f.m.counts[p.counts-1].word
+}
+
+// countChanges notes that the step under way changes what the kernel counts on a CPU.
+func (m *Machine) countChanges(c *CPU) {
+	if f := m.foot; f != nil && f.readsCount {
+		f.add(object(objWord, bytesNumber(m.counts[c.id].at)), true)
+	}
+}
