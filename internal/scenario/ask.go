@@ -115,6 +115,9 @@ func (s *Scenario) Uses(name string, kinds ...ParamKind) bool {
 	return s.Any(func(op *Op) bool { return op.Kind.Has(kinds...) && op.Names(name) })
 }
 
+// Compares reports whether an operation compares what it finds with what its author says.
+func (op *Op) Compares() bool { return op.Checked || op.Kind.Has(ParamBytes) }
+
 // Names reports whether an operation is about the part of that name.
 func (op *Op) Names(name string) bool { return op.Target == name || slices.Contains(op.Targets, name) }
 

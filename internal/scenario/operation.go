@@ -13,6 +13,7 @@ type Operation struct {
 	Word   string   // its name in the language
 	Params []Param  // what stands between its brackets, in order
 	Says   string   // its paragraph in docs/scenarios.md
+	Kernel []string // what kernels call it, for those who write that; none: it is the language's own
 	Step   StepKind // what a handler does that does the same, which none but call may; StepCount: nothing
 
 	// What a machine needs.

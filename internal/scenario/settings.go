@@ -132,12 +132,21 @@ func (m *Machine) DetourSlot() int {
 	return 119
 }
 
+// Has reports whether a setting of the editions is on.
+func (m *Machine) Has(word string) bool {
+	i := slices.IndexFunc(era.Table, func(r era.Row) bool { return r.Word == word })
+	return i >= 0 && era.Table[i].Get(&m.Settings) == 1
+}
+
 // has reports whether the machine has what a setting stands for. If not, the
 // error names the editions that have it.
 func (c checker) has(p Part, who, what, word string, m *Machine) error {
+	if m.Has(word) {
+		return nil
+	}
 	for i := range era.Table {
 		r := &era.Table[i]
-		if r.Word != word || r.Get(&m.Settings) == 1 {
+		if r.Word != word {
 			continue
 		}
 		var have []string

@@ -29,8 +29,7 @@ var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTS
 // doesn't expect that, and nothing else is patched.
 func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	s := j.Scenario
-	if j.WantsErrno() || len(s.Modules) > 0 || slices.ContainsFunc([]*scenario.Operation{act.EnableLabel, act.DisableLabel,
-		act.Tracer, act.Livepatch, act.SetCall, act.Locks, act.Alternatives}, s.Does) {
+	if j.WantsErrno() || len(s.Modules) > 0 || s.DoesAny(scenario.Around) {
 		return nil
 	}
 	var lines []string
@@ -73,7 +72,7 @@ func (j *Input) Optimizable() string { return j.check() + "   # which instructio
 func (j *Input) Wants(probe string) bool {
 	return slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
-			return op.Checked && (op.Kind == act.Register && op.Target == probe || op.Kind == act.RegisterAll && slices.Contains(op.Targets, probe))
+			return op.Checked && op.Kind.Touches&scenario.TouchRegister != 0 && op.Names(probe)
 		})
 	})
 }
@@ -118,21 +117,13 @@ func (j *Input) WhyRefused(probed []rig.Probed, errno int) string {
 
 // WantsErrno reports whether the author says what some call of the probes' API returns.
 func (j *Input) WantsErrno() bool {
-	for i := range j.Tasks {
-		for k := range j.Tasks[i].Ops {
-			if o := &j.Tasks[i].Ops[k]; o.Checked && o.Kind != act.Call {
-				return true
-			}
-		}
-	}
-	return false
+	return j.Any(func(op *scenario.Op) bool { return op.Checked && op.Kind.Has(scenario.ParamErrno) })
 }
 
 // ChecksStores reports whether the scenario shows something without a probe: its functions'
 // results are stated, and its CPUs hold stores.
 func (j *Input) ChecksStores() bool {
-	checked := func(o scenario.Op) bool { return o.Checked || o.Kind == act.Expect }
-	return j.Machine.Memory == smp.TSO && slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool { return slices.ContainsFunc(t.Ops, checked) })
+	return j.Machine.Memory == smp.TSO && j.Any((*scenario.Op).Compares)
 }
 
 // NeverHit says of each probe with a handler, a line each, why none of its handlers has

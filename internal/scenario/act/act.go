@@ -1,9 +1,7 @@
 package act
 
 import (
-	"cmp"
 	"slices"
-	"sync"
 
 	"kpsim/engine"
 	"kpsim/engine/debugger"
@@ -47,27 +45,27 @@ type row struct {
 }
 
 var (
-	rows   = make(map[*scenario.Operation]*row)
-	sorted []*scenario.Operation // as they were added
+	rows = make(map[*scenario.Operation]*row)
+	list []*scenario.Operation // in the order of All
 )
 
-// add adds a row.
+// add adds a row behind those of its family and of the families before.
 func add(r row) *scenario.Operation {
-	rows[r.Operation], sorted = &r, append(sorted, r.Operation)
+	at := 0
+	for at < len(list) && rows[list[at]].family <= r.family {
+		at++
+	}
+	rows[r.Operation], list = &r, slices.Insert(list, at, r.Operation)
 	return r.Operation
 }
 
 // All returns the operations in the order of the documentation: by family, and in a family as
 // its file has them.
-var All = sync.OnceValue(func() (list []*scenario.Operation) {
-	list = slices.Clone(sorted)
-	slices.SortStableFunc(list, func(a, b *scenario.Operation) int { return cmp.Compare(rows[a].family, rows[b].family) })
-	return list
-})
+func All() []*scenario.Operation { return slices.Clone(list) }
 
 // Named returns the operation of that name, nil if there is none.
 func Named(word string) *scenario.Operation {
-	for _, k := range sorted {
+	for _, k := range list {
 		if k.Word == word {
 			return k
 		}
@@ -77,7 +75,7 @@ func Named(word string) *scenario.Operation {
 
 // Words are their names.
 func Words() (words []string) {
-	for _, k := range All() {
+	for _, k := range list {
 		words = append(words, k.Word)
 	}
 	return words

@@ -11,6 +11,7 @@ var (
 		Word: "hotplug",
 		Says: "what is done when a CPU comes, but for the CPU: the hotplug lock is taken for writing, and " +
 			"`text_mutex` under it",
+		Kernel: []string{"cpus_write_lock"},
 		Traits: scenario.Probes | scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Hotplug.Change(x) }})
 
@@ -23,6 +24,7 @@ var (
 			"happens if it has gone. `fails`: this step of its fails, what was done is undone, and the CPU " +
 			"stays: `\"sched:active\"`, as it stops being active; `\"workqueue:online\"`, when its workers " +
 			"are to be unbound; `\"cpu:teardown\"`, when it is to be taken down",
+		Kernel: []string{"cpu_down"},
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Hotplug.Down(x, op.CPU, op.Fails) }})
 
@@ -32,6 +34,7 @@ var (
 		Says: "it comes: `cpu_up`. It has fetched nothing, as after a reset. It is online first, and active " +
 			"last. `fails`: this step fails, and it is offline again: `\"cpu:bringup\"`, it doesn't answer; " +
 			"`\"workqueue:online\"`, when it is online; `\"sched:active\"`, the last",
+		Kernel: []string{"cpu_up"},
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Hotplug.Up(x, op.CPU, op.Fails) }})
 )

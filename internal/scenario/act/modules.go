@@ -15,6 +15,7 @@ var (
 		Params: scenario.Answers(scenario.Param{Name: "m", Kind: scenario.ParamModule}),
 		Says: "load a module: its text appears, then `init` runs. Who calls a function that isn't there has a " +
 			"page fault, which nobody handles. Without probes it is done as well, and `errno` isn't compared",
+		Kernel:  []string{"init_module", "finit_module", "load_module", "do_init_module", "modprobe", "request_module"},
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchLoad,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -25,6 +26,7 @@ var (
 		Word:    "rmmod",
 		Params:  scenario.Answers(scenario.Param{Name: "m", Kind: scenario.ParamModule}),
 		Says:    "unload it: `exit` runs, then its text goes. `\"EAGAIN\"` says that somebody holds it",
+		Kernel:  []string{"delete_module", "free_module"},
 		Traits:  scenario.Patches | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchLoad,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {

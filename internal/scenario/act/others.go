@@ -12,6 +12,7 @@ var (
 		Word:    "label_on",
 		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
 		Says:    "flip a label to its jump",
+		Kernel:  []string{"static_key_enable", "static_branch_enable", "static_key_slow_inc", "static_branch_inc", "jump_label_update", "arch_jump_label_transform"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 		Drawn:   scenario.Drawn{Nth: 8, Times: 1, Or: "label_off"},
@@ -21,6 +22,7 @@ var (
 		Word:    "label_off",
 		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
 		Says:    "flip it to its nop",
+		Kernel:  []string{"static_key_disable", "static_branch_disable", "static_key_slow_dec", "static_branch_dec"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, false) }})
@@ -29,6 +31,7 @@ var (
 		Word:    "set_call",
 		Params:  []scenario.Param{{Name: "s", Kind: scenario.ParamCall}, {Name: "f", Kind: scenario.ParamCallee}},
 		Says:    "make `f` what a static call calls; `None` is nothing",
+		Kernel:  []string{"static_call_update", "arch_static_call_transform"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
@@ -43,6 +46,7 @@ var (
 		Word:    "smp_locks",
 		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
 		Says:    "all lock prefixes are put there, or taken away; those of a module that is loaded later too",
+		Kernel:  []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"},
 		Traits:  scenario.Patches | scenario.Around,
 		Touches: scenario.TouchFlip,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
@@ -57,6 +61,7 @@ var (
 		Word: "apply_alternatives",
 		Says: "all alternatives are copied over what stands there, the first time that a task does this: with " +
 			"interrupts off on its CPU, and nothing that keeps others from running them meanwhile",
+		Kernel:  []string{"alternative_instructions", "text_poke_early"},
 		Traits:  scenario.Patches | scenario.Around,
 		Touches: scenario.TouchFlip,
 		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {

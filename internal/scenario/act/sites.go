@@ -15,6 +15,7 @@ var (
 		Params: []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
 		Says: "ftrace's own client comes, or goes: it is called from all sites, which are rewritten in one " +
 			"batch",
+		Kernel:  []string{"register_ftrace_function", "unregister_ftrace_function", "ftrace_set_filter_ip"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Sited | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Idle:    nowhere,
@@ -34,6 +35,7 @@ var (
 		Says: "a client of ftrace comes to all sites, or goes, that may change where a call goes on, as a live " +
 			"patch does. A site has one such client: it doesn't come while there is another, as that of " +
 			"probes with a `post_handler`, and these can't be registered meanwhile",
+		Kernel:  []string{"klp_ftrace_handler"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Sited | scenario.Modifies | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Idle:    nowhere,
@@ -59,6 +61,7 @@ var (
 			"patch comes over it. `\"EBUSY\"`: another client changes the path there, or another patch is in " +
 			"transition; `\"EINVAL\"`: there is no site, or the patch is enabled. While `unpatch_func` takes " +
 			"it away it turns that round. Say `changed = True` of calls whose result that changes",
+		Kernel:  []string{"klp_enable_patch", "klp_patch_object", "klp_patch_func"},
 		Traits:  scenario.Patches | scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchLive,
 		Idle:    siteless,
@@ -72,6 +75,7 @@ var (
 		Says: "the newest patch of `f` goes, with all its functions; it returns when each task has gone back, " +
 			"and none is in a function that was patched in, or will return into it. While `patch_func` brings " +
 			"it it turns that round. `\"EBUSY\"`: another patch is in transition; `\"EINVAL\"`: there is none",
+		Kernel:  []string{"klp_disable_patch", "klp_unpatch_object", "klp_unpatch_func"},
 		Traits:  scenario.Sited | scenario.Live | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -85,6 +89,7 @@ var (
 			"it calls ftrace, which goes to `t` afterwards. `t` keeps the registers, or say `changed = True` " +
 			"of calls. `\"EBUSY\"`: it calls one already, or, until 5.19, a client has the site that changes " +
 			"the path",
+		Kernel:  []string{"register_ftrace_direct", "register_ftrace_direct_multi"},
 		Traits:  scenario.Patches | scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
@@ -98,6 +103,7 @@ var (
 		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}, scenario.Param{Name: "t", Kind: scenario.ParamInto}),
 		Says: "the site calls another function `t`; it returns when no task is in the one before. `\"EINVAL\"`: " +
 			"there is no direct call",
+		Kernel:  []string{"modify_ftrace_direct", "modify_ftrace_direct_multi"},
 		Traits:  scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
@@ -109,6 +115,7 @@ var (
 		Word:    "unregister_direct",
 		Params:  scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}),
 		Says:    "the direct call goes; it returns when no task is in the function that was called",
+		Kernel:  []string{"unregister_ftrace_direct", "unregister_ftrace_direct_multi"},
 		Traits:  scenario.Sited | scenario.Direct,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
@@ -121,6 +128,7 @@ var (
 		Params: scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
 		Says: "the handlers of an fprobe are called from now on, from all its functions. `\"EBUSY\"`: they are " +
 			"already",
+		Kernel:  []string{"register_fprobe_ips", "register_fprobe_syms", "bpf_kprobe_multi_link_attach"},
 		Traits:  scenario.Patches | scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace | scenario.TouchFprobe,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
@@ -131,6 +139,7 @@ var (
 		Word:    "unregister_fprobe",
 		Params:  scenario.Answers(scenario.Param{Name: "p", Kind: scenario.ParamFprobe}),
 		Says:    "they aren't any more, and none of them runs when it returns. `\"EINVAL\"`: it isn't registered",
+		Kernel:  []string{"bpf_kprobe_multi_link_release"},
 		Traits:  scenario.Sited,
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {

@@ -11,6 +11,7 @@ var (
 	Schedule = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "schedule",
 		Says:   "give up the CPU once, as the kernel's schedule() does",
+		Kernel: []string{"cond_resched", "preempt_schedule", "schedule_timeout"},
 		Traits: scenario.Serial,
 		Drawn:  scenario.Drawn{Nth: 6, Times: 1},
 	}, do: func(_ Task, x *smp.Ctx, _ int, _ *scenario.Op) {
@@ -43,6 +44,7 @@ var (
 	WaitSignal = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "wait_signal",
 		Says:   "sleep until a task calls `signal()`; go on at once if one already has",
+		Kernel: []string{"wait_for_completion", "wait_event", "down"},
 		Traits: scenario.Ordered | scenario.Waits,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
 		x.Step("wait_signal", 0)
@@ -52,6 +54,7 @@ var (
 	Signal = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "signal",
 		Says:   "wake the tasks that sleep in `wait_signal()`",
+		Kernel: []string{"complete", "wake_up", "wake_up_process", "up"},
 		Traits: scenario.Ordered,
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Signal.Open(x) }, boot: func(t Task, id kapi.TaskID) { l := &t.Kernel().Signal; l.Openers = append(l.Openers, id) }})
 
@@ -61,6 +64,7 @@ var (
 		Says: "make `f` a work of the kernel's: a worker calls it, on CPU 0, or, where CPUs go, on the one that " +
 			"has queued it, without arguments, when its timer comes; nothing if it is queued already, and " +
 			"hasn't begun",
+		Kernel:  []string{"schedule_work", "queue_delayed_work", "mod_delayed_work"},
 		Traits:  scenario.Ordered | scenario.Runs | scenario.Stays,
 		Touches: scenario.TouchWork,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Work[op.Target].Queue(x) }})
@@ -69,6 +73,7 @@ var (
 		Word:   "flush_work",
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}},
 		Says:   "sleep until the work `f` is neither queued nor running",
+		Kernel: []string{"flush_delayed_work", "flush_workqueue"},
 		Traits: scenario.Ordered | scenario.Waits | scenario.Stays,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Work[op.Target].Flush(x) }})
 )

@@ -189,6 +189,7 @@ func on(s *scenario.Scenario, name string) (list []scenario.Op) {
 func stepOfProbe(k scenario.StepKind) bool {
 	return k >= scenario.StepRegister && k <= scenario.StepDisable
 }
+
 // dropSteps leaves steps of handlers out. A handler that has none left stays one.
 func dropSteps(s *scenario.Scenario, drop func(st *scenario.Step) bool) {
 	for i := range s.Probes {

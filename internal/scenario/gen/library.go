@@ -34,13 +34,8 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 // ordered reports whether tasks of a scenario wait for each other, a debugger writes what probes
 // write, or handlers do what none may: what is left of it when something is taken away may hang, or sleep.
 func ordered(s *scenario.Scenario) bool {
-	for i := range s.Tasks {
-		for _, op := range s.Tasks[i].Ops {
-			switch op.Kind {
-			case act.Spin, act.Release, act.WaitSignal, act.Signal, act.Hotplug, act.Offline, act.Online, act.QueueWork, act.FlushWork, act.SetBreakpoint, act.ClearBreakpoint:
-				return true
-			}
-		}
+	if s.DoesAny(scenario.Ordered) {
+		return true
 	}
 	for i := range s.Probes {
 		for _, steps := range s.Probes[i].Handlers() {
@@ -86,12 +81,12 @@ func (g *maker) fromLibrary() bool {
 			}
 		}
 	}
-	refused := s.Does(scenario.OpPatchFunc) // a probe that may change the path has the site
+	refused := s.Does(act.PatchFunc) // a probe that may change the path has the site
 	for i := range s.Tasks {
 		g.numbered("task", i)
 		g.change(&s.Tasks[i])
 		for j := range s.Tasks[i].Ops {
-			if op := &s.Tasks[i].Ops[j]; op.Kind == scenario.OpCall {
+			if op := &s.Tasks[i].Ops[j]; op.Kind == act.Call {
 				op.Changed = op.Changed || refused
 			}
 		}

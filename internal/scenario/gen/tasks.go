@@ -1,9 +1,11 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
@@ -15,21 +17,27 @@ import (
 
 // calls lists what probers do, as often as it is to be drawn, of what the machine has.
 func (g *maker) calls() {
-	g.kinds = []*scenario.Operation{act.Register, act.Register, act.Unregister, act.Unregister, act.Enable, act.Disable, act.WaitOptimized, act.Schedule, act.Optimization, act.EnableLabel, act.Call,
-		act.RegisterAll, act.UnregisterAll, act.Enabled, act.Enabled}
-	m := &g.sc.Machine
-	g.kinds = slices.DeleteFunc(g.kinds, func(k *scenario.Operation) bool {
-		switch k {
-		case act.WaitOptimized, act.Optimization:
-			return !m.Kernel.Optprobes
-		case act.Enable, act.Disable, act.RegisterAll, act.UnregisterAll:
-			return !m.Batches
-		case act.EnableLabel:
-			return m.Edition == rules.Edition26
+	g.kinds = g.kinds[:0]
+	for _, k := range drawn() {
+		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Has(scenario.ParamLabel) && m.Edition == rules.Edition26 {
+			continue
 		}
-		return false
-	})
+		for range k.Drawn.Times {
+			g.kinds = append(g.kinds, k)
+		}
+	}
 }
+
+// drawn are the operations that probers are drawn, in their order.
+var drawn = sync.OnceValue(func() (list []*scenario.Operation) {
+	for _, k := range act.All() {
+		if k.Drawn.Nth > 0 {
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b *scenario.Operation) int { return cmp.Compare(a.Drawn.Nth, b.Drawn.Nth) })
+	return list
+})
 
 // settled waits until the optimizer has done what it can, or gives way where there is none.
 func (g *maker) settled() scenario.Op {
@@ -102,27 +110,30 @@ func (g *maker) ops(own []string) []scenario.Op {
 	return []scenario.Op{{Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.settled()}
 }
 
-// op draws a call of the API.
+// op draws an operation, and what its parameters are.
 func (g *maker) op(own []string) scenario.Op {
 	op := scenario.Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
-	switch op.Kind {
-	case act.RegisterAll, act.UnregisterAll:
-		op.Targets = g.batch(own)
-	case act.Enabled:
-		op.On = !g.one(3)
-	case act.Register, act.Unregister, act.Enable, act.Disable:
-		op.Target = own[g.rand.N(len(own))]
-	case act.Optimization:
-		op.On = !g.one(3)
-	case act.EnableLabel:
-		if !g.labelled {
-			return g.settled()
+	for _, a := range op.Kind.Params {
+		switch a.Kind {
+		case scenario.ParamProbe:
+			op.Target = own[g.rand.N(len(own))]
+		case scenario.ParamProbes:
+			op.Targets = g.batch(own)
+		case scenario.ParamOn:
+			op.On = !g.one(3)
+		case scenario.ParamCPU:
+			op.CPU = 1 + g.rand.N(max(g.sc.Machine.CPUs-1, 1))
+		case scenario.ParamLabel:
+			if !g.labelled {
+				return g.settled()
+			}
+			op.Target = "key"
+		case scenario.ParamFunc:
+			return g.call()
 		}
-		if op.Target = "key"; g.one(2) {
-			op.Kind = act.DisableLabel
-		}
-	case act.Call:
-		return g.call()
+	}
+	if op.Kind.Drawn.Or != "" && g.one(2) {
+		op.Kind = act.Named(op.Kind.Drawn.Or)
 	}
 	return op
 }

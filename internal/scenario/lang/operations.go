@@ -380,8 +380,11 @@ func bitsOf(c *call, op *scenario.Op) error {
 	return nil
 }
 
-// op prints an operation.
+// op prints an operation. What is none, which Check refuses, prints as nothing of the language.
 func (p *printer) op(op *scenario.Op) string {
+	if op.Kind == nil {
+		return "None"
+	}
 	var args []string
 	for _, a := range op.Kind.Params {
 		args = append(args, writings[a.Kind].print(p, op)...)

@@ -74,12 +74,12 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 		}
 	}
 	return !slices.ContainsFunc(gone, func(op scenario.Op) bool {
-		switch op.Kind {
-		case act.Expect, act.User, act.WaitOptimized:
+		switch {
+		case op.Kind == act.Expect, op.Kind == act.User, op.Kind == act.WaitOptimized:
 			return false
-		case act.Call:
+		case op.Kind == act.Call:
 			return asked == "" && len(sc.Datas) > 0
-		case act.Register, act.Unregister, act.Enable, act.Disable:
+		case op.Kind.Has(scenario.ParamProbe):
 			if asked == "" {
 				return !inert(sc, op.Target)
 			}
@@ -115,8 +115,7 @@ func placeOf(sc *scenario.Scenario, probe string) string {
 func waits(sc *scenario.Scenario) (n int) {
 	for i := range sc.Tasks {
 		for _, op := range sc.Tasks[i].Ops {
-			switch op.Kind {
-			case act.WaitSignal, act.Spin, act.FlushWork:
+			if op.Kind.Traits&scenario.Waits != 0 {
 				n++
 			}
 		}
@@ -150,7 +149,7 @@ func (s *shrinker) dropUnmet() (changed bool) {
 // checks reports whether the author says what anything finds.
 func checks(sc *scenario.Scenario) bool {
 	return slices.ContainsFunc(sc.Tasks, func(t scenario.Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Checked || op.Kind == act.Expect })
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Compares() })
 	})
 }
 

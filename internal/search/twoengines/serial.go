@@ -31,11 +31,11 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 			}
 			op := ops[next[i]%len(ops)]
 			next[i], going = next[i]+1, true
-			if !serially[op.Kind] || !waits && op.Kind == act.Schedule || use.Misused(&op) {
+			if op.Kind.Traits&scenario.Serial == 0 || !waits && op.Kind == act.Schedule || use.Misused(&op) {
 				continue
 			}
 			t.Ops = append(t.Ops, op)
-			if waits && changes[op.Kind] {
+			if waits && op.Kind.Traits&scenario.Stirs != 0 {
 				t.Ops = append(t.Ops, scenario.Op{Kind: act.WaitOptimized})
 			}
 		}
@@ -43,23 +43,6 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 	s.Tasks, s.Sources, s.Expect = []scenario.Task{t}, nil, scenario.Expect{}
 	s.Probes = slices.Clone(sc.Probes)
 	return &s
-}
-
-// serially are the operations that one task can do by itself.
-var serially = map[*scenario.Operation]bool{
-	act.Call: true, act.Schedule: true, act.Register: true, act.Unregister: true, act.Enable: true,
-	act.Disable: true, act.WaitOptimized: true, act.Optimization: true, act.Enabled: true,
-	act.RegisterAll: true, act.UnregisterAll: true, act.User: true, act.Expect: true,
-	act.EnableLabel: true, act.DisableLabel: true, act.SetCall: true, act.Tracer: true, act.Livepatch: true, act.PatchFunc: true, act.UnpatchFunc: true,
-	act.Load: true, act.Unload: true, act.HitUprobe: true, act.SetBreakpoint: true, act.ClearBreakpoint: true,
-}
-
-// changes are those after which the optimizer may have something to do.
-var changes = map[*scenario.Operation]bool{
-	act.Register: true, act.Unregister: true, act.Enable: true, act.Disable: true,
-	act.Optimization: true, act.Enabled: true, act.RegisterAll: true, act.UnregisterAll: true,
-	act.EnableLabel: true, act.DisableLabel: true, act.SetCall: true, act.Tracer: true, act.Livepatch: true, act.PatchFunc: true, act.UnpatchFunc: true,
-	act.Load: true, act.Unload: true,
 }
 
 // Straight makes the handlers that call functions call one whose way doesn't depend on
@@ -81,7 +64,7 @@ func Straight(s *scenario.Scenario) *scenario.Scenario {
 // Serials are a scenario's serial programs: with waits, and without. Of one that is serial
 // already it is the only one.
 func Serials(sc *scenario.Scenario) []*scenario.Scenario {
-	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 && !slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return !serially[op.Kind] }) {
+	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 && !slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return op.Kind.Traits&scenario.Serial == 0 }) {
 		s := *sc
 		s.Expect = scenario.Expect{}
 		return []*scenario.Scenario{&s}
