@@ -39,7 +39,7 @@ var layers = []layer{
 	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "kprobes/era", may: []string{"kprobes/rules", "sim", "smp/kapi"}},
 	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
-	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"*"}},
+	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm", "smp/cycles", "smp/kapi", "smp/smpev"}},

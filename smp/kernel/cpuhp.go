@@ -309,7 +309,8 @@ func (h *Hotplug) starts(x *smp.Ctx) {
 // activate is the last part of the way up; of a CPU that stays after all, too. No task runs what
 // the CPU fetched before it was online and was sent IPIs: of the states between set_cpu_online
 // and sched_cpu_activate some execute CPUID and WRMSR, which serialise (cacheinfo_cpu_online,
-// mce_cpu_online). So ftrace, which patches without cpu_hotplug_lock, is safe from tasks.
+// mce_cpu_online). So ftrace, which patches without cpu_hotplug_lock, is safe from tasks. Interrupts
+// that come before that state may still run old text: local_irq_enable serialises nothing.
 //
 //	step 2: workers are bound to it again (workqueue_online_cpu)
 //	step 3: it is active, last of all (sched_cpu_activate)

@@ -49,5 +49,5 @@
 // row), plain (the violation for who doesn't know the properties), inside (who stands in
 // bytes that are written to); story (the violation by its kind), past (the order of events), writes (stores,
 // and the origin of bytes), stay (how a task came to stand somewhere), waits (what was
-// waited for), ends (calls, locks, the end).
+// waited for), ends (calls, locks, the end, what a kernel's own engine reports).
 package view

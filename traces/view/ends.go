@@ -296,3 +296,19 @@ func (p *past) tellUnfinished() {
 		p.say(i, 0, "%s queued %s for the optimizer; no work began after that.", p.who(i), p.x.place(p.ev[i].A))
 	}
 }
+
+// tellWarn explains what a kernel's own engine reports: the call of the API and the traps that
+// the task is in.
+func (p *past) tellWarn(v int) {
+	e := &p.ev[v]
+	i := p.last(v, func(o *traces.Event) bool {
+		return o.Task == e.Task && (o.Kind == kpev.ApiEnter || o.Kind == kpev.ApiReturn)
+	})
+	if i >= 0 && p.ev[i].Kind == kpev.ApiEnter {
+		p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), api(p.ev[i].A), p.in.probe(p.ev[i].B), p.x.place(p.ev[i].C))
+	}
+	for _, k := range p.open(e.Task, v) {
+		p.say(k, 1, "%s took the %s at %s.", p.who(k), smpev.Vector(p.ev[k].A), p.x.place(p.ev[k].B))
+	}
+	p.tellOther(v)
+}

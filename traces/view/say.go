@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -118,6 +119,8 @@ func (t *teller) say(e *traces.Event) string {
 		return fmt.Sprintf("the debugger's breakpoint at %s is set, over %02x", in.symbol(e.A), e.C)
 	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe:
 		return t.sayOwner(e)
+	case linuxev.Warn, linuxev.Heap, linuxev.Uneven:
+		return t.sayLinux(e)
 	case smpev.Uprobe:
 		return t.sayUprobe(e)
 	case smpev.GPStall:
@@ -216,12 +219,71 @@ func (t *teller) sayProbe(e *traces.Event) string {
 		return fmt.Sprintf("kprobes/list: %s %s", x.place(e.A), bitNames(e.C, "[GONE]", "[DISABLED]", "[OPTIMIZED]", "[FTRACE]", "no tags"))
 	case kpev.Returner:
 		return fmt.Sprintf("return addresses are replaced with %s", x.place(e.A))
+	case kpev.NoPre:
+		return in.probe(e.A) + " has no pre_handler"
 	case kpev.NoJump:
 		return in.probe(e.A) + " has a post_handler, or is a jprobe: no jump may be there"
 	case kpev.Printk:
 		return "the kernel prints: " + kpev.Text(kpev.Line(e.A), e.B, e.C)
 	}
 	return strings.TrimSpace(e.String())
+}
+
+// sayLinux is say for the events of a kernel's own engine.
+func (t *teller) sayLinux(e *traces.Event) string {
+	switch e.Kind {
+	case linuxev.Warn:
+		s := "the kernel warns at " + t.where(e.A)
+		if e.B != 0 {
+			s += fmt.Sprintf(": the check in line %d of its source fails", e.B)
+		}
+		return s
+	case linuxev.Heap:
+		return t.sayHeap(e)
+	}
+	return uneven(e)
+}
+
+// sayHeap says which memory is misused, and how.
+func (t *teller) sayHeap(e *traces.Event) string {
+	at := t.in.symbol(e.B)
+	of := ""
+	if e.C != 0 {
+		of = ", allocated with " + count(int(e.C), "byte", "bytes")
+	}
+	memory := "memory at " + at
+	if of != "" {
+		memory += of + ","
+	}
+	switch e.A {
+	case linuxev.UseAfterFree:
+		return "access to freed memory at " + at + of
+	case linuxev.OutOfBounds:
+		return "access past the end of memory at " + at + of
+	case linuxev.DoubleFree:
+		return memory + " is freed a second time"
+	case linuxev.BadFree:
+		return memory + " is freed, and isn't the beginning of an allocation"
+	case linuxev.User:
+		return "access to user space at " + at + " by the kernel's code"
+	}
+	return "misuse of memory at " + at + of
+}
+
+// uneven says what a function has left otherwise than it was.
+func uneven(e *traces.Event) string {
+	switch e.A {
+	case linuxev.Preemption:
+		return fmt.Sprintf("a function returns with preempt_count %#x, which was %#x", e.C, e.B)
+	case linuxev.Interrupts:
+		if e.C != 0 {
+			return "a function returns with interrupts on, which were off"
+		}
+		return "a function returns with interrupts off, which were on"
+	case linuxev.Sections:
+		return fmt.Sprintf("a function returns in %s, and began in %d", count(int(e.C), "RCU section", "RCU sections"), e.B)
+	}
+	return fmt.Sprintf("a function returns with current_kprobe %#x, which was %#x", e.C, e.B)
 }
 
 // probeKinds are those of kpev.Kind.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/kprobes/kpev"
+	"kpsim/linux/linuxev"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/smpev"
 	"kpsim/traces"
@@ -134,6 +135,8 @@ func (p *past) tell(e *traces.Event) {
 		p.tellApi(p.at)
 	case kpev.Enabled:
 		p.tellAllOff(p.at)
+	case linuxev.Warn, linuxev.Heap, linuxev.Uneven:
+		p.tellWarn(p.at)
 	default:
 		p.tellOther(p.at)
 	}

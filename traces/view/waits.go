@@ -103,6 +103,8 @@ func (p *past) tellNoWait(s *stay, w write, who string) {
 	}
 	stop := p.last(w.first, func(e *traces.Event) bool { return e.Kind == smpev.StopEnd || e.Kind == smpev.StopStart })
 	switch {
+	case stop >= 0 && p.ev[stop].Kind == smpev.StopStart && s.arrive > stop:
+		p.say(stop, 1, "stop_machine stops each CPU where it stands; %s came to %s afterwards.", p.cpu(s), p.x.place(s.ip)).also(p, w.first, s.arrive)
 	case stop >= 0 && p.ev[stop].Kind == smpev.StopStart:
 		p.say(stop, 1, "stop_machine stops each CPU where it stands; it makes nobody leave %s.", p.x.place(s.ip)).also(p, w.first)
 	case stop >= 0 && what == "freeing":

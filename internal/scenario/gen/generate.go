@@ -150,6 +150,7 @@ func generate(c Choices, on *On, given *scenario.Machine, machine func(g *maker)
 	g.plugs()
 	g.ticks()
 	g.absent(given != nil)
+	g.firstInterrupts()
 	g.alternatives()
 	if on.Contract {
 		g.sc = Sane(g.sc)

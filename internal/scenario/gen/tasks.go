@@ -293,6 +293,29 @@ func (g *maker) absent(given bool) {
 	s.Machine.Offline = 1 << cpu
 }
 
+// firstInterrupts has interrupts run no text on a CPU that comes, where ftrace has sites. It patches
+// them without cpu_hotplug_lock. Its IPIs don't reach a CPU that isn't online, and between
+// set_cpu_online and the CPU's first interrupt no instruction serialises (start_secondary). By the
+// processors' manuals that interrupt may run old text, so no kernel promises that it doesn't.
+func (g *maker) firstInterrupts() {
+	s := g.sc
+	if len(s.Sites) == 0 {
+		return
+	}
+	for i := range s.Sources {
+		if src := &s.Sources[i]; comes(s, src.CPU) {
+			src.Run, src.Args = "", nil
+		}
+	}
+}
+
+// comes reports whether a CPU may come online while a scenario runs.
+func comes(s *scenario.Scenario, cpu int) bool {
+	return s.Machine.Offline>>cpu&1 != 0 || slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpOnline && op.CPU == cpu })
+	})
+}
+
 // others adds rare tasks: one that exits in a probed function, one that brings
 // a CPU, one that traces.
 func (g *maker) others() {

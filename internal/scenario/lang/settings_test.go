@@ -35,7 +35,7 @@ func TestNoEdition(t *testing.T) {
 			m.Patch, m.Quiesce = patch, kapi.QuiesceTasks
 			e := m.Kprobes()
 			require.Equal(t, era.Settings{
-				Quiesce: kapi.QuiesceTasks, Patch: patch, SyncArm: true,
+				Quiesce: kapi.QuiesceTasks, Patch: patch, SyncArm: true, NMILatch: true,
 				Kernel:  rules.Kernel{Edition: rules.Edition69, Optprobes: true, Preemption: p >= scenario.PreemptDynamic},
 				Batches: true, MaxactiveAll: true, Boost: era.BoostNever,
 			}, e)

@@ -2,8 +2,11 @@ package explore
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kpsim/sim"
@@ -39,62 +42,74 @@ func TestClasses(t *testing.T) {
 	require.Equal(t, [3]uint64{4, 2, 1}, [3]uint64{all, once, twice})
 }
 
-// TestUnseen: of populations whose classes are known the interval holds the true
-// chance that one more is new about as often as it says, and is no wider than it
-// needs to be. Of a sample that was all one class, or all different, it is not a
+// TestUnseen: of populations whose classes are known, of many shapes and sizes of sample, the
+// interval holds the true chance that one more is new at least as often as it says, and is no
+// wider than it needs to be. Of a sample that was all one class, or all different, it is not a
 // point.
 func TestUnseen(t *testing.T) {
-	var r sim.Rand
-	for _, pop := range []struct {
-		name    string
-		classes int
-		draw    func() int // skewed or not
+	shapes := []struct {
+		name   string
+		weight func(i int) float64
+		most   int
 	}{
-		{"200 alike", 200, func() int { return r.N(200) }},
-		{"20,000 alike", 20_000, func() int { return r.N(20_000) }},
-		{"3,000, some common", 3_000, func() int { return r.N(1 + r.N(1+r.N(3_000))) }},
-		{"one of 2 mostly", 1_000, func() int {
-			if r.N(10) > 0 {
-				return r.N(2)
-			}
-			return r.N(1_000)
-		}},
-	} {
-		const n, trials = 1_000, 400
-		weights := make([]float64, pop.classes)
-		r.Seed(2, 7)
-		const draws = 2_000_000
-		for range draws {
-			weights[pop.draw()] += 1.0 / draws
+		{"2 alike", func(int) float64 { return 1 }, 2},
+		{"30 alike", func(int) float64 { return 1 }, 30},
+		{"200 alike", func(int) float64 { return 1 }, 200},
+		{"20,000 alike", func(int) float64 { return 1 }, 20_000},
+		{"geometric, halves", func(i int) float64 { return math.Pow(0.5, float64(i)) }, 60},
+		{"geometric, 0.98", func(i int) float64 { return math.Pow(0.98, float64(i)) }, 2_000},
+		{"Zipf, 1", func(i int) float64 { return 1 / float64(i+1) }, 5_000},
+		{"Zipf, 2", func(i int) float64 { return 1 / float64((i+1)*(i+1)) }, 5_000},
+		{"Zipf, 0.5", func(i int) float64 { return 1 / math.Sqrt(float64(i+1)) }, 3_000},
+		{"one rare among one common", func(i int) float64 { return []float64{0.998, 0.002}[i] }, 2},
+		{"5 rare among 3 common", func(i int) float64 { return []float64{300, 1}[min(i/3, 1)] }, 8},
+		{"many rare among 3 common", func(i int) float64 { return []float64{300, 0.1}[min(i/3, 1)] }, 1_000},
+		{"two levels", func(i int) float64 { return []float64{10, 1}[min(i/50, 1)] }, 500},
+	}
+	const trials = 600
+	for _, s := range shapes {
+		upTo := make([]float64, s.most)
+		sum := 0.0
+		for i := range upTo {
+			sum += s.weight(i)
+			upTo[i] = sum
 		}
-		held, width := 0, 0.0
-		for trial := range trials {
-			r.Seed(uint64(trial), 3)
-			var c Classes
-			met := make([]bool, pop.classes)
-			for range n {
-				h := pop.draw()
-				met[h] = true
-				c.Add(uint64(h))
-			}
-			truth := 0.0
-			for h, w := range weights {
-				if !met[h] {
-					truth += w
+		for _, n := range []int{37, 90, 400, 1_000} {
+			var r sim.Rand
+			held, width := 0, 0.0
+			for trial := range trials {
+				r.Seed(uint64(trial), uint64(n))
+				met := make(map[int]int)
+				var c Classes
+				for range n {
+					h, _ := slices.BinarySearch(upTo, sum*(float64(r.N(1<<30))+0.5)/(1<<30))
+					met[h]++
+					c.Add(uint64(h))
+				}
+				truth := 1.0
+				for h := range met {
+					truth -= s.weight(h) / sum
+				}
+				_, once, twice := c.count()
+				got := unseen(uint64(n), once, twice)
+				width += (got.High - got.Low) / trials
+				if got.Low-1e-9 <= truth && truth <= got.High+1e-9 {
+					held++
 				}
 			}
-			_, once, twice := c.count()
-			got := unseen(n, once, twice)
-			width += (got.High - got.Low) / trials
-			if got.Low <= truth && truth <= got.High {
-				held++
-			}
+			share := float64(held) / trials
+			t.Logf("%-26s n=%-5d covers %.1f %%, is %.3f wide", s.name, n, 100*share, width)
+			assert.GreaterOrEqual(t, share, 0.95, "%s, %d runs", s.name, n)
+			assert.Less(t, width, 4/math.Sqrt(float64(n)), "%s, %d runs", s.name, n)
 		}
-		require.GreaterOrEqual(t, held, trials*90/100, pop.name)
-		require.Less(t, width, 0.1, pop.name)
 	}
 
-	require.Equal(t, Chance{0, 0, 0.03}, unseen(100, 0, 0))
-	require.Equal(t, Chance{1, 0.97, 1}, unseen(100, 100, 0))
 	require.Equal(t, Chance{0, 0, 1}, unseen(0, 0, 0))
+	require.InDelta(t, 4.605, upperMean(0), 1e-3) // -ln 0.01
+	require.InDelta(t, 6.638, upperMean(1), 1e-3) // (1+m)exp(-m) = 0.01
+	for _, n := range []uint64{1, 100, 10_000} {
+		none, all := unseen(n, 0, 0), unseen(n, n, 0)
+		require.True(t, none.Estimate == 0 && none.Low == 0 && none.High >= min(1, 3/float64(n)), "%v", none)
+		require.True(t, all.Estimate == 1 && all.High == 1 && all.Low <= max(0, 1-3/float64(n)), "%v", all)
+	}
 }
