@@ -30,7 +30,7 @@ func TestUnpromised(t *testing.T) {
 			came := sc.Machine.Offline>>src.CPU&1 != 0
 			for _, task := range sc.Tasks {
 				for _, op := range task.Ops {
-					came = came || op.Kind == scenario.OpOnline && op.CPU == src.CPU
+					came = came || op.Kind == act.Online && op.CPU == src.CPU
 				}
 			}
 			if came && len(sc.Sites) > 0 {

@@ -312,7 +312,7 @@ func (g *maker) firstInterrupts() {
 // comes reports whether a CPU may come online while a scenario runs.
 func comes(s *scenario.Scenario, cpu int) bool {
 	return s.Machine.Offline>>cpu&1 != 0 || slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpOnline && op.CPU == cpu })
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.Online && op.CPU == cpu })
 	})
 }
 
