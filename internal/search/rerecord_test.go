@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/search/searchtest"
@@ -53,7 +54,7 @@ var changes = map[string]func(*scenario.Scenario){
 	"one call more before": func(s *scenario.Scenario) {
 		for i := range s.Tasks {
 			for _, op := range s.Tasks[i].Ops {
-				if op.Kind == scenario.OpCall {
+				if op.Kind == act.Call {
 					op.Checked, op.Returns, op.Bits = false, 0, 0 // what it gives so early may be something else
 					s.Tasks[i].Ops = append([]scenario.Op{op}, s.Tasks[i].Ops...)
 					return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -106,7 +107,7 @@ func (g *maker) row() {
 	}
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: rowName, At: rowAt, Code: f.code})
-	every := func(one, all scenario.OpKind) (ops []scenario.Op) {
+	every := func(one, all *scenario.Operation) (ops []scenario.Op) {
 		if g.sc.Machine.Batches && !g.one(4) {
 			return []scenario.Op{{Kind: all, Targets: names}}
 		}
@@ -115,12 +116,12 @@ func (g *maker) row() {
 		}
 		return ops
 	}
-	call := scenario.Op{Kind: scenario.OpCall, Target: rowName, Args: []uint64{1}}
+	call := scenario.Op{Kind: act.Call, Target: rowName, Args: []uint64{1}}
 	var ops []scenario.Op
 	for range 1 + g.rand.N(2) {
-		ops = append(ops, every(scenario.OpRegister, scenario.OpRegisterAll)...)
+		ops = append(ops, every(act.Register, act.RegisterAll)...)
 		ops = append(ops, g.settled(), call)
-		ops = append(ops, every(scenario.OpUnregister, scenario.OpUnregisterAll)...)
+		ops = append(ops, every(act.Unregister, act.UnregisterAll)...)
 		ops = append(ops, g.settled(), call)
 	}
 	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "rower", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
