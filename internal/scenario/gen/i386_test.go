@@ -18,7 +18,7 @@ import (
 // others do; each is one that the language reads.
 func TestI386(t *testing.T) {
 	const programs = 2000
-	counts, drawn := map[string]int{}, 0
+	counts, drawn, set := map[string]int{}, 0, 0
 	for seed := range uint64(programs) {
 		sc := Fuzz(seed + 1)
 		if sc.Machine.Arch != target.I386 {
@@ -37,7 +37,9 @@ func TestI386(t *testing.T) {
 			counts[kind]++
 		}
 		kinds32(sc, counts)
+		set += resultsSet(t, sc)
 	}
+	require.Greater(t, set, 10)
 	require.Greater(t, drawn, programs/i386In/2)
 	for _, e := range rules.AllEditions() {
 		require.NotZero(t, counts["edition "+e.String()], e)
@@ -51,6 +53,22 @@ func TestI386(t *testing.T) {
 		t.Logf("%5.1f %% of %d: %s", 100*float64(counts[kind])/float64(drawn), drawn, kind)
 		require.NotZero(t, counts[kind], kind)
 	}
+}
+
+// resultsSet counts the steps that set what is a function's argument and its result: to nothing by which
+// it would call itself without end.
+func resultsSet(t *testing.T, sc *scenario.Scenario) (n int) {
+	for i := range sc.Probes {
+		for _, steps := range sc.Probes[i].Handlers() {
+			for _, st := range *steps {
+				if st.Kind == scenario.StepSetReg && st.Reg == sc.Machine.Processor().Result && sc.Probes[i].Kind != scenario.ProbeJprobe {
+					require.False(t, st.Value >= 1 && st.Value <= 7, "%s: %s", sc.Name, sc.Probes[i].Name)
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 // kinds32 counts what only a scenario of 32 bits holds.

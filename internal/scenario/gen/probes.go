@@ -160,15 +160,25 @@ func (g *maker) handlers(p *scenario.Probe) {
 	}
 	switch which {
 	case 0:
-		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: uint64(g.rand.N(100))})
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 1:
-		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: uint64(g.rand.N(100))})
+		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 2: // a post_handler says that it may change the path: there is no jump then
 		if p.Offset == 0 && p.Func != zeroName {
 			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName}, scenario.Step{Kind: scenario.StepNonzero})
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 	}
+}
+
+// result draws what a handler makes a result. On i386 that register is the argument too, by which a
+// function calls itself: from 1 to 7 it would do so without end.
+func (g *maker) result() uint64 {
+	v := uint64(g.rand.N(100))
+	if g.i386 && v >= 1 && v <= 7 {
+		v += 8
+	}
+	return v
 }
 
 // kretprobe draws a return probe: with few instances, so that calls are missed.
