@@ -37,7 +37,7 @@
 //	                    session (by hand), results (files), parallel (workers), searchtest, twoengines,
 //	                    change (a kernel with and without a change)
 //	internal/scenario   what is run, as plain data
-//	                    lang (Starlark), library (built-in), gen (drawn; gen/gentest by rapid, for tests), edit (smaller ones), vet (checks)
+//	                    act (what a task can do: a row an operation), lang (Starlark), library (built-in), gen (drawn; gen/gentest by rapid, for tests), edit (smaller ones), vet (checks)
 //	properties          what must hold: one monitor a property, fed by events
 //	kprobes             the engine under test
 //	                    plug makes it an engine.Engine; mutants are planted faults; kpev has its events;

@@ -72,8 +72,9 @@ var layers = []layer{
 	{pkg: "internal/regular", free: []string{"*"}},                                    // opens files, before a run
 	{pkg: "internal/version", may: []string{"internal/regular"}, free: []string{"*"}}, // reads what the program was built from
 	{pkg: "internal/scenario", may: []string{"*"}},
-	{pkg: "internal/scenario/edit", may: []string{"internal/scenario"}},
-	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "kprobes/era", "internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
+	{pkg: "internal/scenario/act", may: []string{"*"}},
+	{pkg: "internal/scenario/edit", may: []string{"internal/scenario", "internal/scenario/act"}},
+	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "internal/scenario/act", "kprobes/era", "internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/kprobes/era"
@@ -115,10 +116,10 @@ func TestSteppingInterrupted(t *testing.T) {
 func TestLabelFlips(t *testing.T) {
 	sc := with(t, []scenario.Probe{on("k", "labelled", 8), on("l", "labelled_cross", 0xb)},
 		task(register("k"), call("labelled", 3), unregister("k"), register("l"), call("labelled_cross", 3, 4), unregister("l")))
-	on, off := scenario.Op{Kind: scenario.OpEnableLabel, Target: "l"}, scenario.Op{Kind: scenario.OpDisableLabel, Target: "l"}
-	onX, offX := scenario.Op{Kind: scenario.OpEnableLabel, Target: "x"}, scenario.Op{Kind: scenario.OpDisableLabel, Target: "x"}
+	on, off := scenario.Op{Kind: act.EnableLabel, Target: "l"}, scenario.Op{Kind: act.DisableLabel, Target: "l"}
+	onX, offX := scenario.Op{Kind: act.EnableLabel, Target: "x"}, scenario.Op{Kind: act.DisableLabel, Target: "x"}
 	for i := range sc.Tasks[0].Ops { // the label changes the result
-		sc.Tasks[0].Ops[i].Changed = sc.Tasks[0].Ops[i].Kind == scenario.OpCall
+		sc.Tasks[0].Ops[i].Changed = sc.Tasks[0].Ops[i].Kind == act.Call
 	}
 	sc.Tasks = append(sc.Tasks, onCPU(1, on, off, onX, offX, on, onX, off, offX))
 	sc.Labels = []scenario.Label{
@@ -137,7 +138,7 @@ func TestLabelInRegion(t *testing.T) {
 	for offset, optimized := range map[int]int{0: 1, 3: 0} {
 		sc := with(t, []scenario.Probe{on("k", "labelled_cross", offset)},
 			task(register("k"), wait, unregister("k"), wait, register("k"), wait, unregister("k")))
-		flip := []scenario.Op{{Kind: scenario.OpEnableLabel, Target: "x"}, {Kind: scenario.OpDisableLabel, Target: "x"}}
+		flip := []scenario.Op{{Kind: act.EnableLabel, Target: "x"}, {Kind: act.DisableLabel, Target: "x"}}
 		sc.Tasks = append(sc.Tasks, onCPU(1, append(flip, flip...)...))
 		sc.Labels = []scenario.Label{{Name: "x", Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"}}
 		playEach(t, sc, 200, func(w *witness) { require.Len(t, w.of(kpev.Optimized), 2*optimized, "offset %d", offset) })
@@ -150,7 +151,7 @@ func TestLabelInRegion(t *testing.T) {
 func TestPreemptedHandler(t *testing.T) {
 	sc := with(t, []scenario.Probe{on("a", "victim", 0)},
 		task(register("a"), wait, call("victim", 1, 2), call("victim", 3, 4), unregister("a")),
-		scenario.Task{Name: "other", Repeat: 20, Ops: []scenario.Op{{Kind: scenario.OpSchedule}, call("victim", 5, 6)}})
+		scenario.Task{Name: "other", Repeat: 20, Ops: []scenario.Op{{Kind: act.Schedule}, call("victim", 5, 6)}})
 	sc.Sources = []scenario.Source{{Kind: scenario.SourcePreempt, CPU: 0, AtMost: 4}}
 	playEach(t, sc, 200, func(w *witness) { require.Empty(t, w.of(kpev.Missed)) })
 }

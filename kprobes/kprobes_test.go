@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/rig"
@@ -30,7 +31,7 @@ var hard = func() scenario.Machine {
 }()
 
 func call(f string, args ...uint64) scenario.Op {
-	return scenario.Op{Kind: scenario.OpCall, Target: f, Args: args}
+	return scenario.Op{Kind: act.Call, Target: f, Args: args}
 }
 
 // changed is a call whose result a handler changes on purpose.
@@ -40,12 +41,12 @@ func changed(f string, args ...uint64) scenario.Op {
 	return op
 }
 
-func register(k string) scenario.Op   { return scenario.Op{Kind: scenario.OpRegister, Target: k} }
-func unregister(k string) scenario.Op { return scenario.Op{Kind: scenario.OpUnregister, Target: k} }
-func enable(k string) scenario.Op     { return scenario.Op{Kind: scenario.OpEnable, Target: k} }
-func disable(k string) scenario.Op    { return scenario.Op{Kind: scenario.OpDisable, Target: k} }
+func register(k string) scenario.Op   { return scenario.Op{Kind: act.Register, Target: k} }
+func unregister(k string) scenario.Op { return scenario.Op{Kind: act.Unregister, Target: k} }
+func enable(k string) scenario.Op     { return scenario.Op{Kind: act.Enable, Target: k} }
+func disable(k string) scenario.Op    { return scenario.Op{Kind: act.Disable, Target: k} }
 
-var wait = scenario.Op{Kind: scenario.OpWaitOptimized}
+var wait = scenario.Op{Kind: act.WaitOptimized}
 
 var count = []scenario.Step{{Kind: scenario.StepCount}}
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
@@ -29,7 +30,7 @@ func selftest(t *testing.T, sc *scenario.Scenario, f string, schedules int, look
 	t.Helper()
 	sc.Machine.CPUs = 4
 	for cpu := 1; cpu < 4; cpu++ {
-		tk := onCPU(cpu, call(f, uint64(cpu), 2), scenario.Op{Kind: scenario.OpSchedule})
+		tk := onCPU(cpu, call(f, uint64(cpu), 2), scenario.Op{Kind: act.Schedule})
 		tk.Repeat, tk.Background = 20, true
 		sc.Tasks = append(sc.Tasks, tk)
 	}
@@ -135,7 +136,7 @@ func TestSelftestInsnBoundary(t *testing.T) {
 func TestSelftestOptTypes(t *testing.T) {
 	var probes []scenario.Probe
 	var ops []scenario.Op
-	off := func(on bool) scenario.Op { return scenario.Op{Kind: scenario.OpOptimization, On: on} }
+	off := func(on bool) scenario.Op { return scenario.Op{Kind: act.Optimization, On: on} }
 	lib := objects(t)
 	for i := range lib.Texts {
 		if f := &lib.Texts[i]; f.Name == "gcd" {

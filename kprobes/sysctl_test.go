@@ -6,12 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/kpev"
 )
 
 var (
-	off   = scenario.Op{Kind: scenario.OpOptimization}
-	onAll = scenario.Op{Kind: scenario.OpOptimization, On: true}
+	off   = scenario.Op{Kind: act.Optimization}
+	onAll = scenario.Op{Kind: act.Optimization, On: true}
 )
 
 // TestSysctl: which jumps are written and taken away when the sysctl is written

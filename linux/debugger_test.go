@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/thorough"
@@ -111,7 +112,7 @@ func TestDebugger(t *testing.T) {
 func refuses(t *testing.T) *scenario.Scenario {
 	sc := load(t, "debugger-refuses-probe")
 	for i := range sc.Tasks[0].Ops {
-		if op := &sc.Tasks[0].Ops[i]; op.Kind == scenario.OpRegister {
+		if op := &sc.Tasks[0].Ops[i]; op.Kind == act.Register {
 			op.Checked, op.Returns = false, 0
 		}
 	}

@@ -208,7 +208,7 @@ func (c checker) moduleData() error {
 	}
 	for i := range c.s.Tasks {
 		for k := range c.s.Tasks[i].Ops {
-			if op := &c.s.Tasks[i].Ops[k]; op.Kind == OpExpect && of[op.Target] != "" {
+			if op := &c.s.Tasks[i].Ops[k]; op.Kind.Has(ParamData) && of[op.Target] != "" {
 				return Faultf(PartIn(TheTasks, i, k), "expect(): %s comes and goes with module %q; call a function that reads it, with returns", op.Target, of[op.Target])
 			}
 		}
@@ -236,30 +236,9 @@ func (c checker) locked() error {
 	return nil
 }
 
-// Redirects reports whether an operation names a function that another one's site of ftrace
-// leads to.
-func (k OpKind) Redirects() bool {
-	return k == OpPatchFunc || k == OpRegisterDirect || k == OpModifyDirect
-}
-
-// OfEntry reports whether an operation is on a function's site of ftrace: a live patch, or a
-// direct call.
-func (k OpKind) OfEntry() bool { return k >= OpPatchFunc && k <= OpUnregisterDirect }
-
 // redirected checks the functions of live patches and of direct calls.
 func (c checker) redirected(p Part, who string, op *Op) error {
-	m := &c.s.Machine
-	if err := c.function(p, who, op.Target, 0); err != nil {
-		return err
-	}
-	switch {
-	case op.Kind >= OpRegisterDirect && m.Engine != "":
-		return Faultf(p, "%s: engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out", who, m.Engine, op.Kind)
-	case op.Kind >= OpRegisterDirect && (m.Edition == rules.Edition26 || m.Edition == rules.Edition415):
-		return Faultf(p, "%s: edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition", who, m.Edition, op.Kind)
-	case !op.Kind.Redirects():
-		return nil
-	case len(op.Targets)%2 != 1 || op.Kind != OpPatchFunc && len(op.Targets) != 1:
+	if len(op.Targets)%2 != 1 || !op.Kind.Has(ParamIntos) && len(op.Targets) != 1 {
 		return Faultf(p, "%s: %s leads from a function to another one; give it that", who, op.Kind)
 	}
 	var err error
@@ -293,11 +272,11 @@ func (op *Op) Pairs(do func(from, to string)) {
 	}
 }
 
-// Redirected reports whether a task does one of these operations on a function's site.
-func (s *Scenario) Redirected(f string, is func(OpKind) bool) bool {
+// Redirected reports whether a task does one of these operations on a function's site of ftrace.
+func (s *Scenario) Redirected(f string, is Traits) bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op Op) bool {
-			if !op.Kind.OfEntry() || !is(op.Kind) {
+			if op.Kind.Traits&is == 0 {
 				return false
 			}
 			here := op.Target == f
@@ -305,14 +284,4 @@ func (s *Scenario) Redirected(f string, is func(OpKind) bool) bool {
 			return here
 		})
 	})
-}
-
-// setsUp reports whether an operation may be done before all tasks: other tasks have no
-// part in it.
-func setsUp(k OpKind) bool {
-	switch k {
-	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll, OpOptimization, OpEnabled, OpWaitOptimized:
-		return true
-	}
-	return false
 }

@@ -81,15 +81,8 @@ func (s *Scenario) PlaceName(k *Probe) string {
 }
 
 // Does reports whether a task does an operation.
-func (s *Scenario) Does(kind OpKind) bool {
-	for i := range s.Tasks {
-		for k := range s.Tasks[i].Ops {
-			if s.Tasks[i].Ops[k].Kind == kind {
-				return true
-			}
-		}
-	}
-	return false
+func (s *Scenario) Does(kind *Operation) bool {
+	return s.Any(func(op *Op) bool { return op.Kind == kind })
 }
 
 // OfKernel reports whether a kernel's own engine would have something to do: for probes, or
@@ -100,17 +93,42 @@ func (s *Scenario) OfKernel() bool {
 }
 
 // DoesTo reports whether a task does one of these operations to what has that name.
-func (s *Scenario) DoesTo(name string, kinds ...OpKind) bool {
-	return slices.ContainsFunc(s.Tasks, func(t Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op Op) bool {
-			return slices.Contains(kinds, op.Kind) && (op.Target == name || slices.Contains(op.Targets, name))
-		})
-	})
+func (s *Scenario) DoesTo(name string, kinds ...*Operation) bool {
+	return s.Any(func(op *Op) bool { return slices.Contains(kinds, op.Kind) && op.Names(name) })
+}
+
+// Any reports whether some operation of a task is so.
+func (s *Scenario) Any(is func(*Op) bool) bool {
+	for i := range s.Tasks {
+		for k := range s.Tasks[i].Ops {
+			if is(&s.Tasks[i].Ops[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Uses reports whether a task does an operation on what has that name, by a parameter of one of
+// these kinds.
+func (s *Scenario) Uses(name string, kinds ...ParamKind) bool {
+	return s.Any(func(op *Op) bool { return op.Kind.Has(kinds...) && op.Names(name) })
+}
+
+// Compares reports whether an operation compares what it finds with what its author says.
+func (op *Op) Compares() bool { return op.Checked || op.Kind.Has(ParamBytes) }
+
+// Names reports whether an operation is about the part of that name.
+func (op *Op) Names(name string) bool { return op.Target == name || slices.Contains(op.Targets, name) }
+
+// DoesAny reports whether a task does an operation with one of these traits.
+func (s *Scenario) DoesAny(is Traits) bool {
+	return s.Any(func(op *Op) bool { return op.Kind.Traits&is != 0 })
 }
 
 // Registers reports whether a task or a handler registers a probe.
 func (s *Scenario) Registers(name string) bool {
-	return s.DoesTo(name, OpRegister, OpRegisterAll) || s.HandlerDoes(StepRegister, name)
+	return s.Any(func(op *Op) bool { return op.Kind.Touches&TouchRegister != 0 && op.Names(name) }) || s.HandlerDoes(StepRegister, name)
 }
 
 func (s *Scenario) HandlerDoes(kind StepKind, name string) bool {
@@ -130,17 +148,16 @@ func (s *Scenario) Shares() bool {
 			owner[name] = i + 1
 		}
 		for k := range s.Tasks[i].Ops {
-			switch op := &s.Tasks[i].Ops[k]; op.Kind {
-			case OpRegister, OpUnregister, OpEnable, OpDisable:
+			op := &s.Tasks[i].Ops[k]
+			switch {
+			case op.Kind.Has(ParamProbe):
 				claim(op.Target)
-			case OpRegisterAll, OpUnregisterAll:
+			case op.Kind.Has(ParamProbes):
 				for _, name := range op.Targets {
 					claim(name)
 				}
-			case OpOptimization:
-				claim(" sysctl")
-			case OpEnabled:
-				claim(" enabled")
+			case op.Kind.Touches&(TouchSysctl|TouchEnabled) != 0:
+				claim(" " + op.Kind.Word)
 			}
 		}
 	}
@@ -196,5 +213,5 @@ func (k *Probe) Handlers() []*[]Step { return []*[]Step{&k.Pre, &k.Post, &k.Faul
 // Patches reports whether a task does anything that writes text, or has it written. A
 // search of a scenario in which none does shows nothing.
 func (s *Scenario) Patches() bool {
-	return slices.ContainsFunc([]OpKind{OpRegister, OpRegisterAll, OpEnableLabel, OpDisableLabel, OpLoad, OpUnload, OpTracer, OpLivepatch, OpSetCall, OpLocks, OpPatchFunc, OpRegisterDirect, OpSetBreakpoint, OpRegisterFprobe, OpAlternatives}, s.Does)
+	return s.DoesAny(Patches)
 }

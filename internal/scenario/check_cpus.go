@@ -23,7 +23,7 @@ func (c checker) absent() error {
 			return Faultf(PartOf(TheTasks, i), "task %q has a set-up on cpu %d, which begins offline; put it on another CPU", t.Name, t.CPU)
 		}
 		comes := func(u Task) bool {
-			return slices.ContainsFunc(u.Ops, func(op Op) bool { return op.Kind == OpOnline && op.CPU == t.CPU && op.Fails == smpev.CPUStepNone }) && m.Offline>>u.CPU&1 == 0
+			return slices.ContainsFunc(u.Ops, func(op Op) bool { return op.Kind.Has(ParamUpFails) && op.CPU == t.CPU && op.Fails == smpev.CPUStepNone }) && m.Offline>>u.CPU&1 == 0
 		}
 		if !slices.ContainsFunc(c.s.Tasks, comes) {
 			return Faultf(PartOf(TheTasks, i), "task %q begins when cpu %d is online, and no task that begins before has online(%d); add one", t.Name, t.CPU, t.CPU)
@@ -33,12 +33,13 @@ func (c checker) absent() error {
 }
 
 // failing checks that the step which is to fail can.
-func (c checker) failing(p Part, who string, op *Op) error {
-	going := op.Kind == OpOffline
-	if op.Fails == smpev.CPUStepNone || op.Fails.Fails(going) {
-		return nil
+func failing(going bool) func(checker, Part, string, *Op) error {
+	return func(_ checker, p Part, who string, op *Op) error {
+		if op.Fails == smpev.CPUStepNone || op.Fails.Fails(going) {
+			return nil
+		}
+		return Faultf(p, "%s: %s(%d, fails = %q): it is one of %s", who, op.Kind, op.CPU, op.Fails, nearest.Quoted(FailWords(going)))
 	}
-	return Faultf(p, "%s: %s(%d, fails = %q): it is one of %s", who, op.Kind, op.CPU, op.Fails, nearest.Quoted(FailWords(going)))
 }
 
 // FailWords are the words of the steps that may fail of a CPU that goes, or else comes.

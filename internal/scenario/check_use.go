@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kpsim/internal/nearest"
-	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 )
@@ -152,8 +151,8 @@ func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
 			if err := c.probe(p, who, st.Func); err != nil {
 				return err
 			}
-			if n := opNeeds[OpRegister+OpKind(st.Kind-StepRegister)]; n.word != "" {
-				if err := c.has(p, who, n.what, n.word, &c.s.Machine); err != nil {
+			if st.Kind >= StepEnable {
+				if err := c.has(p, who, st.Kind.String()+"()", "batches", &c.s.Machine); err != nil {
 					return err
 				}
 			}
@@ -234,185 +233,17 @@ func (c checker) tasks() error {
 			return Faultf(p, "%s: setup = %d is how many of its %d ops are done before all tasks, and a task that repeats has none; give 0 to %d", who, t.Setup, len(t.Ops), len(t.Ops))
 		}
 		for j := range t.Setup {
-			if !setsUp(t.Ops[j].Kind) {
+			if k := t.Ops[j].Kind; k != nil && k.Traits&SetsUp == 0 {
 				return Faultf(PartIn(TheTasks, i, j), "%s ops[%d]: what sets up registers, unregisters, enables, disables, waits and switches; leave %v to what comes after", who, j, t.Ops[j].Kind)
 			}
 		}
 		for j := range t.Ops {
-			if err := c.op(PartIn(TheTasks, i, j), fmt.Sprintf("%s ops[%d]", who, j), t.Ops[j]); err != nil {
+			if err := c.op(PartIn(TheTasks, i, j), fmt.Sprintf("%s ops[%d]", who, j), &t.Ops[j]); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (c checker) op(p Part, who string, op Op) error {
-	if err := c.target(p, who, &op); err != nil {
-		return err
-	}
-	if n := opNeeds[op.Kind]; n.word != "" {
-		if err := c.has(p, who, n.what, n.word, &c.s.Machine); err != nil {
-			return err
-		}
-	}
-	// What remains of an operation when what its kind uses is taken away.
-	rest := op
-	rest.Kind, rest.Target = 0, ""
-	switch op.Kind {
-	case OpCall:
-		if most := len(c.s.Machine.Processor().Args); len(op.Args) > most {
-			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), most)
-		}
-		if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
-			return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
-		}
-		if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
-			return Faultf(p, "%s: a result that isn't checked; leave it zero", who)
-		}
-		rest.Args, rest.Changed, rest.Checked, rest.Returns, rest.Bits = nil, false, false, 0, 0
-	case OpRegister, OpUnregister, OpEnable, OpDisable, OpRegisterAll, OpUnregisterAll:
-		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
-			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
-		}
-		rest.Checked, rest.Returns = false, 0
-		if op.Kind >= OpRegisterAll {
-			rest.Targets = nil
-		}
-	case OpLoad, OpUnload, OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect, OpSetBreakpoint, OpClearBreakpoint, OpRegisterFprobe, OpUnregisterFprobe:
-		if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
-			return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
-		}
-		rest.Checked, rest.Returns = false, 0
-		if op.Kind.Redirects() {
-			rest.Targets = nil
-		}
-		if op.Kind.OfDebugger() {
-			rest.Offset = 0
-		}
-	case OpSetCall:
-		rest.Targets = nil
-	case OpExpect:
-		rest.Offset, rest.Bytes = 0, nil
-	case OpOptimization, OpEnabled, OpTracer, OpLivepatch, OpLocks:
-		rest.On = false
-	}
-	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 ||
-		rest.Offset != 0 || len(rest.Bytes) > 0 || rest.On || rest.Targets != nil {
-		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, op.Kind)
-	}
-	return nil
-}
-
-// opNeeds are the operations that not every edition has: what they are, and the
-// setting that stands for them.
-var opNeeds = map[OpKind]struct{ what, word string }{
-	OpEnable:        {"enable()", "batches"},
-	OpDisable:       {"disable()", "batches"},
-	OpRegisterAll:   {"register_all()", "batches"},
-	OpUnregisterAll: {"unregister_all()", "batches"},
-	OpWaitOptimized: {"optimizer to wait for", "optprobes"},
-	OpOptimization:  {"sysctl kprobes-optimization", "optprobes"},
-}
-
-// target checks what an operation is done to.
-func (c checker) target(p Part, who string, op *Op) error {
-	switch op.Kind {
-	case OpCall:
-		return c.function(p, who, op.Target, 0)
-	case OpRegister, OpUnregister, OpEnable, OpDisable:
-		return c.probe(p, who, op.Target)
-	case OpRegisterAll, OpUnregisterAll:
-		for _, name := range op.Targets {
-			if err := c.probe(p, who, name); err != nil {
-				return err
-			}
-			if k := c.s.Probe(name); k.Kind != c.s.Probe(op.Targets[0]).Kind || k.Kind == ProbeJprobe {
-				return Faultf(p, "%s: probe %q is a %v; an array is of kprobes, or of kretprobes", who, name, k.Kind)
-			}
-		}
-		if op.Target != "" {
-			return Faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
-		}
-	case OpEnableLabel, OpDisableLabel:
-		var names []string
-		for i := range c.s.Labels {
-			names = append(names, c.s.Labels[i].Name)
-		}
-		if !slices.Contains(names, op.Target) {
-			return Faultf(p, "%s: no label %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
-		}
-	case OpLoad, OpUnload:
-		var names []string
-		for i := range c.s.Modules {
-			names = append(names, c.s.Modules[i].Name)
-		}
-		if !slices.Contains(names, op.Target) {
-			return Faultf(p, "%s: no module %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
-		}
-	case OpSetCall:
-		var names []string
-		for i := range c.s.Calls {
-			names = append(names, c.s.Calls[i].Name)
-		}
-		if !slices.Contains(names, op.Target) {
-			return Faultf(p, "%s: no static call %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
-		}
-		if len(op.Targets) > 0 {
-			return c.function(p, who, op.Targets[0], 0)
-		}
-	case OpQueueWork, OpFlushWork, OpHitUprobe:
-		return c.function(p, who, op.Target, 0)
-	case OpRegisterFprobe, OpUnregisterFprobe:
-		return c.hooking(p, who, op)
-	case OpPatchFunc, OpUnpatchFunc, OpRegisterDirect, OpModifyDirect, OpUnregisterDirect:
-		return c.redirected(p, who, op)
-	case OpSetBreakpoint, OpClearBreakpoint:
-		return c.breakpoint(p, who, op)
-	case OpExpect:
-		return c.memory(p, who, op)
-	case OpOffline, OpOnline:
-		if op.CPU < 1 || op.CPU >= c.s.Machine.CPUs {
-			return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86", who, op.Kind, op.CPU, c.s.Machine.CPUs-1)
-		}
-		return c.failing(p, who, op)
-	case OpTracer, OpLivepatch, OpLocks, OpSchedule, OpWaitOptimized, OpUser, OpOptimization, OpEnabled, OpHotplug, OpSpin, OpRelease, OpWaitSignal, OpSignal, OpAlternatives:
-		if op.Target != "" {
-			return Faultf(p, "%s: %s has no target; leave %q out", who, op.Kind, op.Target)
-		}
-	default:
-		return Faultf(p, "%s: operation %d isn't known; it is one of %s", who, op.Kind, nearest.Quoted(OpWords))
-	}
-	return nil
-}
-
-// probe checks that there is one of that name.
-func (c checker) probe(p Part, who, name string) error {
-	if c.s.Probe(name) != nil {
-		return nil
-	}
-	var names []string
-	for i := range c.s.Probes {
-		names = append(names, c.s.Probes[i].Name)
-	}
-	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, names))
-}
-
-// memory checks the place that expect looks at.
-func (c checker) memory(p Part, who string, op *Op) error {
-	var names []string
-	for i := range c.s.Datas {
-		d := &c.s.Datas[i]
-		if d.Name != op.Target {
-			names = append(names, d.Name)
-			continue
-		}
-		if n := len(op.Bytes); n == 0 || op.Offset < 0 || op.Offset > len(d.Bytes)-n {
-			return Faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name, len(d.Bytes))
-		}
-		return nil
-	}
-	return Faultf(p, "%s: no data %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
 }
 
 func (c checker) sources() error {

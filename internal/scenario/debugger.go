@@ -7,9 +7,6 @@ import (
 	"kpsim/smp/arch"
 )
 
-// OfDebugger reports whether an operation is the debugger's.
-func (k OpKind) OfDebugger() bool { return k == OpSetBreakpoint || k == OpClearBreakpoint }
-
 // breakpoint checks the place of a debugger's breakpoint: the first byte of an instruction
 // that the debugger can step, and that nothing but probes rewrites.
 func (c checker) breakpoint(p Part, who string, op *Op) error {

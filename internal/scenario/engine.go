@@ -23,27 +23,9 @@ func (m *Machine) Row() *engine.Row { return all.Named(m.Engine) }
 // WritesJumps reports whether the machine's engine may write a jump over a probe.
 func (m *Machine) WritesJumps() bool { return slices.Contains(m.Row().Switches, engine.Optimization) }
 
-// asks is what an operation asks of the engine.
-var asks = map[OpKind]struct {
-	what string
-	of   func(r *engine.Row) bool
-}{
-	OpRegister:      {what: "register()", of: verb(kpev.Register)},
-	OpUnregister:    {what: "unregister()", of: verb(kpev.Unregister)},
-	OpEnable:        {what: "enable()", of: verb(kpev.Enable)},
-	OpDisable:       {what: "disable()", of: verb(kpev.Disable)},
-	OpRegisterAll:   {what: "register_all()", of: func(r *engine.Row) bool { return r.Arrays }},
-	OpUnregisterAll: {what: "unregister_all()", of: func(r *engine.Row) bool { return r.Arrays }},
-	OpOptimization:  {what: "sysctl kprobes-optimization", of: switched(engine.Optimization)},
-	OpEnabled:       {what: "file enabled", of: switched(engine.Armed)},
-}
-
-func verb(v uint64) func(r *engine.Row) bool {
-	return func(r *engine.Row) bool { return slices.Contains(r.Verbs, v) }
-}
-
-func switched(s engine.Switch) func(r *engine.Row) bool {
-	return func(r *engine.Row) bool { return slices.Contains(r.Switches, s) }
+// of reports whether an engine has an operation.
+func (k *Operation) of(r *engine.Row) bool {
+	return (k.Of == nil || k.Of(r)) && !slices.ContainsFunc(k.Switches, func(w engine.Switch) bool { return !slices.Contains(r.Switches, w) })
 }
 
 // engine checks that there is the machine's engine, and that it has what the
@@ -65,8 +47,8 @@ func (c checker) engine() error {
 	}
 	for i := range c.s.Tasks {
 		for j := range c.s.Tasks[i].Ops {
-			if a, ok := asks[c.s.Tasks[i].Ops[j].Kind]; ok && !a.of(r) {
-				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: engine %s has no %s", c.s.Tasks[i].Name, j, r.Name, a.what)
+			if k := c.s.Tasks[i].Ops[j].Kind; k != nil && !k.of(r) {
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: engine %s has no %s", c.s.Tasks[i].Name, j, r.Name, k.What)
 			}
 		}
 	}

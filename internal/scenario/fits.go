@@ -67,12 +67,12 @@ func (s *Scenario) Answers() []Answer {
 	together := make(map[string]bool)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind == OpRegisterAll {
+			if op.Kind.Has(ParamProbes) && op.Kind.Touches&TouchRegister != 0 {
 				for _, name := range op.Targets {
 					together[name] = true
 				}
 			}
-			if op.Kind.OfDebugger() {
+			if op.Kind.Has(ParamInsn) {
 				taken = append(taken, op.Target)
 			}
 		}
@@ -124,7 +124,8 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 		return Answer{}
 	}
 	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code, Thunks: s.thunks()})
-	v := judge.At(p.Offset + s.Entry(p))
+	at := p.Offset + s.Entry(p)
+	v, rest := judge.At(at), t.Code[min(at, len(t.Code)):]
 	switch {
 	case s.Machine.AnyByte && (v.Errno != 0 || !judge.Boundary(p.Offset)): // it may be read from the middle of an instruction
 		return Answer{}
@@ -132,12 +133,14 @@ func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
 		return Answer{Known: p.Kind == ProbeKprobe && v.Errno != -eopnotsupp, Errno: -v.Errno}
 	case !judge.Boundary(p.Offset):
 		return Answer{Known: p.Kind == ProbeKprobe, Errno: eilseq}
-	case !s.Machine.stepped(t.Code[p.Offset:]):
+	case !s.Machine.stepped(rest):
 		return Answer{}
 	case p.Kind == ProbeJprobe && !s.onlyJprobe(p):
 		return Answer{Known: true, Or: eexist}
 	}
-	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(t.Code[p.Offset:][:v.Region]) && (p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.Does(OpLivepatch)
+	// A region that ends behind the function has an instruction that isn't whole here: it isn't decoded.
+	jump := s.Machine.Optimizes() && v.Optimizable() && s.Machine.moves(rest[:min(v.Region, len(rest))]) &&
+		(p.Kind == ProbeKprobe && p.Post == nil || p.Kind == ProbeKretprobe) && !s.DoesAny(Modifies)
 	return Answer{Known: true, Jump: jump}
 }
 

@@ -13,14 +13,7 @@ var (
 	ModuleWords  = []string{"unload", "stay", "none"}
 	StepWords    = []string{"count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep",
 		"register", "unregister", "enable", "disable"}
-	probeWords = []string{"kprobe", "kretprobe", "jprobe"}
-	OpWords    = []string{"call", "schedule", "register", "unregister", "enable", "disable",
-		"wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release",
-		"insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch",
-		"queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online",
-		"set_breakpoint", "clear_breakpoint",
-		"register_fprobe", "unregister_fprobe", "apply_alternatives",
-		"hit_uprobe"}
+	probeWords  = []string{"kprobe", "kretprobe", "jprobe"}
 	sourceWords = []string{"timer", "nmi", "preempt"}
 )
 
@@ -29,7 +22,6 @@ func (p Preempt) String() string    { return nearest.Word(PreemptWords, uint8(p)
 func (l Loading) String() string    { return nearest.Word(ModuleWords, uint8(l)) }
 func (k StepKind) String() string   { return nearest.Word(StepWords, uint8(k)) }
 func (k ProbeKind) String() string  { return nearest.Word(probeWords, uint8(k)) }
-func (k OpKind) String() string     { return nearest.Word(OpWords, uint8(k)) }
 func (k SourceKind) String() string { return nearest.Word(sourceWords, uint8(k)) }
 
 // SetFetch sets the model of instruction fetch by its name.

@@ -185,74 +185,26 @@ type Label struct {
 	TOff   int
 }
 
-// OpKind names what a task does.
-type OpKind uint8
-
-// The operations of a task.
-const (
-	OpCall             OpKind = iota // call(f, args…, changed = False, returns = None, bits = 64)
-	OpSchedule                       // schedule(): gives up the CPU voluntarily once
-	OpRegister                       // register(k, errno = None)
-	OpUnregister                     // unregister(k)
-	OpEnable                         // enable(k)
-	OpDisable                        // disable(k)
-	OpWaitOptimized                  // wait_optimized(): flush the optimizer until its lists are empty
-	OpEnableLabel                    // label_on(l): nop to jump
-	OpDisableLabel                   // label_off(l): jump to nop
-	OpUser                           // user(): a spell in user mode
-	OpExpect                         // expect(data, hex): what memory holds
-	OpOptimization                   // optimization(on): write debug.kprobes-optimization
-	OpRegisterAll                    // register_all([…], errno = None)
-	OpUnregisterAll                  // unregister_all([…])
-	OpEnabled                        // enabled(on): write debugfs kprobes/enabled
-	OpHotplug                        // hotplug(): a CPU comes, of those that the machine hasn't: all that is done about it
-	OpSpin                           // spin(): keeps the CPU, interrupts as they are, until a task has called release()
-	OpRelease                        // release()
-	OpLoad                           // insmod(m, errno = None)
-	OpUnload                         // rmmod(m, errno = None)
-	OpTracer                         // tracer(on): ftrace calls a client that wants all sites
-	OpSetCall                        // set_call(s, f): retarget a static call
-	OpLocks                          // smp_locks(on): lock prefixes are put there or taken away
-	OpWaitSignal                     // wait_signal(): sleeps until a task has called signal()
-	OpSignal                         // signal()
-	OpLivepatch                      // livepatch(on): ftrace calls a client that wants all sites, and may change where they go on
-	OpQueueWork                      // queue_work(f): a worker of the kernel's calls f
-	OpFlushWork                      // flush_work(f): sleeps until it isn't queued, and doesn't run
-	OpPatchFunc                      // patch_func(f, g, errno = None): calls of f go on in g; several together: patch_func([f, h], [g, k])
-	OpUnpatchFunc                    // unpatch_func(f, errno = None): the newest patch goes
-	OpRegisterDirect                 // register_direct(f, t, errno = None): f's site of ftrace calls t itself
-	OpModifyDirect                   // modify_direct(f, t, errno = None): it calls another one
-	OpUnregisterDirect               // unregister_direct(f, errno = None)
-	OpOffline                        // offline(cpu, fails = None): the CPU goes: cpu_down
-	OpOnline                         // online(cpu, fails = None): it comes back: cpu_up
-	OpSetBreakpoint                  // set_breakpoint(f + off, errno = None): a debugger's
-	OpClearBreakpoint                // clear_breakpoint(f + off, errno = None)
-	OpRegisterFprobe                 // register_fprobe(p, errno = None)
-	OpUnregisterFprobe               // unregister_fprobe(p, errno = None)
-	OpAlternatives                   // apply_alternatives(): each alternative() is put where it is to be
-	OpHitUprobe                      // hit_uprobe(f): a uprobe is hit in user mode, whose handler calls f
-)
-
 // Op is one operation of a task.
 type Op struct {
-	Kind    OpKind
-	Target  string // the function, probe, label or data
+	Kind    *Operation // a row of package act
+	Target  string     // the function, probe, label or data
 	Args    []uint64
-	Changed bool // OpCall: a handler changes the call's result on purpose, don't compare
+	Changed bool // of a call: a handler changes the call's result on purpose, don't compare
 
 	// Checked says that the author knows what comes back, in a call's low Bits
 	// bits of rax or, as a positive number, from a call of the probes' API.
 	Checked bool
 	Returns uint64
-	Bits    int // OpCall: 1 to 64 if Checked
+	Bits    int // of a call: 1 to 64 if Checked
 
-	Targets []string // OpRegisterAll, OpUnregisterAll: probes of one kind; OpSetCall, OpPatchFunc, OpRegisterDirect, OpModifyDirect: the function that is called from then on; OpPatchFunc: then pairs of another one and what is called for it
+	Targets []string // probes of one kind; or the function that is called from then on, and then pairs of another one and what is called for it
 
-	CPU    int           // OpOffline, OpOnline
-	Fails  smpev.CPUStep // OpOffline, OpOnline: the step that fails, by which the CPU stays as it was
-	Offset int           // OpExpect: from the start of the data; OpSetBreakpoint, OpClearBreakpoint: of the function
-	Bytes  []byte        // OpExpect
-	On     bool          // OpOptimization, OpEnabled
+	CPU    int           // that goes or comes
+	Fails  smpev.CPUStep // the step of that which fails, by which the CPU stays as it was
+	Offset int           // from the start of the data or of the function
+	Bytes  []byte        // what memory is to hold
+	On     bool          // whether something is switched on
 }
 
 // Task is a kernel thread bound to a CPU.

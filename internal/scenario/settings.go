@@ -53,11 +53,11 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m.Settle()
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Ops {
-			of, ok := switches[s.Tasks[i].Ops[j].Kind]
-			if ok && !k.Has(of) {
-				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, asks[s.Tasks[i].Ops[j].Kind].what)
+			kind := s.Tasks[i].Ops[j].Kind
+			if slices.ContainsFunc(kind.Switches, func(w engine.Switch) bool { return !k.Has(w) }) {
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, kind.What)
 			}
-			if kind := s.Tasks[i].Ops[j].Kind; kind.OfDebugger() && k.AsksKgdbFirst() {
+			if kind.Has(ParamInsn) && k.AsksKgdbFirst() {
 				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP, and asks a debugger before its probes; leave %s or the kernel out", s.Tasks[i].Name, j, kind)
 			}
 		}
@@ -74,9 +74,6 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	}
 	return Check(s)
 }
-
-// switches are the operations that need a file of the kernel's.
-var switches = map[OpKind]engine.Switch{OpOptimization: engine.Optimization, OpEnabled: engine.Armed}
 
 // Built reports whether a model is built with CONFIG_PREEMPTION (spec 8.1).
 func (p Preempt) Built() bool { return p >= PreemptDynamic }
@@ -135,12 +132,21 @@ func (m *Machine) DetourSlot() int {
 	return 119
 }
 
+// Has reports whether a setting of the editions is on.
+func (m *Machine) Has(word string) bool {
+	i := slices.IndexFunc(era.Table, func(r era.Row) bool { return r.Word == word })
+	return i >= 0 && era.Table[i].Get(&m.Settings) == 1
+}
+
 // has reports whether the machine has what a setting stands for. If not, the
 // error names the editions that have it.
 func (c checker) has(p Part, who, what, word string, m *Machine) error {
+	if m.Has(word) {
+		return nil
+	}
 	for i := range era.Table {
 		r := &era.Table[i]
-		if r.Word != word || r.Get(&m.Settings) == 1 {
+		if r.Word != word {
 			continue
 		}
 		var have []string

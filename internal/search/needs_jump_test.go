@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
@@ -28,10 +29,10 @@ func TestNeedsJump(t *testing.T) {
 		for i := range sc.Tasks {
 			task := &sc.Tasks[i]
 			task.Ops = slices.DeleteFunc(task.Ops, func(op scenario.Op) bool {
-				return op.Kind == scenario.OpWaitOptimized || op.Kind == scenario.OpOptimization
+				return op.Kind == act.WaitOptimized || op.Kind == act.Optimization
 			})
 			if len(task.Ops) == 0 {
-				task.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
+				task.Ops = []scenario.Op{{Kind: act.Schedule}}
 			}
 		}
 		require.NoError(t, lang.Check(sc), name)

@@ -12,6 +12,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/report"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp"
@@ -138,7 +139,7 @@ func (h *sh) call(args []string) error {
 	if m := h.missing(args[0]); m != "" {
 		return fmt.Errorf("%s is in the module %s, which isn't loaded; insmod %s", args[0], m, m)
 	}
-	op := scenario.Op{Kind: scenario.OpCall, Target: args[0], Changed: true}
+	op := scenario.Op{Kind: act.Call, Target: args[0], Changed: true}
 	if len(args) > 7 {
 		return fmt.Errorf("%d arguments; a call has at most 6", len(args)-1)
 	}
@@ -258,22 +259,22 @@ func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 }
 
 func (h *sh) register(args []string) error {
-	return h.api(args, "register", scenario.OpRegister, scenario.OpRegisterAll)
+	return h.api(args, "register", act.Register, act.RegisterAll)
 }
 
 func (h *sh) unregister(args []string) error {
-	return h.api(args, "unregister", scenario.OpUnregister, scenario.OpUnregisterAll)
+	return h.api(args, "unregister", act.Unregister, act.UnregisterAll)
 }
 
-func (h *sh) enable(args []string) error { return h.api(args, "enable", scenario.OpEnable, 0) }
+func (h *sh) enable(args []string) error { return h.api(args, "enable", act.Enable, nil) }
 
-func (h *sh) disable(args []string) error { return h.api(args, "disable", scenario.OpDisable, 0) }
+func (h *sh) disable(args []string) error { return h.api(args, "disable", act.Disable, nil) }
 
 var apiKinds = map[scenario.ProbeKind]string{scenario.ProbeKprobe: "kprobe", scenario.ProbeKretprobe: "kretprobe", scenario.ProbeJprobe: "jprobe"}
 
 // api makes a call of the API for the probes named: one for all of them, if they
 // are of one kind and it takes arrays, else one for each.
-func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
+func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
 	args, cpu, behind, err := h.placed(args)
 	if err != nil {
 		return err
@@ -292,7 +293,7 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 		kinds = append(kinds, h.s.Rig.Scenario.Probes[i].Kind)
 		same = same && kinds[0] == kinds[len(kinds)-1]
 	}
-	if all != 0 && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && h.s.Rig.Scenario.Machine.Batches {
+	if all != nil && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && h.s.Rig.Scenario.Machine.Batches {
 		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], cli.List(args))
 		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
 	}
@@ -306,12 +307,12 @@ func (h *sh) api(args []string, f string, one, all scenario.OpKind) error {
 	return nil
 }
 
-func (h *sh) insmod(args []string) error { return h.module(args, "insmod", scenario.OpLoad) }
+func (h *sh) insmod(args []string) error { return h.module(args, "insmod", act.Load) }
 
-func (h *sh) rmmod(args []string) error { return h.module(args, "rmmod", scenario.OpUnload) }
+func (h *sh) rmmod(args []string) error { return h.module(args, "rmmod", act.Unload) }
 
 // module loads or unloads a module.
-func (h *sh) module(args []string, f string, kind scenario.OpKind) error {
+func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 	args, cpu, behind, err := h.placed(args)
 	if err != nil {
 		return err

@@ -11,8 +11,9 @@ var rules = []struct {
 }{
 	// explore --json: what a search did in a second of this computer.
 	{"rate", regexp.MustCompile(`"schedules_per_s":[0-9.e+]+`), `"schedules_per_s":RATE`},
+	{"seconds", regexp.MustCompile(`"seconds":[0-9.e+-]+`), `"seconds":SECONDS`},
 	// Which build it is: in traces, pages, and the first object of --json.
-	{"kpsim", regexp.MustCompile(`"kpsim":\{"version":[^{}]*\}`), `"kpsim":BUILD`},
+	{"kpsim", regexp.MustCompile(`"kpsim":\{"version":[^{}]*\}`), `"kpsim":"BUILD"`},
 	{"kpsim", regexp.MustCompile(`\S+ \(commit [^()]*\), from (https?://\S+|module \S+)`), "BUILD"},
 	// Of pages that say when they were made: mutants --html, matrix --html.
 	{"date", regexp.MustCompile(`\b20[2-9]\d-[01]\d-[0-3]\d\b`), "DATE"},

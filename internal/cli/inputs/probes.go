@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/scenario/vet"
 	"kpsim/internal/search/rig"
@@ -28,8 +29,7 @@ var lasting = []string{"ENOENT", "E2BIG", "EINVAL", "ENOSPC", "EILSEQ", "EOPNOTS
 // doesn't expect that, and nothing else is patched.
 func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	s := j.Scenario
-	if j.WantsErrno() || len(s.Modules) > 0 || slices.ContainsFunc([]scenario.OpKind{scenario.OpEnableLabel, scenario.OpDisableLabel,
-		scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpAlternatives}, s.Does) {
+	if j.WantsErrno() || len(s.Modules) > 0 || s.DoesAny(scenario.Around) {
 		return nil
 	}
 	var lines []string
@@ -72,7 +72,7 @@ func (j *Input) Optimizable() string { return j.check() + "   # which instructio
 func (j *Input) Wants(probe string) bool {
 	return slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool {
 		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
-			return op.Checked && (op.Kind == scenario.OpRegister && op.Target == probe || op.Kind == scenario.OpRegisterAll && slices.Contains(op.Targets, probe))
+			return op.Checked && op.Kind.Touches&scenario.TouchRegister != 0 && op.Names(probe)
 		})
 	})
 }
@@ -82,7 +82,7 @@ func (j *Input) Wants(probe string) bool {
 // may change which probes are.
 func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind string) {
 	s := j.Scenario
-	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone && s.Machine.Quiesce != kapi.QuiesceNone || s.Does(scenario.OpWaitOptimized)
+	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone && s.Machine.Quiesce != kapi.QuiesceNone || s.Does(act.WaitOptimized)
 	if mutated != "" || !about {
 		return nil, ""
 	}
@@ -117,21 +117,13 @@ func (j *Input) WhyRefused(probed []rig.Probed, errno int) string {
 
 // WantsErrno reports whether the author says what some call of the probes' API returns.
 func (j *Input) WantsErrno() bool {
-	for i := range j.Tasks {
-		for k := range j.Tasks[i].Ops {
-			if o := &j.Tasks[i].Ops[k]; o.Checked && o.Kind != scenario.OpCall {
-				return true
-			}
-		}
-	}
-	return false
+	return j.Any(func(op *scenario.Op) bool { return op.Checked && op.Kind.Has(scenario.ParamErrno) })
 }
 
 // ChecksStores reports whether the scenario shows something without a probe: its functions'
 // results are stated, and its CPUs hold stores.
 func (j *Input) ChecksStores() bool {
-	checked := func(o scenario.Op) bool { return o.Checked || o.Kind == scenario.OpExpect }
-	return j.Machine.Memory == smp.TSO && slices.ContainsFunc(j.Tasks, func(t scenario.Task) bool { return slices.ContainsFunc(t.Ops, checked) })
+	return j.Machine.Memory == smp.TSO && j.Any((*scenario.Op).Compares)
 }
 
 // NeverHit says of each probe with a handler, a line each, why none of its handlers has
@@ -204,7 +196,7 @@ func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
 // calls reports whether a task, an interrupt or a handler calls a function by its name.
 func calls(s *scenario.Scenario, function string) bool {
 	return slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpCall && op.Target == function })
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.Call && op.Target == function })
 	}) || slices.ContainsFunc(s.Sources, func(src scenario.Source) bool { return src.Run == function }) ||
 		slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
 			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind == scenario.StepCall && st.Func == function })

@@ -130,7 +130,7 @@ func sourceMoves(s *scenario.Scenario, gone int, edit func(*scenario.Scenario)) 
 func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	for i := len(s.Probes) - 1; i >= 0; i-- {
 		name := s.Probes[i].Name
-		unused := !s.DoesTo(name, probing...) &&
+		unused := !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) &&
 			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return stepOfProbe(st.Kind) && st.Func == name })
 		list = append(list, Edit{Says: "probe " + name + " left out", Beginning: unused, Unused: unused, Gone: on(s, name), apply: func(c *scenario.Scenario) {
 			c.Probes = slices.Delete(c.Probes, i, i+1)
@@ -141,14 +141,14 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 				if len(op.Targets) == 0 {
 					op.Targets = nil
 				}
-				return ofProbe(op.Kind) && op.Target == name
+				return op.Kind.Has(scenario.ParamProbe) && op.Target == name
 			})
 			dropSteps(c, func(st *scenario.Step) bool { return stepOfProbe(st.Kind) && st.Func == name })
 		}})
 	}
 	for i := len(s.Labels) - 1; i >= 0; i-- {
 		name := s.Labels[i].Name
-		uses := func(op *scenario.Op) bool { return ofLabel(op.Kind) && op.Target == name }
+		uses := func(op *scenario.Op) bool { return op.Kind.Has(scenario.ParamLabel) && op.Target == name }
 		unused := !slices.ContainsFunc(operations(s), uses)
 		list = append(list, Edit{Says: "label " + name + " left out", Beginning: unused, Unused: unused, apply: func(c *scenario.Scenario) {
 			c.Labels = slices.Delete(c.Labels, i, i+1)
@@ -179,24 +179,15 @@ func steps(s *scenario.Scenario) (list []scenario.Step) {
 // on are the operations on a probe alone.
 func on(s *scenario.Scenario, name string) (list []scenario.Op) {
 	for _, op := range operations(s) {
-		if ofProbe(op.Kind) && op.Target == name {
+		if op.Kind.Has(scenario.ParamProbe) && op.Target == name {
 			list = append(list, *op)
 		}
 	}
 	return list
 }
 
-// probing are the operations on probes.
-var probing = []scenario.OpKind{
-	scenario.OpRegister, scenario.OpRegisterAll, scenario.OpUnregister, scenario.OpUnregisterAll, scenario.OpEnable, scenario.OpDisable,
-}
-
-func ofProbe(k scenario.OpKind) bool { return k >= scenario.OpRegister && k <= scenario.OpDisable }
 func stepOfProbe(k scenario.StepKind) bool {
 	return k >= scenario.StepRegister && k <= scenario.StepDisable
-}
-func ofLabel(k scenario.OpKind) bool {
-	return k == scenario.OpEnableLabel || k == scenario.OpDisableLabel
 }
 
 // dropSteps leaves steps of handlers out. A handler that has none left stays one.
@@ -237,7 +228,7 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 		for size := max(len(ops)/2, 1); len(ops) > 1; size /= 2 {
 			for from := (len(ops) - 1) / size * size; from >= 0; from -= size {
 				to := min(from+size, len(ops))
-				if slices.ContainsFunc(ops[from:to], func(op scenario.Op) bool { return worked(op.Kind) }) {
+				if slices.ContainsFunc(ops[from:to], func(op scenario.Op) bool { return op.Kind.Traits&scenario.Stays != 0 }) {
 					continue
 				}
 				says := fmt.Sprintf("task %s: operation %d left out", s.Tasks[i].Name, from)
@@ -257,9 +248,6 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	return list
 }
-
-// worked reports whether an operation has to do with a work.
-func worked(k scenario.OpKind) bool { return k == scenario.OpQueueWork || k == scenario.OpFlushWork }
 
 // shorterLoops: once; half as often; once less.
 func shorterLoops(s *scenario.Scenario, list []Edit) []Edit {
@@ -301,7 +289,7 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 		if slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu }) ||
 			slices.ContainsFunc(s.Sources, func(x scenario.Source) bool { return x.CPU == cpu }) ||
 			slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-				return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return plugs(op.Kind) && op.CPU == cpu })
+				return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind.Has(scenario.ParamCPU) && op.CPU == cpu })
 			}) {
 			continue
 		}
@@ -312,7 +300,7 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 					c.Tasks[i].CPU--
 				}
 				for j := range c.Tasks[i].Ops {
-					if op := &c.Tasks[i].Ops[j]; plugs(op.Kind) && op.CPU > cpu {
+					if op := &c.Tasks[i].Ops[j]; op.Kind.Has(scenario.ParamCPU) && op.CPU > cpu {
 						op.CPU--
 					}
 				}
@@ -329,9 +317,6 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	return list
 }
-
-// plugs reports whether an operation is of a CPU.
-func plugs(k scenario.OpKind) bool { return k == scenario.OpOffline || k == scenario.OpOnline }
 
 // present has CPUs that begin offline be there from the beginning.
 func present(s *scenario.Scenario, list []Edit) []Edit {
@@ -387,6 +372,19 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
+// symbols are the functions and data that an operation names.
+func symbols(op *scenario.Op) (names []string) {
+	for _, a := range op.Kind.Params {
+		switch a.Kind {
+		case scenario.ParamFunc, scenario.ParamFuncs, scenario.ParamInsn, scenario.ParamData:
+			names = append(names, op.Target)
+		case scenario.ParamInto, scenario.ParamIntos, scenario.ParamCallee:
+			names = append(names, op.Targets...)
+		}
+	}
+	return names
+}
+
 // fewerSymbols leaves out functions, data and missing symbols that no probe,
 // label, operation, handler or source names. Code may still refer to them: then
 // the run shows it.
@@ -408,8 +406,8 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	usedAround(s, used)
 	for i := range s.Tasks {
 		for _, op := range s.Tasks[i].Ops {
-			if op.Kind == scenario.OpCall || op.Kind == scenario.OpExpect || op.Kind == scenario.OpHitUprobe || worked(op.Kind) {
-				used[op.Target] = true
+			for _, name := range symbols(&op) {
+				used[name] = true
 			}
 			if s.Machine.Memory != 0 { // where stores are told of, by the names of what they are to
 				for i := range s.Datas {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 )
 
 // usedAround are the functions that modules, sites and static calls name.
@@ -31,46 +32,34 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 			used[t.Func] = true
 		}
 	}
-	for i := range s.Tasks {
-		for _, op := range s.Tasks[i].Ops {
-			if (op.Kind == scenario.OpSetCall || op.Kind.Redirects()) && len(op.Targets) > 0 {
-				for _, t := range op.Targets {
-					used[t] = true
-				}
-			}
-			if op.Kind.OfEntry() || op.Kind.OfDebugger() {
-				used[op.Target] = true
-			}
-		}
-	}
 }
 
 // fewerAround leaves out modules (their functions stay, as the kernel's own), sites, fprobes and
 // static calls, with the operations on them, and the parts of those that have several.
 func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
-	without := func(what, name string, drop func(c *scenario.Scenario), kinds ...scenario.OpKind) {
-		uses := func(op *scenario.Op) bool { return slices.Contains(kinds, op.Kind) && op.Target == name }
+	without := func(what, name string, drop func(c *scenario.Scenario), kind scenario.ParamKind) {
+		uses := func(op *scenario.Op) bool { return op.Kind.Has(kind) && op.Target == name }
 		unused := !slices.ContainsFunc(operations(s), uses)
 		list = append(list, Edit{Says: what + " " + name + " left out", Beginning: unused, Unused: unused, apply: func(c *scenario.Scenario) {
 			drop(c)
 			dropOps(c, uses)
 		}})
 	}
-	// A part without a name is used by each operation of its kinds.
-	nameless := func(says string, drop func(c *scenario.Scenario), kinds ...scenario.OpKind) {
-		unused := !slices.ContainsFunc(kinds, s.Does)
+	// A part without a name is used by each operation that is so.
+	nameless := func(says string, drop func(c *scenario.Scenario), uses func(*scenario.Op) bool) {
+		unused := !s.Any(uses)
 		list = append(list, Edit{Says: says + " left out", Beginning: unused, Unused: unused, apply: drop})
 	}
 	for i := len(s.Modules) - 1; i >= 0; i-- {
 		without("module", s.Modules[i].Name, func(c *scenario.Scenario) { c.Modules = slices.Delete(c.Modules, i, i+1) },
-			scenario.OpLoad, scenario.OpUnload)
+			scenario.ParamModule)
 	}
 	for i := len(s.Sites) - 1; i >= 0; i-- {
-		nameless("site of "+s.Sites[i].Func, func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }, ftraces...)
+		nameless("site of "+s.Sites[i].Func, func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }, onSites)
 	}
 	for i := len(s.Fprobes) - 1; i >= 0; i-- {
 		without("fprobe", s.Fprobes[i].Name, func(c *scenario.Scenario) { c.Fprobes = slices.Delete(c.Fprobes, i, i+1) },
-			scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe)
+			scenario.ParamFprobe)
 		for k := len(s.Fprobes[i].Funcs) - 1; k >= 0 && len(s.Fprobes[i].Funcs) > 1; k-- {
 			part(&list, s.Fprobes[i].Funcs[k]+" of fprobe "+s.Fprobes[i].Name, func(c *scenario.Scenario) {
 				f := &c.Fprobes[i]
@@ -79,17 +68,17 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 		}
 	}
 	for i := len(s.Locked) - 1; i >= 0; i-- {
-		nameless("lock prefix of "+s.Locked[i].Func, func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }, scenario.OpLocks)
+		nameless("lock prefix of "+s.Locked[i].Func, func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }, doing(act.Locks))
 	}
 	for i := len(s.Alternatives) - 1; i >= 0; i-- {
 		nameless("alternative of "+s.Alternatives[i].Func, func(c *scenario.Scenario) { c.Alternatives = slices.Delete(c.Alternatives, i, i+1) },
-			scenario.OpAlternatives)
+			doing(act.Alternatives))
 	}
 	for i := len(s.Reserved) - 1; i >= 0; i-- {
 		part(&list, "reserved place in "+s.Reserved[i].Func, func(c *scenario.Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) })
 	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
-		without("static call", s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls = slices.Delete(c.Calls, i, i+1) }, scenario.OpSetCall)
+		without("static call", s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls = slices.Delete(c.Calls, i, i+1) }, scenario.ParamCall)
 		if len(s.Calls[i].Places()) == 1 {
 			continue
 		}
@@ -111,12 +100,15 @@ func part(list *[]Edit, says string, drop func(c *scenario.Scenario)) {
 	*list = append(*list, Edit{Says: says + " left out", apply: drop})
 }
 
-// ftraces are the operations that use the sites of ftrace. Probes use those at their places.
-var ftraces = append([]scenario.OpKind{
-	scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc,
-	scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect,
-	scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe,
-}, probing...)
+// onSites reports whether an operation uses the sites of ftrace. Probes use those at their places.
+func onSites(op *scenario.Op) bool {
+	return op.Kind.Traits&scenario.Sited != 0 || op.Kind.Has(scenario.ParamProbe, scenario.ParamProbes)
+}
+
+// doing says of an operation that it is this one.
+func doing(k *scenario.Operation) func(*scenario.Op) bool {
+	return func(op *scenario.Op) bool { return op.Kind == k }
+}
 
 // WithoutExpectation leaves out what the author says of the result of an operation, and an
 // operation that does nothing but compare.
@@ -124,7 +116,7 @@ func WithoutExpectation(s *scenario.Scenario, task, op int) Edit {
 	says := fmt.Sprintf("task %s: what operation %d is to find left out", s.Tasks[task].Name, op)
 	return Edit{Says: says, apply: func(c *scenario.Scenario) {
 		t := &c.Tasks[task]
-		if t.Ops[op].Kind != scenario.OpExpect {
+		if t.Ops[op].Kind != act.Expect {
 			t.Ops[op].Checked, t.Ops[op].Returns, t.Ops[op].Bits = false, 0, 0
 			return
 		}

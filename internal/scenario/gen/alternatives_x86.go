@@ -2,6 +2,7 @@ package gen
 
 import (
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 )
 
@@ -21,7 +22,7 @@ var inPlaceOf = [...][2][]byte{
 // instructions put in place of some. No other CPU may have run it, as a CPU's going would have it.
 func (g *maker) alternatives() {
 	g.part("alternatives")
-	if !g.one(12) || g.on.Contract || g.on.Few || g.sc.Does(scenario.OpOffline) || g.sc.Machine.Engine != "" {
+	if !g.one(12) || g.on.Contract || g.on.Few || g.sc.Does(act.Offline) || g.sc.Machine.Engine != "" {
 		return
 	}
 	var code []byte
@@ -33,8 +34,8 @@ func (g *maker) alternatives() {
 	code = append(code, 0x89, 0xf8, 0xc3) // mov %edi,%eax; ret
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: applied, At: g.arch().Addr(appliedAt + arch.Addr(g.rand.N(8))), Code: code})
 	call := func() scenario.Op {
-		return scenario.Op{Kind: scenario.OpCall, Target: applied, Args: []uint64{uint64(g.rand.N(8))}}
+		return scenario.Op{Kind: act.Call, Target: applied, Args: []uint64{uint64(g.rand.N(8))}}
 	}
 	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "applier", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1,
-		Ops: []scenario.Op{call(), {Kind: scenario.OpAlternatives}, call()}})
+		Ops: []scenario.Op{call(), {Kind: act.Alternatives}, call()}})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -42,34 +43,34 @@ func (g *maker) patches() {
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: patchedAt + arch.Addr(i+1)*0x40, Code: []byte{0x8d, lea, byte(2 + i), 0x90, 0x90, 0xc3}})
 		to = append(to, name)
 	}
-	call := scenario.Op{Kind: scenario.OpCall, Target: patchedName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
+	call := scenario.Op{Kind: act.Call, Target: patchedName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
 	var ops []scenario.Op
 	if g.one(3) {
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: g.own(scenario.Probe{Name: "behind-site", Func: patchedName, Offset: inside})})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: g.own(scenario.Probe{Name: "behind-site", Func: patchedName, Offset: inside})})
 	}
 	for _, name := range to {
-		if ops = append(ops, scenario.Op{Kind: scenario.OpPatchFunc, Target: patchedName, Targets: []string{name}}); g.one(2) {
+		if ops = append(ops, scenario.Op{Kind: act.PatchFunc, Target: patchedName, Targets: []string{name}}); g.one(2) {
 			ops = append(ops, call)
 		}
 	}
 	if g.sc.Machine.Quiesce != kapi.QuiesceStackCheck {
 		for range to {
-			ops = append(ops, scenario.Op{Kind: scenario.OpUnpatchFunc, Target: patchedName})
+			ops = append(ops, scenario.Op{Kind: act.UnpatchFunc, Target: patchedName})
 		}
 	}
 	if m := &g.sc.Machine; g.one(2) && m.Edition != rules.Edition415 && !g.on.Contract && !g.on.Few { // a kernel's own engine knows none
 		for i := range 2 { // push %rax; pop %rax; ret
 			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("direct", i), At: directAt + arch.Addr(i)*0x1c8, Code: []byte{0x50, 0x90, 0x58, 0xc3}})
 		}
-		to := func(k scenario.OpKind, t string) scenario.Op {
+		to := func(k *scenario.Operation, t string) scenario.Op {
 			return scenario.Op{Kind: k, Target: patchedName, Targets: []string{t}}
 		}
-		direct := []scenario.Op{to(scenario.OpRegisterDirect, "direct0"), call}
+		direct := []scenario.Op{to(act.RegisterDirect, "direct0"), call}
 		if g.one(2) {
-			direct = append(direct, to(scenario.OpModifyDirect, "direct1"), call)
+			direct = append(direct, to(act.ModifyDirect, "direct1"), call)
 		}
-		g.alone("director", append(direct, scenario.Op{Kind: scenario.OpUnregisterDirect, Target: patchedName}))
+		g.alone("director", append(direct, scenario.Op{Kind: act.UnregisterDirect, Target: patchedName}))
 	}
 	g.alone("patcher", append(ops, call))
-	g.alone("patchee", []scenario.Op{call, {Kind: scenario.OpSchedule}, call})
+	g.alone("patchee", []scenario.Op{call, {Kind: act.Schedule}, call})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -40,42 +41,42 @@ func (g *maker) entry() {
 		}
 		names = append(names, g.own(p))
 	}
-	call := scenario.Op{Kind: scenario.OpCall, Target: entryName, Args: []uint64{uint64(g.rand.N(7))}}
+	call := scenario.Op{Kind: act.Call, Target: entryName, Args: []uint64{uint64(g.rand.N(7))}}
 	one := func() string { return names[g.rand.N(len(names))] }
 	var ops []scenario.Op
 	held := g.one(2) && !(g.on.Contract && g.switches()) // a kernel's own engine warns where writing 1 doesn't arm a probe
 	if held {
-		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch, On: true})
+		ops = append(ops, scenario.Op{Kind: act.Livepatch, On: true})
 	}
 	for _, k := range names {
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	for range 1 + g.rand.N(4) {
 		switch g.rand.N(6) {
 		case 0:
 			ops = append(ops, call)
 		case 1:
-			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: one()})
+			ops = append(ops, scenario.Op{Kind: act.Register, Target: one()})
 		case 2:
-			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: one()})
+			ops = append(ops, scenario.Op{Kind: act.Unregister, Target: one()})
 		case 3:
 			if g.sc.Machine.Batches {
-				ops = append(ops, scenario.Op{Kind: scenario.OpDisable, Target: one()}, scenario.Op{Kind: scenario.OpEnable, Target: one()})
+				ops = append(ops, scenario.Op{Kind: act.Disable, Target: one()}, scenario.Op{Kind: act.Enable, Target: one()})
 			}
 		case 4:
 			if g.on.Contract && (held || g.lateSite) {
 				break
 			}
-			ops = append(ops, scenario.Op{Kind: scenario.OpEnabled}, call, scenario.Op{Kind: scenario.OpEnabled, On: true})
+			ops = append(ops, scenario.Op{Kind: act.Enabled}, call, scenario.Op{Kind: act.Enabled, On: true})
 		case 5:
-			ops = append(ops, scenario.Op{Kind: scenario.OpTracer, On: true}, call, scenario.Op{Kind: scenario.OpTracer})
+			ops = append(ops, scenario.Op{Kind: act.Tracer, On: true}, call, scenario.Op{Kind: act.Tracer})
 		}
 	}
 	if held {
-		ops = append(ops, scenario.Op{Kind: scenario.OpLivepatch})
+		ops = append(ops, scenario.Op{Kind: act.Livepatch})
 	}
 	for _, k := range names {
-		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Unregister, Target: k})
 	}
 	g.alone("entrant", append(ops, call))
 }
@@ -100,8 +101,8 @@ func (g *maker) crowd() {
 		f.put(0xc3)
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: f.at, Code: f.code})
 	}
-	call := scenario.Op{Kind: scenario.OpCall, Target: "crowd0", Args: []uint64{1}}
-	all, none := scenario.Op{Kind: scenario.OpRegisterAll, Targets: names}, scenario.Op{Kind: scenario.OpUnregisterAll, Targets: names}
+	call := scenario.Op{Kind: act.Call, Target: "crowd0", Args: []uint64{1}}
+	all, none := scenario.Op{Kind: act.RegisterAll, Targets: names}, scenario.Op{Kind: act.UnregisterAll, Targets: names}
 	ops := []scenario.Op{all}
 	if g.one(2) {
 		ops = append(ops, g.settled(), call)
@@ -111,7 +112,7 @@ func (g *maker) crowd() {
 		ops = append(ops, g.settled())
 	}
 	if g.one(2) {
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: names[0]}, call, scenario.Op{Kind: scenario.OpUnregister, Target: names[0]})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: names[0]}, call, scenario.Op{Kind: act.Unregister, Target: names[0]})
 	}
 	g.sc.Machine.Steps = crowdSteps
 	g.alone("crowd", ops)
@@ -125,12 +126,12 @@ func (g *maker) contended() {
 		return
 	}
 	k := g.own(scenario.Probe{Name: "few", Kind: scenario.ProbeKretprobe, Func: zeroName, Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-	call := scenario.Op{Kind: scenario.OpCall, Target: zeroName, Changed: g.changes}
+	call := scenario.Op{Kind: act.Call, Target: zeroName, Changed: g.changes}
 	for cpu := range g.sc.Machine.CPUs {
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("contender", cpu), CPU: cpu, Repeat: 4 + g.rand.N(12), Ops: []scenario.Op{call, call, {Kind: scenario.OpSchedule}}, Background: true})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("contender", cpu), CPU: cpu, Repeat: 4 + g.rand.N(12), Ops: []scenario.Op{call, call, {Kind: act.Schedule}}, Background: true})
 	}
-	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
-	give := scenario.Op{Kind: scenario.OpSchedule}
+	register, unregister := scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k}
+	give := scenario.Op{Kind: act.Schedule}
 	g.alone("holder", []scenario.Op{register, give, give, unregister, give, register, call, give, unregister})
 }
 
@@ -152,12 +153,12 @@ func (g *maker) going() {
 	var register, unregister []scenario.Op
 	for i := range 1 + g.rand.N(2) { // a call that never returns has an instance of each
 		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		register, unregister = append(register, scenario.Op{Kind: scenario.OpRegister, Target: k}), append(unregister, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}), append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
 	}
-	give := scenario.Op{Kind: scenario.OpSchedule}
+	give := scenario.Op{Kind: act.Schedule}
 	g.alone("undertaker", slices.Concat(register, []scenario.Op{give}, unregister, register, []scenario.Op{give, give}, unregister))
 	for i := range 1 + g.rand.N(3) {
-		ops := []scenario.Op{give, {Kind: scenario.OpCall, Target: goingName}}
+		ops := []scenario.Op{give, {Kind: act.Call, Target: goingName}}
 		g.alone(fmt.Sprint("goer", i), ops[g.rand.N(2):])
 	}
 }
@@ -170,8 +171,8 @@ func (g *maker) inInit() {
 	}
 	m := &g.sc.Modules[0]
 	k := g.own(scenario.Probe{Name: "init", Func: m.Init[g.rand.N(len(m.Init))]})
-	register, unregister := scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k}
-	give := scenario.Op{Kind: scenario.OpSchedule}
+	register, unregister := scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k}
+	give := scenario.Op{Kind: act.Schedule}
 	g.alone("starter", []scenario.Op{register, give, unregister, register, give, register, unregister})
 }
 
@@ -217,27 +218,29 @@ func (g *maker) joint() {
 		}
 		names = append(names, g.own(p))
 	}
-	call := scenario.Op{Kind: scenario.OpCall, Target: jointName, Args: []uint64{uint64(g.rand.N(7)), 2}}
-	one := func(k scenario.OpKind) scenario.Op { return scenario.Op{Kind: k, Target: names[g.rand.N(len(names))]} }
+	call := scenario.Op{Kind: act.Call, Target: jointName, Args: []uint64{uint64(g.rand.N(7)), 2}}
+	one := func(k *scenario.Operation) scenario.Op {
+		return scenario.Op{Kind: k, Target: names[g.rand.N(len(names))]}
+	}
 	var ops []scenario.Op
 	for _, k := range names {
 		if !g.one(4) {
-			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		}
 	}
 	for range 4 + g.rand.N(8) {
 		switch g.rand.N(8) {
 		case 0, 1:
-			ops = append(ops, one(scenario.OpRegister))
+			ops = append(ops, one(act.Register))
 		case 2, 3:
-			ops = append(ops, one(scenario.OpUnregister))
+			ops = append(ops, one(act.Unregister))
 		case 4:
 			if m.Batches {
-				ops = append(ops, one(scenario.OpEnable))
+				ops = append(ops, one(act.Enable))
 			}
 		case 5:
 			if m.Batches {
-				ops = append(ops, one(scenario.OpDisable))
+				ops = append(ops, one(act.Disable))
 			}
 		case 6:
 			ops = append(ops, g.settled())
@@ -247,7 +250,7 @@ func (g *maker) joint() {
 		}
 	}
 	for _, k := range names {
-		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Unregister, Target: k})
 	}
 	g.alone("joiner", append(ops, g.settled(), call))
 }
@@ -255,7 +258,7 @@ func (g *maker) joint() {
 // switches reports whether a task writes kprobes/enabled.
 func (g *maker) switches() bool {
 	for i := range g.sc.Tasks {
-		if slices.ContainsFunc(g.sc.Tasks[i].Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpEnabled }) {
+		if slices.ContainsFunc(g.sc.Tasks[i].Ops, func(op scenario.Op) bool { return op.Kind == act.Enabled }) {
 			return true
 		}
 	}

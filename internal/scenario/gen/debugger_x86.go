@@ -2,6 +2,7 @@ package gen
 
 import (
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 )
 
@@ -26,17 +27,17 @@ func (g *maker) debugger() {
 	}
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: debuggedName, At: debuggedAt, Code: code})
 	at := starts[g.rand.N(len(starts))]
-	call := scenario.Op{Kind: scenario.OpCall, Target: debuggedName, Args: []uint64{uint64(g.rand.N(7))}}
-	ops := []scenario.Op{{Kind: scenario.OpSetBreakpoint, Target: debuggedName, Offset: at}}
+	call := scenario.Op{Kind: act.Call, Target: debuggedName, Args: []uint64{uint64(g.rand.N(7))}}
+	ops := []scenario.Op{{Kind: act.SetBreakpoint, Target: debuggedName, Offset: at}}
 	if g.one(2) {
 		ops = append(ops, call)
 	}
-	ops = append(ops, scenario.Op{Kind: scenario.OpClearBreakpoint, Target: debuggedName, Offset: at})
+	ops = append(ops, scenario.Op{Kind: act.ClearBreakpoint, Target: debuggedName, Offset: at})
 	if g.one(2) {
 		ops = append(ops, ops[0])
 	}
 	g.alone("debugger", append(ops, call))
-	g.alone("debuggee", []scenario.Op{call, {Kind: scenario.OpSchedule}, call})
+	g.alone("debuggee", []scenario.Op{call, {Kind: act.Schedule}, call})
 }
 
 // uprobes adds a function that the handler of a uprobe calls, and mostly a probe there that comes
@@ -52,14 +53,14 @@ func (g *maker) uprobes() {
 		code, starts = []byte{0x55, 0x89, 0xd0, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 3, 6, 7}
 	}
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: uprobedName, At: uprobedAt, Code: code})
-	hit, give := scenario.Op{Kind: scenario.OpHitUprobe, Target: uprobedName}, scenario.Op{Kind: scenario.OpSchedule}
+	hit, give := scenario.Op{Kind: act.HitUprobe, Target: uprobedName}, scenario.Op{Kind: act.Schedule}
 	if !g.one(4) {
 		p := scenario.Probe{Name: "at-uprobed", Func: uprobedName, Offset: starts[g.rand.N(len(starts))]}
 		if g.one(2) {
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 		k := g.own(p)
-		ops := []scenario.Op{{Kind: scenario.OpRegister, Target: k}, {Kind: scenario.OpUnregister, Target: k}}
+		ops := []scenario.Op{{Kind: act.Register, Target: k}, {Kind: act.Unregister, Target: k}}
 		if g.one(2) {
 			ops = []scenario.Op{ops[0], hit, ops[1]}
 		}

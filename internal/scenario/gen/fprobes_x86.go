@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/kapi"
@@ -44,7 +45,7 @@ func (g *maker) fprobes() {
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedBy + arch.Addr(i)*0x40, Code: []byte{0x50, 0x58, 0xc3}}) // push %rax; pop %rax; ret
 	}
 	call := func() scenario.Op {
-		return scenario.Op{Kind: scenario.OpCall, Target: hooked[g.rand.N(len(hooked))], Args: []uint64{uint64(g.rand.N(8))}}
+		return scenario.Op{Kind: act.Call, Target: hooked[g.rand.N(len(hooked))], Args: []uint64{uint64(g.rand.N(8))}}
 	}
 	add := func(name string, funcs []string) []scenario.Op {
 		fp := scenario.Fprobe{Name: name, Funcs: funcs, Entry: "enters", Exit: "leaves"}
@@ -55,7 +56,7 @@ func (g *maker) fprobes() {
 			fp.Exit = ""
 		}
 		g.sc.Fprobes = append(g.sc.Fprobes, fp)
-		return []scenario.Op{{Kind: scenario.OpRegisterFprobe, Target: name}, call(), {Kind: scenario.OpUnregisterFprobe, Target: name}}
+		return []scenario.Op{{Kind: act.RegisterFprobe, Target: name}, call(), {Kind: act.UnregisterFprobe, Target: name}}
 	}
 	ops := add("fprobe0", wanted)
 	if g.one(3) {
@@ -66,8 +67,8 @@ func (g *maker) fprobes() {
 	}
 	if g.one(2) {
 		k := g.own(scenario.Probe{Name: "hooked-return", Kind: scenario.ProbeKretprobe, Func: hooked[0], Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		g.alone("returner", []scenario.Op{{Kind: scenario.OpRegister, Target: k}, call(), {Kind: scenario.OpUnregister, Target: k}})
+		g.alone("returner", []scenario.Op{{Kind: act.Register, Target: k}, call(), {Kind: act.Unregister, Target: k}})
 	}
 	g.alone("fprober", ops)
-	g.alone("hookee", []scenario.Op{call(), {Kind: scenario.OpSchedule}, call()})
+	g.alone("hookee", []scenario.Op{call(), {Kind: act.Schedule}, call()})
 }

@@ -189,24 +189,24 @@ type maker struct {
 	rand     Choices
 	on       *On
 	sc       *scenario.Scenario
-	funcs    []string          // that are probed
-	labelled bool              // there is a jump label
-	nests    bool              // a handler calls a function
-	tasks    int               // probers
-	kinds    []scenario.OpKind // what these do
-	next     string            // the function that is being drawn
-	made     []string          // functions that were
-	takes    []int             // how many instructions each executes at most
-	focus    string            // the function that most calls are of, whose probe mostly gets a jump
-	sleeps   bool              // focus may sleep: no handler calls it
-	sites    []scenario.Site   // of ftrace, in these
-	changes  bool              // a handler changes what is returned
-	rares    []string          // functions that few scenarios have
-	moves    bool              // the objects with movers are there
-	i386     bool              // functions are code of 32 bits
-	whole32  bool              // for a kernel that is given, which has no sites of static calls there
-	faulty   bool              // handlers call what faults
-	lateSite bool              // a probe is at a site of ftrace in a module
+	funcs    []string              // that are probed
+	labelled bool                  // there is a jump label
+	nests    bool                  // a handler calls a function
+	tasks    int                   // probers
+	kinds    []*scenario.Operation // what these do
+	next     string                // the function that is being drawn
+	made     []string              // functions that were
+	takes    []int                 // how many instructions each executes at most
+	focus    string                // the function that most calls are of, whose probe mostly gets a jump
+	sleeps   bool                  // focus may sleep: no handler calls it
+	sites    []scenario.Site       // of ftrace, in these
+	changes  bool                  // a handler changes what is returned
+	rares    []string              // functions that few scenarios have
+	moves    bool                  // the objects with movers are there
+	i386     bool                  // functions are code of 32 bits
+	whole32  bool                  // for a kernel that is given, which has no sites of static calls there
+	faulty   bool                  // handlers call what faults
+	lateSite bool                  // a probe is at a site of ftrace in a module
 }
 
 // arch is what the functions are for.

@@ -18,7 +18,7 @@ import (
 // others do; each is one that the language reads.
 func TestI386(t *testing.T) {
 	const programs = 2000
-	counts, drawn := map[string]int{}, 0
+	counts, drawn, set := map[string]int{}, 0, 0
 	for seed := range uint64(programs) {
 		sc := Fuzz(seed + 1)
 		if sc.Machine.Arch != target.I386 {
@@ -37,7 +37,9 @@ func TestI386(t *testing.T) {
 			counts[kind]++
 		}
 		kinds32(sc, counts)
+		set += resultsSet(t, sc)
 	}
+	require.NotZero(t, set)
 	require.Greater(t, drawn, programs/i386In/2)
 	for _, e := range rules.AllEditions() {
 		require.NotZero(t, counts["edition "+e.String()], e)
@@ -51,6 +53,22 @@ func TestI386(t *testing.T) {
 		t.Logf("%5.1f %% of %d: %s", 100*float64(counts[kind])/float64(drawn), drawn, kind)
 		require.NotZero(t, counts[kind], kind)
 	}
+}
+
+// resultsSet counts the steps that set what is a function's argument and its result: to nothing by which
+// it would call itself without end.
+func resultsSet(t *testing.T, sc *scenario.Scenario) (n int) {
+	for i := range sc.Probes {
+		for _, steps := range sc.Probes[i].Handlers() {
+			for _, st := range *steps {
+				if st.Kind == scenario.StepSetReg && st.Reg == sc.Machine.Processor().Result && sc.Probes[i].Kind != scenario.ProbeJprobe {
+					require.False(t, st.Value >= 1 && st.Value <= 7, "%s: %s", sc.Name, sc.Probes[i].Name)
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 // kinds32 counts what only a scenario of 32 bits holds.
@@ -98,5 +116,22 @@ func TestEncodings32(t *testing.T) {
 			require.NoError(t, err, "%x", b)
 			rest = rest[in.Size():]
 		}
+	}
+}
+
+// fixed answers each question with the same number.
+type fixed int
+
+func (fixed) Part(string)   {}
+func (v fixed) N(n int) int { return min(int(v), n-1) }
+func (v fixed) One(n int) bool { return v == 0 }
+
+// TestResultEnds: what a handler makes a result ends a recursion of i386, whose argument it is: 0, or more
+// than 6 when one was taken off.
+func TestResultEnds(t *testing.T) {
+	for v := range 100 {
+		got := (&maker{rand: fixed(v), i386: true}).result()
+		require.True(t, got == 0 || got-1 > 6, "%d becomes %d", v, got)
+		require.Equal(t, uint64(v), (&maker{rand: fixed(v)}).result())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
@@ -134,18 +135,18 @@ func kindsOf(sc *scenario.Scenario) map[string]bool {
 		writes := 0
 		for _, op := range sc.Tasks[i].Ops {
 			switch op.Kind {
-			case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable, scenario.OpRegisterAll, scenario.OpUnregisterAll, scenario.OpWaitOptimized:
-				in[map[scenario.OpKind]string{scenario.OpRegister: "register", scenario.OpUnregister: "unregister", scenario.OpEnable: "enable", scenario.OpDisable: "disable",
-					scenario.OpRegisterAll: "register_all", scenario.OpUnregisterAll: "unregister_all", scenario.OpWaitOptimized: "wait_optimized"}[op.Kind]] = true
-			case scenario.OpOptimization:
+			case act.Register, act.Unregister, act.Enable, act.Disable, act.RegisterAll, act.UnregisterAll, act.WaitOptimized:
+				in[map[*scenario.Operation]string{act.Register: "register", act.Unregister: "unregister", act.Enable: "enable", act.Disable: "disable",
+					act.RegisterAll: "register_all", act.UnregisterAll: "unregister_all", act.WaitOptimized: "wait_optimized"}[op.Kind]] = true
+			case act.Optimization:
 				in[fmt.Sprintf("sysctl %d", map[bool]int{true: 1}[op.On])] = true
-			case scenario.OpEnabled:
+			case act.Enabled:
 				in[fmt.Sprintf("enabled %d", map[bool]int{true: 1}[op.On])], writes = true, 1
-			case scenario.OpEnableLabel:
+			case act.EnableLabel:
 				in["label_on"] = true
-			case scenario.OpDisableLabel:
+			case act.DisableLabel:
 				in["label_off"] = true
-			case scenario.OpLoad:
+			case act.Load:
 				in["module"] = true
 			}
 		}

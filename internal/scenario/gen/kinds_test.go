@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
@@ -108,23 +109,23 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 	for i := range sc.Tasks {
 		is("somebody to run instead", strings.HasPrefix(sc.Tasks[i].Name, "other"))
 		for _, op := range sc.Tasks[i].Ops {
-			is("tracer", op.Kind == scenario.OpTracer)
-			is("live patch", op.Kind == scenario.OpPatchFunc)
-			is("live patch of two", op.Kind == scenario.OpPatchFunc && len(op.Targets) > 1)
-			is("direct call", op.Kind == scenario.OpRegisterDirect)
-			is("debugger's breakpoint", op.Kind == scenario.OpSetBreakpoint)
-			is("fprobe", op.Kind == scenario.OpRegisterFprobe)
-			is("uprobe", op.Kind == scenario.OpHitUprobe)
-			is("alternatives", op.Kind == scenario.OpAlternatives)
-			is("static call is set", op.Kind == scenario.OpSetCall)
-			is("lock prefixes come and go", op.Kind == scenario.OpLocks)
-			is("a task exits", op.Kind == scenario.OpCall && op.Target == "last")
-			is("a CPU comes", op.Kind == scenario.OpHotplug)
-			is("a CPU goes", op.Kind == scenario.OpOffline)
-			is("a CPU fails to go", op.Kind == scenario.OpOffline && op.Fails != smpev.CPUStepNone)
-			is("a CPU fails to come", op.Kind == scenario.OpOnline && op.Fails != smpev.CPUStepNone)
-			is("user mode", op.Kind == scenario.OpUser)
-			is(op.Target, op.Kind == scenario.OpCall && slices.Contains(movers, op.Target))
+			is("tracer", op.Kind == act.Tracer)
+			is("live patch", op.Kind == act.PatchFunc)
+			is("live patch of two", op.Kind == act.PatchFunc && len(op.Targets) > 1)
+			is("direct call", op.Kind == act.RegisterDirect)
+			is("debugger's breakpoint", op.Kind == act.SetBreakpoint)
+			is("fprobe", op.Kind == act.RegisterFprobe)
+			is("uprobe", op.Kind == act.HitUprobe)
+			is("alternatives", op.Kind == act.Alternatives)
+			is("static call is set", op.Kind == act.SetCall)
+			is("lock prefixes come and go", op.Kind == act.Locks)
+			is("a task exits", op.Kind == act.Call && op.Target == "last")
+			is("a CPU comes", op.Kind == act.Hotplug)
+			is("a CPU goes", op.Kind == act.Offline)
+			is("a CPU fails to go", op.Kind == act.Offline && op.Fails != smpev.CPUStepNone)
+			is("a CPU fails to come", op.Kind == act.Online && op.Fails != smpev.CPUStepNone)
+			is("user mode", op.Kind == act.User)
+			is(op.Target, op.Kind == act.Call && slices.Contains(movers, op.Target))
 		}
 	}
 	if len(sc.Probes) == 0 || sc.Probes[0].Func == "" {

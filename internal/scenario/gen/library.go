@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/rules"
@@ -33,13 +34,8 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 // ordered reports whether tasks of a scenario wait for each other, a debugger writes what probes
 // write, or handlers do what none may: what is left of it when something is taken away may hang, or sleep.
 func ordered(s *scenario.Scenario) bool {
-	for i := range s.Tasks {
-		for _, op := range s.Tasks[i].Ops {
-			switch op.Kind {
-			case scenario.OpSpin, scenario.OpRelease, scenario.OpWaitSignal, scenario.OpSignal, scenario.OpHotplug, scenario.OpOffline, scenario.OpOnline, scenario.OpQueueWork, scenario.OpFlushWork, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
-				return true
-			}
-		}
+	if s.DoesAny(scenario.Ordered) {
+		return true
 	}
 	for i := range s.Probes {
 		for _, steps := range s.Probes[i].Handlers() {
@@ -75,7 +71,7 @@ func (g *maker) fromLibrary() bool {
 	s.Tasks, s.Sources = slices.Clone(s.Tasks), slices.Clone(s.Sources)
 	g.sc = &s
 	if !own || g.on.Machines != nil {
-		if drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs); s.Does(scenario.OpAlternatives) {
+		if drawn.CPUs = max(drawn.CPUs, s.Machine.CPUs); s.Does(act.Alternatives) {
 			drawn.CPUs = s.Machine.CPUs // they are applied with no other CPU there to run the text
 		}
 		s.Machine = drawn
@@ -85,12 +81,12 @@ func (g *maker) fromLibrary() bool {
 			}
 		}
 	}
-	refused := s.Does(scenario.OpPatchFunc) // a probe that may change the path has the site
+	refused := s.Does(act.PatchFunc) // a probe that may change the path has the site
 	for i := range s.Tasks {
 		g.numbered("task", i)
 		g.change(&s.Tasks[i])
 		for j := range s.Tasks[i].Ops {
-			if op := &s.Tasks[i].Ops[j]; op.Kind == scenario.OpCall {
+			if op := &s.Tasks[i].Ops[j]; op.Kind == act.Call {
 				op.Changed = op.Changed || refused
 			}
 		}
@@ -102,7 +98,7 @@ func (g *maker) fromLibrary() bool {
 		}
 		if s.Machine.Preempt >= scenario.PreemptFull && g.one(2) {
 			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(8)})
-			s.Tasks = append(s.Tasks, scenario.Task{Name: fmt.Sprintf("beside%d", cpu), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
+			s.Tasks = append(s.Tasks, scenario.Task{Name: fmt.Sprintf("beside%d", cpu), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
 		}
 	}
 	if g.one(3) {
@@ -125,7 +121,7 @@ func knows(m *scenario.Machine, s *scenario.Scenario) bool {
 // change changes what a task does in a few places.
 func (g *maker) change(t *scenario.Task) {
 	t.Setup = 0
-	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return op.Kind == scenario.OpExpect })
+	t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool { return op.Kind == act.Expect })
 	for i := range t.Ops {
 		t.Ops[i].Checked, t.Ops[i].Returns, t.Ops[i].Bits = false, 0, 0
 	}
@@ -151,23 +147,23 @@ func (g *maker) change(t *scenario.Task) {
 			to := g.rand.N(len(t.Ops))
 			t.Ops[at], t.Ops[to] = t.Ops[to], t.Ops[at]
 		case 3:
-			t.Ops = slices.Insert(t.Ops, at, scenario.Op{Kind: scenario.OpSchedule})
+			t.Ops = slices.Insert(t.Ops, at, scenario.Op{Kind: act.Schedule})
 		case 4:
 			if g.sc.Machine.Kernel.Optprobes {
-				t.Ops = slices.Insert(t.Ops, at, scenario.Op{Kind: scenario.OpWaitOptimized})
+				t.Ops = slices.Insert(t.Ops, at, scenario.Op{Kind: act.WaitOptimized})
 			}
 		}
 	}
 	if len(t.Ops) == 0 {
-		t.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
+		t.Ops = []scenario.Op{{Kind: act.Schedule}}
 	}
 }
 
 // spared reports whether an operation can be left out, and nothing is unused then.
-func spared(k scenario.OpKind) bool {
+func spared(k *scenario.Operation) bool {
 	switch k {
-	case scenario.OpUnregister, scenario.OpUnregisterAll, scenario.OpEnable, scenario.OpDisable, scenario.OpSchedule, scenario.OpWaitOptimized,
-		scenario.OpOptimization, scenario.OpEnabled, scenario.OpDisableLabel, scenario.OpTracer:
+	case act.Unregister, act.UnregisterAll, act.Enable, act.Disable, act.Schedule, act.WaitOptimized,
+		act.Optimization, act.Enabled, act.DisableLabel, act.Tracer:
 		return true
 	}
 	return false

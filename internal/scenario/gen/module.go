@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/era"
 )
 
@@ -61,8 +62,8 @@ func (g *maker) module() {
 	for i := range 1 + g.rand.N(3) {
 		g.inModule(prober, fmt.Sprint("km", i), sites)
 	}
-	load, unload := scenario.Op{Kind: scenario.OpLoad, Target: "m"}, scenario.Op{Kind: scenario.OpUnload, Target: "m"}
-	give := scenario.Op{Kind: scenario.OpSchedule}
+	load, unload := scenario.Op{Kind: act.Load, Target: "m"}, scenario.Op{Kind: act.Unload, Target: "m"}
+	give := scenario.Op{Kind: act.Schedule}
 	if !called {
 		for i := range 1 + g.rand.N(3) {
 			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("modprobe", i), CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{load, give, unload}})
@@ -71,7 +72,7 @@ func (g *maker) module() {
 	}
 	call := func() scenario.Op {
 		f := [...]string{"work", "work", "counts", "traced"}[g.rand.N(4)]
-		return scenario.Op{Kind: scenario.OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7))}}
+		return scenario.Op{Kind: act.Call, Target: f, Args: []uint64{uint64(g.rand.N(7))}}
 	}
 	ops := []scenario.Op{load, call(), give, call(), unload}
 	if m.Loaded {
@@ -106,10 +107,10 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	g.sc.Probes = append(g.sc.Probes, k)
 	for range 1 + g.rand.N(3) {
 		at := g.rand.N(len(prober.Ops))
-		prober.Ops = slices.Insert(prober.Ops, at, scenario.Op{Kind: scenario.OpRegister, Target: name})
-		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at), scenario.Op{Kind: scenario.OpUnregister, Target: name})
+		prober.Ops = slices.Insert(prober.Ops, at, scenario.Op{Kind: act.Register, Target: name})
+		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at), scenario.Op{Kind: act.Unregister, Target: name})
 	}
-	prober.Ops = append(prober.Ops, scenario.Op{Kind: scenario.OpUnregister, Target: name})
+	prober.Ops = append(prober.Ops, scenario.Op{Kind: act.Unregister, Target: name})
 }
 
 // sources draws interrupts. A non-maskable one hits probes itself only where no

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -106,7 +107,7 @@ func (g *maker) row() {
 	}
 	f.put(0xc3)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: rowName, At: rowAt, Code: f.code})
-	every := func(one, all scenario.OpKind) (ops []scenario.Op) {
+	every := func(one, all *scenario.Operation) (ops []scenario.Op) {
 		if g.sc.Machine.Batches && !g.one(4) {
 			return []scenario.Op{{Kind: all, Targets: names}}
 		}
@@ -115,12 +116,12 @@ func (g *maker) row() {
 		}
 		return ops
 	}
-	call := scenario.Op{Kind: scenario.OpCall, Target: rowName, Args: []uint64{1}}
+	call := scenario.Op{Kind: act.Call, Target: rowName, Args: []uint64{1}}
 	var ops []scenario.Op
 	for range 1 + g.rand.N(2) {
-		ops = append(ops, every(scenario.OpRegister, scenario.OpRegisterAll)...)
+		ops = append(ops, every(act.Register, act.RegisterAll)...)
 		ops = append(ops, g.settled(), call)
-		ops = append(ops, every(scenario.OpUnregister, scenario.OpUnregisterAll)...)
+		ops = append(ops, every(act.Unregister, act.UnregisterAll)...)
 		ops = append(ops, g.settled(), call)
 	}
 	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "rower", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
@@ -159,15 +160,25 @@ func (g *maker) handlers(p *scenario.Probe) {
 	}
 	switch which {
 	case 0:
-		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: uint64(g.rand.N(100))})
+		p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 1:
-		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: uint64(g.rand.N(100))})
+		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 2: // a post_handler says that it may change the path: there is no jump then
 		if p.Offset == 0 && p.Func != zeroName {
 			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName}, scenario.Step{Kind: scenario.StepNonzero})
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 	}
+}
+
+// result draws what a handler makes a result. On i386 that register is the argument too, by which a
+// function calls itself: from 1 to 7 it would do so without end.
+func (g *maker) result() uint64 {
+	v := uint64(g.rand.N(100))
+	if g.i386 && v >= 1 && v <= 7 {
+		v += 8
+	}
+	return v
 }
 
 // kretprobe draws a return probe: with few instances, so that calls are missed.

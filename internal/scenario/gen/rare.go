@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
@@ -135,12 +136,12 @@ func (g *maker) rareTasks() {
 	}
 	if len(g.sc.Calls) > 0 {
 		set := func(to ...string) scenario.Op {
-			return scenario.Op{Kind: scenario.OpSetCall, Target: "static", Targets: to}
+			return scenario.Op{Kind: act.SetCall, Target: "static", Targets: to}
 		}
 		add("setter", set("one"), g.callOf(switchedName), set("two"), set())
 	}
 	if len(g.sc.Locked) > 0 {
-		add("unlocker", scenario.Op{Kind: scenario.OpLocks}, scenario.Op{Kind: scenario.OpSchedule}, scenario.Op{Kind: scenario.OpLocks, On: true})
+		add("unlocker", scenario.Op{Kind: act.Locks}, scenario.Op{Kind: act.Schedule}, scenario.Op{Kind: act.Locks, On: true})
 	}
 }
 

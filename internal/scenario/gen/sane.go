@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 )
 
 // Sane is a scenario without what no caller may do, if one task alone calls the API for a
@@ -15,7 +16,7 @@ func Sane(sc *scenario.Scenario) *scenario.Scenario {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op scenario.Op) bool {
-			if op.Kind == scenario.OpEnableLabel || op.Kind == scenario.OpDisableLabel {
+			if op.Kind == act.EnableLabel || op.Kind == act.DisableLabel {
 				if flips < 0 {
 					flips = i
 				}
@@ -24,7 +25,7 @@ func Sane(sc *scenario.Scenario) *scenario.Scenario {
 			return use.Misused(&op)
 		})
 		if len(t.Ops) == 0 {
-			t.Ops = []scenario.Op{{Kind: scenario.OpSchedule}}
+			t.Ops = []scenario.Op{{Kind: act.Schedule}}
 		}
 	}
 	return &s
@@ -50,15 +51,15 @@ func NewUse(sc *scenario.Scenario) *Use {
 // unregisters one that isn't, which no caller may: see Known. One in a module that isn't
 // there can't be registered.
 func (u *Use) Misused(op *scenario.Op) bool {
-	registers := op.Kind == scenario.OpRegister || op.Kind == scenario.OpRegisterAll
+	registers := op.Kind == act.Register || op.Kind == act.RegisterAll
 	switch {
-	case op.Kind == scenario.OpLoad:
+	case op.Kind == act.Load:
 		u.loaded[op.Target] = u.loaded[op.Target] || u.loads(op.Target)
 		return false
-	case op.Kind == scenario.OpUnload:
+	case op.Kind == act.Unload:
 		u.loaded[op.Target] = u.loaded[op.Target] && u.sc.Machine.Modules == scenario.LoadingStay
 		return false
-	case !registers && op.Kind != scenario.OpUnregister && op.Kind != scenario.OpUnregisterAll:
+	case !registers && op.Kind != act.Unregister && op.Kind != act.UnregisterAll:
 		return false
 	}
 	list := probesOf(op)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 )
 
@@ -16,7 +16,7 @@ func TestUnpromised(t *testing.T) {
 	interrupted, coming, switched, patched := 0, 0, 0, make(map[rules.Edition]int)
 	for seed := range uint64(6000) {
 		sc, _ := Of(&Recipe{Seed: seed}, On{})
-		if sc.Does(scenario.OpAlternatives) {
+		if sc.Does(act.Alternatives) {
 			for _, a := range sc.Alternatives {
 				for _, s := range sc.Sources {
 					if s.Run == a.Func {
@@ -30,7 +30,7 @@ func TestUnpromised(t *testing.T) {
 			came := sc.Machine.Offline>>src.CPU&1 != 0
 			for _, task := range sc.Tasks {
 				for _, op := range task.Ops {
-					came = came || op.Kind == scenario.OpOnline && op.CPU == src.CPU
+					came = came || op.Kind == act.Online && op.CPU == src.CPU
 				}
 			}
 			if came && len(sc.Sites) > 0 {
@@ -43,7 +43,7 @@ func TestUnpromised(t *testing.T) {
 			if p.Name == "at-innermost" {
 				patched[sc.Machine.Kernel.Edition]++
 			}
-			if p.Name == "site0" && sc.Does(scenario.OpLivepatch) && sc.Does(scenario.OpEnabled) {
+			if p.Name == "site0" && sc.Does(act.Livepatch) && sc.Does(act.Enabled) {
 				switched++
 			}
 		}

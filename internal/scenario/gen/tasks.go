@@ -1,11 +1,14 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch/target"
 	"kpsim/smp/arch/x86"
@@ -14,28 +17,34 @@ import (
 
 // calls lists what probers do, as often as it is to be drawn, of what the machine has.
 func (g *maker) calls() {
-	g.kinds = []scenario.OpKind{scenario.OpRegister, scenario.OpRegister, scenario.OpUnregister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable, scenario.OpWaitOptimized, scenario.OpSchedule, scenario.OpOptimization, scenario.OpEnableLabel, scenario.OpCall,
-		scenario.OpRegisterAll, scenario.OpUnregisterAll, scenario.OpEnabled, scenario.OpEnabled}
-	m := &g.sc.Machine
-	g.kinds = slices.DeleteFunc(g.kinds, func(k scenario.OpKind) bool {
-		switch k {
-		case scenario.OpWaitOptimized, scenario.OpOptimization:
-			return !m.Kernel.Optprobes
-		case scenario.OpEnable, scenario.OpDisable, scenario.OpRegisterAll, scenario.OpUnregisterAll:
-			return !m.Batches
-		case scenario.OpEnableLabel:
-			return m.Edition == rules.Edition26
+	g.kinds = g.kinds[:0]
+	for _, k := range drawn() {
+		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Has(scenario.ParamLabel) && m.Edition == rules.Edition26 {
+			continue
 		}
-		return false
-	})
+		for range k.Drawn.Times {
+			g.kinds = append(g.kinds, k)
+		}
+	}
 }
+
+// drawn are the operations that probers are drawn, in their order.
+var drawn = sync.OnceValue(func() (list []*scenario.Operation) {
+	for _, k := range act.All() {
+		if k.Drawn.Nth > 0 {
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b *scenario.Operation) int { return cmp.Compare(a.Drawn.Nth, b.Drawn.Nth) })
+	return list
+})
 
 // settled waits until the optimizer has done what it can, or gives way where there is none.
 func (g *maker) settled() scenario.Op {
 	if !g.sc.Machine.Kernel.Optprobes {
-		return scenario.Op{Kind: scenario.OpSchedule}
+		return scenario.Op{Kind: act.Schedule}
 	}
-	return scenario.Op{Kind: scenario.OpWaitOptimized}
+	return scenario.Op{Kind: act.WaitOptimized}
 }
 
 // probers draws the tasks that call the API. A probe belongs to one of them, as
@@ -51,12 +60,12 @@ func (g *maker) probers() {
 			own = append(own, g.sc.Probes[k].Name)
 		}
 		g.numbered("prober", i)
-		ops := []scenario.Op{{Kind: scenario.OpRegister, Target: own[0]}, g.settled()}
+		ops := []scenario.Op{{Kind: act.Register, Target: own[0]}, g.settled()}
 		if i > 0 && !g.one(3) { // mostly the first probe is there by then, and has its jump
-			ops = slices.Insert(ops, 0, scenario.Op{Kind: scenario.OpSchedule}, g.settled())
+			ops = slices.Insert(ops, 0, scenario.Op{Kind: act.Schedule}, g.settled())
 		}
 		for _, k := range own[1:] {
-			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		}
 		for k := range 1 + g.rand.N(4) {
 			g.rand.Part(fmt.Sprintf("prober%d.%d", i, k))
@@ -66,10 +75,10 @@ func (g *maker) probers() {
 		stay := g.one(3) // some are there in the end
 		for _, k := range own {
 			if stay && g.one(2) {
-				ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+				ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 				continue
 			}
-			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 		ops = append(ops, g.settled())
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs, Repeat: 1, Ops: ops})
@@ -89,39 +98,42 @@ func (g *maker) ops(own []string) []scenario.Op {
 	switch g.rand.N(4) {
 	case 0: // what is freed is handed out again, with no jump meanwhile
 		if m.Kernel.Optprobes {
-			return []scenario.Op{{Kind: scenario.OpOptimization}, {Kind: scenario.OpUnregister, Target: one}, {Kind: scenario.OpRegister, Target: other}, {Kind: scenario.OpRegister, Target: one}, {Kind: scenario.OpOptimization, On: true}, g.settled()}
+			return []scenario.Op{{Kind: act.Optimization}, {Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: other}, {Kind: act.Register, Target: one}, {Kind: act.Optimization, On: true}, g.settled()}
 		}
 	case 1: // all off, and what comes and goes then
-		return []scenario.Op{{Kind: scenario.OpEnabled}, {Kind: scenario.OpUnregister, Target: one}, {Kind: scenario.OpRegister, Target: one}, g.op(own), {Kind: scenario.OpEnabled, On: true}}
+		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
 	case 2: // one alone is on, then none
 		if m.Batches {
-			return []scenario.Op{{Kind: scenario.OpDisable, Target: one}, g.settled(), {Kind: scenario.OpDisable, Target: other}, {Kind: scenario.OpEnable, Target: one}, g.settled()}
+			return []scenario.Op{{Kind: act.Disable, Target: one}, g.settled(), {Kind: act.Disable, Target: other}, {Kind: act.Enable, Target: one}, g.settled()}
 		}
 	}
-	return []scenario.Op{{Kind: scenario.OpUnregister, Target: one}, {Kind: scenario.OpRegister, Target: one}, g.settled()}
+	return []scenario.Op{{Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.settled()}
 }
 
-// op draws a call of the API.
+// op draws an operation, and what its parameters are.
 func (g *maker) op(own []string) scenario.Op {
 	op := scenario.Op{Kind: g.kinds[g.rand.N(len(g.kinds))]}
-	switch op.Kind {
-	case scenario.OpRegisterAll, scenario.OpUnregisterAll:
-		op.Targets = g.batch(own)
-	case scenario.OpEnabled:
-		op.On = !g.one(3)
-	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
-		op.Target = own[g.rand.N(len(own))]
-	case scenario.OpOptimization:
-		op.On = !g.one(3)
-	case scenario.OpEnableLabel:
-		if !g.labelled {
-			return g.settled()
+	for _, a := range op.Kind.Params {
+		switch a.Kind {
+		case scenario.ParamProbe:
+			op.Target = own[g.rand.N(len(own))]
+		case scenario.ParamProbes:
+			op.Targets = g.batch(own)
+		case scenario.ParamOn:
+			op.On = !g.one(3)
+		case scenario.ParamCPU:
+			op.CPU = 1 + g.rand.N(max(g.sc.Machine.CPUs-1, 1))
+		case scenario.ParamLabel:
+			if !g.labelled {
+				return g.settled()
+			}
+			op.Target = "key"
+		case scenario.ParamFunc:
+			return g.call()
 		}
-		if op.Target = "key"; g.one(2) {
-			op.Kind = scenario.OpDisableLabel
-		}
-	case scenario.OpCall:
-		return g.call()
+	}
+	if op.Kind.Drawn.Or != "" && g.one(2) {
+		op.Kind = act.Named(op.Kind.Drawn.Or)
 	}
 	return op
 }
@@ -146,7 +158,7 @@ func (g *maker) batch(own []string) (names []string) {
 func (g *maker) call() scenario.Op { return g.callOf(g.some()) }
 
 func (g *maker) callOf(f string) scenario.Op {
-	op := scenario.Op{Kind: scenario.OpCall, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	op := scenario.Op{Kind: act.Call, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
 	switch {
 	case slices.Contains(movers, f):
 		op.Args = g.moverArgs(f)
@@ -178,7 +190,7 @@ func (g *maker) callers() {
 		ops := append(g.round(i), g.breath()...)
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: max(2*rounds/n, 1), Ops: ops, Background: true})
 		if m.Preempt >= scenario.PreemptFull && g.one(2) {
-			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
+			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
 			most := 3
 			if g.one(2) { // at any instruction of the region and of the detour, again and again
 				most = 24
@@ -218,9 +230,9 @@ func (g *maker) round(caller int) (ops []scenario.Op) {
 // breath is how a caller gives way between rounds: it schedules, and is in user mode
 // before that now and then.
 func (g *maker) breath() []scenario.Op {
-	ops := []scenario.Op{{Kind: scenario.OpSchedule}}
+	ops := []scenario.Op{{Kind: act.Schedule}}
 	if g.one(6) {
-		ops = []scenario.Op{{Kind: scenario.OpUser}, {Kind: scenario.OpSchedule}}
+		ops = []scenario.Op{{Kind: act.User}, {Kind: act.Schedule}}
 	}
 	return ops
 }
@@ -236,11 +248,11 @@ func (g *maker) plugs() {
 	var ops []scenario.Op
 	for range 1 + g.rand.N(2) {
 		cpu := 1 + g.rand.N(s.Machine.CPUs-1)
-		if ops = append(ops, scenario.Op{Kind: scenario.OpOffline, CPU: cpu}); g.one(2) {
+		if ops = append(ops, scenario.Op{Kind: act.Offline, CPU: cpu}); g.one(2) {
 			ops = append(ops, g.call())
 		}
 		if !g.one(6) {
-			ops = append(ops, scenario.Op{Kind: scenario.OpOnline, CPU: cpu})
+			ops = append(ops, scenario.Op{Kind: act.Online, CPU: cpu})
 		}
 		if g.one(2) {
 			ops = append(ops, g.call())
@@ -254,8 +266,8 @@ func (g *maker) plugs() {
 func (g *maker) failing(ops []scenario.Op) {
 	for i := range ops {
 		op := &ops[i]
-		if k := op.Kind; (k == scenario.OpOffline || k == scenario.OpOnline) && g.one(4) {
-			steps := smpev.CPUSteps(k == scenario.OpOffline)
+		if k := op.Kind; (k == act.Offline || k == act.Online) && g.one(4) {
+			steps := smpev.CPUSteps(k == act.Offline)
 			op.Fails = steps[g.rand.N(len(steps))]
 		}
 	}
@@ -270,7 +282,7 @@ func (g *maker) absent(given bool) {
 		return
 	}
 	cpu := 1 + g.rand.N(s.Machine.CPUs-1)
-	ops := []scenario.Op{{Kind: scenario.OpOnline, CPU: cpu}}
+	ops := []scenario.Op{{Kind: act.Online, CPU: cpu}}
 	if g.one(2) {
 		ops = append(ops, g.call())
 	}
@@ -300,7 +312,7 @@ func (g *maker) firstInterrupts() {
 // comes reports whether a CPU may come online while a scenario runs.
 func comes(s *scenario.Scenario, cpu int) bool {
 	return s.Machine.Offline>>cpu&1 != 0 || slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == scenario.OpOnline && op.CPU == cpu })
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.Online && op.CPU == cpu })
 	})
 }
 
@@ -312,19 +324,19 @@ func (g *maker) others() {
 		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
 	}
 	if g.one(6) {
-		add("leaver", g.call(), scenario.Op{Kind: scenario.OpCall, Target: g.leaving()})
+		add("leaver", g.call(), scenario.Op{Kind: act.Call, Target: g.leaving()})
 	}
 	if g.one(6) {
-		add("plug", scenario.Op{Kind: scenario.OpHotplug}, g.call(), scenario.Op{Kind: scenario.OpHotplug})
+		add("plug", scenario.Op{Kind: act.Hotplug}, g.call(), scenario.Op{Kind: act.Hotplug})
 	}
 	if len(g.sc.Labels) > 0 && !g.one(3) {
-		add("flipper", scenario.Op{Kind: scenario.OpEnableLabel, Target: "key"}, g.call(), scenario.Op{Kind: scenario.OpDisableLabel, Target: "key"})
+		add("flipper", scenario.Op{Kind: act.EnableLabel, Target: "key"}, g.call(), scenario.Op{Kind: act.DisableLabel, Target: "key"})
 	}
 	if len(g.sites) > 0 && g.one(3) {
-		add("livepatch", scenario.Op{Kind: scenario.OpLivepatch, On: true}, g.call(), scenario.Op{Kind: scenario.OpSchedule}, scenario.Op{Kind: scenario.OpLivepatch})
+		add("livepatch", scenario.Op{Kind: act.Livepatch, On: true}, g.call(), scenario.Op{Kind: act.Schedule}, scenario.Op{Kind: act.Livepatch})
 	}
 	if len(g.sites) > 0 && g.one(2) {
-		add("tracer", scenario.Op{Kind: scenario.OpTracer, On: true}, g.call(), scenario.Op{Kind: scenario.OpTracer})
+		add("tracer", scenario.Op{Kind: act.Tracer, On: true}, g.call(), scenario.Op{Kind: act.Tracer})
 	}
 }
 
@@ -342,7 +354,7 @@ func (g *maker) leaving() string {
 	}
 	g.sc.Probes = append(g.sc.Probes, p)
 	t := &g.sc.Tasks[g.rand.N(g.tasks)]
-	t.Ops = append(append([]scenario.Op{{Kind: scenario.OpRegister, Target: p.Name}}, t.Ops...), scenario.Op{Kind: scenario.OpUnregister, Target: p.Name})
+	t.Ops = append(append([]scenario.Op{{Kind: act.Register, Target: p.Name}}, t.Ops...), scenario.Op{Kind: act.Unregister, Target: p.Name})
 	return name
 }
 
@@ -357,11 +369,11 @@ func (g *maker) share() {
 		for k := range g.sc.Tasks[i].Ops {
 			op := &g.sc.Tasks[i].Ops[k]
 			switch op.Kind {
-			case scenario.OpRegisterAll:
-				op.Kind, op.Targets = scenario.OpRegister, nil
-			case scenario.OpUnregisterAll:
-				op.Kind, op.Targets = scenario.OpUnregister, nil
-			case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+			case act.RegisterAll:
+				op.Kind, op.Targets = act.Register, nil
+			case act.UnregisterAll:
+				op.Kind, op.Targets = act.Unregister, nil
+			case act.Register, act.Unregister, act.Enable, act.Disable:
 			default:
 				continue
 			}

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 )
 
@@ -34,9 +35,9 @@ func (g *maker) universes() {
 	text("universe1", 0x80, outer(0x80, nil, 0x14)...)
 	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: "innermost"}, scenario.Site{Func: universeName})
 
-	patch := scenario.Op{Kind: scenario.OpPatchFunc, Target: universeName, Targets: []string{"universe1", "innermost", "innermost1"}}
-	unpatch := scenario.Op{Kind: scenario.OpUnpatchFunc, Target: []string{universeName, "innermost"}[g.rand.N(2)]}
-	call := scenario.Op{Kind: scenario.OpCall, Target: universeName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
+	patch := scenario.Op{Kind: act.PatchFunc, Target: universeName, Targets: []string{"universe1", "innermost", "innermost1"}}
+	unpatch := scenario.Op{Kind: act.UnpatchFunc, Target: []string{universeName, "innermost"}[g.rand.N(2)]}
+	call := scenario.Op{Kind: act.Call, Target: universeName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
 	ops := []scenario.Op{patch, unpatch}
 	switch g.rand.N(4) {
 	case 0:
@@ -47,8 +48,8 @@ func (g *maker) universes() {
 		ops = append(ops, patch)
 	}
 	if g.one(3) { // until 5.3 any probe at a site conflicts with a live patch there
-		ops = append([]scenario.Op{{Kind: scenario.OpRegister, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
+		ops = append([]scenario.Op{{Kind: act.Register, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
 	}
 	g.alone("uniter", ops)
-	g.alone("inhabitant", []scenario.Op{call, {Kind: []scenario.OpKind{scenario.OpUser, scenario.OpSchedule}[g.rand.N(2)]}, call})
+	g.alone("inhabitant", []scenario.Op{call, {Kind: []*scenario.Operation{act.User, act.Schedule}[g.rand.N(2)]}, call})
 }

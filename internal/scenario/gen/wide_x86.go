@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/rules"
 	"kpsim/smp/arch"
 )
@@ -195,12 +196,12 @@ func (g *maker) tasted() (ops []scenario.Op) {
 			at = starts[g.rand.N(len(starts))]
 		}
 		k := g.own(scenario.Probe{Name: fmt.Sprint("taste", i), Func: tastesName, Offset: at})
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		if g.one(4) {
 			ops = append(ops, g.settled())
 		}
 		if g.one(2) {
-			ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 	}
 	return ops
@@ -215,13 +216,13 @@ func (g *maker) emulatedOps() (ops []scenario.Op) {
 	var names []string
 	for i := range 2 + g.rand.N(4) {
 		names = append(names, g.own(scenario.Probe{Name: fmt.Sprint("does", i), Func: emulatedName, Offset: starts[g.rand.N(len(starts))]}))
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: names[i]})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: names[i]})
 	}
 	for range 1 + g.rand.N(3) {
 		ops = append(ops, g.callOf(emulatedName))
 	}
 	for _, k := range names {
-		ops = append(ops, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Unregister, Target: k})
 	}
 	return ops
 }
@@ -249,7 +250,7 @@ func (g *maker) preambled() (ops []scenario.Op) {
 	name := g.sc.Texts[i].Name
 	starts := Boundaries(g.sc, name)
 	k := g.own(scenario.Probe{Name: preambleProbe, Func: name, Offset: starts[g.rand.N(len(starts))]})
-	return []scenario.Op{{Kind: scenario.OpRegister, Target: k}, {Kind: scenario.OpUnregister, Target: k}}
+	return []scenario.Op{{Kind: act.Register, Target: k}, {Kind: act.Unregister, Target: k}}
 }
 
 // siblings puts a second return probe on a function that has one: a call goes back through
@@ -312,7 +313,7 @@ func (g *maker) odds() {
 	m := &g.sc.Machine
 	ops := append(append(g.tasted(), g.preambled()...), g.emulatedOps()...)
 	if m.Batches && g.one(10) {
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegisterAll}, scenario.Op{Kind: scenario.OpUnregisterAll})
+		ops = append(ops, scenario.Op{Kind: act.RegisterAll}, scenario.Op{Kind: act.UnregisterAll})
 	}
 	if m.Batches && g.one(10) { // never unregistered: whether it was registered isn't known
 		var names []string
@@ -328,16 +329,16 @@ func (g *maker) odds() {
 			}
 			names = append(names, g.own(p))
 		}
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegisterAll, Targets: names})
+		ops = append(ops, scenario.Op{Kind: act.RegisterAll, Targets: names})
 	}
 	if m.Batches && g.one(20) {
 		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRet + g.rand.N(scenario.MaxRetData-scenario.MaxRet+1), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
 		if starts := Boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
 			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
-			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		}
 	}
 	if g.one(12) { // behind all functions
@@ -346,17 +347,17 @@ func (g *maker) odds() {
 		at := t.At + arch.Addr(p.Offset)
 		if !slices.ContainsFunc(g.sc.Texts, func(o scenario.Text) bool { return at >= o.At && at < o.At+arch.Addr(len(o.Code)) }) {
 			k := g.own(p)
-			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 	}
 	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
 		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName, Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if g.on.Contract && g.one(10) {
 		for i := range 1 + g.rand.N(3) {
 			k := g.own(scenario.Probe{Name: fmt.Sprint("kernels", i), Symbol: kernels[g.rand.N(len(kernels))]})
-			ops = append(ops, scenario.Op{Kind: scenario.OpRegister, Target: k}, scenario.Op{Kind: scenario.OpUnregister, Target: k})
+			ops = append(ops, scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 	}
 	if len(ops) > 0 {

@@ -43,6 +43,7 @@ func TestAnswers(t *testing.T) {
 		{"2.6", `jprobe("k", at = sw, entry = e)`, only(einval)},
 		{"6.5", `kprobe("k", at = th)`, jump},             // built without thunks it is a jump like others
 		{"6.9", `kprobe("k", at = w)`, scenario.Answer{}}, // there, or not: its module comes
+		{"6.9", `kprobe("k", at = cut)`, only(0)},         // its last instruction ends in the next function
 	} {
 		s, err := lang.Load("answers", []byte(fmt.Sprintf(`
 scenario(says = "Answers.")
@@ -52,6 +53,8 @@ e = text("e", "e800000000c3", at = 0xffffffff81008000)
 sw = text("__switch_to", "4889f8c3", at = 0xffffffff81010000)
 th = text("th", "4889f84883c011e9f40f0000", at = 0xffffffff81011000)
 text("__x86_indirect_thunk_rax", "ffe0", at = 0xffffffff81012000)
+cut = text("cut", "9048b801020304", at = 0xffffffff81013000)
+text("after", "05060708c3", at = 0xffffffff81013007)
 w = text("w", "90c3", at = 0xffffffff81004000)
 m = module("m", funcs = [w])
 %s

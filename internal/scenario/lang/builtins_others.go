@@ -99,20 +99,6 @@ func (l *loader) site(c *call, of scenario.List, to *[]scenario.Site) (starlark.
 	return starlark.None, nil
 }
 
-// onModule makes load and unload.
-func onModule(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		var m starlark.Value
-		op := scenario.Op{Kind: kind}
-		err := c.answered(&op, "m", &m)
-		if err != nil {
-			return nil, err
-		}
-		op.Target, err = c.handle("module", "module", m)
-		return c.deed(&op, nil), err
-	}
-}
-
 // doFprobe makes an fprobe.
 func (l *loader) doFprobe(c *call) (starlark.Value, error) {
 	var fp scenario.Fprobe
@@ -140,20 +126,6 @@ func (l *loader) doFprobe(c *call) (starlark.Value, error) {
 	l.position[scenario.PartOf(scenario.TheFprobes, len(l.s.Fprobes))] = c.at
 	l.s.Fprobes = append(l.s.Fprobes, fp)
 	return handle{what: "fprobe", name: fp.Name}, nil
-}
-
-// onFprobe makes an operation on an fprobe.
-func onFprobe(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		var p starlark.Value
-		op := scenario.Op{Kind: kind}
-		err := c.answered(&op, "p", &p)
-		if err != nil {
-			return nil, err
-		}
-		op.Target, err = c.handle("fprobe", "fprobe", p)
-		return c.deed(&op, nil), err
-	}
 }
 
 // doLocked makes a lock prefix one that comes and goes.
@@ -224,96 +196,4 @@ func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
 	l.position[scenario.PartOf(scenario.TheCalls, len(l.s.Calls))] = c.at
 	l.s.Calls = append(l.s.Calls, s)
 	return handle{what: "static call", name: s.Name}, nil
-}
-
-// onEntry makes an operation on a function's site of ftrace. to is the name of the parameter
-// that is the function that it leads to, "" if there is none.
-func onEntry(kind scenario.OpKind, to string) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		var f, g, errno starlark.Value
-		op := scenario.Op{Kind: kind}
-		params := []any{"f", &f}
-		if to != "" {
-			params = append(params, to, &g)
-		}
-		if err := c.unpack(append(params, "errno??", &errno)...); err != nil {
-			return nil, err
-		}
-		from, err := wholes("f", f, kind)
-		if err != nil {
-			return nil, err
-		}
-		op.Target = from[0]
-		if g != nil {
-			into, err := wholes(to, g, kind)
-			if err != nil {
-				return nil, err
-			}
-			if len(into) != len(from) {
-				return nil, fmt.Errorf("%d functions go on in %d others; give each its own", len(from), len(into))
-			}
-			op.Targets = into[:1]
-			for i := 1; i < len(from); i++ {
-				op.Targets = append(op.Targets, from[i], into[i])
-			}
-		}
-		if errno != nil {
-			op.Checked = true
-			op.Returns, err = errnoOf(errno)
-		}
-		return c.deed(&op, nil), err
-	}
-}
-
-// wholes are functions of an operation: one, or several of a live patch.
-func wholes(what string, v starlark.Value, kind scenario.OpKind) (names []string, err error) {
-	list := []starlark.Value{v}
-	if _, many := v.(*starlark.List); many && kind == scenario.OpPatchFunc {
-		if list, err = sequence(what, v, "write [f, g]"); err == nil && len(list) == 0 {
-			err = fmt.Errorf("%s has no function; write [f, g]", what)
-		}
-	}
-	for _, v := range list {
-		f, err := whole(what, v)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, f.name)
-	}
-	return names, err
-}
-
-// onPlace makes an operation on a place in a function.
-func onPlace(kind scenario.OpKind) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		var f starlark.Value
-		op := scenario.Op{Kind: kind}
-		if err := c.answered(&op, "f", &f); err != nil {
-			return nil, err
-		}
-		at, err := function("f", f)
-		op.Target, op.Offset = at.name, int(at.off)
-		return c.deed(&op, nil), err
-	}
-}
-
-// doSetCall makes set_call.
-func (l *loader) doSetCall(c *call) (starlark.Value, error) {
-	var s, f starlark.Value
-	op := scenario.Op{Kind: scenario.OpSetCall}
-	err := c.unpack("s", &s, "f", &f)
-	if err != nil {
-		return nil, err
-	}
-	if op.Target, err = c.handle("static call", "static_call", s); err != nil {
-		return nil, err
-	}
-	if f != starlark.None {
-		to, err := whole("f", f)
-		if err != nil {
-			return nil, err
-		}
-		op.Targets = []string{to.name}
-	}
-	return c.deed(&op, nil), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 )
 
@@ -109,7 +110,7 @@ func handler(what string, v starlark.Value) ([]scenario.Step, error) {
 	steps := make([]scenario.Step, 0, len(list))
 	for i, v := range list {
 		d, ok := v.(deed)
-		if ok && d.step == nil && d.op.Kind == scenario.OpCall {
+		if ok && d.step == nil && d.op.Kind == act.Call {
 			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; write call(%s)", what, i, d.op.Target)
 		}
 		if !ok || d.step == nil {

@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
 	"kpsim/smp/image"
@@ -44,7 +45,7 @@ func (l *loader) doReserved(c *call) (starlark.Value, error) {
 // names its owner.
 func (l *loader) addSites() {
 	s := &l.s
-	traced := s.Machine.Kernel.Ftrace || s.Does(scenario.OpTracer) || s.Does(scenario.OpLivepatch)
+	traced := s.Machine.Kernel.Ftrace || s.Does(act.Tracer) || s.Does(act.Livepatch)
 	for i := range s.Texts {
 		t := &s.Texts[i]
 		if l.blacklisted[t.At] {

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 )
 
 func (l *loader) doJumpLabel(c *call) (starlark.Value, error) {
@@ -57,7 +58,7 @@ func (l *loader) doTask(c *call) (starlark.Value, error) {
 		for j, v := range list {
 			d, ok := v.(deed)
 			if !ok || d.op == nil {
-				return nil, fmt.Errorf("ops[%d] is %s; an operation is one of %s", j, describe(v), nearest.Quoted(scenario.OpWords))
+				return nil, fmt.Errorf("ops[%d] is %s; an operation is one of %s", j, describe(v), nearest.Quoted(act.Words()))
 			}
 			l.position[scenario.PartIn(scenario.TheTasks, n, j)] = d.at
 			t.Ops = append(t.Ops, *d.op)
@@ -85,7 +86,7 @@ func source(kind scenario.SourceKind) func(*loader, *call) (starlark.Value, erro
 			return nil, err
 		}
 		if run != nil {
-			if d, ok := run.(deed); ok && d.op != nil && d.op.Kind == scenario.OpCall {
+			if d, ok := run.(deed); ok && d.op != nil && d.op.Kind == act.Call {
 				return nil, fmt.Errorf("run is %s; give the function, and what it is called with as args: run = %s, args = [3, 5]", describe(run), d.op.Target)
 			}
 			f, err := whole("run", run)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/smp/arch"
@@ -48,19 +49,19 @@ func TestCheckGo(t *testing.T) {
 			func(s *S) { s.Probes[0].Post = []scenario.Step{{Kind: scenario.StepCall}} }},
 		{`task "prober" ops[0]: no probe "q"; there is "k"`, func(s *S) { s.Tasks[0].Ops[0].Target = "q" }},
 		{`task "prober" ops[0]: no label "k"; there is none`,
-			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpEnableLabel }},
+			func(s *S) { s.Tasks[0].Ops[0].Kind = act.EnableLabel }},
 		{`task "prober" ops[0]: user has no target; leave "k" out`,
-			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpUser }},
+			func(s *S) { s.Tasks[0].Ops[0].Kind = act.User }},
 		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
 			func(s *S) { s.Tasks[0].Ops[0].Changed = true }},
 		{`task "prober" ops[0]: online(1, fails = "cpu:teardown"): it is one of "sched:active", "workqueue:online", "cpu:bringup"`,
 			func(s *S) {
-				s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpOnline, CPU: 1, Fails: smpev.CPUStepTeardown}
+				s.Tasks[0].Ops[0] = scenario.Op{Kind: act.Online, CPU: 1, Fails: smpev.CPUStepTeardown}
 			}},
 		{`task "prober" ops[0]: offline(1, fails = "step 9"): it is one of "sched:active", "workqueue:online", "cpu:teardown"`,
-			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpOffline, CPU: 1, Fails: 9} }},
-		{`task "prober" ops[0]: operation 99 isn't known; it is one of "call", "schedule", "register", "unregister", "enable", "disable", "wait_optimized", "label_on", "label_off", "user", "expect", "optimization", "register_all", "unregister_all", "enabled", "hotplug", "spin", "release", "insmod", "rmmod", "tracer", "set_call", "smp_locks", "wait_signal", "signal", "livepatch", "queue_work", "flush_work", "patch_func", "unpatch_func", "register_direct", "modify_direct", "unregister_direct", "offline", "online", "set_breakpoint", "clear_breakpoint", "register_fprobe", "unregister_fprobe", "apply_alternatives", "hit_uprobe"`,
-			func(s *S) { s.Tasks[0].Ops[0].Kind = 99 }},
+			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: act.Offline, CPU: 1, Fails: 9} }},
+		{`task "prober" ops[0]: it is no operation; give it a Kind of package act`,
+			func(s *S) { s.Tasks[0].Ops[0].Kind = nil }},
 		{`task "prober" ops[0]: register takes no arguments of a call; leave them out`,
 			func(s *S) { s.Tasks[0].Ops[0].Bits = 16 }},
 		{`task "prober" ops[0]: errno 5 isn't one that register returns; leave it out`,
@@ -69,16 +70,16 @@ func TestCheckGo(t *testing.T) {
 			func(s *S) { s.Tasks[0].Ops[0].Returns = 22 }},
 		{`task "prober" ops[0]: a result that isn't checked; leave it zero`,
 			func(s *S) {
-				s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpCall, Target: "victim", Returns: 5}
+				s.Tasks[0].Ops[0] = scenario.Op{Kind: act.Call, Target: "victim", Returns: 5}
 			}},
 		{`task "prober" ops[0]: 0x100 isn't a result of 8 bits; give bits = 64, or what fits`,
 			func(s *S) {
-				s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpCall, Target: "victim", Checked: true, Returns: 256, Bits: 8}
+				s.Tasks[0].Ops[0] = scenario.Op{Kind: act.Call, Target: "victim", Checked: true, Returns: 256, Bits: 8}
 			}},
 		{`task "prober" ops[0]: no data "d"; there is none`,
-			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: scenario.OpExpect, Target: "d", Bytes: []byte{1}} }},
+			func(s *S) { s.Tasks[0].Ops[0] = scenario.Op{Kind: act.Expect, Target: "d", Bytes: []byte{1}} }},
 		{`task "prober" ops[0]: optimization has no target; leave "k" out`,
-			func(s *S) { s.Tasks[0].Ops[0].Kind = scenario.OpOptimization }},
+			func(s *S) { s.Tasks[0].Ops[0].Kind = act.Optimization }},
 		{`missing symbol "m" at 0xffffffff81ff0010 with 4096 bytes doesn't take whole pages, in which nothing else lies; give multiples of 4096`,
 			func(s *S) {
 				s.Missing = []scenario.Missing{{Name: "m", At: 0xffffffff81ff0010, Size: 4096}}

@@ -1,12 +1,11 @@
 package lang
 
 import (
+	"kpsim/internal/scenario/act"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kpsim/internal/scenario"
 )
 
 // own are functions of the language that kernels have no function for.
@@ -16,24 +15,21 @@ var own = []string{"call", "user", "expect", "spin", "release"}
 // in another order.
 func TestKernelNames(t *testing.T) {
 	seen := make(map[string]string)
-	for _, k := range ofKernel {
-		require.Contains(t, verbs(), k.verb)
-		for _, name := range k.names {
-			require.Empty(t, seen[name], "%s is of %s, too", name, k.verb)
-			seen[name] = k.verb
+	for _, verb := range verbs() {
+		for _, name := range kernels(verb) {
+			require.Empty(t, seen[name], "%s is of %s, too", name, verb)
+			seen[name] = verb
 			require.NotContains(t, verbs(), name)
 			_, err := Load("x.star", []byte("task(ops = ["+name+"(1)])\n"), nil)
-			require.EqualError(t, err, "x.star:1:13: "+name+" isn't defined; did you mean "+brief(k.verb)+"?")
+			require.EqualError(t, err, "x.star:1:13: "+name+" isn't defined; did you mean "+brief(verb)+"?")
 		}
 	}
-	for _, word := range scenario.OpWords {
-		named := slices.ContainsFunc(ofKernel, func(k struct {
-			verb  string
-			names []string
-		}) bool {
-			return k.verb == word
-		})
-		require.NotEqual(t, named, slices.Contains(own, word), "%s: what is it called in kernels?", word)
+	for verb := range ofKernel {
+		require.Contains(t, verbs(), verb)
+		require.Nil(t, act.Named(verb), "%s: its row has its names", verb)
+	}
+	for _, k := range act.All() {
+		require.NotEqual(t, len(k.Kernel) > 0, slices.Contains(own, k.Word), "%s: what is it called in kernels?", k.Word)
 	}
 	for _, name := range byEngine {
 		require.Empty(t, seen[name])

@@ -18,7 +18,6 @@ import (
 	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
-	"kpsim/smp/smpev"
 )
 
 // Print prints the Starlark program that Load reads back as an equal
@@ -293,81 +292,6 @@ func (p *printer) ops(ops []scenario.Op) string {
 		return line
 	}
 	return "[\n    " + strings.Join(said, ",\n    ") + ",\n]"
-}
-
-func (p *printer) op(op *scenario.Op) string {
-	var args []string
-	switch op.Kind {
-	case scenario.OpCall:
-		args = append(args, p.symbols[op.Target])
-		for _, a := range op.Args {
-			args = append(args, literal(a))
-		}
-		if op.Changed {
-			args = append(args, "changed = True")
-		}
-		if op.Checked {
-			args = append(args, "returns = "+literal(op.Returns))
-			if op.Bits != 64 {
-				args = append(args, fmt.Sprintf("bits = %d", op.Bits))
-			}
-		}
-	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable, scenario.OpRegisterAll, scenario.OpUnregisterAll:
-		if op.Kind < scenario.OpRegisterAll {
-			args = append(args, p.probes[op.Target])
-		} else {
-			var list []string
-			for _, name := range op.Targets {
-				list = append(list, p.probes[name])
-			}
-			args = append(args, "["+strings.Join(list, ", ")+"]")
-		}
-		args = append(args, errnoWords(op)...)
-	case scenario.OpExpect:
-		args = append(args, p.place(op.Target, uint64(op.Offset)), dataString(op.Bytes))
-	case scenario.OpOffline, scenario.OpOnline:
-		if args = append(args, fmt.Sprint(op.CPU)); op.Fails != smpev.CPUStepNone {
-			args = append(args, "fails = "+Quote(op.Fails.String()))
-		}
-	case scenario.OpOptimization, scenario.OpEnabled, scenario.OpTracer, scenario.OpLivepatch, scenario.OpLocks:
-		on := "False"
-		if op.On {
-			on = "True"
-		}
-		args = append(args, on)
-	case scenario.OpEnableLabel, scenario.OpDisableLabel:
-		args = append(args, p.labels[op.Target])
-	case scenario.OpLoad, scenario.OpUnload:
-		args = append(args, p.labels["module "+op.Target])
-		args = append(args, errnoWords(op)...)
-	case scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
-		args = append(args, p.labels["fprobe "+op.Target])
-		args = append(args, errnoWords(op)...)
-	case scenario.OpPatchFunc:
-		var from, to []string
-		op.Pairs(func(f, g string) { from, to = append(from, p.symbols[f]), append(to, p.symbols[g]) })
-		if len(from) > 1 {
-			from, to = []string{"[" + strings.Join(from, ", ") + "]"}, []string{"[" + strings.Join(to, ", ") + "]"}
-		}
-		args = append(append(append(args, from...), to...), errnoWords(op)...)
-	case scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect:
-		args = append(args, p.symbols[op.Target])
-		for _, g := range op.Targets {
-			args = append(args, p.symbols[g])
-		}
-		args = append(args, errnoWords(op)...)
-	case scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
-		args = append(args, p.place(op.Target, uint64(op.Offset)))
-		args = append(args, errnoWords(op)...)
-	case scenario.OpQueueWork, scenario.OpFlushWork, scenario.OpHitUprobe:
-		args = append(args, p.symbols[op.Target])
-	case scenario.OpSetCall:
-		args = append(args, p.labels["call "+op.Target], "None")
-		if len(op.Targets) > 0 {
-			args[1] = p.symbols[op.Targets[0]]
-		}
-	}
-	return op.Kind.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
 // errnoWords say what an operation must answer, if its author knows.

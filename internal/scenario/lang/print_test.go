@@ -2,6 +2,7 @@ package lang_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
 	"kpsim/kprobes/era"
@@ -289,53 +291,81 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 	}
 }
 
+// genOp draws an operation by its parameters; one of a part that there isn't becomes a call.
 func genOp(t *rapid.T, s *scenario.Scenario) scenario.Op {
-	op := scenario.Op{Kind: scenario.OpKind(rapid.IntRange(0, int(scenario.OpSignal)).Draw(t, "op"))}
-	switch op.Kind {
-	case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
-		if n := len(s.Probes); n > 0 {
-			op.Target = s.Probes[rapid.IntRange(0, n-1).Draw(t, "probe")].Name
-			if rapid.Bool().Draw(t, "checked") {
-				op.Checked, op.Returns = true, rapid.SampledFrom([]uint64{0, 2, 12, 16, 17, 19, 22, 28, 84, 95}).Draw(t, "errno")
+	op := scenario.Op{Kind: rapid.SampledFrom(drawable()).Draw(t, "op")}
+	for _, a := range op.Kind.Params {
+		if !genParam(t, s, &op, a.Kind) {
+			op = scenario.Op{Kind: act.Call}
+			for _, a := range op.Kind.Params {
+				genParam(t, s, &op, a.Kind)
 			}
 			return op
 		}
-	case scenario.OpEnableLabel, scenario.OpDisableLabel:
-		if n := len(s.Labels); n > 0 {
-			op.Target = s.Labels[rapid.IntRange(0, n-1).Draw(t, "label")].Name
-			return op
+	}
+	return op
+}
+
+func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, kind scenario.ParamKind) bool {
+	one := func(names []string) bool {
+		if len(names) > 0 {
+			op.Target = rapid.SampledFrom(names).Draw(t, "target")
 		}
-	case scenario.OpSchedule, scenario.OpWaitOptimized, scenario.OpUser:
-		return op
-	case scenario.OpRegisterAll, scenario.OpUnregisterAll:
+		return len(names) > 0
+	}
+	var names []string
+	switch kind {
+	case scenario.ParamProbe:
+		for i := range s.Probes {
+			names = append(names, s.Probes[i].Name)
+		}
+		return one(names)
+	case scenario.ParamLabel:
+		for i := range s.Labels {
+			names = append(names, s.Labels[i].Name)
+		}
+		return one(names)
+	case scenario.ParamProbes:
 		for i := range s.Probes {
 			if k := &s.Probes[i]; k.Kind == s.Probes[0].Kind && k.Kind != scenario.ProbeJprobe {
 				op.Targets = append(op.Targets, k.Name)
 			}
 		}
-		if rapid.Bool().Draw(t, "checked") {
-			op.Checked = true
-		}
-		return op
-	case scenario.OpOptimization, scenario.OpEnabled:
+	case scenario.ParamFunc:
+		op.Target, _ = genPlace(t, s)
+	case scenario.ParamOn:
 		op.On = rapid.Bool().Draw(t, "on")
-		return op
-	case scenario.OpExpect:
-		if n := len(s.Datas); n > 0 {
-			d := &s.Datas[rapid.IntRange(0, n-1).Draw(t, "data")]
-			op.Target, op.Offset = d.Name, rapid.IntRange(0, len(d.Bytes)-1).Draw(t, "offset")
-			op.Bytes = rapid.SliceOfN(rapid.Byte(), 1, len(d.Bytes)-op.Offset).Draw(t, "expected")
-			return op
+	case scenario.ParamChanged:
+		op.Changed = rapid.Bool().Draw(t, "changed")
+	case scenario.ParamData:
+		if len(s.Datas) == 0 {
+			return false
 		}
+		d := &s.Datas[rapid.IntRange(0, len(s.Datas)-1).Draw(t, "data")]
+		op.Target, op.Offset = d.Name, rapid.IntRange(0, len(d.Bytes)-1).Draw(t, "offset")
+		op.Bytes = rapid.SliceOfN(rapid.Byte(), 1, len(d.Bytes)-op.Offset).Draw(t, "expected")
+	case scenario.ParamBytes: // with its data
+	case scenario.ParamArgs:
+		for i := range rapid.IntRange(0, 6).Draw(t, "args") {
+			op.Args = append(op.Args, rapid.Uint64().Draw(t, fmt.Sprint("arg ", i)))
+		}
+	case scenario.ParamReturns:
+		if op.Checked = rapid.Bool().Draw(t, "checked"); op.Checked {
+			op.Bits = rapid.IntRange(1, 64).Draw(t, "bits")
+			op.Returns = rapid.Uint64().Draw(t, "returns") >> (64 - op.Bits)
+		}
+	case scenario.ParamBits: // with its result
+	case scenario.ParamErrno:
+		if op.Checked = rapid.Bool().Draw(t, "checked"); op.Checked {
+			op.Returns = rapid.SampledFrom([]uint64{0, 2, 12, 16, 17, 19, 22, 28, 84, 95}).Draw(t, "errno")
+		}
+	default: // of parts that aren't drawn here
+		return false
 	}
-	op = scenario.Op{Kind: scenario.OpCall, Changed: rapid.Bool().Draw(t, "changed")}
-	op.Target, _ = genPlace(t, s)
-	if rapid.Bool().Draw(t, "checked") {
-		op.Checked, op.Bits = true, rapid.IntRange(1, 64).Draw(t, "bits")
-		op.Returns = rapid.Uint64().Draw(t, "returns") >> (64 - op.Bits)
-	}
-	for i := range rapid.IntRange(0, 6).Draw(t, "args") {
-		op.Args = append(op.Args, rapid.Uint64().Draw(t, fmt.Sprint("arg ", i)))
-	}
-	return op
+	return true
+}
+
+// drawable are the operations that need nothing beyond their parameters.
+func drawable() []*scenario.Operation {
+	return slices.DeleteFunc(slices.Clone(act.All()), func(k *scenario.Operation) bool { return k.Check != nil || k.Setting != "" })
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/survey"
 	"kpsim/smp/kapi"
@@ -71,7 +72,7 @@ func (j *Jumps) None() (list []*scenario.Fault) {
 // disabledThroughout reports whether a probe is registered disabled and never
 // enabled.
 func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
-	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, scenario.OpEnable) && !s.HandlerDoes(scenario.StepEnable, k.Name)
+	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, act.Enable) && !s.HandlerDoes(scenario.StepEnable, k.Name)
 }
 
 // Inert lists, a line each, what a scenario says that changes no run of it, whatever the
@@ -105,28 +106,20 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 			add(scenario.PartOf(scenario.TheProbes, i), "probe %s is disabled throughout: add enable(%q) to a task's ops, or leave disabled out", k.Name, k.Name)
 		}
 	}
-	if s.Does(scenario.OpRelease) && !s.Does(scenario.OpSpin) {
-		add(does(s, scenario.OpRelease), "release() lets nobody go: no task does spin()")
-	}
-	for _, k := range []scenario.OpKind{scenario.OpTracer, scenario.OpLivepatch} {
-		if len(s.Sites) == 0 && s.Does(k) {
-			add(does(s, k), "%v() is called from nowhere: no function has a site of ftrace; add fentry(f)", k)
-		}
-	}
+	said := make(map[string]bool)
 	for i := range s.Tasks {
-		for j, op := range s.Tasks[i].Ops {
-			if (op.Kind == scenario.OpPatchFunc || op.Kind == scenario.OpRegisterDirect) && !slices.ContainsFunc(s.Sites, func(t scenario.Site) bool { return t.Func == op.Target }) {
-				add(scenario.PartIn(scenario.TheTasks, i, j), "%v() of %s is refused: it has no site of ftrace; add fentry(%s)", op.Kind, op.Target, op.Target)
+		for j := range s.Tasks[i].Ops {
+			op := &s.Tasks[i].Ops[j]
+			if op.Kind.Idle == nil {
+				continue
+			}
+			if says := op.Kind.Idle(s, op); says != "" && !said[says] {
+				said[says] = true
+				add(scenario.PartIn(scenario.TheTasks, i, j), "%s", says)
 			}
 		}
 	}
-	if len(s.Locked) == 0 && s.Does(scenario.OpLocks) {
-		add(does(s, scenario.OpLocks), "smp_locks() rewrites nothing: there is no lock_prefix()")
-	}
-	if len(s.Alternatives) == 0 && s.Does(scenario.OpAlternatives) {
-		add(does(s, scenario.OpAlternatives), "apply_alternatives() rewrites nothing: there is no alternative()")
-	}
-	if len(s.Alternatives) > 0 && !s.Does(scenario.OpAlternatives) {
+	if len(s.Alternatives) > 0 && !s.Does(act.Alternatives) {
 		add(scenario.PartOf(scenario.TheAlternatives, 0), "alternative() is never applied: no task does apply_alternatives()")
 	}
 	if !slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return !t.Background }) {
@@ -137,18 +130,6 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 		}
 	}
 	return list
-}
-
-// does returns the first operation of a kind.
-func does(s *scenario.Scenario, kind scenario.OpKind) scenario.Part {
-	for i := range s.Tasks {
-		for j := range s.Tasks[i].Ops {
-			if s.Tasks[i].Ops[j].Kind == kind {
-				return scenario.PartIn(scenario.TheTasks, i, j)
-			}
-		}
-	}
-	return scenario.PartOf(scenario.TheScenario, 0)
 }
 
 func count(n int, what string) string {

@@ -16,7 +16,7 @@ func Unused(s *scenario.Scenario) error {
 		handled := slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
 			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind == scenario.StepRegister && st.Func == name })
 		})
-		if !handled && !s.DoesTo(name, scenario.OpRegister, scenario.OpRegisterAll, scenario.OpUnregister, scenario.OpUnregisterAll, scenario.OpEnable, scenario.OpDisable) {
+		if !handled && !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) {
 			return scenario.Faultf(scenario.PartOf(scenario.TheProbes, i), "probe %q is made, but no task registers it; add register(%q) to a task's ops, or leave it out", name, name)
 		}
 	}
@@ -30,13 +30,13 @@ func Unflipped(s *scenario.Scenario) (lines []string) {
 		return slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool { return k.Func == function || k.Symbol == function })
 	}
 	for i := range s.Labels {
-		if l := &s.Labels[i]; !s.DoesTo(l.Name, scenario.OpEnableLabel, scenario.OpDisableLabel) && !probed(l.Func) {
+		if l := &s.Labels[i]; !s.Uses(l.Name, scenario.ParamLabel) && !probed(l.Func) {
 			lines = append(lines, fmt.Sprintf("label %s is never flipped: add label_on() of it to a task's ops", l.Name))
 		}
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if !s.DoesTo(c.Name, scenario.OpSetCall) && !slices.ContainsFunc(c.Sites, func(at scenario.CallSite) bool { return probed(at.Func) }) {
+		if !s.Uses(c.Name, scenario.ParamCall) && !slices.ContainsFunc(c.Sites, func(at scenario.CallSite) bool { return probed(at.Func) }) {
 			lines = append(lines, fmt.Sprintf("static call %s is never set: add set_call() of it to a task's ops", c.Name))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/scenario/library"
@@ -50,7 +50,7 @@ func TestLoadUsedOthers(t *testing.T) {
 		require.NoError(t, err)
 		s, err := lang.LoadUsed(name+".star", src, library.Open)
 		require.NoError(t, err)
-		require.True(t, s.Patches() || s.Does(scenario.OpQueueWork), name)
+		require.True(t, s.Patches() || s.Does(act.QueueWork), name)
 		require.Empty(t, vet.Unflipped(s), name)
 	}
 	for seed := range uint64(100) {

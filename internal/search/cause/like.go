@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/shrink"
@@ -38,8 +39,8 @@ type sign struct {
 }
 
 func hasModules(sc *scenario.Scenario) bool { return len(sc.Modules) > 0 }
-func unloads(sc *scenario.Scenario) bool    { return hasModules(sc) && sc.Does(scenario.OpUnload) }
-func enables(sc *scenario.Scenario) bool    { return sc.Does(scenario.OpEnable) }
+func unloads(sc *scenario.Scenario) bool    { return hasModules(sc) && sc.Does(act.Unload) }
+func enables(sc *scenario.Scenario) bool    { return sc.Does(act.Enable) }
 
 // signs name the function that warns, which may do so for more than one reason: then all finds
 // are named that are known to bring it to that.

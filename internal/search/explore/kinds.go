@@ -22,29 +22,34 @@ type reach struct {
 
 // has is what a scenario has, as far as it decides which events there can be.
 type has struct {
-	cpus                                      int
-	probes, handlers, siblings, jumps         bool
-	labels, sources, pages, nested, skips     bool // pages: data comes in during a run
-	call, checked, api, register, undo, off   bool
-	stop, quiesce, breakpoint, removes, flips bool
-	ret, jprobe, entry, handler, refuses      bool // there are return probes, jprobes; the first have handlers, which refuse calls
-	holders                                   bool // of 5.11 and later
-	global, tells                             bool // kprobes/enabled is written; contexts are told
-	loads, traces, slots, own, sites          bool // own: the kernel has a probe of its own, on the trampoline of 2.6; sites: of ftrace
-	caches, boosts                            bool // slots are the kernel's; they may be boosted
-	plugs, goes, leaves, comes, stops, fails  bool // CPUs go or come; they go; they stop being active, or begin to be; the machine is stopped for it; a step fails
-	patched                                   bool // functions are patched live
-	fprobes                                   bool // fprobes are registered
-	holds                                     bool // CPUs hold stores
-	works                                     bool // tasks queue works
-	debugs, uprobes                           bool // a debugger's breakpoints come and go; tasks hit uprobes
-	detours                                   bool // a detour may be made ready, be there a jump or not
+	touches scenario.Touches // by its operations, and what else has the same effect
+	cpus    int
+
+	probes, handlers, siblings, jumps bool
+	labels, sources, nested, skips    bool
+	stop, quiesce, breakpoint         bool
+	ret, jprobe                       bool // there are return probes, jprobes
+	entry, handler, refuses           bool // of return probes: handlers, and those that refuse calls
+	holders                           bool // of 5.11 and later
+	tells                             bool // contexts are told
+	slots                             bool // probes have slots
+	own                               bool // the kernel has a probe of its own, on the trampoline of 2.6
+	sites                             bool // probes use sites of ftrace
+	caches, boosts                    bool // slots are the kernel's; they may be boosted
+	pages                             bool // data comes in during a run
+	plugs, goes                       bool // CPUs go or come; they go
+	leaves, comes                     bool // they stop being active, or begin to be
+	stops, fails                      bool // the machine is stopped for it; a step fails
+	holds                             bool // CPUs hold stores
+	detours                           bool // a detour may be made ready, be there a jump or not
 }
 
 var reaches = []reach{
-	{smpev.Image, func(h *has) bool { return h.optimizes() || h.flips || h.own || h.sites }},
+	{smpev.Image, func(h *has) bool { return h.optimizes() || h.has(scenario.TouchFlip) || h.own || h.sites }},
 	{smpev.TextStore, (*has).patches},
-	{smpev.Exec, func(h *has) bool { return h.call && (h.probes || h.labels || h.debugs) }},
+	{smpev.Exec, func(h *has) bool {
+		return h.has(scenario.TouchCall) && (h.probes || h.labels || h.has(scenario.TouchDebugger))
+	}},
 	{smpev.Trap, (*has).traps},
 	{smpev.Claim, (*has).breakpoints},
 	{smpev.Return, (*has).traps},
@@ -53,15 +58,17 @@ var reaches = []reach{
 	{smpev.Exit, always},
 	{smpev.Serialise, (*has).traps},
 	{smpev.SendIPI, func(h *has) bool { return h.cpus > 1 && h.patches() }},
-	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.works || h.optimizes() }},
-	{smpev.Alloc, func(h *has) bool { return h.register && h.slots || h.loads }},
-	{smpev.Free, func(h *has) bool { return h.register && h.slots && h.undo || h.loads }},
+	{smpev.Fire, func(h *has) bool { return h.sources || h.pages || h.has(scenario.TouchWork) || h.optimizes() }},
+	{smpev.Alloc, func(h *has) bool { return h.has(scenario.TouchRegister) && h.slots || h.has(scenario.TouchLoad) }},
+	{smpev.Free, func(h *has) bool {
+		return h.has(scenario.TouchRegister) && h.slots && h.has(scenario.TouchUndo) || h.has(scenario.TouchLoad)
+	}},
 	{smpev.Retire, func(h *has) bool {
-		return h.caches && h.register && h.slots && h.undo && (h.boosts || h.detours) || h.loads
+		return h.caches && h.has(scenario.TouchRegister) && h.slots && h.has(scenario.TouchUndo) && (h.boosts || h.detours) || h.has(scenario.TouchLoad)
 	}},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
-	{smpev.MightSleep, func(h *has) bool { return h.works || h.patches() }},
+	{smpev.MightSleep, func(h *has) bool { return h.has(scenario.TouchWork) || h.patches() }},
 	{smpev.GPStart, (*has).waits},
 	{smpev.GPEnd, (*has).waits},
 	{smpev.StopStart, func(h *has) bool { return h.stops || h.stop && h.patches() }},
@@ -71,26 +78,28 @@ var reaches = []reach{
 	{smpev.CPUState, func(h *has) bool { return h.plugs }},
 	{smpev.CPUActive, func(h *has) bool { return h.leaves || h.plugs && h.comes }},
 	{smpev.CPUFails, func(h *has) bool { return h.fails }},
-	{smpev.Debugger, func(h *has) bool { return h.debugs }},
-	{smpev.LivePatch, func(h *has) bool { return h.patched }},
-	{smpev.LiveSwitch, func(h *has) bool { return h.patched }},
-	{smpev.LiveCall, func(h *has) bool { return h.patched && h.call }},
-	{smpev.Fprobe, func(h *has) bool { return h.fprobes }},
-	{smpev.Uprobe, func(h *has) bool { return h.uprobes }},
-	{smpev.CallEnd, func(h *has) bool { return h.call }},
-	{smpev.Got, func(h *has) bool { return h.checked }},
-	{kpev.ApiEnter, func(h *has) bool { return h.api }},
-	{kpev.ApiReturn, func(h *has) bool { return h.api }},
-	{kpev.Handler, func(h *has) bool { return h.register && h.handlers && h.call }},
-	{kpev.Missed, func(h *has) bool { return h.register && h.call && h.nested }},
-	{kpev.Skipped, func(h *has) bool { return h.register && h.siblings && h.skips && h.call }},
-	{kpev.Arm, func(h *has) bool { return h.register && h.slots }},
-	{kpev.Disarm, func(h *has) bool { return h.register && h.slots && h.removes }},
+	{smpev.Debugger, func(h *has) bool { return h.has(scenario.TouchDebugger) }},
+	{smpev.LivePatch, func(h *has) bool { return h.has(scenario.TouchLive) }},
+	{smpev.LiveSwitch, func(h *has) bool { return h.has(scenario.TouchLive) }},
+	{smpev.LiveCall, func(h *has) bool { return h.has(scenario.TouchLive) && h.has(scenario.TouchCall) }},
+	{smpev.Fprobe, func(h *has) bool { return h.has(scenario.TouchFprobe) }},
+	{smpev.Uprobe, func(h *has) bool { return h.has(scenario.TouchUprobe) }},
+	{smpev.CallEnd, func(h *has) bool { return h.has(scenario.TouchCall) }},
+	{smpev.Got, func(h *has) bool { return h.has(scenario.TouchCheck) }},
+	{kpev.ApiEnter, func(h *has) bool { return h.has(scenario.TouchAPI) }},
+	{kpev.ApiReturn, func(h *has) bool { return h.has(scenario.TouchAPI) }},
+	{kpev.Handler, func(h *has) bool { return h.has(scenario.TouchRegister) && h.handlers && h.has(scenario.TouchCall) }},
+	{kpev.Missed, func(h *has) bool { return h.has(scenario.TouchRegister) && h.has(scenario.TouchCall) && h.nested }},
+	{kpev.Skipped, func(h *has) bool {
+		return h.has(scenario.TouchRegister) && h.siblings && h.skips && h.has(scenario.TouchCall)
+	}},
+	{kpev.Arm, func(h *has) bool { return h.has(scenario.TouchRegister) && h.slots }},
+	{kpev.Disarm, func(h *has) bool { return h.has(scenario.TouchRegister) && h.slots && h.has(scenario.TouchRemove) }},
 	{kpev.Optimizing, (*has).optimizes},
 	{kpev.Optimized, (*has).optimizes},
-	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.undo }},
-	{kpev.Unoptimized, func(h *has) bool { return h.optimizes() && h.undo }},
-	{kpev.Sysctl, func(h *has) bool { return h.off }},
+	{kpev.Unoptimizing, func(h *has) bool { return h.optimizes() && h.has(scenario.TouchUndo) }},
+	{kpev.Unoptimized, func(h *has) bool { return h.optimizes() && h.has(scenario.TouchUndo) }},
+	{kpev.Sysctl, func(h *has) bool { return h.has(scenario.TouchSysctl) }},
 	{kpev.InstanceNew, (*has).returns},
 	{kpev.InstanceGet, (*has).returns},
 	{kpev.InstancePut, (*has).returns},
@@ -102,37 +111,56 @@ var reaches = []reach{
 	{kpev.RetMissed, (*has).returns},
 	{kpev.JprobeEnter, (*has).jprobes},
 	{kpev.JprobeLeave, (*has).jprobes},
-	{kpev.Context, func(h *has) bool { return h.tells && h.register && h.handlers && h.call }},
+	{kpev.Context, func(h *has) bool {
+		return h.tells && h.has(scenario.TouchRegister) && h.handlers && h.has(scenario.TouchCall)
+	}},
 	{kpev.RetEntry, func(h *has) bool { return h.called() && h.entry }},
 	{kpev.RetLeft, func(h *has) bool { return h.called() && h.refuses }},
 	{kpev.RetReturn, func(h *has) bool { return h.called() && h.handler }},
-	{kpev.Enabled, func(h *has) bool { return h.global }},
-	{kpev.Printk, func(h *has) bool { return h.off || h.global }},
+	{kpev.Enabled, func(h *has) bool { return h.has(scenario.TouchEnabled) }},
+	{kpev.Printk, func(h *has) bool { return h.has(scenario.TouchSysctl) || h.has(scenario.TouchEnabled) }},
 }
 
 // returns: there are return probes, and called: their functions are run.
-func (h *has) returns() bool { return h.ret && h.register }
-func (h *has) called() bool  { return h.returns() && h.call }
-func (h *has) jprobes() bool { return h.jprobe && h.register && h.call }
+func (h *has) returns() bool { return h.ret && h.has(scenario.TouchRegister) }
+func (h *has) called() bool  { return h.returns() && h.has(scenario.TouchCall) }
+func (h *has) jprobes() bool {
+	return h.jprobe && h.has(scenario.TouchRegister) && h.has(scenario.TouchCall)
+}
 
 func always(*has) bool { return true }
 
+// has reports whether the scenario has what an operation touches.
+func (h *has) has(t scenario.Touches) bool { return h.touches&t != 0 }
+
+// bit is t if it is so, else nothing.
+func bit(is bool, t scenario.Touches) scenario.Touches {
+	if !is {
+		return 0
+	}
+	return t
+}
+
 // patches: text is written.
-func (h *has) patches() bool { return h.register || h.flips || h.loads || h.debugs }
+func (h *has) patches() bool {
+	return h.has(scenario.TouchRegister) || h.has(scenario.TouchFlip) || h.has(scenario.TouchLoad) || h.has(scenario.TouchDebugger)
+}
 
 // optimizes: a breakpoint may become a jump. One with a post handler doesn't.
-func (h *has) optimizes() bool { return h.register && h.jumps }
+func (h *has) optimizes() bool { return h.has(scenario.TouchRegister) && h.jumps }
 
 // traps: something interrupts a CPU.
 func (h *has) traps() bool { return h.sources || h.patches() }
 
 // breakpoints: a CPU may come upon an int3.
 func (h *has) breakpoints() bool {
-	return h.call && (h.register || h.debugs || h.flips && h.breakpoint)
+	return h.has(scenario.TouchCall) && (h.has(scenario.TouchRegister) || h.has(scenario.TouchDebugger) || h.has(scenario.TouchFlip) && h.breakpoint)
 }
 
 // waits: there are grace periods.
-func (h *has) waits() bool { return h.register && (h.quiesce || h.removes) || h.loads || h.traces }
+func (h *has) waits() bool {
+	return h.has(scenario.TouchRegister) && (h.quiesce || h.has(scenario.TouchRemove)) || h.has(scenario.TouchLoad) || h.has(scenario.TouchTrace)
+}
 
 // reachable lists the kinds of event that a scenario may see.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
@@ -143,7 +171,6 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,
 		caches: sc.Machine.InsnSlot() > 0, boosts: sc.Machine.Boost != era.BoostNever && !sc.Machine.Preempt.Built(),
 	}
-	h.patched, h.fprobes = sc.Does(scenario.OpPatchFunc), sc.Does(scenario.OpRegisterFprobe)
 	h.own, h.holds = sc.Machine.NopTrampoline(), sc.Machine.Memory == smp.TSO
 	for i := range sc.Probes {
 		h.probe(sc, &sc.Probes[i])
@@ -154,13 +181,13 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 			h.siblings = h.siblings || pf == qf && p.Offset == q.Offset
 		}
 	}
-	h.undo = h.siblings // a second probe at a place undoes the first one's jump
+	h.touches |= bit(h.siblings, scenario.TouchUndo) // a second probe at a place undoes the first one's jump
 	for i := range sc.Datas {
 		h.pages = h.pages || sc.Datas[i].Away
 	}
 	for i := range sc.Sources {
 		s := &sc.Sources[i]
-		h.call = h.call || s.Run != ""
+		h.touches |= bit(s.Run != "", scenario.TouchCall)
 		h.nested = h.nested || s.Run != "" && s.Kind == scenario.SourceNMI
 	}
 	for i := range sc.Tasks {
@@ -204,7 +231,7 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {
 		h.nested = h.nested || s.Kind == scenario.StepCall
 		h.skips = h.skips || (s.Kind == scenario.StepSetIP || s.Kind == scenario.StepNonzero) && p.Kind == scenario.ProbeKprobe
-		h.api = h.api || s.Kind >= scenario.StepRegister
+		h.touches |= bit(s.Kind >= scenario.StepRegister, scenario.TouchAPI)
 	}
 	switch p.Kind {
 	case scenario.ProbeKretprobe:
@@ -220,39 +247,17 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 }
 
 func (h *has) op(op *scenario.Op) {
-	h.checked = h.checked || op.Checked || op.Kind == scenario.OpExpect
+	if h.touches |= op.Kind.Touches; op.Checked {
+		h.touches |= scenario.TouchCheck
+	}
 	done := op.Fails == smpev.CPUStepNone
 	h.fails = h.fails || !done
-	switch op.Kind {
-	case scenario.OpOffline:
+	switch {
+	case op.Kind.Has(scenario.ParamDownFails):
 		h.goes, h.leaves = h.goes || done, true
 		h.stops = h.stops || done || op.Fails == smpev.CPUStepTeardown
-	case scenario.OpOnline:
+	case op.Kind.Has(scenario.ParamUpFails):
 		h.comes = h.comes || done
 		h.stops = h.stops || !done && op.Fails != smpev.CPUStepBringup
-	case scenario.OpCall:
-		h.call = true
-	case scenario.OpRegister, scenario.OpRegisterAll:
-		h.api, h.register = true, true
-	case scenario.OpEnabled:
-		h.global, h.removes, h.undo = true, true, true
-	case scenario.OpUnregister, scenario.OpDisable, scenario.OpUnregisterAll:
-		h.api, h.removes, h.undo = true, true, true
-	case scenario.OpEnable:
-		h.api = true
-	case scenario.OpOptimization:
-		h.off, h.undo = true, true
-	case scenario.OpEnableLabel, scenario.OpDisableLabel, scenario.OpSetCall, scenario.OpLocks, scenario.OpAlternatives:
-		h.flips = true
-	case scenario.OpTracer, scenario.OpLivepatch, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
-		h.flips, h.traces = true, true
-	case scenario.OpLoad, scenario.OpUnload:
-		h.loads = true
-	case scenario.OpSetBreakpoint, scenario.OpClearBreakpoint:
-		h.debugs = true
-	case scenario.OpQueueWork:
-		h.works = true
-	case scenario.OpHitUprobe:
-		h.uprobes = true
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/twoengines"
 	"kpsim/linux"
@@ -62,7 +63,7 @@ func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, lik
 			says, like = d, name
 			continue
 		}
-		if rules.Passed && serial.Does(scenario.OpUnload) && (got.Broken == properties.NoRemains.Name || strings.Contains(got.End, " warns at register_kprobe+")) {
+		if rules.Passed && serial.Does(act.Unload) && (got.Broken == properties.NoRemains.Name || strings.Contains(got.End, " warns at register_kprobe+")) {
 			says, like = d, unloadKept
 			continue
 		}

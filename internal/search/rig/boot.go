@@ -5,6 +5,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes"
 	"kpsim/kprobes/plug"
 	"kpsim/kprobes/rules"
@@ -23,13 +24,13 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 	c := kernel.Config{
 		Preemptible: sc.Machine.Preempt.Built(),
 		Voluntary:   sc.Machine.Preempt == scenario.PreemptVoluntary || sc.Machine.Preempt == scenario.PreemptDynamic,
-		Hotplug:     sc.Does(scenario.OpHotplug) || offline(sc),
+		Hotplug:     sc.Does(act.Hotplug) || offline(sc),
 		Offline:     offline(sc),
 		Goes:        goes(sc.Machine.Edition),
 		Stall:       sc.Machine.Stall,
 		TellReaders: row == &linux.Row,
-		Latch:       sc.Does(scenario.OpSpin),
-		Signal:      sc.Does(scenario.OpWaitSignal) || sc.Does(scenario.OpSignal),
+		Latch:       sc.Does(act.Spin),
+		Signal:      sc.Does(act.WaitSignal) || sc.Does(act.Signal),
 		StackCheck:  sc.Machine.Quiesce == kapi.QuiesceStackCheck,
 		NoModules:   sc.Machine.Modules == scenario.LoadingNone,
 		NoUnload:    sc.Machine.Modules == scenario.LoadingStay,
@@ -47,7 +48,7 @@ func kernelOf(sc *scenario.Scenario, row *engine.Row, settings any) kernel.Confi
 
 // offline reports whether CPUs go in a scenario.
 func offline(sc *scenario.Scenario) bool {
-	return sc.Machine.Offline != 0 || sc.Does(scenario.OpOffline) || sc.Does(scenario.OpOnline)
+	return sc.Machine.Offline != 0 || sc.Does(act.Offline) || sc.Does(act.Online)
 }
 
 // goes is how CPUs go in an edition.

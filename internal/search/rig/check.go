@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
@@ -30,11 +31,11 @@ func (p *program) prepareChecks() {
 			n++
 		}
 		switch {
-		case op.Kind == scenario.OpCall && op.Checked:
+		case op.Kind == act.Call && op.Checked:
 			add(smpev.CheckResult, op.Returns)
 		case op.Checked:
 			add(smpev.CheckErrno, op.Returns)
-		case op.Kind == scenario.OpExpect:
+		case op.Kind == act.Expect:
 			for b := op.Bytes; len(b) > 0; b = b[min(word, len(b)):] {
 				add(smpev.CheckMemory, littleEndian(b[:min(word, len(b))]))
 			}
@@ -49,8 +50,8 @@ func littleEndian(b []byte) (v uint64) {
 	return v
 }
 
-// expect reads the memory that operation i is about, as it is now.
-func (p *program) expect(x *smp.Ctx, i int) {
+// Expect reads the memory that operation i is about, as it is now.
+func (p *program) Expect(x *smp.Ctx, i int) {
 	op := &p.ops[i]
 	at := p.r.data(op.Target, x.CPU()) + arch.Addr(op.Offset)
 	x.Step("expect", i)
@@ -102,7 +103,7 @@ func narrow(a, b uint64) int {
 // names says what a check looks at.
 func (p *program) names(i, n int) string {
 	op := &p.ops[i]
-	if op.Kind == scenario.OpExpect {
+	if op.Kind == act.Expect {
 		return fmt.Sprintf("%s+%#x", op.Target, op.Offset+n*word)
 	}
 	return fmt.Sprintf("%v(%s)", op.Kind, op.Target)

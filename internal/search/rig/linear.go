@@ -141,7 +141,7 @@ func (l *Linear) read() {
 // fixed reports whether nothing but the text where it is decides if a probe can be
 // registered, and that text stays.
 func (r *Rig) fixed(i int) bool {
-	if len(r.Scenario.Modules) > 0 || r.tracer != nil || r.debugger.Any() {
+	if len(r.Scenario.Modules) > 0 || r.Tracer != nil || r.Debugger.Any() {
 		return false
 	}
 	return !slices.ContainsFunc(r.Scenario.Probes, func(p scenario.Probe) bool { return p.Kind == scenario.ProbeJprobe })

@@ -14,6 +14,7 @@ import (
 	"kpsim/engine/staticcall"
 	"kpsim/engine/uprobe"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/rules"
 	"kpsim/linux"
@@ -33,15 +34,9 @@ type patchers struct {
 	ofModule map[string]*kernel.Module // by the name of a block of data
 	labels   *jumplabel.Labels
 	calls    *staticcall.Calls
-	ftrace   *ftrace.Ftrace
-	tracer   ftrace.Client // of all sites, nil if there is no site
-	live     ftrace.Client // likewise, which may change where they go on
-	patches  *livepatch.Patches
-	debugger *debugger.Debugger
-	brk      func(x kapi.Context, at arch.Addr) bool // what the debugger has; nil: no task sets a breakpoint
-	fprobes  *fprobe.Probes
-	byName   map[string]*fprobe.Fprobe
-	uprobes  *uprobe.Uprobes
+	act.Clients
+	brk     func(x kapi.Context, at arch.Addr) bool // what the debugger has; nil: no task sets a breakpoint
+	fprobes *fprobe.Probes
 }
 
 // bootClients makes the kernel's other clients of text patching: no label, no call
@@ -50,12 +45,12 @@ func (r *Rig) bootClients() {
 	k, cells := r.Kernel, &r.Machine.Cells
 	r.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
 	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
-	r.ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	r.patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
+	r.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+	r.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
-	r.debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
-	r.uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: r.arch, Traps: &k.Traps})
-	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.ftrace.Tracer, Traps: &k.Traps, Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
+	r.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
+	r.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: r.arch, Traps: &k.Traps})
+	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, Traps: &k.Traps, Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -133,7 +128,7 @@ func (r *Rig) addClients() error {
 		s := &sc.Sites[i]
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
 		r.Machine.Memory().Watch(at, target.Arch.BranchLen)
-		if !r.ftrace.AddSite(at) {
+		if !r.Ftrace.AddSite(at) {
 			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i), "%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
@@ -219,7 +214,7 @@ func (r *Rig) addReserved() {
 func (r *Rig) calledBy(call, name string) bool {
 	for i := range r.Scenario.Tasks {
 		for _, op := range r.Scenario.Tasks[i].Ops {
-			if op.Kind == scenario.OpSetCall && op.Target == call && slices.Contains(op.Targets, name) {
+			if op.Kind == act.SetCall && op.Target == call && slices.Contains(op.Targets, name) {
 				return true
 			}
 		}
@@ -237,8 +232,8 @@ func (r *Rig) headPatchers() {
 			}
 		}
 	}
-	for i := range r.ftrace.Sites() {
-		at, nop, call := r.ftrace.Images(i)
+	for i := range r.Ftrace.Sites() {
+		at, nop, call := r.Ftrace.Images(i)
 		image(at, nop)
 		image(at, call)
 	}
@@ -257,86 +252,24 @@ func (r *Rig) headPatchers() {
 // newTracer makes the client of all sites, for a run.
 func (r *Rig) newTracer() {
 	if p := r.itself(); p != nil {
-		r.ftrace.Writer = p.Sites()
+		r.Ftrace.Writer = p.Sites()
 	}
-	if f := r.ftrace.Tracer(); f != nil {
-		r.tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
-		r.live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) }, ftrace.Dynamic|ftrace.Modifies)
+	if f := r.Ftrace.Tracer(); f != nil {
+		r.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
+		r.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) }, ftrace.Dynamic|ftrace.Modifies)
 	}
-	r.patches.Begin()
-	r.ftrace.BeginDirects()
-	r.uprobes.Begin()
-	r.debugger.Begin()
+	r.Patches.Begin()
+	r.Ftrace.BeginDirects()
+	r.Uprobes.Begin()
+	r.Debugger.Begin()
 	r.fprobes.Begin()
 }
 
-// patch does an operation on what is around the probes. It is done in a run
-// without probes, too.
-func (p *program) patch(x *smp.Ctx, i int) {
-	r, op := p.r, &p.ops[i]
-	switch op.Kind {
-	case scenario.OpLoad, scenario.OpUnload:
-		for k := range r.modules {
-			if r.modules[k].Name != op.Target {
-				continue
-			}
-			do, call := r.Kernel.Modules.Load, uint64(smpev.AskedLoad)
-			if op.Kind == scenario.OpUnload {
-				do, call = r.Kernel.Modules.Unload, smpev.AskedUnload
-			}
-			x.Tell(smpev.Asked, r.modules[k].Number(), call, 0)
-			errno := uint64(do(x, r.modules[k]))
-			x.Tell(smpev.Asked, r.modules[k].Number(), call|smpev.AskedEnds, errno)
-			p.answered(x, i, errno)
-		}
-	case scenario.OpTracer:
-		switch {
-		case r.tracer == nil:
-		case op.On:
-			r.tracer.Register(x)
-		default:
-			r.tracer.Unregister(x)
-		}
-	case scenario.OpLivepatch:
-		switch {
-		case r.live == nil:
-		case op.On:
-			for k := range r.ftrace.Sites() {
-				r.live.Filter(x, r.ftrace.Record(k).At, true) // refused where a module has gone
-			}
-			r.live.Register(x)
-		default:
-			r.live.Unregister(x)
-		}
-	case scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect,
-		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe:
-		p.redirect(x, i)
-	case scenario.OpSetBreakpoint:
-		p.answered(x, i, uint64(r.debugger.Set(x, r.breakpoint(op))))
-	case scenario.OpClearBreakpoint:
-		p.answered(x, i, uint64(r.debugger.Clear(x, r.breakpoint(op))))
-	case scenario.OpLocks:
-		r.Kernel.Prefix.Set(x, op.On)
-	case scenario.OpAlternatives:
-		r.Kernel.Alternatives.Apply(x)
-	case scenario.OpSetCall:
-		to := arch.Addr(0)
-		if len(op.Targets) > 0 {
-			to = r.funcs[op.Targets[0]]
-		}
-		for k, s := range r.calls.All() {
-			if r.Scenario.Calls[k].Name == op.Target {
-				r.setCall(x, k, s, to)
-			}
-		}
-	}
-}
-
-// answered takes what an operation around the probes has answered.
-func (p *program) answered(x *smp.Ctx, i int, errno uint64) {
-	p.came, p.errno = sim.Mix(p.came^errno), errno
+// Answer takes what an operation around the probes has answered.
+func (p *program) Answer(x *smp.Ctx, i, errno int) {
+	p.came, p.errno = sim.Mix(p.came^uint64(errno)), uint64(errno)
 	if p.ops[i].Checked && !p.r.twin { // without probes nothing is in the way
-		p.got(x, i, 0, smpev.CheckErrno, errno, 0)
+		p.got(x, i, 0, smpev.CheckErrno, uint64(errno), 0)
 	}
 }
 
@@ -350,17 +283,29 @@ func (r *Rig) itself() engine.Patcher {
 	return p
 }
 
-// setLabel turns a jump label.
-func (r *Rig) setLabel(x *smp.Ctx, i int, on bool) {
-	if p := r.itself(); p == nil || !p.SetLabel(x, i, on) {
-		r.labels.All()[i].Set(x, on, r.patch)
+// SetLabel turns a jump label.
+func (p *program) SetLabel(x *smp.Ctx, name string, on bool) {
+	r := p.r
+	for i, l := range r.labels.All() {
+		if r.Scenario.Labels[i].Name != name {
+			continue
+		}
+		if e := r.itself(); e == nil || !e.SetLabel(x, i, on) {
+			l.Set(x, on, r.patch)
+		}
 	}
 }
 
-// setCall makes to what a static call calls.
-func (r *Rig) setCall(x *smp.Ctx, i int, s *staticcall.Call, to arch.Addr) {
-	if p := r.itself(); p == nil || !p.SetCall(x, i, to) {
-		s.Update(x, to, r.plain)
+// SetCall makes to what a static call calls.
+func (p *program) SetCall(x *smp.Ctx, name string, to arch.Addr) {
+	r := p.r
+	for i, s := range r.calls.All() {
+		if r.Scenario.Calls[i].Name != name {
+			continue
+		}
+		if e := r.itself(); e == nil || !e.SetCall(x, i, to) {
+			s.Update(x, to, r.plain)
+		}
 	}
 }
 
@@ -371,28 +316,28 @@ func (r *Rig) addRedirected() error {
 	for i := range sc.Texts {
 		t := &sc.Texts[i]
 		site := r.siteOf(t.Name)
-		if sc.Redirected(t.Name, func(k scenario.OpKind) bool { return k <= scenario.OpUnpatchFunc }) {
-			r.patches.AddFunc(span(t), site)
+		if sc.Redirected(t.Name, scenario.Live) {
+			r.Patches.AddFunc(span(t), site)
 		}
-		if sc.Redirected(t.Name, func(k scenario.OpKind) bool { return k > scenario.OpUnpatchFunc }) {
-			r.ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
+		if sc.Redirected(t.Name, scenario.Direct) {
+			r.Ftrace.BootDirect(site, sc.Machine.Edition == rules.Edition514)
 		}
 	}
 	for i := range sc.Tasks {
 		for k := range sc.Tasks[i].Ops {
-			if op := &sc.Tasks[i].Ops[k]; op.Kind == scenario.OpPatchFunc {
-				r.patches.Add(r.patchOf(op)...)
+			if op := &sc.Tasks[i].Ops[k]; op.Kind == act.PatchFunc {
+				r.Patches.Add(r.patchOf(op)...)
 			}
 		}
 	}
-	r.byName = make(map[string]*fprobe.Fprobe)
+	r.Fprobe = make(map[string]*fprobe.Fprobe)
 	for i := range sc.Fprobes {
 		fp := &sc.Fprobes[i]
 		var sites []arch.Addr
 		for _, f := range fp.Funcs {
 			sites = append(sites, r.siteOf(f))
 		}
-		r.byName[fp.Name] = r.fprobes.Add(sites, r.funcs[fp.Entry], r.funcs[fp.Exit])
+		r.Fprobe[fp.Name] = r.fprobes.Add(sites, r.funcs[fp.Entry], r.funcs[fp.Exit])
 	}
 	return r.directsReach()
 }
@@ -402,7 +347,7 @@ func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
 	for _, s := range r.Scenario.Sites {
 		for i := range r.Scenario.Tasks {
 			for _, op := range r.Scenario.Tasks[i].Ops {
-				if (op.Kind == scenario.OpRegisterDirect || op.Kind == scenario.OpModifyDirect) && op.Target == s.Func {
+				if (op.Kind == act.RegisterDirect || op.Kind == act.ModifyDirect) && op.Target == s.Func {
 					f(r.funcs[s.Func]+arch.Addr(s.Offset), r.Text(op.Targets[0]))
 				}
 			}
@@ -428,43 +373,14 @@ func (r *Rig) directImages(image func(at arch.Addr, insn arch.Code)) {
 	})
 }
 
-// redirect does an operation on a function's site of ftrace.
-func (p *program) redirect(x *smp.Ctx, i int) {
-	r, op := p.r, &p.ops[i]
-	if r.twin && op.Checked && op.Returns != 0 {
-		return // without probes it wouldn't be refused
-	}
-	at, site, to, errno := r.funcs[op.Target], r.siteOf(op.Target), arch.Addr(0), 0
-	if op.Kind.Redirects() {
-		to = r.funcs[op.Targets[0]]
-	}
-	switch op.Kind {
-	case scenario.OpPatchFunc:
-		errno = r.patches.Patch(x, r.patchOf(op)...)
-	case scenario.OpUnpatchFunc:
-		errno = r.patches.Unpatch(x, at)
-	case scenario.OpRegisterDirect:
-		errno = r.ftrace.RegisterDirect(x, site, to)
-	case scenario.OpModifyDirect:
-		errno = r.ftrace.ModifyDirect(x, site, to)
-	case scenario.OpRegisterFprobe:
-		errno = r.byName[op.Target].Register(x)
-	case scenario.OpUnregisterFprobe:
-		errno = r.byName[op.Target].Unregister(x)
-	case scenario.OpUnregisterDirect:
-		errno = r.ftrace.UnregisterDirect(x, site)
-	}
-	p.answered(x, i, uint64(errno))
-}
-
 // addBreakpoints says where tasks set breakpoints of the debugger.
 func (r *Rig) addBreakpoints() {
 	for i := range r.Scenario.Tasks {
 		for k := range r.Scenario.Tasks[i].Ops {
-			if op := &r.Scenario.Tasks[i].Ops[k]; op.Kind.OfDebugger() {
+			if op := &r.Scenario.Tasks[i].Ops[k]; op.Kind.Has(scenario.ParamInsn) {
 				r.site(op.Target, op.Offset)
-				r.debugger.Add(r.breakpoint(op))
-				r.brk = r.debugger.HasHitBreak
+				r.Debugger.Add(r.breakpoint(op))
+				r.brk = r.Debugger.HasHitBreak
 			}
 		}
 	}

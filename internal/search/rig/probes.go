@@ -261,7 +261,7 @@ func (r *Rig) do(x kapi.Context, call uint64, i int) (errno uint64, at arch.Addr
 	was := balance(x)
 	errno = r.engine.Do(x, call, i)
 	even(x, was)
-	x.(*smp.Ctx).Agrees() // see program.call
+	x.(*smp.Ctx).Agrees() // see program.Call
 	x.Emit(kpev.ApiReturn, call, uint64(i), errno)
 	return errno, r.engine.Status(i).Addr
 }
@@ -271,7 +271,7 @@ func balance(x kapi.Context) smp.Balance   { return x.(*smp.Ctx).Balance() }
 func even(x kapi.Context, was smp.Balance) { x.(*smp.Ctx).Even(was) } // see balance
 
 // api is do for an operation: it checks the answer.
-func (p *program) api(x *smp.Ctx, i int, call uint64) {
+func (p *program) API(x *smp.Ctx, i int, call uint64) {
 	op := &p.ops[i]
 	errno, at := p.r.do(x, call, p.r.index(op.Target))
 	p.answer(x, i, errno, at)
@@ -284,10 +284,10 @@ func (p *program) answer(x *smp.Ctx, i int, errno uint64, at arch.Addr) {
 	}
 }
 
-// apiAll makes a call of the API for an array, and tells of it as of a call for
+// APIAll makes a call of the API for an array, and tells of it as of a call for
 // each: what one has answered they all have. But unregistering an array takes all
 // of it away, whatever it answers: that one of it wasn't registered (spec 6.5).
-func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
+func (p *program) APIAll(x *smp.Ctx, i int, call uint64) {
 	r, op := p.r, &p.ops[i]
 	var list []int
 	for _, name := range op.Targets {
@@ -298,7 +298,7 @@ func (p *program) apiAll(x *smp.Ctx, i int, call uint64) {
 	was := x.Balance()
 	errno := r.engine.DoAll(x, call, list)
 	x.Even(was)
-	x.Agrees() // see program.call
+	x.Agrees() // see program.Call
 	each := errno
 	if call == kpev.Unregister && len(op.Targets) > 1 {
 		each = 0

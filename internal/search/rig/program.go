@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	"kpsim/engine"
+	"kpsim/engine/livepatch"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes/kpev"
+	"kpsim/internal/scenario/act"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -81,95 +82,35 @@ func (r *Rig) Unmet() (task, op int, ok bool) {
 }
 
 func (p *program) do(x *smp.Ctx, i int) {
-	r, op := p.r, &p.ops[i]
-	switch op.Kind {
-	case scenario.OpCall:
-		p.call(x, i)
-		return
-	case scenario.OpExpect:
-		p.expect(x, i)
-		return
-	case scenario.OpSchedule:
-		x.Step("schedule", 0)
-		x.Sleep(kapi.Yield)
-		return
-	case scenario.OpSpin:
-		x.Step("spin", 0)
-		r.Kernel.Latch.Spin(x)
-		return
-	case scenario.OpWaitSignal:
-		x.Step("wait_signal", 0)
-		r.Kernel.Signal.Wait(x)
-		return
-	case scenario.OpSignal:
-		r.Kernel.Signal.Open(x)
-		return
-	case scenario.OpRelease:
-		r.Kernel.Latch.Open(x)
-		return
-	case scenario.OpQueueWork:
-		r.works[op.Target].Queue(x)
-		return
-	case scenario.OpFlushWork:
-		r.works[op.Target].Flush(x)
-		return
-	case scenario.OpOffline:
-		r.Kernel.Hotplug.Down(x, op.CPU, op.Fails)
-		return
-	case scenario.OpOnline:
-		r.Kernel.Hotplug.Up(x, op.CPU, op.Fails)
-		return
-	case scenario.OpUser:
-		r.Kernel.User(x)
-		return
-	case scenario.OpHitUprobe:
-		r.Kernel.User(x)
-		r.uprobes.Hit(x, r.funcs[op.Target])
-		return
-	case scenario.OpLoad, scenario.OpUnload, scenario.OpTracer, scenario.OpLivepatch, scenario.OpSetCall, scenario.OpLocks, scenario.OpPatchFunc, scenario.OpUnpatchFunc, scenario.OpRegisterDirect, scenario.OpModifyDirect, scenario.OpUnregisterDirect, scenario.OpSetBreakpoint, scenario.OpClearBreakpoint,
-		scenario.OpRegisterFprobe, scenario.OpUnregisterFprobe, scenario.OpAlternatives:
-		p.patch(x, i)
-		return
-	case scenario.OpEnableLabel, scenario.OpDisableLabel:
-		for i := range r.labels.All() {
-			if r.Scenario.Labels[i].Name == op.Target {
-				r.setLabel(x, i, op.Kind == scenario.OpEnableLabel)
-			}
-		}
-		return
-	}
-	if r.twin {
-		return
-	}
-	switch op.Kind {
-	case scenario.OpRegister:
-		p.api(x, i, kpev.Register)
-	case scenario.OpUnregister:
-		p.api(x, i, kpev.Unregister)
-	case scenario.OpEnable:
-		p.api(x, i, kpev.Enable)
-	case scenario.OpDisable:
-		p.api(x, i, kpev.Disable)
-	case scenario.OpRegisterAll:
-		p.apiAll(x, i, kpev.Register)
-	case scenario.OpUnregisterAll:
-		p.apiAll(x, i, kpev.Unregister)
-	case scenario.OpEnabled:
-		x.Emit(kpev.Enabled, b2u(op.On), 0, 0)
-		r.engine.Set(x, engine.Armed, op.On)
-		x.Emit(kpev.Enabled, b2u(op.On), 1, 0)
-	case scenario.OpWaitOptimized:
-		r.engine.Wait(x)
-	case scenario.OpOptimization:
-		x.Emit(kpev.Sysctl, b2u(op.On), 0, 0)
-		r.engine.Set(x, engine.Optimization, op.On)
-		x.Emit(kpev.Sysctl, b2u(op.On), 1, 0)
-	case scenario.OpHotplug:
-		r.Kernel.Hotplug.Change(x)
-	default:
-		sim.Bug("operation %v", op.Kind)
+	if op := &p.ops[i]; !p.r.twin || op.Kind.Traits&scenario.Probes == 0 {
+		act.Do(p, x, i, op)
 	}
 }
+
+// A program is what operations are done on (act.Task).
+var _ act.Task = (*program)(nil)
+
+func (p *program) Kernel() *kernel.Kernel                 { return p.r.Kernel }
+func (p *program) Engine() engine.Engine                  { return p.r.engine }
+func (p *program) Clients() *act.Clients                  { return &p.r.Clients }
+func (p *program) Func(name string) arch.Addr             { return p.r.funcs[name] }
+func (p *program) Site(name string) arch.Addr             { return p.r.siteOf(name) }
+func (p *program) Insn(op *scenario.Op) arch.Addr         { return p.r.breakpoint(op) }
+func (p *program) Patch(op *scenario.Op) []livepatch.Func { return p.r.patchOf(op) }
+
+// Module returns the module of that name.
+func (p *program) Module(name string) *kernel.Module {
+	for _, m := range p.r.modules {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Unrefused reports whether an operation that is to be refused wouldn't be: without probes
+// nothing is in its way.
+func (p *program) Unrefused(op *scenario.Op) bool { return p.r.twin && op.Checked && op.Returns != 0 }
 
 // setArgs gives a call its arguments.
 func (r *Rig) setArgs(regs *arch.Regs, args []uint64) {
@@ -178,10 +119,10 @@ func (r *Rig) setArgs(regs *arch.Regs, args []uint64) {
 	}
 }
 
-// call calls a function and tells what it left. Monitors take a call that begins after a
+// Call calls a function and tells what it left. Monitors take a call that begins after a
 // call of the API has ended for one that comes after it, as if the one task were told of
 // the other's end.
-func (p *program) call(x *smp.Ctx, i int) {
+func (p *program) Call(x *smp.Ctx, i int) {
 	op, regs := &p.ops[i], x.Regs()
 	p.r.anyRegs(regs)
 	p.r.setArgs(regs, op.Args)
@@ -266,13 +207,13 @@ func onlyCaller(sc *scenario.Scenario) bool {
 	}
 	for i := range sc.Tasks {
 		for _, op := range sc.Tasks[i].Ops {
-			if op.Kind == scenario.OpCall {
+			if op.Kind == act.Call {
 				calls++
 				break
 			}
 		}
 	}
-	if sc.Does(scenario.OpQueueWork) || sc.Does(scenario.OpHitUprobe) {
+	if sc.Any(func(op *scenario.Op) bool { return op.Kind != act.Call && op.Kind.Traits&scenario.Runs != 0 }) {
 		calls++
 	}
 	for i := range sc.Sources {
@@ -294,7 +235,7 @@ func onlyCaller(sc *scenario.Scenario) bool {
 
 // called returns the function that an operation calls.
 func (r *Rig) called(op *scenario.Op) (f called) {
-	if op.Kind == scenario.OpCall {
+	if op.Kind == act.Call {
 		f.from = r.funcs[op.Target]
 		f.to = f.from + arch.Addr(len(r.Text(op.Target).Code))
 	}
@@ -307,14 +248,14 @@ func (r *Rig) bootWorks() {
 	for i := range r.Scenario.Tasks {
 		for _, op := range r.Scenario.Tasks[i].Ops {
 			name := op.Target
-			if op.Kind != scenario.OpQueueWork && op.Kind != scenario.OpFlushWork || r.works[name] != nil {
+			if op.Kind.Traits&scenario.Stays == 0 || r.Work[name] != nil {
 				continue
 			}
-			if r.works == nil {
-				r.works = make(map[string]*kernel.DelayedWork)
+			if r.Work == nil {
+				r.Work = make(map[string]*kernel.DelayedWork)
 			}
 			f := r.funcs[name]
-			r.works[name] = r.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
+			r.Work[name] = r.Kernel.Work.BootWork("work "+name, func(x kapi.Context) {
 				r.anyRegs(x.Regs())
 				x.Call(f)
 			})

@@ -8,6 +8,7 @@ import (
 	"kpsim/engine"
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/mutants"
 	"kpsim/kprobes/rules"
@@ -52,7 +53,6 @@ type Rig struct {
 	telling  bool                 // some aren't plain kprobes
 	patchers
 	funcs    map[string]arch.Addr
-	works    map[string]*kernel.DelayedWork // by the function that each calls
 	programs []*program
 	behind   bool          // a task is in the background, and this is no twin
 	front    kapi.Var[int] // if so: how many of the others haven't ended
@@ -196,15 +196,8 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // nothing of those that call none
 		}
-		for _, op := range p.ops {
-			switch op.Kind {
-			case scenario.OpRelease:
-				r.Kernel.Latch.Openers = append(r.Kernel.Latch.Openers, p.task.ID)
-			case scenario.OpSignal:
-				r.Kernel.Signal.Openers = append(r.Kernel.Signal.Openers, p.task.ID)
-			case scenario.OpHitUprobe:
-				r.uprobes.Add(p.task.ID)
-			}
+		for k := range p.ops {
+			act.Boot(p, p.task.ID, &p.ops[k])
 		}
 		p.prepareChecks()
 		r.programs = append(r.programs, p)

@@ -12,18 +12,18 @@ import (
 // programs: the kernel, the engine, the probes, the monitors. They stay where they are
 // as long as the rig does.
 func (r *Rig) StateRoots() []any {
-	list := []any{r.Kernel, r.labels, r.calls, r.ftrace}
+	list := []any{r.Kernel, r.labels, r.calls, r.Ftrace}
 	if r.fprobes.Any() {
 		list = append(list, r.fprobes)
 	}
-	if r.patches.Any() {
-		list = append(list, r.patches)
+	if r.Patches.Any() {
+		list = append(list, r.Patches)
 	}
-	if r.debugger.Any() {
-		list = append(list, r.debugger)
+	if r.Debugger.Any() {
+		list = append(list, r.Debugger)
 	}
-	if r.uprobes.Any() {
-		list = append(list, r.uprobes)
+	if r.Uprobes.Any() {
+		list = append(list, r.Uprobes)
 	}
 	r.engine.State(func(root any) { list = append(list, root) })
 	if r.behind {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/library"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/searchtest"
@@ -81,12 +82,12 @@ func TestSessionProbe(t *testing.T) {
 	require.Error(t, s.AddProbe(scenario.Probe{Name: "mine", Func: f}))
 	var errno kprobes.Errno
 	ended := func(e kprobes.Errno, _ uint64) { errno = e }
-	require.NoError(t, s.Op(0, "register", scenario.Op{Kind: scenario.OpRegister, Target: "mine"}, false, ended))
+	require.NoError(t, s.Op(0, "register", scenario.Op{Kind: act.Register, Target: "mine"}, false, ended))
 	require.Zero(t, errno)
-	require.NoError(t, s.Op(0, "register", scenario.Op{Kind: scenario.OpRegister, Target: "mine"}, false, ended))
+	require.NoError(t, s.Op(0, "register", scenario.Op{Kind: act.Register, Target: "mine"}, false, ended))
 	require.Equal(t, kprobes.EINVAL, errno)
 	for range 3 {
-		require.NoError(t, s.Op(1, "call", scenario.Op{Kind: scenario.OpCall, Target: f, Changed: true}, false, ended))
+		require.NoError(t, s.Op(1, "call", scenario.Op{Kind: act.Call, Target: f, Changed: true}, false, ended))
 	}
 	k, ok := s.Probe("mine")
 	require.True(t, ok)
@@ -119,7 +120,7 @@ func TestSessionTrace(t *testing.T) {
 		require.Equal(t, file.Property, s.Run.Property.ID, path)
 		require.Equal(t, file.Message, s.Rig.Readable(s.Run.Finding.Message), path)
 		// There is a lock a task, or each task goes over to a live patch, and here is one task more.
-		if s.Rig.Scenario.Machine.Return != era.ReturnHashed && !s.Rig.Scenario.Does(scenario.OpPatchFunc) {
+		if s.Rig.Scenario.Machine.Return != era.ReturnHashed && !s.Rig.Scenario.Does(act.PatchFunc) {
 			require.Equal(t, file.Digest, s.Run.Digest, path)
 		}
 		require.ErrorContains(t, s.Do(0, "anything", func(*smp.Ctx) {}), "the run is over")

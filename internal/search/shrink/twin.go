@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/edit"
 	"kpsim/internal/search/rig"
 	"kpsim/properties"
@@ -68,17 +69,17 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 	asked := "" // the function whose probe is asked about
 	if task, op, ok := s.rig.Unmet(); ok {
 		x := &sc.Tasks[task].Ops[op]
-		if asked = placeOf(sc, x.Target); asked == "" && x.Kind != scenario.OpCall && x.Kind != scenario.OpExpect {
+		if asked = placeOf(sc, x.Target); asked == "" && x.Kind != act.Call && x.Kind != act.Expect {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(gone, func(op scenario.Op) bool {
-		switch op.Kind {
-		case scenario.OpExpect, scenario.OpUser, scenario.OpWaitOptimized:
+		switch {
+		case op.Kind == act.Expect, op.Kind == act.User, op.Kind == act.WaitOptimized:
 			return false
-		case scenario.OpCall:
+		case op.Kind == act.Call:
 			return asked == "" && len(sc.Datas) > 0
-		case scenario.OpRegister, scenario.OpUnregister, scenario.OpEnable, scenario.OpDisable:
+		case op.Kind.Has(scenario.ParamProbe):
 			if asked == "" {
 				return !inert(sc, op.Target)
 			}
@@ -114,8 +115,7 @@ func placeOf(sc *scenario.Scenario, probe string) string {
 func waits(sc *scenario.Scenario) (n int) {
 	for i := range sc.Tasks {
 		for _, op := range sc.Tasks[i].Ops {
-			switch op.Kind {
-			case scenario.OpWaitSignal, scenario.OpSpin, scenario.OpFlushWork:
+			if op.Kind.Traits&scenario.Waits != 0 {
 				n++
 			}
 		}
@@ -149,7 +149,7 @@ func (s *shrinker) dropUnmet() (changed bool) {
 // checks reports whether the author says what anything finds.
 func checks(sc *scenario.Scenario) bool {
 	return slices.ContainsFunc(sc.Tasks, func(t scenario.Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Checked || op.Kind == scenario.OpExpect })
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Compares() })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
 	"kpsim/sched"
@@ -75,7 +76,7 @@ type collector struct {
 }
 
 func handlersCall(sc *scenario.Scenario) bool {
-	if sc.Does(scenario.OpHitUprobe) {
+	if sc.Does(act.HitUprobe) {
 		return true
 	}
 	for i := range sc.Probes {

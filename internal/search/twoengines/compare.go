@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/linux"
 	"kpsim/properties"
 )
@@ -30,14 +31,14 @@ type Difference struct {
 	Name   string // of the scenario in testdata that shows it
 	Says   string
 	Broken string // the property that only the kernel's engine breaks
-	By     scenario.OpKind
+	By     *scenario.Operation
 	Mutant string // with which kpsim's engine answers as the kernel's does, where that breaks nothing
 }
 
 // Known are the differences that are known.
 var Known = []Difference{
-	{Name: "jump-lost", Says: "enabling a probe before the optimizer has taken its jump away writes a breakpoint over the jump, and keeps it marked optimized", Broken: properties.TextAgrees.Name, By: scenario.OpEnable},
-	{Name: "unregistered-twice", Says: "unregistering a return probe twice frees its instances twice", Broken: properties.NoMemoryMisuse.Name, By: scenario.OpUnregister},
+	{Name: "jump-lost", Says: "enabling a probe before the optimizer has taken its jump away writes a breakpoint over the jump, and keeps it marked optimized", Broken: properties.TextAgrees.Name, By: act.Enable},
+	{Name: "unregistered-twice", Says: "unregistering a return probe twice frees its instances twice", Broken: properties.NoMemoryMisuse.Name, By: act.Unregister},
 	{Name: "blocked-lost", Says: "a probe that lost its jump to one inside its region doesn't get it back when that goes", Mutant: "never-again"},
 	{Name: "enable-lost", Says: "what is enabled while kprobes/enabled says 0 stays disabled", Mutant: "enable-lost"},
 	{Name: "ftrace-by-post", Says: "a site of ftrace is disarmed with the client that it would be armed with now", Mutant: "ftrace-by-post"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
 )
 
@@ -30,35 +31,18 @@ func serial(sc *scenario.Scenario, waits bool) *scenario.Scenario {
 			}
 			op := ops[next[i]%len(ops)]
 			next[i], going = next[i]+1, true
-			if !serially[op.Kind] || !waits && op.Kind == scenario.OpSchedule || use.Misused(&op) {
+			if op.Kind.Traits&scenario.Serial == 0 || !waits && op.Kind == act.Schedule || use.Misused(&op) {
 				continue
 			}
 			t.Ops = append(t.Ops, op)
-			if waits && changes[op.Kind] {
-				t.Ops = append(t.Ops, scenario.Op{Kind: scenario.OpWaitOptimized})
+			if waits && op.Kind.Traits&scenario.Stirs != 0 {
+				t.Ops = append(t.Ops, scenario.Op{Kind: act.WaitOptimized})
 			}
 		}
 	}
 	s.Tasks, s.Sources, s.Expect = []scenario.Task{t}, nil, scenario.Expect{}
 	s.Probes = slices.Clone(sc.Probes)
 	return &s
-}
-
-// serially are the operations that one task can do by itself.
-var serially = map[scenario.OpKind]bool{
-	scenario.OpCall: true, scenario.OpSchedule: true, scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true,
-	scenario.OpDisable: true, scenario.OpWaitOptimized: true, scenario.OpOptimization: true, scenario.OpEnabled: true,
-	scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true, scenario.OpUser: true, scenario.OpExpect: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
-	scenario.OpLoad: true, scenario.OpUnload: true, scenario.OpHitUprobe: true, scenario.OpSetBreakpoint: true, scenario.OpClearBreakpoint: true,
-}
-
-// changes are those after which the optimizer may have something to do.
-var changes = map[scenario.OpKind]bool{
-	scenario.OpRegister: true, scenario.OpUnregister: true, scenario.OpEnable: true, scenario.OpDisable: true,
-	scenario.OpOptimization: true, scenario.OpEnabled: true, scenario.OpRegisterAll: true, scenario.OpUnregisterAll: true,
-	scenario.OpEnableLabel: true, scenario.OpDisableLabel: true, scenario.OpSetCall: true, scenario.OpTracer: true, scenario.OpLivepatch: true, scenario.OpPatchFunc: true, scenario.OpUnpatchFunc: true,
-	scenario.OpLoad: true, scenario.OpUnload: true,
 }
 
 // Straight makes the handlers that call functions call one whose way doesn't depend on
@@ -80,7 +64,7 @@ func Straight(s *scenario.Scenario) *scenario.Scenario {
 // Serials are a scenario's serial programs: with waits, and without. Of one that is serial
 // already it is the only one.
 func Serials(sc *scenario.Scenario) []*scenario.Scenario {
-	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 && !slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return !serially[op.Kind] }) {
+	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 && !slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return op.Kind.Traits&scenario.Serial == 0 }) {
 		s := *sc
 		s.Expect = scenario.Expect{}
 		return []*scenario.Scenario{&s}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
 	"kpsim/internal/search/rig"
 	"kpsim/internal/search/twoengines"
@@ -22,8 +23,8 @@ func TestTrapsOfOthers(t *testing.T) {
 		t.Run(pair.series, func(t *testing.T) {
 			k := opened(t, pair.series)
 			want := thorough.Of(2, 6)
-			hits := map[scenario.OpKind]*trapsOf{scenario.OpSetBreakpoint: {kind: smpev.Debugger}, scenario.OpHitUprobe: {kind: smpev.Uprobe}}
-			for seed := uint64(1); hits[scenario.OpSetBreakpoint].programs < want || hits[scenario.OpHitUprobe].programs < want; seed++ {
+			hits := map[*scenario.Operation]*trapsOf{act.SetBreakpoint: {kind: smpev.Debugger}, act.HitUprobe: {kind: smpev.Uprobe}}
+			for seed := uint64(1); hits[act.SetBreakpoint].programs < want || hits[act.HitUprobe].programs < want; seed++ {
 				sc, _ := gen.Of(&gen.Recipe{Seed: seed}, twoengines.DrawnFor(k))
 				for kind, of := range hits {
 					if !sc.Does(kind) || of.programs == want {

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
 	"kpsim/internal/scenario/gen"
 	"kpsim/kprobes/era"
 	"kpsim/kprobes/rules"
@@ -43,7 +44,7 @@ func DrawOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 	}
 	s.Sources = drawSources(t, s)
 	if s.Machine.Preempt >= scenario.PreemptFull { // another task to run instead
-		s.Tasks = append(s.Tasks, scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: scenario.OpSchedule}}})
+		s.Tasks = append(s.Tasks, scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: act.Schedule}}})
 	}
 	return s
 }
@@ -122,14 +123,14 @@ func drawReturn(t *rapid.T, m *scenario.Machine, p *scenario.Probe) {
 // the end, unregistered, one by one or at once; what comes between may be refused.
 func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 	m := &s.Machine
-	kinds := []scenario.OpKind{scenario.OpSchedule, scenario.OpUnregister, scenario.OpRegister, scenario.OpEnabled}
+	kinds := []*scenario.Operation{act.Schedule, act.Unregister, act.Register, act.Enabled}
 	if m.Kernel.Optprobes {
-		kinds = append(kinds, scenario.OpWaitOptimized, scenario.OpOptimization)
+		kinds = append(kinds, act.WaitOptimized, act.Optimization)
 	}
 	if m.Batches {
-		kinds = append(kinds, scenario.OpDisable, scenario.OpEnable)
+		kinds = append(kinds, act.Disable, act.Enable)
 	}
-	all := func(one, many scenario.OpKind) {
+	all := func(one, many *scenario.Operation) {
 		var kprobes []string
 		for _, p := range s.Probes {
 			if p.Kind == scenario.ProbeKprobe {
@@ -146,21 +147,21 @@ func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 			}
 		}
 	}
-	all(scenario.OpRegister, scenario.OpRegisterAll)
+	all(act.Register, act.RegisterAll)
 	for range rapid.IntRange(0, 4).Draw(t, "operations") {
 		op := scenario.Op{Kind: rapid.SampledFrom(kinds).Draw(t, "operation")}
 		switch op.Kind {
-		case scenario.OpWaitOptimized, scenario.OpSchedule:
-		case scenario.OpOptimization, scenario.OpEnabled:
+		case act.WaitOptimized, act.Schedule:
+		case act.Optimization, act.Enabled:
 			op.On = rapid.Bool().Draw(t, "on")
 		default:
 			op.Target = s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "of probe")].Name
 		}
 		ops = append(ops, op)
 	}
-	all(scenario.OpUnregister, scenario.OpUnregisterAll)
+	all(act.Unregister, act.UnregisterAll)
 	if m.Kernel.Optprobes {
-		ops = append(ops, scenario.Op{Kind: scenario.OpWaitOptimized})
+		ops = append(ops, scenario.Op{Kind: act.WaitOptimized})
 	}
 	return ops
 }
@@ -168,11 +169,11 @@ func drawCalls(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 func drawCaller(t *rapid.T, s *scenario.Scenario) (ops []scenario.Op) {
 	for range rapid.IntRange(1, 3).Draw(t, "calls") {
 		f := s.Probes[rapid.IntRange(0, len(s.Probes)-1).Draw(t, "calls function of probe")].Func
-		ops = append(ops, scenario.Op{Kind: scenario.OpCall, Target: f, Args: []uint64{
+		ops = append(ops, scenario.Op{Kind: act.Call, Target: f, Args: []uint64{
 			rapid.Uint64Range(0, 6).Draw(t, "argument"), 2,
 		}, Changed: f == "tally"}) // tally counts its calls: results depend on the order
 	}
-	return append(ops, scenario.Op{Kind: scenario.OpSchedule})
+	return append(ops, scenario.Op{Kind: act.Schedule})
 }
 
 func drawSources(t *rapid.T, s *scenario.Scenario) (list []scenario.Source) {

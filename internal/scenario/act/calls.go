@@ -1,0 +1,29 @@
+package act
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp"
+)
+
+// Calls of functions, and what memory is to hold.
+var (
+	Call = add(row{family: calls, Operation: &scenario.Operation{
+		Word:   "call",
+		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}, {Name: "args", Kind: scenario.ParamArgs}, {Name: "changed", Kind: scenario.ParamChanged}, {Name: "returns", Kind: scenario.ParamReturns}, {Name: "bits", Kind: scenario.ParamBits}},
+		Says: "call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on " +
+			"purpose, so that it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As " +
+			"a step, `call(f)`: the handler calls `f`",
+		Step:    scenario.StepCall,
+		Traits:  scenario.Serial | scenario.Runs,
+		Touches: scenario.TouchCall,
+		Drawn:   scenario.Drawn{Nth: 10, Times: 1},
+	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Call(x, i) }})
+
+	Expect = add(row{family: calls, Operation: &scenario.Operation{
+		Word:    "expect",
+		Params:  []scenario.Param{{Name: "d", Kind: scenario.ParamData}, {Name: "hex", Kind: scenario.ParamBytes}},
+		Says:    "memory from `d` on holds these bytes; `d + 8` is a place in `d`",
+		Traits:  scenario.Serial,
+		Touches: scenario.TouchCheck,
+	}, do: func(t Task, x *smp.Ctx, i int, _ *scenario.Op) { t.Expect(x, i) }})
+)

@@ -1,0 +1,74 @@
+package act
+
+import (
+	"kpsim/internal/scenario"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+)
+
+// What else patches text: jump labels, static calls, lock prefixes, alternatives.
+var (
+	EnableLabel = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "label_on",
+		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Says:    "flip a label to its jump",
+		Kernel:  []string{"static_key_enable", "static_branch_enable", "static_key_slow_inc", "static_branch_inc", "jump_label_update", "arch_jump_label_transform"},
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
+		Touches: scenario.TouchFlip,
+		Drawn:   scenario.Drawn{Nth: 8, Times: 1, Or: "label_off"},
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, true) }})
+
+	DisableLabel = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "label_off",
+		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Says:    "flip it to its nop",
+		Kernel:  []string{"static_key_disable", "static_branch_disable", "static_key_slow_dec", "static_branch_dec"},
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
+		Touches: scenario.TouchFlip,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.SetLabel(x, op.Target, false) }})
+
+	SetCall = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "set_call",
+		Params:  []scenario.Param{{Name: "s", Kind: scenario.ParamCall}, {Name: "f", Kind: scenario.ParamCallee}},
+		Says:    "make `f` what a static call calls; `None` is nothing",
+		Kernel:  []string{"static_call_update", "arch_static_call_transform"},
+		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
+		Touches: scenario.TouchFlip,
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) {
+		to := arch.Addr(0)
+		if len(op.Targets) > 0 {
+			to = t.Func(op.Targets[0])
+		}
+		t.SetCall(x, op.Target, to)
+	}})
+
+	Locks = add(row{family: others, Operation: &scenario.Operation{
+		Word:    "smp_locks",
+		Params:  []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
+		Says:    "all lock prefixes are put there, or taken away; those of a module that is loaded later too",
+		Kernel:  []string{"alternatives_smp_lock", "alternatives_smp_unlock", "alternatives_enable_smp"},
+		Traits:  scenario.Patches | scenario.Around,
+		Touches: scenario.TouchFlip,
+		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
+			if len(s.Locked) > 0 {
+				return ""
+			}
+			return "smp_locks() rewrites nothing: there is no lock_prefix()"
+		},
+	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Kernel().Prefix.Set(x, op.On) }})
+
+	Alternatives = add(row{family: others, Operation: &scenario.Operation{
+		Word: "apply_alternatives",
+		Says: "all alternatives are copied over what stands there, the first time that a task does this: with " +
+			"interrupts off on its CPU, and nothing that keeps others from running them meanwhile",
+		Kernel:  []string{"alternative_instructions", "text_poke_early"},
+		Traits:  scenario.Patches | scenario.Around,
+		Touches: scenario.TouchFlip,
+		Idle: func(s *scenario.Scenario, _ *scenario.Op) string {
+			if len(s.Alternatives) > 0 {
+				return ""
+			}
+			return "apply_alternatives() rewrites nothing: there is no alternative()"
+		},
+	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Alternatives.Apply(x) }})
+)

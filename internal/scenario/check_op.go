@@ -1,0 +1,178 @@
+package scenario
+
+import (
+	"slices"
+
+	"kpsim/internal/nearest"
+	"kpsim/kprobes/kpev"
+)
+
+// op checks an operation of a task, by its row.
+func (c checker) op(p Part, who string, op *Op) error {
+	k := op.Kind
+	if k == nil {
+		return Faultf(p, "%s: it is no operation; give it a Kind of package act", who)
+	}
+	rest := *op // what remains when what its parameters use is taken away
+	rest.Kind = nil
+	for _, a := range k.Params {
+		row := &params[a.Kind]
+		row.takes(&rest)
+		if row.check == nil {
+			continue
+		}
+		if err := row.check(c, p, who, op); err != nil {
+			return err
+		}
+	}
+	if k.Check != nil {
+		if says := k.Check(c.s, op); says != "" {
+			return Faultf(p, "%s: %s", who, says)
+		}
+	}
+	if rest.Target != "" {
+		return Faultf(p, "%s: %s has no target; leave %q out", who, k, op.Target)
+	}
+	if k.Setting != "" {
+		if err := c.has(p, who, k.What, k.Setting, &c.s.Machine); err != nil {
+			return err
+		}
+	}
+	if len(rest.Args) > 0 || rest.Changed || rest.Checked || rest.Returns != 0 || rest.Bits != 0 || rest.Offset != 0 ||
+		len(rest.Bytes) > 0 || rest.On || rest.Targets != nil || rest.CPU != 0 || rest.Fails != 0 {
+		return Faultf(p, "%s: %s takes no arguments of a call; leave them out", who, k)
+	}
+	return nil
+}
+
+// params has a row for each kind of parameter: which fields of Op have it, and whether what they say can be.
+var params = [...]struct {
+	takes func(op *Op)
+	check func(c checker, p Part, who string, op *Op) error
+}{
+	ParamProbe:     {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.probe(p, who, op.Target) }},
+	ParamProbes:    {takesTargets, checker.array},
+	ParamLabel:     {takesTarget, named("label", func(s *Scenario) []string { return names(s.Labels, func(l *Label) string { return l.Name }) })},
+	ParamModule:    {takesTarget, named("module", func(s *Scenario) []string { return names(s.Modules, func(m *Module) string { return m.Name }) })},
+	ParamFprobe:    {takesTarget, checker.hooking},
+	ParamCall:      {takesTarget, named("static call", func(s *Scenario) []string { return names(s.Calls, func(k *StaticCall) string { return k.Name }) })},
+	ParamFunc:      {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }},
+	ParamInsn:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.breakpoint},
+	ParamData:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.memory},
+	ParamBytes:     {func(op *Op) { op.Bytes = nil }, nil}, // memory has looked
+	ParamFuncs:     {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }},
+	ParamIntos:     {takesTargets, checker.redirected},
+	ParamInto:      {takesTargets, checker.redirected},
+	ParamCallee:    {takesTargets, checker.callee},
+	ParamOn:        {func(op *Op) { op.On = false }, nil},
+	ParamCPU:       {func(op *Op) { op.CPU = 0 }, checker.goes},
+	ParamDownFails: {func(op *Op) { op.Fails = 0 }, failing(true)},
+	ParamUpFails:   {func(op *Op) { op.Fails = 0 }, failing(false)},
+	ParamArgs:      {func(op *Op) { op.Args = nil }, checker.args},
+	ParamChanged:   {func(op *Op) { op.Changed = false }, nil},
+	ParamReturns:   {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.returns},
+	ParamBits:      {func(op *Op) { op.Bits = 0 }, nil}, // returns has looked
+	ParamErrno:     {func(op *Op) { op.Checked, op.Returns = false, 0 }, checker.errno},
+}
+
+func takesTarget(op *Op)  { op.Target = "" }
+func takesTargets(op *Op) { op.Targets = nil }
+
+// names are those of a list of parts.
+func names[T any](list []T, name func(*T) string) (words []string) {
+	for i := range list {
+		words = append(words, name(&list[i]))
+	}
+	return words
+}
+
+// named checks that there is a part of that name.
+func named(what string, of func(*Scenario) []string) func(checker, Part, string, *Op) error {
+	return func(c checker, p Part, who string, op *Op) error {
+		if names := of(c.s); !slices.Contains(names, op.Target) {
+			return Faultf(p, "%s: no %s %q; %s", who, what, op.Target, nearest.OrAll(op.Target, names))
+		}
+		return nil
+	}
+}
+
+// probe checks that there is one of that name.
+func (c checker) probe(p Part, who, name string) error {
+	if c.s.Probe(name) != nil {
+		return nil
+	}
+	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, names(c.s.Probes, func(k *Probe) string { return k.Name })))
+}
+
+// array checks an array of them.
+func (c checker) array(p Part, who string, op *Op) error {
+	for _, name := range op.Targets {
+		if err := c.probe(p, who, name); err != nil {
+			return err
+		}
+		if k := c.s.Probe(name); k.Kind != c.s.Probe(op.Targets[0]).Kind || k.Kind == ProbeJprobe {
+			return Faultf(p, "%s: probe %q is a %v; an array is of kprobes, or of kretprobes", who, name, k.Kind)
+		}
+	}
+	return nil
+}
+
+// memory checks the place that expect looks at.
+func (c checker) memory(p Part, who string, op *Op) error {
+	var names []string
+	for i := range c.s.Datas {
+		d := &c.s.Datas[i]
+		if d.Name != op.Target {
+			names = append(names, d.Name)
+			continue
+		}
+		if n := len(op.Bytes); n == 0 || op.Offset < 0 || op.Offset > len(d.Bytes)-n {
+			return Faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name, len(d.Bytes))
+		}
+		return nil
+	}
+	return Faultf(p, "%s: no data %q; %s", who, op.Target, nearest.OrAll(op.Target, names))
+}
+
+// callee checks the function that a static call calls from then on.
+func (c checker) callee(p Part, who string, op *Op) error {
+	if len(op.Targets) == 0 {
+		return nil
+	}
+	return c.function(p, who, op.Targets[0], 0)
+}
+
+// goes checks a CPU that goes or comes.
+func (c checker) goes(p Part, who string, op *Op) error {
+	if op.CPU < 1 || op.CPU >= c.s.Machine.CPUs {
+		return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86", who, op.Kind, op.CPU, c.s.Machine.CPUs-1)
+	}
+	return nil
+}
+
+// args checks that a call's arguments are all in registers.
+func (c checker) args(p Part, who string, op *Op) error {
+	if most := len(c.s.Machine.Processor().Args); len(op.Args) > most {
+		return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), most)
+	}
+	return nil
+}
+
+// returns checks what a call is to return.
+func (c checker) returns(p Part, who string, op *Op) error {
+	if op.Checked && (op.Bits < 1 || op.Bits > 64 || op.Bits < 64 && op.Returns>>op.Bits != 0) {
+		return Faultf(p, "%s: %#x isn't a result of %d bits; give bits = 64, or what fits", who, op.Returns, op.Bits)
+	}
+	if !op.Checked && (op.Returns != 0 || op.Bits != 0) {
+		return Faultf(p, "%s: a result that isn't checked; leave it zero", who)
+	}
+	return nil
+}
+
+// errno checks what an operation is to answer.
+func (c checker) errno(p Part, who string, op *Op) error {
+	if !op.Checked && op.Returns != 0 || op.Returns != 0 && kpev.ErrnoName(op.Returns) == "" {
+		return Faultf(p, "%s: errno %d isn't one that %s returns; leave it out", who, op.Returns, op.Kind)
+	}
+	return nil
+}

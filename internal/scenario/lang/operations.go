@@ -1,0 +1,400 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/internal/scenario/act"
+	"kpsim/smp/smpev"
+)
+
+// A written says how a kind of parameter of an operation is written: how it is read, and printed.
+type written struct {
+	// into is the field that the value goes into as it is; nil: read reads it.
+	into func(op *scenario.Op) any
+	read func(c *call, name string, v starlark.Value, op *scenario.Op) error
+
+	// print returns the arguments of an operation as they are written, none if they are left out.
+	print func(p *printer, op *scenario.Op) []string
+
+	otherwise string // what it is if it is left out; "": it may not be
+	none      bool   // None leaves it out too
+}
+
+// writings has a row for each kind.
+var writings = [...]written{
+	scenario.ParamProbe:  onHandle("probe", "kprobe", ""),
+	scenario.ParamLabel:  onHandle("label", "jump_label", ""),
+	scenario.ParamModule: onHandle("module", "module", "module "),
+	scenario.ParamFprobe: onHandle("fprobe", "fprobe", "fprobe "),
+	scenario.ParamCall:   onHandle("static call", "static_call", "call "),
+	scenario.ParamProbes: {read: readProbes, print: func(p *printer, op *scenario.Op) []string { return []string{bracketed(p.probes, "", op.Targets)} }},
+	scenario.ParamFunc:   {read: readFunc, print: func(p *printer, op *scenario.Op) []string { return []string{p.symbols[op.Target]} }},
+	scenario.ParamInsn: {
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			at, err := function(name, v)
+			op.Target, op.Offset = at.name, int(at.off)
+			return err
+		},
+		print: printPlace,
+	},
+	scenario.ParamData: {
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			d, ok := v.(location)
+			if !ok || d.what != "data" {
+				return fmt.Errorf("%s is %s; give data, as data() returns it", name, describe(v))
+			}
+			op.Target, op.Offset = d.name, int(d.off)
+			return nil
+		},
+		print: printPlace,
+	},
+	scenario.ParamBytes: {
+		read: func(c *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
+			op.Bytes, err = bytesOf(c.name, v)
+			return err
+		},
+		print: func(_ *printer, op *scenario.Op) []string { return []string{dataString(op.Bytes)} },
+	},
+	scenario.ParamFuncs: {
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			fs, err := wholes(name, v)
+			if err != nil {
+				return err
+			}
+			for i, f := range fs {
+				if i == 0 {
+					op.Target, op.Targets = f, []string{""}
+				} else {
+					op.Targets = append(op.Targets, f, "")
+				}
+			}
+			return nil
+		},
+		print: func(p *printer, op *scenario.Op) []string {
+			var from []string
+			op.Pairs(func(f, _ string) { from = append(from, f) })
+			return []string{several(p, from)}
+		},
+	},
+	scenario.ParamIntos: {
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			gs, err := wholes(name, v)
+			if err != nil {
+				return err
+			}
+			if n := (len(op.Targets) + 1) / 2; len(gs) != n {
+				return fmt.Errorf("%d functions go on in %d others; give each its own", n, len(gs))
+			}
+			for i, g := range gs {
+				op.Targets[2*i] = g
+			}
+			return nil
+		},
+		print: func(p *printer, op *scenario.Op) []string {
+			var to []string
+			op.Pairs(func(_, g string) { to = append(to, g) })
+			return []string{several(p, to)}
+		},
+	},
+	scenario.ParamInto: {
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			g, err := whole(name, v)
+			op.Targets = []string{g.name}
+			return err
+		},
+		print: func(p *printer, op *scenario.Op) []string { return []string{p.symbols[op.Targets[0]]} },
+	},
+	scenario.ParamCallee: {
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			if v == starlark.None {
+				return nil
+			}
+			g, err := whole(name, v)
+			op.Targets = []string{g.name}
+			return err
+		},
+		print: func(p *printer, op *scenario.Op) []string {
+			if len(op.Targets) == 0 {
+				return []string{"None"}
+			}
+			return []string{p.symbols[op.Targets[0]]}
+		},
+	},
+	scenario.ParamOn: {
+		into:  func(op *scenario.Op) any { return &op.On },
+		print: func(_ *printer, op *scenario.Op) []string { return []string{truth(op.On)} },
+	},
+	scenario.ParamCPU: {
+		into:  func(op *scenario.Op) any { return &op.CPU },
+		print: func(_ *printer, op *scenario.Op) []string { return []string{fmt.Sprint(op.CPU)} },
+	},
+	scenario.ParamDownFails: fails(true),
+	scenario.ParamUpFails:   fails(false),
+	scenario.ParamArgs: {
+		print: func(_ *printer, op *scenario.Op) (args []string) {
+			for _, a := range op.Args {
+				args = append(args, literal(a))
+			}
+			return args
+		},
+	},
+	scenario.ParamChanged: {
+		into: func(op *scenario.Op) any { return &op.Changed }, otherwise: "False",
+		print: func(_ *printer, op *scenario.Op) []string { return only(op.Changed, "changed = True") },
+	},
+	scenario.ParamReturns: {
+		otherwise: "None", none: true,
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) (err error) {
+			op.Returns, err = number(name, v)
+			op.Checked = true
+			if i, ok := v.(starlark.Int); ok && i.Sign() < 0 && op.Bits > 0 && op.Bits < 64 {
+				op.Returns &= 1<<op.Bits - 1 // -1 in 16 bits is 0xffff
+			}
+			return err
+		},
+		print: func(_ *printer, op *scenario.Op) []string { return only(op.Checked, "returns = "+literal(op.Returns)) },
+	},
+	scenario.ParamBits: {
+		into: func(op *scenario.Op) any { op.Bits = 64; return &op.Bits }, otherwise: "64",
+		print: func(_ *printer, op *scenario.Op) []string {
+			return only(op.Checked && op.Bits != 64, fmt.Sprintf("bits = %d", op.Bits))
+		},
+	},
+	scenario.ParamErrno: {
+		otherwise: "None", none: true,
+		read: func(_ *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
+			op.Checked = true
+			op.Returns, err = errnoOf(v)
+			return err
+		},
+		print: func(_ *printer, op *scenario.Op) []string { return errnoWords(op) },
+	},
+}
+
+// only is a list of one argument, or of none.
+func only(is bool, arg string) []string {
+	if !is {
+		return nil
+	}
+	return []string{arg}
+}
+
+// printPlace prints a place in a function or in data.
+func printPlace(p *printer, op *scenario.Op) []string {
+	return []string{p.place(op.Target, uint64(op.Offset))}
+}
+
+// several prints a function, or a list of them.
+func several(p *printer, names []string) string {
+	if len(names) == 1 {
+		return p.symbols[names[0]]
+	}
+	return bracketed(p.symbols, "", names)
+}
+
+// bracketed prints a list of what has these names.
+func bracketed(idents map[string]string, prefix string, names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = idents[prefix+name]
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// onHandle takes what maker() has made. The printer has its identifier under its name behind prefix.
+func onHandle(what, maker, prefix string) written {
+	return written{
+		read: func(c *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
+			op.Target, err = c.handle(what, maker, v)
+			return err
+		},
+		print: func(p *printer, op *scenario.Op) []string {
+			if what == "probe" {
+				return []string{p.probes[op.Target]}
+			}
+			return []string{p.labels[prefix+op.Target]}
+		},
+	}
+}
+
+// fails takes a step of a CPU's way that fails.
+func fails(going bool) written {
+	return written{
+		otherwise: "None", none: true,
+		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+			words := scenario.FailWords(going)
+			word, ok := starlark.AsString(v)
+			i := slices.Index(words, word)
+			if !ok || i < 0 {
+				return fmt.Errorf("%s: there is no step %q that can fail; %s", name, word, nearest.OrAll(word, words))
+			}
+			op.Fails = smpev.CPUSteps(going)[i]
+			return nil
+		},
+		print: func(_ *printer, op *scenario.Op) []string {
+			return only(op.Fails != smpev.CPUStepNone, "fails = "+Quote(op.Fails.String()))
+		},
+	}
+}
+
+func readFunc(_ *call, name string, v starlark.Value, op *scenario.Op) error {
+	f, err := whole(name, v)
+	op.Target = f.name
+	return err
+}
+
+func readProbes(c *call, name string, v starlark.Value, op *scenario.Op) error {
+	list, err := sequence(name, v, "write [k, m]")
+	if err != nil {
+		return err
+	}
+	for _, k := range list {
+		probe, err := c.handle("probe", "kprobe", k)
+		if err != nil {
+			return err
+		}
+		op.Targets = append(op.Targets, probe)
+	}
+	return nil
+}
+
+// wholes are functions: one, or a list.
+func wholes(what string, v starlark.Value) (names []string, err error) {
+	list := []starlark.Value{v}
+	if _, many := v.(*starlark.List); many {
+		if list, err = sequence(what, v, "write [f, g]"); err == nil && len(list) == 0 {
+			err = fmt.Errorf("%s has no function; write [f, g]", what)
+		}
+	}
+	for _, v := range list {
+		f, err := whole(what, v)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, f.name)
+	}
+	return names, err
+}
+
+// operations are the functions of the language that make operations.
+func operations() (list []verb) {
+	for _, k := range act.All() {
+		list = append(list, verb{sig: signature(k), do: operation(k), says: k.Says})
+	}
+	return list
+}
+
+// signature is how an operation is written.
+func signature(k *scenario.Operation) string {
+	args := make([]string, len(k.Params))
+	for i, a := range k.Params {
+		switch row := &writings[a.Kind]; {
+		case a.Kind == scenario.ParamArgs:
+			args[i] = "*" + a.Name
+		case row.otherwise != "":
+			args[i] = a.Name + " = " + row.otherwise
+		default:
+			args[i] = a.Name
+		}
+	}
+	return k.Word + "(" + strings.Join(args, ", ") + ")"
+}
+
+// operation makes an operation of a task, and the step of a handler that does the same.
+func operation(k *scenario.Operation) func(*loader, *call) (starlark.Value, error) {
+	return func(_ *loader, c *call) (starlark.Value, error) {
+		op := &scenario.Op{Kind: k}
+		if err := c.reads(k, op); err != nil {
+			return nil, err
+		}
+		d := c.deed(op, nil)
+		if k.Step != scenario.StepCount && len(op.Args) == 0 && !op.Changed && !op.Checked {
+			d.step = &scenario.Step{Kind: k.Step, Func: op.Target}
+		}
+		return d, nil
+	}
+}
+
+// reads reads the parameters of an operation.
+func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
+	named, rest := *c, starlark.Tuple(nil)
+	if n := slices.IndexFunc(k.Params, func(a scenario.Param) bool { return a.Kind == scenario.ParamArgs }); n >= 0 {
+		if len(c.args) < n {
+			return fmt.Errorf("%s: missing argument for %s; write %s", c.name, k.Params[len(c.args)].Name, c.sig)
+		}
+		named.args, rest = c.args[:n], c.args[n:]
+	}
+	values := make([]starlark.Value, len(k.Params))
+	var pairs []any
+	for i, a := range k.Params {
+		row := &writings[a.Kind]
+		name, to := a.Name, any(&values[i])
+		switch {
+		case a.Kind == scenario.ParamArgs:
+			continue
+		case row.none:
+			name += "??"
+		case row.otherwise != "":
+			name += "?"
+		}
+		if row.into != nil {
+			to = row.into(op)
+		}
+		pairs = append(pairs, name, to)
+	}
+	if err := named.unpack(pairs...); err != nil {
+		return err
+	}
+	for i, a := range k.Params {
+		if row := &writings[a.Kind]; values[i] != nil {
+			if err := row.read(c, a.Name, values[i], op); err != nil {
+				return err
+			}
+		}
+	}
+	for i, v := range rest {
+		n, err := number(fmt.Sprintf("argument %d", i+1), v)
+		if err != nil {
+			return err
+		}
+		op.Args = append(op.Args, n)
+	}
+	return bitsOf(c, op)
+}
+
+// bitsOf checks that bits are said of a result that is.
+func bitsOf(c *call, op *scenario.Op) error {
+	switch {
+	case op.Checked || op.Bits == 0:
+		return nil
+	case op.Bits != 64:
+		return fmt.Errorf("%s: bits = %d says how many bits of the result count; give returns too", c.name, op.Bits)
+	}
+	op.Bits = 0
+	return nil
+}
+
+// op prints an operation. What is none, which Check refuses, prints as nothing of the language.
+func (p *printer) op(op *scenario.Op) string {
+	if op.Kind == nil {
+		return "None"
+	}
+	var args []string
+	for _, a := range op.Kind.Params {
+		args = append(args, writings[a.Kind].print(p, op)...)
+	}
+	return op.Kind.Word + "(" + strings.Join(args, ", ") + ")"
+}
+
+func truth(is bool) string {
+	if is {
+		return "True"
+	}
+	return "False"
+}

@@ -1,0 +1,135 @@
+package scenario
+
+import (
+	"slices"
+
+	"kpsim/engine"
+)
+
+// An Operation is a row: all that is said of one operation of a task but what it does,
+// which package act adds. Language, printer, checks, generator, shrinker and pages are made
+// from it. Op.Kind points to it: two operations are of one kind if their pointers are equal.
+type Operation struct {
+	Word   string   // its name in the language
+	Params []Param  // what stands between its brackets, in order
+	Says   string   // its paragraph in docs/scenarios.md
+	Kernel []string // what kernels call it, for those who write that; none: it is the language's own
+	Step   StepKind // what a handler does that does the same, which none but call may; StepCount: nothing
+
+	// What a machine needs.
+	Setting  string                           // the setting of an edition that stands for it; "": each edition has it
+	Of       func(r *engine.Row) bool         // whether an engine has it; nil: each has
+	What     string                           // what it is called where a machine or an engine hasn't got it
+	Switches []engine.Switch                  // the files of the kernel's that it writes
+	Check    func(s *Scenario, op *Op) string // what is wrong beyond its parameters, "" if nothing is; nil: nothing ever is
+	Idle     func(s *Scenario, op *Op) string // why it changes nothing, "" if it may; nil: it always may
+
+	Traits  Traits
+	Touches Touches
+	Drawn   Drawn
+}
+
+// String returns its name.
+func (k *Operation) String() string {
+	if k == nil {
+		return "no operation"
+	}
+	return k.Word
+}
+
+// A ParamKind says what a parameter of an operation is: which values the language takes
+// for it, and which field of Op has it.
+type ParamKind uint8
+
+// The kinds of parameter, with the field.
+const (
+	ParamProbe     ParamKind = iota // Target
+	ParamProbes                     // Targets, all of one kind
+	ParamLabel                      // Target
+	ParamModule                     // Target
+	ParamFprobe                     // Target
+	ParamCall                       // Target: a static call
+	ParamFunc                       // Target
+	ParamInsn                       // Target and Offset: an instruction that a debugger can step
+	ParamData                       // Target and Offset: a place in data
+	ParamBytes                      // Bytes: what is there
+	ParamFuncs                      // Target and Targets: a function, or several
+	ParamIntos                      // Targets: as many others
+	ParamInto                       // Targets: another function
+	ParamCallee                     // Targets: a function, or none
+	ParamOn                         // On
+	ParamCPU                        // CPU, never the first one
+	ParamDownFails                  // Fails: a step of cpu_down; may be left out
+	ParamUpFails                    // Fails: a step of cpu_up; may be left out
+	ParamArgs                       // Args: numbers
+	ParamChanged                    // Changed; may be left out
+	ParamReturns                    // Checked and Returns; may be left out
+	ParamBits                       // Bits; may be left out
+	ParamErrno                      // Checked and Returns; may be left out
+)
+
+// A Param is a parameter of an operation.
+type Param struct {
+	Name string
+	Kind ParamKind
+}
+
+// Answers are the parameters of an operation that answers an errno.
+func Answers(p ...Param) []Param { return append(p, Param{"errno", ParamErrno}) }
+
+// Has reports whether an operation has a parameter of one of these kinds.
+func (k *Operation) Has(kinds ...ParamKind) bool {
+	return slices.ContainsFunc(k.Params, func(p Param) bool { return slices.Contains(kinds, p.Kind) })
+}
+
+// Traits are what verbs ask of an operation.
+type Traits uint16
+
+// The traits.
+const (
+	Patches  Traits = 1 << iota // it writes text, or has it written
+	Probes                      // a call to the engine: a run without probes leaves it out
+	SetsUp                      // other tasks have no part in it: it may be done before all of them
+	Serial                      // one task can do it by itself
+	Stirs                       // the optimizer may have something to do afterwards
+	Ordered                     // it waits for others, or they for it: a change of it leaves tasks that hang
+	Waits                       // it waits for another task or for a work
+	Runs                        // it runs functions of the scenario
+	Around                      // it patches text, and no probe
+	Sited                       // it uses sites of ftrace
+	Live                        // it is on a function that is patched live
+	Direct                      // it is on a direct call of ftrace
+	Modifies                    // its client of ftrace may change where calls go on, at all sites
+	Stays                       // the shrinker keeps it while others go: what the scenario expects rests on it
+)
+
+// Touches are the features of a run that operations bring: explore's census of what was
+// reached asks for them.
+type Touches uint32
+
+// The features.
+const (
+	TouchAPI      Touches = 1 << iota // calls of the probes' API
+	TouchRegister                     // a probe is registered
+	TouchRemove                       // a probe is taken out of text
+	TouchUndo                         // a jump is undone
+	TouchEnabled                      // the file enabled is written
+	TouchSysctl                       // the sysctl is written
+	TouchFlip                         // other text is written
+	TouchTrace                        // clients of ftrace come and go
+	TouchLoad                         // modules come and go
+	TouchDebugger                     // a debugger's breakpoints
+	TouchWork                         // works are queued
+	TouchUprobe                       // uprobes are hit
+	TouchCall                         // functions are called
+	TouchLive                         // functions are patched live
+	TouchFprobe                       // fprobes are registered
+	TouchCheck                        // memory is compared
+)
+
+// Drawn says how the generator draws an operation for those tasks that call the API.
+type Drawn struct {
+	Nth   int    // its place in the list that is drawn from, from 1; 0: it isn't drawn. A new one goes last
+	Times int    // how often it stands there
+	Or    string // the name of what is drawn instead half the time; "": nothing
+}
