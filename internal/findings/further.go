@@ -13,7 +13,7 @@ import (
 	"kpsim/internal/search/explore"
 )
 
-// A furtherRow is what a row says of a cause that its witness hasn't (package cause).
+// A furtherRow is a way in which a property was broken that the row's witness doesn't show (package cause).
 type furtherRow struct {
 	Runs       uint64   `json:"runs"` // of the row's violations
 	Message    string   `json:"message"`
@@ -27,7 +27,7 @@ type furtherRow struct {
 	remedy string // of Unsaved
 }
 
-// addFurther puts the further causes of an exploration into the rows of their properties.
+// addFurther puts the further ways of an exploration into the rows of their properties.
 func (c *Explore) addFurther(j *job, res *explore.Result, rows []*row) error {
 	if c.stop.Load() {
 		return nil
@@ -45,7 +45,7 @@ func (c *Explore) addFurther(j *job, res *explore.Result, rows []*row) error {
 	return nil
 }
 
-// furtherName is what the trace of a further cause is called beside that of the main witness. n
+// furtherName is what the trace of a further way is called beside that of the main witness. n
 // counts from 2; a name that another scenario's traces have is passed over.
 func (c *Explore) furtherName(j *job, name string, n *int) string {
 	for {
@@ -57,7 +57,7 @@ func (c *Explore) furtherName(j *job, name string, n *int) string {
 	}
 }
 
-// saveFurther writes the traces of a row's further causes beside its own, called name, and
+// saveFurther writes the traces of a row's further ways beside its own, called name, and
 // returns their paths.
 func (c *Explore) saveFurther(j *job, r *row, name string) (written []string) {
 	n := 2
@@ -74,14 +74,14 @@ func (c *Explore) saveFurther(j *job, r *row, name string) (written []string) {
 	return written
 }
 
-// further prints the further causes of a row.
+// further prints the further ways of a row.
 func (r *printer) further(w *row) {
 	for _, f := range w.Further {
 		like := ""
 		if f.Like != nil {
 			like = ", like " + strings.Join(f.Like, ", ")
 		}
-		r.p.Indented(cli.Indent, fmt.Sprintf("also, by another cause%s: %s; %d of %s", like, report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run")))
+		r.p.Indented(cli.Indent, fmt.Sprintf("also, in another way%s: %s; %d of %s", like, report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run")))
 		if f.Trace == nil {
 			tellSchedule(r.p, f.cause.Witness.Schedule)
 			r.p.ToType(cli.Number(f.Deviations, "deviation")+", not saved; to find it again:", r.c.line(w.job, r.c.Mutant))

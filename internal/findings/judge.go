@@ -42,7 +42,7 @@ type row struct {
 	Unsaved     string     `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
 	Text        string     `json:"trace_text,omitempty"`   // and what it would hold
 
-	Further    []*furtherRow   `json:"further_causes,omitempty"` // of the property, that the witness doesn't show
+	Further    []*furtherRow   `json:"further_ways,omitempty"` // of the property, that the witness doesn't show
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
 	First      *firstJSON      `json:"first_witness,omitempty"`
 	Statistics explore.Stats   `json:"statistics"`

@@ -11,17 +11,19 @@ import (
 // looksMost is how many ways of a property are shrunk, the most frequent first.
 const looksMost = 6
 
-// FurtherMost is how many causes of a property are kept beside that of the main witness.
+// FurtherMost is how many ways of a property are kept beside that of the main witness.
 const FurtherMost = 3
 
-// A Further is a cause of a property whose main witness (explore.Result.Witnesses) has another.
+// A Further is a way in which a property was broken that its main witness (explore.Result.Witnesses)
+// doesn't show. Two ways may have one cause: the same freed bytes, once as text that runs and once as
+// a return address.
 type Further struct {
 	*Cause
 	Witness *shrink.Witness
-	Runs    uint64 // that were found to break the property by it
+	Runs    uint64 // that were found to break the property in this way
 }
 
-// FurtherOf returns the further causes of an exploration: by property, in the order of the
+// FurtherOf returns the further ways of an exploration: by property, in the order of the
 // catalogue, and the most frequent first. It shrinks a run of each way in which a property was
 // broken, and leaves out the ways whose witness has the cause of another.
 func FurtherOf(spec explore.Spec, res *explore.Result) (list []Further, err error) {
@@ -39,7 +41,7 @@ func FurtherOf(spec explore.Spec, res *explore.Result) (list []Further, err erro
 // or shrunk they read alike.
 func (c *Cause) same(d *Cause) bool { return c.Key() == d.Key() || c.Message == d.Message }
 
-// furtherThan returns the causes of the main witness' property that it doesn't show.
+// furtherThan returns the ways of the main witness' property that it doesn't show.
 func furtherThan(main *shrink.Witness, spec explore.Spec, ways []explore.Reading) (list []Further, err error) {
 	if len(ways) < 2 {
 		return nil, nil

@@ -33,6 +33,7 @@ type shrinker struct {
 	cur       attempt
 	right     bool // the right engine is at hand: runs have a mutant
 	trusted   bool // the twin of the current scenario finds what is said of it (twin.go)
+	tried     bool // an edit was made of which the twin has tried some orders
 	cut       bool // an edit was made after which that isn't sure
 }
 

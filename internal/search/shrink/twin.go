@@ -22,7 +22,8 @@ import (
 // A run with a mutant has the right engine at hand. Any other run has the engine that it is about,
 // which may be wrong even one operation at a time; then the twin of the scenario as it was shows
 // it, and only edits are made whose result is the beginning of a run (edit.Edit.Beginning), or
-// which leave out what the answer can't rest on.
+// which leave out what the answer can't rest on. A beginning is held against its twin as well once
+// another edit was: of that some orders were tried, and not all.
 
 // said reports whether the violation is of a property that compares with what is said of the
 // scenario as a whole.
@@ -34,7 +35,7 @@ func (s *shrinker) said() bool {
 // still one of which holds what is said.
 func (s *shrinker) meets(e *edit.Edit, r *rig.Rig, a *attempt) bool {
 	switch {
-	case e.Beginning:
+	case e.Beginning && !s.tried:
 		return true
 	case !s.said():
 		s.cut = true // dropUnmet looks at what is left
@@ -52,7 +53,9 @@ func (s *shrinker) meets(e *edit.Edit, r *rig.Rig, a *attempt) bool {
 	}
 	t := s.twinOf(r, a)
 	defer t.close()
-	return t.meets()
+	met := t.meets()
+	s.tried = s.tried || met && !e.Beginning
+	return met
 }
 
 // independent reports whether the violating operation finds the same without others, with any
@@ -260,11 +263,11 @@ func (o *orders) look() {
 }
 
 // plansMost bounds the orders in which a twin does its operations.
-const plansMost = 16
+const plansMost = 40
 
 // plans are orders of the operations of all tasks, by their tasks: as a run has begun and ended
 // them; each task whole, beginning with each of them; each task up to one of its operations, then
-// another task whole, then the rest.
+// another task whole, then the rest; and drawn ones.
 func plans(r *rig.Rig, o *orders) (list [][]int) {
 	tasks := len(r.Scenario.Tasks)
 	count := make([]int, tasks)
@@ -291,7 +294,7 @@ func plans(r *rig.Rig, o *orders) (list [][]int) {
 	for i := range tasks {
 		add(slices.Repeat([]int{i}, count[i]))
 	}
-	for n := 1; n < planMost && len(list) < plansMost; n++ {
+	for n := 1; n < planMost && len(list) < plansMost/2; n++ {
 		for i := range tasks {
 			for k := range tasks {
 				if i != k && n < count[i] {
@@ -299,6 +302,17 @@ func plans(r *rig.Rig, o *orders) (list [][]int) {
 				}
 			}
 		}
+	}
+	var random sim.Rand
+	random.Seed(1, 0)
+	for range plansMost - len(list) {
+		var plan []int
+		for i, n := range count {
+			for range n {
+				plan = slices.Insert(plan, random.N(len(plan)+1), i)
+			}
+		}
+		add(plan)
 	}
 	return list
 }
