@@ -142,8 +142,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		return
 	}
 	ap := e.aggrs[n]
-	called := *cpu // a handler's text leaves others in the CPU
-	image := arch.Addr(called.R[e.row.saved])
+	image, sp := arch.Addr(cpu.R[e.row.saved]), x86.SP(cpu) // a handler's text leaves others in the CPU
 	x.Work(WorkDetour, 1)
 	on := false
 	if e.s.DetourIRQsOff {
@@ -164,7 +163,7 @@ func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
 		kcb.current, kcb.status = ap, kprobeHitActive
 		e.do.AggrPreHandler(e, x, ap, &kcb.regs, false)
 		kcb.current = nil
-		e.do.StoreRegs(e, x, ap, &called, &kcb.regs)
+		e.do.StoreRegs(e, x, ap, image, sp, &kcb.regs)
 	}
 	e.do.PreemptEnable(x)
 	if on {
@@ -177,8 +176,8 @@ func adjustSP(regs *arch.Regs, word int) { regs.R[x86.RSP] += uint64(word) }
 
 // storeRegs writes what handlers have changed into the image, but ip: a change of it is
 // ignored (4.10).
-func (e *Engine) storeRegs(x kapi.Context, _ *Aggr, cpu, regs *arch.Regs) {
-	e.row.putSaved(x.Memory(), arch.Addr(cpu.R[e.row.saved]), regs)
+func (e *Engine) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch.Regs) {
+	e.row.putSaved(x.Memory(), image, regs)
 }
 
 // setupDetourExecution sends a CPU that has met the breakpoint of an optimized aggr to the

@@ -108,7 +108,7 @@ type Steps struct {
 	OptimizedDisabled func(x kapi.Context, ap *Aggr) bool
 	KprobeRunning     func(e *Engine, x kapi.Context) bool
 	AdjustSP          func(regs *arch.Regs, word int)
-	StoreRegs         func(e *Engine, x kapi.Context, ap *Aggr, cpu, regs *arch.Regs)
+	StoreRegs         func(e *Engine, x kapi.Context, ap *Aggr, image, sp arch.Addr, regs *arch.Regs)
 
 	// Return probes.
 	CheckKretprobeRereg     func(rp *Kretprobe) error

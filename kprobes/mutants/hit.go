@@ -114,9 +114,9 @@ func detourDisabled(s *steps) {
 
 func detourPath(s *steps) {
 	store := s.StoreRegs
-	s.StoreRegs = func(e *engine, x context, ap *aggr, cpu, r *regs) {
-		if store(e, x, ap, cpu, r); r.IP != ap.Addr()+1 {
-			x.Memory().Store(x86.SP(cpu), 8, uint64(r.IP))
+	s.StoreRegs = func(e *engine, x context, ap *aggr, image, sp arch.Addr, r *regs) {
+		if store(e, x, ap, image, sp, r); r.IP != ap.Addr()+1 {
+			x.Memory().Store(sp, 8, uint64(r.IP))
 		}
 	}
 }
