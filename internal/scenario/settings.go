@@ -90,12 +90,13 @@ func (m *Machine) Settle() {
 }
 
 // Processor returns what the machine's kernel is built for: of i386 the row with the trap
-// frames of its edition's kernels, or the row of a kernel's own engine.
+// frames of its edition's kernels, or the row of a kernel's own engine. What emulates instructions
+// changes the stack pointer, which the frames of 3c88c692c287 (5.3) have and those before don't.
 func (m *Machine) Processor() *arch.Arch {
 	if m.Engine == linux.Row.Name {
 		return m.Arch.Linux()
 	}
-	return m.Arch.Row(m.Edition == rules.EditionNone || m.Edition >= rules.Edition514)
+	return m.Arch.Row(m.Edition == rules.EditionNone || m.Edition >= rules.Edition514 || m.Step == era.StepInt3)
 }
 
 // Kprobes returns the settings as kprobes is given them.
