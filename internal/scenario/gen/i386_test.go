@@ -122,8 +122,8 @@ func TestEncodings32(t *testing.T) {
 // fixed answers each question with the same number.
 type fixed int
 
-func (fixed) Part(string)   {}
-func (v fixed) N(n int) int { return min(int(v), n-1) }
+func (fixed) Part(string)      {}
+func (v fixed) N(n int) int    { return min(int(v), n-1) }
 func (v fixed) One(n int) bool { return v == 0 }
 
 // TestResultEnds: what a handler makes a result ends a recursion of i386, whose argument it is: 0, or more
