@@ -120,7 +120,7 @@ func TestClusterSecret(t *testing.T) {
 	require.ErrorContains(t, err, "--tls-ca: it is of the other servers")
 }
 
-// TestClusterPort: a client of the cluster's port that knows no secret is told nothing but what the
+// TestClusterPort: a client of the cluster's port without a secret learns nothing but what the
 // server is, and is closed.
 func TestClusterPort(t *testing.T) {
 	n := cluster(t, []string{secretA, secretA}, func(int, *Options) {})[0]

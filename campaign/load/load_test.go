@@ -57,7 +57,7 @@ func campaign(t testing.TB, n int) *plan.Campaign {
 	return &plan.Campaign{Name: "load", Build: build, Searches: []*plan.Search{s}}
 }
 
-// result is what a unit shows: a part with noise of so many characters, of which half is left when it
+// result is what a unit shows: a part with that number of random characters, of which half is left when it
 // is packed.
 func result(u *plan.Unit, size int) unit.Result {
 	draw := rand.NewPCG(uint64(u.From), 1)

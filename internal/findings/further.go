@@ -51,7 +51,8 @@ func (c *Explore) furtherName(j *job, name string, n *int) string {
 	for {
 		own := fmt.Sprintf("%s-%d", name, *n)
 		*n++
-		if !slices.ContainsFunc(c.names, func(other string) bool { return other != j.Name && inputs.TraceName(other) == own }) {
+		taken := func(other string) bool { return other != j.Name && inputs.TraceName(other) == own }
+		if !slices.ContainsFunc(c.names, taken) {
 			return own
 		}
 	}
@@ -81,7 +82,8 @@ func (r *printer) further(w *row) {
 		if f.Like != nil {
 			like = ", like " + strings.Join(f.Like, ", ")
 		}
-		r.p.Indented(cli.Indent, fmt.Sprintf("also, in another way%s: %s; %d of %s", like, report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run")))
+		r.p.Indented(cli.Indent, fmt.Sprintf("also, in another way%s: %s; %d of %s",
+			like, report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run")))
 		if f.Trace == nil {
 			tellSchedule(r.p, f.cause.Witness.Schedule)
 			r.p.ToType(cli.Number(f.Deviations, "deviation")+", not saved; to find it again:", r.c.line(w.job, r.c.Mutant))

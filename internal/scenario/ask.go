@@ -128,7 +128,8 @@ func (s *Scenario) DoesAny(is Traits) bool {
 
 // Registers reports whether a task or a handler registers a probe.
 func (s *Scenario) Registers(name string) bool {
-	return s.Any(func(op *Op) bool { return op.Kind.Touches&TouchRegister != 0 && op.Names(name) }) || s.HandlerDoes(StepRegister, name)
+	registers := func(op *Op) bool { return op.Kind.Touches&TouchRegister != 0 && op.Names(name) }
+	return s.Any(registers) || s.HandlerDoes(StepRegister, name)
 }
 
 func (s *Scenario) HandlerDoes(kind StepKind, name string) bool {

@@ -52,15 +52,15 @@ var params = [...]struct {
 }{
 	ParamProbe:     {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.probe(p, who, op.Target) }},
 	ParamProbes:    {takesTargets, checker.array},
-	ParamLabel:     {takesTarget, named("label", func(s *Scenario) []string { return names(s.Labels, func(l *Label) string { return l.Name }) })},
-	ParamModule:    {takesTarget, named("module", func(s *Scenario) []string { return names(s.Modules, func(m *Module) string { return m.Name }) })},
+	ParamLabel:     {takesTarget, named("label", labels)},
+	ParamModule:    {takesTarget, named("module", modules)},
 	ParamFprobe:    {takesTarget, checker.hooking},
-	ParamCall:      {takesTarget, named("static call", func(s *Scenario) []string { return names(s.Calls, func(k *StaticCall) string { return k.Name }) })},
-	ParamFunc:      {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }},
+	ParamCall:      {takesTarget, named("static call", staticCalls)},
+	ParamFunc:      {takesTarget, checker.whole},
 	ParamInsn:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.breakpoint},
 	ParamData:      {func(op *Op) { op.Target, op.Offset = "", 0 }, checker.memory},
 	ParamBytes:     {func(op *Op) { op.Bytes = nil }, nil}, // memory has looked
-	ParamFuncs:     {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }},
+	ParamFuncs:     {takesTarget, checker.whole},
 	ParamIntos:     {takesTargets, checker.redirected},
 	ParamInto:      {takesTargets, checker.redirected},
 	ParamCallee:    {takesTargets, checker.callee},
@@ -86,6 +86,17 @@ func names[T any](list []T, name func(*T) string) (words []string) {
 	return words
 }
 
+func labels(s *Scenario) []string  { return names(s.Labels, func(l *Label) string { return l.Name }) }
+func modules(s *Scenario) []string { return names(s.Modules, func(m *Module) string { return m.Name }) }
+func probes(s *Scenario) []string  { return names(s.Probes, func(k *Probe) string { return k.Name }) }
+
+func staticCalls(s *Scenario) []string {
+	return names(s.Calls, func(k *StaticCall) string { return k.Name })
+}
+
+// whole checks the function that an operation is about.
+func (c checker) whole(p Part, who string, op *Op) error { return c.function(p, who, op.Target, 0) }
+
 // named checks that there is a part of that name.
 func named(what string, of func(*Scenario) []string) func(checker, Part, string, *Op) error {
 	return func(c checker, p Part, who string, op *Op) error {
@@ -101,7 +112,7 @@ func (c checker) probe(p Part, who, name string) error {
 	if c.s.Probe(name) != nil {
 		return nil
 	}
-	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, names(c.s.Probes, func(k *Probe) string { return k.Name })))
+	return Faultf(p, "%s: no probe %q; %s", who, name, nearest.OrAll(name, probes(c.s)))
 }
 
 // array checks an array of them.
@@ -145,7 +156,8 @@ func (c checker) callee(p Part, who string, op *Op) error {
 // goes checks a CPU that goes or comes.
 func (c checker) goes(p Part, who string, op *Op) error {
 	if op.CPU < 1 || op.CPU >= c.s.Machine.CPUs {
-		return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86", who, op.Kind, op.CPU, c.s.Machine.CPUs-1)
+		return Faultf(p, "%s: %s(%d): the CPUs that go and come are 1 to %d: the first one stays, as on x86",
+			who, op.Kind, op.CPU, c.s.Machine.CPUs-1)
 	}
 	return nil
 }

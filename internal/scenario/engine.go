@@ -25,7 +25,8 @@ func (m *Machine) WritesJumps() bool { return slices.Contains(m.Row().Switches, 
 
 // of reports whether an engine has an operation.
 func (k *Operation) of(r *engine.Row) bool {
-	return (k.Of == nil || k.Of(r)) && !slices.ContainsFunc(k.Switches, func(w engine.Switch) bool { return !slices.Contains(r.Switches, w) })
+	lacks := func(w engine.Switch) bool { return !slices.Contains(r.Switches, w) }
+	return (k.Of == nil || k.Of(r)) && !slices.ContainsFunc(k.Switches, lacks)
 }
 
 // engine checks that there is the machine's engine, and that it has what the

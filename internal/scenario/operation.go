@@ -21,7 +21,7 @@ type Operation struct {
 	Of       func(r *engine.Row) bool         // whether an engine has it; nil: each has
 	What     string                           // what it is called where a machine or an engine hasn't got it
 	Switches []engine.Switch                  // the files of the kernel's that it writes
-	Check    func(s *Scenario, op *Op) string // what is wrong beyond its parameters, "" if nothing is; nil: nothing ever is
+	Check    func(s *Scenario, op *Op) string // what is wrong beyond its parameters, or ""
 	Idle     func(s *Scenario, op *Op) string // why it changes nothing, "" if it may; nil: it always may
 
 	Traits  Traits
@@ -100,7 +100,7 @@ const (
 	Live                        // it is on a function that is patched live
 	Direct                      // it is on a direct call of ftrace
 	Modifies                    // its client of ftrace may change where calls go on, at all sites
-	Stays                       // the shrinker keeps it while others go: what the scenario expects rests on it
+	Works                       // it is on a work, which the scenario expects to be done: the shrinker keeps it
 )
 
 // Touches are the features of a run that operations bring: explore's census of what was

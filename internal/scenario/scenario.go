@@ -198,7 +198,9 @@ type Op struct {
 	Returns uint64
 	Bits    int // of a call: 1 to 64 if Checked
 
-	Targets []string // probes of one kind; or the function that is called from then on, and then pairs of another one and what is called for it
+	// Targets are probes of one kind; or the function that is called from then on, and then pairs of
+	// another one and what is called for it.
+	Targets []string
 
 	CPU    int           // that goes or comes
 	Fails  smpev.CPUStep // the step of that which fails, by which the CPU stays as it was

@@ -14,7 +14,7 @@ import (
 	"kpsim/traces"
 )
 
-// busy is a scenario in which so many CPUs call a function while a probe comes and goes.
+// busy is a scenario in which each of the CPUs calls a function while a probe comes and goes.
 const busy = `
 scenario("busy", says = "A probe comes and goes, while every other CPU is in its function.")
 machine(cpus = %d, preempt = "full")
@@ -26,7 +26,7 @@ for cpu in range(1, %[1]d):
 never()
 `
 
-// onCPUs is a run on so many.
+// onCPUs is a run of busy.
 func onCPUs(t testing.TB, cpus int) viewer.Run {
 	t.Helper()
 	sc, err := lang.Load("busy", fmt.Appendf(nil, busy, cpus), nil)

@@ -23,7 +23,7 @@ func (c *covered) add(i Interval, truth float64) {
 	}
 }
 
-// atLeast requires that so many hold it, less three standard errors of how many are counted.
+// atLeast requires that this share of the intervals hold it, less three standard errors of the count.
 func (c *covered) atLeast(t *testing.T, share float64, what string, args ...any) {
 	t.Helper()
 	what = fmt.Sprintf(what, args...)
@@ -245,7 +245,7 @@ func TestMarginCoverage(t *testing.T) {
 	}
 }
 
-// Of n errors the margin is that which 95 % of one more are within: of 19 the largest, of 39 the largest but one.
+// The margin holds one more error with 95 %: it is the largest of 19 errors, and the largest but one of 39.
 func TestMargin(t *testing.T) {
 	var list []float64
 	for i := range 39 {

@@ -9,7 +9,7 @@
 // What it is not: it compiles nothing, and it doesn't know whether a change was meant. That
 // nothing was found is no proof.
 //
-// Its rule: both sides are run alike, and what is told of one was looked for on the other, in four
+// Its rule: both sides are run alike, and a finding on one was looked for on the other, in four
 // times as many runs. The change is accused only by odds that count all comparisons (package
 // change).
 //

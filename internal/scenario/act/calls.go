@@ -8,8 +8,12 @@ import (
 // Calls of functions, and what memory is to hold.
 var (
 	Call = add(row{family: calls, Operation: &scenario.Operation{
-		Word:   "call",
-		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}, {Name: "args", Kind: scenario.ParamArgs}, {Name: "changed", Kind: scenario.ParamChanged}, {Name: "returns", Kind: scenario.ParamReturns}, {Name: "bits", Kind: scenario.ParamBits}},
+		Word: "call",
+		Params: []scenario.Param{
+			{Name: "f", Kind: scenario.ParamFunc}, {Name: "args", Kind: scenario.ParamArgs},
+			{Name: "changed", Kind: scenario.ParamChanged},
+			{Name: "returns", Kind: scenario.ParamReturns}, {Name: "bits", Kind: scenario.ParamBits},
+		},
 		Says: "call `f` with up to six numbers, `args`. `changed`: probes or labels change its result on " +
 			"purpose, so that it isn't compared. `returns`: the right result, in the low `bits` of `rax`. As " +
 			"a step, `call(f)`: the handler calls `f`",

@@ -9,10 +9,11 @@ import (
 // What else patches text: jump labels, static calls, lock prefixes, alternatives.
 var (
 	EnableLabel = add(row{family: others, Operation: &scenario.Operation{
-		Word:    "label_on",
-		Params:  []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
-		Says:    "flip a label to its jump",
-		Kernel:  []string{"static_key_enable", "static_branch_enable", "static_key_slow_inc", "static_branch_inc", "jump_label_update", "arch_jump_label_transform"},
+		Word:   "label_on",
+		Params: []scenario.Param{{Name: "l", Kind: scenario.ParamLabel}},
+		Says:   "flip a label to its jump",
+		Kernel: []string{"static_key_enable", "static_branch_enable", "static_key_slow_inc", "static_branch_inc",
+			"jump_label_update", "arch_jump_label_transform"},
 		Traits:  scenario.Patches | scenario.Around | scenario.Serial | scenario.Stirs,
 		Touches: scenario.TouchFlip,
 		Drawn:   scenario.Drawn{Nth: 8, Times: 1, Or: "label_off"},

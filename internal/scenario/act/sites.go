@@ -53,8 +53,9 @@ var (
 	}})
 
 	PatchFunc = add(row{family: sites, Operation: &scenario.Operation{
-		Word:   "patch_func",
-		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFuncs}, scenario.Param{Name: "g", Kind: scenario.ParamIntos}),
+		Word: "patch_func",
+		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFuncs},
+			scenario.Param{Name: "g", Kind: scenario.ParamIntos}),
 		Says: "a live patch: calls of `f` go on in `g`, from `f`'s site of ftrace; of several functions " +
 			"together `patch_func([f, h], [g, k])`. It returns when each task has gone over: one that doesn't " +
 			"run and isn't in `f`, goes to user mode, idles, or, from 6.5 on, calls `cond_resched`. A later " +
@@ -83,8 +84,9 @@ var (
 	}})
 
 	RegisterDirect = add(row{family: sites, Operation: &scenario.Operation{
-		Word:   "register_direct",
-		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}, scenario.Param{Name: "t", Kind: scenario.ParamInto}),
+		Word: "register_direct",
+		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc},
+			scenario.Param{Name: "t", Kind: scenario.ParamInto}),
 		Says: "a direct call (5.5): `f`'s site of ftrace calls the function `t` itself; beside another client " +
 			"it calls ftrace, which goes to `t` afterwards. `t` keeps the registers, or say `changed = True` " +
 			"of calls. `\"EBUSY\"`: it calls one already, or, until 5.19, a client has the site that changes " +
@@ -95,12 +97,15 @@ var (
 		Check:   noDirect,
 		Idle:    siteless,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Ftrace.RegisterDirect(x, t.Site(op.Target), t.Func(op.Targets[0])) })
+		redirect(t, x, i, op, func() int {
+			return t.Clients().Ftrace.RegisterDirect(x, t.Site(op.Target), t.Func(op.Targets[0]))
+		})
 	}})
 
 	ModifyDirect = add(row{family: sites, Operation: &scenario.Operation{
-		Word:   "modify_direct",
-		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc}, scenario.Param{Name: "t", Kind: scenario.ParamInto}),
+		Word: "modify_direct",
+		Params: scenario.Answers(scenario.Param{Name: "f", Kind: scenario.ParamFunc},
+			scenario.Param{Name: "t", Kind: scenario.ParamInto}),
 		Says: "the site calls another function `t`; it returns when no task is in the one before. `\"EINVAL\"`: " +
 			"there is no direct call",
 		Kernel:  []string{"modify_ftrace_direct", "modify_ftrace_direct_multi"},
@@ -108,7 +113,9 @@ var (
 		Touches: scenario.TouchFlip | scenario.TouchTrace,
 		Check:   noDirect,
 	}, do: func(t Task, x *smp.Ctx, i int, op *scenario.Op) {
-		redirect(t, x, i, op, func() int { return t.Clients().Ftrace.ModifyDirect(x, t.Site(op.Target), t.Func(op.Targets[0])) })
+		redirect(t, x, i, op, func() int {
+			return t.Clients().Ftrace.ModifyDirect(x, t.Site(op.Target), t.Func(op.Targets[0]))
+		})
 	}})
 
 	UnregisterDirect = add(row{family: sites, Operation: &scenario.Operation{
@@ -158,9 +165,11 @@ func redirect(t Task, x *smp.Ctx, i int, op *scenario.Op, do func() int) {
 func noDirect(s *scenario.Scenario, op *scenario.Op) string {
 	switch m := &s.Machine; {
 	case m.Engine != "":
-		return fmt.Sprintf("engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out", m.Engine, op.Kind)
+		return fmt.Sprintf("engine %s writes the sites of ftrace itself, and knows no direct call; leave %s out",
+			m.Engine, op.Kind)
 	case m.Edition == rules.Edition26 || m.Edition == rules.Edition415:
-		return fmt.Sprintf("edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition", m.Edition, op.Kind)
+		return fmt.Sprintf("edition %v has no direct calls, which came with 5.5; leave %s out, or take a later edition",
+			m.Edition, op.Kind)
 	}
 	return ""
 }

@@ -39,7 +39,12 @@ var (
 			}
 			return "release() lets nobody go: no task does spin()"
 		},
-	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Latch.Open(x) }, boot: func(t Task, id kapi.TaskID) { l := &t.Kernel().Latch; l.Openers = append(l.Openers, id) }})
+	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
+		t.Kernel().Latch.Open(x)
+	}, boot: func(t Task, id kapi.TaskID) {
+		l := &t.Kernel().Latch
+		l.Openers = append(l.Openers, id)
+	}})
 
 	WaitSignal = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "wait_signal",
@@ -56,7 +61,12 @@ var (
 		Says:   "wake the tasks that sleep in `wait_signal()`",
 		Kernel: []string{"complete", "wake_up", "wake_up_process", "up"},
 		Traits: scenario.Ordered,
-	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Signal.Open(x) }, boot: func(t Task, id kapi.TaskID) { l := &t.Kernel().Signal; l.Openers = append(l.Openers, id) }})
+	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) {
+		t.Kernel().Signal.Open(x)
+	}, boot: func(t Task, id kapi.TaskID) {
+		l := &t.Kernel().Signal
+		l.Openers = append(l.Openers, id)
+	}})
 
 	QueueWork = add(row{family: waits, Operation: &scenario.Operation{
 		Word:   "queue_work",
@@ -65,7 +75,7 @@ var (
 			"has queued it, without arguments, when its timer comes; nothing if it is queued already, and " +
 			"hasn't begun",
 		Kernel:  []string{"schedule_work", "queue_delayed_work", "mod_delayed_work"},
-		Traits:  scenario.Ordered | scenario.Runs | scenario.Stays,
+		Traits:  scenario.Ordered | scenario.Runs | scenario.Works,
 		Touches: scenario.TouchWork,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Work[op.Target].Queue(x) }})
 
@@ -74,6 +84,6 @@ var (
 		Params: []scenario.Param{{Name: "f", Kind: scenario.ParamFunc}},
 		Says:   "sleep until the work `f` is neither queued nor running",
 		Kernel: []string{"flush_delayed_work", "flush_workqueue"},
-		Traits: scenario.Ordered | scenario.Waits | scenario.Stays,
+		Traits: scenario.Ordered | scenario.Waits | scenario.Works,
 	}, do: func(t Task, x *smp.Ctx, _ int, op *scenario.Op) { t.Clients().Work[op.Target].Flush(x) }})
 )

@@ -228,7 +228,7 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 		for size := max(len(ops)/2, 1); len(ops) > 1; size /= 2 {
 			for from := (len(ops) - 1) / size * size; from >= 0; from -= size {
 				to := min(from+size, len(ops))
-				if slices.ContainsFunc(ops[from:to], func(op scenario.Op) bool { return op.Kind.Traits&scenario.Stays != 0 }) {
+				if slices.ContainsFunc(ops[from:to], func(op scenario.Op) bool { return op.Kind.Traits&scenario.Works != 0 }) {
 					continue
 				}
 				says := fmt.Sprintf("task %s: operation %d left out", s.Tasks[i].Name, from)

@@ -121,8 +121,6 @@ func (g *maker) op(own []string) scenario.Op {
 			op.Targets = g.batch(own)
 		case scenario.ParamOn:
 			op.On = !g.one(3)
-		case scenario.ParamCPU:
-			op.CPU = 1 + g.rand.N(max(g.sc.Machine.CPUs-1, 1))
 		case scenario.ParamLabel:
 			if !g.labelled {
 				return g.settled()

@@ -13,8 +13,8 @@ import (
 	"kpsim/smp/smpev"
 )
 
-// A written says how a kind of parameter of an operation is written: how it is read, and printed.
-type written struct {
+// A form is how a kind of parameter of an operation is written: how it is read, and printed.
+type form struct {
 	// into is the field that the value goes into as it is; nil: read reads it.
 	into func(op *scenario.Op) any
 	read func(c *call, name string, v starlark.Value, op *scenario.Op) error
@@ -26,15 +26,21 @@ type written struct {
 	none      bool   // None leaves it out too
 }
 
-// writings has a row for each kind.
-var writings = [...]written{
-	scenario.ParamProbe:  onHandle("probe", "kprobe", ""),
-	scenario.ParamLabel:  onHandle("label", "jump_label", ""),
-	scenario.ParamModule: onHandle("module", "module", "module "),
-	scenario.ParamFprobe: onHandle("fprobe", "fprobe", "fprobe "),
-	scenario.ParamCall:   onHandle("static call", "static_call", "call "),
-	scenario.ParamProbes: {read: readProbes, print: func(p *printer, op *scenario.Op) []string { return []string{bracketed(p.probes, "", op.Targets)} }},
-	scenario.ParamFunc:   {read: readFunc, print: func(p *printer, op *scenario.Op) []string { return []string{p.symbols[op.Target]} }},
+// forms has a row for each kind.
+var forms = [...]form{
+	scenario.ParamProbe:  onHandle("probe", "kprobe", func(p *printer, name string) string { return p.probes[name] }),
+	scenario.ParamLabel:  onHandle("label", "jump_label", under("")),
+	scenario.ParamModule: onHandle("module", "module", under("module ")),
+	scenario.ParamFprobe: onHandle("fprobe", "fprobe", under("fprobe ")),
+	scenario.ParamCall:   onHandle("static call", "static_call", under("call ")),
+	scenario.ParamProbes: {
+		read:  readProbes,
+		print: func(p *printer, op *scenario.Op) []string { return []string{bracketed(p.probes, op.Targets)} },
+	},
+	scenario.ParamFunc: {
+		read:  readFunc,
+		print: func(p *printer, op *scenario.Op) []string { return []string{p.symbols[op.Target]} },
+	},
 	scenario.ParamInsn: {
 		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
 			at, err := function(name, v)
@@ -195,37 +201,37 @@ func several(p *printer, names []string) string {
 	if len(names) == 1 {
 		return p.symbols[names[0]]
 	}
-	return bracketed(p.symbols, "", names)
+	return bracketed(p.symbols, names)
 }
 
 // bracketed prints a list of what has these names.
-func bracketed(idents map[string]string, prefix string, names []string) string {
+func bracketed(idents map[string]string, names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = idents[prefix+name]
+		list[i] = idents[name]
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// onHandle takes what maker() has made. The printer has its identifier under its name behind prefix.
-func onHandle(what, maker, prefix string) written {
-	return written{
+// onHandle takes what maker() has made. ident is its identifier where it is printed.
+func onHandle(what, maker string, ident func(p *printer, name string) string) form {
+	return form{
 		read: func(c *call, _ string, v starlark.Value, op *scenario.Op) (err error) {
 			op.Target, err = c.handle(what, maker, v)
 			return err
 		},
-		print: func(p *printer, op *scenario.Op) []string {
-			if what == "probe" {
-				return []string{p.probes[op.Target]}
-			}
-			return []string{p.labels[prefix+op.Target]}
-		},
+		print: func(p *printer, op *scenario.Op) []string { return []string{ident(p, op.Target)} },
 	}
 }
 
+// under returns the identifiers that the printer has under names behind a prefix.
+func under(prefix string) func(p *printer, name string) string {
+	return func(p *printer, name string) string { return p.labels[prefix+name] }
+}
+
 // fails takes a step of a CPU's way that fails.
-func fails(going bool) written {
-	return written{
+func fails(going bool) form {
+	return form{
 		otherwise: "None", none: true,
 		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
 			words := scenario.FailWords(going)
@@ -294,7 +300,7 @@ func operations() (list []verb) {
 func signature(k *scenario.Operation) string {
 	args := make([]string, len(k.Params))
 	for i, a := range k.Params {
-		switch row := &writings[a.Kind]; {
+		switch row := &forms[a.Kind]; {
 		case a.Kind == scenario.ParamArgs:
 			args[i] = "*" + a.Name
 		case row.otherwise != "":
@@ -333,7 +339,7 @@ func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
 	values := make([]starlark.Value, len(k.Params))
 	var pairs []any
 	for i, a := range k.Params {
-		row := &writings[a.Kind]
+		row := &forms[a.Kind]
 		name, to := a.Name, any(&values[i])
 		switch {
 		case a.Kind == scenario.ParamArgs:
@@ -352,7 +358,7 @@ func (c *call) reads(k *scenario.Operation, op *scenario.Op) error {
 		return err
 	}
 	for i, a := range k.Params {
-		if row := &writings[a.Kind]; values[i] != nil {
+		if row := &forms[a.Kind]; values[i] != nil {
 			if err := row.read(c, a.Name, values[i], op); err != nil {
 				return err
 			}
@@ -387,7 +393,7 @@ func (p *printer) op(op *scenario.Op) string {
 	}
 	var args []string
 	for _, a := range op.Kind.Params {
-		args = append(args, writings[a.Kind].print(p, op)...)
+		args = append(args, forms[a.Kind].print(p, op)...)
 	}
 	return op.Kind.Word + "(" + strings.Join(args, ", ") + ")"
 }

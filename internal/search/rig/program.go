@@ -248,7 +248,7 @@ func (r *Rig) bootWorks() {
 	for i := range r.Scenario.Tasks {
 		for _, op := range r.Scenario.Tasks[i].Ops {
 			name := op.Target
-			if op.Kind.Traits&scenario.Stays == 0 || r.Work[name] != nil {
+			if op.Kind.Traits&scenario.Works == 0 || r.Work[name] != nil {
 				continue
 			}
 			if r.Work == nil {
