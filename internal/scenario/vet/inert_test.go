@@ -1,0 +1,47 @@
+package vet_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kpsim/internal/scenario/act"
+	"kpsim/internal/scenario/lang"
+	"kpsim/internal/scenario/vet"
+)
+
+// TestIdle: each operation whose row says why one may change nothing is named where it does so, and
+// isn't where the part that it needs is there.
+func TestIdle(t *testing.T) {
+	const parts = "fentry(f)\nlock_prefix(locked)\nalternative(g, \"f8\")\ntask(\"b\", cpu = 1, ops = [spin(), apply_alternatives()])\n"
+	ops := map[string]string{
+		"release": "release()", "tracer": "tracer(True)", "livepatch": "livepatch(True)", "patch_func": "patch_func(f, g)",
+		"register_direct": "register_direct(f, g)", "smp_locks": "smp_locks(False)", "apply_alternatives": "apply_alternatives()",
+	}
+	said := func(parts, op string) []string {
+		s, err := lang.Load("idle.star", []byte(`machine(cpus = 2)
+f = text("f", "0f1f440000 c3")
+g = text("g", "90 c3")
+locked = text("locked", "f0ff00 c3")
+`+parts+`task("a", cpu = 0, ops = [`+op+`])
+`), nil)
+		require.NoError(t, err)
+		var list []string
+		for _, f := range vet.Inert(s) {
+			list = append(list, f.Msg)
+		}
+		return list
+	}
+	for _, k := range act.All() {
+		require.Equal(t, k.Idle != nil, ops[k.Word] != "", "%s: give it a line here", k.Word)
+		if k.Idle == nil {
+			continue
+		}
+		says := said("", ops[k.Word])
+		require.Len(t, says, 1, k.Word)
+		require.Contains(t, says[0], k.Word+"()")
+		for _, says := range said(parts, ops[k.Word]) {
+			require.NotContains(t, says, k.Word+"()", k.Word)
+		}
+	}
+}
