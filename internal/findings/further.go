@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ type furtherRow struct {
 
 	cause  cause.Further
 	remedy string // of Unsaved
+	long   bool   // it isn't saved since kpsim wouldn't read it, which is no error: the main witness shows the property
 }
 
 // addFurther puts the further ways of an exploration into the rows of their properties.
@@ -69,6 +71,7 @@ func (c *Explore) saveFurther(j *job, r *row, name string) (written []string) {
 		if text, err := inputs.WriteTrace(path, f.cause.Witness.File); err != nil {
 			f.Trace, f.Text = nil, string(text)
 			f.Unsaved, f.remedy = inputs.Unsaved(err, path)
+			f.long = errors.As(err, new(*inputs.Unreadable))
 		}
 		written = append(written, path)
 	}

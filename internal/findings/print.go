@@ -62,7 +62,7 @@ func (r *printer) print(w *row) error {
 		r.unsaved = append(r.unsaved, [2]string{w.Unsaved, w.remedy})
 	}
 	for _, f := range w.Further {
-		if f.Unsaved != "" {
+		if f.Unsaved != "" && !f.long {
 			r.unsaved = append(r.unsaved, [2]string{f.Unsaved, f.remedy})
 		}
 	}

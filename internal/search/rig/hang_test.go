@@ -86,3 +86,20 @@ l = kprobe("l", at = w)
 		})
 	}
 }
+
+// TestPlainStop: where a run that never ends was when its budget was spent is chance. The words by
+// which ways of breaking a property are told apart say what is waited for, and not where it was.
+func TestPlainStop(t *testing.T) {
+	rig, err := build(searchtest.LoadTinier(t, `preempt = "none"`, `task("a", cpu = 0, ops = [release()])`), "", false)
+	require.NoError(t, err)
+	defer rig.Close()
+	const (
+		begin = "the run ended exhausted after 3000 boundaries, "
+		end   = ": somebody goes round in circles, or the scenario wants machine(steps = 30000)"
+		waits = "; prober waits for kprobe_mutex, held by caller"
+	)
+	ipi := rig.Plain(begin + "cpu1 caller at call-function handler iret step 0" + end + waits)
+	require.Equal(t, ipi, rig.Plain(begin+"cpu0 prober at sync_core step 1"+end+waits))
+	require.NotEqual(t, ipi, rig.Plain(begin+"cpu0 prober at sync_core step 1"+end))
+	require.Contains(t, ipi, "waits for kprobe_mutex")
+}

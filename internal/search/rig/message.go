@@ -41,6 +41,7 @@ func (r *Rig) Reason(run *Run) string {
 // Plain is what a run has found, in words that don't depend on where things lie or what the
 // scenario calls them: two findings of one cause read alike.
 func (r *Rig) Plain(message string) string {
+	message = aStop.ReplaceAllString(message, "$1: ")
 	place := func(at uint64) string { return r.PlainPlace(r.Machine.Names().SymbolName(at)) }
 	return Words(traces.Readable(message, place, func(uint64) string { return "" }, r.Kernel.Locks.Name))
 }
@@ -55,7 +56,8 @@ func (r *Rig) PlainPlace(symbol string) string {
 }
 
 var (
-	aLine = regexp.MustCompile(`^[\w/-]+\.[ch]:\d+$`) // of a kernel's source
+	aLine = regexp.MustCompile(`^[\w/-]+\.[ch]:\d+$`)                                    // of a kernel's source
+	aStop = regexp.MustCompile(`^(the run ended exhausted after \d+ boundaries), .*?: `) // where it was then is chance (noEnd)
 	aByte = regexp.MustCompile(`^[0-9a-f]{2}$`)
 )
 
