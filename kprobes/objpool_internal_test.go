@@ -35,7 +35,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 	}
 	programs[cpus-1] = func(b *bench, x *smp.Ctx) {
 		p.r = retAt(recurs, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
-		require.NoError(t, b.e.RegisterRet(x, p.r))
+		require.NoError(t, b.e.Kretprobes.Register(x, p.r))
 		for range 1000 {
 			called(x, recurs, 0)
 		}
@@ -48,7 +48,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 		if deep >= 0 {
 			called(x, recurs, uint64(deep))
 		}
-		require.NoError(t, b.e.UnregisterRet(x, p.r))
+		require.NoError(t, b.e.Kretprobes.Unregister(x, p.r))
 		for range 3 {
 			b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 		}
