@@ -9,7 +9,10 @@ import (
 
 func freeEarly(s *steps) {
 	unoptimize := s.Optimizer.DoUnoptimizeKprobes
-	s.Optimizer.DoUnoptimizeKprobes = func(e *engine, x context) { unoptimize(e, x); s.Optimizer.DoFreeCleanedKprobes(e, x) }
+	s.Optimizer.DoUnoptimizeKprobes = func(e *engine, x context) {
+		unoptimize(e, x)
+		s.Optimizer.DoFreeCleanedKprobes(e, x)
+	}
 }
 
 func flagEarly(s *steps) {
