@@ -112,6 +112,7 @@ var layers = []layer{
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/thorough", free: []string{"*"}},                          // for tests
 	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
+	{pkg: "internal/proctest/served", free: []string{"*"}},                   // is kpsim in tests
 	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
 	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "internal/eval/overhead/pages", may: []string{"*"}, free: []string{"*"}},
