@@ -62,8 +62,6 @@ type written struct {
 
 func (m *answers) Reset() { m.fits, m.files = m.fits[:0], [2]written{} }
 
-var apiWords = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
-
 // Event handles the return of a call for one probe, if no other call for the probe
 // overlapped it.
 func (m *answers) Event(e *traces.Event) *traces.Finding {
@@ -79,10 +77,10 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 		return m.printed(e)
 	}
 	c := &m.scene.probes.last
-	if m.scene.called.place < 0 || !c.lone || e.A >= uint64(len(apiWords)) {
+	if m.scene.called.place < 0 || !c.lone || e.A > kpev.Disable {
 		return nil
 	}
-	does := apiWords[e.A]
+	does := kpev.Verbs.Name(e.A)
 	switch {
 	case c.was == regYes && e.A == kpev.Register && e.C == 0:
 		return found(e, 0, "answers that register of probe %d, which is registered, has succeeded", e.B)

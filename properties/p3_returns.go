@@ -168,7 +168,7 @@ func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
 	case kpev.Enabled:
 		what = "a write of kprobes/enabled"
 	case kpev.ApiEnter:
-		what = apiWords[c.what%uint64(len(apiWords))]
+		what = kpev.Verbs.Name(c.what)
 		if i := m.scene.probes.index(c.about); i >= 0 {
 			place = m.scene.probes.list[i].addr
 		}
