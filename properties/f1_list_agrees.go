@@ -15,11 +15,16 @@ import (
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
-	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end of a run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what isn't armed on the original text.",
+	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end of a " +
+		"run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and " +
+		"when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what " +
+		"isn't armed on the original text.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+		kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.Kind, kpev.Enabled, kpev.Printk},
+	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.Kind, kpev.Enabled,
+		kpev.Printk},
 	New:     func(s *Scene) Monitor { return &listAgrees{scene: s} },
 	Touches: listTouches,
 }
@@ -133,11 +138,13 @@ func (m *listAgrees) missing(p *probe) *traces.Finding {
 	}
 	switch {
 	case shown < least || shown > most && !m.endbr(p.addr):
-		return atEnd(p.addr, "kprobes/list has %d lines %c for %#x, where %d to %d such probes are registered", shown, letter, p.addr, least, most)
+		return atEnd(p.addr, "kprobes/list has %d lines %c for %#x, where %d to %d such probes are registered",
+			shown, letter, p.addr, least, most)
 	case tagged && disabled < downs:
 		return atEnd(p.addr, "kprobes/list has %d of the probes at %#x disabled, and %d were", disabled, p.addr, downs)
 	case tagged && disabled > shown-ups:
-		return atEnd(p.addr, "kprobes/list has %d of %d probes at %#x disabled, and %d of them are enabled", disabled, shown, p.addr, ups)
+		return atEnd(p.addr, "kprobes/list has %d of %d probes at %#x disabled, and %d of them are enabled",
+			disabled, shown, p.addr, ups)
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 var TextRestored = Property{
 	ID:   "L2",
 	Name: "text-restored",
-	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and without probes the text is the original.",
+	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and " +
+		"without probes the text is the original.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter, kpev.ApiReturn,
 	},
@@ -84,7 +85,8 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.site(p.addr) { // ftrace's: it writes its call behind a breakpoint there
 		return nil
 	}
-	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) && !m.scene.debugs(p.addr) {
+	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) &&
+		!m.scene.debugs(p.addr) {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil

@@ -19,7 +19,9 @@ import (
 var ModuleHolds = Property{
 	ID:   "M1",
 	Name: "module-holds",
-	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe that is registered in the module, holds it; when all work is done nobody else does. Insmod and rmmod answer by whether the module is there.",
+	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe " +
+		"that is registered in the module, holds it; when all work is done nobody else does. Insmod and rmmod answer by " +
+		"whether the module is there.",
 	Kinds: []traces.Kind{
 		smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
 	},
@@ -67,7 +69,8 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 		return m.answered(e)
 	case smpev.Denies:
 		if e.B == 0 && len(m.scene.probes.calls) == 0 && m.holders(e.A) == 0 {
-			return found(e, m.at(e.A), "is refused to unload module %d, which nobody holds: no call of the API is under way", e.A)
+			return found(e, m.at(e.A), "is refused to unload module %d, which nobody holds: no call of the API is under way",
+				e.A)
 		}
 	case smpev.Holds:
 		if most := m.holders(e.A); e.B > most && m.held == 0 {
@@ -115,7 +118,8 @@ func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
 	case lone && !rightErrno(insmod, was == 1, e.C):
 		return found(e, m.at(e.A), "answers %d to %s of module %d, which %s", e.C, does, e.A, is)
 	case a.calls == 0 && a.there != 0 && a.there != 1:
-		return found(e, m.at(e.A), "answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
+		return found(e, m.at(e.A),
+			"answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
 	}
 	return nil
 }

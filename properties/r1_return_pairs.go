@@ -16,7 +16,8 @@ import (
 var ReturnPairs = Property{
 	ID:   "R1",
 	Name: "return-pairs",
-	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call returns, and is told the address that it returns to.",
+	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call " +
+		"returns, and is told the address that it returns to.",
 	Kinds: []traces.Kind{
 		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
 		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline, kpev.Returner,
@@ -135,9 +136,11 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 	case entry:
 		return found(e, e.C, "runs the handler of probe %d for a call that its entry_handler hasn't let pass", e.A)
 	case c == nil:
-		return found(e, e.C, "runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x", e.A, e.C)
+		return found(e, e.C,
+			"runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x", e.A, e.C)
 	case c.addr != e.C:
-		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x", e.A, e.C, c.addr)
+		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x",
+			e.A, e.C, c.addr)
 	}
 	c.told = true
 	return nil

@@ -74,14 +74,17 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 // Load events, and the bytes in memory now, from TextStores. A byte outside the linked
 // text is known once it was stored.
 type text struct {
-	blocks []block                 `state:"set: they are looked up by their base"`
-	linked int                     `state:"boot"`                                                                // how many of them, from the first, are of linked text
-	built  int                     `state:"boot"`                                                                // how many instructions they are made from
+	blocks []block `state:"set: they are looked up by their base"`
+	// how many of them, from the first, are of linked text
+	linked int `state:"boot"`
+	// how many instructions they are made from
+	built  int                     `state:"boot"`
 	last   *block                  `state:"skip: which block was found last: a memory of what can be found out"` // nil if it must be looked up
 	lately [1 << latelyBits]uint16 `state:"skip: where blocks were found: a memory of what can be found out"`
 	loads  loads                   `state:"boot"`
 
-	version uint64 `state:"skip: whether Scene.dulls still holds"` // bumped when a cached verdict about an Exec may be stale
+	// bumped when a cached verdict about an Exec may be stale
+	version uint64 `state:"skip: whether Scene.dulls still holds"`
 }
 
 const (

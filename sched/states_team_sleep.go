@@ -167,7 +167,9 @@ func (t *Team) sleepers(way *trail, list []dormant) []dormant {
 		list = append(list, c.sleep...)
 	}
 	for i := range c.done {
-		if d := &c.done[i]; t.before(c, d.pick, w.point.pick) && !slices.ContainsFunc(list, func(o dormant) bool { return o.mover == d.mover }) {
+		if d := &c.done[i]; t.before(c, d.pick, w.point.pick) && !slices.ContainsFunc(list, func(o dormant) bool {
+			return o.mover == d.mover
+		}) {
 			list = append(list, d.dormant)
 		}
 	}

@@ -92,7 +92,8 @@ func readState(id string, data []byte) (*State, error) {
 	}
 	known := slices.Contains([]string{Starting, Running, Paused, Cancelled, Ended}, s.State)
 	if s.ID != id || !IsID(id) || s.Name+fmt.Sprintf("-%d", Number(id)) != id || !known || !IsBuild(s.Build) ||
-		s.Priority > MostPriority || s.Priority < -MostPriority || s.Plan != "" && !IsDigest(s.Plan) || s.Against != "" && !IsID(s.Against) {
+		s.Priority > MostPriority || s.Priority < -MostPriority || s.Plan != "" && !IsDigest(s.Plan) ||
+		s.Against != "" && !IsID(s.Against) {
 		return nil, fmt.Errorf("campaign %s: its state is damaged: %w", plan.Clean(id, 60, false), ErrDamaged)
 	}
 	return s, nil

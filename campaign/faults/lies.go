@@ -27,7 +27,8 @@ func (r *rig) lies(ctx context.Context, to io.Writer) {
 		fmt.Fprintln(to, "consumer of WORK:", err)
 	} else {
 		i := c.CachedInfo()
-		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d workers wait\n", i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting)
+		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d workers wait\n",
+			i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting)
 	}
 	e, err := r.b.Lead.Get(ctx, "lead")
 	if err != nil {

@@ -167,12 +167,13 @@ func (c Client) Results(ctx context.Context, id string, f func(r *Result, key st
 
 // Data returns what a unit has shown; nil: it was set aside.
 func (c Client) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
-	err = results(ctx, c.Conn, "client", &resultsAsk{Key: u.Key(), One: true}, func(_ *board.Packed, d []byte, bad error) error {
-		if data = d; bad != nil {
-			return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
-		}
-		return nil
-	})
+	err = results(ctx, c.Conn, "client", &resultsAsk{Key: u.Key(), One: true},
+		func(_ *board.Packed, d []byte, bad error) error {
+			if data = d; bad != nil {
+				return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
+			}
+			return nil
+		})
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", u.Key(), err)
 	}

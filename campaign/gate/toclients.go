@@ -71,7 +71,8 @@ const mostCampaigns = 20_000
 
 // begin gives a campaign its ID.
 func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, error) {
-	if !board.IsName(q.Name) || !board.IsBuild(q.Build) || q.Priority > board.MostPriority || q.Priority < -board.MostPriority {
+	if !board.IsName(q.Name) || !board.IsBuild(q.Build) || q.Priority > board.MostPriority ||
+		q.Priority < -board.MostPriority {
 		return nil, nil, refuse("a campaign whose name, build or priority is none")
 	}
 	for {

@@ -48,6 +48,7 @@ func (v *proving) status(s *board.SearchStatus) {
 		if v.made.has(i) {
 			done = 1
 		}
-		s.Scenarios = append(s.Scenarios, board.ScenarioStatus{Scenario: g.Name, Units: 1, Done: done, Runs: uint64(done), RunsPlanned: 1})
+		s.Scenarios = append(s.Scenarios,
+			board.ScenarioStatus{Scenario: g.Name, Units: 1, Done: done, Runs: uint64(done), RunsPlanned: 1})
 	}
 }

@@ -31,7 +31,8 @@ type Search struct {
 	Kernel    *Blob               `json:"kernel"`    // nil: kpsim's own engine
 	Objects   []Blob              `json:"objects"`
 
-	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"` // instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
+	// instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
+	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"`
 
 	Verify *Proofs `json:"verify,omitempty"` // likewise
 
@@ -71,7 +72,8 @@ type Unit struct {
 	From     int    `json:"from"` // shards From to To-1; of an Island round and number
 	To       int    `json:"to"`
 
-	Claim *findings.FuzzClaim `json:"claim,omitempty"` // of the Witness of an island; From and To are its, Job the claim's number
+	// of the Witness of an island; From and To are its, Job the claim's number
+	Claim *findings.FuzzClaim `json:"claim,omitempty"`
 }
 
 // Key names a unit; it is part of a subject.
@@ -106,7 +108,8 @@ func OfFuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
 		return nil, err
 	}
 	x := &findings.Explore{Traces: flags.Traces, JSON: flags.JSON}
-	x.Kernel.Kernel, x.Kernel.Objects, x.Mutant, x.AsShipped = flags.Kernel.Kernel, flags.Kernel.Objects, flags.Mutant, flags.AsShipped
+	x.Kernel.Kernel, x.Kernel.Objects, x.Mutant, x.AsShipped = flags.Kernel.Kernel, flags.Kernel.Objects, flags.Mutant,
+		flags.AsShipped
 	s := &Search{Flags: x, Fuzz: rounds}
 	return s, s.files()
 }
@@ -164,7 +167,8 @@ func (s *Search) Words() []string {
 	if s.Fuzz == nil {
 		return append([]string{"kpsim"}, s.Flags.Words()...)
 	}
-	words := []string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(s.Fuzz.Seed), "--each", fmt.Sprint(s.Fuzz.Each), "--islands", fmt.Sprint(s.Fuzz.Islands), "--size", fmt.Sprint(s.Fuzz.Size)}
+	words := []string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(s.Fuzz.Seed), "--each", fmt.Sprint(s.Fuzz.Each),
+		"--islands", fmt.Sprint(s.Fuzz.Islands), "--size", fmt.Sprint(s.Fuzz.Size)}
 	for _, f := range []struct {
 		flag string
 		n    uint64

@@ -87,13 +87,15 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		if p.Index != u.From+i {
 			return nil, fmt.Errorf("part %d is of shard %d", i, p.Index)
 		}
-		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) || len(p.Found) > len(properties.All) ||
+		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) ||
+			len(p.Found) > len(properties.All) ||
 			len(p.Ways) > explore.MostWays*len(properties.All) {
 			return nil, fmt.Errorf("part %d counts what can't be", i)
 		}
 		for name, n := range p.Broken {
 			if _, ok := properties.ByName(name); !ok || n > p.Violations {
-				return nil, fmt.Errorf("part %d: no property is called %q, or it is broken too often", i, plan.Clean(name, 60, false))
+				return nil, fmt.Errorf("part %d: no property is called %q, or it is broken too often",
+					i, plan.Clean(name, 60, false))
 			}
 		}
 		for _, list := range [][]string{p.Stats.Kinds} {

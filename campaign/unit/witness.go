@@ -112,7 +112,8 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 // NewFind makes a find without a trace and a story; its message has the words of its cause.
 func NewFind(property, scenario, engine, message, place string, deviations int) *Find {
 	f := &Find{
-		Property: property, Scenario: scenario, Engine: engine, Message: message, Words: message, Place: place, Deviations: deviations,
+		Property: property, Scenario: scenario, Engine: engine, Message: message, Words: message, Place: place,
+		Deviations: deviations,
 	}
 	f.Cause = causeOf(f)
 	return f

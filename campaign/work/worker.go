@@ -61,8 +61,9 @@ func New(nc *nats.Conn, o Options) *Worker {
 		o.Longest = LongestDefault
 	}
 	w := &Worker{
-		g: gate.Worker{Conn: nc}, o: o, have: make(map[string]error), tried: make(map[string]time.Time), campaigns: make(map[string]*plan.Campaign),
-		doing: make([]string, o.Cores),
+		g: gate.Worker{Conn: nc}, o: o, have: make(map[string]error), tried: make(map[string]time.Time),
+		campaigns: make(map[string]*plan.Campaign),
+		doing:     make([]string, o.Cores),
 	}
 	w.last.Store(time.Now().UnixNano())
 	return w
@@ -138,7 +139,8 @@ func sleep(ctx context.Context, d time.Duration) {
 // say says that the worker is there.
 func (w *Worker) say(bye bool) {
 	w.mu.Lock()
-	a := board.Alive{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.done.Load(), Needs: []string{}, Lacks: w.lacks, Bye: bye}
+	a := board.Alive{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.done.Load(), Needs: []string{},
+		Lacks: w.lacks, Bye: bye}
 	for _, o := range w.offers {
 		a.Needs = append(a.Needs, o.Needs)
 	}
@@ -307,7 +309,9 @@ func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, e
 		return nil, fmt.Errorf("campaign %s is of build %s, and this is %s", id, c.Build, w.o.Build)
 	}
 	for _, s := range c.Searches {
-		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o board.Offer) bool { return o.Needs == s.Needs() }) {
+		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o board.Offer) bool {
+			return o.Needs == s.Needs()
+		}) {
 			if err := board.Here(ctx, w.g, s, w.o.Dir); err != nil {
 				return nil, err
 			}

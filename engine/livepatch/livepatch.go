@@ -40,8 +40,9 @@ const (
 
 // Patches are the live patches of one kernel.
 type Patches struct {
-	d      Deps       `state:"boot"`                             // set at boot
-	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // klp_mutex; set at boot, nil: no function is ever patched
+	d Deps `state:"boot"` // set at boot
+	// klp_mutex; set at boot, nil: no function is ever patched
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	funcs  []*ops     // set at boot: the functions that are patched some time, in the order in which they were added
 	list   []*patch   // set at boot: the patches, likewise
 	newest []*patch   // owned by klp_mutex: those that are enabled, the newest last
@@ -52,7 +53,9 @@ type Patches struct {
 	pending    []kapi.Var[bool]  // by task: TIF_PATCH_PENDING
 	spans      []kapi.Span       `state:"skip: follows from what its maker has read"` // owned by klp_mutex
 
-	NoWait    bool // owned by the boot of a run: who takes a patch away doesn't wait until no task is in the new functions: a mutant
+	// owned by the boot of a run: who takes a patch away doesn't wait until no task is in the new
+	// functions: a mutant
+	NoWait    bool
 	Forced    bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
 	Unchecked bool // owned by the boot of a run: a task that doesn't run is switched without a look at its stack: a mutant
 }
@@ -124,7 +127,9 @@ func (p *Patches) Add(funcs ...Func) {
 // find returns the patch that has these functions and no other, nil if there is none.
 func (p *Patches) find(funcs []Func) *patch {
 	for _, k := range p.list {
-		if slices.EqualFunc(k.funcs, funcs, func(a *fn, b Func) bool { return a.ops.old.From == b.Old.From && a.to.From == b.New.From }) {
+		if slices.EqualFunc(k.funcs, funcs, func(a *fn, b Func) bool {
+			return a.ops.old.From == b.Old.From && a.to.From == b.New.From
+		}) {
 			return k
 		}
 	}
@@ -190,7 +195,8 @@ func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 			to = o.before(list, 0)
 		}
 	}
-	x.Emit(smpev.LiveCall, uint64(o.old.From), uint64(to.From), p.mixed(x, f, to == f.to, p.d.Text.Arch().StackPointer(regs)))
+	x.Emit(smpev.LiveCall, uint64(o.old.From), uint64(to.From),
+		p.mixed(x, f, to == f.to, p.d.Text.Arch().StackPointer(regs)))
 	if to != o.old {
 		regs.IP = to.From
 	}
@@ -257,8 +263,8 @@ func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 
 // Unpatch takes the newest patch of a function away (klp_disable_patch), all of it, and returns
 // when each task has left it, so that its module may go, or somebody has reversed that. A
-// transition of that patch that is under way is reversed. errno 0; EINVAL if there is none; EBUSY where another patch is in transition.
-// Context: may sleep; takes klp_mutex.
+// transition of that patch that is under way is reversed. errno 0; EINVAL if there is none; EBUSY
+// where another patch is in transition. Context: may sleep; takes klp_mutex.
 func (p *Patches) Unpatch(x kapi.Context, old arch.Addr) (errno int) {
 	o := p.funcAt(old)
 	if o == nil || o.site == 0 {

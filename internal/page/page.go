@@ -291,7 +291,8 @@ const (
 
 // refer puts numbers in their places.
 func (r *renderer) refer(s string) string {
-	return strings.NewReplacer(NextTable, fmt.Sprintf("table %d", r.tables+1), LastFigure, fmt.Sprintf("figure %d", r.figures)).Replace(s)
+	return strings.NewReplacer(NextTable, fmt.Sprintf("table %d", r.tables+1), LastFigure,
+		fmt.Sprintf("figure %d", r.figures)).Replace(s)
 }
 
 // block renders a block by the template of its name.

@@ -99,7 +99,8 @@ func run(o options) (survivors int, err error) {
 	if len(o.Only) > 0 {
 		all = slices.DeleteFunc(all, func(l line) bool { return !slices.Contains(o.Only, l.where()) })
 		if len(all) < len(o.Only) {
-			return 0, fmt.Errorf("--only: %d of %d lines are none that can be removed: --list prints those", len(o.Only)-len(all), len(o.Only))
+			return 0, fmt.Errorf("--only: %d of %d lines are none that can be removed: --list prints those",
+				len(o.Only)-len(all), len(o.Only))
 		}
 		left = len(all)
 	} else {

@@ -60,13 +60,12 @@
 //
 // # Limits
 //
-// Loads are performed in order, so there is no load buffering: no load sees a store
-// that depends on a later store of its own CPU. (internal/litmus/ctest performs loads
-// late instead, where the C program lets it; its verdicts are those of internal/litmus/axioms.) Plain accesses are READ_ONCE and
-// WRITE_ONCE. smp_mb__before_atomic and the like are full barriers where they stand.
-// The read of an operation that returns nothing (atomic_inc) is ordered by an rmb, and
-// sections of one SRCU struct that overlap without nesting are one section: both are
-// stronger than the kernel's model. At most 64 CPUs, eight RCU domains, and 64 loads of a
-// CPU told apart (the rest share the last place).
-// Of a cell at most Depth versions are kept.
+// Loads are performed in order, so there is no load buffering: no load sees a store that depends on
+// a later store of its own CPU. (internal/litmus/ctest performs loads late instead, where the C
+// program lets it; its verdicts are those of internal/litmus/axioms.) Plain accesses are READ_ONCE
+// and WRITE_ONCE. smp_mb__before_atomic and the like are full barriers where they stand. The read
+// of an operation that returns nothing (atomic_inc) is ordered by an rmb, and sections of one SRCU
+// struct that overlap without nesting are one section: both are stronger than the kernel's model.
+// At most 64 CPUs, eight RCU domains, and 64 loads of a CPU told apart (the rest share the last
+// place). Of a cell at most Depth versions are kept.
 package lkmm

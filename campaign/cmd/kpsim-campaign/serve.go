@@ -47,7 +47,8 @@ type serving struct {
 }
 
 func (s *serving) options(dir string) hub.Options {
-	return hub.Options{Dir: dir, Listen: s.Listen, Insecure: s.Insecure, Cert: s.Cert, Key: s.TLSKey, Name: s.ServerName, Cluster: s.Cluster, Peers: s.Peers, Routes: s.Route, SyncAlways: s.Sync, MaxStore: s.MaxStore << 20}
+	return hub.Options{Dir: dir, Listen: s.Listen, Insecure: s.Insecure, Cert: s.Cert, Key: s.TLSKey, Name: s.ServerName,
+		Cluster: s.Cluster, Peers: s.Peers, Routes: s.Route, SyncAlways: s.Sync, MaxStore: s.MaxStore << 20}
 }
 
 type serveCmd struct {
@@ -123,7 +124,8 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 	fmt.Fprintf(p.Err, "kpsim-campaign: serving at %s, everything in %s\n", at, c.Dir)
 	p.Flush()
 	hostname, _ := os.Hostname()
-	l := lead.New(b, lead.Options{Name: fmt.Sprintf("%s.%d", hostname, os.Getpid()), Lease: c.Lease, Dir: c.Dir, Announce: announcer(p, c.JSON, c.Webhook)})
+	l := lead.New(b, lead.Options{Name: fmt.Sprintf("%s.%d", hostname, os.Getpid()), Lease: c.Lease, Dir: c.Dir,
+		Announce: announcer(p, c.JSON, c.Webhook)})
 	if err := l.Run(ctx); !errors.Is(err, context.Canceled) {
 		return 0, err
 	}
@@ -168,7 +170,8 @@ func startHub(o hub.Options) (h *hub.Hub, unlock func(), err error) {
 type errServes struct{ dir string }
 
 func (e errServes) Error() string {
-	return fmt.Sprintf("%s: a server runs there; start the campaign on it with kpsim-campaign start, or give another folder with --dir", e.dir)
+	return fmt.Sprintf("%s: a server runs there; start the campaign on it with kpsim-campaign start, or give another "+
+		"folder with --dir", e.dir)
 }
 
 type workCmd struct {

@@ -79,7 +79,8 @@ func (p *Probe) callCycles(cpus int, probe bool, edition string, costs *cycles.P
 	}
 	from, to := first[len(first)-1-counted], first[len(first)-1]
 	if from < began {
-		return 0, fmt.Errorf("%s: a CPU has begun %d cycles after another was done with %d of its %d calls", sc.Name, (began-from)/cycles.Unit, settle, settle+counted)
+		return 0, fmt.Errorf("%s: a CPU has begun %d cycles after another was done with %d of its %d calls",
+			sc.Name, (began-from)/cycles.Unit, settle, settle+counted)
 	}
 	if from == to {
 		return 0, nil // nothing costs anything
@@ -131,7 +132,8 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 	}
 	var b strings.Builder
 	name := fmt.Sprintf("overhead-%s-%d", p.Name, cpus)
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, %s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, p.probed(), p.probes)
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, "+
+		"%s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, p.probed(), p.probes)
 	b.WriteString("begin = text(\"begin\", hex = \"c3\")\n")
 	if waits {
 		fmt.Fprintf(&b, later, "registered", "registered", bits.ReverseBytes32(10_000))

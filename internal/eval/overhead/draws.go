@@ -49,12 +49,14 @@ type draws struct {
 
 // newDraws has told told of events of the kinds, under schedules of a sort, which p says
 // more of. Their costs are the machine's.
-func newDraws(rig *rig.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
+func newDraws(rig *rig.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time),
+	kinds ...traces.Kind) (*draws, error) {
 	d := &draws{rig: rig, told: told, seed: p.Seed}
 	switch schedule {
 	case Timed:
 		d.timed = true
-		d.strategy = sched.NewTimed(sched.Params{Seed: p.Seed, Mean: 1}) // delayed work is due at once: a jiffy is longer than all of a run
+		// delayed work is due at once: a jiffy is longer than all of a run
+		d.strategy = sched.NewTimed(sched.Params{Seed: p.Seed, Mean: 1})
 	case Sticky:
 		d.strategy = sched.NewSticky(p)
 	default:

@@ -111,7 +111,8 @@ func (p *Probe) probed() string {
 func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
 	var b strings.Builder
 	name, f := "overhead-"+p.Name, p.probed()
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, f, p.probes)
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s",
+		name, p.Says, p.Machine, f, p.probes)
 	ops := p.ops + ", "
 	if !probe {
 		ops = ""

@@ -68,11 +68,12 @@ func spread(list []float64, ends []int) Spread {
 // a function over and over, and do something else that is longer on each, while a probe
 // on the function is registered, optimized and unregistered on CPU 0.
 type PauseConfig struct {
-	CPUs     int             `json:"cpus"`
-	Patch    string          `json:"patch"`    // "breakpoint" or "stop_machine", as in scenarios
-	Preempt  string          `json:"preempt"`  // "none", "voluntary", "full" or "lazy", likewise
-	Calls    int             `json:"calls"`    // between two places where a caller gives its CPU up
-	Schedule string          `json:"schedule"` // Timed or Sticky: then the pauses are those of the strategy, not of the kernel
+	CPUs    int    `json:"cpus"`
+	Patch   string `json:"patch"`   // "breakpoint" or "stop_machine", as in scenarios
+	Preempt string `json:"preempt"` // "none", "voluntary", "full" or "lazy", likewise
+	Calls   int    `json:"calls"`   // between two places where a caller gives its CPU up
+	// Timed or Sticky: then the pauses are those of the strategy, not of the kernel
+	Schedule string          `json:"schedule"`
 	Runs     int             `json:"runs"`
 	Seed     uint64          `json:"seed"`
 	Costs    *cycles.Profile `json:"-"` // nil: nominal
@@ -105,7 +106,8 @@ type Pauses struct {
 func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n", c.CPUs-1)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = %q, steps = 50000000)\n", c.CPUs, c.Patch, c.Preempt)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = "+
+		"%q, steps = 50000000)\n", c.CPUs, c.Patch, c.Preempt)
 	b.WriteString(probed + aKprobe)
 	b.WriteString(elsewhere)
 	b.WriteString("task(\"prober\", cpu = 0, ops = [register(k), wait_optimized(), unregister(k), wait_optimized()])\n")
@@ -166,7 +168,8 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 }
 
 var gaugeKinds = []traces.Kind{
-	smpev.Wake, smpev.Gives, smpev.SendIPI, smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter, kpev.Optimized,
+	smpev.Wake, smpev.Gives, smpev.SendIPI, smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter,
+	kpev.Optimized,
 }
 
 // A gauge takes durations between events.

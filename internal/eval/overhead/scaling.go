@@ -38,7 +38,8 @@ type Cache struct {
 }
 
 // NominalCache is like that of a core of the Xeon E5410 (assumed).
-var NominalCache = Cache{NodeBytes: 64, L1Bytes: 32 << 10, L2Bytes: 6 << 20, L1Cycles: 4, L2Cycles: 14, MemoryCycles: 200}
+var NominalCache = Cache{NodeBytes: 64, L1Bytes: 32 << 10, L2Bytes: 6 << 20, L1Cycles: 4, L2Cycles: 14,
+	MemoryCycles: 200}
 
 // farther returns what a node takes longer than in the nearest cache, of so many that
 // are gone to again and again, alike often: what of them fits is found in the nearer one.
@@ -179,14 +180,17 @@ const body = 24
 // Scenario returns what is run.
 func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n", c.Tasks, c.Maxactive)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = 50000000)\n", c.Tasks, c.Edition)
+	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n",
+		c.Tasks, c.Maxactive)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = "+
+		"50000000)\n", c.Tasks, c.Edition)
 	fmt.Fprintf(&b, "f = text(\"f\", hex = \"55 4889e5 53 5b 5d %sc3\")\n", strings.Repeat("90 ", body))
 	b.WriteString(elsewhere)
 	fmt.Fprintf(&b, "r = kretprobe(\"r\", at = f, maxactive = %d)\n", c.Maxactive)
 	fmt.Fprintf(&b, "task(\"caller0\", cpu = 0, ops = [register(r), %s])\n", strings.Repeat("call(f), "+other(0), c.Calls))
 	for i := 1; i < c.Tasks; i++ {
-		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n", i, i, other(i))
+		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n",
+			i, i, other(i))
 	}
 	b.WriteString("never()\n")
 	return lang.Load("overlap.star", []byte(b.String()), nil)
@@ -214,7 +218,8 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 	}
 	defer rig.Close()
 	n := &inside{at: uint64(sc.Texts[0].At), depths: make([]Depth, c.Tasks)}
-	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: 1, Mean: overlapMean}, n.event, smpev.Exec, kpev.InstanceGet, kpev.RetMissed, smpev.CallEnd)
+	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: 1, Mean: overlapMean}, n.event, smpev.Exec,
+		kpev.InstanceGet, kpev.RetMissed, smpev.CallEnd)
 	if err != nil {
 		return nil, err
 	}

@@ -120,10 +120,11 @@ func (s Samples) sorted() (all []float64, runs [][]float64) {
 // batches of the same length, whose means are nearly independent (Law and Kelton,
 // Simulation Modeling and Analysis, "batch means").
 type BatchMeans struct {
-	Batches     int     `json:"batches"` // 0: the runs are too short
-	HitsOfEach  int     `json:"hits_of_each"`
-	HalfWidth   float64 `json:"half_width_cycles"` // of a run's mean at 95 %, by Student's t; the mean over runs
-	Correlation float64 `json:"correlation"`       // variance of batch means, times their length, by that of hits: 1 if hits of a run are independent
+	Batches    int     `json:"batches"` // 0: the runs are too short
+	HitsOfEach int     `json:"hits_of_each"`
+	HalfWidth  float64 `json:"half_width_cycles"` // of a run's mean at 95 %, by Student's t; the mean over runs
+	// variance of batch means, times their length, by that of hits: 1 if hits of a run are independent
+	Correlation float64 `json:"correlation"`
 }
 
 // batchesMost is how many batches a run is split into if it is long enough: more don't

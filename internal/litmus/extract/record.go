@@ -211,7 +211,8 @@ func (f *recorder) Cell(c smp.CellAccess) {
 	case smp.CellTake:
 		a.op, a.order, a.at = load, kapi.OrderAcquire, mailBase+arch.Addr(c.To)*cellSize
 	}
-	if last := len(f.accesses) - 1; (a.op == swap || a.op == failed) && !f.lkmm && f.accesses[last].op == fence && f.accesses[last].cpu == a.cpu {
+	if last := len(f.accesses) - 1; (a.op == swap || a.op == failed) && !f.lkmm && f.accesses[last].op == fence &&
+		f.accesses[last].cpu == a.cpu {
 		f.accesses[last].op = gone // of the instruction itself, which waits until the CPU holds nothing
 	}
 	f.add(a)

@@ -32,7 +32,8 @@ type C struct {
 
 // litmusOrders are the orders that C names.
 var litmusOrders = [...]kapi.Barrier{
-	lkmm.Relaxed: kapi.Once, lkmm.Acquire: kapi.PlainAcquire, lkmm.Release: kapi.PlainRelease, lkmm.Full: kapi.PlainFull, lkmm.Deref: kapi.Through,
+	lkmm.Relaxed: kapi.Once, lkmm.Acquire: kapi.PlainAcquire, lkmm.Release: kapi.PlainRelease, lkmm.Full: kapi.PlainFull,
+	lkmm.Deref: kapi.Through,
 }
 
 var litmusFences = [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}
@@ -46,11 +47,13 @@ func NewC(t *ctest.Test, memory Memory) (*C, error) {
 	for i, p := range t.Threads {
 		for k := range p.Code {
 			if op := p.Code[k].Op; memory == TSO && (op == ctest.ReadLock || op == ctest.Synchronize) {
-				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under tso; give --memory lkmm", t.File, i)
+				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under tso; give --memory "+
+					"lkmm", t.File, i)
 			}
 		}
 	}
-	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)), phase: make([]uint64, len(t.Threads)), tales: make([]tale, len(t.Threads))}
+	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)), phase: make([]uint64, len(t.Threads)),
+		tales: make([]tale, len(t.Threads))}
 	for d := range c.inside {
 		c.inside[d], c.outlast[d] = make([]int, len(t.Threads)), make([]uint64, len(t.Threads))
 	}
@@ -233,7 +236,8 @@ func (k *cThread) Store(location int, v int64, o lkmm.Order, after lkmm.Deps) {
 }
 
 // RMW implements ctest.Machine.
-func (k *cThread) RMW(location int, o lkmm.Order, after lkmm.Deps, change func(int64) (int64, bool)) (old int64, d lkmm.Deps) {
+func (k *cThread) RMW(location int, o lkmm.Order, after lkmm.Deps,
+	change func(int64) (int64, bool)) (old int64, d lkmm.Deps) {
 	cell, b := &k.c.cells[location], litmusOrders[o]
 	if k.c.memory == TSO { // nothing of the CPU's own is held then
 		k.at(1)

@@ -19,7 +19,8 @@ type tale struct {
 // opNames are verbs of the kernel's for what instructions do.
 var opNames = map[ctest.Op]string{
 	ctest.Load: "read", ctest.Store: "write", ctest.RMW: "atomic", ctest.Lock: "spin_lock", ctest.Unlock: "spin_unlock",
-	ctest.TryLock: "spin_trylock", ctest.ReadLock: "rcu_read_lock", ctest.ReadUnlock: "rcu_read_unlock", ctest.Synchronize: "synchronize_rcu",
+	ctest.TryLock: "spin_trylock", ctest.ReadLock: "rcu_read_lock", ctest.ReadUnlock: "rcu_read_unlock",
+	ctest.Synchronize: "synchronize_rcu",
 }
 
 var fenceNames = [...]string{lkmm.MB: "smp_mb", lkmm.RMB: "smp_rmb", lkmm.WMB: "smp_wmb"}

@@ -154,7 +154,8 @@ func (r *Result) take(found map[string]int, h *harness, rec *sched.Recording) {
 	if again && len(rec.Choices) >= len(r.Outcomes[n].Schedule.Choices) {
 		return
 	}
-	o := Outcome{Text: text, Holds: holds, Schedule: &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
+	o := Outcome{Text: text, Holds: holds,
+		Schedule: &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
 	if again {
 		r.Outcomes[n] = o
 		return

@@ -46,7 +46,8 @@ func Open(t testing.TB, file string, width, height int) *Opened {
 	file, err = filepath.Abs(file)
 	require.NoError(t, err)
 	shot := filepath.Join(t.TempDir(), "page.png")
-	dom, console := browse(t, path, file, "--dump-dom", fmt.Sprintf("--window-size=%d,%d", width, height), "--screenshot="+shot)
+	dom, console := browse(t, path, file, "--dump-dom", fmt.Sprintf("--window-size=%d,%d", width, height),
+		"--screenshot="+shot)
 	f, err := os.Open(shot)
 	require.NoError(t, err)
 	defer f.Close()

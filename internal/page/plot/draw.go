@@ -125,7 +125,8 @@ func (d *drawing) drawBars() {
 				from += before[k]
 			}
 			l, r, y := d.x(from), d.x(from+v), d.y(d.row(k))
-			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2}, XY{r, y + barHigh/2}, XY{l, y + barHigh/2})
+			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2}, XY{r, y + barHigh/2},
+				XY{l, y + barHigh/2})
 		}
 	}
 }
@@ -141,7 +142,8 @@ func (d *drawing) drawRanges() {
 		d.path(stroke(2, 2.5), "", XY{x, y - 6}, XY{x, y + 6})
 	}
 	for k, r := range d.ranges {
-		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3.4" style="fill:var(--s1)"/>`+"\n", unit(d.x(r.Middle)), unit(d.y(d.row(k))))
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3.4" style="fill:var(--s1)"/>`+"\n", unit(d.x(r.Middle)),
+			unit(d.y(d.row(k))))
 	}
 }
 

@@ -167,7 +167,8 @@ func Or(n, how int, a bool, b func() bool) bool {
 }
 
 // Add is v, or v + by with fault n.
-func Add[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](n int, v, by T) T {
+func Add[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](n int, v,
+	by T) T {
 	if N(n) {
 		return v + by
 	}

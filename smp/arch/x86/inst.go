@@ -208,7 +208,8 @@ func (in *Inst) Prefixes() Prefixes {
 		p  Prefixes
 	}{
 		{l.opsize, PrefixOpSize}, {l.addrsize, PrefixAddrSize}, {l.cs, PrefixCS}, {l.lock, PrefixLock},
-		{l.rep == 0xf2, PrefixRepne}, {l.rep == 0xf3, PrefixRep}, {l.segment == 0x64, PrefixFS}, {l.segment == 0x65, PrefixGS},
+		{l.rep == 0xf2, PrefixRepne}, {l.rep == 0xf3, PrefixRep}, {l.segment == 0x64, PrefixFS},
+		{l.segment == 0x65, PrefixGS},
 		{l.encoding == legacy && l.rex != 0, PrefixREX}, {l.encoding == legacy && l.rex&rexW != 0, PrefixREXW},
 	} {
 		if c.is {
