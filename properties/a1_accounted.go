@@ -406,14 +406,14 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 	return -1, t
 }
 
-// accountTouches: a tally is its task's own, but a call for a probe sets every task's need of it to
-// got, and decides whether the next hit counts. An object is a probe: its hits, handlers and misses
-// read it, a call writes it, and the end of a call, which judges all probes, reads all, as does a
-// fence, behind which all is seen. Where an address is settled its probes are read. The number of a
-// flip doesn't matter, only whether it came before a trap. A hit that is taken back touches
-// nothing: if a flip comes first, need is the got of that moment, and if it comes after, it sets
-// need to that. At the end each tally is what its task and the calls have made it, in the order
-// that the objects keep.
+// accountTouches: a tally is its task's own, but a call for a probe sets every task's need of it
+// to got, and decides whether the next hit counts. An object is a probe. Its hits, handlers and
+// misses read it, and a call writes it. The end of a call judges all probes and so reads all, as
+// does a fence, after which the task sees everything. Where an address is settled its probes are
+// read. The number of a flip doesn't matter, only whether it came before a trap. A hit that is
+// taken back touches nothing: if a flip comes first, need is the got of that moment, and if it
+// comes after, it sets need to that. At the end each tally is what its task and the calls have
+// made it, in the order that the objects keep.
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:

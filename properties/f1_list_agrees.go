@@ -202,7 +202,7 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 	return nil
 }
 
-// covered reports whether an address lies behind the first byte of a jump that is listed.
+// covered reports whether an address lies within a listed jump, after its first byte.
 func (m *listAgrees) covered(addr uint64) bool {
 	for _, o := range m.lines {
 		if d := addr - o.addr; o.tags&kpev.TagOptimized != 0 && d > 0 && d < jumpLen {

@@ -92,8 +92,8 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	return nil
 }
 
-// behind reports whether the byte at addr belongs to the jump of a neighbour, whatever
-// its value: all bytes of that jump after the first are in memory.
+// behind reports whether the byte at addr belongs to a neighbour's jump, whatever its value: all
+// bytes of that jump after the first are in memory.
 func (m *textRestored) behind(addr uint64) bool {
 	for i := range m.scene.images {
 		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && byte(x.lo) == jump && m.scene.text.holdsFrom(x, 1) {
@@ -141,9 +141,8 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// explained reports whether the byte at addr is the breakpoint of a registered probe,
-// or belongs to an image that is wholly in memory: of a registered probe, or of a raw
-// site.
+// explained reports whether the byte at addr is the breakpoint of a registered probe, or belongs
+// to an image that is wholly in memory, either a registered probe's or a raw site's.
 func (m *textRestored) explained(addr uint64) bool {
 	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
 		return true

@@ -70,8 +70,8 @@ func NewMonitors(list ...*Property) *Monitors {
 	return ms
 }
 
-// sinks says who gets the events of each kind from a log: so an event finds its monitors at
-// once.
+// sinks lists the monitors that get each kind of event from a log, so that an event reaches them
+// without a search.
 func (ms *Monitors) sinks() {
 	for k := range ms.heard {
 		h := &ms.heard[k]

@@ -69,8 +69,8 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 	}
 }
 
-// same reports whether memory at to holds a linked instruction, relocated: of its bytes four
-// in a row may differ, by as much as the addresses do.
+// same reports whether the memory at to holds a linked instruction, relocated. Four adjacent
+// bytes may differ, by the distance of the two addresses.
 func (m *copies) same(x *insn, to uint64) bool {
 	n := x.len()
 	first, last := n, uint64(0) // that differ

@@ -364,7 +364,7 @@ func (s *images) add(e *traces.Event) {
 	*s = append(*s, insn{e.A, e.B, e.C})
 }
 
-// calls reports whether a call may stand at an address: of ftrace, at a function's site.
+// calls reports whether ftrace may have written a call at an address: a function's site.
 func (s images) calls(addr uint64) bool {
 	for i := range s {
 		if x := &s[i]; x.addr == addr && byte(x.lo) == callByte {

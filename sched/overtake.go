@@ -199,7 +199,7 @@ func (s *Overtake) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
-// direct returns who steps in place of m, on the way to the goal.
+// direct returns the mover that steps in place of m, on the way to the goal.
 func (s *Overtake) direct(p *sim.Point, m sim.Mover) sim.Mover {
 	late, early := &s.actors[s.goal.late], &s.actors[s.goal.early]
 	if s.phase == approach {

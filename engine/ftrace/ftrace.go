@@ -49,10 +49,10 @@ type Ftrace struct {
 	Shared bool
 	Kept   bool // owned by the boot of a run: a client that is refused a site keeps those that it got before: a mutant
 
-	// owned by the boot of a run: who takes a direct call away doesn't wait until no task is in it: a
+	// owned by the boot of a run: a direct call is taken away without waiting for the tasks in it: a
 	// mutant
 	DirectStays bool
-	// owned by the boot of a run: a direct call returns behind the site, wherever a client has sent
+	// owned by the boot of a run: a direct call returns after the site, wherever a client has sent
 	// it: a mutant
 	DirectOwn   bool
 	PlainDirect bool // owned by the boot of a run: one direct call is written over another as plain data: a mutant
@@ -161,7 +161,7 @@ func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
 // Sites returns how many sites there are.
 func (f *Ftrace) Sites() int { return len(f.sites) }
 
-// Record returns what there is to know of site i.
+// Record returns the state of site i.
 func (f *Ftrace) Record(i int) Record {
 	s := f.sites[i]
 	n := 0

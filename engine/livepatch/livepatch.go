@@ -53,7 +53,7 @@ type Patches struct {
 	pending    []kapi.Var[bool]  // by task: TIF_PATCH_PENDING
 	spans      []kapi.Span       `state:"skip: follows from what its maker has read"` // owned by klp_mutex
 
-	// owned by the boot of a run: who takes a patch away doesn't wait until no task is in the new
+	// owned by the boot of a run: a patch is taken away without waiting for the tasks in the new
 	// functions: a mutant
 	NoWait    bool
 	Forced    bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
@@ -78,8 +78,8 @@ type fn struct {
 	transition kapi.Var[bool] // which version a task calls is its own affair
 }
 
-// A patch has several functions go on in others (klp_patch). It is in the text once: who
-// makes the same again means this one.
+// A patch redirects several functions to others (klp_patch). Making the same patch again returns
+// the existing one.
 type patch struct {
 	number  uint64 // set at boot
 	funcs   []*fn  // set at boot
@@ -236,11 +236,11 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 	return 0
 }
 
-// Patch has calls of functions go on in others (klp_enable_patch), and returns when each
-// task has gone over to them, or somebody has reversed that. Versions that were patched in before
-// stay under them. errno 0; EINVAL where a function has no site, or the patch is enabled; EBUSY where
-// another patch is in transition; or ftrace's: EBUSY where another client changes the path.
-// Context: may sleep; takes klp_mutex.
+// Patch redirects calls of functions to others (klp_enable_patch). It returns when each task has
+// moved to the new functions, or another call has reversed the transition. Versions that were
+// patched in before stay under them. errno 0; EINVAL where a function has no site, or the patch
+// is enabled; EBUSY where another patch is in transition; or ftrace's: EBUSY where another client
+// changes the path. Context: may sleep; takes klp_mutex.
 func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 	k := p.find(funcs)
 	if k == nil || slices.ContainsFunc(k.funcs, func(f *fn) bool { return f.ops.site == 0 }) {
@@ -261,10 +261,10 @@ func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 	return errno
 }
 
-// Unpatch takes the newest patch of a function away (klp_disable_patch), all of it, and returns
-// when each task has left it, so that its module may go, or somebody has reversed that. A
-// transition of that patch that is under way is reversed. errno 0; EINVAL if there is none; EBUSY
-// where another patch is in transition. Context: may sleep; takes klp_mutex.
+// Unpatch takes all of the newest patch of a function away (klp_disable_patch). It returns when
+// each task has left the patch, so that its module may go, or another call has reversed the
+// transition. If that patch is in transition, the transition is reversed. errno 0; EINVAL if
+// there is none; EBUSY where another patch is in transition. Context: may sleep; takes klp_mutex.
 func (p *Patches) Unpatch(x kapi.Context, old arch.Addr) (errno int) {
 	o := p.funcAt(old)
 	if o == nil || o.site == 0 {

@@ -91,7 +91,8 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 	return s
 }
 
-// Target returns what a run begins with, 0 if there is none, and the trampoline, 0 likewise.
+// Target returns the function that is called when a run begins, and the trampoline; either is 0
+// if there is none.
 func (s *Call) Target() (first, trampoline arch.Addr) { return s.first, s.tramp }
 
 // Sites calls f with each place that calls.

@@ -221,9 +221,9 @@ var frameUser32 = arch.Frame{
 	},
 }
 
-// storeGap32 writes what the gap holds, unless something was pushed there: the words that
-// the frame is a copy of, and none of what was called before, which who looks through the
-// stack would take for a call that goes on.
+// storeGap32 writes what the gap holds, unless something was pushed there: the words of which the
+// frame is a copy. It leaves out earlier return addresses, which a stack walk would take for
+// calls still in progress.
 func storeGap32(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
 	const end = PtRegs32Size + gap32
 	if r.R[RSP] != uint64(at)+end {
