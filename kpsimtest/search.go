@@ -139,8 +139,8 @@ func (c *config) spec(in *inputs.Input) explore.Spec {
 		Ignore: properties.Every &^ c.judged}
 }
 
-// search searches, and makes witnesses if it is told to. It ends the test if the
-// search couldn't be made, or the context ended it.
+// search searches, and makes witnesses if asked to. It ends the test if the search failed, or the
+// context ended it.
 func (c *config) search(t testing.TB, in *inputs.Input, mutant string, witnesses bool) outcome {
 	t.Helper()
 	cancelled := new(atomic.Bool)

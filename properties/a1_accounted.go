@@ -56,9 +56,9 @@ type tally struct {
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
 	over      []hits   `state:"skip: for messages only"`               // in this call, that are settled
 	weak      bool     // it has agreed: memory is the kernel's model's
-	// and since the task's CPU has last seen all, a call of the API for the probe has ended, which it
-	// may not see
-	behind []bool `state:"trimmed: likewise"`
+	// with weak: a call of the API for the probe has ended since the task's CPU last saw everything,
+	// and the CPU may not see its effect
+	stale []bool `state:"trimmed: likewise"`
 	// bit n: it was certainly disabled when its address was last hit with n interrupts open
 	off []uint8 `state:"trimmed: likewise"`
 }
@@ -105,7 +105,7 @@ func (m *accounted) Reset() {
 	for i := range m.tasks {
 		t := &m.tasks[i]
 		t.hits, t.over, t.need, t.got, t.off = t.hits[:0], t.over[:0], t.need[:0], t.got[:0], t.off[:0]
-		t.weak, t.behind = false, t.behind[:0]
+		t.weak, t.stale = false, t.stale[:0]
 	}
 }
 
@@ -197,7 +197,7 @@ func (m *accounted) of(task uint8) *tally {
 	}
 	t := &m.tasks[i]
 	for len(t.got) < len(m.scene.probes.list) {
-		t.need, t.got, t.off, t.behind = append(t.need, 0), append(t.got, 0), append(t.off, 0), append(t.behind, false)
+		t.need, t.got, t.off, t.stale = append(t.need, 0), append(t.got, 0), append(t.off, 0), append(t.stale, false)
 	}
 	return t
 }
@@ -213,9 +213,9 @@ func (m *accounted) jumped(e *traces.Event) {
 // before may be accounted for, as where a probe becomes certain.
 func (t *tally) agrees() {
 	t.weak = true
-	for j := range t.behind {
-		if t.behind[j] {
-			t.behind[j], t.need[j] = false, max(t.need[j], t.got[j])
+	for j := range t.stale {
+		if t.stale[j] {
+			t.stale[j], t.need[j] = false, max(t.need[j], t.got[j])
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (t *tally) agrees() {
 func (m *accounted) left(j int) {
 	for i := range m.tasks {
 		if m.tasks[i].weak {
-			m.of(uint8(i - 1)).behind[j] = true
+			m.of(uint8(i - 1)).stale[j] = true
 		}
 	}
 }
@@ -245,12 +245,12 @@ func (m *accounted) hit(task uint8, addr uint64, jumped bool) {
 	for j := range m.scene.probes.list {
 		if p := &m.scene.probes.list[j]; p.addr == addr {
 			t.off[j] &^= 1 << level
-			if p.down && !(jumped && t.behind[j]) {
+			if p.down && !(jumped && t.stale[j]) {
 				t.off[j] |= 1 << level
 			}
 		}
 		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) &&
-			!(jumped && t.behind[j]) {
+			!(jumped && t.stale[j]) {
 			t.need[j]++
 		}
 	}

@@ -35,8 +35,8 @@ type listAgrees struct {
 	lines   []listedLine
 	retired []span // text of modules that has gone, or is about to
 
-	told    bool     // what the engine carries was, once at least
-	carried []uint64 // the probes that it carried when its mutex was let go last
+	carriesKnown bool     // the engine has reported what it carries
+	carried      []uint64 // the probes that it carried when its mutex was let go last
 }
 
 type listedLine struct {
@@ -46,7 +46,7 @@ type listedLine struct {
 }
 
 func (m *listAgrees) Reset() {
-	m.read, m.lines, m.retired, m.told, m.carried = false, m.lines[:0], m.retired[:0], false, m.carried[:0]
+	m.read, m.lines, m.retired, m.carriesKnown, m.carried = false, m.lines[:0], m.retired[:0], false, m.carried[:0]
 }
 
 func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
@@ -61,7 +61,7 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 		}
 	case kpev.Carries:
 		if e.C != 0 {
-			m.told, m.carried = e.C == 1, m.carried[:0]
+			m.carriesKnown, m.carried = e.C == 1, m.carried[:0]
 		} else {
 			m.carried = append(m.carried, e.B)
 		}
@@ -74,7 +74,7 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 // answered judges what is known when a call has returned: a probe whose registration is
 // known has been in that state since the engine's mutex was let go last.
 func (m *listAgrees) answered(e *traces.Event) *traces.Finding {
-	if !m.told {
+	if !m.carriesKnown {
 		return nil
 	}
 	for i := range m.scene.probes.list {

@@ -85,16 +85,16 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.site(p.addr) { // ftrace's: it writes its call behind a breakpoint there
 		return nil
 	}
-	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) &&
+	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.inJump(p.addr) &&
 		!m.scene.debugs(p.addr) {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil
 }
 
-// behind reports whether the byte at addr belongs to a neighbour's jump, whatever its value: all
+// inJump reports whether the byte at addr belongs to a neighbour's jump, whatever its value: all
 // bytes of that jump after the first are in memory.
-func (m *textRestored) behind(addr uint64) bool {
+func (m *textRestored) inJump(addr uint64) bool {
 	for i := range m.scene.images {
 		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && byte(x.lo) == jump && m.scene.text.holdsFrom(x, 1) {
 			return true

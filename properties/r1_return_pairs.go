@@ -44,7 +44,7 @@ type openCall struct {
 	probe, sp, addr uint64
 	moves           uint32 // of the probe's registration, when it began
 	hooked          bool   // the engine has reported that the trampoline is in its place
-	told            bool   // a handler got addr
+	addrSeen        bool   // a handler got addr
 }
 
 func (m *returnPairs) Reset() { m.open, m.silent, m.trampoline = m.open[:0], m.silent[:0], 0 }
@@ -142,7 +142,7 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x",
 			e.A, e.C, c.addr)
 	}
-	c.told = true
+	c.addrSeen = true
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 		if c.task != e.Task || c.sp != e.A {
 			continue
 		}
-		if c.told && e.B != c.addr {
+		if c.addrSeen && e.B != c.addr {
 			f = found(e, c.addr, "lets a call return to %#x of which a handler was told that it returns to %#x", e.B, c.addr)
 			break
 		}

@@ -34,7 +34,7 @@ type guided struct {
 	last    sim.Mover // the last that made a step
 	holding uint64    // the CPUs that hold stores
 	watches bool      // this run's steps are observed
-	told    bool      // Learn got features of the last run
+	learned bool      // Learn got features of the last run
 
 	next, every uint64 // run number, and the distance to the next one
 }
@@ -83,7 +83,7 @@ func (s *guided) Begin(i uint64) bool {
 	s.done.clear()
 	s.pairs.clear()
 	s.last, s.holding = sim.NoMover, 0
-	s.watches = !s.told || i/s.every%watchEvery == 0
+	s.watches = !s.learned || i/s.every%watchEvery == 0
 	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
 		s.fresh = s.walks[s.rand.N(2)]
 		return s.fresh.Begin(i)
@@ -205,7 +205,7 @@ func (s *guided) late(mv sim.Mover) uint64 {
 
 // Learn implements Learner.
 func (s *guided) Learn(features []uint64) {
-	s.told = len(features) > 0
+	s.learned = len(features) > 0
 	for _, f := range features {
 		if s.seen.add(f) {
 			s.showed = true

@@ -42,7 +42,8 @@ type Board struct {
 	work, done, trouble, pieces, large jetstream.Stream
 }
 
-// Make makes what isn't there yet, with so many replicas. It may be called by several processes.
+// Make creates the streams and buckets that don't exist yet, each with the given number of
+// replicas. Several processes may call it.
 func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 	b, err := board(nc)
 	if err != nil {
@@ -74,8 +75,8 @@ func (b *Board) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream
 // answer is after what time a request to make something is sent again.
 const answer = time.Second
 
-// soon asks for something to be made, and asks again if there is no answer: of several servers of a
-// cluster that ask for the same at once only one is answered.
+// soon calls f until it gets an answer: when several servers of a cluster ask for the same thing
+// at once, only one is answered.
 func soon[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
 	for {
 		short, cancel := context.WithTimeout(ctx, answer)

@@ -95,7 +95,7 @@ type Trouble struct {
 	Delivery uint64    `json:"delivery"` // how often it had been handed out
 }
 
-// How long what is said of a failure may be, and a worker's name, in bytes.
+// The limits of a failure's description and of a worker's name, in bytes.
 const (
 	MostWhy  = 1 << 10
 	MostLog  = 64 << 10

@@ -13,7 +13,7 @@ import (
 // noise of computers that do other things, too.
 const slower = 1.5
 
-// least is of how many seconds of a core a difference in speed is told.
+// least is the least time of a core, in seconds, for which a difference in speed is reported.
 const least = 2.0
 
 // A Change is what two campaigns of one name differ in.

@@ -112,9 +112,9 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 	return f, nil
 }
 
-// Report prints of a campaign that has ended what kpsim would have printed, had it made all runs
-// by itself, and writes the witnesses to a folder; "" is where each search says. Of several
-// searches each has its command above it.
+// Report prints what kpsim would have printed if it had made all runs of an ended campaign by
+// itself. It writes the witnesses to the folder traces; "" means the folder that each search
+// names. If there are several searches, the command of each stands above its report.
 func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string,
 	asJSON bool) (int, error) {
 	o, err := collect(ctx, b, c)

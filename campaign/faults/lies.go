@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lies says what lies in the streams, and who leads, for a report of what went wrong.
+// lies prints what lies in the streams, and which coordinator leads, for a report of a failure.
 func (r *rig) lies(ctx context.Context, to io.Writer) {
 	js, err := jetstream.New(r.b.Conn)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // pageBytes is about how large an answer becomes that has several things in it.
 const pageBytes = 384 << 10
 
-// An idAsk asks for something of a campaign, or for those behind one.
+// An idAsk names a campaign: the question is about it, or about those after it.
 type idAsk struct {
 	ID string `json:"id"`
 }

@@ -157,7 +157,7 @@ func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk,
 	}
 }
 
-// Needs asks what there is to be had. A coordinator that doesn't lead gives no answer.
+// Needs asks which offers there are. A coordinator that doesn't lead doesn't answer.
 func (w Worker) Needs(ctx context.Context, build string) (list []board.Offer, err error) {
 	m, err := w.Conn.RequestWithContext(ctx, board.NeedsSubject, []byte(build))
 	if err != nil {

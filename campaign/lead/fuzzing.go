@@ -79,8 +79,8 @@ func (f *fuzzing) ended() bool {
 	return (f.enough || f.wrong != "") && len(f.claims) == 0 && len(f.witnessed) >= f.claimed
 }
 
-// pick returns at most so many units to be handed out next: islands of the round that is being
-// folded, and of the one behind it.
+// pick returns the units to be handed out next, at most most: islands of the round that is being
+// folded, and of the next one.
 func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
 	for len(f.claims) > 0 && len(list) < most {
 		if u := f.claims[0]; !f.witnessed[u.Key()] {

@@ -235,7 +235,8 @@ func (r *running) ended() bool {
 	return r.there && r.kept == 0 && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
 }
 
-// pick returns at most so many units to be handed out next, for workers that have what is needed.
+// pick returns the units to be handed out next, at most most, for workers that have what is
+// needed.
 func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	give := func(u plan.Unit) {
 		r.out.add(u.Key(), needs)

@@ -83,7 +83,7 @@ func (l *Lead) tell(ctx context.Context) {
 	}
 }
 
-// status is what is told of a campaign.
+// status returns a campaign's published figures.
 func (l *Lead) status(r *running) *board.Status {
 	t := &board.Status{
 		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority, Out: r.out.len(),

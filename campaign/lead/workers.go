@@ -108,7 +108,7 @@ func (l *Lead) waits(r *running) bool {
 	return able
 }
 
-// offers lists what there is for workers of a build.
+// offers lists the units that workers of a build can have.
 func (l *Lead) offers(build string) []byte {
 	var list []board.Offer
 	for _, r := range l.all {

@@ -72,7 +72,8 @@ type Unit struct {
 	From     int    `json:"from"` // shards From to To-1; of an Island round and number
 	To       int    `json:"to"`
 
-	// of the Witness of an island; From and To are its, Job the claim's number
+	// the claim that the Witness of an island is about; From and To are the island's, Job is the
+	// claim's number
 	Claim *findings.FuzzClaim `json:"claim,omitempty"`
 }
 
@@ -100,8 +101,8 @@ func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	return s, nil
 }
 
-// OfFuzz plans a fuzzing session of rounds, each of so many islands, and these of so many programs.
-// Errors are about the input.
+// OfFuzz plans a fuzzing session in rounds: each round has the given number of islands, and each
+// island size programs. Errors are about the input.
 func OfFuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
 	rounds, err := flags.Plan(islands, size)
 	if err != nil {

@@ -200,8 +200,8 @@ func trace(text string) (*traces.File, error) {
 	return t, nil
 }
 
-// Proved reads what a proof of a scenario has shown. Of its traces it takes none but the one that
-// kpsim verify would write of it, and that only if it is a trace. Base is its name without folder.
+// Proved reads the result of a scenario's proof. It takes only the trace that kpsim verify would
+// write for it, and only if that is a trace. base is its name without folder.
 func Proved(scenario string, data []byte) (p *plan.Proved, base string, err error) {
 	p = new(plan.Proved)
 	if err := read(data, p); err != nil {

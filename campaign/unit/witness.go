@@ -17,8 +17,8 @@ import (
 
 // A Source has what units before have shown.
 type Source interface {
-	// Parts returns those that a witness is of: of one unit of runs, or of all that a scenario
-	// has if From is plan.All.
+	// Parts returns the parts that a witness is taken from: those of one unit of runs, or all of the
+	// scenario if From is plan.All.
 	Parts(witness *plan.Unit) ([]explore.Part, error)
 
 	// Island returns what an island of a fuzzing campaign has shown.

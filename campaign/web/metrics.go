@@ -13,7 +13,8 @@ import (
 	"kpsim/campaign/board"
 )
 
-// measured is of how many campaigns there are metrics: of the last ones, and of all that are open.
+// measured is the number of campaigns that have metrics even when they have ended: the last ones.
+// Open campaigns always have metrics.
 const measured = 20
 
 // A figure is a metric of a campaign.

@@ -52,7 +52,7 @@ type Worker struct {
 	sessions  unit.Sessions
 }
 
-// LongestDefault is how long a unit may take if nothing is said. Proofs may take hours.
+// LongestDefault is how long a unit may take by default. Proofs may take hours.
 const LongestDefault = 12 * time.Hour
 
 // New makes a worker.
@@ -72,8 +72,8 @@ func New(nc *nats.Conn, o Options) *Worker {
 // aliveEvery is how often a worker says that it is there.
 const aliveEvery = 4 * time.Second
 
-// A worker asks what there is to be had when it is told that there is something new. Beside that it
-// asks the first times that it says that it is there, and then each askEvery-th time.
+// A worker asks for offers when a coordinator announces something new. It also asks with each of
+// its first soonAgain signs of life, and then with each askEvery-th.
 const soonAgain, askEvery = 10, 5
 
 // Run works until the context ends, or until there was nothing to do for long enough. Units that
@@ -163,7 +163,7 @@ func (w *Worker) wants() bool {
 // answer is how long a worker waits for a coordinator's answer. One that doesn't lead gives none.
 const answer = 400 * time.Millisecond
 
-// ask asks what there is to be had.
+// ask fetches the offers.
 func (w *Worker) ask(ctx context.Context) {
 	w.asking.Lock()
 	defer w.asking.Unlock()

@@ -183,8 +183,8 @@ func (t *test) explain(b *bytes.Buffer) {
 	case t.static:
 		fmt.Fprintf(b, "Witness of %s an execution that the model allows, and of which the machine shows no schedule\n",
 			o.Text)
-	case t.told != nil:
-		o = t.told
+	case t.shown != nil:
+		o = t.shown
 		fallthrough
 	default:
 		fmt.Fprintf(b, "Witness of %s\n", o.Text)

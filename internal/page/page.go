@@ -68,7 +68,7 @@ type Table struct {
 	Groups  []Group
 }
 
-// An Over is a heading above those of so many columns, "" for none.
+// An Over is a heading above several columns, "" for none.
 type Over struct {
 	Name    string
 	Columns int

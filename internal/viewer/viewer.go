@@ -44,7 +44,7 @@ func joined(parts ...string) string {
 	return b.String()
 }
 
-// A Run is a scene, and what is said of where it is from.
+// A Run is a scene and the text about its origin.
 type Run struct {
 	Name   string // of the trace
 	About  string // what it is, in one line
@@ -240,8 +240,8 @@ func (e *encoder) calls(list []view.Coded) (calls, chains [][]int, frames [][]an
 	return calls, chains, frames
 }
 
-// patch encodes what is held of a patch: of each version but the first the bytes that
-// differ from the one before. Memory that is being filled has its listing when it is full.
+// patch encodes what is held about a patch: for each version but the first, the bytes that differ
+// from the version before. Memory that is being filled gets its listing when it is full.
 func (e *encoder) patch(p *view.Patch) map[string]any {
 	versions := make([][]any, len(p.Versions))
 	for i, v := range p.Versions {

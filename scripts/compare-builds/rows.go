@@ -29,7 +29,7 @@ func (l listed) mutants() (names []string) {
 	return names
 }
 
-// What a shell is told: it looks at text, calls, registers, steps and writes files.
+// The commands given to a shell: they look at text, calls, registers, and steps, and write files.
 const (
 	sessionLooks = `where
 call victim 3 5

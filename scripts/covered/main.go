@@ -164,8 +164,8 @@ func read(profiles []*cover.Profile) (list []block, err error) {
 	return list, nil
 }
 
-// text is the first line of a block that says something: its place is told from it when
-// lines have moved.
+// text returns the first line of a block that isn't trivial. The block is found by it when lines
+// have moved.
 func text(lines [][]byte, b cover.ProfileBlock) string {
 	for n := b.StartLine; n <= b.EndLine && n <= len(lines); n++ {
 		l := lines[n-1]

@@ -219,8 +219,8 @@ func nameOf(f ast.Expr) string {
 	return ""
 }
 
-// leaves says that a block ends by leaving: what is behind it is done only if
-// the condition in front of it isn't so.
+// leaves reports whether a block ends by leaving: the code after it then runs only if the
+// condition before it is false.
 func leaves(b *ast.BlockStmt) bool {
 	if len(b.List) == 0 {
 		return false

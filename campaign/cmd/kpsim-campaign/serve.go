@@ -30,7 +30,7 @@ func defaultDir() string {
 	return filepath.Join(dir, "kpsim", "campaign")
 }
 
-// serving are the flags of a server and of who coordinates.
+// serving are the flags of a server and of a coordinator.
 type serving struct {
 	Listen     string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the server listens; port 0 is any that is free. Beyond loopback it needs TLS."`
 	Cert       string        `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The server's certificate."`
@@ -180,7 +180,7 @@ type workCmd struct {
 	Kernels   bool          `default:"true" negatable:"" help:"Fetch kernels and run their code; --no-kernels leaves their units to others."`
 	Cache     string        `placeholder:"DIR" help:"Where kernels are kept."`
 	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take, as 90m or 24h; then it counts as failed, and another worker tries. Default: 12h."`
-	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for so long, as 10m. 0s, and default: never."`
+	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for this long, as 10m. 0s, and default: never."`
 }
 
 // Help implements kong.HelpProvider.

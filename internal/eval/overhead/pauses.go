@@ -64,9 +64,9 @@ func spread(list []float64, ends []int) Spread {
 	return s
 }
 
-// A PauseConfig says whose pauses are measured: of a machine whose CPUs but for CPU 0 call
-// a function over and over, and do something else that is longer on each, while a probe
-// on the function is registered, optimized and unregistered on CPU 0.
+// A PauseConfig describes the machine whose pauses are measured. Each CPU but CPU 0 calls a
+// function over and over, and between calls does other work, which is longer on each further CPU.
+// Meanwhile a probe on the function is registered, optimized and unregistered on CPU 0.
 type PauseConfig struct {
 	CPUs    int    `json:"cpus"`
 	Patch   string `json:"patch"`   // "breakpoint" or "stop_machine", as in scenarios
@@ -85,14 +85,14 @@ type PauseConfig struct {
 type Pauses struct {
 	PauseConfig
 
-	// Of stop_machine, for each CPU that it stops: from its request until the CPU is in
-	// its stopper, from there until it leaves it, and both.
+	// stop_machine, for each CPU that it stops: from its request until the CPU is in its stopper,
+	// from there until the CPU leaves it, and both.
 	StopArrives Spread `json:"stop_machine_arrives"`
 	Stopped     Spread `json:"stop_machine_stopped"`
 	StopEnds    Spread `json:"stop_machine_request_to_end"`
 
-	// Of sync_core: from the sending of its IPIs until the last CPU has serialised, and,
-	// for each of those CPUs, from the interrupt until its end.
+	// sync_core: from the sending of its IPIs until the last CPU has serialised, and, for each of
+	// those CPUs, from the interrupt until its end.
 	Sync       Spread `json:"sync_core_request_to_last_answer"`
 	SyncAnswer Spread `json:"sync_core_interrupt"`
 

@@ -41,9 +41,9 @@ type Measure struct {
 	Interval Interval `json:"interval_95"`
 }
 
-// A Summary says what samples are like. Quantiles are the least sample that is not
-// below so many of them: those of the inverse of the ECDF (type 1 of Hyndman and Fan,
-// stat.Empirical of gonum), so that each is a hit that was drawn.
+// A Summary describes samples. The quantile q is the least sample such that a share of q of the
+// samples isn't above it: the inverse of the ECDF (type 1 of Hyndman and Fan, stat.Empirical of
+// gonum), so each quantile is a hit that was drawn.
 type Summary struct {
 	Runs       int        `json:"runs"`
 	HitsPerRun int        `json:"hits_per_run"`

@@ -189,9 +189,9 @@ func (m *Machine) Like() *Machine {
 	return m
 }
 
-// owner returns the machine of a row of figures: one of the documents', or, for the
-// user's own, a new one. Of that the arch and the era say whose kernel code it runs and
-// what is typical of it: the documents' machine of the same. known are those of the rows
+// owner returns the machine of a row of figures: one of the documents', or a new one for the
+// user's own. arch and era then say which kernel code it runs and what is typical of it: what is
+// typical of the documents' machine with the same arch and era. known are the figures of the rows
 // before.
 func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 	clock, err := readMHz(mhz)

@@ -22,9 +22,9 @@ type Test struct {
 	text  string
 }
 
-// Of makes the test of a replay's run, which is made again for that. trace is the file's
-// name. words are those that the test is to have, by their names; none: those that matter.
-// Errors say what can't be said.
+// Of makes a litmus test from a replay's run, which it runs again. trace is the file's name.
+// words names the words that the test is to have; without names it takes the words that matter.
+// An error says what no litmus test can express.
 func Of(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	t := &Test{r: recordOf(r), run: r, trace: trace, name: testName(name)}
 	named, err := t.r.named(words)
@@ -87,7 +87,8 @@ func (t *Test) sharedNames() string {
 
 const namesMost = 8
 
-// named finds the words of names: of a symbol alone all that lie in it. nil: none is named.
+// named finds the words with these names. A symbol alone names all words that lie in it. The
+// result is nil if there are no names.
 func (r *record) named(names []string) (map[int]bool, error) {
 	if len(names) == 0 {
 		return nil, nil

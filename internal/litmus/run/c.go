@@ -24,7 +24,7 @@ type C struct {
 	phase    []uint64                       // of each thread: where it is within an instruction
 	inside   [lkmm.Domains][]int            // of each thread: how deep it is in sections, but under lkmm
 	outlast  [lkmm.Domains][]uint64         // of each thread: the CPUs that its grace period waits for, likewise
-	tales    []tale                         // of each thread
+	captions []caption                      // of each thread
 	explains bool                           // something is told
 	by       func(k *cThread) ctest.Machine // does a thread's operations; nil: the cThread
 	err      error
@@ -53,7 +53,7 @@ func NewC(t *ctest.Test, memory Memory) (*C, error) {
 		}
 	}
 	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)), phase: make([]uint64, len(t.Threads)),
-		tales: make([]tale, len(t.Threads))}
+		captions: make([]caption, len(t.Threads))}
 	for d := range c.inside {
 		c.inside[d], c.outlast[d] = make([]int, len(t.Threads)), make([]uint64, len(t.Threads))
 	}
@@ -113,7 +113,7 @@ func (c *C) Begin() {
 		t.Copy(ctest.NewThread(c.t, i))
 	}
 	clear(c.phase)
-	clear(c.tales)
+	clear(c.captions)
 	for d := range c.inside {
 		clear(c.inside[d])
 		clear(c.outlast[d])
@@ -370,7 +370,7 @@ func (g *graceOver) Holds() bool {
 // Late implements ctest.Machine.
 func (k *cThread) Late() bool {
 	late := k.c.memory == LKMM && k.x.Choose(2) == 1
-	if t := &k.c.tales[k.n]; late && k.c.explains {
+	if t := &k.c.captions[k.n]; late && k.c.explains {
 		t.prefix, t.next = t.next+" is put off; ", ""
 	}
 	return late

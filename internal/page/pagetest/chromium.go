@@ -35,8 +35,8 @@ type Opened struct {
 	Picture image.Image // of the top of the page
 }
 
-// Open has a page read by a headless Chromium, in a window of so many pixels; where there is
-// none the test is skipped.
+// Open opens a page in a headless Chromium whose window has the given size in pixels. Without a
+// Chromium the test is skipped.
 func Open(t testing.TB, file string, width, height int) *Opened {
 	t.Helper()
 	path, err := Chromium()

@@ -27,10 +27,10 @@ var dashings = [Series]string{"", "8 2", "2 2", "8 2 2 2", "5 3", "12 3 2 3 2 3"
 // Dashes returns those of a series as SVG has them.
 func Dashes(series int) string { return dashings[series] }
 
-// RangesHeight is how high a plot of so many ranges is.
+// RangesHeight is the height of a plot of a number of ranges.
 func RangesHeight(ranges int) float64 { return 44 + 15*float64(ranges) }
 
-// BarsHeight is how high a plot of so many bars is.
+// BarsHeight is the height of a plot of a number of bars.
 func BarsHeight(bars int) float64 { return 44 + 22*float64(bars) }
 
 // A drawing is a plot that is being drawn: its area, and the elements so far.
