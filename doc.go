@@ -28,6 +28,7 @@
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
 //	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/regular opens files, internal/lazyregexp compiles expressions when they are used, internal/proctest runs kpsim in tests,
 //	                    internal/thorough says how much these do
+//	internal/table      results as tables of columns: text, Markdown, HTML, JSON
 //	internal/page       HTML pages; page/plot draws plots, page/pagetest checks pages; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a kernel's own), each with its pages;

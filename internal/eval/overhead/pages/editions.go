@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/table"
 )
 
 // editions prints what hits cost with the engines of editions.
@@ -66,7 +67,7 @@ func (c *Table) editions(p *cli.Program) error {
 
 // byEdition prints the hits.
 func (r *report) byEdition(p *cli.Program, markdown bool) {
-	g := cli.Table{Head: []string{"machine", "arch", "edition", "probe"}, Text: 4}
+	g := table.Grid{Head: []string{"machine", "arch", "edition", "probe"}, Text: 4}
 	if r.source == "" {
 		g.Head = append(g.Head, "documented µs")
 	}

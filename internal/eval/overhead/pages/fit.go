@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 )
 
 type Fit struct {
@@ -78,7 +79,7 @@ type (
 // A fitPart is a table of overhead fit.
 type fitPart struct {
 	title   string
-	grid    cli.Table
+	grid    table.Grid
 	objects []any // what --json prints
 }
 
@@ -129,7 +130,7 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 
 // fittedSummary says how well each tier fits.
 func fittedSummary(o *overhead.Model) (part fitPart, err error) {
-	g := cli.Table{Head: []string{"tier", "worst", "worst %", "mean %", "within 1 %", "within 5 %", "numbers", "told apart"}, Text: 2}
+	g := table.Grid{Head: []string{"tier", "worst", "worst %", "mean %", "within 1 %", "within 5 %", "numbers", "told apart"}, Text: 2}
 	var objects []any
 	add := func(t overhead.Tier, left string, lines []overhead.Line, errors []float64) {
 		tier := t.String() + left
@@ -153,7 +154,7 @@ func fittedSummary(o *overhead.Model) (part fitPart, err error) {
 			}
 		}
 		of := func(n int) string { return fmt.Sprintf("%d of %d", n, len(lines)) }
-		g.Add(tier, worst, cli.PerCent(sum.Worst), fmt.Sprintf("%.2f", 100*sum.Mean), of(sum.Within1), of(sum.Within5), fmt.Sprint(sum.Numbers), fmt.Sprint(sum.Apart))
+		g.Add(tier, worst, table.PerCent(sum.Worst), fmt.Sprintf("%.2f", 100*sum.Mean), of(sum.Within1), of(sum.Within5), fmt.Sprint(sum.Numbers), fmt.Sprint(sum.Apart))
 		objects = append(objects, &sum)
 	}
 	for _, t := range []overhead.Tier{overhead.Calibrated, overhead.Mechanistic} {
@@ -181,11 +182,11 @@ func fittedSummary(o *overhead.Model) (part fitPart, err error) {
 }
 
 func fittedNumbers(o *overhead.Model) fitPart {
-	g := cli.Table{Head: []string{"tier", "of", "what", "which is", "cycles"}, Text: 4}
+	g := table.Grid{Head: []string{"tier", "of", "what", "which is", "cycles"}, Text: 4}
 	var objects []any
 	add := func(t overhead.Tier, of string, terms []overhead.Term) {
 		for _, term := range terms {
-			g.Add(t.String(), of, term.Of, term.Mark, cli.Signless(fmt.Sprintf("%.2f", term.Each)))
+			g.Add(t.String(), of, term.Of, term.Mark, table.Signless(fmt.Sprintf("%.2f", term.Each)))
 			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each, term.Mark})
 		}
 	}
@@ -220,14 +221,14 @@ func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
 			return part, err
 		}
 	}
-	g := cli.Table{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "left out %", "mechanistic: ns more", "%", "left out %", "machine out %", "arch out %"}, Text: 2}
+	g := table.Grid{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "left out %", "mechanistic: ns more", "%", "left out %", "machine out %", "arch out %"}, Text: 2}
 	var objects []any
 	for i := range calibrated {
 		a, b := &calibrated[i], &mechanistic[i]
-		ns := func(l *overhead.Line) string { return cli.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
+		ns := func(l *overhead.Line) string { return table.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
 		figure, machine, arch := left[overhead.LeftFigure][i], left[overhead.LeftMachine][i], left[overhead.LeftArch][i]
-		g.Add(a.Machine.ID(), a.Probe.Title(), fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), cli.PerCent(repeated[i]),
-			ns(b), cli.PerCent(b.Error), cli.PerCent(figure), cli.PerCent(machine), cli.PerCent(arch))
+		g.Add(a.Machine.ID(), a.Probe.Title(), fmt.Sprintf("%.2f", a.Usec), ns(a), table.PerCent(a.Error), table.PerCent(repeated[i]),
+			ns(b), table.PerCent(b.Error), table.PerCent(figure), table.PerCent(machine), table.PerCent(arch))
 		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, figure, machine, arch, repeated[i]})
 	}
 	return fitPart{"What is left, and the error for each figure when the fit is without it, its processor or its architecture:", g, objects}, nil
@@ -238,7 +239,7 @@ func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
 	if err != nil {
 		return part, err
 	}
-	g := cli.Table{Head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, Text: 2}
+	g := table.Grid{Head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, Text: 2}
 	var objects []any
 	for _, k := range list {
 		says := "agree"
@@ -248,31 +249,31 @@ func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
 		case k.AtLimit():
 			says = "just agree, some at 5 ns"
 		}
-		g.Add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), cli.Signless(fmt.Sprintf("%.2f", 1000*k.Least)))
+		g.Add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), table.Signless(fmt.Sprintf("%.2f", 1000*k.Least)))
 		objects = append(objects, &fittedLeast{"consistency", k.Of, k.Figures, k.Numbers, k.Least, says})
 	}
 	return fitPart{"How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", g, objects}, nil
 }
 
 func fittedContrasts(o *overhead.Model) fitPart {
-	g := cli.Table{Head: []string{"machine", "figures", "rounded to 0.01", "µs"}, Text: 3}
+	g := table.Grid{Head: []string{"machine", "figures", "rounded to 0.01", "µs"}, Text: 3}
 	var objects []any
 	for _, k := range o.Contrasts() {
 		says := "agree"
 		if k.AtLimit() {
 			says = "only if all four are rounded by 0.005"
 		}
-		g.Add(k.Machine.ID(), k.String(), says, cli.Signless(fmt.Sprintf("%.2f", k.Usec)))
+		g.Add(k.Machine.ID(), k.String(), says, table.Signless(fmt.Sprintf("%.2f", k.Usec)))
 		objects = append(objects, &fittedContrast{"contrast", k.Machine.ID(), k.Probes, k.Usec, says})
 	}
 	return fitPart{"Sums of figures in whose hits the same happens:", g, objects}
 }
 
 func fittedPredictions() fitPart {
-	g := cli.Table{Head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, Text: 2}
+	g := table.Grid{Head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, Text: 2}
 	var objects []any
 	for _, k := range overhead.Booster() {
-		g.Add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), cli.PerCent(k.Error()))
+		g.Add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), table.PerCent(k.Error()))
 		objects = append(objects, &fittedPrediction{"prediction", k.Says, k.How, k.Usec, k.Predicted, k.Low, k.High, k.Error()})
 	}
 	return fitPart{"Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", g, objects}

@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/page"
+	"kpsim/internal/table"
 	"kpsim/linux"
 )
 
@@ -199,9 +200,9 @@ func (c *Table) kernel(p *cli.Program) error {
 
 // kernelParts are the tables.
 func kernelParts(list []kernelJSON) (parts []fitPart) {
-	hits := cli.Table{Head: []string{"machine", "probe", "documented µs", "Go engine µs", "own code µs", "cycles", "Go engine instr.", "own instr.", "lines"}, Text: 2}
-	where := cli.Table{Head: []string{"probe", "engine", "copies", "after the copy", "return", "lines: text", "data", "stack", "exceptions", "handlers", "services", "as instr.", "locked", "mispredicts"}, Text: 1}
-	calls := cli.Table{Head: []string{"machine", "call", "own code µs", "cycles", "own instr.", "lines", "services", "as instr."}, Text: 2}
+	hits := table.Grid{Head: []string{"machine", "probe", "documented µs", "Go engine µs", "own code µs", "cycles", "Go engine instr.", "own instr.", "lines"}, Text: 2}
+	where := table.Grid{Head: []string{"probe", "engine", "copies", "after the copy", "return", "lines: text", "data", "stack", "exceptions", "handlers", "services", "as instr.", "locked", "mispredicts"}, Text: 1}
+	calls := table.Grid{Head: []string{"machine", "call", "own code µs", "cycles", "own instr.", "lines", "services", "as instr."}, Text: 2}
 	n := func(v int) string { return fmt.Sprint(v) }
 	first := list[0].Machine
 	for i := range list {

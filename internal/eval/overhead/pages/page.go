@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
 	"kpsim/internal/page/plot"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -157,7 +158,7 @@ const (
 
 // errorCell writes a relative error in percent.
 func errorCell(v float64) page.Cell {
-	cell := page.Cell{Text: cli.PerCent(v)}
+	cell := page.Cell{Text: table.PerCent(v)}
 	if v > farOff || v < -farOff {
 		cell.Mark = farOffSays
 	}

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 )
 
 // probesMost is the largest table.
@@ -87,7 +88,7 @@ func (c *Probes) probes(m *pricedMachine) (list []overhead.Probe, err error) {
 
 func (c *Probes) print(p *cli.Program, m *pricedMachine, rows []probesRow) {
 	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
-	hits := cli.Table{Head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, Text: 1}
+	hits := table.Grid{Head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, Text: 1}
 	for i := range rows {
 		r := &rows[i]
 		hits.Add(r.Says+" ("+r.Probe+")", fmt.Sprint(r.Probes),

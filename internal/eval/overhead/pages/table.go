@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -85,13 +86,13 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 			return nil, err
 		}
 		r.margins = append(r.margins, margin)
-		table, err := o.Table(t)
+		lines, err := o.Table(t)
 		if err != nil {
 			return nil, err
 		}
 		at := 0
-		for i := range table {
-			l := &table[i]
+		for i := range lines {
+			l := &lines[i]
 			if !c.wants(l.Machine, l.Probe.Name) {
 				continue
 			}
@@ -196,7 +197,7 @@ func (r *report) print(p *cli.Program, c *Table) error {
 
 // figures prints the documents' beside ours, or ours alone, and what holds of all.
 func (r *report) figures(p *cli.Program, markdown bool) {
-	g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
+	g := table.Grid{Head: []string{"machine", "arch", "probe"}, Text: 3}
 	if r.source == "" {
 		g.Head = append(g.Head, "documented µs")
 	} else {
@@ -216,7 +217,7 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 		for i, t := range r.tiers {
 			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec))
 			for _, e := range row[i].errors(t) {
-				cells = append(cells, cli.PerCent(e))
+				cells = append(cells, table.PerCent(e))
 			}
 		}
 		g.Add(cells...)
@@ -310,8 +311,8 @@ func (r *report) summary(tier int) string {
 
 // shares is what hits are spent on, by the last of the tiers: how a cost is shared out is
 // what the mechanistic one is of.
-func (r *report) shares() *cli.Table {
-	g := &cli.Table{Head: []string{"machine", "arch", "probe", "cycles"}, Text: 3}
+func (r *report) shares() *table.Grid {
+	g := &table.Grid{Head: []string{"machine", "arch", "probe", "cycles"}, Text: 3}
 	editions := r.rows[0][0].Edition != ""
 	if editions {
 		g.Head, g.Text = slices.Insert(g.Head, 2, "edition"), 4
@@ -326,7 +327,7 @@ func (r *report) shares() *cli.Table {
 			cells = slices.Insert(cells, 2, l.Edition)
 		}
 		for _, v := range l.shares {
-			cells = append(cells, cli.PerCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
+			cells = append(cells, table.PerCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
 		}
 		g.Add(cells...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -63,8 +64,8 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 
 // provenanceOf returns where a machine's costs are from; with names the event is named in each
 // of its lines, not in the first alone.
-func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g cli.Table, costs []costJSON) {
-	g = cli.Table{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles", "in figures"}, Text: 5}
+func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g table.Grid, costs []costJSON) {
+	g = table.Grid{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles", "in figures"}, Text: 5}
 	for _, e := range cycles.All() {
 		cost := costJSON{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []termJSON{}}
 		for _, term := range o.Terms(m, t, e) {
@@ -103,19 +104,19 @@ type verdictJSON struct {
 
 // prose prints which claims hold where. The costs are the mechanistic ones: the calibrated say what the figures say.
 func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
-	table, err := o.Table(overhead.Mechanistic)
+	lines, err := o.Table(overhead.Mechanistic)
 	if err != nil {
 		return err
 	}
 	var claim *overhead.Claim
-	var g cli.Table
+	var g table.Grid
 	end := func() {
 		if len(g.Rows) > 0 {
 			g.Print(p, c.Markdown)
 			fmt.Fprintln(p.Out)
 		}
 	}
-	for _, v := range overhead.Verdicts(table) {
+	for _, v := range overhead.Verdicts(lines) {
 		if !c.wants(v.Machine, "") {
 			continue
 		}
@@ -134,7 +135,7 @@ func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 				bounds += ", which is our reading"
 			}
 			fmt.Fprintf(p.Out, "%s (%s)\n\n", claim.Says, bounds)
-			g = cli.Table{Head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, Text: 5}
+			g = table.Grid{Head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, Text: 5}
 		}
 		g.Add(v.Machine.Name, v.Machine.Arch, v.Title, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
 	}
