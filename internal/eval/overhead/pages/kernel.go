@@ -226,11 +226,11 @@ func kernelParts(list []kernelJSON) (parts []fitPart) {
 		}
 	}
 	if len(hits.Rows) > 0 {
-		parts = append(parts, fitPart{title: "A hit: the documents' figure, kpsim's Go engine, and the kernel's own code:", grid: hits},
-			fitPart{title: "Where the kernel's own code is executed: instructions, lines of cache, and what is priced beside them:", grid: where})
+		parts = append(parts, fitPart{title: "A hit: the documents' figure, kpsim's Go engine, and the kernel's own code:", grid: &hits},
+			fitPart{title: "Where the kernel's own code is executed: instructions, lines of cache, and what is priced beside them:", grid: &where})
 	}
 	if len(calls.Rows) > 0 {
-		parts = append(parts, fitPart{title: "Calls, and the work after them:", grid: calls})
+		parts = append(parts, fitPart{title: "Calls, and the work after them:", grid: &calls})
 	}
 	return parts
 }
