@@ -28,24 +28,6 @@ type Column[R any] struct {
 // Columns are those of a table.
 type Columns[R any] []Column[R]
 
-// Of makes of the columns of S those of rows that have an S.
-func Of[R, S any](columns Columns[S], of func(R) S) (list Columns[R]) {
-	for _, c := range columns {
-		k := Column[R]{Head: c.Head, JSON: c.JSON, Form: c.Form, Times: c.Times, Late: c.Late}
-		if c.Value != nil {
-			k.Value = func(r R) any { return c.Value(of(r)) }
-		}
-		if c.Text != nil {
-			k.Text = func(r R) string { return c.Text(of(r)) }
-		}
-		if c.Mark != nil {
-			k.Mark = func(r R) string { return c.Mark(of(r)) }
-		}
-		list = append(list, k)
-	}
-	return list
-}
-
 // Grid makes the table of texts.
 func (cs Columns[R]) Grid(rows []R) *Grid {
 	g := new(Grid)
