@@ -28,7 +28,7 @@
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
 //	                    internal/version knows which kpsim this is; internal/nearest suggests names,
 //	                    internal/regular opens files, internal/lazyregexp compiles expressions when they are used,
-//	                    internal/proctest runs kpsim in tests,
+//	                    internal/proctest runs kpsim in tests (internal/proctest/served: many times in one process),
 //	                    internal/thorough says how much these do
 //	internal/page       HTML pages; internal/table makes texts, JSON and tables of pages from columns;
 //	                    page/plot draws plots, page/pagetest checks pages; internal/viewer shows a run step by step

@@ -112,10 +112,11 @@ var layers = []layer{
 	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/thorough", free: []string{"*"}},                          // for tests
-	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
-	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
-	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
+	{pkg: "internal/thorough", free: []string{"*"}},                                            // for tests
+	{pkg: "internal/proctest/served", free: []string{"*"}},                                     // is kpsim in tests
+	{pkg: "internal/proctest", may: []string{"internal/proctest/served"}, free: []string{"*"}}, // runs kpsim
+	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},                     // workers, above those of search
+	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}},                   // statistics
 	{pkg: "internal/eval/overhead/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/overhead/kernelcost", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/review", may: []string{"*"}, free: []string{"*"}},

@@ -6,6 +6,4 @@
 // What it is not: an expression made at run time, whose error matters; that is regexp.Compile.
 //
 // Its rule: an expression that can't be compiled panics when it is first used.
-//
-// Its limits: none are known.
 package lazyregexp
