@@ -22,7 +22,7 @@ func Parse(path, text string) (t *Test, err error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("%s: %d bytes; a test has at most %d", path, len(text), maxFile)
 	}
-	if m := result.FindStringSubmatch(text); m != nil {
+	if m := result().FindStringSubmatch(text); m != nil {
 		p.t.Expected = strings.ToUpper(m[1][:1]) + strings.ToLower(m[1][1:])
 	}
 	p.blank()
@@ -283,7 +283,8 @@ func (p *parser) table() {
 	for ; ; n++ {
 		t := p.next()
 		if t.text != fmt.Sprintf("P%d", n) {
-			p.failAt(t.from, "%q where the thread P%d is expected; a test has P0 | P1 | ... ; after its initial state", clip(t.text), n)
+			p.failAt(t.from, "%q where the thread P%d is expected; a test has P0 | P1 | ... ; after its initial state",
+				clip(t.text), n)
 		}
 		if n == maxThreads {
 			p.failAt(t.from, "more than %d threads; remove some", maxThreads)
@@ -369,7 +370,8 @@ func (p *parser) jumps(th *Thread) {
 	for i := range th.Instrs {
 		for _, l := range th.Instrs[i].Labels {
 			if _, ok := at[l]; ok {
-				panic(&syntaxError{fmt.Sprintf("%s:%d: the label %s is there twice; rename one", p.path, th.Instrs[i].Line, clip(l))})
+				panic(&syntaxError{fmt.Sprintf("%s:%d: the label %s is there twice; rename one",
+					p.path, th.Instrs[i].Line, clip(l))})
 			}
 			at[l] = i
 		}
