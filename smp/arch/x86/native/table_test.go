@@ -22,7 +22,7 @@ const (
 	perForm     = 1000
 	perVariant  = 100 // of a form that only differs by a prefix from one that is tried more often
 	perEncoding = 44
-	fewer       = 8 // by default there are so many times fewer: TestRecorded compares 88 of each form on every computer
+	fewer       = 8 // a default run divides both by it: TestRecorded compares 88 trials of each form on every computer
 )
 
 // seed makes every form's trials a function of its name.
