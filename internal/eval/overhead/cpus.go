@@ -22,8 +22,8 @@ type Scaled struct {
 	Rate   float64 `json:"hits_per_cycle"` // of all CPUs together
 }
 
-// Of contended runs: how many calls a CPU makes until all are spread over time as they
-// will be, and how many it makes then.
+// settle is how many calls a CPU makes in a contended run until all CPUs are spread over time as they
+// will be; counted is how many it makes then.
 const settle, counted = 16, 32
 
 // Scale runs a probe with each number of CPUs, 1 to 64, all of which call the function

@@ -84,13 +84,13 @@ type PauseConfig struct {
 type Pauses struct {
 	PauseConfig
 
-	// Of stop_machine, for each CPU that it stops: from its request until the CPU is in
+	// Times of stop_machine, for each CPU that it stops: from its request until the CPU is in
 	// its stopper, from there until it leaves it, and both.
 	StopArrives Spread `json:"stop_machine_arrives"`
 	Stopped     Spread `json:"stop_machine_stopped"`
 	StopEnds    Spread `json:"stop_machine_request_to_end"`
 
-	// Of sync_core: from the sending of its IPIs until the last CPU has serialised, and,
+	// Times of sync_core: from the sending of its IPIs until the last CPU has serialised, and,
 	// for each of those CPUs, from the interrupt until its end.
 	Sync       Spread `json:"sync_core_request_to_last_answer"`
 	SyncAnswer Spread `json:"sync_core_interrupt"`

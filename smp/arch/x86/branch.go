@@ -123,7 +123,7 @@ func sameCode(y *System, selector uint16) arch.Outcome {
 func (in *Inst) loadSelector(y *System, n uint8, selector uint16) arch.Outcome {
 	switch {
 	case null(selector):
-		// Of the stack only 64-bit mode has a null selector, with the RPL of
+		// SS can have a null selector only in 64-bit mode, with the RPL of
 		// the privilege level (SDM vol. 2, MOV).
 		if n == SS && (in.mode != Mode64 || selector != y.Seg[CS]&3) {
 			return arch.Protection

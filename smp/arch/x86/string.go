@@ -35,7 +35,7 @@ func (in *Inst) element(s *arch.Regs, m arch.Memory, f func(in *Inst, s *arch.Re
 		return arch.Next
 	}
 	in.advance(&s.R[RCX], ^uint64(0))
-	// Of cmps and scas, which in.cond marks, the repeat ends with ZF too.
+	// The repeat of cmps and scas, which in.cond marks, ends with ZF too.
 	if s.R[RCX]&in.addrMask == 0 || in.cond != 0 && (s.Flags&ZF != 0) != (in.rep == rep) {
 		s.IP = in.next
 	}
