@@ -42,7 +42,7 @@ type page struct {
 	grown  bool  // mapped by Ctx.MapExec, in this run or an earlier one
 	counts uint8 // it begins with the preemption count of CPU counts-1; 0: of none
 
-	// Of text only:
+	// Fields of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
 	lately  *[pageSize]*decoded // and what was fetched there last, if it was decoded then; nil: nothing was
 	watched [pageSize / 8]bool  // chunks that were or may be stored to

@@ -111,7 +111,7 @@ func (l *linked) relocate(i int) error {
 			symbolAt: uint64(to), slotAt: uint64(l.got) + 8*uint64(r.symbol), tableAt: uint64(l.got),
 			holeAt: uint64(l.at[i]) + uint64(r.off), sizeOf: t.size,
 		}, r.addend)
-		// Of an address that was made up any part will do, but in a jump.
+		// Any part of a made-up address will do, except in a jump.
 		if made := t.place == external || t.stub; !ok && !l.o.Bits32() && !(made && f.bytes < 4 && f.less == nothing) {
 			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind, f.reach())
 		}

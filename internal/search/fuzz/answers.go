@@ -12,8 +12,8 @@ import (
 	"kpsim/properties"
 )
 
-// Of so many programs for a kernel one is also run by a single task, and its answers are
-// compared with those of kpsim's own engine, which is written after the rules: what a call
+// answersIn is how many programs for a kernel there are to one that is also run by a single task. Its answers
+// are compared with those of kpsim's own engine, which is written after the rules: what a call
 // returned, which handlers ran with which registers, what is listed in the end.
 const answersIn = 3
 

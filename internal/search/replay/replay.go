@@ -38,7 +38,7 @@ func Play(name string, f *traces.File, store bool) (*Replay, error) {
 	return playFile(name, f, store, false)
 }
 
-// PlayAnyPlace is PlayFile where the property may be broken at any place. Events aren't kept.
+// PlayAnyPlace is Play where the property may be broken at any place. Events aren't kept.
 func PlayAnyPlace(name string, f *traces.File) (*Replay, error) {
 	return playFile(name, f, false, true)
 }
@@ -69,7 +69,7 @@ func locate(name string, f *traces.File, err error) error {
 	return lang.LocateFrom(name, []byte(f.Scenario), f.ScenarioLine, err)
 }
 
-// openAs is OpenFile with a mutant, "" for none.
+// openAs is Open with a mutant, "" for none.
 func openAs(name string, f *traces.File, mutant string) (*rig.Rig, error) {
 	sc, err := lang.ParseFrom(name, []byte(f.Scenario), f.ScenarioLine)
 	if err != nil {

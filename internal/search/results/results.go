@@ -24,7 +24,7 @@ const Format = 3
 // has shown. On disk it is a line of JSON about the exploration, one for each
 // scenario, and one with the SHA-256 of all that is above it.
 type File struct {
-	Format    int      `json:"kpsim_results"`   // ResultsFormat
+	Format    int      `json:"kpsim_results"`   // Format
 	Schedule  int      `json:"schedule_format"` // traces.ScheduleFormat
 	Share     int      `json:"shard"`           // from 1
 	Shares    int      `json:"shards"`
