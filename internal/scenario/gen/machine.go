@@ -81,11 +81,12 @@ func (g *maker) built() {
 	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt && !g.i386
 }
 
-// settings switches on what rows of machine() say of a few machines.
-func (g *maker) settings() {
+// settings switches on what rows of machine() say of a few machines: those that need something of the
+// engine, or the others. The order of parts is that of recipes.
+func (g *maker) settings(ofEngine bool) {
 	for _, r := range scenario.Settings {
 		d := r.Drawn
-		if d == nil {
+		if d == nil || (d.With != nil) != ofEngine {
 			continue
 		}
 		g.part(d.Part)

@@ -366,12 +366,11 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 }
 
 func (r *Rig) addSources() error {
-	kinds := [...]smp.SourceKind{scenario.SourceTimer: smp.TimerSource, scenario.SourceNMI: smp.NMISource, scenario.SourcePreempt: smp.PreemptSource}
 	handlers := make(map[*smp.Source]*scenario.Source)
 	names := r.Scenario.SourceNames()
 	for i := range r.Scenario.Sources {
 		s := &r.Scenario.Sources[i]
-		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
+		src := &smp.Source{Kind: s.Kind.Machine, Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
 		if err := r.Machine.AddSource(src, s.CPU); err != nil {
 			return err
 		}
