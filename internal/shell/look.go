@@ -334,7 +334,7 @@ func sessionView(p *cli.Program, h *sh) view.Input {
 	m := r.Machine
 	in := view.Input{
 		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.Names().SymbolName, KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
-		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
+		Task: func(id uint64) string { return m.Tasks().All()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
 		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Cell: func(id uint64) string { return replay.CellName(m, id) }, Stack: m.Names().StackOf, Width: p.Width, Paint: p.Paint,
 	}
 	if run := h.s.Run; run != nil && run.Property != nil {

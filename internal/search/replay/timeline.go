@@ -23,7 +23,7 @@ func (r *Replay) View(file *traces.File) view.Input {
 		CPUs:     m.CPUs(),
 		Symbol:   m.Names().SymbolName,
 		KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
-		Task:     func(id uint64) string { return m.Tasks()[id].Name },
+		Task:     func(id uint64) string { return m.Tasks().All()[id].Name },
 		Lock:     r.Rig.Kernel.Locks.Name,
 		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
 		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
