@@ -24,19 +24,20 @@ type layer struct {
 var layers = []layer{
 	{pkg: "sim", free: []string{"iter", "runtime"}}, // fibres are iter.Pull; a bug says where it is
 	{pkg: "sched", may: []string{"sim", "traces"}},
-	{pkg: "traces", may: []string{"sim"}},
+	{pkg: "internal/lazyregexp", free: []string{"sync"}},
+	{pkg: "traces", may: []string{"internal/lazyregexp", "sim"}},
 	{pkg: "smp/arch"},
 	{pkg: "smp/arch/x86", may: []string{"smp/arch"}},
 	{pkg: "smp/arch/target", may: []string{"smp/arch", "smp/arch/x86"}},
 	{pkg: "smp/fetch", may: []string{"sim"}},
 	{pkg: "smp/lkmm", may: []string{"sim"}},
 	{pkg: "smp/image/elfclass"},
-	{pkg: "smp/image", may: []string{"smp/arch", "smp/arch/x86", "smp/image/elfclass"}},
+	{pkg: "smp/image", may: []string{"internal/lazyregexp", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"sync"}},
 	{pkg: "smp/kapi", may: []string{"smp/arch", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
 	{pkg: "smp/smpev", may: []string{"traces"}},
 	{pkg: "kprobes/kpev", may: []string{"smp/smpev", "traces"}},
-	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}},
+	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}, free: []string{"sync"}}, // tables made when first used
 	{pkg: "kprobes/era", may: []string{"kprobes/rules", "sim", "smp/kapi"}},
 	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}, free: []string{"*"}},
@@ -44,7 +45,7 @@ var layers = []layer{
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm", "smp/cycles", "smp/kapi", "smp/smpev"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
+	{pkg: "linux/vmlinux/xz", free: []string{"*"}},                                                                                                       // reads files, before a run
 	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"*"}}, // reads files, before a run
 	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/elfclass"}, free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
@@ -67,10 +68,10 @@ var layers = []layer{
 	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
 	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
-	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}},
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}}, // its history is read when first asked for
 	{pkg: "internal/nearest"},
-	{pkg: "internal/regular", free: []string{"*"}},                                    // opens files, before a run
-	{pkg: "internal/version", may: []string{"internal/regular"}, free: []string{"*"}}, // reads what the program was built from
+	{pkg: "internal/regular", free: []string{"*"}}, // opens files, before a run
+	{pkg: "internal/version", may: []string{"internal/lazyregexp", "internal/regular"}, free: []string{"*"}}, // reads what the program was built from
 	{pkg: "internal/scenario", may: []string{"*"}},
 	{pkg: "internal/scenario/act", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario", "internal/scenario/act"}},
@@ -94,26 +95,27 @@ var layers = []layer{
 	{pkg: "internal/search/twoengines", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/change", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/litmus/ctest", may: []string{"sim", "smp/lkmm"}, free: []string{"*"}}, // reads files, before a run
+	{pkg: "internal/litmus/ctest", may: []string{"internal/lazyregexp", "sim", "smp/lkmm"}, free: []string{"*"}}, // reads files, before a run
 	{pkg: "internal/litmus/axioms", may: []string{"internal/litmus/ctest", "smp/lkmm"}, free: []string{"*"}},
-	{pkg: "internal/litmus/x86test", free: []string{"*"}}, // reads files, before a run
-	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/litmus/x86test", "internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
+	{pkg: "internal/litmus/x86test", may: []string{"internal/lazyregexp"}, free: []string{"*"}}, // reads files, before a run
+	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/lazyregexp", "internal/litmus/x86test", "internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
 	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest", "internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"}, free: []string{"*"}},
 	{pkg: "internal/litmus", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
 	{pkg: "internal/page/plot", free: []string{"*"}},
-	{pkg: "internal/page", may: []string{"internal/page/plot", "internal/version"}, free: []string{"*"}}, // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                 // runs a browser
+	{pkg: "internal/page", may: []string{"internal/lazyregexp", "internal/page/plot", "internal/version"}, free: []string{"*"}}, // plots
+	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                                        // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/regular", "internal/version"}, free: []string{"*"}},
-	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/nearest", "smp/image"}, free: []string{"*"}},
+	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/lazyregexp", "internal/nearest", "smp/image"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/thorough", free: []string{"*"}},                          // for tests
-	{pkg: "internal/proctest", free: []string{"*"}},                          // runs kpsim
-	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},   // workers, above those of search
-	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
+	{pkg: "internal/thorough", free: []string{"*"}},                                            // for tests
+	{pkg: "internal/proctest/served", free: []string{"*"}},                                     // is kpsim in tests
+	{pkg: "internal/proctest", may: []string{"internal/proctest/served"}, free: []string{"*"}}, // runs kpsim
+	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},                     // workers, above those of search
+	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}},                   // statistics
 	{pkg: "internal/eval/overhead/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/overhead/kernelcost", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/review", may: []string{"*"}, free: []string{"*"}},

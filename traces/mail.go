@@ -3,10 +3,11 @@ package traces
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"kpsim/internal/lazyregexp"
 )
 
 // A letter is the lines of a trace as it was before mail programs had it, from the first
@@ -20,14 +21,14 @@ type letter struct {
 // IsTrace reports whether a text has a trace in it, which may have faults: it begins as
 // one, or has the first of its sections, perhaps quoted.
 func IsTrace(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("kpsim trace:")) || firstSection.Match(data)
+	return bytes.HasPrefix(data, []byte("kpsim trace:")) || firstSection().Match(data)
 }
 
 // firstSection is the line that a trace is found by. Before it there may be marks of
 // quoting, the dash of a signed mail, or an indentation.
-var firstSection = regexp.MustCompile(`(?m)^(?:\x{feff})?((?:[ \t]*>|[ \t]*- )*[ \t]*)-- scenario\.star --(?:[ \t]|=20)*\r?$`)
+var firstSection = lazyregexp.New(`(?m)^(?:\x{feff})?((?:[ \t]*>|[ \t]*- )*[ \t]*)-- scenario\.star --(?:[ \t]|=20)*\r?$`)
 
-var inBase64 = regexp.MustCompile(`(?mi)^Content-Transfer-Encoding: *base64`)
+var inBase64 = lazyregexp.New(`(?mi)^Content-Transfer-Encoding: *base64`)
 
 // unmail finds the trace in a text and undoes what mail programs do to one: text before
 // and after it, CRLF, blanks at the ends of lines, quoting, signing, folding and
@@ -35,9 +36,9 @@ var inBase64 = regexp.MustCompile(`(?mi)^Content-Transfer-Encoding: *base64`)
 // begins with its line.
 func unmail(data []byte) ([]letter, error) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	m := firstSection.FindSubmatchIndex(data)
+	m := firstSection().FindSubmatchIndex(data)
 	if m == nil {
-		if inBase64.Match(data) {
+		if inBase64().Match(data) {
 			return nil, fmt.Errorf("1: this is a mail in base64: save what is attached to it, and give that")
 		}
 		const title = "kpsim trace:"
@@ -146,7 +147,7 @@ func (q quoting) strip(line string) (rest string, ok bool) {
 }
 
 var (
-	encoded = regexp.MustCompile(`=(?:[0-9A-F]{2}|[ \t]*(?:\n|$))`)
+	encoded = lazyregexp.New(`=(?:[0-9A-F]{2}|[ \t]*(?:\n|$))`)
 )
 
 // softBreak is how long a line is at least, in bytes, after which quoted-printable goes on
@@ -175,7 +176,7 @@ func isPrintable(lines []string) bool {
 	if n := strings.Index(text, formatKey+": "); n >= 0 {
 		text = text[:n]
 	}
-	return strings.Contains(text, "=3D") && strings.Count(text, "=") == len(encoded.FindAllString(text, -1))
+	return strings.Contains(text, "=3D") && strings.Count(text, "=") == len(encoded().FindAllString(text, -1))
 }
 
 // printable decodes quoted-printable, and reports whether it may be so still. All of it
@@ -207,7 +208,7 @@ func (l *letter) printable() (again bool) {
 
 // remarkLine is a line of the origin; such a line after the last one was put there by
 // hand.
-var remarkLine = regexp.MustCompile(`^[a-z]+(?: [a-z]+){0,3}: `)
+var remarkLine = lazyregexp.New(`^[a-z]+(?: [a-z]+){0,3}: `)
 
 // end cuts off what comes after the trace: a signature, or the rest of a mail. It must be
 // no trace.
@@ -222,14 +223,14 @@ func (l *letter) end(first int) error {
 	}
 	n += origin + 1
 	for i, line := range l.lines[n:] {
-		if firstSection.MatchString(line) {
+		if firstSection().MatchString(line) {
 			return fmt.Errorf("%d: here begins a second trace, and the first one is at line %d: leave one of them in the file", l.at[n+i], first)
 		}
 		if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --") {
 			return nil // Parse says what is wrong with it
 		}
 	}
-	if n < len(l.lines) && remarkLine.MatchString(l.lines[n]) {
+	if n < len(l.lines) && remarkLine().MatchString(l.lines[n]) {
 		return nil
 	}
 	l.lines, l.at = l.lines[:n], l.at[:n]

@@ -1,10 +1,11 @@
 package traces
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"kpsim/internal/lazyregexp"
 )
 
 // Mail programs fold lines at 60 to 100 characters. Text with longer ones wasn't folded.
@@ -123,9 +124,9 @@ func (u *unfolder) broken(line string) bool {
 }
 
 var (
-	verdictLine  = regexp.MustCompile(`^(?:property|place|message):`)
-	scheduleLine = regexp.MustCompile(`^(?:#|(?:"[^"]*"|[^ ,:+"]+) in )`)
-	statement    = regexp.MustCompile(`^(?:[A-Za-z_][\w.]*(?:, *\w+)* *[=(]|(?:for|if|elif|else|def|return|load|pass)\b|[^\w ])`)
+	verdictLine  = lazyregexp.New(`^(?:property|place|message):`)
+	scheduleLine = lazyregexp.New(`^(?:#|(?:"[^"]*"|[^ ,:+"]+) in )`)
+	statement    = lazyregexp.New(`^(?:[A-Za-z_][\w.]*(?:, *\w+)* *[=(]|(?:for|if|elif|else|def|return|load|pass)\b|[^\w ])`)
 )
 
 // goesOn reports whether the line so far goes on in this one.
@@ -142,7 +143,7 @@ func (u *unfolder) goesOn(line string) bool {
 		case s.quote != 0 && !s.triple:
 			return u.now[len(u.now)-1] != '\\' || u.ours
 		case s.comment:
-			return u.all && !statement.MatchString(line)
+			return u.all && !statement().MatchString(line)
 		case s.quote != 0:
 			return u.all
 		case s.depth > 0:
@@ -150,15 +151,15 @@ func (u *unfolder) goesOn(line string) bool {
 		}
 		return strings.IndexByte("=+-*/%,|&<>", u.now[len(u.now)-1]) >= 0
 	case "schedule":
-		if !scheduleLine.MatchString(line) {
+		if !scheduleLine().MatchString(line) {
 			return true
 		}
 		_, err := parseDeviation(strings.TrimSpace(string(u.now)))
 		return line[0] != '#' && u.now[0] != '#' && err != nil
 	case "verdict":
-		return !verdictLine.MatchString(line)
+		return !verdictLine().MatchString(line)
 	case "origin":
-		return !remarkLine.MatchString(line)
+		return !remarkLine().MatchString(line)
 	}
 	return false
 }

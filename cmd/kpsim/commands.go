@@ -73,11 +73,18 @@ Exit status, of every command:
 
 If several hold it is the first of 3, 130 or 143, 1, 2. NO_COLOR, or TERM=dumb, turns colours off.`
 
-// newParser makes what reads the command line into c.
-func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
-	parser, err := kong.New(c, kong.Name("kpsim"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns)})
+// newParser makes the parser that reads the command line into a struct of commands.
+func newParser(grammar any, stdout, stderr io.Writer, options ...kong.Option) *kong.Kong {
+	options = append(options, kong.Name("kpsim"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{
+			"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
+			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
+			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
+			"bound": fmt.Sprint(findings.DeviationsDefault), "samples": fmt.Sprint(blame.SamplingRuns),
+		})
+	parser, err := kong.New(grammar, options...)
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}

@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/flags"
@@ -23,19 +27,46 @@ func run(args []string, stdout, stderr io.Writer) int {
 func runOn(p *cli.Program, args []string, stdout, stderr io.Writer) int {
 	defer p.Flush()
 	defer p.Listen()() // from the beginning
-	var c commands
-	parser := newParser(&c, stdout, stderr) // by themselves, for their width: it prints nothing but help
-	ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
-	if err != nil {
-		fmt.Fprintf(p.Err, "kpsim: %s\n", flags.InPlainWords(err))
-		return cli.BadInput
+	c := parseNamed(args, stdout, stderr)
+	if c == nil {
+		parser := newParser(new(commands), stdout, stderr) // by themselves, for their width: it prints nothing but help
+		ctx, err := parser.Parse(flags.Meant(parser.Model.Node, args))
+		if err != nil {
+			fmt.Fprintf(p.Err, "kpsim: %s\n", flags.InPlainWords(err))
+			return cli.BadInput
+		}
+		if err := flags.Check(ctx); err != nil {
+			fmt.Fprintf(p.Err, "kpsim: %v\n", err)
+			return cli.BadInput
+		}
+		c = selected(ctx)
 	}
-	if err := flags.Check(ctx); err != nil {
-		fmt.Fprintf(p.Err, "kpsim: %v\n", err)
-		return cli.BadInput
-	}
-	return p.Heard(do(p, ctx.Selected().Target.Addr().Interface().(command)))
+	return p.Heard(do(p, c))
 }
+
+// parseNamed parses a correct command line with a parser that knows only the named command: building the parser of all
+// commands takes longer than a short command runs. nil: the whole parser explains what is wrong, or prints help.
+func parseNamed(args []string, stdout, stderr io.Writer) command {
+	if len(args) == 0 {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[commands]()) {
+		if strings.ToLower(f.Name) != args[0] {
+			continue
+		}
+		f.Index, f.Offset = nil, 0
+		one := reflect.New(reflect.StructOf([]reflect.StructField{f}))
+		ctx, err := newParser(one.Interface(), stdout, stderr, kong.NoDefaultHelp()).Parse(args)
+		if err != nil || flags.Check(ctx) != nil {
+			return nil
+		}
+		return selected(ctx)
+	}
+	return nil
+}
+
+// selected is the command that a command line names.
+func selected(ctx *kong.Context) command { return ctx.Selected().Target.Addr().Interface().(command) }
 
 // do runs a command and tells what went wrong. A panic is the simulator's
 // fault: none of what it came up with counts.

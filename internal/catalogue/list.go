@@ -124,8 +124,8 @@ func (c *List) Run(p *cli.Program) (int, error) {
 			l.Barriers = append(l.Barriers, listedBarrier{m.Name, place.Name, place.Order.String(), place.Source})
 		}
 	}
-	for i := range mutants.History {
-		if f := &mutants.History[i]; len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) {
+	for i := range mutants.History() {
+		if f := &mutants.History()[i]; len(c.What) > 0 && c.wants(listHistory, cmp.Or(f.Commit, listHistory)) {
 			l.History = append(l.History, listFix(f))
 		}
 	}
@@ -159,8 +159,8 @@ func Listed() []string {
 	for _, s := range sched.All {
 		words = append(words, s.Name)
 	}
-	for i := range mutants.History {
-		if f := &mutants.History[i]; f.Commit != "" {
+	for i := range mutants.History() {
+		if f := &mutants.History()[i]; f.Commit != "" {
 			words = append(words, f.Commit)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"regexp"
 	"slices"
 	"strings"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/page/plot"
 	"kpsim/internal/version"
 )
@@ -167,7 +167,7 @@ type renderer struct {
 	tables, figures, plots int
 }
 
-var idForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var idForm = lazyregexp.New(`^[a-z][a-z0-9-]*$`)
 
 // links are the IDs of a document, and those that it links to.
 type links struct {
@@ -177,7 +177,7 @@ type links struct {
 
 // add takes an ID in.
 func (l *links) add(id, what string) error {
-	if !idForm.MatchString(id) || l.seen[id] {
+	if !idForm().MatchString(id) || l.seen[id] {
 		return fmt.Errorf("page: %s: the ID %q is there already, or is none", what, id)
 	}
 	l.seen[id] = true
@@ -272,12 +272,12 @@ func (d *Document) Render() ([]byte, error) {
 
 // within are the slashes, hyphens, @ and commas of a word after which a line may end. A hyphen
 // that begins a flag isn't one.
-var within = regexp.MustCompile(`\w(?:[/-]|[@,]\b)`)
+var within = lazyregexp.New(`\w(?:[/-]|[@,]\b)`)
 
 // broken cuts a text where a line may end.
 func broken(s string) (parts []string) {
 	start := 0
-	for _, m := range within.FindAllStringIndex(s, -1) {
+	for _, m := range within().FindAllStringIndex(s, -1) {
 		parts, start = append(parts, s[start:m[1]]), m[1]
 	}
 	return append(parts, s[start:])

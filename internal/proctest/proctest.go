@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -38,7 +39,11 @@ func compiled(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	args := []string{"build", "-o", filepath.Join(dir, "kpsim")}
+	added, err := overlay(dir)
+	if err != nil {
+		panic(err)
+	}
+	args := []string{"build", "-overlay", added, "-o", filepath.Join(dir, "kpsim")}
 	if Race {
 		args = append(args, "-race")
 	}
@@ -52,6 +57,7 @@ func compiled(m *testing.M) int {
 	if err := os.WriteFile(filepath.Join(dir, "typed", "kpsim"), []byte(typed), 0o755); err != nil {
 		panic(err)
 	}
+	defer stopServers()
 	return m.Run()
 }
 
@@ -63,6 +69,12 @@ func Program() string { return filepath.Join(folder, "kpsim") }
 func Setup(e *testscript.Env) {
 	e.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
 	e.Setenv("PATH", filepath.Join(folder, "typed")+string(filepath.ListSeparator)+e.Getenv("PATH"))
+	var names []string
+	for _, v := range e.Vars {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	e.Values[variables{}] = names
 }
 
 // ExitStatus is how a command of a script has ended. An error that tells of no end

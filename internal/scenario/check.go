@@ -2,15 +2,10 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"unicode"
 	"unicode/utf8"
 
 	"kpsim/internal/nearest"
-	"kpsim/kprobes/era"
-	"kpsim/kprobes/rules"
-	"kpsim/smp"
-	"kpsim/smp/fetch"
 )
 
 // The limits of a scenario. The first two are the machine's: a question is
@@ -243,46 +238,6 @@ func printable(s string) bool {
 		}
 	}
 	return true
-}
-
-func (c checker) machine() error {
-	m, p := &c.s.Machine, PartOf(TheMachine, 0)
-	if m.CPUs < 1 || m.CPUs > MaxCPUs {
-		return Faultf(p, "cpus = %d is out of range; a machine has 1 to %d", m.CPUs, MaxCPUs)
-	}
-	if m.Steps < 0 || m.Steps > MaxBudget {
-		return Faultf(p, "steps = %d is out of range; 0 is the default budget, %d the largest", m.Steps, MaxBudget)
-	}
-	if m.Stall < 0 || m.Stall > MaxStall {
-		return Faultf(p, "stall = %d is out of range; 0 reports no grace period, %d cycles are the most", m.Stall, MaxStall)
-	}
-	if m.Stall > 0 && !slices.ContainsFunc(c.s.Sources, func(s Source) bool { return s.Kind == SourceTimer }) {
-		return Faultf(p, "stall = %d: a stalled grace period is reported at a tick, and there is none; add timer(cpu = 0)", m.Stall)
-	}
-	if err := c.absent(); err != nil {
-		return err
-	}
-	for _, e := range []struct {
-		what  string
-		n     uint8
-		words []string
-	}{
-		{"preempt", uint8(m.Preempt), PreemptWords},
-		{"fetch", uint8(m.Fetch), fetch.Names()},
-		{"memory", uint8(m.Memory), smp.Orderings()},
-		{"modules", uint8(m.Modules), ModuleWords},
-		{"edition", uint8(m.Edition), append([]string{""}, rules.EditionNames()...)},
-	} {
-		if int(e.n) >= len(e.words) {
-			return Faultf(p, "%s = %d isn't known; it is one of %s", e.what, e.n, nearest.Quoted(e.words))
-		}
-	}
-	for i := range era.Table {
-		if r := &era.Table[i]; int(r.Get(&m.Settings)) >= len(r.Values) {
-			return Faultf(p, "%s = %d isn't known; it is one of %s", r.Word, r.Get(&m.Settings), nearest.Quoted(r.Values))
-		}
-	}
-	return c.memoryModel()
 }
 
 // function checks that name is a function and that offset lies in it.

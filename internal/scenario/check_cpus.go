@@ -9,10 +9,10 @@ import (
 )
 
 // absent checks the CPUs that begin offline, and that what waits for one isn't left to wait.
-func (c checker) absent() error {
+func (c checker) absent(p Part) error {
 	m := &c.s.Machine
 	if set := m.Offline &^ (1<<m.CPUs - 1); set != 0 || m.Offline&1 != 0 {
-		return Faultf(PartOf(TheMachine, 0), "offline = [%d]: the CPUs that may begin offline are 1 to %d: the first one boots the others", bits.TrailingZeros64(set|m.Offline&1), m.CPUs-1)
+		return Faultf(p, "offline = [%d]: the CPUs that may begin offline are 1 to %d: the first one boots the others", bits.TrailingZeros64(set|m.Offline&1), m.CPUs-1)
 	}
 	for i := range c.s.Tasks {
 		t := &c.s.Tasks[i]
@@ -28,6 +28,15 @@ func (c checker) absent() error {
 		if !slices.ContainsFunc(c.s.Tasks, comes) {
 			return Faultf(PartOf(TheTasks, i), "task %q begins when cpu %d is online, and no task that begins before has online(%d); add one", t.Name, t.CPU, t.CPU)
 		}
+	}
+	return nil
+}
+
+// ticks checks that a stalled grace period can be reported.
+func (c checker) ticks(p Part) error {
+	m := &c.s.Machine
+	if m.Stall > 0 && !slices.ContainsFunc(c.s.Sources, func(s Source) bool { return s.Kind == SourceTimer }) {
+		return Faultf(p, "stall = %d: a stalled grace period is reported at a tick, and there is none; add timer(cpu = 0)", m.Stall)
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ func (s *Scenario) SetMemory(name string) (err error) {
 const memoryCPUs = int(sim.NoMover - sim.MoverDrain)
 
 // memoryModel checks the model of memory.
-func (c checker) memoryModel() error {
-	m, p := &c.s.Machine, PartOf(TheMachine, 0)
+func (c checker) memoryModel(p Part) error {
+	m := &c.s.Machine
 	if m.Memory == smp.LKMM && m.Engine == linux.Row.Name {
 		return Faultf(p, "memory = \"lkmm\" is of the cells of an engine in Go; those of engine %q are memory, so say \"sc\" or \"tso\"", m.Engine)
 	}

@@ -1,12 +1,7 @@
 package scenario
 
 import (
-	"kpsim/kprobes/era"
-	"kpsim/kprobes/rules"
-	"kpsim/smp"
 	"kpsim/smp/arch"
-	"kpsim/smp/arch/target"
-	"kpsim/smp/fetch"
 	"kpsim/smp/smpev"
 )
 
@@ -44,55 +39,6 @@ const (
 	NeedsNothing   Needs = iota
 	NeedsInterrupt       // a deviation that fires a source, delays an IPI, or takes the turn from an interrupt's handler
 )
-
-// Preempt is a model of preemption: a build and a mode (spec 8.1).
-type Preempt uint8
-
-// The models.
-const (
-	PreemptNone      Preempt = iota // built n
-	PreemptVoluntary                // built n, might_sleep() schedules
-	PreemptDynamic                  // built y, run as voluntary: what distributions ship
-	PreemptFull                     // built y
-	PreemptLazy                     // built y: a task that wants the CPU waits for the next tick
-)
-
-// Loading is what the kernel is built to do with modules (spec 8.3).
-type Loading uint8
-
-// The builds.
-const (
-	LoadingUnload Loading = iota // CONFIG_MODULE_UNLOAD
-	LoadingStay                  // what is loaded stays
-	LoadingNone                  // no CONFIG_MODULES
-)
-
-// Machine is the configuration of the machine and of the engine. One that is made
-// in Go is settled (Settle) before its settings are looked at or changed.
-type Machine struct {
-	CPUs    int // 1 to 64
-	Arch    target.Processor
-	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
-	Preempt Preempt
-	Fetch   fetch.Model
-	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
-	FRED    bool         // events return without serialising
-	Late    bool         // interrupts are taken between a breakpoint and its handler
-	NoHZ    bool         // an idle CPU gets no timer tick
-	Offline uint64       // the set of CPUs that are offline when a run begins, never CPU 0
-	Stall   int          // a grace period that has lasted so many cycles is reported at a tick; 0: none is
-	Modules Loading
-	Steps   int // budget of boundaries of a run, 0 for the default
-
-	// Image says which kernel engine linux runs (linux.Kernel.ID), as a trace must; "":
-	// the one that was given.
-	Image string
-
-	// Edition is the one that Settle has taken the settings from. Each can be
-	// changed by itself, but for Kernel.Preemption, which Preempt says.
-	Edition rules.Edition
-	era.Settings
-}
 
 // Text is one function: its bytes as linked at At.
 type Text struct {

@@ -4,10 +4,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/regular"
 )
 
@@ -26,7 +26,7 @@ func ofClone() string {
 }
 
 // kept is the folder in Go's build cache that holds a program of go run.
-var kept = regexp.MustCompile(`^[0-9a-f]{64}-d$`)
+var kept = lazyregexp.New(`^[0-9a-f]{64}-d$`)
 
 // byGoRun reports whether go run has compiled a program: such ones are in a folder of
 // go's for the time of the command, or in its build cache, where they are found again
@@ -34,10 +34,10 @@ var kept = regexp.MustCompile(`^[0-9a-f]{64}-d$`)
 func byGoRun(exe string) bool {
 	dir := filepath.Dir(exe)
 	fresh := filepath.Base(dir) == "exe" && strings.Contains(filepath.ToSlash(dir), "/go-build")
-	return fresh || kept.MatchString(filepath.Base(dir))
+	return fresh || kept().MatchString(filepath.Base(dir))
 }
 
-var hash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+var hash = lazyregexp.New(`^[0-9a-f]{40,64}$`)
 
 // head returns the commit that a clone of kpsim is at, "" if the folder is none or its
 // commit can't be read.
@@ -65,7 +65,7 @@ func head(clone string) string {
 			}
 		}
 	}
-	if !hash.MatchString(at) {
+	if !hash().MatchString(at) {
 		return ""
 	}
 	return at

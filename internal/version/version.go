@@ -2,10 +2,11 @@ package version
 
 import (
 	"cmp"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	"kpsim/internal/lazyregexp"
 )
 
 // What the linker sets (-X kpsim/internal/version.commit=HASH), "" if it doesn't.
@@ -98,14 +99,14 @@ var This = sync.OnceValue(func() Info {
 })
 
 // derived are versions that Go makes of a commit: they say nothing more.
-var derived = regexp.MustCompile(`\d{14}-[0-9a-f]{12}(\+dirty)?$`)
+var derived = lazyregexp.New(`\d{14}-[0-9a-f]{12}(\+dirty)?$`)
 
 // String is the Info in a line:
 //
 //	1.2.3 (commit 7c025e38b535), from https://example.org/kpsim
 func (i Info) String() string {
 	v := i.Version
-	if v == "" || derived.MatchString(v) && i.Commit != "" || v == "v0.0.0" {
+	if v == "" || derived().MatchString(v) && i.Commit != "" || v == "v0.0.0" {
 		v = "unreleased"
 	}
 	return v + " (commit " + i.commit() + "), from " + i.Source

@@ -167,7 +167,7 @@ func TestWrite(t *testing.T) {
 	require.Equal(t, 2, strings.Count(text, "<script"))
 	require.Equal(t, 2, strings.Count(text, "</script>"))
 	require.NotContains(t, text, "<!--")
-	require.Contains(t, text, script)
+	require.Contains(t, text, script())
 	require.Regexp(t, `script-src &#39;sha256-[A-Za-z0-9+/=&#;]+&#39;`, text)
 	require.NotRegexp(t, `https?://|@import|\bsrc=|<link [^>]*href="[^d]`, text)
 	require.NotContains(t, text, "ZgotmplZ")

@@ -25,15 +25,13 @@ var (
 	scripts embed.FS
 	//go:embed viewer.css
 	style string
-
-	script = joined("run", "lanes", "folds", "panes", "tale", "viewer", "host")
 )
 
-// joined is the script of a page, from its parts.
-func joined(parts ...string) string {
+// script is the script of a page, joined from its parts.
+var script = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
-	for _, p := range parts {
+	for _, p := range []string{"run", "lanes", "folds", "panes", "tale", "viewer", "host"} {
 		text, err := scripts.ReadFile("script/" + p + ".js")
 		if err != nil {
 			panic(err) // it is compiled in
@@ -42,7 +40,7 @@ func joined(parts ...string) string {
 	}
 	b.WriteString("})();\n")
 	return b.String()
-}
+})
 
 // A Run is a scene, and what is said of where it is from.
 type Run struct {
@@ -80,7 +78,7 @@ func Write(w io.Writer, p *Page) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(script))
+	sum := sha256.Sum256([]byte(script()))
 	return form().Execute(w, map[string]any{
 		"Page": p,
 		"Runs": runs,
@@ -90,7 +88,7 @@ func Write(w io.Writer, p *Page) error {
 		"Kpsim":  version.This().String(),
 		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
 		"Style":  page.Colours + template.CSS(style),
-		"Script": template.JS(script),
+		"Script": template.JS(script()),
 		"Data":   template.JS(text),
 	})
 }

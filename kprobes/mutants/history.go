@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Fix is a row of history.tsv: a fault that kernels had, from the release that
@@ -170,15 +171,13 @@ var historyText string
 
 // History are the faults of kprobes and of what patches text beside it, in the order in
 // which they were mended.
-var History = mustHistory(historyText)
-
-func mustHistory(text string) []Fix {
-	list, err := parseHistory(text)
+var History = sync.OnceValue(func() []Fix {
+	list, err := parseHistory(historyText)
 	if err != nil {
 		panic(err)
 	}
 	return list
-}
+})
 
 // parseHistory reads a table whose first line has the names of its columns.
 func parseHistory(text string) (list []Fix, err error) {

@@ -25,8 +25,8 @@ const takeBack = "../../scripts/take-back.d"
 func TestHistory(t *testing.T) {
 	commits, says := map[string]bool{}, map[string]bool{}
 	last := mutants.First
-	for i := range mutants.History {
-		f := &mutants.History[i]
+	for i := range mutants.History() {
+		f := &mutants.History()[i]
 		t.Run(fmt.Sprintf("%d/%s", i+2, f.Commit), func(t *testing.T) {
 			if f.Commit == "" {
 				assert.Contains(t, []string{"no", "run", "study"}, f.Seen)
@@ -78,9 +78,9 @@ func requireBack(t *testing.T, f *mutants.Fix, b mutants.Back) {
 // TestHistoryHasAll: each fix that can be taken back has a row, each reason and source is used.
 func TestHistoryHasAll(t *testing.T) {
 	words := map[string]bool{}
-	for i := range mutants.History {
-		words[mutants.History[i].Seen] = true
-		for _, b := range mutants.History[i].Back {
+	for i := range mutants.History() {
+		words[mutants.History()[i].Seen] = true
+		for _, b := range mutants.History()[i].Back {
 			words[b.String()] = true
 		}
 	}
@@ -185,8 +185,8 @@ func historyPage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	known, back := 0, 0
-	for i := range mutants.History {
-		if known++; mutants.History[i].Back[0].How != mutants.NotHere {
+	for i := range mutants.History() {
+		if known++; mutants.History()[i].Back[0].How != mutants.NotHere {
 			back++
 		}
 	}
@@ -220,8 +220,8 @@ only the tests of [the specification's rules](spec-coverage.md) notice; `+"`scen
 		}
 	}
 	b.WriteString("\n## The rows\n\n| fix | mended in | kernels | area | kind | what goes wrong | brought back by | seen |\n|---|---|---|---|---|---|---|---|\n")
-	for i := range mutants.History {
-		f := &mutants.History[i]
+	for i := range mutants.History() {
+		f := &mutants.History()[i]
 		commit := "-"
 		if f.Commit != "" {
 			commit = "`" + f.Commit + "`"
@@ -232,8 +232,8 @@ only the tests of [the specification's rules](spec-coverage.md) notice; `+"`scen
 }
 
 func count(is func(f *mutants.Fix) bool) (n int) {
-	for i := range mutants.History {
-		if is(&mutants.History[i]) {
+	for i := range mutants.History() {
+		if is(&mutants.History()[i]) {
 			n++
 		}
 	}

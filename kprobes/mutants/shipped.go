@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"kpsim/kprobes/rules"
 )
@@ -53,14 +54,14 @@ func ReleaseOf(e rules.Edition) (r Release, ok bool) {
 //   - The mark of a jump that goes before the jump (flag-early, until 5.5): harmless
 //     as long as the patcher takes a jump away (unoptimize).
 //   - Which locks the optimizer holds is a setting, order: each is right by itself.
-var Shipped = shipped()
-
-// shipped looks each up. In the editions that have it cancel-rcu shows only when the
-// page of a detour is unmapped.
-func shipped() (all []Fault) {
+//
+// In the editions that have it cancel-rcu shows only when the page of a detour is
+// unmapped.
+var Shipped = sync.OnceValue(func() (all []Fault) {
 	for _, s := range standsFor {
-		for i := range History {
-			name := History[i].ships(s.release)
+		history := History()
+		for i := range history {
+			name := history[i].ships(s.release)
 			if name == "" || slices.ContainsFunc(all, func(f Fault) bool { return f.Edition == s.edition && f.Mutant == name }) {
 				continue
 			}
@@ -73,7 +74,7 @@ func shipped() (all []Fault) {
 		}
 	}
 	return all
-}
+})
 
 // ships returns the mutant that is the fault, "" if a release didn't have it or none is.
 func (f *Fix) ships(r Release) string {
@@ -121,8 +122,8 @@ func TallyOf(e rules.Edition) (t Tally, ok bool) {
 	if t.Release, ok = ReleaseOf(e); !ok {
 		return t, false
 	}
-	for i := range History {
-		f := &History[i]
+	for i := range History() {
+		f := &History()[i]
 		if !f.In(t.Release) {
 			continue
 		}
@@ -146,8 +147,8 @@ func TallyOf(e rules.Edition) (t Tally, ok bool) {
 // none of History. Of several rows it says what the rows together cover.
 func Releases(name string) string {
 	var whole Fix
-	for i := range History {
-		f := &History[i]
+	for i := range History() {
+		f := &History()[i]
 		if !slices.Contains(f.Back, Back{AMutant, name}) {
 			continue
 		}
@@ -165,7 +166,7 @@ func Releases(name string) string {
 // ShippedIn returns the mutants that an edition's kernels were shipped with, as far
 // as we know.
 func ShippedIn(e rules.Edition) (names []string) {
-	for _, f := range Shipped {
+	for _, f := range Shipped() {
 		if f.Edition == e {
 			names = append(names, f.Mutant)
 		}
@@ -175,7 +176,7 @@ func ShippedIn(e rules.Edition) (names []string) {
 
 // applyShipped brings back the faults of the wiring's edition.
 func applyShipped(w *Wiring) {
-	for _, f := range Shipped {
+	for _, f := range Shipped() {
 		if f.Edition == w.Edition {
 			mu, _ := ByName(f.Mutant)
 			mu.Apply(w)
@@ -186,7 +187,7 @@ func applyShipped(w *Wiring) {
 // CheckShipped says why AsShipped changes nothing in an edition, nil if it does.
 func CheckShipped(e rules.Edition) error {
 	var have []string
-	for _, f := range Shipped {
+	for _, f := range Shipped() {
 		if f.Edition == e {
 			return nil
 		}

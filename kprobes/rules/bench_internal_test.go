@@ -53,7 +53,7 @@ func BenchmarkDecode(b *testing.B) {
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		in := decode(opcodes612, &ws[n%len(ws)])
+		in := decode(opcodes612(), &ws[n%len(ws)])
 		n += max(1, int(in.length)/maxLen)
 	}
 }

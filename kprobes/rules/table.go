@@ -1,5 +1,7 @@
 package rules
 
+import "sync"
+
 // An attr is the kernel decoder's knowledge about an opcode: enough to find the
 // instruction's end, and whether prefix and opcode go together.
 type attr uint16
@@ -103,36 +105,39 @@ type groupRow struct {
 	regs   string
 }
 
-// The decoder's tables. They are built once and then never written.
+// The decoder's tables. Each is built when it is first used, and then never written.
 var (
-	opcodes61  = newOpcodes(false, rows)
-	opcodes612 = newOpcodes(true, rows, rows612)
+	opcodes61  = opcodesOf(false, false, rows)
+	opcodes612 = opcodesOf(true, false, rows, rows612)
 )
 
 // Those of i386: a branch, too, may be 16 bits long, and what begins VEX and EVEX may be
 // an instruction.
 var (
-	opcodes61i386  = newOpcodes(false, rows, rows32)
-	opcodes612i386 = newOpcodes(false, rows, rows612, rows32)
+	opcodes61i386  = opcodesOf(false, true, rows, rows32)
+	opcodes612i386 = opcodesOf(false, true, rows, rows612, rows32)
 )
-
-func init() { opcodes61i386.bits32, opcodes612i386.bits32 = true, true }
 
 // tables returns the decoder's tables of a kernel.
 func (k *Kernel) tables() *opcodes {
 	switch late := k.Edition >= Edition69; {
 	case late && k.Bits32:
-		return opcodes612i386
+		return opcodes612i386()
 	case late:
-		return opcodes612
+		return opcodes612()
 	case k.Bits32:
-		return opcodes61i386
+		return opcodes61i386()
 	}
-	return opcodes61
+	return opcodes61()
 }
 
-func newOpcodes(rex2 bool, lists ...[]row) *opcodes {
-	o := &opcodes{rex2: rex2}
+// opcodesOf returns a function that makes a table when it is first called.
+func opcodesOf(rex2, bits32 bool, lists ...[]row) func() *opcodes {
+	return sync.OnceValue(func() *opcodes { return newOpcodes(rex2, bits32, lists) })
+}
+
+func newOpcodes(rex2, bits32 bool, lists [][]row) *opcodes {
+	o := &opcodes{rex2: rex2, bits32: bits32}
 	for _, list := range lists {
 		for _, r := range list {
 			o.set(r)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // featureTable are the features that Debian's modules ask for, and a few that
@@ -69,9 +70,7 @@ type feature struct {
 	numbers [2]int // 6.1, 6.12
 }
 
-var featureList = parseFeatures(featureTable)
-
-func parseFeatures(table string) []feature {
+var featureList = sync.OnceValue(func() []feature {
 	number := func(s string) int {
 		word, bit, ok := strings.Cut(s, ":")
 		w, err := strconv.Atoi(word)
@@ -82,7 +81,7 @@ func parseFeatures(table string) []feature {
 		return w*32 + b
 	}
 	var list []feature
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(featureTable) {
 		fields := strings.Fields(line)
 		if len(fields) != 2 {
 			continue
@@ -94,7 +93,7 @@ func parseFeatures(table string) []feature {
 		list = append(list, feature{fields[0], [2]int{number(first), number(second)}})
 	}
 	return list
-}
+})
 
 func numbering(v Version) int {
 	if v.Before(6, 3) {
@@ -105,8 +104,8 @@ func numbering(v Version) int {
 
 // featureNumber returns word * 32 + bit of a feature, -1 if there is none.
 func featureNumber(name string, v Version) int {
-	for i := range featureList {
-		if f := &featureList[i]; f.name == name {
+	for _, f := range featureList() {
+		if f.name == name {
 			return f.numbers[numbering(v)]
 		}
 	}
@@ -115,8 +114,8 @@ func featureNumber(name string, v Version) int {
 
 // featureName returns the name of a number, or word:bit.
 func featureName(n int, v Version) string {
-	for i := range featureList {
-		if f := &featureList[i]; f.numbers[numbering(v)] == n {
+	for _, f := range featureList() {
+		if f.numbers[numbering(v)] == n {
 			return f.name
 		}
 	}
@@ -125,7 +124,7 @@ func featureName(n int, v Version) string {
 
 func featureNames() []string {
 	var names []string
-	for _, f := range featureList {
+	for _, f := range featureList() {
 		names = append(names, f.name)
 	}
 	return names

@@ -4,9 +4,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"kpsim/internal/lazyregexp"
 )
 
 // ParseHex reads bytes as people write and paste them:
@@ -47,11 +48,11 @@ type hexReader struct {
 }
 
 var (
-	dashed   = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2})+$`)
-	declared = regexp.MustCompile(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`) // an array's beginning
-	counted  = regexp.MustCompile(`^\s*unsigned int \w+_len = \d+$`)                                   // what xxd -i ends with
-	compiled = regexp.MustCompile(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)   // V8: address, offset, bytes
-	inlined  = regexp.MustCompile(`/\*.*?\*/`)                                                         // a comment in the middle
+	dashed   = lazyregexp.New(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2})+$`)
+	declared = lazyregexp.New(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`) // an array's beginning
+	counted  = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)                                   // what xxd -i ends with
+	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)   // V8: address, offset, bytes
+	inlined  = lazyregexp.New(`/\*.*?\*/`)                                                         // a comment in the middle
 )
 
 // blanks may stand before a token.
@@ -59,8 +60,8 @@ const blanks = " \t\r"
 
 func (r *hexReader) line(line string) error {
 	r.listed = line
-	line = inlined.ReplaceAllStringFunc(line, func(c string) string { return strings.Repeat(" ", len(c)) })
-	if m := declared.FindStringSubmatchIndex(line); m != nil {
+	line = inlined().ReplaceAllStringFunc(line, func(c string) string { return strings.Repeat(" ", len(c)) })
+	if m := declared().FindStringSubmatchIndex(line); m != nil {
 		line = strings.Repeat(" ", m[2]) + line[m[2]:]
 	}
 	for _, mark := range []string{"#", "//", ";"} {
@@ -75,15 +76,15 @@ func (r *hexReader) line(line string) error {
 	case strings.HasPrefix(trimmed, "Contents of section "):
 		r.dump = true
 		return nil
-	case counted.MatchString(trimmed):
+	case counted().MatchString(trimmed):
 		return nil
 	case trimmed == "...":
 		return r.errorf(strings.Index(line, "..."), "zeros, or other bytes, are left out here; write them all")
 	}
-	if dashed.MatchString(trimmed) {
+	if dashed().MatchString(trimmed) {
 		return r.pairs(strings.NewReplacer(":", "", "-", "").Replace(trimmed), strings.Index(line, trimmed))
 	}
-	if m := compiled.FindStringSubmatchIndex(line); m != nil {
+	if m := compiled().FindStringSubmatchIndex(line); m != nil {
 		addr, err := strconv.ParseUint(line[m[2]:m[3]], 16, 64)
 		if err == nil {
 			return r.row(addr, line, m[4])

@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", UpdateScripts: *updateScripts,
 		Setup: func(e *testscript.Env) error {
 			proctest.Setup(e)
+			e.Values[inputKey{}] = new(string)
 			e.Setenv("LIBRARY", library)
 			e.Setenv("DATA", data)
 			e.Setenv("DOCUMENT", document)
@@ -87,7 +88,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("no condition is called %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kpsim": cmdKpsim, "status": cmdStatus, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
+			"kpsim": cmdKpsim, "status": cmdStatus, "input": cmdInput, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
 			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF, "fifo": cmdFIFO, "unpack": cmdUnpack,
 		},
@@ -106,9 +107,17 @@ func armObject() []byte {
 	return b
 }
 
+// inputKey is the key of what the next kpsim of a script reads.
+type inputKey struct{}
+
+// input FILE: the next kpsim reads it from standard input.
+func cmdInput(ts *testscript.TestScript, neg bool, args []string) {
+	*ts.Value(inputKey{}).(*string) = ts.ReadFile(args[0])
+}
+
 // kpsim ARGS: runs it, and wants 0, or with ! another exit status.
 func cmdKpsim(ts *testscript.TestScript, neg bool, args []string) {
-	if got := proctest.ExitStatus(ts, ts.Exec("kpsim", args...)); (got != 0) != neg {
+	if got := run(ts, "kpsim", args...); (got != 0) != neg {
 		ts.Fatalf("exit status %d", got)
 	}
 }
@@ -118,9 +127,24 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N command args...")
 	}
-	if got := proctest.ExitStatus(ts, ts.Exec(args[1], args[2:]...)); !strings.Contains(args[0], strconv.Itoa(got)) {
+	if got := run(ts, args[1], args[2:]...); !strings.Contains(args[0], strconv.Itoa(got)) {
 		ts.Fatalf("exit status %d, want %s", got, args[0])
 	}
+}
+
+// run runs a command and returns its exit status. Only exec, which is a process of its own, reads
+// what the command stdin gives.
+func run(ts *testscript.TestScript, command string, args ...string) (status int) {
+	input := ts.Value(inputKey{}).(*string)
+	if command == "kpsim" {
+		if r, ok := proctest.Run(ts, *input, false, args...); ok {
+			*input = ""
+			ts.Stdout().Write(r.Stdout)
+			ts.Stderr().Write(r.Stderr)
+			return r.Status
+		}
+	}
+	return proctest.ExitStatus(ts, ts.Exec(command, args...))
 }
 
 // line PATTERN: standard error is that line and no other, standard output is empty.
@@ -195,10 +219,13 @@ func cmdUnpack(ts *testscript.TestScript, neg bool, args []string) {
 // truncate FILE: cut off at some bytes of each section, it is no trace.
 func cmdTruncate(ts *testscript.TestScript, neg bool, args []string) {
 	whole := ts.ReadFile(args[0])
+	line := regexp.MustCompile(`^kpsim: cut.kps:\d+: .*\n$`)
 	for i := 1; i < 12; i++ {
 		ts.Check(os.WriteFile(ts.MkAbs("cut.kps"), []byte(whole[:len(whole)*i/12]), 0o644))
-		cmdStatus(ts, false, []string{"2", "kpsim", "replay", "cut.kps"})
-		cmdLine(ts, false, []string{`cut.kps:\d+: `})
+		r, _ := proctest.Run(ts, "", false, "replay", "cut.kps")
+		if r.Status != badInput || len(r.Stdout) > 0 || !line.Match(r.Stderr) {
+			ts.Fatalf("cut off after %d/12: exit status %d\n%s%s", i, r.Status, r.Stdout, r.Stderr)
+		}
 	}
 }
 

@@ -12,19 +12,20 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/nearest"
 )
 
 // What kong says of a flag's value, and of what is missing.
 var (
-	noValue      = regexp.MustCompile(`^(--[\w-]+): (?:expected .+ value but got ".*" \((?:<EOL>|long flag)\).*|missing value, .*)$`)
-	dashed       = regexp.MustCompile(`^(--[\w-]+): expected \S+ value but got "(.*)" \(short flag\)`)
-	noNumber     = regexp.MustCompile(`^(--[\w-]+): expected a valid \d+ bit u?int but got "(.*)"$`)
-	noDuration   = regexp.MustCompile(`^(--[\w-]+): expected duration but got "([^"]*)"`)
-	noBool       = regexp.MustCompile(`^(--[\w-]+): bool value must be .* but got "(.*)"$`)
-	noFlag       = regexp.MustCompile(`^missing flags: (--[\w-]+)`)
-	noArgument   = regexp.MustCompile(`^expected "(<[^>]+>)`)
-	whichCommand = regexp.MustCompile(`^expected (?:one of )?"(\w+)`)
+	noValue      = lazyregexp.New(`^(--[\w-]+): (?:expected .+ value but got ".*" \((?:<EOL>|long flag)\).*|missing value, .*)$`)
+	dashed       = lazyregexp.New(`^(--[\w-]+): expected \S+ value but got "(.*)" \(short flag\)`)
+	noNumber     = lazyregexp.New(`^(--[\w-]+): expected a valid \d+ bit u?int but got "(.*)"$`)
+	noDuration   = lazyregexp.New(`^(--[\w-]+): expected duration but got "([^"]*)"`)
+	noBool       = lazyregexp.New(`^(--[\w-]+): bool value must be .* but got "(.*)"$`)
+	noFlag       = lazyregexp.New(`^missing flags: (--[\w-]+)`)
+	noArgument   = lazyregexp.New(`^expected "(<[^>]+>)`)
+	whichCommand = lazyregexp.New(`^expected (?:one of )?"(\w+)`)
 )
 
 // InPlainWords says what kong found wrong with a command line, with the command or flag that may
@@ -56,12 +57,12 @@ func commandLine(at *kong.Node) string {
 
 // plainly is what kong says in words of the command line instead of the parser's.
 func plainly(says string, at *kong.Node) string {
-	if m := noValue.FindStringSubmatch(says); m != nil {
+	if m := noValue().FindStringSubmatch(says); m != nil {
 		if f := flagOf(at, m[1]); f != nil {
 			return fmt.Sprintf("%s: its value is missing: write %s", m[1], f.Summary())
 		}
 	}
-	for _, e := range []*regexp.Regexp{dashed, noNumber} {
+	for _, e := range []*regexp.Regexp{dashed(), noNumber()} {
 		if m := e.FindStringSubmatch(says); m != nil {
 			if f := flagOf(at, m[1]); f != nil && f.Tag.Get(rangeTag) != "" && f.Target.Type() != reflect.TypeFor[time.Duration]() {
 				least, most, _ := RangeOf(f.Value)
@@ -69,28 +70,28 @@ func plainly(says string, at *kong.Node) string {
 			}
 		}
 	}
-	if m := dashed.FindStringSubmatch(says); m != nil {
+	if m := dashed().FindStringSubmatch(says); m != nil {
 		return fmt.Sprintf("%s: %q looks like a flag; if it is the value: %s=%s", m[1], m[2], m[1], m[2])
 	}
-	if m := noDuration.FindStringSubmatch(says); m != nil {
+	if m := noDuration().FindStringSubmatch(says); m != nil {
 		return fmt.Sprintf("%s: %q is no time; give it a unit, as 90s, 10m or 1h30m", m[1], m[2])
 	}
-	if m := noBool.FindStringSubmatch(says); m != nil {
+	if m := noBool().FindStringSubmatch(says); m != nil {
 		return fmt.Sprintf("%s: it takes no value, and was given %q; write %s, or leave it out", m[1], m[2], m[1])
 	}
-	if m := noFlag.FindStringSubmatch(says); m != nil {
+	if m := noFlag().FindStringSubmatch(says); m != nil {
 		if f := flagOf(at, m[1]); f != nil {
 			return fmt.Sprintf("%s is missing: %s", f.Summary(), firstSentence(f.Help))
 		}
 	}
-	if m := noArgument.FindStringSubmatch(says); m != nil {
+	if m := noArgument().FindStringSubmatch(says); m != nil {
 		for _, v := range at.Positional {
 			if "<"+v.Name+">" == m[1] {
 				return fmt.Sprintf("%s is missing: %s", m[1], firstSentence(v.Help))
 			}
 		}
 	}
-	if m := whichCommand.FindStringSubmatch(says); m != nil {
+	if m := whichCommand().FindStringSubmatch(says); m != nil {
 		return fmt.Sprintf("name a command, such as %s", strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
 	}
 	return says

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/library"
@@ -64,7 +64,7 @@ func givenTrace(arg string) ([]byte, error) {
 	if err := isNothing(arg, data, ".kps", giveTrace()); err != nil {
 		return nil, err
 	}
-	if !isTraceName(arg) && (strings.HasSuffix(arg, ".star") || scenarioLine.Match(data)) {
+	if !isTraceName(arg) && (strings.HasSuffix(arg, ".star") || scenarioLine().Match(data)) {
 		return nil, noTrace(arg, arg, glimpse(arg, data))
 	}
 	return data, nil // traces.Parse says what it lacks
@@ -73,18 +73,18 @@ func givenTrace(arg string) ([]byte, error) {
 // Lines by which a scenario is recognised without running it: it may have come
 // by mail.
 var (
-	scenarioLine = regexp.MustCompile(`(?m)^(?:\w+ *= *)?(?:scenario|machine|text|elf|kprobe|kretprobe|task|never|sometimes)\(`)
-	nameLine     = regexp.MustCompile(`(?m)^scenario\((?:name *= *)?"([^"\\]+)"`)
-	canaryLine   = regexp.MustCompile(`(?m)^never\((?:canary *= *)?"([^"\\]+)"\)`)
+	scenarioLine = lazyregexp.New(`(?m)^(?:\w+ *= *)?(?:scenario|machine|text|elf|kprobe|kretprobe|task|never|sometimes)\(`)
+	nameLine     = lazyregexp.New(`(?m)^scenario\((?:name *= *)?"([^"\\]+)"`)
+	canaryLine   = lazyregexp.New(`(?m)^never\((?:canary *= *)?"([^"\\]+)"\)`)
 )
 
 // glimpse is what a scenario's program says of its name, and of its canary.
 func glimpse(name string, program []byte) *scenario.Scenario {
 	s := &scenario.Scenario{Name: strings.TrimSuffix(filepath.Base(name), ".star")}
-	if m := nameLine.FindSubmatch(program); m != nil {
+	if m := nameLine().FindSubmatch(program); m != nil {
 		s.Name = string(m[1])
 	}
-	if m := canaryLine.FindSubmatch(program); m != nil && slices.Contains(mutants.Known(), string(m[1])) {
+	if m := canaryLine().FindSubmatch(program); m != nil && slices.Contains(mutants.Known(), string(m[1])) {
 		s.Expect.Canary = string(m[1])
 	}
 	return s

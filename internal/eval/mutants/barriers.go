@@ -151,9 +151,9 @@ func (c *Mutants) printBarriers(p *cli.Program, rows []barrierRow, fields []*mut
 	if c.Markdown {
 		fmt.Fprintf(p.Out, `# Which barriers matter
 
-Written by `+"`kpsim mutants --barriers --markdown`"+` on %s. No line of it is written by hand. Tests that are aimed at one order each notice more: see [The memory models](memory.md).
+Written by `+"`kpsim mutants --barriers --markdown`"+` on %s. No line of it is written by hand. Tests aimed at a single order notice more: see [The memory models](memory.md).
 
-Each order that the kernel's routines and the engines keep is left out, one at a time, under each model of memory (docs/memory.md), in at most twelve scenarios of the library that come to it, %d schedules each. Noticed: the first property that was broken, where, and by which schedule.
+Each order that the kernel's routines and the engines keep is left out, one at a time, under each memory model (docs/memory.md), in at most twelve scenarios of the library that reach it, %d schedules each. If this is noticed the cell has the first property that broke, the scenario, and the schedule's number.
 
 | barrier | order | kept by | tso | lkmm |
 |---|---|---|---|---|

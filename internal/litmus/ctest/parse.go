@@ -1,11 +1,12 @@
 package ctest
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"kpsim/internal/lazyregexp"
 )
 
 // A parser reads a test.
@@ -43,7 +44,7 @@ func (s *scope) find(p *parser, name string, must bool) int {
 	return len(s.names) - 1
 }
 
-var result = regexp.MustCompile(`Result:\s*([A-Za-z]+)(\s+DATARACE)?`)
+var result = lazyregexp.New(`Result:\s*([A-Za-z]+)(\s+DATARACE)?`)
 
 // Parse reads a test from the text of a file, whose name errors have.
 func Parse(file string, text []byte) (t *Test, err error) {
@@ -61,12 +62,12 @@ func Parse(file string, text []byte) (t *Test, err error) {
 	case !utf8.Valid(text) || strings.IndexByte(p.text, 0) >= 0:
 		p.fail("is no text")
 	}
-	if m := result.FindStringSubmatch(p.text); m != nil {
+	if m := result().FindStringSubmatch(p.text); m != nil {
 		p.test.Result, p.test.Races = m[1], m[2] != ""
 	}
 	p.header()
 	p.inits()
-	for isThread.MatchString(p.word) {
+	for isThread().MatchString(p.word) {
 		p.readThread()
 	}
 	if len(p.test.Threads) == 0 {
@@ -201,7 +202,7 @@ func (p *parser) scope(thread int) *scope {
 	return p.locals[thread]
 }
 
-var isThread = regexp.MustCompile(`^P[0-9]+$`)
+var isThread = lazyregexp.New(`^P[0-9]+$`)
 
 // readThread reads P0(int *x) { … }.
 func (p *parser) readThread() {

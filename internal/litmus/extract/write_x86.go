@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/litmus/x86test"
 	"kpsim/traces/view"
 )
@@ -152,11 +152,11 @@ func (w *writer) isWord(name string) bool {
 	if !w.inC {
 		return x86test.IsWord(name)
 	}
-	return slices.Contains(cWords, name) || local.MatchString(name)
+	return slices.Contains(cWords, name) || local().MatchString(name)
 }
 
 // local is what a thread's local variables are called, and threads.
-var local = regexp.MustCompile(`^[rP][0-9]*$`)
+var local = lazyregexp.New(`^[rP][0-9]*$`)
 
 // thread returns the thread of a CPU, a new one if it has none.
 func (w *writer) thread(cpu uint8) *thread {

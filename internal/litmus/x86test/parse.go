@@ -22,7 +22,7 @@ func Parse(path, text string) (t *Test, err error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("%s: %d bytes; a test has at most %d", path, len(text), maxFile)
 	}
-	if m := result.FindStringSubmatch(text); m != nil {
+	if m := result().FindStringSubmatch(text); m != nil {
 		p.t.Expected = strings.ToUpper(m[1][:1]) + strings.ToLower(m[1][1:])
 	}
 	p.blank()

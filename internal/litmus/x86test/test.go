@@ -1,6 +1,6 @@
 package x86test
 
-import "regexp"
+import "kpsim/internal/lazyregexp"
 
 // What a file may hold. Files come from strangers.
 const (
@@ -98,7 +98,7 @@ func (t *Test) Address(location, element int) uint64 {
 func (l *Location) Size() int { return l.typ.size }
 
 // result is how a test says what is to be expected.
-var result = regexp.MustCompile(`(?i)\bResult:\s*(Never|Sometimes|Always)\b`)
+var result = lazyregexp.New(`(?i)\bResult:\s*(Never|Sometimes|Always)\b`)
 
 // location returns the number of a location, which it adds if it is new.
 func (p *parser) location(name string) int {

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"kpsim/internal/scenario"
@@ -70,7 +69,7 @@ func Smaller(s *scenario.Scenario) []Edit {
 	list = fewerOps(s, list)
 	list = shorterLoops(s, list)
 	list = fewerCPUs(s, list)
-	list = present(s, list)
+	list = plainerMachine(s, list)
 	list = plainerSources(s, list)
 	return fewerSymbols(s, list)
 }
@@ -318,14 +317,15 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 	return list
 }
 
-// present has CPUs that begin offline be there from the beginning.
-func present(s *scenario.Scenario, list []Edit) []Edit {
-	for set := s.Machine.Offline; set != 0; set &= set - 1 {
-		cpu := bits.TrailingZeros64(set)
-		list = append(list, Edit{
-			Says:  fmt.Sprintf("cpu%d is online from the beginning", cpu),
-			apply: func(c *scenario.Scenario) { c.Machine.Offline &^= 1 << cpu },
-		})
+// plainerMachine has what rows of machine() say is plainer.
+func plainerMachine(s *scenario.Scenario, list []Edit) []Edit {
+	for _, r := range scenario.Settings {
+		if r.Plainer == nil {
+			continue
+		}
+		for _, change := range r.Plainer(&s.Machine) {
+			list = append(list, Edit{Says: change.Says, apply: func(c *scenario.Scenario) { change.Do(&c.Machine) }})
+		}
 	}
 	return list
 }

@@ -81,35 +81,21 @@ func (g *maker) built() {
 	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt && !g.i386
 }
 
-// returns lets some CPUs return from events as FRED has it, beside an engine that can do
-// with that: one that synchronizes them after it has written a copy. A jump that is put
-// behind a copy later can't be.
-func (g *maker) returns() {
-	g.part("returns")
-	m := &g.sc.Machine
-	if !g.one(12) || g.on.Machines != nil || m.Boost == era.BoostStepped || g.i386 { // there is no FRED of 32 bits
-		return
+// settings switches on what rows of machine() say of a few machines.
+func (g *maker) settings() {
+	for _, r := range scenario.Settings {
+		d := r.Drawn
+		if d == nil {
+			continue
+		}
+		g.part(d.Part)
+		if !g.one(d.In) || g.on.Machines != nil || d.Unless != nil && d.Unless(g.sc) {
+			continue
+		}
+		if r.Set(&g.sc.Machine, 1); d.With != nil {
+			d.With(&g.sc.Machine)
+		}
 	}
-	m.FRED, m.SyncCopies = true, true
-}
-
-// late lets the traps of some breakpoints come late, beside an engine that can do with
-// that: one that looks whether the breakpoint is still there. That is no help beside
-// other patchers, whose breakpoints come again at the same place.
-func (g *maker) late() {
-	g.part("late")
-	s, m := g.sc, &g.sc.Machine
-	if !g.one(12) || g.on.Machines != nil || len(s.Labels)+len(s.Sites)+len(s.Locked)+len(s.Calls) > 0 {
-		return
-	}
-	m.Late, m.RemovedInt3 = true, true
-}
-
-// ticks takes the timer tick from some machines' idle CPUs. Stalls aren't drawn: a program
-// that is drawn may well keep a CPU for long.
-func (g *maker) ticks() {
-	g.part("ticks")
-	g.sc.Machine.NoHZ = g.one(12) && g.on.Machines == nil
 }
 
 // Machines are the machines that scenarios are drawn on: each edition under each model

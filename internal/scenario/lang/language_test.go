@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kpsim/kprobes/era"
+	"kpsim/internal/scenario"
 )
 
 const reference = "../../../docs/scenarios.md"
@@ -33,8 +33,11 @@ func tables() map[string]string {
 		m[c.title] = t
 	}
 	t := "| parameter | what it says |\n|---|---|\n"
-	for _, p := range machineParams() {
-		t += "| `" + p.word + " = " + p.otherwise + "` | " + cell.Replace(p.means) + " |\n"
+	nothing := defaultMachine()
+	for _, r := range scenario.Settings {
+		if r.Says != "" {
+			t += "| `" + r.Word + " = " + settingValue(r, &nothing) + "` | " + cell.Replace(r.Says) + " |\n"
+		}
 	}
 	m["machine()"] = t
 	return m
@@ -85,11 +88,14 @@ func TestReferenceIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range era.Table {
-		require.NotEmpty(t, s.Means, s.Word)
-		for _, w := range s.Values {
-			if !s.Bool() && w != s.Values[0] { // the default is in the signature
-				require.Contains(t, s.Means, "`\""+w+"\"`", s.Word)
+	nothing := defaultMachine()
+	for _, r := range scenario.Settings {
+		if r.Word == "engine" || r.Kind != scenario.ValueWord {
+			continue
+		}
+		for i, w := range r.Words {
+			if uint64(i) != r.Get(&nothing) { // the default is in the signature
+				require.Contains(t, r.Says, "`\""+w+"\"`", r.Word)
 			}
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/vet"
@@ -211,14 +211,14 @@ func (l *located) Error() string { return l.says }
 func (l *located) Unwrap() error { return l.err }
 
 // named are what a scenario gives names at the beginning of lines.
-var named = regexp.MustCompile(`^([A-Za-z_]\w*)[ \t]*=[^=]`)
+var named = lazyregexp.New(`^([A-Za-z_]\w*)[ \t]*=[^=]`)
 
 // meant is meant, but names of the scenario's own come first: those that are near, or all if what
 // isn't defined isn't called.
 func (l *loader) meant(name string, at syntax.Position) string {
 	var own []string
 	for _, line := range l.lines {
-		if m := named.FindStringSubmatch(line); m != nil {
+		if m := named().FindStringSubmatch(line); m != nil {
 			own = append(own, m[1])
 		}
 	}

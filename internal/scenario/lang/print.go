@@ -12,10 +12,7 @@ import (
 
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
-	"kpsim/kprobes/era"
 	"kpsim/kprobes/kpev"
-	"kpsim/kprobes/rules"
-	"kpsim/smp"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/target"
 )
@@ -94,32 +91,6 @@ func (p *printer) unless(isDefault bool, name, value string) string {
 		return ""
 	}
 	return name + " = " + value
-}
-
-func (p *printer) machine(m *scenario.Machine) {
-	args := []string{fmt.Sprintf("cpus = %d", m.CPUs),
-		p.unless(m.Preempt == 0, "preempt", Quote(m.Preempt.String())),
-		p.unless(m.Fetch == 0, "fetch", Quote(m.Fetch.String())),
-		p.unless(m.Edition == rules.EditionNone, "edition", Quote(m.Edition.String()))}
-	preset := scenario.Machine{Preempt: m.Preempt, Edition: m.Edition, Arch: m.Arch}
-	preset.Settle()
-	for i := range era.Table {
-		r := &era.Table[i]
-		v := r.Get(&m.Settings)
-		args = append(args, p.unless(v == r.Get(&preset.Settings), r.Word, r.Value(v)))
-	}
-	p.call("machine", append(args, p.unless(m.Arch == target.X8664, "arch", Quote(target.Words[m.Arch])), p.unless(m.Modules == 0, "modules", Quote(m.Modules.String())), p.unless(m.Steps == 0, "steps", fmt.Sprint(m.Steps)), p.unless(m.Engine == "", "engine", Quote(m.Engine)), p.unless(m.Image == "", "image", Quote(m.Image)), p.unless(m.Memory == smp.SC, "memory", Quote(m.Memory.String())), p.unless(!m.FRED, "fred", "True"), p.unless(!m.Late, "late_int3", "True"), p.unless(!m.NoHZ, "nohz", "True"), p.unless(m.Stall == 0, "stall", fmt.Sprint(m.Stall)), p.unless(m.Offline == 0, "offline", cpuList(m.Offline)))...)
-}
-
-// cpuList prints a set of CPUs as a list.
-func cpuList(set uint64) string {
-	var list []string
-	for cpu := range scenario.MaxCPUs {
-		if set>>cpu&1 != 0 {
-			list = append(list, fmt.Sprint(cpu))
-		}
-	}
-	return "[" + strings.Join(list, ", ") + "]"
 }
 
 func (p *printer) text(s *scenario.Scenario) {

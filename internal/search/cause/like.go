@@ -124,7 +124,7 @@ func shippedLike(w *shrink.Witness) (names []string, asked uint64, err error) {
 		return nil, 0, err
 	}
 	t := trial{sc: sc, property: w.Property, seed: sim.Mix(w.Digest)}
-	for _, f := range mutants.Shipped {
+	for _, f := range mutants.Shipped() {
 		if f.Edition != sc.Machine.Edition {
 			continue
 		}

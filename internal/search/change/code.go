@@ -3,10 +3,10 @@ package change
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 	"kpsim/linux/source"
@@ -191,7 +191,7 @@ func (l *listing) cut() {
 const fentryLatest = 1
 
 // far is a number that may be an address, as what may be one less another.
-var far = regexp.MustCompile(`-?0x[0-9a-f]{8,}`)
+var far = lazyregexp.New(`-?0x[0-9a-f]{8,}`)
 
 // says is an instruction without addresses, and what it calls or jumps to elsewhere.
 func (l *listing) says(in *x86.Inst) (text, call string) {
@@ -216,7 +216,7 @@ func (l *listing) says(in *x86.Inst) (text, call string) {
 			text = strings.TrimSuffix(text[:i], "-") + "@" + text[j:]
 		}
 	}
-	return far.ReplaceAllString(text, "@"), ""
+	return far().ReplaceAllString(text, "@"), ""
 }
 
 // differing are the numbers of the instructions that only a has, and only b: the fewest,

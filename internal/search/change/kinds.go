@@ -1,8 +1,7 @@
 package change
 
 import (
-	"regexp"
-
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/properties"
@@ -63,9 +62,9 @@ func kinds(res *explore.Result) map[kind]uint64 {
 }
 
 // compiled is what differs when a function is compiled again: the line of a warning, and the suffix of a part that the compiler has cut off.
-var compiled = regexp.MustCompile(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
+var compiled = lazyregexp.New(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
 
 // readsAs says how a finding reads on either kernel.
 func readsAs(r *rig.Rig, message string) string {
-	return compiled.ReplaceAllString(r.Plain(message), "")
+	return compiled().ReplaceAllString(r.Plain(message), "")
 }

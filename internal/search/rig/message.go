@@ -2,9 +2,9 @@ package rig
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"kpsim/internal/lazyregexp"
 	"kpsim/internal/scenario/vet"
 	"kpsim/kprobes/kpev"
 	"kpsim/properties"
@@ -41,7 +41,7 @@ func (r *Rig) Reason(run *Run) string {
 // Plain is what a run has found, in words that don't depend on where things lie or what the
 // scenario calls them: two findings of one cause read alike.
 func (r *Rig) Plain(message string) string {
-	message = aStop.ReplaceAllString(message, "$1: ")
+	message = aStop().ReplaceAllString(message, "$1: ")
 	place := func(at uint64) string { return r.PlainPlace(r.Machine.Names().SymbolName(at)) }
 	return Words(traces.Readable(message, place, func(uint64) string { return "" }, r.Kernel.Locks.Name))
 }
@@ -56,9 +56,9 @@ func (r *Rig) PlainPlace(symbol string) string {
 }
 
 var (
-	aLine = regexp.MustCompile(`^[\w/-]+\.[ch]:\d+$`)                                    // of a kernel's source
-	aStop = regexp.MustCompile(`^(the run ended exhausted after \d+ boundaries), .*?: `) // where it was then is chance (noEnd)
-	aByte = regexp.MustCompile(`^[0-9a-f]{2}$`)
+	aLine = lazyregexp.New(`^[\w/-]+\.[ch]:\d+$`)                                    // of a kernel's source
+	aStop = lazyregexp.New(`^(the run ended exhausted after \d+ boundaries), .*?: `) // where it was then is chance (noEnd)
+	aByte = lazyregexp.New(`^[0-9a-f]{2}$`)
 )
 
 // Words are the words of a text without numbers: lines of a kernel's source stay, and a
@@ -69,10 +69,10 @@ func Words(text string) string {
 	for _, w := range strings.Fields(text) {
 		w = strings.Trim(w, ",.;:\"'")
 		was := bytes
-		bytes = aByte.MatchString(w)
+		bytes = aByte().MatchString(w)
 		switch {
 		case w == "":
-		case bytes && !was && (w == "cc" || w == "e9"), aLine.MatchString(w):
+		case bytes && !was && (w == "cc" || w == "e9"), aLine().MatchString(w):
 			words = append(words, w)
 		case !bytes && !strings.ContainsAny(w, "0123456789%+()<>"):
 			words = append(words, w)

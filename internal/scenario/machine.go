@@ -1,0 +1,188 @@
+package scenario
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"kpsim/kprobes/era"
+	"kpsim/kprobes/rules"
+	"kpsim/smp"
+	"kpsim/smp/arch/target"
+	"kpsim/smp/fetch"
+)
+
+// Preempt is a model of preemption: a build and a mode (spec 8.1).
+type Preempt uint8
+
+// The models.
+const (
+	PreemptNone      Preempt = iota // built n
+	PreemptVoluntary                // built n, might_sleep() schedules
+	PreemptDynamic                  // built y, run as voluntary: what distributions ship
+	PreemptFull                     // built y
+	PreemptLazy                     // built y: a task that wants the CPU waits for the next tick
+)
+
+// Loading is what the kernel is built to do with modules (spec 8.3).
+type Loading uint8
+
+// The builds.
+const (
+	LoadingUnload Loading = iota // CONFIG_MODULE_UNLOAD
+	LoadingStay                  // what is loaded stays
+	LoadingNone                  // no CONFIG_MODULES
+)
+
+// Machine is the configuration of the machine and of the engine. One that is made
+// in Go is settled (Settle) before its settings are looked at or changed.
+type Machine struct {
+	CPUs    int // 1 to 64
+	Arch    target.Processor
+	Engine  string // the name of the engine (engine/all), "": kprobes. It alone has the settings of an edition
+	Preempt Preempt
+	Fetch   fetch.Model
+	Memory  smp.Ordering // of data: in what order other CPUs see a CPU's accesses
+	FRED    bool         // events return without serialising
+	Late    bool         // interrupts are taken between a breakpoint and its handler
+	NoHZ    bool         // an idle CPU gets no timer tick
+	Offline uint64       // the set of CPUs that are offline when a run begins, never CPU 0
+	Stall   int          // a grace period that has lasted so many cycles is reported at a tick; 0: none is
+	Modules Loading
+	Steps   int // budget of boundaries of a run, 0 for the default
+
+	// Image says which kernel engine linux runs (linux.Kernel.ID), as a trace must; "":
+	// the one that was given.
+	Image string
+
+	// Edition is the one that Settle has taken the settings from. Each can be
+	// changed by itself, but for Kernel.Preemption, which Preempt says.
+	Edition rules.Edition
+	era.Settings
+}
+
+// Settings are the parameters of machine(), in the order of its signature and of its page.
+var Settings = slices.Concat([]*Setting{
+	{
+		Word: "cpus", Value: number(func(m *Machine) *int { return &m.CPUs }, 1, MaxCPUs, "a machine has 1 to %d"),
+		Says: "1 to 64 CPUs",
+	},
+	{
+		Word: "preempt", Value: word(func(m *Machine) *Preempt { return &m.Preempt }, PreemptWords),
+		Says: "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built with " +
+			"preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a timer tick. " +
+			"`cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which `quiesce = \"tasks\"` " +
+			"doesn't count; under the last two it does nothing. The build, the first two or the others, decides RCU's " +
+			"flavour and much of what an edition presets; the mode, who may switch tasks",
+	},
+	{
+		Word: "fetch", Value: word(func(m *Machine) *fetch.Model { return &m.Fetch }, fetch.Names()),
+		Says: "what a CPU fetches of text that changes: the newest bytes; `\"stale\"`: old ones until it serialises; " +
+			"`\"mixing\"`: old and new in one instruction",
+	},
+	{
+		Word: "edition", Value: optional(word(func(m *Machine) *rules.Edition { return &m.Edition }, append([]string{""}, rules.EditionNames()...))),
+		Says: "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, " +
+			"`\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is said beside it holds by itself",
+		OfKprobes: true,
+	},
+}, ofEditions(), []*Setting{
+	{
+		Word: "config", Value: Value{Kind: ValueBuild},
+		Says: "what `kpsim check --config` takes: some of `\"PREEMPTION,RETPOLINE,IBT,FTRACE\"`, or `\"none\"`, or " +
+			"`\"OPTPROBES=n\"`: sets `retpoline`, `ibt`, `ftrace` and `optprobes`, and without an edition " +
+			"`boost = \"prepare\"`; with PREEMPTION `preempt` is `\"dynamic\"` if nothing else is said. So one object is " +
+			"judged by one configuration",
+		OfKprobes: true,
+	},
+	{
+		Word: "profile", Value: Value{Kind: ValueBuild},
+		Says: "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its " +
+			"`config`",
+		OfKprobes: true,
+	},
+	{
+		Word: "arch", Value: word(func(m *Machine) *target.Processor { return &m.Arch }, target.Words),
+		Says: "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and " +
+			"per-CPU data at fs. It stands before functions and data",
+	},
+	{
+		Word: "modules", Value: word(func(m *Machine) *Loading { return &m.Modules }, ModuleWords),
+		Says: "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what " +
+			"isn't there answers `ENOSYS`",
+	},
+	{
+		Word: "steps", Value: number(func(m *Machine) *int { return &m.Steps }, 0, MaxBudget, "0 is the default budget, %d the largest"),
+		Says: "budget of boundaries of one run; 0: the default",
+	},
+	{
+		Word: "engine", Value: Value{Kind: ValueWord, Words: Engines(), get: func(m *Machine) uint64 {
+			if m.Engine == "" {
+				return 0
+			}
+			return uint64(max(slices.Index(Engines(), m.Engine), 0))
+		}, set: func(m *Machine, v uint64) {
+			if m.Engine = Engines()[v]; v == 0 {
+				m.Engine = ""
+			}
+		}},
+		Says: "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` " +
+			"to `profile` but `patch`",
+	},
+	{Word: "image", Value: Value{Kind: ValueName, name: func(m *Machine) *string { return &m.Image }}},
+	{
+		Word: "memory", Value: word(func(m *Machine) *smp.Ordering { return &m.Memory }, smp.Orderings()),
+		Says: "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its " +
+			"stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. " +
+			"[The memory models](memory.md) says what each promises",
+		check: checker.memoryModel,
+	},
+	{
+		Word: "fred", Value: flag(func(m *Machine) *bool { return &m.FRED }),
+		Says: "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a " +
+			"CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`",
+		// The engine is one that synchronizes CPUs after it has written a copy. A jump that is put behind a copy
+		// later can't be. There is no FRED of 32 bits.
+		Drawn: &DrawnSetting{Part: "returns", In: 12,
+			Unless: func(s *Scenario) bool { return s.Machine.Boost == era.BoostStepped || s.Machine.Arch == target.I386 },
+			With:   func(m *Machine) { m.SyncCopies = true }},
+	},
+	{
+		Word: "late_int3", Value: flag(func(m *Machine) *bool { return &m.Late }),
+		Says: "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and interrupts, as under " +
+			"an emulator. A breakpoint may be gone by then, with all syncs done",
+		// The engine is one that looks whether the breakpoint is still there. That is no help beside other patchers,
+		// whose breakpoints come again at the same place.
+		Drawn: &DrawnSetting{Part: "late", In: 12,
+			Unless: func(s *Scenario) bool { return len(s.Labels)+len(s.Sites)+len(s.Locked)+len(s.Calls) > 0 },
+			With:   func(m *Machine) { m.RemovedInt3 = true }},
+	},
+	{
+		Word: "nohz", Value: flag(func(m *Machine) *bool { return &m.NoHZ }),
+		Says: "a CPU that idles, and has nothing to run, gets no timer tick: `timer(idle = True)` doesn't come there until " +
+			"a task wants the CPU",
+		Drawn: &DrawnSetting{Part: "ticks", In: 12},
+	},
+	{ // not drawn: a program that is drawn may well keep a CPU for long
+		Word: "stall", Value: number(func(m *Machine) *int { return &m.Stall }, 0, MaxStall, "0 reports no grace period, %d cycles are the most"),
+		Says: "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does after 21 s, " +
+			"and breaks `no-stall`; 0: none is. Of a CPU's cycles those count that it spends, and a grace period has " +
+			"lasted as long as the CPU with something to do that has spent the fewest. A tick is a `timer()`'s, which has " +
+			"to be there. There are no proofs of such a scenario: clocks are no part of a state",
+		check: checker.ticks,
+	},
+	{
+		Word: "offline", Value: Value{Kind: ValueCPUs,
+			get: func(m *Machine) uint64 { return m.Offline }, set: func(m *Machine, v uint64) { m.Offline = v }},
+		Says: "the CPUs that are offline when a run begins, as `[2]`, but never the first. A task on one of them begins when " +
+			"the CPU is online, so an operation `online(2)` has to be there. It has never been sent a sync",
+		check: checker.absent,
+		Plainer: func(m *Machine) (list []Change) {
+			for set := m.Offline; set != 0; set &= set - 1 {
+				cpu := bits.TrailingZeros64(set)
+				list = append(list, Change{fmt.Sprintf("cpu%d is online from the beginning", cpu), func(m *Machine) { m.Offline &^= 1 << cpu }})
+			}
+			return list
+		},
+	},
+})
