@@ -268,7 +268,7 @@ func (m *Machine) executeHolding(c *CPU, in *inst) {
 		}
 		m.log.Mix(uint64(in.Addr)<<6 | uint64(c.id))
 		m.time.spend(c.id, cycles.Instruction, 1)
-		m.instr++
+		m.turns.instr++
 		if out := in.Exec(&c.regs, m.mem.own); out != arch.Next || c.after != 0 {
 			m.react(c, in, out)
 			return

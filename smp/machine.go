@@ -100,7 +100,6 @@ type Machine struct {
 	cpus  Processors
 	log   *traces.Log
 	foot  *Footprint // footprint, while an observer is told of steps; else nil
-	instr uint64     // instructions of guest text so far
 
 	ending   ending
 	waits    Waits
@@ -231,7 +230,7 @@ func (m *Machine) Reset(ch sim.Chooser) {
 	m.ending = ending{m: m}
 	m.waits.reset()
 	m.time.reset()
-	m.instr, m.routines.parks, m.mem.cpu = 0, 0, 0
+	m.routines.parks, m.mem.cpu = 0, 0
 	m.cpus.reset()
 	for _, s := range m.irqs.sources {
 		s.left, s.armed = s.AtMost, false
@@ -307,7 +306,7 @@ func (c *Counts) Add(o *Counts) {
 // Counts returns what the run since Reset did.
 func (m *Machine) Counts() Counts {
 	m.turns.settle()
-	return Counts{m.turns.steps, m.turns.p.Seq, m.instr, m.routines.parks}
+	return Counts{m.turns.steps, m.turns.p.Seq, m.turns.instr, m.routines.parks}
 }
 
 // emit takes an event of c down.

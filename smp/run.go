@@ -111,7 +111,7 @@ func (m *Machine) execute(c *CPU) {
 		left--
 	}
 	more := held - left
-	m.instr += 1 + more
+	m.turns.instr += 1 + more
 	m.turns.steps += more
 	if m.time.tally != nil {
 		m.time.tally[id][cycles.Instruction] += 1 + more

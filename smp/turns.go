@@ -23,6 +23,7 @@ type turns struct {
 	settled  uint64    // as many of them are counted in p.Seq, if they are to be
 	limit    uint64    // up to this boundary no question is put but before watched text, and nothing is looked at
 	changed  bool      // what can move, or what moves next, may have changed
+	instr    uint64    // instructions of guest text so far
 }
 
 func (tu *turns) init(m *Machine) {
@@ -34,7 +35,7 @@ func (tu *turns) init(m *Machine) {
 func (tu *turns) reset(ch sim.Chooser) {
 	tu.chooser = ch
 	tu.p.Seq, tu.p.Moves, tu.moves = 0, sim.Moves{}, sim.Moves{}
-	tu.hold, tu.outlasts, tu.steps, tu.settled, tu.limit = 0, 0, 0, 0, 0
+	tu.hold, tu.outlasts, tu.steps, tu.settled, tu.limit, tu.instr = 0, 0, 0, 0, 0, 0
 	tu.lead, tu.errand, tu.next, tu.spins = nil, nil, sim.NoMover, false
 }
 
