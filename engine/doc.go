@@ -36,13 +36,13 @@
 //
 // # Rules
 //
-// State that CPUs share is in cells (kapi.Var, List, Table, Array): each access is a point
-// at which the CPU may be lost. Its verb is the one that a kernel has there, and what keeps
-// an order is defined by name (kapi.DefineBarrier). What a lock's holder alone writes he
-// reads by Owned: his own stores may not be seen by others yet, nor by Peek. State adds all of it to a proof's state; a field of a
-// struct counts unless its tag `state:"…"` says otherwise (the words are in
-// internal/search/proof/layout.go), and a proof refuses a field that it can't read:
-// an interface, a function.
+// State that CPUs share is in cells (kapi.Var, List, Table, Array): each access is a point at which
+// the CPU may be lost. Its verb is the one that a kernel has there, and what keeps an order is
+// defined by name (kapi.DefineBarrier). What a lock's holder alone writes he reads by Owned: his
+// own stores may not be seen by others yet, nor by Peek. State adds all of it to a proof's state; a
+// field of a struct counts unless its tag `state:"…"` says otherwise (the words are in
+// internal/search/proof/layout.go), and a proof refuses a field that it can't read: an interface, a
+// function.
 //
 // A hit allocates nothing. No routine defers what reaches a point. Nothing depends on
 // a clock, a map's order or a goroutine.

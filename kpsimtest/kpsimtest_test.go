@@ -58,7 +58,9 @@ func TestNeverFails(t *testing.T) {
 		require.False(t, r.fatal)
 		require.Len(t, r.errors, 1)
 		require.Regexp(t, `^mine: no-start-inside at f\+0x\d, in \d+ of \d+ schedules: cpu1 caller .*\n`, r.errors[0])
-		require.Contains(t, r.errors[0], "\n    to see why:  go get -tool kpsim/cmd/kpsim && go tool kpsim explain "+must(filepath.Abs("testdata"))+"/mine-no-start-inside.kps")
+		require.Contains(t, r.errors[0],
+			"\n    to see why:  go get -tool kpsim/cmd/kpsim && go tool kpsim explain "+must(filepath.Abs("testdata"))+
+				"/mine-no-start-inside.kps")
 		kpsimtest.Replay(t, "testdata/mine-no-start-inside.kps")
 	}
 }

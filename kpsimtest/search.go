@@ -33,7 +33,8 @@ func Never(t testing.TB, scenario string, options ...Option) {
 	in, c := begin(t, scenario, options)
 	o := c.search(t, in, c.mutant, true)
 	for _, w := range o.witnesses {
-		t.Errorf("%s: %s at %s, in %d of %d schedules: %s\n%s", in.Name, w.Property.Name, w.Place, o.broken[w.Property.Name], o.runs, w.Message, saved(t, in, w))
+		t.Errorf("%s: %s at %s, in %d of %d schedules: %s\n%s",
+			in.Name, w.Property.Name, w.Place, o.broken[w.Property.Name], o.runs, w.Message, saved(t, in, w))
 	}
 	if c.deviations >= 0 && !o.complete && !t.Failed() {
 		t.Errorf("%s: not every schedule of at most %d deviations was run: %d were", in.Name, c.deviations, o.runs)
@@ -134,11 +135,12 @@ type outcome struct {
 
 // spec is what the options say to search.
 func (c *config) spec(in *inputs.Input) explore.Spec {
-	return explore.Spec{Scenario: in.Scenario, Mutant: c.mutant, Strategy: c.strategy, Runs: c.runs, Seed: c.seed, Ignore: properties.Every &^ c.judged}
+	return explore.Spec{Scenario: in.Scenario, Mutant: c.mutant, Strategy: c.strategy, Runs: c.runs, Seed: c.seed,
+		Ignore: properties.Every &^ c.judged}
 }
 
-// search searches, and makes witnesses if it is told to. It ends the test if the
-// search couldn't be made, or the context ended it.
+// search searches, and makes witnesses if asked to. It ends the test if the search failed, or the
+// context ended it.
 func (c *config) search(t testing.TB, in *inputs.Input, mutant string, witnesses bool) outcome {
 	t.Helper()
 	cancelled := new(atomic.Bool)
@@ -187,5 +189,6 @@ func saved(t testing.TB, in *inputs.Input, w *shrink.Witness) string {
 	for line := range strings.Lines(traces.FormatSchedule(w.Schedule)) {
 		deviations.WriteString("    " + line)
 	}
-	return fmt.Sprintf("%s    to see why:  go get -tool %s && %s", &deviations, command, cli.Line("go tool kpsim explain", path))
+	return fmt.Sprintf("%s    to see why:  go get -tool %s && %s",
+		&deviations, command, cli.Line("go tool kpsim explain", path))
 }

@@ -15,7 +15,9 @@ import (
 var Accounted = Property{
 	ID:   "A1",
 	Name: "accounted",
-	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none counts twice; a hit that comes when it is disabled runs none.",
+	Says: "Each hit of an enabled probe is one run of its pre_handler, one nmissed, or one skip by a sibling, of a " +
+		"return probe one run of its handler at that return, one nmissed, or one call left alone: none is lost, none " +
+		"counts twice; a hit that comes when it is disabled runs none.",
 	Kinds: []traces.Kind{
 		smpev.Image, smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
@@ -44,7 +46,8 @@ type accounted struct {
 	tasks []tally  `state:"trimmed: made when they are asked for"`
 	noPre []uint64 // the probes whose hits leave no trace: a nil handler is not run (spec 1.5)
 	weak  bool     // some task is
-	flip  []uint32 `state:"mark: the ordinals of frames are compared with it"` // for each probe: the number after the event at which its certainty last changed
+	// for each probe: the number after the event at which its certainty last changed
+	flip []uint32 `state:"mark: the ordinals of frames are compared with it"`
 }
 
 // A tally is what one task has done since it was last at rest.
@@ -53,8 +56,11 @@ type tally struct {
 	need, got []uint32 `state:"trimmed: made when they are asked for"` // by place in probes
 	over      []hits   `state:"skip: for messages only"`               // in this call, that are settled
 	weak      bool     // it has agreed: memory is the kernel's model's
-	behind    []bool   `state:"trimmed: likewise"` // and since the task's CPU has last seen all, a call of the API for the probe has ended, which it may not see
-	off       []uint8  `state:"trimmed: likewise"` // bit n: it was certainly disabled when its address was last hit with n interrupts open
+	// with weak: a call of the API for the probe has ended since the task's CPU last saw everything,
+	// and the CPU may not see its effect
+	stale []bool `state:"trimmed: likewise"`
+	// bit n: it was certainly disabled when its address was last hit with n interrupts open
+	off []uint8 `state:"trimmed: likewise"`
 }
 
 // hits counts the hits at the address of a linked instruction.
@@ -99,7 +105,7 @@ func (m *accounted) Reset() {
 	for i := range m.tasks {
 		t := &m.tasks[i]
 		t.hits, t.over, t.need, t.got, t.off = t.hits[:0], t.over[:0], t.need[:0], t.got[:0], t.off[:0]
-		t.weak, t.behind = false, t.behind[:0]
+		t.weak, t.stale = false, t.stale[:0]
 	}
 }
 
@@ -191,7 +197,7 @@ func (m *accounted) of(task uint8) *tally {
 	}
 	t := &m.tasks[i]
 	for len(t.got) < len(m.scene.probes.list) {
-		t.need, t.got, t.off, t.behind = append(t.need, 0), append(t.got, 0), append(t.off, 0), append(t.behind, false)
+		t.need, t.got, t.off, t.stale = append(t.need, 0), append(t.got, 0), append(t.off, 0), append(t.stale, false)
 	}
 	return t
 }
@@ -207,9 +213,9 @@ func (m *accounted) jumped(e *traces.Event) {
 // before may be accounted for, as where a probe becomes certain.
 func (t *tally) agrees() {
 	t.weak = true
-	for j := range t.behind {
-		if t.behind[j] {
-			t.behind[j], t.need[j] = false, max(t.need[j], t.got[j])
+	for j := range t.stale {
+		if t.stale[j] {
+			t.stale[j], t.need[j] = false, max(t.need[j], t.got[j])
 		}
 	}
 }
@@ -220,7 +226,7 @@ func (t *tally) agrees() {
 func (m *accounted) left(j int) {
 	for i := range m.tasks {
 		if m.tasks[i].weak {
-			m.of(uint8(i - 1)).behind[j] = true
+			m.of(uint8(i - 1)).stale[j] = true
 		}
 	}
 }
@@ -239,11 +245,12 @@ func (m *accounted) hit(task uint8, addr uint64, jumped bool) {
 	for j := range m.scene.probes.list {
 		if p := &m.scene.probes.list[j]; p.addr == addr {
 			t.off[j] &^= 1 << level
-			if p.down && !(jumped && t.behind[j]) {
+			if p.down && !(jumped && t.stale[j]) {
 				t.off[j] |= 1 << level
 			}
 		}
-		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) && !(jumped && t.behind[j]) {
+		if p := &m.scene.probes.list[j]; p.addr == addr && p.sure && !slices.Contains(m.noPre, p.id) &&
+			!(jumped && t.stale[j]) {
 			t.need[j]++
 		}
 	}
@@ -329,7 +336,8 @@ func (m *accounted) silent(e *traces.Event) *traces.Finding {
 		return nil
 	}
 	p := &m.scene.probes.list[j]
-	return found(e, p.addr, "runs the pre_handler of probe %d at %#x for a hit that came when it was disabled", p.id, p.addr)
+	return found(e, p.addr, "runs the pre_handler of probe %d at %#x for a hit that came when it was disabled",
+		p.id, p.addr)
 }
 
 func (m *accounted) api(e *traces.Event) {
@@ -398,14 +406,14 @@ func (m *accounted) lost(t *tally) (int, *tally) {
 	return -1, t
 }
 
-// accountTouches: a tally is its task's own, but a call for a probe sets every task's
-// need of it to got, and decides whether the next hit counts. An object is a probe: its
-// hits, handlers and misses read it, a call writes it, and the end of a call, which
-// judges all probes, reads all, as does a fence, behind which all is seen. Where an address is settled its probes are read. The
-// number of a flip doesn't matter, only whether it came before a trap. A hit that is
-// taken back touches nothing: if a flip comes first, need is the got of that moment, and
-// if it comes after, it sets need to that. At the end each tally is what its task and the
-// calls have made it, in the order that the objects keep.
+// accountTouches: a tally is its task's own, but a call for a probe sets every task's need of it
+// to got, and decides whether the next hit counts. An object is a probe. Its hits, handlers and
+// misses read it, and a call writes it. The end of a call judges all probes and so reads all, as
+// does a fence, after which the task sees everything. Where an address is settled its probes are
+// read. The number of a flip doesn't matter, only whether it came before a trap. A hit that is
+// taken back touches nothing: if a flip comes first, need is the got of that moment, and if it
+// comes after, it sets need to that. At the end each tally is what its task and the calls have
+// made it, in the order that the objects keep.
 func accountTouches(t *Touched, e *traces.Event) {
 	switch e.Kind {
 	case smpev.Exec:

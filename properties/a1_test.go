@@ -226,7 +226,8 @@ func init() {
 			a.Pre(1).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(1, 1)
 			tr.ExpectNone()
 		})
-	trap("A1-tracer-meanwhile", "a tracer's breakpoint leads into ftrace; a probe registers, the first there, and its handler runs",
+	trap("A1-tracer-meanwhile",
+		"a tracer's breakpoint leads into ftrace; a probe registers, the first there, and its handler runs",
 		func(tr *tracetest.Trace) {
 			tr.Expect(2, 0, 0)
 			a := tr.On(1, 2).Break(g).Own(g, smpev.OwnerPoke).Resume(0x10000005)
@@ -329,7 +330,8 @@ func init() {
 			h.Exec(slot, push...).Break(slot+1).Own(slot+1, kpev.OwnerKprobe).Resume(f + 1)
 			tr.End(false).ExpectNone()
 		})
-	trap("A1-disabled-below", "the handler is of a hit before disable; the NMI that has interrupted it hits the probe when it is disabled",
+	trap("A1-disabled-below",
+		"the handler is of a hit before disable; the NMI that has interrupted it hits the probe when it is disabled",
 		func(tr *tracetest.Trace) {
 			probed(tr)
 			h := tr.On(1, 2).Break(f)

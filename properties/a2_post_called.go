@@ -14,9 +14,11 @@ import (
 var PostCalled = Property{
 	ID:   "A2",
 	Name: "post-called",
-	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, before the call ends.",
+	Says: "Where a pre_handler has run and let its instruction be executed the probe's post_handler runs too, once, " +
+		"before the call ends.",
 	Kinds: []traces.Kind{
-		smpev.Image, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Handler,
+		smpev.Image, smpev.CallEnd, smpev.Exit, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+		kpev.Enabled, kpev.Printk, kpev.Handler,
 	},
 	Reads:   []traces.Kind{smpev.Image, smpev.Return, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &postCalled{scene: s} },
@@ -61,7 +63,8 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 		}
 		for i := range m.due {
 			if d := &m.due[i]; d.task == e.Task {
-				return found(e, d.addr, "ends a call, and the post_handler of probe %d at %#x, whose pre_handler ran, hasn't", d.probe, d.addr)
+				return found(e, d.addr, "ends a call, and the post_handler of probe %d at %#x, whose pre_handler ran, hasn't",
+					d.probe, d.addr)
 			}
 		}
 	}

@@ -56,7 +56,9 @@ func init() {
 			tr.On(1, 2).Break(f).Pre(1).Pre(2).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectNone()
 		})
-	trap("A2-page-fault", "the pre_handler runs twice and the post_handler once: the copy has faulted, and is stepped again when the page has come",
+	trap("A2-page-fault",
+		"the pre_handler runs twice and the post_handler once: the copy has faulted, and is stepped again when the page "+
+			"has come",
 		func(tr *tracetest.Trace) {
 			posted(tr)
 			hand := tr.On(1, 2).Break(f).Pre(1).Own(f, kpev.OwnerKprobe).Resume(slot)

@@ -12,7 +12,9 @@ import (
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
-	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or the fallback for breakpoints that are gone, and every trap of a single step by kprobes; what user mode takes is owned by uprobes, which take nothing else, and user mode goes on after the instruction.",
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or the " +
+		"fallback for breakpoints that are gone, and every trap of a single step by kprobes; what user mode takes is owned " +
+		"by uprobes, which take nothing else, and user mode goes on after the instruction.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops, smpev.Uprobe,
 	},
@@ -21,7 +23,8 @@ var OwnedBreakpoint = Property{
 	Alone: true,
 }
 
-var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback", smpev.OwnerDebugger: "the debugger", smpev.OwnerUprobe: "uprobes"}
+var ownerNames = [...]string{"nobody", "the text patcher", "kprobes", "the fallback",
+	smpev.OwnerDebugger: "the debugger", smpev.OwnerUprobe: "uprobes"}
 
 func owner(o uint64) string {
 	if o < uint64(len(ownerNames)) && ownerNames[o] != "" {
@@ -51,7 +54,8 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 			return found(e, e.B-1, "hasn't taken the breakpoint at %#x that %s claims", e.B-1, owner(e.C))
 		}
 		if f.claims > 1 {
-			return found(e, e.B-1, "takes the breakpoint at %#x, and it has two owners: %s, then %s", e.B-1, owner(f.before), owner(e.C))
+			return found(e, e.B-1, "takes the breakpoint at %#x, and it has two owners: %s, then %s",
+				e.B-1, owner(f.before), owner(e.C))
 		}
 	case smpev.Return:
 		if f := m.scene.popped; f != nil && f.vector == smpev.VecBP && f.claims == 0 {

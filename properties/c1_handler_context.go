@@ -12,7 +12,9 @@ import (
 var HandlerContext = Property{
 	ID:   "C1",
 	Name: "handler-context",
-	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and those of return probes as their edition has it. A pre_handler finds the instruction pointer after the breakpoint, a post_handler at the next instruction.",
+	Says: "Handlers run with preemption off; those of a breakpoint with interrupts off, those behind a detour and those " +
+		"of return probes as their edition has it. A pre_handler finds the instruction pointer after the breakpoint, a " +
+		"post_handler at the next instruction.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, kpev.Contexts, kpev.Context, kpev.Finds, kpev.Sees,
 	},
@@ -76,7 +78,8 @@ func (m *handlerContext) sees(e *traces.Event) *traces.Finding {
 			want, name = f.post, "post_handler"
 		}
 		if want != 0 && e.C != want {
-			return found(e, want, "runs the %s of probe %d with the instruction pointer at %#x; it should be %#x", name, e.A, e.C, want)
+			return found(e, want, "runs the %s of probe %d with the instruction pointer at %#x; it should be %#x",
+				name, e.A, e.C, want)
 		}
 	}
 	return nil

@@ -31,14 +31,16 @@ func init() {
 	golden("C1-finds", func(tr *tracetest.Trace) {
 		tr.Emit(kpev.Finds, 1, f+1, f+3)
 		tr.On(1, 2).Break(f).Emit(kpev.Sees, 1, kpev.Pre, f)
-		tr.ExpectViolation("C1", "runs the pre_handler of probe 1 with the instruction pointer at 0x1000; it should be 0x1001")
+		tr.ExpectViolation("C1",
+			"runs the pre_handler of probe 1 with the instruction pointer at 0x1000; it should be 0x1001")
 	})
 	golden("C1-finds-post", func(tr *tracetest.Trace) {
 		tr.Emit(kpev.Finds, 1, f+1, f+3)
 		tr.On(1, 2).Break(f).Emit(kpev.Sees, 1, kpev.Pre, f+1).Emit(kpev.Sees, 1, kpev.Post, f+1)
 		tr.ExpectViolation("C1", "runs the post_handler of probe 1 with the instruction pointer at 0x1001")
 	})
-	trap("C1-finds-elsewhere", "a post_handler is in another function: the probed instruction has jumped there, so nothing is said of it",
+	trap("C1-finds-elsewhere",
+		"a post_handler is in another function: the probed instruction has jumped there, so nothing is said of it",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Finds, 1, f+1, 0)
 			tr.On(1, 2).Break(f).Emit(kpev.Sees, 1, kpev.Pre, f+1).Emit(kpev.Sees, 1, kpev.Post, g)

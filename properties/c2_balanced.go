@@ -13,9 +13,10 @@ import (
 // has called, of a work, and of a call of the API; and Uneven, which a kernel's own engine
 // emits when a function has returned to code that isn't the kernel's.
 var Balanced = Property{
-	ID:    "C2",
-	Name:  "balanced",
-	Says:  "After a call of the API, a work, a trap or a detour's call, preemption is counted as before, interrupts are as they were, and the CPU runs the same probe's handlers, mostly none.",
+	ID:   "C2",
+	Name: "balanced",
+	Says: "After a call of the API, a work, a trap or a detour's call, preemption is counted as before, interrupts are " +
+		"as they were, and the CPU runs the same probe's handlers, mostly none.",
 	Kinds: []traces.Kind{smpev.Tilted, kpev.JprobeEnter, kpev.JprobeLeave, linuxev.Uneven},
 	New:   func(*Scene) Monitor { return new(balanced) },
 	Alone: true, // a task's own routines decide

@@ -40,7 +40,8 @@ func TestMessages(t *testing.T) {
 		if f == nil {
 			continue
 		}
-		if strings.ContainsAny(f.Message, "\n!") || !strings.HasPrefix(f.Message, "cpu") && !strings.HasPrefix(f.Message, "at the end ") {
+		if strings.ContainsAny(f.Message, "\n!") ||
+			!strings.HasPrefix(f.Message, "cpu") && !strings.HasPrefix(f.Message, "at the end ") {
 			t.Errorf("%s: %q", l.name, f.Message)
 		}
 	}
@@ -120,7 +121,8 @@ func TestNonsense(t *testing.T) {
 	}
 	var r sim.Rand
 	r.Seed(1, 0)
-	words := [...]uint64{0, 1, 2, 3, 0xcc, 0xe9, 0x55, f, f + 1, f + 4, slot, detour, 1 << 56, 5 << 56, 15 << 56, ^uint64(0)}
+	words := [...]uint64{0, 1, 2, 3, 0xcc, 0xe9, 0x55, f, f + 1, f + 4, slot, detour, 1 << 56, 5 << 56, 15 << 56,
+		^uint64(0)}
 	for range thorough.Of(600, 8_000) {
 		tr := tracetest.New()
 		tr.Load(f, "55", "48 89 e5", "53")

@@ -13,7 +13,7 @@
 // event in which the engine reports its own state (Arm, Optimized, …), except where
 // that report is compared with the truth (R2, T4, F1). Where the order of two
 // overlapping API calls can't be known, a monitor claims less: a finding is always a
-// fault. What a monitor is based on is said in its own file.
+// fault. Each monitor's file says which events it is based on.
 //
 // Speed: a monitor gets some hundred events a run, in tens of thousands of runs a
 // second. An event costs a few ns, Reset keeps memory, and only a finding allocates.

@@ -16,9 +16,12 @@ const einval = 22
 // Based on: the API calls against each other; Fits, what the scenario says of a place; the
 // kernel's lines against the writes of kprobes/enabled and of the sysctl (spec 7.2, 7.3).
 var Answers = Property{
-	ID:    "E1",
-	Name:  "answers",
-	Says:  "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered as its place asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl prints what was changed, and nothing if nothing was; probes fail to be armed at sites of ftrace only.",
+	ID:   "E1",
+	Name: "answers",
+	Says: "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is " +
+		"refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered as its place " +
+		"asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl prints what " +
+		"was changed, and nothing if nothing was; probes fail to be armed at sites of ftrace only.",
 	Kinds: []traces.Kind{smpev.Image, kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
 	Reads: []traces.Kind{smpev.Image, kpev.ApiEnter},
 	New:   func(s *Scene) Monitor { return &answers{scene: s} },
@@ -62,8 +65,6 @@ type written struct {
 
 func (m *answers) Reset() { m.fits, m.files = m.fits[:0], [2]written{} }
 
-var apiWords = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
-
 // Event handles the return of a call for one probe, if no other call for the probe
 // overlapped it.
 func (m *answers) Event(e *traces.Event) *traces.Finding {
@@ -79,17 +80,18 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 		return m.printed(e)
 	}
 	c := &m.scene.probes.last
-	if m.scene.called.place < 0 || !c.lone || e.A >= uint64(len(apiWords)) {
+	if m.scene.called.place < 0 || !c.lone || e.A > kpev.Disable {
 		return nil
 	}
-	does := apiWords[e.A]
+	does := kpev.Verbs.Name(e.A)
 	switch {
 	case c.was == regYes && e.A == kpev.Register && e.C == 0:
 		return found(e, 0, "answers that register of probe %d, which is registered, has succeeded", e.B)
 	case c.was == regNo && e.A != kpev.Register && e.C == 0:
 		return found(e, 0, "answers that %s of probe %d, which isn't registered, has succeeded", does, e.B)
 	case c.was == regNo && e.A != kpev.Register && e.C != einval:
-		return found(e, 0, "answers errno %d to %s of probe %d, which isn't registered: it must be %d", e.C, does, e.B, einval)
+		return found(e, 0, "answers errno %d to %s of probe %d, which isn't registered: it must be %d",
+			e.C, does, e.B, einval)
 	case c.was == regNo && e.A == kpev.Register:
 		return m.registered(e)
 	case c.was == regYes && e.A == kpev.Register && e.C != einval && m.fit(e.B) >= 0: // else its module may have gone
@@ -114,9 +116,11 @@ func (m *answers) registered(e *traces.Event) *traces.Finding {
 	case e.C == m.fits[i].errno || m.fits[i].other != 0 && e.C == m.fits[i].other:
 		return nil
 	case m.fits[i].errno == 0:
-		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing speaks against it", e.C, e.B)
+		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing speaks against it",
+			e.C, e.B)
 	}
-	return found(e, 0, "answers errno %d to register of probe %d, whose place must be refused with errno %d", e.C, e.B, m.fits[i].errno)
+	return found(e, 0, "answers errno %d to register of probe %d, whose place must be refused with errno %d",
+		e.C, e.B, m.fits[i].errno)
 }
 
 // wrote follows the writes of a file.

@@ -38,7 +38,8 @@ func init() {
 		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 16)
 		tr.ExpectViolation("E1", "errno 16 to register of probe 1, which isn't registered, and nothing speaks against it")
 	})
-	trap("E1-refused-at-first", "a probe is refused of which nobody has said that it fits, and one that fits and is registered",
+	trap("E1-refused-at-first",
+		"a probe is refused of which nobody has said that it fits, and one that fits and is registered",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Fits, 1, 0, 0)
 			tr.ApiEnter(kpev.Register, 2, g).ApiReturn(kpev.Register, 2, 16)
@@ -58,7 +59,8 @@ func init() {
 		func(tr *tracetest.Trace) {
 			probed(tr)
 			tr.Register(2, g).Unregister(2)
-			tr.ApiEnter(kpev.Unregister, 1, f).ApiEnter(kpev.Unregister, 2, f).ApiReturn(kpev.Unregister, 1, 22).ApiReturn(kpev.Unregister, 2, 22)
+			tr.ApiEnter(kpev.Unregister, 1, f).ApiEnter(kpev.Unregister, 2, f).ApiReturn(kpev.Unregister, 1, 22).
+				ApiReturn(kpev.Unregister, 2, 22)
 			tr.ExpectNone()
 		})
 	golden("E1-errno-of-state", func(tr *tracetest.Trace) {
@@ -93,7 +95,8 @@ func init() {
 		tr.ExpectViolation("E1", "prints \"Kprobes globally enabled\" while the opposite is written")
 	})
 	golden("E1-no-line", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.Sysctl, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineForbidden|kpev.Prefixed), 0, 0).Emit(kpev.Sysctl, 0, 1, 0)
+		tr.Emit(kpev.Sysctl, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineForbidden|kpev.Prefixed), 0, 0).
+			Emit(kpev.Sysctl, 0, 1, 0)
 		tr.Emit(kpev.Sysctl, 1, 0, 0).Emit(kpev.Sysctl, 1, 1, 0)
 		tr.ExpectViolation("E1", "says nothing when 1 is written to kprobes-optimization, where 0 was")
 	})
@@ -109,7 +112,8 @@ func init() {
 			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 2).Emit(kpev.Enabled, 1, 1, 0)
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
-			tr.Emit(kpev.Enabled, 0, 0, 0).On(1, 2).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0)
+			tr.Emit(kpev.Enabled, 0, 0, 0).On(1, 2).Emit(kpev.Enabled, 1, 0, 0).
+				Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0)
 			tr.Emit(kpev.Enabled, 1, 1, 0).On(0, 1).Emit(kpev.Enabled, 0, 1, 0)
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
 			tr.ExpectNone()
@@ -119,7 +123,9 @@ func init() {
 		tr.Register(2, f)
 		turnedOff(tr)
 		tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineEnabledSome|kpev.Prefixed), 2, 2)
-		tr.ExpectViolation("E1", "failed to enable 2 out of 2 probes. Please check which kprobes are kept disabled via debugfs.\", and 1 of the places of probes are sites")
+		tr.ExpectViolation("E1",
+			"failed to enable 2 out of 2 probes. Please check which kprobes are kept disabled via debugfs.\", and 1 of the "+
+				"places of probes are sites")
 	})
 	golden("E1-fails-for-none", func(tr *tracetest.Trace) {
 		traced(tr, 1)
@@ -128,7 +134,8 @@ func init() {
 		tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 1)
 		tr.ExpectViolation("E1", "and 0 of the places of probes are sites")
 	})
-	trap("E1-fails-at-a-site", "two probes at two sites of ftrace fail to be armed, a third one at one of them with the first",
+	trap("E1-fails-at-a-site",
+		"two probes at two sites of ftrace fail to be armed, a third one at one of them with the first",
 		func(tr *tracetest.Trace) {
 			tr.Image(h, siteCall...)
 			traced(tr, 1)

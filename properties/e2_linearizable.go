@@ -8,9 +8,10 @@ package properties
 // Based on: nothing: the rig judges it by the API calls and the switches, after the
 // run.
 var Linearizable = Property{
-	ID:    "E2",
-	Name:  "linearizable",
-	Says:  "There is an order of all calls of the API and writes of the switches, each between its beginning and its return, in which a sequential kprobes answers what they answered and comes to be as it is at the end.",
+	ID:   "E2",
+	Name: "linearizable",
+	Says: "There is an order of all calls of the API and writes of the switches, each between its beginning and its " +
+		"return, in which a sequential kprobes answers what they answered and comes to be as it is at the end.",
 	New:   func(*Scene) Monitor { return new(progress) },
 	Alone: true,
 }

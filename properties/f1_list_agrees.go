@@ -15,11 +15,16 @@ import (
 var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
-	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end of a run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what isn't armed on the original text.",
+	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end of a " +
+		"run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and " +
+		"when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what " +
+		"isn't armed on the original text.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+		kpev.Enabled, kpev.Printk, kpev.Listed, kpev.Carries,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.Kind, kpev.Enabled, kpev.Printk},
+	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Free, kpev.ApiEnter, kpev.Kind, kpev.Enabled,
+		kpev.Printk},
 	New:     func(s *Scene) Monitor { return &listAgrees{scene: s} },
 	Touches: listTouches,
 }
@@ -30,8 +35,8 @@ type listAgrees struct {
 	lines   []listedLine
 	retired []span // text of modules that has gone, or is about to
 
-	told    bool     // what the engine carries was, once at least
-	carried []uint64 // the probes that it carried when its mutex was let go last
+	carriesKnown bool     // the engine has reported what it carries
+	carried      []uint64 // the probes that it carried when its mutex was let go last
 }
 
 type listedLine struct {
@@ -41,7 +46,7 @@ type listedLine struct {
 }
 
 func (m *listAgrees) Reset() {
-	m.read, m.lines, m.retired, m.told, m.carried = false, m.lines[:0], m.retired[:0], false, m.carried[:0]
+	m.read, m.lines, m.retired, m.carriesKnown, m.carried = false, m.lines[:0], m.retired[:0], false, m.carried[:0]
 }
 
 func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
@@ -56,7 +61,7 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 		}
 	case kpev.Carries:
 		if e.C != 0 {
-			m.told, m.carried = e.C == 1, m.carried[:0]
+			m.carriesKnown, m.carried = e.C == 1, m.carried[:0]
 		} else {
 			m.carried = append(m.carried, e.B)
 		}
@@ -69,7 +74,7 @@ func (m *listAgrees) Event(e *traces.Event) *traces.Finding {
 // answered judges what is known when a call has returned: a probe whose registration is
 // known has been in that state since the engine's mutex was let go last.
 func (m *listAgrees) answered(e *traces.Event) *traces.Finding {
-	if !m.told {
+	if !m.carriesKnown {
 		return nil
 	}
 	for i := range m.scene.probes.list {
@@ -133,11 +138,13 @@ func (m *listAgrees) missing(p *probe) *traces.Finding {
 	}
 	switch {
 	case shown < least || shown > most && !m.endbr(p.addr):
-		return atEnd(p.addr, "kprobes/list has %d lines %c for %#x, where %d to %d such probes are registered", shown, letter, p.addr, least, most)
+		return atEnd(p.addr, "kprobes/list has %d lines %c for %#x, where %d to %d such probes are registered",
+			shown, letter, p.addr, least, most)
 	case tagged && disabled < downs:
 		return atEnd(p.addr, "kprobes/list has %d of the probes at %#x disabled, and %d were", disabled, p.addr, downs)
 	case tagged && disabled > shown-ups:
-		return atEnd(p.addr, "kprobes/list has %d of %d probes at %#x disabled, and %d of them are enabled", disabled, shown, p.addr, ups)
+		return atEnd(p.addr, "kprobes/list has %d of %d probes at %#x disabled, and %d of them are enabled",
+			disabled, shown, p.addr, ups)
 	}
 	return nil
 }
@@ -195,7 +202,7 @@ func (m *listAgrees) line(l *listedLine, drained bool) *traces.Finding {
 	return nil
 }
 
-// covered reports whether an address lies behind the first byte of a jump that is listed.
+// covered reports whether an address lies within a listed jump, after its first byte.
 func (m *listAgrees) covered(addr uint64) bool {
 	for _, o := range m.lines {
 		if d := addr - o.addr; o.tags&kpev.TagOptimized != 0 && d > 0 && d < jumpLen {

@@ -10,7 +10,8 @@ import (
 
 func init() {
 	golden("F1-carried", func(tr *tracetest.Trace) {
-		tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
+		tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).
+			ApiReturn(kpev.Register, 1, 0)
 		tr.ExpectNone()
 	})
 	golden("F1-not-carried", func(tr *tracetest.Trace) {
@@ -24,7 +25,8 @@ func init() {
 			tr.On(0, 0).ApiReturn(kpev.Register, 1, 0)
 			tr.ExpectNone()
 		})
-	trap("F1-unreported", "register has answered, and the last report hasn't got the probe: the engine's mutex was let go since, without one",
+	trap("F1-unreported",
+		"register has answered, and the last report hasn't got the probe: the engine's mutex was let go since, without one",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Carries, 0, 0, 1)
 			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 2).ApiReturn(kpev.Register, 1, 0)
@@ -32,14 +34,17 @@ func init() {
 		})
 	trap("F1-sibling-only", "a probe is listed at the address, but it isn't the one that was registered last",
 		func(tr *tracetest.Trace) {
-			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
-			tr.ApiEnter(kpev.Register, 2, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 2, 0)
+			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).
+				ApiReturn(kpev.Register, 1, 0)
+			tr.ApiEnter(kpev.Register, 2, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).
+				ApiReturn(kpev.Register, 2, 0)
 			tr.ExpectViolation("F1", "probe 2, which is registered at 0x1000, isn't listed")
 		})
 	trap("F1-stays", "unregister answers 0, and the probe stays listed",
 		func(tr *tracetest.Trace) {
 			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
-			tr.ApiEnter(kpev.Unregister, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Unregister, 1, 0)
+			tr.ApiEnter(kpev.Unregister, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).
+				ApiReturn(kpev.Unregister, 1, 0)
 			tr.ExpectViolation("F1", "probe 1, which isn't registered, is listed")
 		})
 	line := func(tr *tracetest.Trace, addr uint64, letter byte, tags uint64) *tracetest.Trace {
@@ -60,7 +65,8 @@ func init() {
 		line(tr, f, 'k', kpev.TagOptimized).End(true).ExpectNone()
 	})
 	for _, b := range []byte{0xcc, 0xe9} {
-		trap(fmt.Sprintf("F1-jump-byte-%x", b), "a disabled probe lies behind the first byte of a jump, whose second byte looks like a breakpoint or a jump",
+		trap(fmt.Sprintf("F1-jump-byte-%x", b),
+			"a disabled probe lies behind the first byte of a jump, whose second byte looks like a breakpoint or a jump",
 			func(tr *tracetest.Trace) {
 				probed(tr)
 				tr.Register(2, f+1).Disable(2)
@@ -87,14 +93,16 @@ func init() {
 		probed(tr)
 		line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "0 lines r for 0x1000")
 	})
-	trap("F1-left", "no probe is armed and none is listed as disabled, but one that was unregistered is listed", func(tr *tracetest.Trace) {
-		probed(tr)
-		unprobed(tr)
-		line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "1 lines k for 0x1000, where 0 to 0")
-	})
+	trap("F1-left", "no probe is armed and none is listed as disabled, but one that was unregistered is listed",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			unprobed(tr)
+			line(tr, f, 'k', 0).End(true).ExpectViolation("F1", "1 lines k for 0x1000, where 0 to 0")
+		})
 	trap("F1-enabled", "[DISABLED], and so no breakpoint: but it was enabled", func(tr *tracetest.Trace) {
 		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)
-		line(tr, f, 'k', kpev.TagDisabled).End(true).ExpectViolation("F1", "1 of 1 probes at 0x1000 disabled, and 1 of them are enabled")
+		line(tr, f, 'k', kpev.TagDisabled).End(true).
+			ExpectViolation("F1", "1 of 1 probes at 0x1000 disabled, and 1 of them are enabled")
 	})
 	trap("F1-disabled", "not [DISABLED], and so a breakpoint: but disable has returned", func(tr *tracetest.Trace) {
 		probed(tr)
@@ -104,7 +112,8 @@ func init() {
 	trap("F1-breakpoint", "[DISABLED], as it was: but the breakpoint is there", func(tr *tracetest.Trace) {
 		probed(tr)
 		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
-		line(tr, f, 'k', kpev.TagDisabled).End(true).ExpectViolation("F1", "says [DISABLED] of 0x1000, and a breakpoint stands there")
+		line(tr, f, 'k', kpev.TagDisabled).End(true).
+			ExpectViolation("F1", "says [DISABLED] of 0x1000, and a breakpoint stands there")
 	})
 	trap("F1-alive", "[GONE] of what isn't armed: but its text is there", func(tr *tracetest.Trace) {
 		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)

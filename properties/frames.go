@@ -27,7 +27,7 @@ func (f *frames) reset() {
 	}
 }
 
-// of returns the stack of a task. NoTask has one too, the first.
+// of returns the stack of a task's open traps. NoTask has a stack of its own, the first.
 func (f *frames) of(task uint8) *[]frame {
 	i := int(task + 1)
 	for i >= len(f.tasks) {

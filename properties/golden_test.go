@@ -161,7 +161,8 @@ func TestBothWays(t *testing.T) {
 			}
 		}
 		if len(p.Kinds) > 0 && (accepts == 0 || rejects == 0) {
-			t.Errorf("%s %s: %d logs look wrong and are accepted, %d look right and are rejected; want one of each", p.ID, p.Name, accepts, rejects)
+			t.Errorf("%s %s: %d logs look wrong and are accepted, %d look right and are rejected; want one of each",
+				p.ID, p.Name, accepts, rejects)
 		}
 	}
 }

@@ -9,9 +9,10 @@ import (
 //
 // Based on: Heap. An engine emits it for an access that is certainly wrong.
 var NoMemoryMisuse = Property{
-	ID:    "H1",
-	Name:  "no-memory-misuse",
-	Says:  "No freed memory is accessed, nor user space, nor another task's stack where a call has returned; no access goes past the end of what was allocated, and memory is freed once.",
+	ID:   "H1",
+	Name: "no-memory-misuse",
+	Says: "No freed memory is accessed, nor user space, nor another task's stack where a call has returned; no access " +
+		"goes past the end of what was allocated, and memory is freed once.",
 	Kinds: []traces.Kind{linuxev.Heap},
 	New:   func(*Scene) Monitor { return new(noMemoryMisuse) },
 	Alone: true,

@@ -46,13 +46,16 @@ func init() {
 			tr.Unregister(2)
 			tr.ExpectViolation("L2", "probe 2")
 		})
-	trap("L2-raw", "unregister returns and a breakpoint is at the probe's address: of a patcher of the site it shares, on its way to a call",
+	trap("L2-raw", "unregister returns and a breakpoint is at the probe's address: of a patcher of the site it shares, "+
+		"on its way to a call",
 		func(tr *tracetest.Trace) {
 			tr.Image(g, nop5...).Image(g, label...)
 			tr.Register(1, g).Store(g, bp...).Unregister(1)
 			tr.Store(g, label[0]).End(false).ExpectNone()
 		})
-	trap("L2-raw-probed", "the end finds other bytes than those that were linked: of a raw site, behind the breakpoint of a probe that isn't refused there",
+	trap("L2-raw-probed",
+		"the end finds other bytes than those that were linked: of a raw site, behind the breakpoint of a probe that isn't "+
+			"refused there",
 		func(tr *tracetest.Trace) {
 			tr.Image(g, nop5...).Image(g, label...).Store(g, label...)
 			tr.Register(1, g).Store(g, bp...)
@@ -63,7 +66,9 @@ func init() {
 		tr.Register(1, g).Store(g, bp...)
 		tr.End(true).ExpectViolation("L2", "no whole image")
 	})
-	trap("L2-jump-byte", "unregister returns and cc stands at the probe's address: a byte of the jump that a neighbour has got meanwhile, or is getting",
+	trap("L2-jump-byte",
+		"unregister returns and cc stands at the probe's address: a byte of the jump that a neighbour has got meanwhile, "+
+			"or is getting",
 		func(tr *tracetest.Trace) {
 			far := []byte{0xe9, 0xcc, 0x0f, 0xfc, 0x1e}
 			probed(tr)
@@ -94,7 +99,8 @@ func init() {
 			tr.Image(f, armed...).Store(f, bp...)
 			tr.End(true).ExpectViolation("L2", "0x1001 holds fb")
 		})
-	trap("L2-dying", "unregister returns and the breakpoint stays: in a module's text that is about to go, and then comes again whole",
+	trap("L2-dying", "unregister returns and the breakpoint stays: in a module's text that is about to go, and then "+
+		"comes again whole",
 		func(tr *tracetest.Trace) {
 			tr.Alloc(f, 0x100, smpev.ModuleMem)
 			probed(tr)

@@ -13,7 +13,8 @@ import (
 var TextRestored = Property{
 	ID:   "L2",
 	Name: "text-restored",
-	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and without probes the text is the original.",
+	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and " +
+		"without probes the text is the original.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter, kpev.ApiReturn,
 	},
@@ -84,15 +85,16 @@ func (m *textRestored) unregistered(e *traces.Event, p *probe) *traces.Finding {
 	if m.site(p.addr) { // ftrace's: it writes its call behind a breakpoint there
 		return nil
 	}
-	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.behind(p.addr) && !m.scene.debugs(p.addr) {
+	if mem, orig := m.scene.text.byteAt(p.addr); mem == int3 && orig != int3 && !m.inJump(p.addr) &&
+		!m.scene.debugs(p.addr) {
 		return found(e, p.addr, "unregister of probe %d returns, and its breakpoint is still at %#x", p.id, p.addr)
 	}
 	return nil
 }
 
-// behind reports whether the byte at addr belongs to the jump of a neighbour, whatever
-// its value: all bytes of that jump after the first are in memory.
-func (m *textRestored) behind(addr uint64) bool {
+// inJump reports whether the byte at addr belongs to a neighbour's jump, whatever its value: all
+// bytes of that jump after the first are in memory.
+func (m *textRestored) inJump(addr uint64) bool {
 	for i := range m.scene.images {
 		if x := &m.scene.images[i]; addr-x.addr-1 < x.len()-1 && byte(x.lo) == jump && m.scene.text.holdsFrom(x, 1) {
 			return true
@@ -139,9 +141,8 @@ func (m *textRestored) End(drained bool) *traces.Finding {
 	return nil
 }
 
-// explained reports whether the byte at addr is the breakpoint of a registered probe,
-// or belongs to an image that is wholly in memory: of a registered probe, or of a raw
-// site.
+// explained reports whether the byte at addr is the breakpoint of a registered probe, or belongs
+// to an image that is wholly in memory, either a registered probe's or a raw site's.
 func (m *textRestored) explained(addr uint64) bool {
 	if mem, _ := m.scene.text.byteAt(addr); mem == int3 && (m.scene.probes.at(addr) || m.scene.debugs(addr)) {
 		return true

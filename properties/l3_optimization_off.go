@@ -14,7 +14,8 @@ import (
 var OptimizationOff = Property{
 	ID:   "L3",
 	Name: "optimization-off",
-	Says: "From when kprobes-optimization = 0 has returned until somebody writes 1, no jump stands where a probe is registered, and none is written there.",
+	Says: "From when kprobes-optimization = 0 has returned until somebody writes 1, no jump stands where a probe is " +
+		"registered, and none is written there.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl,
 	},
@@ -82,7 +83,8 @@ func (m *optimizationOff) sysctl(e *traces.Event) {
 func (m *optimizationOff) returned(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; m.jumps(p) {
-			return found(e, p.addr, "returns from kprobes-optimization = 0, and a jump still stands at probe %d, %#x", p.id, p.addr)
+			return found(e, p.addr, "returns from kprobes-optimization = 0, and a jump still stands at probe %d, %#x",
+				p.id, p.addr)
 		}
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 var AllOff = Property{
 	ID:   "L4",
 	Name: "all-off",
-	Says: "From when kprobes/enabled = 0 has returned until somebody writes 1, neither a breakpoint nor a jump stands where a probe is registered, and none is written there.",
+	Says: "From when kprobes/enabled = 0 has returned until somebody writes 1, neither a breakpoint nor a jump stands " +
+		"where a probe is registered, and none is written there.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Enabled,
 	},
@@ -68,7 +69,8 @@ func (m *allOff) returned(e *traces.Event) *traces.Finding {
 	for i := range m.scene.probes.list {
 		if p := &m.scene.probes.list[i]; p.reg == regYes && m.stands(p.addr) {
 			mem, _ := m.scene.text.byteAt(p.addr)
-			return found(e, p.addr, "returns from kprobes/enabled = 0, and %02x still stands at probe %d, %#x", mem, p.id, p.addr)
+			return found(e, p.addr, "returns from kprobes/enabled = 0, and %02x still stands at probe %d, %#x",
+				mem, p.id, p.addr)
 		}
 	}
 	return nil

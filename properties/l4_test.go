@@ -57,7 +57,8 @@ func init() {
 			arm(tr, f)
 			tr.ExpectViolation("L4", "writes cc at probe 1")
 		})
-	trap("L4-raw", "a breakpoint is written at a probe while all is off: by a patcher of the site it shares, on its way to a call",
+	trap("L4-raw", "a breakpoint is written at a probe while all is off: by a patcher of the site it shares, on its way "+
+		"to a call",
 		func(tr *tracetest.Trace) {
 			tr.Image(g, nop5...).Image(g, label...)
 			enabledFile(tr, 0)

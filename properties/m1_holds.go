@@ -8,18 +8,20 @@ import (
 	"kpsim/traces"
 )
 
-// ModuleHolds is property M1: who may keep a module. A probe holds its module while it is
-// being registered, and in old kernels until it is unregistered. What no probe accounts
-// for is a hold that was never dropped: such a module can't be unloaded any more. And what
-// insmod and rmmod answer: while no such call of a module is under way, whether it is there
-// is known from how many have succeeded; a call that no other overlaps answers by that.
+// ModuleHolds is property M1: what may keep a module loaded. A probe holds its module while it is
+// being registered, and in old kernels until it is unregistered. A hold that no probe accounts
+// for was never dropped, and that module can't be unloaded any more. M1 also checks the answers
+// of insmod and rmmod. While no such call for a module is under way, the number of calls that
+// succeeded says whether it is loaded; a call that overlaps no other must answer accordingly.
 //
-// Based on: Denies, where rmmod has found the module held, and Holds, what is left at the
-// end, against the API calls; Asked, the calls of insmod and rmmod against each other.
+// Based on: Denies (rmmod has found the module held) and Holds (what is left at the end), against
+// the API calls; Asked, the calls of insmod and rmmod against each other.
 var ModuleHolds = Property{
 	ID:   "M1",
 	Name: "module-holds",
-	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe that is registered in the module, holds it; when all work is done nobody else does. Insmod and rmmod answer by whether the module is there.",
+	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe " +
+		"that is registered in the module, holds it; when all work is done nobody else does. Insmod and rmmod answer by " +
+		"whether the module is there.",
 	Kinds: []traces.Kind{
 		smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
 	},
@@ -67,7 +69,8 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 		return m.answered(e)
 	case smpev.Denies:
 		if e.B == 0 && len(m.scene.probes.calls) == 0 && m.holders(e.A) == 0 {
-			return found(e, m.at(e.A), "is refused to unload module %d, which nobody holds: no call of the API is under way", e.A)
+			return found(e, m.at(e.A), "is refused to unload module %d, which nobody holds: no call of the API is under way",
+				e.A)
 		}
 	case smpev.Holds:
 		if most := m.holders(e.A); e.B > most && m.held == 0 {
@@ -77,8 +80,8 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 	return nil
 }
 
-// answered judges what insmod and rmmod answer. What is there as a run begins is told of
-// by the end of a call alone.
+// answered judges the answers of insmod and rmmod. For a module that is loaded when the run
+// begins there is only the end of a call.
 func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
 	i := slices.IndexFunc(m.presence, func(a presence) bool { return a.module == e.A })
 	if i < 0 {
@@ -115,7 +118,8 @@ func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
 	case lone && !rightErrno(insmod, was == 1, e.C):
 		return found(e, m.at(e.A), "answers %d to %s of module %d, which %s", e.C, does, e.A, is)
 	case a.calls == 0 && a.there != 0 && a.there != 1:
-		return found(e, m.at(e.A), "answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
+		return found(e, m.at(e.A),
+			"answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
 	}
 	return nil
 }

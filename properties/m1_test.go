@@ -26,7 +26,8 @@ func init() {
 			tr.On(1, 2).Emit(smpev.Denies, 3, 0, 0)
 			tr.ExpectViolation("M1", "which nobody holds")
 		})
-	trap("M1-old", "rmmod is refused, and no call of the API is under way: in this edition a registered probe holds its module",
+	trap("M1-old", "rmmod is refused, and no call of the API is under way: in this edition a registered probe holds its "+
+		"module",
 		func(tr *tracetest.Trace) {
 			ofModule(tr, 1)
 			tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 0)
@@ -41,7 +42,8 @@ func init() {
 			tr.On(1, 2).Emit(smpev.Denies, 3, 0, 0)
 			tr.ExpectViolation("M1", "which nobody holds")
 		})
-	trap("M1-registering", "rmmod is refused, and nothing is registered: a call that finds no text to probe holds the module meanwhile",
+	trap("M1-registering",
+		"rmmod is refused, and nothing is registered: a call that finds no text to probe holds the module meanwhile",
 		func(tr *tracetest.Trace) {
 			ofModule(tr, 0)
 			tr.ApiEnter(kpev.Register, 1, f)

@@ -21,12 +21,12 @@ type Monitors struct {
 	broken []Broken // their findings, in order
 }
 
-// heard is who gets the events of a kind.
+// heard lists the receivers of a kind of event.
 type heard struct {
-	ms   *Monitors
-	take func(s *Scene, e *traces.Event) (dull bool) // the scene, first; nil: they say nothing to it
-	told []member
-	sink traces.Sink // of a log
+	ms      *Monitors
+	take    func(s *Scene, e *traces.Event) (dull bool) // the scene, first; nil: they say nothing to it
+	members []member
+	sink    traces.Sink // of a log
 }
 
 // A sole monitor gets all events of a kind, which say nothing to the scene.
@@ -62,7 +62,7 @@ func NewMonitors(list ...*Property) *Monitors {
 				ms.kinds = append(ms.kinds, k)
 			}
 			if !p.reads(k) {
-				ms.heard[k].told = append(ms.heard[k].told, ms.list[i])
+				ms.heard[k].members = append(ms.heard[k].members, ms.list[i])
 			}
 		}
 	}
@@ -70,13 +70,13 @@ func NewMonitors(list ...*Property) *Monitors {
 	return ms
 }
 
-// sinks says who gets the events of each kind from a log: so an event finds its monitors at
-// once.
+// sinks lists the monitors that get each kind of event from a log, so that an event reaches them
+// without a search.
 func (ms *Monitors) sinks() {
 	for k := range ms.heard {
 		h := &ms.heard[k]
-		if h.sink = h; h.take == nil && len(h.told) == 1 { // most
-			h.sink = &sole{ms, &h.told[0]}
+		if h.sink = h; h.take == nil && len(h.members) == 1 { // most
+			h.sink = &sole{ms, &h.members[0]}
 		}
 	}
 }
@@ -145,9 +145,9 @@ func (h *heard) Event(e *traces.Event) *traces.Finding {
 	if h.take != nil && h.take(&ms.scene, e) && !ms.awake {
 		return nil
 	}
-	told := h.told
-	for i := range told {
-		m := &told[i]
+	members := h.members
+	for i := range members {
+		m := &members[i]
 		if ms.muted&m.bit != 0 {
 			continue
 		}

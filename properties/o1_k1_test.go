@@ -88,7 +88,8 @@ func init() {
 		tr.Lock(1).End(true).ExpectViolation("K1", "still holds lock1")
 	})
 
-	const spin, irq, nmi, on, waits, shared = smpev.LockSpins, smpev.LockInIRQ, smpev.LockInNMI, smpev.LockIRQsOn, smpev.LockWaits, smpev.LockShared
+	const spin, irq, nmi, on, waits, shared = smpev.LockSpins, smpev.LockInIRQ, smpev.LockInNMI, smpev.LockIRQsOn,
+		smpev.LockWaits, smpev.LockShared
 	golden("K1-interrupted", func(tr *tracetest.Trace) {
 		tr.LockHow(1, spin|on).Unlock(1)
 		tr.On(1, 2).LockHow(1, spin|irq)

@@ -15,11 +15,15 @@ import (
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, unless it or its address' other probes forbid it, another is registered in its region and may be enabled, what else is patched jumps into its region, or a switch is off.",
+	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, unless it or its " +
+		"address' other probes forbid it, another is registered in its region and may be enabled, what else is patched " +
+		"jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+		kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,
 	},
-	Reads:   []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	Reads: []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+		kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &optimizedAgain{scene: s} },
 	Touches: againTouches,
 }
@@ -49,7 +53,8 @@ type one struct {
 }
 
 func (m *optimizedAgain) Reset() {
-	m.jumps, m.all, m.fits, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.fits[:0], m.never[:0], 0, m.ones[:0], false
+	m.jumps, m.all, m.fits, m.never, m.zeros, m.ones, m.maybe = m.jumps[:0], m.all[:0], m.fits[:0], m.never[:0], 0,
+		m.ones[:0], false
 }
 
 func (m *optimizedAgain) Event(e *traces.Event) *traces.Finding {
@@ -136,7 +141,8 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump && n >= was {
 			return atEnd(j.addr, "%02x stands at probe %d, %#x, and nothing forbids that it is a jump", mem, p.id, j.addr)
 		} else if mem != jump {
-			return atEnd(j.addr, "%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again", mem, p.id, j.addr)
+			return atEnd(j.addr, "%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again",
+				mem, p.id, j.addr)
 		}
 	}
 	return nil

@@ -47,31 +47,37 @@ func init() {
 		optimize(tr)
 		tr.ApiEnter(kpev.Register, 2, f+1)
 		unoptimize(tr)
-		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectViolation("P2", "probe 1")
+		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).End(true).
+			ExpectViolation("P2", "probe 1")
 	})
-	trap("P2-neighbour-enabled", "the probe in the region was disabled, and is enabled for all that is known", func(tr *tracetest.Trace) {
-		probed(tr)
-		optimize(tr)
-		tr.ApiEnter(kpev.Register, 2, f+1)
-		unoptimize(tr)
-		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).ApiEnter(kpev.Enable, 2, f+1).End(true).ExpectNone()
-	})
-	trap("P2-disabled-forbids", "a probe at the same address is disabled, and rules out a jump all the same: a jprobe, or one with a post_handler", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.NoJump, 2, 0, 0)
-		probed(tr)
-		optimize(tr)
-		tr.ApiEnter(kpev.Register, 2, f)
-		unoptimize(tr)
-		tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectNone()
-	})
-	trap("P2-label", "a jump of another patcher leads behind the region, which the rules count in", func(tr *tracetest.Trace) {
-		flip := leadTo(tr, f+5)
-		probed(tr)
-		optimize(tr)
-		unoptimize(tr)
-		flip()
-		tr.End(true).ExpectNone()
-	})
+	trap("P2-neighbour-enabled", "the probe in the region was disabled, and is enabled for all that is known",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			tr.ApiEnter(kpev.Register, 2, f+1)
+			unoptimize(tr)
+			tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0).
+				ApiEnter(kpev.Enable, 2, f+1).End(true).ExpectNone()
+		})
+	trap("P2-disabled-forbids",
+		"a probe at the same address is disabled, and rules out a jump all the same: a jprobe, or one with a post_handler",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.NoJump, 2, 0, 0)
+			probed(tr)
+			optimize(tr)
+			tr.ApiEnter(kpev.Register, 2, f)
+			unoptimize(tr)
+			tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectNone()
+		})
+	trap("P2-label", "a jump of another patcher leads behind the region, which the rules count in",
+		func(tr *tracetest.Trace) {
+			flip := leadTo(tr, f+5)
+			probed(tr)
+			optimize(tr)
+			unoptimize(tr)
+			flip()
+			tr.End(true).ExpectNone()
+		})
 	trap("P2-label-beyond", "a jump of another patcher leads beyond that", func(tr *tracetest.Trace) {
 		flip := leadTo(tr, f+6)
 		probed(tr)
@@ -95,7 +101,8 @@ func init() {
 		tr.Register(2, f)
 		tr.End(true).ExpectNone()
 	})
-	trap("P2-joining", "it was registered when the jump was written, as far as its caller knows: it may have come later, with what forbids it", func(tr *tracetest.Trace) {
+	trap("P2-joining", "it was registered when the jump was written, as far as its caller knows: it may have come "+
+		"later, with what forbids it", func(tr *tracetest.Trace) {
 		probed(tr)
 		tr.On(1, 2).ApiEnter(kpev.Register, 2, f)
 		tr.On(0, 1)
@@ -116,7 +123,8 @@ func init() {
 		probed(tr)
 		tr.End(true).ExpectViolation("P2", "cc stands at probe 1")
 	})
-	trap("P2-no-jump-yet", "a probe that is to be a jump isn't one, because the run was cut short, or because it isn't to be one",
+	trap("P2-no-jump-yet",
+		"a probe that is to be a jump isn't one, because the run was cut short, or because it isn't to be one",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Fits, 1, 0, kpev.FitsJump).Emit(kpev.Fits, 2, 0, 0)
 			probed(tr)
@@ -127,7 +135,8 @@ func init() {
 		optimize(tr)
 		tr.Sysctl(0, 0)
 		unoptimize(tr)
-		tr.Sysctl(0, 1).Sysctl(1, 0).Emit(kpev.Printk, uint64(kpev.LineOptimized), 0, 0).Sysctl(1, 1).End(true).ExpectViolation("P2", "probe 1")
+		tr.Sysctl(0, 1).Sysctl(1, 0).Emit(kpev.Printk, uint64(kpev.LineOptimized), 0, 0).Sysctl(1, 1).End(true).
+			ExpectViolation("P2", "probe 1")
 	})
 	trap("P2-overtaken", "a write of 1 has returned last, but one of 0 came into it", func(tr *tracetest.Trace) {
 		probed(tr)

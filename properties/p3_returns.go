@@ -6,12 +6,12 @@ import (
 	"kpsim/traces"
 )
 
-// Returns is property P3: the calls of the API return, within a bound. The bound isn't
-// in steps, because a schedule lets others step as long as it likes. Time is counted in
-// rounds, as for asynchronous algorithms: a round is over when every task that had or
-// wanted a CPU at its beginning has had one and given it up, the timers that were
-// running then have fired, and the handlers in which idle CPUs stood have returned. A fair schedule has infinitely many rounds; in an unfair one
-// they are long, but a call doesn't take more of them.
+// Returns is property P3: the calls of the API return, within a bound. The bound isn't in steps,
+// because a schedule lets others step as long as it likes. Time is counted in rounds, as for
+// asynchronous algorithms: a round is over when every task that had or wanted a CPU at its
+// beginning has had one and given it up, the timers that were running then have fired, and the
+// handlers in which idle CPUs stood have returned. A fair schedule has infinitely many rounds; in
+// an unfair one they are long, but a call doesn't take more of them.
 //
 // A call that gives up nothing, and keeps its CPU from others, lasts one round;
 // Progress reports a run that doesn't end.
@@ -19,10 +19,12 @@ import (
 // Based on: the API calls and the switches against Wake, Gives and Due: which tasks
 // have had a CPU meanwhile.
 var Returns = Property{
-	ID:    "P3",
-	Name:  "returns",
-	Says:  "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times for each task there is and for each such call that has begun since, or was under way.",
-	Kinds: []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled},
+	ID:   "P3",
+	Name: "returns",
+	Says: "A call of the API, or a write of a switch, returns before everybody has had a CPU and given it up 60 times " +
+		"for each task there is and for each such call that has begun since, or was under way.",
+	Kinds: []traces.Kind{smpev.Wake, smpev.Gives, smpev.Due, smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn,
+		kpev.Sysctl, kpev.Enabled},
 	Reads: []traces.Kind{smpev.Trap, smpev.Return},
 	New:   func(s *Scene) Monitor { return &returns{scene: s} },
 	Alone: true, // see there
@@ -45,11 +47,13 @@ const roundsEach = 60
 // true. The memory of returns isn't part of a state (the tags of its fields): otherwise no two
 // states would be equal.
 type returns struct {
-	scene  *Scene
-	wants  tasks     `state:"skip: a proof claims nothing of it"` // the tasks that have a CPU, or want one
-	left   tasks     `state:"skip: a proof claims nothing of it"` // those that had or wanted one when the round began and haven't given it up
-	due    tasks     `state:"skip: a proof claims nothing of it"` // the tasks that a timer is to wake
-	still  tasks     `state:"skip: a proof claims nothing of it"` // those of them, at the beginning of the round, that haven't been woken
+	scene *Scene
+	wants tasks `state:"skip: a proof claims nothing of it"` // the tasks that have a CPU, or want one
+	// those that had or wanted one when the round began and haven't given it up
+	left tasks `state:"skip: a proof claims nothing of it"`
+	due  tasks `state:"skip: a proof claims nothing of it"` // the tasks that a timer is to wake
+	// those of them, at the beginning of the round, that haven't been woken
+	still  tasks     `state:"skip: a proof claims nothing of it"`
 	seen   tasks     `state:"skip: a proof claims nothing of it"` // the tasks that have ever wanted a CPU
 	many   uint32    `state:"skip: a proof claims nothing of it"` // the number of seen
 	since  uint32    `state:"skip: a proof claims nothing of it"` // the event with which the round began
@@ -168,12 +172,14 @@ func (m *returns) late(e *traces.Event, c *lasting) *traces.Finding {
 	case kpev.Enabled:
 		what = "a write of kprobes/enabled"
 	case kpev.ApiEnter:
-		what = apiWords[c.what%uint64(len(apiWords))]
+		what = kpev.Verbs.Name(c.what)
 		if i := m.scene.probes.index(c.about); i >= 0 {
 			place = m.scene.probes.list[i].addr
 		}
 	}
-	return found(e, place, "gives up its CPU, as everybody has %d times since %s began in task%d, which hasn't returned: with %d tasks, and %d calls since then or under way, that is too often",
+	return found(e, place,
+		"gives up its CPU, as everybody has %d times since %s began in task%d, which hasn't returned: with %d tasks, and "+
+			"%d calls since then or under way, that is too often",
 		most+1, what, c.task, m.many, since)
 }
 

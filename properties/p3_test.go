@@ -48,7 +48,9 @@ func init() {
 		for range 122 {
 			gives(tr, 1, 5, 5, willing)
 		}
-		tr.ExpectViolation("P3", "everybody has 121 times since unregister began in task4, which hasn't returned: with 2 tasks, and 0 calls since then or under way")
+		tr.ExpectViolation("P3",
+			"everybody has 121 times since unregister began in task4, which hasn't returned: with 2 tasks, and 0 calls since "+
+				"then or under way")
 	})
 	trap("P3-last-round", "as often, but for once", func(tr *tracetest.Trace) {
 		waits(tr)
@@ -57,22 +59,24 @@ func init() {
 		}
 		tr.ExpectNone()
 	})
-	trap("P3-starved", "others give up their CPU as often as that, but one has none: nobody can say that it takes long", func(tr *tracetest.Trace) {
-		waits(tr)
-		tr.Emit(smpev.Wake, 6, 0, 0)
-		for range 1000 {
-			gives(tr, 1, 5, 5, willing)
-		}
-		tr.ExpectNone()
-	})
-	trap("P3-idle-held", "an idle CPU stands in an interrupt's handler, for which grace periods wait", func(tr *tracetest.Trace) {
-		waits(tr)
-		tr.On(2, 2).Emit(smpev.Trap, 0xfb, f, 0)
-		for range 300 {
-			gives(tr, 1, 5, 5, willing)
-		}
-		tr.ExpectNone()
-	})
+	trap("P3-starved", "others give up their CPU as often as that, but one has none: nobody can say that it takes long",
+		func(tr *tracetest.Trace) {
+			waits(tr)
+			tr.Emit(smpev.Wake, 6, 0, 0)
+			for range 1000 {
+				gives(tr, 1, 5, 5, willing)
+			}
+			tr.ExpectNone()
+		})
+	trap("P3-idle-held", "an idle CPU stands in an interrupt's handler, for which grace periods wait",
+		func(tr *tracetest.Trace) {
+			waits(tr)
+			tr.On(2, 2).Emit(smpev.Trap, 0xfb, f, 0)
+			for range 300 {
+				gives(tr, 1, 5, 5, willing)
+			}
+			tr.ExpectNone()
+		})
 	trap("P3-idle-back", "it has come back from there, and that is too often since", func(tr *tracetest.Trace) {
 		waits(tr)
 		tr.On(2, 2).Emit(smpev.Trap, 0xfb, f, 0)
@@ -94,14 +98,15 @@ func init() {
 		}
 		tr.ExpectNone()
 	})
-	trap("P3-timer", "a timer hasn't come: whoever waits for what it wakes can't be said to wait long", func(tr *tracetest.Trace) {
-		waits(tr)
-		tr.Emit(smpev.Due, 6, 0, 0)
-		for range 1000 {
-			gives(tr, 1, 5, 5, willing)
-		}
-		tr.ExpectNone()
-	})
+	trap("P3-timer", "a timer hasn't come: whoever waits for what it wakes can't be said to wait long",
+		func(tr *tracetest.Trace) {
+			waits(tr)
+			tr.Emit(smpev.Due, 6, 0, 0)
+			for range 1000 {
+				gives(tr, 1, 5, 5, willing)
+			}
+			tr.ExpectNone()
+		})
 	trap("P3-timer-over", "a timer has run, but it is over", func(tr *tracetest.Trace) {
 		waits(tr)
 		tr.Emit(smpev.Due, 6, 0, 0)
@@ -122,26 +127,28 @@ func init() {
 		}
 		tr.ExpectNone()
 	})
-	trap("P3-array", "two calls of one task, as for an array: for each there is time for both, and no more", func(tr *tracetest.Trace) {
-		awake(tr)
-		tr.On(0, 4).ApiEnter(kpev.Register, 1, f).ApiEnter(kpev.Register, 2, g+5)
-		gives(tr, 0, 4, 0, rests)
-		for range 182 {
-			gives(tr, 1, 5, 5, willing)
-		}
-		tr.ExpectViolation("P3", "since register began in task4")
-	})
-	trap("P3-long-array", "an array of 35, and the optimizer takes the mutex between two of them: ten rounds each", func(tr *tracetest.Trace) {
-		awake(tr)
-		for id := range uint64(35) {
-			tr.On(0, 4).ApiEnter(kpev.Register, 1+id, f)
-		}
-		gives(tr, 0, 4, 0, rests)
-		for range 350 {
-			gives(tr, 1, 5, 5, willing)
-		}
-		tr.ExpectNone()
-	})
+	trap("P3-array", "two calls of one task, as for an array: for each there is time for both, and no more",
+		func(tr *tracetest.Trace) {
+			awake(tr)
+			tr.On(0, 4).ApiEnter(kpev.Register, 1, f).ApiEnter(kpev.Register, 2, g+5)
+			gives(tr, 0, 4, 0, rests)
+			for range 182 {
+				gives(tr, 1, 5, 5, willing)
+			}
+			tr.ExpectViolation("P3", "since register began in task4")
+		})
+	trap("P3-long-array", "an array of 35, and the optimizer takes the mutex between two of them: ten rounds each",
+		func(tr *tracetest.Trace) {
+			awake(tr)
+			for id := range uint64(35) {
+				tr.On(0, 4).ApiEnter(kpev.Register, 1+id, f)
+			}
+			gives(tr, 0, 4, 0, rests)
+			for range 350 {
+				gives(tr, 1, 5, 5, willing)
+			}
+			tr.ExpectNone()
+		})
 	trap("P3-under-way", "another task's call was under way: it may lock the mutex first", func(tr *tracetest.Trace) {
 		awake(tr)
 		tr.On(1, 5).ApiEnter(kpev.Register, 1, f).On(0, 4).ApiEnter(kpev.Disable, 2, g+5)

@@ -32,20 +32,22 @@ func init() {
 		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
 		tr.End(true).ExpectNone()
 	})
-	trap("P4-enabled-meanwhile", "it was disabled, but somebody else enabled it at the same time", func(tr *tracetest.Trace) {
-		jumped(tr)
-		tr.ApiEnter(kpev.Disable, 1, f)
-		tr.On(1, 2).ApiEnter(kpev.Enable, 1, f).ApiReturn(kpev.Enable, 1, 0)
-		tr.On(0, 0).ApiReturn(kpev.Disable, 1, 0)
-		tr.End(true).ExpectNone()
-	})
-	trap("P4-both-disabled", "the jump was one probe's, and the other was disabled from the beginning: but now both are", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.Kind, 2, 0, kpev.IsDisabled)
-		jumped(tr)
-		tr.Register(2, f)
-		tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
-		tr.End(true).ExpectViolation("P4", "is disabled, as all are")
-	})
+	trap("P4-enabled-meanwhile", "it was disabled, but somebody else enabled it at the same time",
+		func(tr *tracetest.Trace) {
+			jumped(tr)
+			tr.ApiEnter(kpev.Disable, 1, f)
+			tr.On(1, 2).ApiEnter(kpev.Enable, 1, f).ApiReturn(kpev.Enable, 1, 0)
+			tr.On(0, 0).ApiReturn(kpev.Disable, 1, 0)
+			tr.End(true).ExpectNone()
+		})
+	trap("P4-both-disabled", "the jump was one probe's, and the other was disabled from the beginning: but now both are",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.Kind, 2, 0, kpev.IsDisabled)
+			jumped(tr)
+			tr.Register(2, f)
+			tr.ApiEnter(kpev.Disable, 1, f).ApiReturn(kpev.Disable, 1, 0)
+			tr.End(true).ExpectViolation("P4", "is disabled, as all are")
+		})
 	trap("P4-post", "all are enabled, but one that has joined has a post_handler", func(tr *tracetest.Trace) {
 		tr.Emit(kpev.NoJump, 2, 0, 0)
 		jumped(tr)
@@ -61,15 +63,16 @@ func init() {
 		optimize(tr)
 		tr.End(true).ExpectNone()
 	})
-	trap("P4-post-lost", "a probe with a post_handler is registered, but its module has gone since, and is there again", func(tr *tracetest.Trace) {
-		tr.Emit(kpev.NoJump, 2, 0, 0)
-		tr.Alloc(f, 0x100, smpev.ModuleMem)
-		tr.Register(2, f)
-		tr.Retire(f, 0x100, smpev.ModuleMem).Free(f, 0x100, smpev.ModuleMem)
-		tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push...)
-		jumped(tr)
-		tr.End(true).ExpectNone()
-	})
+	trap("P4-post-lost", "a probe with a post_handler is registered, but its module has gone since, and is there again",
+		func(tr *tracetest.Trace) {
+			tr.Emit(kpev.NoJump, 2, 0, 0)
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			tr.Register(2, f)
+			tr.Retire(f, 0x100, smpev.ModuleMem).Free(f, 0x100, smpev.ModuleMem)
+			tr.Alloc(f, 0x100, smpev.ModuleMem).Store(f, push...)
+			jumped(tr)
+			tr.End(true).ExpectNone()
+		})
 	trap("P4-post-elsewhere", "a probe with a post_handler is registered, but elsewhere", func(tr *tracetest.Trace) {
 		tr.Emit(kpev.NoJump, 2, 0, 0)
 		jumped(tr)

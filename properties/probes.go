@@ -21,7 +21,9 @@ type probe struct {
 	own      bool // certainly enabled: register or enable returned 0, and no disable or unregister has begun
 	sure     bool // and so certainly armed: no task has written 0 to kprobes/enabled either
 	lost     bool // its module's text has gone, since it was registered or while it was: it is never armed again
-	down     bool // certainly disabled: disable, or register of a disabled probe, returned 0, and no other call but disable has begun
+	// certainly disabled: disable, or register of a disabled probe, returned 0, and no other call but
+	// disable has begun
+	down bool
 
 	regs, unregs, downs                uint32 // calls in progress: register, unregister, disable or unregister
 	regsBegun, unregsBegun, downsBegun uint32 // calls begun so far

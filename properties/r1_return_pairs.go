@@ -16,7 +16,8 @@ import (
 var ReturnPairs = Property{
 	ID:   "R1",
 	Name: "return-pairs",
-	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call returns, and is told the address that it returns to.",
+	Says: "A return probe's handler runs once for each call that its entry_handler has let pass, where that call " +
+		"returns, and is told the address that it returns to.",
 	Kinds: []traces.Kind{
 		smpev.CallEnd, smpev.Exit, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.NoPre,
 		kpev.RetEntry, kpev.RetLeft, kpev.RetReturn, kpev.Hooked, kpev.Trampoline, kpev.Returner,
@@ -43,7 +44,7 @@ type openCall struct {
 	probe, sp, addr uint64
 	moves           uint32 // of the probe's registration, when it began
 	hooked          bool   // the engine has reported that the trampoline is in its place
-	told            bool   // a handler got addr
+	addrSeen        bool   // a handler got addr
 }
 
 func (m *returnPairs) Reset() { m.open, m.silent, m.trampoline = m.open[:0], m.silent[:0], 0 }
@@ -135,11 +136,13 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 	case entry:
 		return found(e, e.C, "runs the handler of probe %d for a call that its entry_handler hasn't let pass", e.A)
 	case c == nil:
-		return found(e, e.C, "runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x", e.A, e.C)
+		return found(e, e.C,
+			"runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x", e.A, e.C)
 	case c.addr != e.C:
-		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x", e.A, e.C, c.addr)
+		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x",
+			e.A, e.C, c.addr)
 	}
-	c.told = true
+	c.addrSeen = true
 	return nil
 }
 
@@ -153,7 +156,7 @@ func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 		if c.task != e.Task || c.sp != e.A {
 			continue
 		}
-		if c.told && e.B != c.addr {
+		if c.addrSeen && e.B != c.addr {
 			f = found(e, c.addr, "lets a call return to %#x of which a handler was told that it returns to %#x", e.B, c.addr)
 			break
 		}

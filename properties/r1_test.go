@@ -24,7 +24,8 @@ func returning(tr *tracetest.Trace, probe uint64) {
 
 // enters is a hit that its entry_handler sees.
 func enters(h tracetest.Hand, probe, addr uint64) tracetest.Hand {
-	return h.Break(f).Emit(kpev.Handler, probe, kpev.Entry, f).Emit(kpev.RetEntry, probe, stack, addr).Own(f, kpev.OwnerKprobe).Resume(f + 1)
+	return h.Break(f).Emit(kpev.Handler, probe, kpev.Entry, f).Emit(kpev.RetEntry, probe, stack, addr).
+		Own(f, kpev.OwnerKprobe).Resume(f + 1)
 }
 
 // leaves is the end of the call.
@@ -43,7 +44,8 @@ func init() {
 		leaves(enters(tr.On(1, 2), 1, back), 1, tramp)
 		tr.ExpectViolation("R1", "returns to 0x5000; it returns to 0x1017")
 	})
-	trap("R1-two-on-one", "the second one's entry_handler sees the trampoline on the stack, and yet the call returns elsewhere",
+	trap("R1-two-on-one",
+		"the second one's entry_handler sees the trampoline on the stack, and yet the call returns elsewhere",
 		func(tr *tracetest.Trace) {
 			returning(tr, 1)
 			hand := enters(tr.On(1, 2), 1, back)
@@ -61,7 +63,8 @@ func init() {
 			hand.Emit(kpev.RetReturn, 2, stack, tramp)
 			tr.ExpectViolation("R1", "handler of probe 2")
 		})
-	trap("R1-silent-first", "the return probe that comes first has no entry_handler, so that the next one's sees the trampoline",
+	trap("R1-silent-first",
+		"the return probe that comes first has no entry_handler, so that the next one's sees the trampoline",
 		func(tr *tracetest.Trace) {
 			returning(tr, 1)
 			hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.RetEntry, 1, stack, tramp)
@@ -74,7 +77,8 @@ func init() {
 		tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.RetReturn, 1, stack, tramp)
 		tr.ExpectViolation("R1", "tells the handler of probe 1 that its call returns to 0x5000; it returns to 0x1017")
 	})
-	trap("R1-silent-two", "neither has an entry_handler, the second one has kept the trampoline, and both are told where the call returns to",
+	trap("R1-silent-two",
+		"neither has an entry_handler, the second one has kept the trampoline, and both are told where the call returns to",
 		func(tr *tracetest.Trace) {
 			tr.Emit(kpev.Returner, tramp, 0, 0)
 			probed(tr)
@@ -104,7 +108,8 @@ func init() {
 		tr.ExpectViolation("R1", "that it doesn't follow")
 	})
 	for _, first := range []traces.Kind{kpev.RetEntry, kpev.Hooked} {
-		trap("R1-left-behind-"+first.String(), "a call that was never returned from had this place of the stack, and returned elsewhere",
+		trap("R1-left-behind-"+first.String(),
+			"a call that was never returned from had this place of the stack, and returned elsewhere",
 			func(tr *tracetest.Trace) {
 				returning(tr, 1)
 				hand := tr.On(1, 2).Break(f).Emit(first, 1, stack, back+8)

@@ -15,9 +15,12 @@ import (
 var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
-	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a return probe has as many as it asks for; a call is missed only if none was free; each is freed when no call has it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
+	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a " +
+		"return probe has as many as it asks for; a call is missed only if none was free; each is freed when no call has " +
+		"it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
 	Kinds: []traces.Kind{
-		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
+		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut,
+		kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree,
 		kpev.Wants, kpev.Seeks, kpev.Lies, kpev.Stays, kpev.RetMissed,
 	},
 	Reads:   []traces.Kind{smpev.Trap, smpev.Return, kpev.ApiEnter},
@@ -96,7 +99,8 @@ func (m *instances) Event(e *traces.Event) *traces.Finding {
 	case kpev.Wants:
 		m.asked = append(m.asked, asked{e.A, e.B})
 	case kpev.Stays:
-		return found(e, 0, "gives back instance %d of probe %d, which is still among the calls in flight of task%d", e.A, e.B, e.C)
+		return found(e, 0, "gives back instance %d of probe %d, which is still among the calls in flight of task%d",
+			e.A, e.B, e.C)
 	case kpev.RetMissed:
 		return m.misses(e)
 	case kpev.HolderDrop:
@@ -238,13 +242,15 @@ func (m *instances) End(drained bool) *traces.Finding {
 			continue
 		}
 		if p := m.scene.probes.index(i.probe); p >= 0 && m.scene.probes.list[p].reg == regNo {
-			return atEnd(m.scene.probes.list[p].addr, "instance %d is left behind, though probe %d isn't registered any more", i.id, i.probe)
+			return atEnd(m.scene.probes.list[p].addr, "instance %d is left behind, though probe %d isn't registered any more",
+				i.id, i.probe)
 		}
 	}
 	for k := range m.holders {
 		h := &m.holders[k]
 		if drained && h.counts && !h.gone && m.gone(h.probe) && !m.belong(h.id) {
-			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any more, and all instances are freed", h.id, h.probe)
+			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any more, and all "+
+				"instances are freed", h.id, h.probe)
 		}
 	}
 	return nil

@@ -8,7 +8,8 @@ import (
 // pooled registers a return probe of two instances, 11 and 12, of holder 10.
 func pooled(tr *tracetest.Trace) {
 	tr.Emit(kpev.Kind, 1, 1, 0)
-	tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.InstanceNew, 11, 1, 10).Emit(kpev.InstanceNew, 12, 1, 10).ApiReturn(kpev.Register, 1, 0)
+	tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.InstanceNew, 11, 1, 10).Emit(kpev.InstanceNew, 12, 1, 10).
+		ApiReturn(kpev.Register, 1, 0)
 }
 
 // takes has a call find an instance of probe 1.
@@ -19,7 +20,8 @@ func takes(h tracetest.Hand, instance uint64) {
 func init() {
 	golden("R2-life", func(tr *tracetest.Trace) {
 		pooled(tr)
-		tr.On(1, 2).Emit(kpev.InstanceGet, 11, 1, 0).Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.InstanceGet, 11, 1, 0).Emit(kpev.InstancePut, 11, 1, 0)
+		tr.On(1, 2).Emit(kpev.InstanceGet, 11, 1, 0).Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.InstanceGet, 11, 1, 0).
+			Emit(kpev.InstancePut, 11, 1, 0)
 		tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderFree, 10, 1, 0)
 		tr.End(true)
 		tr.ExpectNone()
@@ -65,7 +67,8 @@ func init() {
 	trap("R2-dropped-late", "what instances belong to is freed, and a reference to it is dropped afterwards",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
-			tr.Unregister(1).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.HolderFree, 10, 1, 0)
+			tr.Unregister(1).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.InstanceFree, 11, 1, 10).
+				Emit(kpev.HolderFree, 10, 1, 0)
 			tr.Emit(kpev.HolderDrop, 10, 0, 0)
 			tr.ExpectViolation("R2", "memory 10, which is freed")
 		})
@@ -79,14 +82,16 @@ func init() {
 		tr.On(1, 2).Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
 		tr.ExpectViolation("R2", "counts a miss, though instance 11 is free")
 	})
-	trap("R2-last-free", "one of two instances is in flight, and a call that finds none has looked while the other was free",
+	trap("R2-last-free",
+		"one of two instances is in flight, and a call that finds none has looked while the other was free",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
 			takes(tr.On(1, 2), 11)
 			tr.On(2, 3).Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
 			tr.ExpectViolation("R2", "though instance 12 is free")
 		})
-	trap("R2-taken-meanwhile", "instances were free when a call began to look, and others have taken them before it came to them",
+	trap("R2-taken-meanwhile",
+		"instances were free when a call began to look, and others have taken them before it came to them",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
 			one, two := tr.On(1, 2), tr.On(2, 3)
@@ -96,7 +101,8 @@ func init() {
 			two.Emit(kpev.RetMissed, 1, 0, 0)
 			tr.ExpectNone()
 		})
-	trap("R2-on-its-way", "an instance is free, and another CPU has come past it: one is on its way back to where it has looked",
+	trap("R2-on-its-way",
+		"an instance is free, and another CPU has come past it: one is on its way back to where it has looked",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
 			one, two := tr.On(1, 2), tr.On(2, 3)
@@ -107,7 +113,8 @@ func init() {
 			two.Emit(kpev.RetMissed, 1, 0, 0)
 			tr.ExpectNone()
 		})
-	trap("R2-half-back", "an instance has been given back, but isn't where a call would find it yet, and hides those behind it",
+	trap("R2-half-back",
+		"an instance has been given back, but isn't where a call would find it yet, and hides those behind it",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
 			takes(tr.On(1, 2), 11)
@@ -134,7 +141,8 @@ func init() {
 		one.Break(f).Emit(kpev.Seeks, 1, 0, 0).Emit(kpev.RetMissed, 1, 0, 0)
 		tr.ExpectViolation("R2", "finds no instance of return probe 1, and counts a miss, though instance 11 is free")
 	})
-	trap("R2-leaving", "instances are free, but the return probe is being unregistered: its calls aren't followed any more",
+	trap("R2-leaving", "instances are free, but the return probe is being unregistered: its calls aren't followed any "+
+		"more",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
 			tr.On(1, 2).Break(f).Emit(kpev.Seeks, 1, 0, 0)
@@ -163,7 +171,8 @@ func init() {
 	trap("R2-holder-left", "all instances are freed, and what they belong to isn't",
 		func(tr *tracetest.Trace) {
 			pooled(tr)
-			tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderDrop, 10, 3, 1)
+			tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).
+				Emit(kpev.HolderDrop, 10, 3, 1)
 			tr.End(true)
 			tr.ExpectViolation("R2", "return probe memory 10 is left behind")
 		})

@@ -14,7 +14,8 @@ import (
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",
-	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module that is gone; each is taken back once, and none is left behind.",
+	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module that is gone; " +
+		"each is taken back once, and none is left behind.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Contexts,
@@ -156,7 +157,8 @@ func (m *noUseAfterFree) free(e *traces.Event) *traces.Finding {
 	for t := range m.scene.frames.tasks {
 		for _, f := range m.scene.frames.tasks[t] {
 			if (f.vector == smpev.VecNMI || f.vector >= 32) && s.has(f.ip) {
-				return found(e, f.ip, "frees the %s at %#x, but task%d will return from the %s to %#x", s, s.addr, uint8(t)-1, smpev.Vector(f.vector), f.ip)
+				return found(e, f.ip, "frees the %s at %#x, but task%d will return from the %s to %#x",
+					s, s.addr, uint8(t)-1, smpev.Vector(f.vector), f.ip)
 			}
 		}
 	}

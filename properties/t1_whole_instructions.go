@@ -47,9 +47,11 @@ func (m *wholeInstructions) Event(e *traces.Event) *traces.Finding {
 		}
 	}
 	if old == nil {
-		return found(e, e.A, "runs %s at %#x: bytes blend two instructions; none was linked or installed there", hex(e.B, e.C), e.A)
+		return found(e, e.A, "runs %s at %#x: bytes blend two instructions; none was linked or installed there",
+			hex(e.B, e.C), e.A)
 	}
-	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; linked there: %s", hex(e.B, e.C), e.A, hex(old.lo, old.hi))
+	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; linked there: %s",
+		hex(e.B, e.C), e.A, hex(old.lo, old.hi))
 }
 
 // outside checks an instruction in a slot or a detour against the bytes that were
@@ -61,7 +63,8 @@ func (m *wholeInstructions) outside(e *traces.Event) *traces.Finding {
 	}
 	lo, _ := text.word(e.A)
 	hi, _ := text.word(e.A + 8)
-	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; memory holds %s", hex(e.B, e.C), e.A, hex(lo, hi&mask(7)|n<<56))
+	return found(e, e.A, "runs %s at %#x: bytes blend two instructions; memory holds %s",
+		hex(e.B, e.C), e.A, hex(lo, hi&mask(7)|n<<56))
 }
 
 // wholeTouches: an Exec is judged by its bytes: what is known about them, and the

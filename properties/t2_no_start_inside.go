@@ -43,7 +43,8 @@ type noStartInside struct {
 	sites []site
 
 	// Whether an interrupt held the CPU inside, or the CPU was just slow:
-	stored uint32 `state:"skip: says of a finding how likely it is"` // the number after the event of the last store to a tail
+	// the number after the event of the last store to a tail
+	stored uint32 `state:"skip: says of a finding how likely it is"`
 	kept   []kept `state:"skip: says of a finding how likely it is"` // one a task
 }
 
@@ -143,7 +144,8 @@ func (m *noStartInside) inside(e *traces.Event) *traces.Finding {
 	for i := range m.sites {
 		s := &m.sites[i]
 		if e.A-s.addr-1 < s.size-1 && m.tailWritten(s) {
-			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to", hex(e.B, e.C), e.A, s.size, s.addr)
+			return found(e, e.A, "begins %s at %#x, inside the %d bytes at %#x that a patcher has written to",
+				hex(e.B, e.C), e.A, s.size, s.addr)
 		}
 	}
 	if b := m.scene.text.find(e.A); b != nil && b.start>>(e.A%blockSize)&1 == 0 && b.has(e.A) {

@@ -12,11 +12,14 @@ import (
 var NoSailPast = Property{
 	ID:   "T3",
 	Name: "no-sail-past",
-	Says: "Once register or enable has returned, and until disable or unregister begins, no CPU runs the original instruction at the probe.",
+	Says: "Once register or enable has returned, and until disable or unregister begins, no CPU runs the original " +
+		"instruction at the probe.",
 	Kinds: []traces.Kind{
-		smpev.Image, smpev.Load, smpev.Exec, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk,
+		smpev.Image, smpev.Load, smpev.Exec, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled,
+		kpev.Printk,
 	},
-	Reads:   []traces.Kind{smpev.Image, smpev.Load, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled, kpev.Printk},
+	Reads: []traces.Kind{smpev.Image, smpev.Load, smpev.Retire, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind, kpev.Enabled,
+		kpev.Printk},
 	New:     func(s *Scene) Monitor { return &noSailPast{s} },
 	Touches: sailTouches,
 }

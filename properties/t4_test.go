@@ -63,26 +63,29 @@ func init() {
 		tr.Emit(kpev.State, f+1, 0, 0)
 		tr.End(false).ExpectNone()
 	})
-	trap("T4-gone", "not armed, and a breakpoint stands there: in a module's text that has gone", func(tr *tracetest.Trace) {
-		tr.Alloc(f, 0x100, smpev.ModuleMem)
-		probed(tr)
-		tr.Retire(f, 0x100, smpev.ModuleMem)
-		state(tr, kpev.StateGone).End(false).ExpectNone()
-	})
-	trap("T4-gone-armed", "a breakpoint stands there, as the state says: but the text has gone", func(tr *tracetest.Trace) {
-		tr.Alloc(f, 0x100, smpev.ModuleMem)
-		probed(tr)
-		tr.Retire(f, 0x100, smpev.ModuleMem)
-		state(tr, isArmed|kpev.StateGone).ExpectViolation("T4", "armed, though its text is gone")
-	})
+	trap("T4-gone", "not armed, and a breakpoint stands there: in a module's text that has gone",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Retire(f, 0x100, smpev.ModuleMem)
+			state(tr, kpev.StateGone).End(false).ExpectNone()
+		})
+	trap("T4-gone-armed", "a breakpoint stands there, as the state says: but the text has gone",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Retire(f, 0x100, smpev.ModuleMem)
+			state(tr, isArmed|kpev.StateGone).ExpectViolation("T4", "armed, though its text is gone")
+		})
 	trap("T4-ftrace", "armed, and no breakpoint stands there: ftrace calls it", func(tr *tracetest.Trace) {
 		tr.Register(1, h)
 		tr.Emit(kpev.State, h, isArmed|kpev.StateFtrace|kpev.StateCalled, 0)
 		tr.End(false).ExpectNone()
 	})
-	trap("T4-gone-called", "not armed, as gone text is not: but ftrace will call when there is text again", func(tr *tracetest.Trace) {
-		tr.Register(1, h)
-		tr.Emit(kpev.State, h, kpev.StateGone|kpev.StateFtrace|kpev.StateCalled, 0)
-		tr.ExpectViolation("T4", "in ftrace's filter, though its text is gone")
-	})
+	trap("T4-gone-called", "not armed, as gone text is not: but ftrace will call when there is text again",
+		func(tr *tracetest.Trace) {
+			tr.Register(1, h)
+			tr.Emit(kpev.State, h, kpev.StateGone|kpev.StateFtrace|kpev.StateCalled, 0)
+			tr.ExpectViolation("T4", "in ftrace's filter, though its text is gone")
+		})
 }

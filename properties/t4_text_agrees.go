@@ -14,12 +14,15 @@ import (
 //
 // Based on: State, the engine's view of each address, against what TextStore left.
 var TextAgrees = Property{
-	ID:    "T4",
-	Name:  "text-agrees",
-	Says:  "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address is that state's.",
-	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter, kpev.State},
-	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter},
-	New:   func(s *Scene) Monitor { return &textAgrees{scene: s} },
+	ID:   "T4",
+	Name: "text-agrees",
+	Says: "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address is that " +
+		"state's.",
+	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter,
+		kpev.State},
+	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
+		kpev.ApiEnter},
+	New: func(s *Scene) Monitor { return &textAgrees{scene: s} },
 	// The mutex orders the reports about an address. That leaves the text there, and
 	// within reach.
 	Touches: func(t *Touched, e *traces.Event) {

@@ -15,7 +15,9 @@ import (
 var Copies = Property{
 	ID:   "T5",
 	Name: "copies",
-	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds the instruction that was linked at the breakpoint, the same but for what is relative to its address, and in a detour all that a jump covers, and after it a jump to what follows.",
+	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds the instruction that was linked at the " +
+		"breakpoint, the same but for what is relative to its address, and in a detour all that a jump covers, and after " +
+		"it a jump to what follows.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim, smpev.Return,
 	},
@@ -55,7 +57,8 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 			return nil
 		}
 		if !m.same(&x, e.B+d) {
-			return found(e, at, "is sent from the breakpoint at %#x to a copy at %#x, which holds %s; linked there: %s", at+d, e.B+d, m.bytes(e.B+d, x.len()), hex(x.lo, x.hi))
+			return found(e, at, "is sent from the breakpoint at %#x to a copy at %#x, which holds %s; linked there: %s",
+				at+d, e.B+d, m.bytes(e.B+d, x.len()), hex(x.lo, x.hi))
 		}
 		if d += x.len(); memory.what != kpev.DetourMem {
 			return nil
@@ -66,8 +69,8 @@ func (m *copies) Event(e *traces.Event) *traces.Finding {
 	}
 }
 
-// same reports whether memory at to holds a linked instruction, relocated: of its bytes four
-// in a row may differ, by as much as the addresses do.
+// same reports whether the memory at to holds a linked instruction, relocated. Four adjacent
+// bytes may differ, by the distance of the two addresses.
 func (m *copies) same(x *insn, to uint64) bool {
 	n := x.len()
 	first, last := n, uint64(0) // that differ
@@ -116,7 +119,8 @@ func (m *copies) relative(x *insn) bool {
 func (m *copies) goesOn(e *traces.Event, to, at uint64) *traces.Finding {
 	lo, known := m.scene.text.word(at)
 	if want := jumpTo(at, to); (lo^want)&known&mask(jumpLen) != 0 {
-		return found(e, to, "is sent to a detour that goes on with %s at %#x; right is %s, a jump to %#x", hex(lo, jumpLen<<56), at, hex(want, jumpLen<<56), to)
+		return found(e, to, "is sent to a detour that goes on with %s at %#x; right is %s, a jump to %#x",
+			hex(lo, jumpLen<<56), at, hex(want, jumpLen<<56), to)
 	}
 	return nil
 }

@@ -22,9 +22,11 @@ func init() {
 	})
 	golden("T5-another", func(tr *tracetest.Trace) {
 		sent(tr, f, slot, kpev.SlotMem, 0x53, 0xcc)
-		tr.ExpectViolation("T5", "is sent from the breakpoint at 0x1000 to a copy at 0x3000, which holds 53; linked there: 55")
+		tr.ExpectViolation("T5",
+			"is sent from the breakpoint at 0x1000 to a copy at 0x3000, which holds 53; linked there: 55")
 	})
-	trap("T5-relative", "the copy differs from what was linked: it is relative to where it stands, and goes where that went",
+	trap("T5-relative", "the copy differs from what was linked: it is relative to where it stands, and goes where that "+
+		"went",
 		func(tr *tracetest.Trace) {
 			tr.Load(0x1100, "48 8b 05 10 00 00 00", "c3") // mov 0x10(%rip),%rax
 			sent(tr, 0x1100, slot, kpev.SlotMem, 0x48, 0x8b, 0x05, 0x10, 0xe1, 0xff, 0xff, 0xcc)
@@ -41,7 +43,8 @@ func init() {
 			sent(tr, k, slot, kpev.SlotMem, 0xe9, 0, 0, 0, 0, 0xcc)
 			tr.ExpectNone()
 		})
-	trap("T5-behind", "the probed instruction is copied as it was, but of those that the jump covers one is a neighbour's breakpoint",
+	trap("T5-behind", "the probed instruction is copied as it was, but of those that the jump covers one is a "+
+		"neighbour's breakpoint",
 		func(tr *tracetest.Trace) {
 			sent(tr, f, detour, kpev.DetourMem, 0x55, 0xcc, 0x89, 0xe5, 0x53, 0xe9, 0, 0, 0, 0)
 			tr.ExpectViolation("T5", "is sent from the breakpoint at 0x1001 to a copy at 0x2001, which holds cc 89 e5")

@@ -51,22 +51,22 @@ func mask(n uint64) uint64 {
 // loads are the linked instructions, from the head of the log. Runs of one scenario
 // have the same head: the last run's is kept, and only compared.
 type loads struct {
-	insns []insn
-	told  int // how many of them this run has reported
+	insns    []insn
+	reported int // the first ones of insns, which this run has reported
 }
 
-func (l *loads) reset() { l.told = 0 }
+func (l *loads) reset() { l.reported = 0 }
 
 // load handles a Load event and reports whether the last run didn't have it.
 func (l *loads) load(e *traces.Event) (fresh bool) {
-	if l.told < len(l.insns) {
-		if x := &l.insns[l.told]; x.addr == e.A && x.lo == e.B && x.hi == e.C {
-			l.told++
+	if l.reported < len(l.insns) {
+		if x := &l.insns[l.reported]; x.addr == e.A && x.lo == e.B && x.hi == e.C {
+			l.reported++
 			return false
 		}
 	}
-	l.insns = append(l.insns[:l.told], insn{e.A, e.B, e.C})
-	l.told++
+	l.insns = append(l.insns[:l.reported], insn{e.A, e.B, e.C})
+	l.reported++
 	return true
 }
 
@@ -74,14 +74,17 @@ func (l *loads) load(e *traces.Event) (fresh bool) {
 // Load events, and the bytes in memory now, from TextStores. A byte outside the linked
 // text is known once it was stored.
 type text struct {
-	blocks []block                 `state:"set: they are looked up by their base"`
-	linked int                     `state:"boot"`                                                                // how many of them, from the first, are of linked text
-	built  int                     `state:"boot"`                                                                // how many instructions they are made from
+	blocks []block `state:"set: they are looked up by their base"`
+	// how many of them, from the first, are of linked text
+	linked int `state:"boot"`
+	// how many instructions they are made from
+	built  int                     `state:"boot"`
 	last   *block                  `state:"skip: which block was found last: a memory of what can be found out"` // nil if it must be looked up
 	lately [1 << latelyBits]uint16 `state:"skip: where blocks were found: a memory of what can be found out"`
 	loads  loads                   `state:"boot"`
 
-	version uint64 `state:"skip: whether Scene.dulls still holds"` // bumped when a cached verdict about an Exec may be stale
+	// bumped when a cached verdict about an Exec may be stale
+	version uint64 `state:"skip: whether Scene.dulls still holds"`
 }
 
 const (
@@ -130,7 +133,7 @@ func (t *text) find(addr uint64) *block {
 
 // seek is find for a block other than the last one.
 func (t *text) seek(addr uint64) *block {
-	if t.built != t.loads.told {
+	if t.built != t.loads.reported {
 		t.rebuild() // the last run had more text
 	}
 	t.last = t.lookup(addr)
@@ -178,16 +181,16 @@ func (t *text) load(e *traces.Event) {
 }
 
 // again says that this run has the text of the last one, whose Loads won't be sent.
-func (t *text) again() { t.loads.told = t.built }
+func (t *text) again() { t.loads.reported = t.built }
 
 // rebuild makes the blocks from the loads: adds the last load if it is the only new
 // one, else builds all again.
 func (t *text) rebuild() {
 	t.last = nil
-	if t.built >= t.loads.told {
+	if t.built >= t.loads.reported {
 		t.blocks, t.linked, t.built = t.blocks[:0], 0, 0
 	}
-	for ; t.built < t.loads.told; t.built++ {
+	for ; t.built < t.loads.reported; t.built++ {
 		x := &t.loads.insns[t.built]
 		b := t.grow(x.addr)
 		b.text = true
@@ -361,7 +364,7 @@ func (s *images) add(e *traces.Event) {
 	*s = append(*s, insn{e.A, e.B, e.C})
 }
 
-// calls reports whether a call may stand at an address: of ftrace, at a function's site.
+// calls reports whether ftrace may have written a call at an address: a function's site.
 func (s images) calls(addr uint64) bool {
 	for i := range s {
 		if x := &s[i]; x.addr == addr && byte(x.lo) == callByte {

@@ -367,11 +367,14 @@ func TestTouches(t *testing.T) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}}} // modules and slots
+			// modules and slots
+			touched := &Touched{Addrs: probesAt, Lent: [][2]uint64{{textAt &^ 0xf, slotAt}, {slotAt, slotAt + 64}}}
 			heads := head(p.Kinds)
 			var kinds []traces.Kind
 			for _, k := range p.Kinds {
-				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump && k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps && k != kpev.Fits && k != kpev.Finds && k != smpev.Module {
+				if k != smpev.Load && k != smpev.Expect && k != smpev.Want && k != kpev.NoPre && k != kpev.NoJump &&
+					k != kpev.Kind && k != kpev.Contexts && k != kpev.Returner && k != kpev.Wants && k != kpev.Keeps &&
+					k != kpev.Fits && k != kpev.Finds && k != smpev.Module {
 					kinds = append(kinds, k)
 				}
 			}
@@ -434,7 +437,8 @@ func TestTouches(t *testing.T) {
 					broken++
 				}
 				if again != found {
-					t.Fatalf("log %d: found %v, then %v, after these were swapped:\n%v %v\n%v %v\n%v", i, found, again, &a, x, &b, y, list[len(heads):])
+					t.Fatalf("log %d: found %v, then %v, after these were swapped:\n%v %v\n%v %v\n%v",
+						i, found, again, &a, x, &b, y, list[len(heads):])
 				}
 			}
 			require.Greater(t, swapped, thorough.Of(250, 750)/slow)

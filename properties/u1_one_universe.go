@@ -30,7 +30,9 @@ func (*oneUniverse) Event(e *traces.Event) *traces.Finding {
 	if e.C == 0 {
 		return nil
 	}
-	return found(e, e.A, "calls %#x, which goes on at %#x, and will return to %#x, which is of another version of its live patch", e.A, e.B, e.C)
+	return found(e, e.A,
+		"calls %#x, which goes on at %#x, and will return to %#x, which is of another version of its live patch",
+		e.A, e.B, e.C)
 }
 
 func (*oneUniverse) End(bool) *traces.Finding { return nil }

@@ -77,7 +77,8 @@ func (ps *places) visit(p *sim.Point) *place {
 
 // anchor returns the place as a deviation to alt, counted from the start.
 func (at *place) anchor(alt string) traces.Deviation {
-	return traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times, Kind: at.kind, Alt: alt}
+	return traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times, Kind: at.kind,
+		Alt: alt}
 }
 
 // moverName names the mover of alternative 0, or the CPU that a question is about.

@@ -91,7 +91,9 @@ func (a *Anchored) Drifts() []Drift {
 // instead.
 type Miss struct {
 	Drift
-	Near []Near   // other places of its mover in that function or routine, the nearest first; or else other movers at the place
+	// other places of its mover in that function or routine, the nearest first; or else other movers
+	// at the place
+	Near []Near
 	Alts []string // NoAlternative: the alternatives there
 }
 

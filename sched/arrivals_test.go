@@ -96,7 +96,8 @@ func TestArrivals(t *testing.T) {
 					got += text[i]
 				}
 				if got < wantText*90/100 || got > wantText*110/100 {
-					t.Errorf("%v, %d each, unbiased %v: %d of %d before watched text, want %d", s, most, unbiased, got, total, wantText)
+					t.Errorf("%v, %d each, unbiased %v: %d of %d before watched text, want %d",
+						s, most, unbiased, got, total, wantText)
 				}
 				if most == 1 { // chi-square of 9 degrees of freedom
 					even(t, s.String()+" plain", plain, slices.Repeat([]int{(total - wantText) / 10}, 10), 45)
@@ -193,7 +194,8 @@ func TestDueArrivalWaits(t *testing.T) {
 // TestDueIsWait: due, which remembers until when it can skip looking, returns what wait
 // does, for any mover and any sources; and it does find sources that are due.
 func TestDueIsWait(t *testing.T) {
-	shape := &Shape{Questions: 60, Sources: []Source{{CPU: 0, Most: 3}, {CPU: 1, Most: 9}, {CPU: sim.NoMover}, {CPU: 1, Most: 1}}}
+	shape := &Shape{Questions: 60,
+		Sources: []Source{{CPU: 0, Most: 3}, {CPU: 1, Most: 9}, {CPU: sim.NoMover}, {CPU: 1, Most: 1}}}
 	for c := range 2 {
 		shape.CPUs[c].Boundaries, shape.CPUs[c].Watched = 30, 10
 	}

@@ -36,7 +36,8 @@ func TestArrivingUsual(t *testing.T) {
 func TestArrivingMoving(t *testing.T) {
 	shape := &Shape{Questions: 80, Sources: []Source{{CPU: 0, Most: 1}}}
 	shape.CPUs[0], shape.CPUs[1] = Stretch{Boundaries: 40}, Stretch{Boundaries: 40}
-	m := &toy{programs: []string{"........................................", "........................................"}, sources: []int{1}}
+	m := &toy{programs: []string{"........................................", "........................................"},
+		sources: []int{1}}
 	found := make(map[bool]int)
 	s := NewArriving(Params{Seed: 1, Shape: shape})
 	const runs = 20_000
@@ -51,6 +52,7 @@ func TestArrivingMoving(t *testing.T) {
 	}
 	t.Logf("with movers %d, with arrivals %d of %d runs", found[true], found[false], runs)
 	if moving, arriving := 2*found[true], found[false]; moving < 4*arriving { // there are half as many
-		t.Errorf("found by %d runs in which sources are movers, by %d of twice as many in which they arrive", found[true], found[false])
+		t.Errorf("found by %d runs in which sources are movers, by %d of twice as many in which they arrive",
+			found[true], found[false])
 	}
 }

@@ -21,7 +21,8 @@ func TestBoundedComplete(t *testing.T) {
 // A program whose end differs if two prefixes of one class with different movers next
 // are taken for one; few drawn programs do.
 func TestBoundedWhoGoesOn(t *testing.T) {
-	m := randomProcs([][]instr{{{"write", 0, 1}}, {{"send", 0, 0}, {"read", 0, 1}}, {{"skip", 0, 0}, {"private", 0, 0}, {"write", 0, 2}}}, nil)
+	m := randomProcs([][]instr{{{"write", 0, 1}}, {{"send", 0, 0}, {"read", 0, 1}},
+		{{"skip", 0, 0}, {"private", 0, 0}, {"write", 0, 2}}}, nil)
 	boundedComplete(t, m, "who goes on", 3)
 }
 

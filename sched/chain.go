@@ -40,7 +40,8 @@ func (c *Chain) Choose(p *sim.Point) (pick, hold int) {
 		return 0, holdStep(p, forever)
 	}
 	l := &c.links[c.pos]
-	if name, off, text := c.loc.Where(p.First); l.Kind != p.Kind || l.Off != off || l.Text != text || l.Name != name || l.Mover != moverName(c.loc, p) {
+	if name, off, text := c.loc.Where(p.First); l.Kind != p.Kind || l.Off != off || l.Text != text || l.Name != name ||
+		l.Mover != moverName(c.loc, p) {
 		return 0, 0
 	}
 	if c.times++; c.times < l.Occ {

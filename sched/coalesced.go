@@ -2,7 +2,7 @@ package sched
 
 import "kpsim/sim"
 
-// A Course is who moved in a run, question by question: all that Coalesced needs of it.
+// A Course is the mover of each question of a run: all that Coalesced needs of it.
 type Course struct {
 	Moves  []sim.Mover                    // of each Step question, the mover that was chosen
 	others [sim.Kinds]map[sim.Mover][]int // the answers to the other questions, of each kind and CPU

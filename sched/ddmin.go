@@ -34,7 +34,8 @@ func Minimise[T any](list []T, fails func([]T) bool, tests int) []T {
 			list, try, n = try, list, 2
 			continue
 		}
-		for i := n - 1; i >= 0 && !reduced && n > 2; i-- { // reduce to all but a chunk; the last chunk first, because it matters least
+		// reduce to all but a chunk; the last chunk first, because it matters least
+		for i := n - 1; i >= 0 && !reduced && n > 2; i-- {
 			from, to := chunk(i)
 			try = append(append(try[:0], list[:from]...), list[to:]...)
 			reduced = test(try)

@@ -147,7 +147,8 @@ func TestFullPublished(t *testing.T) {
 		f, s, ok := test.m.full(10 * test.want)
 		st := s.Stats()
 		if !ok || !s.Complete() || st.Runs != uint64(test.want) || len(f.classes) != test.want {
-			t.Errorf("%s: complete %v, %d executions of %d classes, want %d; %d blocked", test.name, ok, st.Runs, len(f.classes), test.want, st.Blocked)
+			t.Errorf("%s: complete %v, %d executions of %d classes, want %d; %d blocked",
+				test.name, ok, st.Runs, len(f.classes), test.want, st.Blocked)
 		}
 		t.Logf("%s: %+v", test.name, st)
 	}

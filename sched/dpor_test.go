@@ -96,7 +96,8 @@ func randomProcs(code [][]instr, sources []procSource) *procs {
 	return m
 }
 
-var ops = []string{"private", "read", "read", "write", "write", "copy", "cas", "skip", "wait", "lock", "unlock", "ask", "off", "on", "send", "assert"}
+var ops = []string{"private", "read", "read", "write", "write", "copy", "cas", "skip", "wait", "lock", "unlock", "ask",
+	"off", "on", "send", "assert"}
 
 func genProcs(only func(op string) bool) *rapid.Generator[func() (*procs, string)] {
 	return genProcsOf(only, 5)
@@ -118,7 +119,8 @@ func genProcsOf(only func(op string) bool, most int) *rapid.Generator[func() (*p
 	}
 	return rapid.Custom(func(t *rapid.T) func() (*procs, string) {
 		in := rapid.Custom(func(t *rapid.T) instr {
-			return instr{rapid.SampledFrom(some).Draw(t, "op"), rapid.IntRange(0, 1).Draw(t, "a"), rapid.IntRange(0, 2).Draw(t, "b")}
+			return instr{rapid.SampledFrom(some).Draw(t, "op"), rapid.IntRange(0, 1).Draw(t, "a"), rapid.IntRange(0, 2).
+				Draw(t, "b")}
 		})
 		code := rapid.SliceOfN(rapid.SliceOfN(in, 1, most), 2, 3).Draw(t, "code")
 		var sources []procSource

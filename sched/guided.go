@@ -2,18 +2,18 @@ package sched
 
 import "kpsim/sim"
 
-// guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that shows
-// a feature that no earlier run has shown is kept, as the list of its deviations. Three
-// of four runs play such a list, changed in one to three places: a deviation is
-// dropped, moved, added or answered otherwise, or the end of another list is joined on.
-// The other runs are fresh, decided by Sticky or Arriving. So a bug that takes a chain
-// of rare steps is found one step after another, if each step shows.
+// guided mutates schedules, as coverage-guided fuzzers mutate inputs. A run that shows a feature
+// that no earlier run has shown is kept, as the list of its deviations. Three of four runs play
+// such a list, changed in one to three places: a deviation is dropped, moved, added or answered
+// otherwise, or the end of another list is joined on. The other runs are fresh, decided by Sticky
+// or Arriving. So a bug that takes a chain of rare steps is found one step after another, if each
+// step shows.
 //
-// Features are those given to Learn, and, for each object that two movers touched, one
-// of them writing, which mover came right after which, and how often in powers of two;
-// apart, where a store took effect late, or a load went past one that was held.
-// The latter need the steps: of all runs if Learn gives nothing, else of one run in
-// watchEvery, because observing makes a run twice as expensive.
+// Features are those given to Learn, and conflicts: for each object that two movers touched, one
+// of them writing, which mover came right after which, and how often, in powers of two. A store
+// that took effect late, and a load that went past a held store, count as conflicts apart.
+// Conflicts need the steps. All runs observe them if Learn gives nothing; otherwise one run in
+// watchEvery does, because observing makes a run twice as expensive.
 type guided struct {
 	seed   uint64
 	length int
@@ -34,7 +34,7 @@ type guided struct {
 	last    sim.Mover // the last that made a step
 	holding uint64    // the CPUs that hold stores
 	watches bool      // this run's steps are observed
-	told    bool      // Learn got features of the last run
+	learned bool      // Learn got features of the last run
 
 	next, every uint64 // run number, and the distance to the next one
 }
@@ -83,7 +83,7 @@ func (s *guided) Begin(i uint64) bool {
 	s.done.clear()
 	s.pairs.clear()
 	s.last, s.holding = sim.NoMover, 0
-	s.watches = !s.told || i/s.every%watchEvery == 0
+	s.watches = !s.learned || i/s.every%watchEvery == 0
 	if s.plays = len(s.kept) > 0 && s.rand.N(4) > 0; !s.plays {
 		s.fresh = s.walks[s.rand.N(2)]
 		return s.fresh.Begin(i)
@@ -189,9 +189,9 @@ func (s *guided) Stepped(mv sim.Mover, touched []sim.Touch) {
 	}
 }
 
-// late is a number for a step that is out of order: of a CPU that holds stores, whose loads go
-// past them, or a store that takes effect when others have moved since; 0 for any other
-// one.
+// late returns a number for a step that is out of order, and 0 for any other. Such are the steps
+// of a CPU that holds stores, whose loads go past them, and a store that takes effect when others
+// have moved since.
 func (s *guided) late(mv sim.Mover) uint64 {
 	switch {
 	case s.holding == 0:
@@ -205,7 +205,7 @@ func (s *guided) late(mv sim.Mover) uint64 {
 
 // Learn implements Learner.
 func (s *guided) Learn(features []uint64) {
-	s.told = len(features) > 0
+	s.learned = len(features) > 0
 	for _, f := range features {
 		if s.seen.add(f) {
 			s.showed = true

@@ -9,9 +9,9 @@ type Way struct {
 	Seq    uint64
 }
 
-// Check makes the search call f for one state in so many, in the order in which they
-// are reached: with the way that led to the state first, and with each other way that
-// leads there again. The run that has just reached it isn't over yet.
+// Check makes the search call f for one state in every, in the order in which states are reached:
+// with the way that first led to the state, and with each other way that leads there again. The
+// run that has just reached it isn't over yet.
 func (s *States) Check(every int, f func(first, again Way)) { s.every, s.merged = every, f }
 
 // What a way takes.

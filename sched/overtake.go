@@ -68,7 +68,8 @@ const mostGoals = 3
 // newOvertake returns an Overtake. Its runs must be taken in order.
 func newOvertake(p Params) *Overtake {
 	p = p.normal()
-	s := &Overtake{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards, known: make(map[pair]bool), asked: sim.NoMover}
+	s := &Overtake{seed: p.Seed, length: int(p.Length), next: p.Shard, every: p.Shards, known: make(map[pair]bool),
+		asked: sim.NoMover}
 	p.Seed = sim.Mix(p.Seed ^ 1)
 	s.walk = NewSticky(p)
 	return s
@@ -198,11 +199,12 @@ func (s *Overtake) Choose(p *sim.Point) (pick, hold int) {
 	return pick, 0
 }
 
-// direct returns who steps in place of m, on the way to the goal.
+// direct returns the mover that steps in place of m, on the way to the goal.
 func (s *Overtake) direct(p *sim.Point, m sim.Mover) sim.Mover {
 	late, early := &s.actors[s.goal.late], &s.actors[s.goal.early]
 	if s.phase == approach {
-		if p.Ahead == nil || m != late.cpu || p.Ahead[m].Object != late.object || s.at > 0 && (late.run != s.run || late.n < s.at) {
+		if p.Ahead == nil || m != late.cpu || p.Ahead[m].Object != late.object ||
+			s.at > 0 && (late.run != s.run || late.n < s.at) {
 			return m
 		}
 		s.phase, s.left = holdLate, s.length

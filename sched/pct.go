@@ -139,8 +139,8 @@ func (s *priorities) highest(p *sim.Point, sources uint64) (best sim.Mover) {
 	return best
 }
 
-// highestOf returns the mover of highest priority, and that: of best, whose priority is
-// most, and those of a set, the first of which is at bit 0.
+// highestOf returns the mover with the highest priority, and that priority. The candidates are
+// best, with priority most, and the movers of set, whose bit 0 stands for first.
 func (s *priorities) highestOf(first sim.Mover, set uint64, best sim.Mover, most uint64) (sim.Mover, uint64) {
 	for ; set != 0; set &= set - 1 {
 		m := first + sim.Mover(bits.TrailingZeros64(set))

@@ -85,7 +85,8 @@ func TestPOSDrawsAnew(t *testing.T) {
 	for _, test := range []struct {
 		done, next sim.Touch
 		anew       bool
-	}{{write, read, true}, {read, write, true}, {write, write, true}, {read, read, false}, {write, sim.Touch{Object: 8, Write: true}, false}, {write, sim.Touch{}, false}} {
+	}{{write, read, true}, {read, write, true}, {write, write, true}, {read, read, false},
+		{write, sim.Touch{Object: 8, Write: true}, false}, {write, sim.Touch{}, false}} {
 		s := newPOS(Params{Seed: 1, Length: 9})
 		s.Begin(0)
 		p := sim.Point{Kind: sim.Step, N: 3, Moves: sim.Moves{0b11, 1}, Ahead: &ahead}

@@ -410,8 +410,8 @@ func (s *States) step() {
 	}
 }
 
-// Forced implements sim.Forced: what isn't asked where steps are told of is asked
-// where they aren't, and has the same answer.
+// Forced implements sim.Forced. Where steps are observed these questions aren't asked; elsewhere
+// they are, and have the same answer.
 func (s *States) Forced(p *sim.Point, pick int) {
 	if s.bounded {
 		sim.Bug("states: question %d isn't asked, and its answer is a deviation", p.Seq)

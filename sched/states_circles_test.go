@@ -30,7 +30,8 @@ type snapshot struct {
 }
 
 func (m *procs) snapshot() snapshot {
-	return snapshot{slices.Clone(m.mem), slices.Clone(m.locks), slices.Clone(m.left), slices.Clone(m.pending), slices.Clone(m.ps)}
+	return snapshot{slices.Clone(m.mem), slices.Clone(m.locks), slices.Clone(m.left), slices.Clone(m.pending),
+		slices.Clone(m.ps)}
 }
 
 func (m *procs) restore(s snapshot, first sim.Mover) {
@@ -158,7 +159,8 @@ func TestStatesCircles(t *testing.T) {
 // eachWaits is two processes that end if one runs after the other, and go round in circles
 // if both are inside.
 func eachWaits() *procs {
-	m := randomProcs([][]instr{{{"write", 0, 1}, {"again", 1, 1}, {"write", 0, 0}}, {{"write", 1, 1}, {"again", 0, 1}, {"write", 1, 0}}}, nil)
+	m := randomProcs([][]instr{{{"write", 0, 1}, {"again", 1, 1}, {"write", 0, 0}},
+		{{"write", 1, 1}, {"again", 0, 1}, {"write", 1, 0}}}, nil)
 	m.most = 300
 	return m
 }

@@ -55,7 +55,7 @@ func (h *Helper) Next() *Branch {
 	return nil
 }
 
-// Begin begins the run behind a branch.
+// Begin begins the run that explores a branch.
 func (h *Helper) Begin(b *Branch) {
 	n := b.way.depth
 	if cap(h.path) < n {
@@ -80,8 +80,8 @@ func (h *Helper) Begin(b *Branch) {
 	h.States.Begin(0)
 }
 
-// come answers at a state: the run ends at one that was reached before, unless somebody is
-// awake who wasn't then.
+// come answers at a state. The run ends at a state that was reached before, unless a mover is
+// awake that was asleep then.
 func (h *Helper) come(p *sim.Point, k lanes) (pick int) {
 	more := false
 	if h.sleeps {

@@ -32,21 +32,21 @@ type Write struct {
 	By     sim.Hash
 }
 
-// A Claim notes that a state was reached, and who was asleep, and reports whether that is new,
-// and, if it isn't, who was asleep each time before. It may be called by several goroutines at
-// a time.
+// A Claim notes that a state was reached, and which movers were asleep. It reports whether that
+// is new, and if not, which were asleep at each earlier visit. Several goroutines may call it at
+// once.
 type Claim func(hi, lo, asleep uint64) (fresh bool, was uint64)
 
-// A Team makes the runs of a search of states, on several machines. The runs, their
-// order, and what the search says of them are those of the search alone.
+// A Team runs a search of states on several machines. The runs, their order, and what the search
+// reports about them are the same as with one machine.
 //
-// Each answer that the search has not tried yet, at a point on the way of its run, is a
-// branch: it will be tried, and what comes behind it depends on the way there alone. So
-// helpers try branches ahead, the next ones first, each up to a state that anyone has
-// reached before. The search doesn't run what was tried: it takes the points that were
-// found, and looks up the states in what it has seen itself. What it can't tell from
-// them it runs: the ends of runs, circles, and what shows something new of conflicts. A
-// branch behind a state that the search turns out to have seen is dropped.
+// Each answer that the search has not tried yet, at a point on the way of its run, is a branch.
+// It will be tried, and what follows depends only on the way there. So helpers try branches
+// ahead, the next ones first, each up to a state that the search or a helper has reached before.
+// The search doesn't repeat these runs: it takes the points that were found, and looks up the
+// states among those it has seen itself. It runs only what the points don't tell: the ends of
+// runs, circles, and runs that show something new about conflicts. A branch that follows a state
+// which the search turns out to have seen is dropped.
 //
 // All methods but those of a Helper are called by one goroutine at a time.
 type Team struct {
@@ -153,7 +153,7 @@ func (w *trail) to(pick int) *trail {
 	return &to
 }
 
-// Tried takes what a helper has found behind a branch; ok says that it can be relied on.
+// Tried takes what a helper has found on a branch; ok says that it can be relied on.
 func (t *Team) Tried(b *Branch, h *Helper, ok bool) {
 	if b.epoch != t.epoch || b.next == nil {
 		return // it was dropped meanwhile
@@ -174,7 +174,7 @@ func (t *Team) Tried(b *Branch, h *Helper, ok bool) {
 	t.tell(b)
 }
 
-// drop takes branches out of the list, and those behind them.
+// drop takes branches, and those below them, out of the list.
 func (t *Team) drop(open [][]*Branch) {
 	for _, list := range open {
 		for _, b := range list {
@@ -334,7 +334,7 @@ func (t *Team) SetOut() {
 	t.restored = restore(t.m, t.ways, t.restored)
 }
 
-// restore saves what was kept at the states of a way. Of those of the way had the same is
+// restore saves what was kept at the states of a way. The points that way shares with had are
 // saved already.
 func restore(m Portable, way, had []*trail) []*trail {
 	from := 0

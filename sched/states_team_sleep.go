@@ -62,9 +62,9 @@ func (t *Team) expected(w *trail, after *Branch, last bool) []*Branch {
 	return t.branchesTo(w, after, t.picks(w, w.crib.up, but))
 }
 
-// turned sees whether the search goes on from state i of a branch, its last point, as the
-// helper did. If it doesn't, what was found behind it is kept as a branch of its own, and the
-// current branch is that of the search's answer.
+// turned reports whether the search continues from state i of a branch, its last point, as the
+// helper did. If not, what the helper found after it is kept as a branch of its own, and the
+// current branch becomes that of the search's answer.
 func (t *Team) turned(b *Branch, i int) bool {
 	n, w := len(t.ways)-1, b.found[i]
 	last := i == len(b.found)-1 && !b.ended
@@ -149,7 +149,7 @@ func (t *stretch) clone() stretch {
 	return c
 }
 
-// sleepers appends those who sleep when the last state of a way is left by its answer.
+// sleepers appends the movers that are asleep once the last state of a way is left by its answer.
 func (t *Team) sleepers(way *trail, list []dormant) []dormant {
 	w := way.state()
 	if w == nil {
@@ -167,7 +167,9 @@ func (t *Team) sleepers(way *trail, list []dormant) []dormant {
 		list = append(list, c.sleep...)
 	}
 	for i := range c.done {
-		if d := &c.done[i]; t.before(c, d.pick, w.point.pick) && !slices.ContainsFunc(list, func(o dormant) bool { return o.mover == d.mover }) {
+		if d := &c.done[i]; t.before(c, d.pick, w.point.pick) && !slices.ContainsFunc(list, func(o dormant) bool {
+			return o.mover == d.mover
+		}) {
 			list = append(list, d.dormant)
 		}
 	}

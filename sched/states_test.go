@@ -91,7 +91,8 @@ func TestStatesComplete(t *testing.T) {
 			t.Fatalf("%s: not complete after %d runs, there are %d", what, got.runs, want.runs)
 		}
 		require.Equal(t, verdicts(want), verdicts(got), "%s", what)
-		if st := s.Stats(); st.Runs != uint64(got.runs) || st.Ways.e == 0 && (st.Ways.m < st.Runs-st.Pruned || st.Ways.m > uint64(want.runs)) {
+		if st := s.Stats(); st.Runs != uint64(got.runs) ||
+			st.Ways.e == 0 && (st.Ways.m < st.Runs-st.Pruned || st.Ways.m > uint64(want.runs)) {
 			t.Fatalf("%s: %+v of %d runs; there are %d", what, st, got.runs, want.runs)
 		}
 		if got.runs < want.runs {

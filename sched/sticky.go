@@ -39,7 +39,8 @@ const stickyLeast = 4
 // NewSticky returns a Sticky. Its runs may be taken in any order.
 func NewSticky(p Params) *Sticky {
 	p = p.normal()
-	s := &Sticky{seed: p.Seed, fixed: p.Mean, length: int(p.Length), biased: p.Mean == 0 && !p.Unbiased, arrive: newArrivals(p)}
+	s := &Sticky{seed: p.Seed, fixed: p.Mean, length: int(p.Length), biased: p.Mean == 0 && !p.Unbiased,
+		arrive: newArrivals(p)}
 	s.means = max(bits.Len64(p.Length/stickyLeast)-1, 1)
 	return s
 }

@@ -80,13 +80,23 @@ var All = []struct {
 	Name, Says string
 	New        func(Params) Strategy
 }{
-	{"portfolio", "all of those below, more time to who shows new behaviour", func(p Params) Strategy { return NewPortfolio(p) }},
+	{"portfolio", "all of those below, more time to who shows new behaviour", func(p Params) Strategy {
+		return NewPortfolio(p)
+	}},
 	{"sticky", "one switch in so many boundaries, dense or rare", func(p Params) Strategy { return NewSticky(p) }},
-	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy { return NewArriving(p) }},
-	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy { return newPCT(p) }},
-	{"pos", "random priorities of what is done next, drawn anew after a race", func(p Params) Strategy { return newPOS(p) }},
+	{"arriving", "random priorities, which change at 2 to 14 boundaries", func(p Params) Strategy {
+		return NewArriving(p)
+	}},
+	{"pct", "random priorities of sources too, which change at 2 boundaries", func(p Params) Strategy {
+		return newPCT(p)
+	}},
+	{"pos", "random priorities of what is done next, drawn anew after a race", func(p Params) Strategy {
+		return newPOS(p)
+	}},
 	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy { return newGuided(p) }},
-	{"overtake", "a CPU is held before a conflict until another has overtaken it, then that one", func(p Params) Strategy { return newOvertake(p) }},
+	{"overtake", "a CPU is held before a conflict until another has overtaken it, then that one", func(p Params) Strategy {
+		return newOvertake(p)
+	}},
 	{"random", "each boundary anew, uniformly", func(p Params) Strategy { return NewRandom(p) }},
 	{"deviations", "every schedule of at most 2 deviations", func(p Params) Strategy { return NewDeviations(p) }},
 	{"default", "the default run, once", func(Params) Strategy { return new(Default) }},

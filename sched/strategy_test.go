@@ -230,7 +230,8 @@ func TestPortfolioShares(t *testing.T) {
 		t.Errorf("%d deviations of %d runs, complete: %v; want 4 and a repeat", d.Count(), counts[d], d.Complete())
 	}
 	for _, mem := range all[:len(all)-1] {
-		if n, want := counts[mem.Strategy]*mem.price, time*mem.share/total; n < want*95/100-mem.price || n > want*105/100+mem.price {
+		if n, want := counts[mem.Strategy]*mem.price, time*mem.share/total; n < want*95/100-mem.price ||
+			n > want*105/100+mem.price {
 			t.Errorf("%v had %d of the time, %d in all, want %d", mem, n, time, want)
 		}
 	}
@@ -316,7 +317,8 @@ func TestPortfolioWeighsTime(t *testing.T) {
 		is := of[m] * float64(shares) / float64(m.share)
 		total += of[m]
 		switch {
-		case m.price == pricePOS && (is < 0.45 || is > 0.7), m.price == priceUsual && (is < 0.95 || is > 1.15), m.price == pricePCT && (is < 1.1 || is > 1.5):
+		case m.price == pricePOS && (is < 0.45 || is > 0.7), m.price == priceUsual && (is < 0.95 || is > 1.15),
+			m.price == pricePCT && (is < 1.1 || is > 1.5):
 			t.Errorf("%v has %.2f times its share", m, is)
 		}
 	}
@@ -327,7 +329,8 @@ func TestPortfolioWeighsTime(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	for _, s := range []Strategy{
-		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), newPCT(Params{Length: 9}), NewArriving(Params{Length: 9}), newPOS(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
+		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), newPCT(Params{Length: 9}), NewArriving(Params{Length: 9}),
+		newPOS(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
 		&Recorder{Strategy: NewRandom(Params{})},
 	} {
 		i := uint64(0)
@@ -352,7 +355,8 @@ func TestNoAllocation(t *testing.T) {
 func BenchmarkChoose(b *testing.B) {
 	for _, s := range []Strategy{
 		new(Default),
-		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200, Mean: 64}), newPCT(Params{Length: 200}), NewArriving(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
+		NewRandom(Params{Length: 200}), NewSticky(Params{Length: 200, Mean: 64}), newPCT(Params{Length: 200}),
+		NewArriving(Params{Length: 200}), NewPortfolio(Params{Length: 200}),
 		&named{Recorder{Strategy: NewRandom(Params{Length: 200})}},
 	} {
 		for _, sources := range []uint64{0, 0b11} {

@@ -100,7 +100,8 @@ func (m *toy) look() {
 
 // run runs under s, already begun, and returns the events.
 func (m *toy) run(s Strategy) string {
-	*m = toy{programs: m.programs, weak: m.weak, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds, log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0], touched: m.touched, features: m.features}
+	*m = toy{programs: m.programs, weak: m.weak, sources: m.sources, stop: m.stop, shortHolds: m.shortHolds,
+		log: m.log[:0], moved: m.moved[:0], asked: m.asked[:0], touched: m.touched, features: m.features}
 	copy(m.left[:], m.sources)
 	for i := range m.waits {
 		m.waits[i] = -1
@@ -130,7 +131,8 @@ func (m *toy) run(s Strategy) string {
 		touched := m.touch(mv)
 		if m.p.N > 1 {
 			now := answered{m.p.Moves, m.p.First}
-			if now != held && (outlasts&sim.Steady == 0 || now.moves[2] != held.moves[2]) || m.p.Watched && outlasts&sim.Through == 0 {
+			if now != held && (outlasts&sim.Steady == 0 || now.moves[2] != held.moves[2]) ||
+				m.p.Watched && outlasts&sim.Through == 0 {
 				hold = 0
 			}
 			held = now

@@ -229,7 +229,8 @@ func TestFibrePanicStack(t *testing.T) {
 		f, g := p.Get(), p.Get()
 		func() {
 			defer func() {
-				if stack := c.stack(recover()); !bytes.Contains(stack, []byte("sim.outOfRange")) && !bytes.Contains(stack, []byte("sim.aBug")) {
+				if stack := c.stack(recover()); !bytes.Contains(stack, []byte("sim.outOfRange")) &&
+					!bytes.Contains(stack, []byte("sim.aBug")) {
 					t.Errorf("the stack isn't that of the body:\n%s", stack)
 				}
 			}()

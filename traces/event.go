@@ -30,32 +30,6 @@ type Event struct {
 // NoTask is the Task of an event without a task.
 const NoTask uint8 = 255
 
-// A Spec names a kind and its arguments.
-type Spec struct {
-	Name string
-	Args []string // at most three
-}
-
-var specs [kindCount]Spec
-
-// Define sets the specs of a block, in the order of its constants. It panics on a
-// clash. It returns a value so that it can be called in a var declaration.
-func Define(block Kind, list ...Spec) struct{} {
-	for i, s := range list {
-		k := block + Kind(i)
-		if specs[k].Name != "" {
-			panic(fmt.Sprintf("traces: kind %d defined twice: %s, %s", k, specs[k].Name, s.Name))
-		}
-		specs[k] = s
-	}
-	return struct{}{}
-}
-
-// Spec returns the name of a kind and of its arguments.
-func (k Kind) Spec() Spec { return specs[k] }
-
-func (k Kind) String() string { return specs[k].Name }
-
 // String prints the event with the names of its arguments, numbers in hex.
 func (e *Event) String() string {
 	s := fmt.Sprintf("%5d cpu%d", e.Seq, e.CPU)
@@ -63,9 +37,8 @@ func (e *Event) String() string {
 		s += fmt.Sprintf(" task%d", e.Task)
 	}
 	s += " " + e.Kind.String()
-	args := [...]uint64{e.A, e.B, e.C}
-	for i, name := range specs[e.Kind].Args {
-		s += fmt.Sprintf(" %s=%#x", name, args[i])
+	for i, v := range e.Args() {
+		s += fmt.Sprintf(" %s=%#x", specs[e.Kind].Args[i].Name, v)
 	}
 	return s
 }

@@ -42,7 +42,8 @@ type Board struct {
 	work, done, trouble, pieces, large jetstream.Stream
 }
 
-// Make makes what isn't there yet, with so many replicas. It may be called by several processes.
+// Make creates the streams and buckets that don't exist yet, each with the given number of
+// replicas. Several processes may call it.
 func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 	b, err := board(nc)
 	if err != nil {
@@ -57,7 +58,8 @@ func Make(ctx context.Context, nc *nats.Conn, replicas int) (*Board, error) {
 	}
 	for _, k := range b.buckets() {
 		*k.at, err = soon(ctx, func(ctx context.Context) (jetstream.KeyValue, error) {
-			return b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: k.name, Replicas: replicas, TTL: k.ttl, History: 1})
+			return b.js.CreateOrUpdateKeyValue(ctx,
+				jetstream.KeyValueConfig{Bucket: k.name, Replicas: replicas, TTL: k.ttl, History: 1})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("bucket %s: %w", k.name, err)
@@ -73,8 +75,8 @@ func (b *Board) stream(ctx context.Context, c jetstream.StreamConfig) (jetstream
 // answer is after what time a request to make something is sent again.
 const answer = time.Second
 
-// soon asks for something to be made, and asks again if there is no answer: of several servers of a
-// cluster that ask for the same at once only one is answered.
+// soon calls f until it gets an answer: when several servers of a cluster ask for the same thing
+// at once, only one is answered.
 func soon[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
 	for {
 		short, cancel := context.WithTimeout(ctx, answer)
@@ -157,10 +159,12 @@ type stream struct {
 // streams lists the streams. Where a subject takes one message the first one counts.
 func (b *Board) streams() []stream {
 	once := func(name, subjects string) jetstream.StreamConfig {
-		return jetstream.StreamConfig{Name: name, Subjects: []string{subjects}, AllowDirect: true, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
+		return jetstream.StreamConfig{Name: name, Subjects: []string{subjects}, AllowDirect: true, MaxMsgsPerSubject: 1,
+			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
 	}
 	return []stream{
-		{&b.work, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy, Compression: jetstream.S2Compression}},
+		{&b.work, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy,
+			Compression: jetstream.S2Compression}},
 		{&b.done, once(streamDone, "done.>")},
 		{&b.trouble, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}}},
 		{&b.pieces, once(streamPieces, "piece.*")},
@@ -175,7 +179,8 @@ type bucket struct {
 }
 
 func (b *Board) buckets() []bucket {
-	return []bucket{{&b.Campaigns, bucketState, 0}, {&b.Status, bucketStatus, 0}, {&b.Finds, bucketFinds, 0}, {&b.Lead, bucketLead, LeadFor}, {&b.secret, bucketSecret, 0}}
+	return []bucket{{&b.Campaigns, bucketState, 0}, {&b.Status, bucketStatus, 0}, {&b.Finds, bucketFinds, 0},
+		{&b.Lead, bucketLead, LeadFor}, {&b.secret, bucketSecret, 0}}
 }
 
 // Retry calls f until it succeeds, with longer and longer pauses, or until the context ends. What
@@ -185,7 +190,8 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 		each, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := f(each)
 		cancel()
-		if err == nil || ctx.Err() != nil || errors.Is(err, errTwice) || errors.Is(err, ErrNone) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrRefused) {
+		if err == nil || ctx.Err() != nil || errors.Is(err, errTwice) || errors.Is(err, ErrNone) ||
+			errors.Is(err, ErrDamaged) || errors.Is(err, ErrRefused) {
 			return err
 		}
 		select {

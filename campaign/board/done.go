@@ -26,7 +26,8 @@ const (
 type Differ struct{ Unit, Ours, Theirs string }
 
 func (d *Differ) Error() string {
-	return fmt.Sprintf("unit %s was made twice, with two results: %.12s and %.12s; kpsim isn't deterministic here, or one of two computers is broken", d.Unit, d.Theirs, d.Ours)
+	return fmt.Sprintf("unit %s was made twice, with two results: %.12s and %.12s; kpsim isn't deterministic here, or "+
+		"one of two computers is broken", d.Unit, d.Theirs, d.Ours)
 }
 
 // Deliver stores a unit's result, unless there is one. If there is it must be the same: a *Differ
@@ -188,9 +189,11 @@ func (b *Board) Page(ctx context.Context, key string, after uint64) (list []*Pac
 
 // page calls f for messages of a stream that lie after a place, until it returns false, or for so
 // many.
-func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, most int, f func(m jetstream.Msg, seq uint64) bool) error {
+func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, most int,
+	f func(m jetstream.Msg, seq uint64) bool) error {
 	c, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubject: filter, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		FilterSubject: filter, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       after + 1,
 		InactiveThreshold: 30 * time.Second, MemoryStorage: true, Replicas: 1,
 	})
 	if err != nil {
@@ -278,7 +281,8 @@ func (b *Board) Follow(ctx context.Context, id string, there func(), f func(d *D
 
 // messages calls f for the messages of a stream, those that are there and those that come, until f
 // has enough or the context ends.
-func messages(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig, f func(m jetstream.Msg) (more bool, err error)) error {
+func messages(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig,
+	f func(m jetstream.Msg) (more bool, err error)) error {
 	config.MaxResetAttempts = -1 // a server may be gone for long
 	c, err := s.OrderedConsumer(ctx, config)
 	if err != nil {

@@ -62,7 +62,8 @@ func (b *Board) once(ctx context.Context, subject string, data []byte) error {
 }
 
 func asTwice(err error) error {
-	if api := new(jetstream.APIError); errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject") {
+	if api := new(jetstream.APIError); errors.As(err, &api) &&
+		strings.Contains(api.Description, "maximum messages per subject") {
 		return errTwice
 	}
 	return err

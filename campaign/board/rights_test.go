@@ -34,7 +34,8 @@ func TestWorkersKey(t *testing.T) {
 	require.NoError(t, err)
 	key, err := nats.NkeyOptionFromSeed(filepath.Join(dir, "worker.nk"))
 	require.NoError(t, err)
-	evil, err := nats.Connect(strings.TrimSpace(string(url)), key, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	evil, err := nats.Connect(strings.TrimSpace(string(url)), key,
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	require.NoError(t, err)
 	t.Cleanup(evil.Close)
 
@@ -42,8 +43,10 @@ func TestWorkersKey(t *testing.T) {
 	_, err = evil.Subscribe("_INBOX.>", func(m *nats.Msg) { heard <- m.Subject })
 	require.NoError(t, err)
 	require.NoError(t, evil.Publish("done.c-1.0.0.r.0.1", []byte(`{"id":"c-9","state":"running"}`)))
-	for _, reply := range []string{"$KV.CAMPAIGNS.c-9", "work.b.go.c-9.0.0.r.0.1"} { // the server answers there with what is stored
-		require.NoError(t, evil.PublishMsg(&nats.Msg{Subject: "$JS.API.DIRECT.GET.DONE", Reply: reply, Data: []byte(`{"seq":1}`)}))
+	// the server answers there with what is stored
+	for _, reply := range []string{"$KV.CAMPAIGNS.c-9", "work.b.go.c-9.0.0.r.0.1"} {
+		require.NoError(t, evil.PublishMsg(&nats.Msg{Subject: "$JS.API.DIRECT.GET.DONE", Reply: reply,
+			Data: []byte(`{"seq":1}`)}))
 	}
 	require.NoError(t, evil.Publish("$JS.API.STREAM.PURGE.OBJ_FILES", nil))
 	require.NoError(t, evil.Flush())

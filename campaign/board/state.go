@@ -92,7 +92,8 @@ func readState(id string, data []byte) (*State, error) {
 	}
 	known := slices.Contains([]string{Starting, Running, Paused, Cancelled, Ended}, s.State)
 	if s.ID != id || !IsID(id) || s.Name+fmt.Sprintf("-%d", Number(id)) != id || !known || !IsBuild(s.Build) ||
-		s.Priority > MostPriority || s.Priority < -MostPriority || s.Plan != "" && !IsDigest(s.Plan) || s.Against != "" && !IsID(s.Against) {
+		s.Priority > MostPriority || s.Priority < -MostPriority || s.Plan != "" && !IsDigest(s.Plan) ||
+		s.Against != "" && !IsID(s.Against) {
 		return nil, fmt.Errorf("campaign %s: its state is damaged: %w", plan.Clean(id, 60, false), ErrDamaged)
 	}
 	return s, nil
@@ -103,8 +104,8 @@ var buildForm = regexp.MustCompile(`^[0-9a-z]{1,40}$`)
 // IsBuild reports whether a text may name a build.
 func IsBuild(s string) bool { return buildForm.MatchString(s) }
 
-// States returns the states of all campaigns, by their ID. Of one whose state can't be read it says
-// that it is damaged.
+// States returns the states of all campaigns, by their ID. A campaign whose state can't be read
+// is returned as damaged.
 func (b *Board) States(ctx context.Context) (list []*State, err error) {
 	err = each(ctx, b.Campaigns, func(e jetstream.KeyValueEntry) error {
 		s, err := readState(e.Key(), e.Value())

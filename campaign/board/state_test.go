@@ -35,7 +35,8 @@ func TestStates(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, states)
 	for _, i := range []int{3, 1, 2} {
-		require.NoError(t, b.Begin(t.Context(), &State{ID: fmt.Sprintf("c-%d", i), Name: "c", Build: "b", State: Running, Began: time.Now()}))
+		require.NoError(t, b.Begin(t.Context(),
+			&State{ID: fmt.Sprintf("c-%d", i), Name: "c", Build: "b", State: Running, Began: time.Now()}))
 		f := unit.NewFind(properties.All[i].Name, "s", "kpsim's own", fmt.Sprint("it breaks ", i), "", 2)
 		_, err := b.Keep(t.Context(), f, "c-1", "b")
 		require.NoError(t, err)

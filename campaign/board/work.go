@@ -36,7 +36,8 @@ func (b *Board) Hand(ctx context.Context, build, needs string, epoch int, list [
 		if err != nil {
 			return err
 		}
-		ack, err := b.js.PublishAsync("work."+build+"."+needs+"."+u.Key(), body, jetstream.WithMsgID(strconv.Itoa(epoch)+"."+u.Key()))
+		ack, err := b.js.PublishAsync("work."+build+"."+needs+"."+u.Key(), body,
+			jetstream.WithMsgID(strconv.Itoa(epoch)+"."+u.Key()))
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ type Trouble struct {
 	Delivery uint64    `json:"delivery"` // how often it had been handed out
 }
 
-// How long what is said of a failure may be, and a worker's name, in bytes.
+// The limits of a failure's description and of a worker's name, in bytes.
 const (
 	MostWhy  = 1 << 10
 	MostLog  = 64 << 10
@@ -103,13 +104,15 @@ const (
 
 // Fail takes down how a unit failed, once for each delivery.
 func (b *Board) Fail(ctx context.Context, t *Trouble) error {
-	t.Worker, t.Why, t.Log = plan.Clean(t.Worker, MostName, false), plan.Clean(t.Why, MostWhy, false), plan.Clean(t.Log, MostLog, true)
+	t.Worker, t.Why, t.Log = plan.Clean(t.Worker, MostName, false), plan.Clean(t.Why, MostWhy, false),
+		plan.Clean(t.Log, MostLog, true)
 	body, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
 	return Retry(ctx, func(ctx context.Context) error {
-		_, err := b.js.Publish(ctx, "trouble."+t.Unit.Key(), body, jetstream.WithMsgID(fmt.Sprintf("%s.%d.%t", t.Unit.Key(), t.Delivery, t.Differ)))
+		_, err := b.js.Publish(ctx, "trouble."+t.Unit.Key(), body,
+			jetstream.WithMsgID(fmt.Sprintf("%s.%d.%t", t.Unit.Key(), t.Delivery, t.Differ)))
 		return err
 	})
 }

@@ -39,7 +39,8 @@ func compiled(m *testing.M) int {
 }
 
 // sources are the files that have command lines.
-var sources = []string{"Containerfile", "kubernetes.yaml", "slurm.sh", "kpsim-campaign.service", "kpsim-worker@.service", "README.md", "../../docs/campaigns.md", "../../README.md"}
+var sources = []string{"Containerfile", "kubernetes.yaml", "slurm.sh", "kpsim-campaign.service",
+	"kpsim-worker@.service", "README.md", "../../docs/campaigns.md", "../../README.md"}
 
 func read(t *testing.T, path string) string {
 	t.Helper()

@@ -91,7 +91,8 @@ func TestKubernetes(t *testing.T) {
 	require.Equal(t, labels, service.at("spec", "selector"))
 	require.Equal(t, labels, set.at("spec", "selector", "matchLabels"))
 	require.Equal(t, labels, policy.at("spec", "podSelector", "matchLabels"))
-	require.Equal(t, job.at("spec", "template", "metadata", "labels"), policy.list("spec", "ingress")[0].list("from")[0].at("podSelector", "matchLabels"))
+	require.Equal(t, job.at("spec", "template", "metadata", "labels"),
+		policy.list("spec", "ingress")[0].list("from")[0].at("podSelector", "matchLabels"))
 	require.Equal(t, 1, set.at("spec", "replicas"), "two servers of one name keep nothing together; that takes --cluster")
 	require.Equal(t, "Indexed", job.at("spec", "completionMode"))
 	require.Equal(t, job.at("spec", "completions"), job.at("spec", "parallelism"), "workers wait for nothing else")
@@ -101,7 +102,8 @@ func TestKubernetes(t *testing.T) {
 		require.Regexp(t, fixed, c.in["image"])
 		require.Equal(t, true, c.pod.at("securityContext", "runAsNonRoot"))
 		require.Equal(t, false, c.pod["automountServiceAccountToken"])
-		require.Equal(t, object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": []any{"ALL"}}}, c.in.of("securityContext"))
+		require.Equal(t, object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+			"capabilities": object{"drop": []any{"ALL"}}}, c.in.of("securityContext"))
 		require.NotNil(t, c.in.at("resources", "limits", "memory"))
 
 		var volumes []string

@@ -35,7 +35,8 @@ type session struct {
 
 func newSession(t *testing.T) *session {
 	dir := t.TempDir()
-	path := filepath.Dir(program) + string(filepath.ListSeparator) + dir + string(filepath.ListSeparator) + os.Getenv("PATH")
+	path := filepath.Dir(program) + string(filepath.ListSeparator) + dir + string(filepath.ListSeparator) +
+		os.Getenv("PATH")
 	return &session{t, dir, append(os.Environ(), "PATH="+path, "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))}
 }
 
@@ -81,7 +82,8 @@ func TestSlurm(t *testing.T) {
 	require.NoError(t, err)
 	s := newSession(t)
 	s.start(s.command(program, "serve"))
-	s.env = append(s.env, "KPSIM_SERVER="+s.url(), "KPSIM_KEY="+filepath.Join(s.folder(), "worker.nk"), "SLURM_CPUS_PER_TASK=2", "SLURM_JOB_ID=77")
+	s.env = append(s.env, "KPSIM_SERVER="+s.url(), "KPSIM_KEY="+filepath.Join(s.folder(), "worker.nk"),
+		"SLURM_CPUS_PER_TASK=2", "SLURM_JOB_ID=77")
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "scontrol"), []byte("#!/bin/sh\necho \"$@\" >asked\n"), 0o755))
 
 	for _, c := range []struct {

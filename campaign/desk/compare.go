@@ -13,7 +13,7 @@ import (
 // noise of computers that do other things, too.
 const slower = 1.5
 
-// least is of how many seconds of a core a difference in speed is told.
+// least is the least time of a core, in seconds, for which a difference in speed is reported.
 const least = 2.0
 
 // A Change is what two campaigns of one name differ in.
@@ -49,15 +49,18 @@ func Compare(before, now *board.State) (list []Change) {
 			a, b := o.Broken[q.Name], n.Broken[q.Name]
 			switch {
 			case a == 0 && b > 0:
-				list = append(list, Change{"new", n.Scenario, q.Name, fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"), cli.Number(o.Runs, "run"))})
+				list = append(list, Change{"new", n.Scenario, q.Name,
+					fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"), cli.Number(o.Runs, "run"))})
 			case a > 0 && b == 0:
-				list = append(list, Change{"gone", n.Scenario, q.Name, fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a, cli.Number(o.Runs, "run"))})
+				list = append(list, Change{"gone", n.Scenario, q.Name,
+					fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a, cli.Number(o.Runs, "run"))})
 			}
 		}
 		if o.Runs > 0 && n.Runs > 0 && max(o.Seconds, n.Seconds) >= least {
 			a, b := o.Seconds/float64(o.Runs), n.Seconds/float64(n.Runs)
 			if b > slower*a && a > 0 {
-				list = append(list, Change{What: "slower", Scenario: n.Scenario, Says: fmt.Sprintf("a run takes %.0f µs of a core, before %.0f", 1e6*b, 1e6*a)})
+				list = append(list, Change{What: "slower", Scenario: n.Scenario,
+					Says: fmt.Sprintf("a run takes %.0f µs of a core, before %.0f", 1e6*b, 1e6*a)})
 			}
 		}
 		if n.Aside > 0 {

@@ -60,7 +60,8 @@ func serve(t *testing.T, searches ...*plan.Search) *made {
 	t.Cleanup(g.Stop)
 	m.client, m.worker = gate.Client{Conn: conns[hub.Client]}, gate.Worker{Conn: conns[hub.Worker]}
 	go func() {
-		_ = lead.New(m.b, lead.Options{Name: "lead", Dir: t.TempDir(), Lease: 2 * time.Second, Tick: 20 * time.Millisecond}).Run(t.Context())
+		_ = lead.New(m.b, lead.Options{Name: "lead", Dir: t.TempDir(), Lease: 2 * time.Second, Tick: 20 * time.Millisecond}).
+			Run(t.Context())
 	}()
 	_, err = desk.Start(t.Context(), m.client, m.c)
 	require.NoError(t, err)
@@ -111,7 +112,8 @@ func (m *made) report(dir string) (out, errs string, status int) {
 
 func explored(t *testing.T, bundle int, scenarios ...string) *plan.Search {
 	runs := uint64(3000)
-	s, err := plan.Of(cli.New(io.Discard, io.Discard), &findings.Explore{Scenarios: scenarios, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: "traces"})
+	s, err := plan.Of(cli.New(io.Discard, io.Discard),
+		&findings.Explore{Scenarios: scenarios, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: "traces"})
 	require.NoError(t, err)
 	for i := range s.Bundle {
 		s.Bundle[i] = bundle
@@ -129,7 +131,8 @@ func TestSkipped(t *testing.T) {
 	require.Zero(t, status)
 	id := m.c.ID
 	list := []string{
-		id + ".0.0.r.0.2000000000", id + ".7.0.r.0.4", id + ".0.9.r.0.4", id + ".-1.0.r.0.4", id + ".0.0.r.-4.0", id + ".0.0.r.1.5", id + ".0.0.x.0.4", id + ".0.0.f.0.0", id + ".0.0.v.0.0",
+		id + ".0.0.r.0.2000000000", id + ".7.0.r.0.4", id + ".0.9.r.0.4", id + ".-1.0.r.0.4", id + ".0.0.r.-4.0",
+		id + ".0.0.r.1.5", id + ".0.0.x.0.4", id + ".0.0.f.0.0", id + ".0.0.v.0.0",
 		id + ".0.0.r.0.4.5", id + ".0.0.r.00.4", id + ".0.0.r.0.+4", id + ".0.0.w.3.2000000000", id + ".x",
 	}
 	for i, key := range list {
@@ -148,7 +151,8 @@ func TestSkipped(t *testing.T) {
 	after, errs, status := m.report(dir)
 	require.Equal(t, before, after)
 	require.Zero(t, status)
-	require.Equal(t, fmt.Sprintf("kpsim-campaign: %d results skipped: no unit of the plan has that name\n", len(list)), errs)
+	require.Equal(t, fmt.Sprintf("kpsim-campaign: %d results skipped: no unit of the plan has that name\n", len(list)),
+		errs)
 }
 
 // TestFalse: a result that is well-formed and false costs the report that unit's runs, and is said.
@@ -176,8 +180,14 @@ func TestFalse(t *testing.T) {
 func TestFalseWitness(t *testing.T) {
 	f := unit.NewFind("whole-instructions", "s", "kpsim's own", "m", "", 0)
 	for _, change := range []func(f *unit.Find){
-		func(f *unit.Find) { f.Cause = "../../evil" }, func(f *unit.Find) { f.Cause = "whole-instructions-00000000" }, func(f *unit.Find) { f.Property = "../x" },
-		func(f *unit.Find) { f.Deviations = -1 }, func(f *unit.Find) { f.Trace = "no trace" }, func(f *unit.Find) { f.Message = "\x1b[2J" }, func(f *unit.Find) { f.Story = make([]string, 1<<20) },
+		func(f *unit.Find) {
+			f.Cause = "../../evil"
+		}, func(f *unit.Find) { f.Cause = "whole-instructions-00000000" }, func(f *unit.Find) { f.Property = "../x" },
+		func(f *unit.Find) {
+			f.Deviations = -1
+		}, func(f *unit.Find) {
+			f.Trace = "no trace"
+		}, func(f *unit.Find) { f.Message = "\x1b[2J" }, func(f *unit.Find) { f.Story = make([]string, 1<<20) },
 		func(f *unit.Find) { f.Scenario = strings.Repeat("x", 1<<20) },
 	} {
 		g := *f
@@ -198,18 +208,20 @@ func TestFalseWitness(t *testing.T) {
 func TestProofTraces(t *testing.T) {
 	text, err := os.ReadFile("../../traces/corpus/T2-call-five.kps")
 	require.NoError(t, err)
-	s, err := plan.OfProofs(&findings.Verify{Scenarios: []string{"safe-none"}, By: "states", Megabytes: 100, Traces: "traces"})
+	s, err := plan.OfProofs(&findings.Verify{Scenarios: []string{"safe-none"}, By: "states", Megabytes: 100,
+		Traces: "traces"})
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		traces []plan.Trace
 		wrote  bool
 	}{
-		"right":     {[]plan.Trace{{Path: "traces/safe-none-verify.kps", Text: string(text)}}, true},
-		"other":     {[]plan.Trace{{Path: "traces/other.kps", Text: string(text)}}, false},
-		"bashrc":    {[]plan.Trace{{Path: ".bashrc", Text: "evil"}}, false},
-		"up":        {[]plan.Trace{{Path: "../../safe-none-verify.kps", Text: string(text)}}, false},
-		"no trace":  {[]plan.Trace{{Path: "safe-none-verify.kps", Text: "evil"}}, false},
-		"two":       {[]plan.Trace{{Path: "safe-none-verify.kps", Text: string(text)}, {Path: "safe-none-verify.kps", Text: string(text)}}, false},
+		"right":    {[]plan.Trace{{Path: "traces/safe-none-verify.kps", Text: string(text)}}, true},
+		"other":    {[]plan.Trace{{Path: "traces/other.kps", Text: string(text)}}, false},
+		"bashrc":   {[]plan.Trace{{Path: ".bashrc", Text: "evil"}}, false},
+		"up":       {[]plan.Trace{{Path: "../../safe-none-verify.kps", Text: string(text)}}, false},
+		"no trace": {[]plan.Trace{{Path: "safe-none-verify.kps", Text: "evil"}}, false},
+		"two": {[]plan.Trace{{Path: "safe-none-verify.kps", Text: string(text)},
+			{Path: "safe-none-verify.kps", Text: string(text)}}, false},
 		"backslash": {[]plan.Trace{{Path: `x\safe-none-verify.kps`, Text: string(text)}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,12 +234,13 @@ func TestProofTraces(t *testing.T) {
 			out, errs, status := m.report(dir)
 			require.NotContains(t, out+errs, "\x1b")
 			var files []string
-			require.NoError(t, filepath.WalkDir(filepath.Dir(filepath.Dir(dir)), func(path string, d os.DirEntry, err error) error {
-				if err == nil && !d.IsDir() {
-					files = append(files, filepath.Base(path))
-				}
-				return err
-			}))
+			require.NoError(t, filepath.WalkDir(filepath.Dir(filepath.Dir(dir)),
+				func(path string, d os.DirEntry, err error) error {
+					if err == nil && !d.IsDir() {
+						files = append(files, filepath.Base(path))
+					}
+					return err
+				}))
 			if c.wrote {
 				require.Equal(t, []string{"safe-none-verify.kps"}, files)
 				require.Zero(t, status)
@@ -258,9 +271,12 @@ func TestPlanFiles(t *testing.T) {
 			s.Kernel = &plan.Blob{Name: "../x", Digest: blob.Digest}
 			s.Flags.Kernel.Kernel = "x"
 		},
-		"digest is a path": func(s *plan.Search) { s.Kernel = &plan.Blob{Name: "x", Digest: ".."}; s.Flags.Kernel.Kernel = "x" },
-		"too large":        func(s *plan.Search) { b := blob; b.Size = 1 << 40; s.Kernel = &b; s.Flags.Kernel.Kernel = "x" },
-		"negative":         func(s *plan.Search) { b := blob; b.Size = -1; s.Kernel = &b; s.Flags.Kernel.Kernel = "x" },
+		"digest is a path": func(s *plan.Search) {
+			s.Kernel = &plan.Blob{Name: "x", Digest: ".."}
+			s.Flags.Kernel.Kernel = "x"
+		},
+		"too large": func(s *plan.Search) { b := blob; b.Size = 1 << 40; s.Kernel = &b; s.Flags.Kernel.Kernel = "x" },
+		"negative":  func(s *plan.Search) { b := blob; b.Size = -1; s.Kernel = &b; s.Flags.Kernel.Kernel = "x" },
 		"object without a digest": func(s *plan.Search) {
 			b := blob
 			s.Kernel = &b
@@ -291,7 +307,8 @@ func TestPlanFiles(t *testing.T) {
 
 // TestLocal: whether a plan's traces go below the folder in which its report is made.
 func TestLocal(t *testing.T) {
-	for dir, want := range map[string]bool{"traces": true, "a/b": true, "/tmp/x": false, "../x": false, "a/../../x": false, "": false} {
+	for dir, want := range map[string]bool{"traces": true, "a/b": true, "/tmp/x": false, "../x": false, "a/../../x": false,
+		"": false} {
 		s := &plan.Search{Flags: &findings.Explore{Traces: dir}}
 		require.Equal(t, want, s.Local(), dir)
 	}

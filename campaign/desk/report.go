@@ -112,10 +112,11 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 	return f, nil
 }
 
-// Report prints of a campaign that has ended what kpsim would have printed, had it made all runs
-// by itself, and writes the witnesses to a folder; "" is where each search says. Of several
-// searches each has its command above it.
-func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string, asJSON bool) (int, error) {
+// Report prints what kpsim would have printed if it had made all runs of an ended campaign by
+// itself. It writes the witnesses to the folder traces; "" means the folder that each search
+// names. If there are several searches, the command of each stands above its report.
+func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string,
+	asJSON bool) (int, error) {
 	o, err := collect(ctx, b, c)
 	if err != nil {
 		return 0, err
@@ -152,14 +153,16 @@ func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s skipped: no unit of the plan has that name\n", cli.Number(o.skipped, "result"))
 	}
 	if len(o.aside) > 0 {
-		fmt.Fprintf(p.Err, "kpsim-campaign: %s set aside, so the report is without their runs:\n  %s\n", cli.Number(len(o.aside), "unit"), strings.Join(o.aside, "\n  "))
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s set aside, so the report is without their runs:\n  %s\n",
+			cli.Number(len(o.aside), "unit"), strings.Join(o.aside, "\n  "))
 		worst = cli.Bug
 	}
 	return worst, nil
 }
 
 // report prints the report of a search.
-func (o *outcome) report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, search int) (int, error) {
+func (o *outcome) report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign,
+	search int) (int, error) {
 	s := c.Searches[search]
 	switch {
 	case s.Fuzz != nil:

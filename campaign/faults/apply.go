@@ -197,7 +197,8 @@ func (r *rig) twice(ctx context.Context) error {
 		if err != nil {
 			continue // it isn't made yet, or the server is down
 		}
-		_, err = js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}, jetstream.WithRetryAttempts(0))
+		_, err = js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data},
+			jetstream.WithRetryAttempts(0))
 		switch {
 		case err == nil:
 			return fmt.Errorf("unit %s: a second result was taken", units[i].Key())

@@ -60,7 +60,8 @@ func Kernel() string {
 // flags are those of the campaign: one scenario has a canary to be found, and others are broken.
 func flags(kernel bool) []string {
 	if kernel {
-		return []string{"torn-jump", "safe-none", "second-instruction", "--strategy", "random", "--runs", "5000", "--kernel", Kernel()}
+		return []string{"torn-jump", "safe-none", "second-instruction", "--strategy", "random", "--runs", "5000", "--kernel",
+			Kernel()}
 	}
 	return []string{"torn-jump", "second-instruction", "safe-none", "full-rcu", "--runs", "60000"}
 }
@@ -260,7 +261,8 @@ func (r *rig) checkPoisoned(status int, results *process, t *board.Status) error
 
 // told asks for the campaign's status as a user does.
 func (r *rig) told(ctx context.Context) (*board.Status, error) {
-	cmd := exec.CommandContext(ctx, r.g.Campaign, "status", firstID, "--json", "--nats", r.urls(), "--nkey", filepath.Join(r.servers[0].dir, "client.nk"))
+	cmd := exec.CommandContext(ctx, r.g.Campaign, "status", firstID, "--json", "--nats", r.urls(), "--nkey",
+		filepath.Join(r.servers[0].dir, "client.nk"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -79,7 +79,8 @@ func TestSchedules(t *testing.T) {
 				t.Skip(err)
 			case err != nil:
 				l.differ++
-				t.Fatalf("%v\n%v\nto repeat it:  go test ./faults -run TestSchedules -schedules 1 -seed %d -timeout 0", s, err, s.Seed)
+				t.Fatalf("%v\n%v\nto repeat it:  go test ./faults -run TestSchedules -schedules 1 -seed %d -timeout 0",
+					s, err, s.Seed)
 			}
 			l.again += o.Again
 			l.took += o.Took

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lies says what lies in the streams, and who leads, for a report of what went wrong.
+// lies prints what lies in the streams, and which coordinator leads, for a report of a failure.
 func (r *rig) lies(ctx context.Context, to io.Writer) {
 	js, err := jetstream.New(r.b.Conn)
 	if err != nil {
@@ -27,7 +27,8 @@ func (r *rig) lies(ctx context.Context, to io.Writer) {
 		fmt.Fprintln(to, "consumer of WORK:", err)
 	} else {
 		i := c.CachedInfo()
-		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d workers wait\n", i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting)
+		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d workers wait\n",
+			i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting)
 	}
 	e, err := r.b.Lead.Get(ctx, "lead")
 	if err != nil {

@@ -150,7 +150,8 @@ func (r *rig) begin(ctx context.Context) (err error) {
 		return err
 	}
 	defer cl.Close()
-	if _, err = desk.Start(ctx, gate.Client{Conn: cl}, r.c); err == nil && r.s.Main != WorkerDiskFull { // what it breaks begins before the first unit
+	// what it breaks begins before the first unit
+	if _, err = desk.Start(ctx, gate.Client{Conn: cl}, r.c); err == nil && r.s.Main != WorkerDiskFull {
 		err = r.underWay(ctx)
 	}
 	r.began = time.Now()

@@ -29,7 +29,8 @@ const (
 )
 
 // Kinds lists all.
-var Kinds = []Kind{WorkerKilled, WorkerEnded, WorkerStopped, ServerKilled, LeaderKilled, Cut, Slow, Silent, ServerDiskFull, WorkerDiskFull, ClocksApart, Twice, Poison}
+var Kinds = []Kind{WorkerKilled, WorkerEnded, WorkerStopped, ServerKilled, LeaderKilled, Cut, Slow, Silent,
+	ServerDiskFull, WorkerDiskFull, ClocksApart, Twice, Poison}
 
 // alone are the kinds that need an arrangement of their own, and so come once, from the beginning.
 var alone = []Kind{LeaderKilled, ServerDiskFull, WorkerDiskFull, Poison}
@@ -61,7 +62,8 @@ func (s *Schedule) String() string {
 	for _, f := range s.Faults {
 		list = append(list, f.String())
 	}
-	return fmt.Sprintf("seed %d: servers %d, workers %d, %s: %s", s.Seed, s.Servers, s.Workers, s.Main, strings.Join(list, "; "))
+	return fmt.Sprintf("seed %d: servers %d, workers %d, %s: %s",
+		s.Seed, s.Servers, s.Workers, s.Main, strings.Join(list, "; "))
 }
 
 // Lease is after what silence a unit is handed out again, in all schedules.
@@ -76,7 +78,8 @@ func Draw(seed uint64) *Schedule {
 	}
 	s := &Schedule{Seed: seed, Servers: 1, Workers: 2 + r.IntN(2), Main: Kinds[seed%uint64(len(Kinds))]}
 	draw := func(k Kind) Fault {
-		f := Fault{At: between(200*time.Millisecond, 2500*time.Millisecond), Kind: k, Whom: r.IntN(60), For: between(100*time.Millisecond, time.Second)}
+		f := Fault{At: between(200*time.Millisecond, 2500*time.Millisecond), Kind: k, Whom: r.IntN(60),
+			For: between(100*time.Millisecond, time.Second)}
 		switch k {
 		case WorkerStopped:
 			f.For = between(Lease+500*time.Millisecond, Lease+2*time.Second)

@@ -153,8 +153,8 @@ type Result struct {
 	Data  []byte
 }
 
-// Results calls f for all results of a campaign, in the order in which they came. Bad is why one is
-// none: of it the unit's key alone is known, and that may be of no unit.
+// Results calls f for all results of a campaign, in the order in which they came. bad says why a
+// result is damaged: then only the unit's key is known, and it may belong to no unit.
 func (c Client) Results(ctx context.Context, id string, f func(r *Result, key string, bad error) error) error {
 	return results(ctx, c.Conn, "client", &resultsAsk{Key: id}, func(p *board.Packed, data []byte, bad error) error {
 		u, err := board.UnitOf(p.Key)
@@ -167,12 +167,13 @@ func (c Client) Results(ctx context.Context, id string, f func(r *Result, key st
 
 // Data returns what a unit has shown; nil: it was set aside.
 func (c Client) Data(ctx context.Context, u *plan.Unit) (data []byte, err error) {
-	err = results(ctx, c.Conn, "client", &resultsAsk{Key: u.Key(), One: true}, func(_ *board.Packed, d []byte, bad error) error {
-		if data = d; bad != nil {
-			return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
-		}
-		return nil
-	})
+	err = results(ctx, c.Conn, "client", &resultsAsk{Key: u.Key(), One: true},
+		func(_ *board.Packed, d []byte, bad error) error {
+			if data = d; bad != nil {
+				return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
+			}
+			return nil
+		})
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", u.Key(), err)
 	}

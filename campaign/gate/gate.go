@@ -36,13 +36,15 @@ type Gate struct {
 
 // Serve answers until Stop.
 func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
-	g := &Gate{b: b, bigs: make(chan struct{}, mostBig), consumers: make(map[[2]string]jetstream.Consumer), waiting: make(map[string]context.CancelFunc), plans: make(map[string]string)}
+	g := &Gate{b: b, bigs: make(chan struct{}, mostBig), consumers: make(map[[2]string]jetstream.Consumer),
+		waiting: make(map[string]context.CancelFunc), plans: make(map[string]string)}
 	var err error
 	if g.secret, err = b.Secret(ctx); err != nil {
 		return nil, err
 	}
 	g.ctx, g.end = context.WithCancel(context.WithoutCancel(ctx))
-	takes, workers, clients := make(chan struct{}, mostTakes), make(chan struct{}, mostWorkers), make(chan struct{}, mostClients)
+	takes, workers, clients := make(chan struct{}, mostTakes), make(chan struct{}, mostWorkers),
+		make(chan struct{}, mostClients)
 	for _, s := range []struct {
 		subject string
 		slots   chan struct{}
@@ -77,7 +79,8 @@ func Serve(ctx context.Context, b *board.Board) (*Gate, error) {
 			return nil, err
 		}
 	}
-	sub, err := b.Conn.Subscribe("worker.untake", func(m *nats.Msg) { g.untake(string(m.Data)) }) // each coordinator hears it
+	// each coordinator hears it
+	sub, err := b.Conn.Subscribe("worker.untake", func(m *nats.Msg) { g.untake(string(m.Data)) })
 	if err != nil {
 		g.Stop()
 		return nil, err

@@ -40,18 +40,27 @@ func attacks(id string) map[string]string {
 		"$JS.API.STREAM.MSG.GET.PIECES":       `{"seq":1}`, "$JS.API.STREAM.MSG.GET.KV_SECRET": `{"seq":1}`,
 		"$JS.API.DIRECT.GET.DONE": `{"seq":1}`, "$JS.API.DIRECT.GET.PIECES": `{"seq":1}`,
 		"$JS.API.DIRECT.GET.KV_CAMPAIGNS.$KV.CAMPAIGNS." + id: "",
-		"$JS.API.CONSUMER.CREATE.DONE":                        c, "$JS.API.CONSUMER.CREATE.DONE.x": c, "$JS.API.CONSUMER.DURABLE.CREATE.DONE.x": c,
-		"$JS.API.CONSUMER.MSG.NEXT.WORK.b0-go": "1", "$JS.API.CONSUMER.DELETE.WORK.b0-go": "", "$JS.API.CONSUMER.LIST.WORK": "",
-		"$JS.API.STREAM.PURGE.DONE": "", "$JS.API.STREAM.PURGE.PIECES": "", "$JS.API.STREAM.DELETE.DONE": "", "$JS.API.STREAM.MSG.DELETE.PIECES": `{"seq":1}`,
-		"$JS.API.STREAM.CREATE.MINE": `{"name":"MINE","subjects":["mine.>"]}`, "$JS.API.STREAM.UPDATE.DONE": `{"name":"DONE","subjects":["done.>","client.>"]}`,
-		"$JS.API.STREAM.SNAPSHOT.DONE": `{"deliver_subject":"work.x"}`, "$JS.API.ACCOUNT.PURGE.COORDINATOR": "", "$JS.API.META.LEADER.STEPDOWN": "",
+		"$JS.API.CONSUMER.CREATE.DONE":                        c, "$JS.API.CONSUMER.CREATE.DONE.x": c,
+		"$JS.API.CONSUMER.DURABLE.CREATE.DONE.x": c,
+		"$JS.API.CONSUMER.MSG.NEXT.WORK.b0-go":   "1", "$JS.API.CONSUMER.DELETE.WORK.b0-go": "",
+		"$JS.API.CONSUMER.LIST.WORK": "",
+		"$JS.API.STREAM.PURGE.DONE":  "", "$JS.API.STREAM.PURGE.PIECES": "", "$JS.API.STREAM.DELETE.DONE": "",
+		"$JS.API.STREAM.MSG.DELETE.PIECES":  `{"seq":1}`,
+		"$JS.API.STREAM.CREATE.MINE":        `{"name":"MINE","subjects":["mine.>"]}`,
+		"$JS.API.STREAM.UPDATE.DONE":        `{"name":"DONE","subjects":["done.>","client.>"]}`,
+		"$JS.API.STREAM.SNAPSHOT.DONE":      `{"deliver_subject":"work.x"}`,
+		"$JS.API.ACCOUNT.PURGE.COORDINATOR": "", "$JS.API.META.LEADER.STEPDOWN": "",
 		"$JS.ACK.WORK.b0-go.1.1.1.1.1": "+ACK", "$JS.FC.x": "",
-		"$KV.CAMPAIGNS." + id: "{", "$KV.CAMPAIGNS.c-77": `{"id":"c-77"}`, "$KV.LEAD.lead": "me", "$KV.SECRET.ticket": "x", "$KV.FINDS.x": "x", "$KV.STATUS." + id: "{",
+		"$KV.CAMPAIGNS." + id: "{", "$KV.CAMPAIGNS.c-77": `{"id":"c-77"}`, "$KV.LEAD.lead": "me", "$KV.SECRET.ticket": "x",
+		"$KV.FINDS.x": "x", "$KV.STATUS." + id: "{",
 		"$O.FILES.M.x": "x", "$O.FILES.C.x": "x",
-		"work.b0.go." + id + ".0.0.r.0.1": `{"campaign":"` + id + `"}`, "done." + id + ".0.0.r.0.1": "x", "trouble." + id + ".0.0.r.0.1": `{}`,
+		"work.b0.go." + id + ".0.0.r.0.1": `{"campaign":"` + id + `"}`, "done." + id + ".0.0.r.0.1": "x",
+		"trouble." + id + ".0.0.r.0.1":     `{}`,
 		"piece." + strings.Repeat("0", 64): "x", "large." + id + ".0.0.r.0.1.1.0": "x", "news.needs": build,
-		"$SYS.REQ.SERVER.PING": "", "$SYS.REQ.ACCOUNT.COORDINATOR.CONNZ": "", "$SYS.REQ.SERVER.PING.JSZ": "", "$SYS.ACCOUNT.COORDINATOR.CONNECT": "{}",
-		"_R_.x": "x", "_INBOX_client.x": "x", "_INBOX_worker.x": "x", "_INBOX_lead.x": "x", "worker.take.x": "x", "gate": "x",
+		"$SYS.REQ.SERVER.PING": "", "$SYS.REQ.ACCOUNT.COORDINATOR.CONNZ": "", "$SYS.REQ.SERVER.PING.JSZ": "",
+		"$SYS.ACCOUNT.COORDINATOR.CONNECT": "{}",
+		"_R_.x":                            "x", "_INBOX_client.x": "x", "_INBOX_worker.x": "x", "_INBOX_lead.x": "x",
+		"worker.take.x": "x", "gate": "x",
 	}
 }
 
@@ -64,17 +73,20 @@ func TestNothingElse(t *testing.T) {
 	time.Sleep(500 * time.Millisecond) // the first units are handed out
 	before := r.stored()
 	for _, role := range []string{hub.Worker, hub.Client} {
-		nc := r.connect(role, nats.Name("x inbox=0123456789abcdefghijkl"), nats.CustomInboxPrefix("_INBOX_"+role+".0123456789abcdefghijkl"))
+		nc := r.connect(role, nats.Name("x inbox=0123456789abcdefghijkl"),
+			nats.CustomInboxPrefix("_INBOX_"+role+".0123456789abcdefghijkl"))
 		other := map[string]string{hub.Worker: "client.", hub.Client: "worker."}[role]
 		for subject, body := range attacks(c.ID) {
-			for _, reply := range []string{"", "work.b0.go.c-9.0.0.r.0.1", "$KV.CAMPAIGNS.c-9", "done.c-9.0.0.r.0.1", "piece.x", other + "run"} {
+			for _, reply := range []string{"", "work.b0.go.c-9.0.0.r.0.1",
+				"$KV.CAMPAIGNS.c-9", "done.c-9.0.0.r.0.1", "piece.x", other + "run"} {
 				require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Data: []byte(body)}))
 			}
 			m, err := nc.Request(subject, []byte(body), 20*time.Millisecond)
 			require.Error(t, err, "%s with the key of a %s: %v", subject, role, m)
 		}
 		for _, verb := range []string{"begin", "change", "forget", "put", "run", "take", "deliver", "fail", "file"} {
-			m, err := nc.Request(other+verb, message(t, map[string]any{"id": c.ID, "to": "cancelled", "name": "x", "build": "b"}, nil), 20*time.Millisecond)
+			m, err := nc.Request(other+verb,
+				message(t, map[string]any{"id": c.ID, "to": "cancelled", "name": "x", "build": "b"}, nil), 20*time.Millisecond)
 			require.Error(t, err, "%s%s with the key of a %s: %v", other, verb, role, m)
 		}
 	}
@@ -90,7 +102,8 @@ func TestReplySubjects(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	evil, err := json.Marshal(&board.State{ID: "c-9", Name: "c", Build: build, State: board.Running})
 	require.NoError(t, err)
-	digest, err := r.b.PutPiece(t.Context(), message(t, map[string]any{"id": c.ID, "to": "cancelled"}, nil)) // a client may
+	// a client may
+	digest, err := r.b.PutPiece(t.Context(), message(t, map[string]any{"id": c.ID, "to": "cancelled"}, nil))
 	require.NoError(t, err)
 	state, err := r.b.PutPiece(t.Context(), evil)
 	require.NoError(t, err)
@@ -98,14 +111,16 @@ func TestReplySubjects(t *testing.T) {
 	for _, role := range []string{hub.Worker, hub.Client} {
 		nc := r.connect(role)
 		for _, reply := range []string{
-			"$KV.CAMPAIGNS.c-9", "$KV.CAMPAIGNS." + c.ID, "work.b0.go.c-9.0.0.r.0.1", "done." + c.ID + ".0.0.r.0.1", "client.change", "client.begin", "$JS.API.STREAM.DELETE.DONE",
+			"$KV.CAMPAIGNS.c-9", "$KV.CAMPAIGNS." + c.ID, "work.b0.go.c-9.0.0.r.0.1",
+			"done." + c.ID + ".0.0.r.0.1", "client.change", "client.begin", "$JS.API.STREAM.DELETE.DONE",
 			"$JS.API.STREAM.PURGE.PIECES", "news.needs", "$JS.ACK.WORK.b0-go.1.1.1.1.1", "worker.take",
 		} {
 			if strings.HasPrefix(reply, role+".") {
 				continue // it may ask that itself
 			}
 			for _, d := range []string{digest, state} {
-				require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: role + ".file", Reply: reply, Data: message(t, map[string]any{"digest": d}, nil)}))
+				require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: role + ".file", Reply: reply,
+					Data: message(t, map[string]any{"digest": d}, nil)}))
 			}
 		}
 		require.NoError(t, nc.Flush())
@@ -121,7 +136,9 @@ func TestInboxes(t *testing.T) {
 	heard := make(chan string, 1000)
 	for _, role := range []string{hub.Worker, hub.Client} {
 		nc := r.connect(role, nats.Name("x inbox=0123456789abcdefghijkl"))
-		for _, s := range []string{">", "*", "*.>", "_INBOX.>", "_INBOX_client.>", "_INBOX_worker.>", "_INBOX_worker.*.*", "_INBOX_client.*.*", "_INBOX_lead.>", "worker.>", "client.>", "$JS.>", "$KV.>", "work.>", "$SYS.>", "_R_.>", "done.>"} {
+		for _, s := range []string{">", "*", "*.>", "_INBOX.>", "_INBOX_client.>", "_INBOX_worker.>", "_INBOX_worker.*.*",
+			"_INBOX_client.*.*", "_INBOX_lead.>", "worker.>", "client.>", "$JS.>", "$KV.>", "work.>", "$SYS.>", "_R_.>",
+			"done.>"} {
 			_, err := nc.Subscribe(s, func(m *nats.Msg) { heard <- role + " hears " + m.Subject })
 			require.NoError(t, err)
 			_, err = nc.QueueSubscribe(s, "gate", func(m *nats.Msg) { heard <- role + " hears " + m.Subject })
@@ -174,7 +191,8 @@ func TestTickets(t *testing.T) {
 	data := fmt.Appendf(nil, `[{"index":%d,"runs":1}]`, a.Unit.From)
 	before := r.stored()
 	text, sum, _ := strings.Cut(right, ".")
-	for _, bad := range []string{"", ".", "x", text, text + ".", text + "." + strings.Repeat("0", 64), text[1:] + "." + sum, text + "A." + sum, strings.Repeat("A", 1<<16)} {
+	for _, bad := range []string{"", ".", "x", text, text + ".", text + "." + strings.Repeat("0", 64),
+		text[1:] + "." + sum, text + "A." + sum, strings.Repeat("A", 1<<16)} {
 		a.Ticket = bad
 		require.ErrorIs(t, w.Deliver(t.Context(), a, &unit.Result{Data: data}, "w"), board.ErrRefused)
 		require.ErrorIs(t, w.Fail(t.Context(), a, "w", "why", "log"), board.ErrRefused)
@@ -184,8 +202,11 @@ func TestTickets(t *testing.T) {
 		w.Working(a)
 	}
 	a.Ticket = right
-	for _, key := range []string{a.Unit.Campaign, a.Unit.Campaign + ".0.0.r", "other-1.0.0.r", ">", "*"} { // it follows from nothing
-		require.ErrorIs(t, w.Results(t.Context(), a, key, func(*plan.Unit, []byte) error { return nil }), board.ErrRefused, key)
+	// it follows from nothing
+	for _, key := range []string{a.Unit.Campaign, a.Unit.Campaign + ".0.0.r", "other-1.0.0.r", ">", "*"} {
+		require.ErrorIs(t, w.Results(t.Context(), a, key, func(*plan.Unit, []byte) error {
+			return nil
+		}), board.ErrRefused, key)
 	}
 	require.Equal(t, before, r.stored())
 	require.NoError(t, w.Deliver(t.Context(), a, &unit.Result{Data: data}, "w"))
@@ -236,9 +257,11 @@ func TestResultsRefused(t *testing.T) {
 		})
 	}
 	for _, text := range []string{
-		"", "{", "null", "[]", `[{"index":-1}]`, `[{"index":2000000000}]`, `{"a":1}`, "[" + strings.Repeat("{},", 1<<20) + "{}]", strings.Repeat("[", 1<<22),
+		"", "{", "null", "[]", `[{"index":-1}]`, `[{"index":2000000000}]`, `{"a":1}`,
+		"[" + strings.Repeat("{},", 1<<20) + "{}]", strings.Repeat("[", 1<<22),
 		`[{"index":%d,"runs":1,"violations":2}]`, `[{"index":%d,"runs":1,"violations":1,"broken":{"nothing":1}}]`, `[{"index":%d,"runs":-1}]`, `[{"index":%d,"runs":1e30}]`,
-		`[{"index":%d},{"index":%d}]`, `[{"index":%d,"statistics":{"kinds":["\u001b[2J"]}}]`, `[{"index":%d,"found":[{"by":"x\nmutant: y"}]}]`,
+		`[{"index":%d},{"index":%d}]`,
+		`[{"index":%d,"statistics":{"kinds":["\u001b[2J"]}}]`, `[{"index":%d,"found":[{"by":"x\nmutant: y"}]}]`,
 	} {
 		refused(text[:min(len(text), 60)], func(tk *gate.Taken) (map[string]any, []byte) {
 			return whole(strings.ReplaceAll(text, "%d", fmt.Sprint(tk.Unit.From)))
@@ -252,11 +275,13 @@ func TestResultsRefused(t *testing.T) {
 	})
 	tk := r.take(w)
 	for _, n := range []int{-1, board.MostPieces, 1 << 40} {
-		m, err := nc.Request("worker.piece", message(t, map[string]any{"ticket": tk.Ticket, "n": n}, []byte("x")), 5*time.Second)
+		m, err := nc.Request("worker.piece", message(t, map[string]any{"ticket": tk.Ticket, "n": n}, []byte("x")),
+			5*time.Second)
 		require.NoError(t, err)
 		require.Contains(t, string(m.Data), "refused")
 	}
-	m, err := nc.Request("worker.piece", message(t, map[string]any{"ticket": tk.Ticket, "n": 0}, make([]byte, board.MostPiece+1)), 5*time.Second)
+	m, err := nc.Request("worker.piece",
+		message(t, map[string]any{"ticket": tk.Ticket, "n": 0}, make([]byte, board.MostPiece+1)), 5*time.Second)
 	require.NoError(t, err)
 	require.Contains(t, string(m.Data), "refused")
 }
@@ -287,7 +312,9 @@ func TestNames(t *testing.T) {
 	c := r.plan("torn-jump")
 	r.begin(c)
 	nc := r.own(hub.Worker)
-	for _, bad := range []string{"", "{", "null", `{"name":"\u001b[2J","build":"b0","cores":1}`, `{"name":"x","build":"b0","cores":-5}`, `{"name":"x","build":"b0","cores":1000000000}`, `{"name":"` + strings.Repeat("x", 60000) + `","build":"b0","cores":1}`} {
+	for _, bad := range []string{"", "{", "null", `{"name":"\u001b[2J","build":"b0","cores":1}`,
+		`{"name":"x","build":"b0","cores":-5}`, `{"name":"x","build":"b0","cores":1000000000}`,
+		`{"name":"` + strings.Repeat("x", 60000) + `","build":"b0","cores":1}`} {
 		require.NoError(t, nc.Publish("worker.alive", []byte(bad)))
 	}
 	for i := range 200_000 {
@@ -310,7 +337,8 @@ func TestNames(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(s.Workers), "\x1b")
 	w := gate.Worker{Conn: r.own(hub.Worker)}
 	tk := r.take(w) // it goes on
-	require.NoError(t, w.Deliver(t.Context(), tk, &unit.Result{Data: fmt.Appendf(nil, `[{"index":%d,"runs":1}]`, tk.Unit.From)}, "w"))
+	require.NoError(t, w.Deliver(t.Context(), tk,
+		&unit.Result{Data: fmt.Appendf(nil, `[{"index":%d,"runs":1}]`, tk.Unit.From)}, "w"))
 }
 
 // TestFailures: what a worker says of a failure is short, can be printed, and counts once a delivery.
@@ -397,12 +425,16 @@ func TestGarbage(t *testing.T) {
 	r.begin(r.plan("torn-jump"))
 	worker, client := r.own(hub.Worker), r.own(hub.Client)
 	for role, verbs := range map[string][]string{
-		"worker": {"take", "untake", "piece", "deliver", "fail", "working", "back", "results", "large", "file", "alive", "needs"},
-		"client": {"states", "state", "status", "begin", "put", "has", "run", "change", "forget", "results", "large", "differing", "causes", "file"},
+		"worker": {"take", "untake", "piece", "deliver", "fail", "working", "back", "results", "large", "file", "alive",
+			"needs"},
+		"client": {"states", "state", "status", "begin", "put", "has", "run", "change", "forget", "results", "large",
+			"differing", "causes", "file"},
 	} {
 		nc := map[string]*nats.Conn{"worker": worker, "client": client}[role]
 		for _, v := range verbs {
-			for _, data := range [][]byte{nil, {0}, {0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 9, '{'}, []byte(strings.Repeat("[", 1<<20)), make([]byte, 7<<20), message(t, map[string]any{"id": strings.Repeat("x", 1<<20)}, nil)} {
+			for _, data := range [][]byte{nil, {0}, {0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 9, '{'},
+				[]byte(strings.Repeat("[", 1<<20)), make([]byte, 7<<20),
+				message(t, map[string]any{"id": strings.Repeat("x", 1<<20)}, nil)} {
 				_, _ = nc.Request(role+"."+v, data, 30*time.Millisecond)
 			}
 		}

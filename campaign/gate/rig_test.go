@@ -54,7 +54,8 @@ func newRig(t *testing.T) *rig {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer close(ended)
-		_ = lead.New(r.b, lead.Options{Name: "lead", Dir: r.dir, Lease: 2 * time.Second, Tick: 20 * time.Millisecond}).Run(ctx)
+		_ = lead.New(r.b, lead.Options{Name: "lead", Dir: r.dir, Lease: 2 * time.Second, Tick: 20 * time.Millisecond}).
+			Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	return r
@@ -85,7 +86,8 @@ func (r *rig) own(role string) *nats.Conn {
 func (r *rig) plan(scenarios ...string) *plan.Campaign {
 	r.Helper()
 	runs := uint64(2000)
-	s, err := plan.Of(cli.New(io.Discard, io.Discard), &findings.Explore{Scenarios: scenarios, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: "traces"})
+	s, err := plan.Of(cli.New(io.Discard, io.Discard),
+		&findings.Explore{Scenarios: scenarios, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: "traces"})
 	require.NoError(r, err)
 	for i := range s.Bundle {
 		s.Bundle[i] = 1
@@ -121,7 +123,8 @@ func (r *rig) stored() string {
 		require.NoError(r, err, name)
 		info, err := s.Info(r.Context(), jetstream.WithSubjectFilter(">"))
 		require.NoError(r, err)
-		text += fmt.Sprintf("%s %d %d %d %v %d\n", name, info.State.FirstSeq, info.State.LastSeq, info.State.Msgs, info.State.Subjects, info.State.Consumers)
+		text += fmt.Sprintf("%s %d %d %d %v %d\n", name, info.State.FirstSeq, info.State.LastSeq, info.State.Msgs,
+			info.State.Subjects, info.State.Consumers)
 	}
 	names := r.js.StreamNames(r.Context())
 	n := 0

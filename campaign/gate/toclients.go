@@ -18,7 +18,7 @@ import (
 // pageBytes is about how large an answer becomes that has several things in it.
 const pageBytes = 384 << 10
 
-// An idAsk asks for something of a campaign, or for those behind one.
+// An idAsk names a campaign: the question is about it, or about those after it.
 type idAsk struct {
 	ID string `json:"id"`
 }
@@ -71,7 +71,8 @@ const mostCampaigns = 20_000
 
 // begin gives a campaign its ID.
 func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, error) {
-	if !board.IsName(q.Name) || !board.IsBuild(q.Build) || q.Priority > board.MostPriority || q.Priority < -board.MostPriority {
+	if !board.IsName(q.Name) || !board.IsBuild(q.Build) || q.Priority > board.MostPriority ||
+		q.Priority < -board.MostPriority {
 		return nil, nil, refuse("a campaign whose name, build or priority is none")
 	}
 	for {

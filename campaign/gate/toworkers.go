@@ -112,7 +112,8 @@ func (g *Gate) handOut(m jetstream.Msg, lease time.Duration) (*Taken, error) {
 			return nil, nil
 		case meta.NumDelivered > lost:
 			why := fmt.Sprintf("it was handed out %d times, and its workers ended without a word", meta.NumDelivered-1)
-			_ = g.b.Fail(ctx, &board.Trouble{Unit: u, Worker: "a coordinator", Why: why, Lost: true, Delivery: meta.NumDelivered})
+			_ = g.b.Fail(ctx, &board.Trouble{Unit: u, Worker: "a coordinator", Why: why, Lost: true,
+				Delivery: meta.NumDelivered})
 			_ = m.NakWithDelay(lease)
 			return nil, nil
 		}
@@ -217,12 +218,14 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 		return nil, nil, err
 	}
 	p := &board.Packed{
-		Key: t.Key, Digest: q.Digest, Size: q.Size, Took: min(max(q.Took, 0), mostTook), Worker: plan.Clean(q.Worker, board.MostName, false),
+		Key: t.Key, Digest: q.Digest, Size: q.Size, Took: min(max(q.Took, 0), mostTook),
+		Worker: plan.Clean(q.Worker, board.MostName, false),
 		Pieces: q.Pieces, Delivery: t.Delivery, Data: data,
 	}
 	s, err := g.checked(ctx, t, p)
 	if errors.Is(err, board.ErrRefused) {
-		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result is none: " + err.Error(), Delivery: t.Delivery}
+		trouble := &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: "its result is none: " + err.Error(),
+			Delivery: t.Delivery}
 		if err := g.b.Fail(ctx, trouble); err != nil {
 			return nil, nil, err
 		}
@@ -233,7 +236,8 @@ func (g *Gate) deliver(ctx context.Context, q *deliverAsk, data []byte) (any, []
 	}
 	err = g.b.Deliver(ctx, p, s)
 	if d := new(board.Differ); errors.As(err, &d) {
-		err = g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: d.Error(), Differ: true, Delivery: t.Delivery})
+		err = g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: p.Worker, Why: d.Error(), Differ: true,
+			Delivery: t.Delivery})
 	}
 	if err != nil {
 		return nil, nil, err
@@ -304,7 +308,8 @@ func (g *Gate) fail(ctx context.Context, q *failAsk, _ []byte) (any, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return nothing{}, nil, g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: q.Worker, Why: q.Why, Log: q.Log, Delivery: t.Delivery})
+	return nothing{}, nil,
+		g.b.Fail(ctx, &board.Trouble{Unit: t.unit, Worker: q.Worker, Why: q.Why, Log: q.Log, Delivery: t.Delivery})
 }
 
 // A backAsk gives a unit back, or says that it is being made.
@@ -349,7 +354,8 @@ func (t *ticket) sees(key string, one bool) bool {
 	}
 	of, err := board.UnitOf(key)
 	return err == nil && of.Campaign == u.Campaign && of.Search == u.Search &&
-		(u.Kind == plan.Witness && of.Kind == plan.Runs && of.Job == u.Job || (u.Kind == plan.Island || u.Kind == plan.Witness) && of.Kind == plan.Island)
+		(u.Kind == plan.Witness && of.Kind == plan.Runs && of.Job == u.Job ||
+			(u.Kind == plan.Island || u.Kind == plan.Witness) && of.Kind == plan.Island)
 }
 
 // A largeAsk asks for a piece of a result.

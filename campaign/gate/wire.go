@@ -126,7 +126,8 @@ func wrapped(why string) string {
 }
 
 // insist asks until there is an answer, or the context ends.
-func insist[T any](ctx context.Context, nc *nats.Conn, subject string, question any, data []byte) (body T, rest []byte, err error) {
+func insist[T any](ctx context.Context, nc *nats.Conn, subject string, question any,
+	data []byte) (body T, rest []byte, err error) {
 	err = board.Retry(ctx, func(ctx context.Context) error {
 		rest, err = ask(ctx, nc, subject, question, data, &body)
 		return err

@@ -64,7 +64,8 @@ func (w Worker) say(subject string, q any) {
 
 // Fail says how a unit failed. It goes on trying until the context ends.
 func (w Worker) Fail(ctx context.Context, t *Taken, worker, why, log string) error {
-	q := &failAsk{Ticket: t.Ticket, Worker: worker, Why: plan.Clean(why, board.MostWhy, false), Log: plan.Clean(log, board.MostLog, true)}
+	q := &failAsk{Ticket: t.Ticket, Worker: worker, Why: plan.Clean(why, board.MostWhy, false),
+		Log: plan.Clean(log, board.MostLog, true)}
 	_, _, err := insist[nothing](ctx, w.Conn, "worker.fail", q, nil)
 	return err
 }
@@ -75,7 +76,8 @@ func (w Worker) Deliver(ctx context.Context, t *Taken, r *unit.Result, worker st
 	if len(r.Data) > board.MostResult {
 		return refuse("its result has %d bytes; at most %d are delivered", len(r.Data), board.MostResult)
 	}
-	q := &deliverAsk{Ticket: t.Ticket, Digest: board.DigestOf(r.Data), Size: int64(len(r.Data)), Took: r.Took, Worker: worker}
+	q := &deliverAsk{Ticket: t.Ticket, Digest: board.DigestOf(r.Data), Size: int64(len(r.Data)), Took: r.Took,
+		Worker: worker}
 	packed := board.Pack(r.Data)
 	if len(packed) > board.MostPiece {
 		for ; len(packed) > 0; q.Pieces++ {
@@ -98,28 +100,31 @@ func (w Worker) Piece(ctx context.Context, digest string) ([]byte, error) {
 
 // Results calls f for the results that a unit follows from whose key begins so.
 func (w Worker) Results(ctx context.Context, t *Taken, key string, f func(u *plan.Unit, data []byte) error) error {
-	return results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: key}, func(p *board.Packed, data []byte, _ error) error {
-		u, err := board.UnitOf(p.Key)
-		if err != nil {
-			return nil // it is none; the report says so
-		}
-		return f(&u, data)
-	})
+	return results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: key},
+		func(p *board.Packed, data []byte, _ error) error {
+			u, err := board.UnitOf(p.Key)
+			if err != nil {
+				return nil // it is none; the report says so
+			}
+			return f(&u, data)
+		})
 }
 
 // Data returns the result of a unit that another one follows from.
 func (w Worker) Data(ctx context.Context, t *Taken, u *plan.Unit) (data []byte, err error) {
-	err = results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: u.Key(), One: true}, func(_ *board.Packed, d []byte, bad error) error {
-		if data = d; bad != nil {
-			return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
-		}
-		return nil
-	})
+	err = results(ctx, w.Conn, "worker", &resultsAsk{Ticket: t.Ticket, Key: u.Key(), One: true},
+		func(_ *board.Packed, d []byte, bad error) error {
+			if data = d; bad != nil {
+				return fmt.Errorf("%w: %w", board.ErrDamaged, bad)
+			}
+			return nil
+		})
 	return data, err
 }
 
 // results calls f for results, with their data, or with what is wrong with them.
-func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk, f func(p *board.Packed, data []byte, bad error) error) error {
+func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk,
+	f func(p *board.Packed, data []byte, bad error) error) error {
 	for {
 		list, data, err := insist[[]result](ctx, nc, role+".results", q, nil)
 		if err != nil {
@@ -152,7 +157,7 @@ func results(ctx context.Context, nc *nats.Conn, role string, q *resultsAsk, f f
 	}
 }
 
-// Needs asks what there is to be had. A coordinator that doesn't lead gives no answer.
+// Needs asks which offers there are. A coordinator that doesn't lead doesn't answer.
 func (w Worker) Needs(ctx context.Context, build string) (list []board.Offer, err error) {
 	m, err := w.Conn.RequestWithContext(ctx, board.NeedsSubject, []byte(build))
 	if err != nil {

@@ -33,15 +33,19 @@ func (o *Options) cluster(opts *server.Options) error {
 	if !loopback(host) && !o.Insecure && o.Cert == "" {
 		return fmt.Errorf("--peers %s: give --tls-cert and --tls-key, or say --insecure", o.Peers)
 	}
-	secret, err := orNew(filepath.Join(o.Dir, SecretFile), func() ([]byte, error) { return []byte(rand.Text() + rand.Text()), nil })
+	secret, err := orNew(filepath.Join(o.Dir, SecretFile), func() ([]byte, error) {
+		return []byte(rand.Text() + rand.Text()), nil
+	})
 	if err != nil {
 		return err
 	}
 	secret = bytes.TrimSpace(secret)
 	if len(secret) < 32 {
-		return fmt.Errorf("%s: a secret has 32 characters or more; remove it, and a new one is made", filepath.Join(o.Dir, SecretFile))
+		return fmt.Errorf("%s: a secret has 32 characters or more; remove it, and a new one is made",
+			filepath.Join(o.Dir, SecretFile))
 	}
-	opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: host, Port: port, Username: routeUser, Password: string(secret), TLSTimeout: 5, AuthTimeout: 5}
+	opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: host, Port: port, Username: routeUser,
+		Password: string(secret), TLSTimeout: 5, AuthTimeout: 5}
 	var names []string
 	for _, r := range o.Routes {
 		u, err := url.Parse(r)
@@ -129,7 +133,8 @@ func (h *Hub) tellRoute(text string) {
 
 // moveStore takes over what a server stored that had no accounts.
 func moveStore(dir string) error {
-	before, now := filepath.Join(dir, server.JetStreamStoreDir, "$G"), filepath.Join(dir, server.JetStreamStoreDir, "COORDINATOR")
+	before, now := filepath.Join(dir, server.JetStreamStoreDir, "$G"),
+		filepath.Join(dir, server.JetStreamStoreDir, "COORDINATOR")
 	if _, err := os.Stat(before); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -27,7 +27,9 @@ func certificate(t *testing.T, dir, name string, by *tls.Certificate, hosts ...s
 	t.Helper()
 	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	c := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true}
+	c := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil,
+		BasicConstraintsValid: true}
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
 			c.IPAddresses = append(c.IPAddresses, ip)
@@ -75,11 +77,12 @@ func cluster(t *testing.T, secrets []string, change func(i int, o *Options)) (li
 	}
 	for i := range secrets {
 		n := &node{}
-		n.Options = Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Cluster: "c", Name: fmt.Sprint("s", i), Peers: peers[i], Tell: func(what string) {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.told = append(n.told, what)
-		}}
+		n.Options = Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Cluster: "c", Name: fmt.Sprint("s", i), Peers: peers[i],
+			Tell: func(what string) {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				n.told = append(n.told, what)
+			}}
 		for k, p := range peers {
 			if k != i {
 				n.Routes = append(n.Routes, "nats://"+p)
@@ -114,7 +117,9 @@ func TestClusterSecret(t *testing.T) {
 	list := cluster(t, []string{secretA, secretA}, same)
 	require.Eventually(t, func() bool { return joined(list) }, 10*time.Second, 20*time.Millisecond)
 	list = cluster(t, []string{secretA, secretB}, same)
-	require.Eventually(t, func() bool { return strings.Contains(list[0].says()+list[1].says(), "cluster:") }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(list[0].says()+list[1].says(), "cluster:")
+	}, 10*time.Second, 20*time.Millisecond)
 	require.False(t, joined(list))
 	_, err := Start(Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", CA: "x"})
 	require.ErrorContains(t, err, "--tls-ca: it is of the other servers")
@@ -136,7 +141,8 @@ func TestClusterPort(t *testing.T) {
 		info, err := in.ReadString('\n')
 		require.NoError(t, err)
 		require.NotContains(t, info, secretA)
-		fmt.Fprintf(c, "CONNECT %s\r\nPING\r\nRS+ COORDINATOR >\r\nRMSG COORDINATOR $JS.API.STREAM.DELETE.DONE 0\r\n\r\n", connect)
+		fmt.Fprintf(c, "CONNECT %s\r\nPING\r\nRS+ COORDINATOR >\r\nRMSG COORDINATOR $JS.API.STREAM.DELETE.DONE 0\r\n\r\n",
+			connect)
 		said := ""
 		for {
 			line, err := in.ReadString('\n')
@@ -167,9 +173,10 @@ func TestClusterTLS(t *testing.T) {
 		join      bool
 		says      string
 	}{
-		"an authority":           {rightCert, rightKey, caCert, [2]string{rightCert, rightKey}, true, ""},
-		"one that signs itself":  {selfCert, selfKey, "", [2]string{selfCert, selfKey}, true, ""},
-		"another authority":      {otherCert, otherKey, caCert, [2]string{rightCert, rightKey}, false, "certificate signed by unknown authority"},
+		"an authority":          {rightCert, rightKey, caCert, [2]string{rightCert, rightKey}, true, ""},
+		"one that signs itself": {selfCert, selfKey, "", [2]string{selfCert, selfKey}, true, ""},
+		"another authority": {otherCert, otherKey, caCert, [2]string{rightCert, rightKey}, false,
+			"certificate signed by unknown authority"},
 		"another name":           {namedCert, namedKey, caCert, [2]string{rightCert, rightKey}, false, "elsewhere.example"},
 		"two that sign themself": {otherCert, otherKey, "", [2]string{selfCert, selfKey}, false, "unknown authority"},
 	} {
@@ -182,15 +189,20 @@ func TestClusterTLS(t *testing.T) {
 				}
 			})
 			if c.join {
-				require.Eventually(t, func() bool { return joined(list) }, 10*time.Second, 20*time.Millisecond, list[0].says()+list[1].says())
+				require.Eventually(t, func() bool {
+					return joined(list)
+				}, 10*time.Second, 20*time.Millisecond, list[0].says()+list[1].says())
 				return
 			}
-			require.Eventually(t, func() bool { return strings.Contains(list[0].says()+list[1].says(), c.says) }, 10*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool {
+				return strings.Contains(list[0].says()+list[1].says(), c.says)
+			}, 10*time.Second, 20*time.Millisecond)
 			require.False(t, joined(list))
 			require.Less(t, len(list[0].told), 20)
 		})
 	}
-	_, err = Start(Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Cluster: "c", Peers: "127.0.0.1:0", Cert: rightCert, Key: rightKey, CA: rightKey})
+	_, err = Start(Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Cluster: "c", Peers: "127.0.0.1:0", Cert: rightCert,
+		Key: rightKey, CA: rightKey})
 	require.ErrorContains(t, err, "it has no certificate")
 }
 

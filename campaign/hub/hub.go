@@ -71,12 +71,15 @@ func Start(o Options) (*Hub, error) {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	if !loopback(host) && o.Cert == "" && !o.Insecure {
-		return nil, fmt.Errorf("--listen %s: others could read along and change what is sent; give --tls-cert and --tls-key, or say --insecure in a network of your own", o.Listen)
+		return nil, fmt.Errorf("--listen %s: others could read along and change what is sent; give --tls-cert and "+
+			"--tls-key, or say --insecure in a network of your own", o.Listen)
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, errors.New(cli.Cause(err, o.Dir))
 	}
-	if o.MaxStore == 0 { // NATS would take three quarters of what is free now, for ever: nothing if it begins while the disk is full
+	// NATS would take three quarters of what is free now, for ever: nothing if it begins while the
+	// disk is full
+	if o.MaxStore == 0 {
 		o.MaxStore = sizeOf(o.Dir)
 	}
 	known, err := readKeys(o.Dir)
@@ -90,7 +93,8 @@ func Start(o Options) (*Hub, error) {
 	opts.ServerName, opts.Host, opts.Port, opts.NoSigs, opts.NoLog = o.Name, host, port, true, true
 	opts.MaxPayload, opts.MaxSubs, opts.WriteDeadline = mostPayload, mostSubscriptions, 10*time.Second
 	opts.CustomClientAuthentication, opts.AlwaysEnableNonce = known, true
-	opts.JetStream, opts.StoreDir, opts.SyncAlways, opts.JetStreamMaxStore, opts.DisableJetStreamBanner = true, filepath.Join(o.Dir, "store"), o.SyncAlways, o.MaxStore, true
+	opts.JetStream, opts.StoreDir, opts.SyncAlways, opts.JetStreamMaxStore, opts.DisableJetStreamBanner = true,
+		filepath.Join(o.Dir, "store"), o.SyncAlways, o.MaxStore, true
 	if err := moveStore(opts.StoreDir); err != nil {
 		return nil, errors.New(cli.Cause(err, opts.StoreDir))
 	}
@@ -102,7 +106,8 @@ func Start(o Options) (*Hub, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--tls-cert %s --tls-key %s: %w", o.Cert, o.Key, err)
 		}
-		opts.TLSConfig, opts.TLS, opts.TLSTimeout = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, true, 5
+		opts.TLSConfig, opts.TLS, opts.TLSTimeout = &tls.Config{Certificates: []tls.Certificate{cert},
+			MinVersion: tls.VersionTLS13}, true, 5
 	}
 	if o.Cluster == "" && o.CA != "" {
 		return nil, errors.New("--tls-ca: it is of the other servers of a cluster; give --cluster, or leave it out")
@@ -120,12 +125,14 @@ func Start(o Options) (*Hub, error) {
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
-	h := &Hub{server: s, dir: o.Dir, stopped: make(chan struct{}), cluster: o.Cluster != "", tell: o.Tell, told: make(map[string]bool)}
+	h := &Hub{server: s, dir: o.Dir, stopped: make(chan struct{}), cluster: o.Cluster != "", tell: o.Tell,
+		told: make(map[string]bool)}
 	s.SetLogger(log{h}, false, false)
 	go s.Start()
 	if !s.ReadyForConnections(ready) {
 		s.Shutdown()
-		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?", o.Listen, o.Dir)
+		return nil, fmt.Errorf("--listen %s: the server didn't begin; is the address in use, or %s by another server?",
+			o.Listen, o.Dir)
 	}
 	scheme := "nats"
 	if o.Cert != "" {
@@ -212,7 +219,8 @@ func (w *Where) Connect(role string) (*nats.Conn, error) {
 	if w.NATS == "" {
 		at, err := cli.ReadFile(filepath.Join(w.Dir, urlFile), 4096)
 		if err != nil {
-			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir DIR, or name another with --nats URL", w.Dir)}
+			return nil, errLater{fmt.Errorf("%s: no server runs there; start one with kpsim-campaign serve --dir DIR, or name "+
+				"another with --nats URL", w.Dir)}
 		}
 		return dial(strings.TrimSpace(string(at)), filepath.Join(w.Dir, role+keyFile), role, w.ca()...)
 	}
@@ -268,8 +276,12 @@ func name(role string) string {
 // dial connects, and goes on trying for ever once it was connected.
 func dial(url, key, role string, more ...nats.Option) (*nats.Conn, error) {
 	name, prefix := inbox(role, name(role))
-	opts := []nats.Option{nats.Name(name), nats.CustomInboxPrefix(prefix), nats.MaxReconnects(-1), nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second), nats.IgnoreAuthErrorAbort(),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})} // it would print; what was asked for has no answer then
+	opts := []nats.Option{nats.Name(name), nats.CustomInboxPrefix(prefix), nats.MaxReconnects(-1),
+		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(200*time.Millisecond, time.Second),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(5 * time.Second),
+		nats.IgnoreAuthErrorAbort(),
+		// it would print; what was asked for has no answer then
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
 	if key != "" {
 		o, err := nats.NkeyOptionFromSeed(key)
 		if err != nil {

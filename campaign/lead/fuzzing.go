@@ -43,7 +43,8 @@ type summed struct {
 }
 
 func newFuzzing(search int, s *plan.Search) *fuzzing {
-	return &fuzzing{search: search, rounds: s.Fuzz, come: make(map[[2]int]bool), news: make(chan struct{}, 1), witnessed: make(map[string]bool)}
+	return &fuzzing{search: search, rounds: s.Fuzz, come: make(map[[2]int]bool), news: make(chan struct{}, 1),
+		witnessed: make(map[string]bool)}
 }
 
 // take counts an island's result, or a witness. It returns false if it was counted before.
@@ -78,8 +79,8 @@ func (f *fuzzing) ended() bool {
 	return (f.enough || f.wrong != "") && len(f.claims) == 0 && len(f.witnessed) >= f.claimed
 }
 
-// pick returns at most so many units to be handed out next: islands of the round that is being
-// folded, and of the one behind it.
+// pick returns the units to be handed out next, at most most: islands of the round that is being
+// folded, and of the next one.
 func (f *fuzzing) pick(r *running, most int) (list []plan.Unit) {
 	for len(f.claims) > 0 && len(list) < most {
 		if u := f.claims[0]; !f.witnessed[u.Key()] {
@@ -176,7 +177,8 @@ func (l *Lead) fold(ctx context.Context, r *running, f *fuzzing) {
 		n.round, n.number, n.wrong, n.enough = int(round), int(number), err, session.Done()
 		n.programs, n.runs = session.Total()
 		c := session.Coverage()
-		n.coverage = board.Coverage{Features: c.Features, Estimated: c.Estimated, New: float64(c.New) / 1000, Blocks: c.Blocks, BlocksAll: c.BlocksAll, Kept: c.Kept}
+		n.coverage = board.Coverage{Features: c.Features, Estimated: c.Estimated, New: float64(c.New) / 1000,
+			Blocks: c.Blocks, BlocksAll: c.BlocksAll, Kept: c.Kept}
 		send(n)
 		if n.enough || err != nil {
 			return
@@ -189,7 +191,8 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	r.changed = true
 	if n.refused != nil {
 		u := plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}
-		r.trouble(board.Trouble{Unit: u, Worker: l.o.Name, Why: "its result is false, and it is made again: " + plan.Clean(n.refused.Error(), board.MostWhy, false)})
+		r.trouble(board.Trouble{Unit: u, Worker: l.o.Name,
+			Why: "its result is false, and it is made again: " + plan.Clean(n.refused.Error(), board.MostWhy, false)})
 		delete(f.come, n.from)
 		f.made--
 		r.epoch++ // else it would be taken for one that was handed out before
@@ -198,7 +201,8 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	}
 	if n.wrong != nil {
 		f.wrong = n.wrong.Error()
-		r.trouble(board.Trouble{Unit: plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0], To: n.from[1]}, Worker: l.o.Name, Why: fmt.Sprintf("the session can't go on: %v", n.wrong)})
+		r.trouble(board.Trouble{Unit: plan.Unit{Campaign: r.c.ID, Search: f.search, Kind: plan.Island, From: n.from[0],
+			To: n.from[1]}, Worker: l.o.Name, Why: fmt.Sprintf("the session can't go on: %v", n.wrong)})
 		return
 	}
 	f.round, f.number, f.enough, f.programs, f.runs = n.round, n.number, n.enough, n.programs, n.runs
@@ -210,7 +214,8 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	}
 	for k, c := range n.claims {
 		f.claimed++
-		f.claims = append(f.claims, plan.Unit{Campaign: r.c.ID, Search: f.search, Job: k, Kind: plan.Witness, From: n.from[0], To: n.from[1], Claim: &c})
+		f.claims = append(f.claims,
+			plan.Unit{Campaign: r.c.ID, Search: f.search, Job: k, Kind: plan.Witness, From: n.from[0], To: n.from[1], Claim: &c})
 	}
 }
 

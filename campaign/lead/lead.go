@@ -60,7 +60,8 @@ func New(b *board.Board, o Options) *Lead {
 	if o.Announce == nil {
 		o.Announce = func(*Event) {}
 	}
-	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running), workers: make(map[string]*worker), able: make(map[[2]string]int), made: make(map[string]bool), began: time.Now()}
+	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running),
+		workers: make(map[string]*worker), able: make(map[[2]string]int), made: make(map[string]bool), began: time.Now()}
 }
 
 // Run coordinates until the context ends.
@@ -347,7 +348,8 @@ func (l *Lead) step(ctx context.Context) {
 		for _, needs := range r.needs() {
 			of := r.c.Build + "-" + needs
 			room := min(ahead*l.cores(r.c.Build, needs)+least, most) - lying[of]
-			if !l.consumer(ctx, r.c.Build, needs) || room <= 0 { // in this order: without it nothing is offered of what lies there
+			// in this order: without it nothing is offered of what lies there
+			if !l.consumer(ctx, r.c.Build, needs) || room <= 0 {
 				continue
 			}
 			units := r.pick(room, needs)
@@ -423,7 +425,8 @@ func (l *Lead) sweep(ctx context.Context) {
 		}
 		switch {
 		case r.idle > 3: // they were handed out, aren't there and have no result: a server has lost them
-		case !r.waits.IsZero() && time.Since(r.waits) > l.o.Lease+gone: // they are there, and the server gives them to no worker
+		// they are there, and the server gives them to no worker
+		case !r.waits.IsZero() && time.Since(r.waits) > l.o.Lease+gone:
 		default:
 			continue
 		}

@@ -29,7 +29,7 @@ func (v *proving) take(d *board.Done) bool {
 
 func (v *proving) ended() bool { return v.made.n == len(v.of.Scenarios) }
 
-// pick returns at most so many units to be handed out next.
+// pick returns the units to be handed out next, at most most.
 func (v *proving) pick(r *running, most int) (list []plan.Unit) {
 	for ; v.next < len(v.of.Scenarios) && len(list) < most; v.next++ {
 		u := plan.Unit{Campaign: r.c.ID, Search: v.search, Job: v.next, Kind: plan.Proof}
@@ -48,6 +48,7 @@ func (v *proving) status(s *board.SearchStatus) {
 		if v.made.has(i) {
 			done = 1
 		}
-		s.Scenarios = append(s.Scenarios, board.ScenarioStatus{Scenario: g.Name, Units: 1, Done: done, Runs: uint64(done), RunsPlanned: 1})
+		s.Scenarios = append(s.Scenarios,
+			board.ScenarioStatus{Scenario: g.Name, Units: 1, Done: done, Runs: uint64(done), RunsPlanned: 1})
 	}
 }

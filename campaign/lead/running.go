@@ -84,7 +84,9 @@ func (b *bits) add(i int) bool {
 }
 
 func newRunning(c *plan.Campaign, state *board.State) *running {
-	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]map[uint64]bool), differs: make(map[string]bool), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing), prove: make(map[int]*proving), changed: true}
+	r := &running{c: c, state: state, out: newOuts(), failed: make(map[string]map[uint64]bool),
+		differs: make(map[string]bool), of: make(map[[2]int]*job), fuzz: make(map[int]*fuzzing),
+		prove: make(map[int]*proving), changed: true}
 	for i, s := range c.Searches {
 		r.need = append(r.need, s.Needs())
 		if s.Fuzz != nil {
@@ -179,7 +181,8 @@ func (r *running) count(d *board.Done) {
 func (j *job) add(s *unit.Summary) { add(&j.sum, s) }
 
 func add(to, s *unit.Summary) {
-	to.Runs, to.Points, to.Violations, to.Programs = to.Runs+s.Runs, to.Points+s.Points, to.Violations+s.Violations, to.Programs+s.Programs
+	to.Runs, to.Points, to.Violations, to.Programs = to.Runs+s.Runs, to.Points+s.Points, to.Violations+
+		s.Violations, to.Programs+s.Programs
 	for name, n := range s.Broken {
 		if to.Broken == nil {
 			to.Broken = make(map[string]uint64)
@@ -208,7 +211,8 @@ func (j *job) runsMade() bool { return j.made.n == j.units }
 
 // wantsCanary reports whether a canary has to be looked for.
 func (r *running) wantsCanary(j *job) bool {
-	return r.search(j).Canary[j.job] != "" && j.sum.Violations == 0 && j.runsMade() && !j.canaryFound && j.canaries.n < j.units
+	return r.search(j).Canary[j.job] != "" && j.sum.Violations == 0 && j.runsMade() && !j.canaryFound &&
+		j.canaries.n < j.units
 }
 
 // ended reports whether all of a job is made.
@@ -231,7 +235,8 @@ func (r *running) ended() bool {
 	return r.there && r.kept == 0 && !slices.ContainsFunc(r.jobs, func(j *job) bool { return !r.jobEnded(j) })
 }
 
-// pick returns at most so many units to be handed out next, for workers that have what is needed.
+// pick returns the units to be handed out next, at most most, for workers that have what is
+// needed.
 func (r *running) pick(most int, needs string) (list []plan.Unit) {
 	give := func(u plan.Unit) {
 		r.out.add(u.Key(), needs)
@@ -255,7 +260,8 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 		}
 		if j.runsMade() && j.sum.Violations > 0 && !j.last {
 			j.last = true
-			j.asked = append(j.asked, plan.Unit{Campaign: r.c.ID, Search: j.search, Job: j.job, Kind: plan.Witness, From: plan.All, To: plan.All})
+			j.asked = append(j.asked,
+				plan.Unit{Campaign: r.c.ID, Search: j.search, Job: j.job, Kind: plan.Witness, From: plan.All, To: plan.All})
 		}
 		for len(j.asked) > 0 && len(list) < most {
 			u := j.asked[0]

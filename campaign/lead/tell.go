@@ -83,13 +83,14 @@ func (l *Lead) tell(ctx context.Context) {
 	}
 }
 
-// status is what is told of a campaign.
+// status returns a campaign's published figures.
 func (l *Lead) status(r *running) *board.Status {
 	t := &board.Status{
 		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority, Out: r.out.len(),
 		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
-		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{}, Searches: []board.SearchStatus{},
+		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{},
+		Searches: []board.SearchStatus{},
 	}
 	t.Causes, t.TroubleCount, t.Skipped, t.Unheard = len(r.finds), r.troubleCount, r.skipped, l.unheard
 	for i := range r.finds {

@@ -33,7 +33,8 @@ func readAlive(data []byte) *board.Alive {
 	if len(data) > 64<<10 || json.Unmarshal(data, a) != nil {
 		return nil
 	}
-	if a.Name == "" || plan.Clean(a.Name, board.MostName, false) != a.Name || !board.IsBuild(a.Build) || a.Cores < 1 || a.Cores > mostCores || len(a.Needs) > mostNeeds {
+	if a.Name == "" || plan.Clean(a.Name, board.MostName, false) != a.Name || !board.IsBuild(a.Build) || a.Cores < 1 ||
+		a.Cores > mostCores || len(a.Needs) > mostNeeds {
 		return nil
 	}
 	for _, n := range a.Needs {
@@ -62,7 +63,8 @@ func (l *Lead) heard(a *board.Alive) {
 		}
 		return
 	}
-	if before == nil || a.Bye || a.Build != before.Build || a.Cores != before.Cores || !slices.Equal(a.Needs, before.Needs) {
+	if before == nil || a.Bye || a.Build != before.Build || a.Cores != before.Cores ||
+		!slices.Equal(a.Needs, before.Needs) {
 		clear(l.able)
 	}
 	if a.Bye {
@@ -106,7 +108,7 @@ func (l *Lead) waits(r *running) bool {
 	return able
 }
 
-// offers lists what there is for workers of a build.
+// offers lists the units that workers of a build can have.
 func (l *Lead) offers(build string) []byte {
 	var list []board.Offer
 	for _, r := range l.all {
@@ -116,7 +118,9 @@ func (l *Lead) offers(build string) []byte {
 		needs := r.needs()
 		for i, s := range r.c.Searches {
 			n := r.need[i]
-			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o board.Offer) bool { return o.Needs == n }) {
+			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o board.Offer) bool {
+				return o.Needs == n
+			}) {
 				list = append(list, board.Offer{Needs: n, Blobs: s.Blobs()})
 			}
 		}

@@ -35,7 +35,9 @@ var (
 	coresEach   = flag.Int("cores", 1, "with -load: of how many cores each")
 	over        = flag.Duration("over", 30*time.Second, "with -load: for how long it is measured")
 	toFill      = flag.Bool("fill", true, "with -load: go on to a million results, and begin the server again")
-	profile     = flag.String("profile", "", "with -load: write profiles of the server to LOAD.NAME, FILL.NAME, REST.NAME and BEGIN.NAME, of its memory to LOAD-heap.NAME, …")
+	profile     = flag.String("profile", "",
+		"with -load: write profiles of the server to LOAD.NAME, FILL.NAME, REST.NAME and BEGIN.NAME, of its memory to "+
+			"LOAD-heap.NAME, …")
 )
 
 // The build of the campaign's workers.
@@ -51,7 +53,8 @@ func campaign(t testing.TB, n int) *plan.Campaign {
 	s := &plan.Search{Flags: &findings.Explore{}}
 	for left := n; left > 0; left -= each {
 		e := &results.Explored{Name: fmt.Sprintf("load-%d", len(s.Scenarios)), Runs: uint64(min(left, each))}
-		s.Scenarios, s.Points, s.Canary, s.Bundle = append(s.Scenarios, e), append(s.Points, points), append(s.Canary, ""), append(s.Bundle, 1)
+		s.Scenarios, s.Points, s.Canary, s.Bundle = append(s.Scenarios, e), append(s.Points, points), append(s.Canary, ""),
+			append(s.Bundle, 1)
 		require.EqualValues(t, e.Runs, s.Units(len(s.Bundle)-1))
 	}
 	return &plan.Campaign{Name: "load", Build: build, Searches: []*plan.Search{s}}
@@ -193,8 +196,12 @@ func TestLarge(t *testing.T) {
 	b := s.client()
 	state, err := desk.Start(t.Context(), b, campaign(t, units))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := b.Told(t.Context(), state.ID); return err == nil }, time.Minute, 50*time.Millisecond)
-	t.Logf("%d units planned, no worker: status %s; the command %s; memory %s", units, asked(t, b, state.ID, 50, 10*time.Millisecond), s.status(5), s.memory())
+	require.Eventually(t, func() bool {
+		_, err := b.Told(t.Context(), state.ID)
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+	t.Logf("%d units planned, no worker: status %s; the command %s; memory %s",
+		units, asked(t, b, state.ID, 50, 10*time.Millisecond), s.status(5), s.memory())
 
 	began := time.Now()
 	c := hire(t, s, *connections, *coresEach, time.Second)
@@ -213,7 +220,8 @@ func TestLarge(t *testing.T) {
 	told := asked(t, b, state.ID, int(*over/(250*time.Millisecond)), 250*time.Millisecond)
 	seconds := time.Since(at).Seconds()
 	took, n := (s.processor() - cpu).Seconds(), float64(c.made.Load()-made)
-	t.Logf("for %.0f s: %.0f units/s, the server takes %.0f %% of a core, %.0f µs a unit, and the workers %.0f %%; status %s; memory %s", seconds,
+	t.Logf("for %.0f s: %.0f units/s, the server takes %.0f %% of a core, %.0f µs a unit, and the workers %.0f %%; "+
+		"status %s; memory %s", seconds,
 		n/seconds, took/seconds*100, took/n*1e6, (own()-ours).Seconds()/seconds*100, told, s.memory())
 	t.Logf("the command status: %s", s.status(5))
 	s.record("LOAD", 10)
@@ -231,7 +239,9 @@ func TestLarge(t *testing.T) {
 		now, err := b.Told(t.Context(), state.ID)
 		return err == nil && now.Done >= filled
 	}, 5*time.Minute, 100*time.Millisecond)
-	t.Logf("%d results after %v more, which took %v of a core; status %s; the command %s; memory %s", filled, time.Since(began).Round(time.Second), s.processor()-cpu, asked(t, b, state.ID, 50, 10*time.Millisecond), s.status(5), s.memory())
+	t.Logf("%d results after %v more, which took %v of a core; status %s; the command %s; memory %s", filled,
+		time.Since(began).Round(time.Second), s.processor()-cpu, asked(t, b, state.ID, 50, 10*time.Millisecond), s.status(5),
+		s.memory())
 	cpu, at = s.processor(), time.Now()
 	time.Sleep(5 * time.Second)
 	t.Logf("at rest the server takes %.0f %% of a core", (s.processor()-cpu).Seconds()/time.Since(at).Seconds()*100)

@@ -47,7 +47,8 @@ func built(t testing.TB) string {
 		require.NoError(t, err)
 		added, overlay := filepath.Join(dir, "pprof.go"), filepath.Join(dir, "overlay.json")
 		require.NoError(t, os.WriteFile(added, []byte(profiling), 0o644))
-		data, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "../cmd/kpsim-campaign/pprof.go"): added}})
+		data, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here,
+			"../cmd/kpsim-campaign/pprof.go"): added}})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(overlay, data, 0o644))
 		args = append(args, "-overlay", overlay)
@@ -132,7 +133,8 @@ func (s *server) record(name string, seconds int) {
 	if *profile == "" {
 		return
 	}
-	for at, file := range map[string]string{fmt.Sprintf("profile?seconds=%d", seconds): name + "." + *profile, "heap": name + "-heap." + *profile} {
+	for at, file := range map[string]string{fmt.Sprintf("profile?seconds=%d", seconds): name + "." + *profile,
+		"heap": name + "-heap." + *profile} {
 		r, err := http.Get("http://" + profileAt + "/debug/pprof/" + at)
 		require.NoError(s, err)
 		data, err := io.ReadAll(r.Body)

@@ -15,7 +15,8 @@ func Clean(s string, most int, lines bool) string {
 			return r
 		case r == '\n', r == '\t':
 			return ' '
-		case r < ' ', r >= 0x7f && r < 0xa0, r == '\u2028', r == '\u2029', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		case r < ' ', r >= 0x7f && r < 0xa0, r == '\u2028', r == '\u2029', r >= '\u202a' && r <= '\u202e',
+			r >= '\u2066' && r <= '\u2069':
 			return '?'
 		}
 		return r

@@ -51,13 +51,15 @@ func Load(p *cli.Program, c *Campaign, file string) error {
 		return nil, errors.New("a campaign is one file; copy what you need into it")
 	}
 	verbs := starlark.StringDict{}
-	for name, f := range map[string]func(args *arguments) error{"campaign": l.campaign, "explore": l.explore, "fuzz": l.fuzz, "verify": l.verify} {
-		verbs[name] = starlark.NewBuiltin(name, func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			if len(args) > 0 {
-				return nil, fmt.Errorf("%s: name each argument, as in explore(scenarios = [\"safe-none\"])", b.Name())
-			}
-			return starlark.None, takeAll(b.Name(), kwargs, f)
-		})
+	for name, f := range map[string]func(args *arguments) error{"campaign": l.campaign, "explore": l.explore,
+		"fuzz": l.fuzz, "verify": l.verify} {
+		verbs[name] = starlark.NewBuiltin(name,
+			func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+				if len(args) > 0 {
+					return nil, fmt.Errorf("%s: name each argument, as in explore(scenarios = [\"safe-none\"])", b.Name())
+				}
+				return starlark.None, takeAll(b.Name(), kwargs, f)
+			})
 	}
 	dialect := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 	if _, err := starlark.ExecFileOptions(dialect, thread, file, src, verbs); err != nil {
@@ -166,9 +168,11 @@ type axis struct {
 // axes takes the lists that multiply.
 func (l *loader) axes(a *arguments) (list []axis) {
 	kernels, objects := a.texts("kernels", ""), a.lists("objects")
-	fetches, memories, editions, mutants := a.texts("fetches", ""), a.texts("memories", ""), a.texts("editions", ""), a.texts("mutants", "")
+	fetches, memories, editions, mutants := a.texts("fetches", ""), a.texts("memories", ""), a.texts("editions", ""),
+		a.texts("mutants", "")
 	strategies, seeds := a.texts("strategies", ""), a.numbers("seeds", 1)
-	if n := len(kernels) * len(objects) * len(fetches) * len(memories) * len(editions) * len(mutants) * len(strategies) * len(seeds); n > mostSearches {
+	if n := len(kernels) * len(objects) * len(fetches) * len(memories) * len(editions) * len(mutants) * len(
+		strategies) * len(seeds); n > mostSearches {
 		a.fail("the lists multiply to %d searches; at most %d", n, mostSearches)
 		return nil
 	}
@@ -209,7 +213,8 @@ func (l *loader) explore(a *arguments) error {
 	dir := a.text("traces", "traces")
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Explore{Scenarios: names, Seed: x.seed, Strategy: x.strategy, Unbiased: unbiased, Fetch: x.fetch, Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
+			f := &findings.Explore{Scenarios: names, Seed: x.seed, Strategy: x.strategy, Unbiased: unbiased, Fetch: x.fetch,
+				Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
 			if f.Strategy == "" {
 				f.Strategy = "portfolio"
 			}
@@ -237,7 +242,8 @@ func (l *loader) fuzz(a *arguments) error {
 	}
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until), Each: uint64(each), Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory, Strategy: x.strategy, Traces: traces(dir)}
+			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until), Each: uint64(each),
+				Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory, Strategy: x.strategy, Traces: traces(dir)}
 			if corpus != "" {
 				f.Corpus = l.file(corpus)
 			}
@@ -257,11 +263,13 @@ func (l *loader) verify(a *arguments) error {
 	if len(names) == 0 {
 		a.fail("name what to verify: scenarios = [\"safe-none\"]")
 	}
-	full, uncounted, by, megabytes := a.flag("full"), a.flag("uncounted"), a.text("by", "states"), a.number("megabytes", 2048)
+	full, uncounted, by, megabytes := a.flag("full"), a.flag("uncounted"), a.text("by", "states"),
+		a.number("megabytes", 2048)
 	runs, deviations, dir := a.number("runs", 0), a.number("deviations", -1), a.text("traces", "traces")
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Verify{Scenarios: names, Full: full, Uncounted: uncounted, By: by, Megabytes: int(megabytes), Runs: uint64(runs), Fetch: x.fetch, Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
+			f := &findings.Verify{Scenarios: names, Full: full, Uncounted: uncounted, By: by, Megabytes: int(megabytes),
+				Runs: uint64(runs), Fetch: x.fetch, Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
 			if deviations >= 0 {
 				n := int(deviations)
 				f.Deviations = &n

@@ -90,7 +90,8 @@ func TestIsFile(t *testing.T) {
 	}
 	_, ok := IsFile([]string{filepath.Join(dir, "a.star")})
 	require.True(t, ok)
-	for _, args := range [][]string{{filepath.Join(dir, "b.star")}, {"safe-none"}, {filepath.Join(dir, "none.star")}, nil} {
+	for _, args := range [][]string{{filepath.Join(dir, "b.star")}, {"safe-none"}, {filepath.Join(dir, "none.star")},
+		nil} {
 		_, ok = IsFile(args)
 		require.False(t, ok, args)
 	}
@@ -98,7 +99,8 @@ func TestIsFile(t *testing.T) {
 
 // Whatever a stranger sends is an error, and no panic.
 func FuzzRead(f *testing.F) {
-	c, err := load(f, "campaign(name = \"c\")\nexplore(scenarios = [\"torn-jump\"], runs = 100)\nfuzz(programs = 3)\nverify(scenarios = [\"torn-jump\"])\n")
+	c, err := load(f, "campaign(name = \"c\")\nexplore(scenarios = [\"torn-jump\"], runs = 100)\nfuzz(programs = "+
+		"3)\nverify(scenarios = [\"torn-jump\"])\n")
 	require.NoError(f, err)
 	data, err := c.Marshal()
 	require.NoError(f, err)

@@ -31,7 +31,8 @@ type Search struct {
 	Kernel    *Blob               `json:"kernel"`    // nil: kpsim's own engine
 	Objects   []Blob              `json:"objects"`
 
-	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"` // instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
+	// instead of an exploration; of Flags the kernel, the mutant and the folder of traces hold
+	Fuzz *findings.FuzzRounds `json:"fuzz,omitempty"`
 
 	Verify *Proofs `json:"verify,omitempty"` // likewise
 
@@ -71,7 +72,9 @@ type Unit struct {
 	From     int    `json:"from"` // shards From to To-1; of an Island round and number
 	To       int    `json:"to"`
 
-	Claim *findings.FuzzClaim `json:"claim,omitempty"` // of the Witness of an island; From and To are its, Job the claim's number
+	// the claim that the Witness of an island is about; From and To are the island's, Job is the
+	// claim's number
+	Claim *findings.FuzzClaim `json:"claim,omitempty"`
 }
 
 // Key names a unit; it is part of a subject.
@@ -98,15 +101,16 @@ func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	return s, nil
 }
 
-// OfFuzz plans a fuzzing session of rounds, each of so many islands, and these of so many programs.
-// Errors are about the input.
+// OfFuzz plans a fuzzing session in rounds: each round has the given number of islands, and each
+// island size programs. Errors are about the input.
 func OfFuzz(flags *findings.Fuzz, islands, size uint64) (*Search, error) {
 	rounds, err := flags.Plan(islands, size)
 	if err != nil {
 		return nil, err
 	}
 	x := &findings.Explore{Traces: flags.Traces, JSON: flags.JSON}
-	x.Kernel.Kernel, x.Kernel.Objects, x.Mutant, x.AsShipped = flags.Kernel.Kernel, flags.Kernel.Objects, flags.Mutant, flags.AsShipped
+	x.Kernel.Kernel, x.Kernel.Objects, x.Mutant, x.AsShipped = flags.Kernel.Kernel, flags.Kernel.Objects, flags.Mutant,
+		flags.AsShipped
 	s := &Search{Flags: x, Fuzz: rounds}
 	return s, s.files()
 }
@@ -164,7 +168,8 @@ func (s *Search) Words() []string {
 	if s.Fuzz == nil {
 		return append([]string{"kpsim"}, s.Flags.Words()...)
 	}
-	words := []string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(s.Fuzz.Seed), "--each", fmt.Sprint(s.Fuzz.Each), "--islands", fmt.Sprint(s.Fuzz.Islands), "--size", fmt.Sprint(s.Fuzz.Size)}
+	words := []string{"kpsim-campaign", "fuzz", "--seed", fmt.Sprint(s.Fuzz.Seed), "--each", fmt.Sprint(s.Fuzz.Each),
+		"--islands", fmt.Sprint(s.Fuzz.Islands), "--size", fmt.Sprint(s.Fuzz.Size)}
 	for _, f := range []struct {
 		flag string
 		n    uint64

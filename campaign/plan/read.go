@@ -54,7 +54,8 @@ var (
 func (b *Blob) Check() error {
 	switch {
 	case !fileForm.MatchString(b.Name):
-		return fmt.Errorf("%q: the name of a kernel or an object has letters, digits and . _ + ~ : - only", Clean(b.Name, 60, false))
+		return fmt.Errorf("%q: the name of a kernel or an object has letters, digits and . _ + ~ : - only",
+			Clean(b.Name, 60, false))
 	case !digestForm.MatchString(b.Digest) || b.List != "" && !digestForm.MatchString(b.List):
 		return fmt.Errorf("%s: its digest is none", b.Name)
 	case b.Size < 0 || b.Size > MostFile:
@@ -157,7 +158,8 @@ func (c *Campaign) Has(u *Unit) bool {
 	s := c.Searches[u.Search]
 	switch {
 	case s.Fuzz != nil:
-		return (u.Kind == Island && u.Job == 0 || u.Kind == Witness) && u.From >= 0 && u.To >= 0 && uint64(u.To) < s.Fuzz.Islands
+		return (u.Kind == Island && u.Job == 0 || u.Kind == Witness) && u.From >= 0 && u.To >= 0 &&
+			uint64(u.To) < s.Fuzz.Islands
 	case s.Verify != nil:
 		return u.Kind == Proof && u.Job < len(s.Verify.Scenarios) && u.From == 0 && u.To == 0
 	case u.Job >= len(s.Scenarios):

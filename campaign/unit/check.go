@@ -87,13 +87,15 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		if p.Index != u.From+i {
 			return nil, fmt.Errorf("part %d is of shard %d", i, p.Index)
 		}
-		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) || len(p.Found) > len(properties.All) ||
+		if p.Violations > p.Runs || len(p.Broken) > len(properties.All) || len(p.After) > len(properties.All) ||
+			len(p.Found) > len(properties.All) ||
 			len(p.Ways) > explore.MostWays*len(properties.All) {
 			return nil, fmt.Errorf("part %d counts what can't be", i)
 		}
 		for name, n := range p.Broken {
 			if _, ok := properties.ByName(name); !ok || n > p.Violations {
-				return nil, fmt.Errorf("part %d: no property is called %q, or it is broken too often", i, plan.Clean(name, 60, false))
+				return nil, fmt.Errorf("part %d: no property is called %q, or it is broken too often",
+					i, plan.Clean(name, 60, false))
 			}
 		}
 		for _, list := range [][]string{p.Stats.Kinds} {
@@ -198,8 +200,8 @@ func trace(text string) (*traces.File, error) {
 	return t, nil
 }
 
-// Proved reads what a proof of a scenario has shown. Of its traces it takes none but the one that
-// kpsim verify would write of it, and that only if it is a trace. Base is its name without folder.
+// Proved reads the result of a scenario's proof. It takes only the trace that kpsim verify would
+// write for it, and only if that is a trace. base is its name without folder.
 func Proved(scenario string, data []byte) (p *plan.Proved, base string, err error) {
 	p = new(plan.Proved)
 	if err := read(data, p); err != nil {

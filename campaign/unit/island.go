@@ -34,7 +34,7 @@ func quiet() *cli.Program { return cli.New(io.Discard, io.Discard) }
 // sessionsKept is how many a process keeps: they are large.
 const sessionsKept = 4
 
-// of returns a search's session, which begins anew if there is none.
+// of returns a search's session, and begins one if there is none.
 func (ss *Sessions) of(s *plan.Search, u *plan.Unit) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

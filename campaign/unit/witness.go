@@ -17,8 +17,8 @@ import (
 
 // A Source has what units before have shown.
 type Source interface {
-	// Parts returns those that a witness is of: of one unit of runs, or of all that a scenario
-	// has if From is plan.All.
+	// Parts returns the parts that a witness is taken from: those of one unit of runs, or all of the
+	// scenario if From is plan.All.
 	Parts(witness *plan.Unit) ([]explore.Part, error)
 
 	// Island returns what an island of a fuzzing campaign has shown.
@@ -112,7 +112,8 @@ func FindOf(w *shrink.Witness, scenario, engine string) (*Find, error) {
 // NewFind makes a find without a trace and a story; its message has the words of its cause.
 func NewFind(property, scenario, engine, message, place string, deviations int) *Find {
 	f := &Find{
-		Property: property, Scenario: scenario, Engine: engine, Message: message, Words: message, Place: place, Deviations: deviations,
+		Property: property, Scenario: scenario, Engine: engine, Message: message, Words: message, Place: place,
+		Deviations: deviations,
 	}
 	f.Cause = causeOf(f)
 	return f

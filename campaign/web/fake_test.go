@@ -30,7 +30,8 @@ func fakeBoard(t testing.TB) *board.Board {
 
 func begin(t testing.TB, b *board.Board, id, state string, at time.Time) {
 	t.Helper()
-	require.NoError(t, b.Begin(t.Context(), &board.State{ID: id, Name: "nightly", Build: "0123456789ab", State: state, Began: at}))
+	require.NoError(t, b.Begin(t.Context(),
+		&board.State{ID: id, Name: "nightly", Build: "0123456789ab", State: state, Began: at}))
 }
 
 func tell(t testing.TB, b *board.Board, s *board.Status) {
@@ -57,18 +58,21 @@ func example(id string) *board.Status {
 		Coverage: &board.Coverage{Features: 10231, Estimated: 11800, New: 0.0123, Blocks: 812, BlocksAll: 1024, Kept: 344},
 	}
 	for i := range 15 {
-		w := board.Alive{Name: fmt.Sprintf("build-host-%d.%d", i, 4100+i), Build: t.Build, Cores: 2 + i%3, Units: uint64(80 + i), Needs: []string{"go"}, Doing: fmt.Sprintf("%s.0.%d.r.%d.%d", id, i%3, 12*i, 12*i+12)}
+		w := board.Alive{Name: fmt.Sprintf("build-host-%d.%d", i, 4100+i), Build: t.Build, Cores: 2 + i%3,
+			Units: uint64(80 + i), Needs: []string{"go"}, Doing: fmt.Sprintf("%s.0.%d.r.%d.%d", id, i%3, 12*i, 12*i+12)}
 		if i == 3 {
 			w.Doing, w.Lacks = "", []string{"vmlinuz-6.8: the disk has no room for it"}
 		}
 		t.Workers = append(t.Workers, w)
 	}
-	explored := board.SearchStatus{Title: "kpsim explore --strategy pct --runs 1000000 second-instruction torn-jump safe-none", Units: 2000, Done: 1219}
+	explored := board.SearchStatus{Title: "kpsim explore --strategy pct --runs 1000000 second-instruction torn-jump " +
+		"safe-none", Units: 2000, Done: 1219}
 	for i := range 60 {
 		e := board.ScenarioStatus{Scenario: fmt.Sprintf("scenario-%d", i), Units: 30, RunsPlanned: 1_000_000}
 		switch {
 		case i == 7:
-			e.Scenario, e.Done, e.Runs, e.Violations, e.Broken = "second-instruction", 30, 1_000_000, 1377, map[string]uint64{"T2": 1377}
+			e.Scenario, e.Done, e.Runs, e.Violations, e.Broken = "second-instruction", 30, 1_000_000, 1377,
+				map[string]uint64{"T2": 1377}
 		case i < 15:
 			e.Done, e.Runs = 30, 1_000_000
 		case i < 22:
@@ -76,18 +80,23 @@ func example(id string) *board.Status {
 		}
 		explored.Scenarios = append(explored.Scenarios, e)
 	}
-	t.Searches = []board.SearchStatus{explored, {Title: "kpsim fuzz --kernel vmlinuz-6.8", Units: 4, Done: 4, Scenarios: []board.ScenarioStatus{}}}
+	t.Searches = []board.SearchStatus{explored,
+		{Title: "kpsim fuzz --kernel vmlinuz-6.8", Units: 4, Done: 4, Scenarios: []board.ScenarioStatus{}}}
 	t.Finds = []board.FindStatus{
 		{New: true, Cause: board.Cause{First: id, Last: id, Build: t.Build, Find: unit.Find{
-			Cause: "T2-second-instruction", Property: "T2", Scenario: "second-instruction", Engine: "kpsim's own engine", Message: "cpu1 stands inside the five bytes that are replaced", Place: "f+1", Deviations: 2,
-			Story: []string{"cpu1 runs the first instruction of f, and is interrupted before the second.", "cpu0 replaces the five bytes at f by a jump.", "cpu1 returns to f+1, in the middle of the jump."},
+			Cause: "T2-second-instruction", Property: "T2", Scenario: "second-instruction", Engine: "kpsim's own engine",
+			Message: "cpu1 stands inside the five bytes that are replaced", Place: "f+1", Deviations: 2,
+			Story: []string{"cpu1 runs the first instruction of f, and is interrupted before the second.",
+				"cpu0 replaces the five bytes at f by a jump.", "cpu1 returns to f+1, in the middle of the jump."},
 		}}},
 		{Cause: board.Cause{First: "nightly-1", Last: id, Build: t.Build, Find: unit.Find{
-			Cause: "X1-torn-jump", Property: "X1", Scenario: "torn-jump", Engine: "Linux 6.8.0 a1b2c3d4", Message: hostile, Deviations: 1, Story: []string{hostile, "cpu1 fetches half of it."},
+			Cause: "X1-torn-jump", Property: "X1", Scenario: "torn-jump", Engine: "Linux 6.8.0 a1b2c3d4", Message: hostile,
+			Deviations: 1, Story: []string{hostile, "cpu1 fetches half of it."},
 		}}},
 	}
 	t.Troubles = []board.Trouble{{
-		Unit: plan.Unit{Campaign: id, Job: 7, Kind: plan.Runs, From: 84, To: 96}, Worker: "build-host-9.4109", Why: "a bug of the simulator: cpu 1: frame stack empty",
+		Unit: plan.Unit{Campaign: id, Job: 7, Kind: plan.Runs, From: 84, To: 96}, Worker: "build-host-9.4109",
+		Why: "a bug of the simulator: cpu 1: frame stack empty",
 		Log: "goroutine 1 [running]:\nmain.main()\n\t/src/main.go:10\n",
 	}}
 	t.Causes, t.CausesNew, t.TroubleCount = 2, 1, 31

@@ -13,7 +13,8 @@ import (
 	"kpsim/campaign/board"
 )
 
-// measured is of how many campaigns there are metrics: of the last ones, and of all that are open.
+// measured is the number of campaigns that have metrics even when they have ended: the last ones.
+// Open campaigns always have metrics.
 const measured = 20
 
 // A figure is a metric of a campaign.
@@ -28,27 +29,61 @@ func figureOf(name, help string, kind prometheus.ValueType, of func(t *board.Sta
 }
 
 var figures = []figure{
-	figureOf("units", "Units of work that are planned.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Units) }),
-	figureOf("units_done", "Units that have a result.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Done) }),
-	figureOf("units_set_aside", "Units that were set aside because they failed again and again.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Aside) }),
-	figureOf("units_out", "Units that are handed out.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Out) }),
-	figureOf("runs_total", "Runs that were made.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.Runs) }),
-	figureOf("runs_planned", "Runs that are planned.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.RunsPlanned) }),
-	figureOf("programs_total", "Programs that were drawn and run, of a fuzzing campaign.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.Programs) }),
-	figureOf("violations_total", "Runs that broke a property.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.Violations) }),
-	figureOf("core_seconds_total", "Time that cores have spent on units.", prometheus.CounterValue, func(t *board.Status) float64 { return t.CoreSeconds }),
-	figureOf("runs_per_second", "Runs a second, over the last ten seconds or so.", prometheus.GaugeValue, func(t *board.Status) float64 { return t.Rate }),
-	figureOf("seconds_left", "Estimated time to the end; 0 if it isn't known.", prometheus.GaugeValue, func(t *board.Status) float64 { return t.Left }),
-	figureOf("workers", "Workers that are there for it.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.WorkerCount) }),
+	figureOf("units", "Units of work that are planned.", prometheus.GaugeValue, func(t *board.Status) float64 {
+		return float64(t.Units)
+	}),
+	figureOf("units_done", "Units that have a result.", prometheus.GaugeValue, func(t *board.Status) float64 {
+		return float64(t.Done)
+	}),
+	figureOf("units_set_aside", "Units that were set aside because they failed again and again.",
+		prometheus.GaugeValue, func(t *board.Status) float64 {
+			return float64(t.Aside)
+		}),
+	figureOf("units_out", "Units that are handed out.", prometheus.GaugeValue, func(t *board.Status) float64 {
+		return float64(t.Out)
+	}),
+	figureOf("runs_total", "Runs that were made.", prometheus.CounterValue, func(t *board.Status) float64 {
+		return float64(t.Runs)
+	}),
+	figureOf("runs_planned", "Runs that are planned.", prometheus.GaugeValue, func(t *board.Status) float64 {
+		return float64(t.RunsPlanned)
+	}),
+	figureOf("programs_total", "Programs that were drawn and run, of a fuzzing campaign.",
+		prometheus.CounterValue, func(t *board.Status) float64 {
+			return float64(t.Programs)
+		}),
+	figureOf("violations_total", "Runs that broke a property.", prometheus.CounterValue, func(t *board.Status) float64 {
+		return float64(t.Violations)
+	}),
+	figureOf("core_seconds_total", "Time that cores have spent on units.",
+		prometheus.CounterValue, func(t *board.Status) float64 {
+			return t.CoreSeconds
+		}),
+	figureOf("runs_per_second", "Runs a second, over the last ten seconds or so.",
+		prometheus.GaugeValue, func(t *board.Status) float64 {
+			return t.Rate
+		}),
+	figureOf("seconds_left", "Estimated time to the end; 0 if it isn't known.",
+		prometheus.GaugeValue, func(t *board.Status) float64 {
+			return t.Left
+		}),
+	figureOf("workers", "Workers that are there for it.", prometheus.GaugeValue, func(t *board.Status) float64 {
+		return float64(t.WorkerCount)
+	}),
 	figureOf("cores", "Their cores.", prometheus.GaugeValue, func(t *board.Status) float64 { return float64(t.Cores) }),
-	figureOf("troubles_total", "How often units have failed.", prometheus.CounterValue, func(t *board.Status) float64 { return float64(t.TroubleCount) }),
+	figureOf("troubles_total", "How often units have failed.", prometheus.CounterValue, func(t *board.Status) float64 {
+		return float64(t.TroubleCount)
+	}),
 }
 
 var (
-	stateDesc  = prometheus.NewDesc("kpsim_campaign_state", "1 for the state that the campaign has.", []string{"campaign", "state"}, nil)
-	causesDesc = prometheus.NewDesc("kpsim_campaign_causes", "Causes that were found; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
-	ageDesc    = prometheus.NewDesc("kpsim_campaign_told_ago_seconds", "For how long its coordinator has told nothing new.", []string{"campaign"}, nil)
-	upDesc     = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
+	stateDesc = prometheus.NewDesc("kpsim_campaign_state", "1 for the state that the campaign has.",
+		[]string{"campaign", "state"}, nil)
+	causesDesc = prometheus.NewDesc("kpsim_campaign_causes",
+		"Causes that were found; new ones were found by no campaign before.", []string{"campaign", "new"}, nil)
+	ageDesc = prometheus.NewDesc("kpsim_campaign_told_ago_seconds",
+		"For how long its coordinator has told nothing new.", []string{"campaign"}, nil)
+	upDesc = prometheus.NewDesc("kpsim_board_up", "1 if the board answers.", nil, nil)
 )
 
 // A collector reads the board when it is asked.
@@ -108,6 +143,7 @@ func one(to chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueT
 
 func (p *pages) metrics() http.Handler {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collector{p}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(collector{p}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
 }

@@ -30,13 +30,15 @@ func TestPageLive(t *testing.T) {
 	require.Equal(t, 1223.0, js[float64](p, "document.querySelector('progress').value"))
 	require.Equal(t, "61 % nightly-2 – kpsim", js[string](p, "document.title"))
 
-	js[bool](p, "(() => { window.here = 1; document.querySelector('#searches .folded:last-child summary').click(); document.querySelector('#finds a').focus(); scrollTo(0, 500); return true })()")
+	js[bool](p, "(() => { window.here = 1; document.querySelector('#searches .folded:last-child summary').click(); "+
+		"document.querySelector('#finds a').focus(); scrollTo(0, 500); return true })()")
 	told.Done, told.Runs, told.Rate = 1500, 60_000_000, 80_000
 	told.Searches[0].Scenarios[20].Done = 30 // it goes from one table to the other
 	told.Finds = append(told.Finds, told.Finds[0])
 	told.Finds[2].Find.Cause = "T9-third"
 	tell(t, b, told)
-	p.until("document.querySelector('#far').textContent.startsWith('74.8 %%') && document.querySelectorAll('article').length === 3")
+	p.until("document.querySelector('#far').textContent.startsWith('74.8 %%') && " +
+		"document.querySelectorAll('article').length === 3")
 	require.Contains(t, p.text("#figures"), "60,000,000")
 	require.Equal(t, 1, js[int](p, "window.here"), "it wasn't loaded anew")
 	require.Equal(t, "T2-second-instruction.kps", js[string](p, "document.activeElement.textContent"))
@@ -65,7 +67,8 @@ func TestPageHostile(t *testing.T) {
 	require.Contains(t, p.text("article:nth-child(2) li"), hostile)
 	require.Equal(t, 1, js[int](p, "document.querySelectorAll('script').length"))
 	require.Equal(t, 0, js[int](p, "document.querySelectorAll('img').length"))
-	require.Equal(t, 1, js[int](p, "[...document.querySelectorAll('article a')].filter(a => a.checkVisibility()).length"), "a cause that names no file has no link")
+	require.Equal(t, 1, js[int](p, "[...document.querySelectorAll('article a')].filter(a => a.checkVisibility()).length"),
+		"a cause that names no file has no link")
 	require.Equal(t, "61 % nightly-2 – kpsim", js[string](p, "document.title"))
 	p.quiet(s.URL)
 }
@@ -132,12 +135,14 @@ func TestPageSizes(t *testing.T) {
 	tell(t, b, example("nightly-2"))
 	s := serve(t, b, "127.0.0.1:0")
 	for name, w := range map[string]window{
-		"wide": {wide: 1280, high: 800}, "narrow": {wide: 400, high: 800}, "wide-dark": {wide: 1280, high: 800, dark: true}, "narrow-dark": {wide: 400, high: 800, dark: true},
+		"wide": {wide: 1280, high: 800}, "narrow": {wide: 400, high: 800}, "wide-dark": {wide: 1280, high: 800, dark: true},
+		"narrow-dark": {wide: 400, high: 800, dark: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, s.URL, w)
 			require.Empty(t, js[[]string](p, accessible))
-			require.True(t, js[bool](p, "document.querySelector('#figures').getBoundingClientRect().bottom < innerHeight"), "above the fold")
+			require.True(t, js[bool](p, "document.querySelector('#figures').getBoundingClientRect().bottom < innerHeight"),
+				"above the fold")
 			do(p, chromedp.KeyEvent("\t"))
 			require.Equal(t, "Skip to the content", js[string](p, "document.activeElement.textContent"))
 			p.quiet(s.URL)

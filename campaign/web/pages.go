@@ -36,7 +36,8 @@ var script template.JS
 var (
 	style  = page.Stylesheet + look
 	shell  = template.Must(template.New("page").Parse(source))
-	policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(string(style)), hash(string(script)))
+	policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; img-src data:; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(string(style)), hash(string(script)))
 )
 
 // hash is how a policy names what is in the page.

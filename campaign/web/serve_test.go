@@ -36,9 +36,11 @@ func get(t *testing.T, s *Server, method, path, host string) (*http.Response, st
 
 func TestServeOptions(t *testing.T) {
 	for listen, why := range map[string]string{
-		"8080":         `--http "8080": give HOST:PORT, as in 127.0.0.1:8080`,
-		"0.0.0.0:0":    "--http 0.0.0.0:0: others could read along; give --tls-cert and --tls-key, or say --insecure in a network of your own",
-		":0":           "--http :0: others could read along; give --tls-cert and --tls-key, or say --insecure in a network of your own",
+		"8080": `--http "8080": give HOST:PORT, as in 127.0.0.1:8080`,
+		"0.0.0.0:0": "--http 0.0.0.0:0: others could read along; give --tls-cert and --tls-key, or say --insecure in a " +
+			"network of your own",
+		":0": "--http :0: others could read along; give --tls-cert and --tls-key, or say --insecure in a network " +
+			"of your own",
 		"127.0.0.1:x!": `--http "127.0.0.1:x!": there is no port "x!"`,
 	} {
 		_, err := Serve(nil, Options{Listen: listen})
@@ -51,7 +53,8 @@ func TestServeOptions(t *testing.T) {
 	defer s.Stop()
 	at := strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/")
 	_, err = Serve(nil, Options{Listen: at})
-	require.EqualError(t, err, "--http "+at+": another program listens there; name another port, or 0 for any that is free")
+	require.EqualError(t, err,
+		"--http "+at+": another program listens there; name another port, or 0 for any that is free")
 	beyond, err := Serve(nil, Options{Listen: "0.0.0.0:0", Insecure: true})
 	require.NoError(t, err)
 	beyond.Stop()
@@ -71,7 +74,8 @@ func TestServeGuard(t *testing.T) {
 		a, _ = get(t, s, "GET", "status.json", host)
 		require.Equal(t, 200, a.StatusCode, host)
 	}
-	for _, host := range []string{"attacker.example", "127.0.0.1.attacker.example:80", "localhost.attacker.example", "10.0.0.1"} {
+	for _, host := range []string{"attacker.example", "127.0.0.1.attacker.example:80",
+		"localhost.attacker.example", "10.0.0.1"} {
 		a, text := get(t, s, "GET", "status.json", host)
 		require.Equal(t, http.StatusMisdirectedRequest, a.StatusCode, host)
 		require.Equal(t, "this server answers to localhost only\n", text)
@@ -92,7 +96,8 @@ func TestServeData(t *testing.T) {
 	begin(t, b, "nightly-1", board.Ended, time.Now().Add(-time.Hour))
 	begin(t, b, "nightly-2", board.Running, time.Now())
 	tell(t, b, example("nightly-2"))
-	for path, id := range map[string]string{"status.json": "nightly-2", "status.json?campaign=nightly-2": "nightly-2", "status.json?campaign=nightly-1": "nightly-1", "status.json?campaign=a%20b*": "a b*"} {
+	for path, id := range map[string]string{"status.json": "nightly-2", "status.json?campaign=nightly-2": "nightly-2",
+		"status.json?campaign=nightly-1": "nightly-1", "status.json?campaign=a%20b*": "a b*"} {
 		a, text := get(t, s, "GET", path, "")
 		require.Equal(t, 200, a.StatusCode, text)
 		var got Status
@@ -116,7 +121,8 @@ func TestServeData(t *testing.T) {
 	a, trace := get(t, s, "GET", "find/"+f.Cause+".kps", "")
 	require.Equal(t, string(text), trace)
 	require.Equal(t, `attachment; filename="`+f.Cause+`.kps"`, a.Header.Get("Content-Disposition"))
-	for _, path := range []string{"find/T2-other.kps", "find/T2-second-instruction", "find/*.kps", "find/..%2F..%2Flead.nk.kps", "find/%22.kps"} {
+	for _, path := range []string{"find/T2-other.kps", "find/T2-second-instruction",
+		"find/*.kps", "find/..%2F..%2Flead.nk.kps", "find/%22.kps"} {
 		a, _ = get(t, s, "GET", path, "")
 		require.Equal(t, 404, a.StatusCode, path)
 	}
@@ -130,7 +136,8 @@ func TestServeMetrics(t *testing.T) {
 	tell(t, b, example("nightly-2"))
 	_, text := get(t, s, "GET", "metrics", "")
 	for _, line := range []string{
-		`kpsim_campaign_units{campaign="nightly-2"} 2004`, `kpsim_campaign_units_done{campaign="nightly-2"} 1223`, `kpsim_campaign_units_set_aside{campaign="nightly-2"} 1`,
+		`kpsim_campaign_units{campaign="nightly-2"} 2004`,
+		`kpsim_campaign_units_done{campaign="nightly-2"} 1223`, `kpsim_campaign_units_set_aside{campaign="nightly-2"} 1`,
 		`kpsim_campaign_units_out{campaign="nightly-2"} 24`, `kpsim_campaign_runs_total{campaign="nightly-2"} 4.8212004e+07`, `kpsim_campaign_violations_total{campaign="nightly-2"} 1377`,
 		`kpsim_campaign_core_seconds_total{campaign="nightly-2"} 5123`, `kpsim_campaign_workers{campaign="nightly-2"} 15`, `kpsim_campaign_cores{campaign="nightly-2"} 36`,
 		`kpsim_campaign_runs_per_second{campaign="nightly-2"} 71234.5`, `kpsim_campaign_causes{campaign="nightly-2",new="yes"} 1`, `kpsim_campaign_causes{campaign="nightly-2",new="no"} 1`,

@@ -52,7 +52,7 @@ type Worker struct {
 	sessions  unit.Sessions
 }
 
-// LongestDefault is how long a unit may take if nothing is said. Proofs may take hours.
+// LongestDefault is how long a unit may take by default. Proofs may take hours.
 const LongestDefault = 12 * time.Hour
 
 // New makes a worker.
@@ -61,8 +61,9 @@ func New(nc *nats.Conn, o Options) *Worker {
 		o.Longest = LongestDefault
 	}
 	w := &Worker{
-		g: gate.Worker{Conn: nc}, o: o, have: make(map[string]error), tried: make(map[string]time.Time), campaigns: make(map[string]*plan.Campaign),
-		doing: make([]string, o.Cores),
+		g: gate.Worker{Conn: nc}, o: o, have: make(map[string]error), tried: make(map[string]time.Time),
+		campaigns: make(map[string]*plan.Campaign),
+		doing:     make([]string, o.Cores),
 	}
 	w.last.Store(time.Now().UnixNano())
 	return w
@@ -71,8 +72,8 @@ func New(nc *nats.Conn, o Options) *Worker {
 // aliveEvery is how often a worker says that it is there.
 const aliveEvery = 4 * time.Second
 
-// A worker asks what there is to be had when it is told that there is something new. Beside that it
-// asks the first times that it says that it is there, and then each askEvery-th time.
+// A worker asks for offers when a coordinator announces something new. It also asks with each of
+// its first soonAgain signs of life, and then with each askEvery-th.
 const soonAgain, askEvery = 10, 5
 
 // Run works until the context ends, or until there was nothing to do for long enough. Units that
@@ -138,7 +139,8 @@ func sleep(ctx context.Context, d time.Duration) {
 // say says that the worker is there.
 func (w *Worker) say(bye bool) {
 	w.mu.Lock()
-	a := board.Alive{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.done.Load(), Needs: []string{}, Lacks: w.lacks, Bye: bye}
+	a := board.Alive{Name: w.o.Name, Build: w.o.Build, Cores: w.o.Cores, Units: w.done.Load(), Needs: []string{},
+		Lacks: w.lacks, Bye: bye}
 	for _, o := range w.offers {
 		a.Needs = append(a.Needs, o.Needs)
 	}
@@ -161,7 +163,7 @@ func (w *Worker) wants() bool {
 // answer is how long a worker waits for a coordinator's answer. One that doesn't lead gives none.
 const answer = 400 * time.Millisecond
 
-// ask asks what there is to be had.
+// ask fetches the offers.
 func (w *Worker) ask(ctx context.Context) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -307,7 +309,9 @@ func (w *Worker) campaign(ctx context.Context, t *gate.Taken) (*plan.Campaign, e
 		return nil, fmt.Errorf("campaign %s is of build %s, and this is %s", id, c.Build, w.o.Build)
 	}
 	for _, s := range c.Searches {
-		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o board.Offer) bool { return o.Needs == s.Needs() }) {
+		if (s.Fuzz != nil || s.Verify != nil) && slices.ContainsFunc(w.offers, func(o board.Offer) bool {
+			return o.Needs == s.Needs()
+		}) {
 			if err := board.Here(ctx, w.g, s, w.o.Dir); err != nil {
 				return nil, err
 			}

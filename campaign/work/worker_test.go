@@ -25,7 +25,8 @@ import (
 
 // campaign runs one whose units are made by a function, by a worker of so many cores, and returns
 // its last status.
-func campaign(t *testing.T, cores int, longest time.Duration, make func(ctx context.Context, u *plan.Unit) (unit.Result, error)) *board.Status {
+func campaign(t *testing.T, cores int, longest time.Duration,
+	make func(ctx context.Context, u *plan.Unit) (unit.Result, error)) *board.Status {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	h, err := hub.Start(hub.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
@@ -49,7 +50,8 @@ func campaign(t *testing.T, cores int, longest time.Duration, make func(ctx cont
 	defer asks.Close()
 
 	runs := uint64(1000)
-	s, err := plan.Of(cli.New(io.Discard, io.Discard), &findings.Explore{Scenarios: []string{"torn-jump"}, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: t.TempDir()})
+	s, err := plan.Of(cli.New(io.Discard, io.Discard),
+		&findings.Explore{Scenarios: []string{"torn-jump"}, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: t.TempDir()})
 	require.NoError(t, err)
 	s.Bundle[0] = 1
 	within, stop := context.WithCancel(ctx)
@@ -57,9 +59,14 @@ func campaign(t *testing.T, cores int, longest time.Duration, make func(ctx cont
 	ended.Go(func() {
 		_ = lead.New(b, lead.Options{Name: "lead", Lease: time.Second, Tick: 20 * time.Millisecond}).Run(within)
 	})
-	w := work.New(makes, work.Options{Name: "worker", Build: "b", Cores: cores, Longest: longest, Make: func(_ *plan.Campaign, u *plan.Unit) (unit.Result, error) { return make(within, u) }})
+	w := work.New(makes,
+		work.Options{Name: "worker", Build: "b", Cores: cores, Longest: longest,
+			Make: func(_ *plan.Campaign, u *plan.Unit) (unit.Result, error) {
+				return make(within, u)
+			}})
 	ended.Go(func() { _ = w.Run(within) })
-	state, err := desk.Start(ctx, gate.Client{Conn: asks}, &plan.Campaign{Name: "c", Build: "b", Searches: []*plan.Search{s}})
+	state, err := desk.Start(ctx, gate.Client{Conn: asks},
+		&plan.Campaign{Name: "c", Build: "b", Searches: []*plan.Search{s}})
 	require.NoError(t, err)
 	for state.State != board.Ended {
 		time.Sleep(20 * time.Millisecond)

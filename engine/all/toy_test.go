@@ -69,7 +69,8 @@ func withToy(t *testing.T, dir string) string {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))
 	kpsim := filepath.Join(dir, "kpsim")
-	out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", kpsim, "../../cmd/kpsim").CombinedOutput()
+	out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", kpsim,
+		"../../cmd/kpsim").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return kpsim
 }

@@ -41,10 +41,12 @@ const (
 
 // A Debugger has the breakpoints of one kernel.
 type Debugger struct {
-	d      Deps       `state:"boot"`                             // set at boot
-	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // dbg_master_lock; set at boot, nil: no breakpoint is ever set
+	d Deps `state:"boot"` // set at boot
+	// dbg_master_lock; set at boot, nil: no breakpoint is ever set
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	breaks []*place   // set at boot: where breakpoints are set some time, in the order in which they were added
-	insn   []byte     `state:"skip: of the step under way"` // owned by the step under way: what is executed instead of a breakpoint
+	// owned by the step under way: what is executed instead of a breakpoint
+	insn []byte `state:"skip: of the step under way"`
 
 	Forgets bool // owned by the boot of a run: a breakpoint that was cleared isn't known any more: a mutant
 }

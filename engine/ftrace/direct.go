@@ -10,7 +10,8 @@ import (
 // wants the function, too, its site calls ftrace's trampoline, which goes to the direct one
 // when it has called the others.
 type directs struct {
-	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // direct_mutex; set at boot, nil: there is never a direct call
+	// direct_mutex; set at boot, nil: there is never a direct call
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	list   []*direct  // set at boot
 	claims bool       // set at boot: a direct call counts as one that changes the path (until 5.19)
 }

@@ -7,10 +7,10 @@
 //
 // Lock order: direct_mutex, ftrace_lock, text_mutex.
 //
-// Its limits: a client is found by one pointer, its handler with it: what was set apart from
-// that (function_trace_op, until 405e1d834807) isn't there to be out of order. There is one trampoline, which calls all clients that want the site,
-// with all registers, the newest client first. A direct call is of one function
-// (since 6.4 a client may have several), and its client agrees that a live patch is beside it
-// where kernels ask it (ops_func, 6.0). Recursion is left to the clients (ftrace's recursion bits
-// aren't modelled).
+// Its limits: a client is found by one pointer, its handler with it: what was set apart from that
+// (function_trace_op, until 405e1d834807) isn't there to be out of order. There is one trampoline,
+// which calls all clients that want the site, with all registers, the newest client first. A direct
+// call is of one function (since 6.4 a client may have several), and its client agrees that a live
+// patch is beside it where kernels ask it (ops_func, 6.0). Recursion is left to the clients
+// (ftrace's recursion bits aren't modelled).
 package ftrace

@@ -23,31 +23,43 @@ type Deps struct {
 
 // Ftrace is the ftrace of one kernel. It implements Tracer.
 type Ftrace struct {
-	d     Deps               `state:"boot"`                             // set at boot
-	lock  kapi.Mutex         `state:"address: it is among the mutexes"` // ftrace_lock; set at boot, nil: no function has a site
+	d Deps `state:"boot"` // set at boot
+	// ftrace_lock; set at boot, nil: no function has a site
+	lock  kapi.Mutex         `state:"address: it is among the mutexes"`
 	at    arch.Addr          // set at boot: the trampoline
 	sites []*site            // set at boot, by address
 	ops   kapi.Var[*clients] // those that are registered; replaced whole: the trampoline walks what it found
 	made  []*client          // owned by the boot of a run: places of clients, taken in order
 	n     int                // owned by the boot of a run: how many are taken
 	batch []kapi.Rewrite     `state:"skip: follows from what its maker has read"` // owned by ftrace_lock
-	lists []*clients         `state:"skip: the one in use is ops"`                // owned by ftrace_lock: places of lists, taken in order
-	taken int                // owned by ftrace_lock: how many are taken
+	// owned by ftrace_lock: places of lists, taken in order
+	lists []*clients `state:"skip: the one in use is ops"`
+	taken int        // owned by ftrace_lock: how many are taken
 
 	direct directs // functions that call a client directly
 
 	Writer Writer `state:"skip: the engine"` // owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
 
-	Plug kapi.CPUs `state:"boot"` // owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
+	// owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in
+	// ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
+	Plug kapi.CPUs `state:"boot"`
 
-	Shared bool // owned by the boot of a run: several clients that may change the path have one site (until IPMODIFY, 3.19): a mutant
+	// owned by the boot of a run: several clients that may change the path have one site (until
+	// IPMODIFY, 3.19): a mutant
+	Shared bool
 	Kept   bool // owned by the boot of a run: a client that is refused a site keeps those that it got before: a mutant
 
-	DirectStays bool // owned by the boot of a run: who takes a direct call away doesn't wait until no task is in it: a mutant
-	DirectOwn   bool // owned by the boot of a run: a direct call returns behind the site, wherever a client has sent it: a mutant
+	// owned by the boot of a run: a direct call is taken away without waiting for the tasks in it: a
+	// mutant
+	DirectStays bool
+	// owned by the boot of a run: a direct call returns after the site, wherever a client has sent
+	// it: a mutant
+	DirectOwn   bool
 	PlainDirect bool // owned by the boot of a run: one direct call is written over another as plain data: a mutant
 
-	TextRW bool // owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw, until 5.2): a mutant
+	// owned by the boot of a run: module_mutex is taken under text_mutex (set_all_modules_text_rw,
+	// until 5.2): a mutant
+	TextRW bool
 }
 
 // clients are those that are registered. It is never changed once readers can
@@ -87,7 +99,8 @@ func (f *Ftrace) reset() {
 
 // publish is the order of a client and the list that the trampoline finds it in.
 var publish = kapi.DefineBarrier("ftrace: a client, then the list that it is in", kapi.OrderRelease,
-	"add_ftrace_ops, kernel/trace/ftrace.c: rcu_assign_pointer(*list, ops); before ops are lists, smp_wmb() (405e1d834807)")
+	"add_ftrace_ops, kernel/trace/ftrace.c: rcu_assign_pointer(*list, ops); before ops are lists, smp_wmb() "+
+		"(405e1d834807)")
 
 // newList returns an empty list of clients. Context: ftrace_lock held.
 func (f *Ftrace) newList() *clients {
@@ -148,7 +161,7 @@ func (f *Ftrace) Images(i int) (at arch.Addr, nop, call arch.Code) {
 // Sites returns how many sites there are.
 func (f *Ftrace) Sites() int { return len(f.sites) }
 
-// Record returns what there is to know of site i.
+// Record returns the state of site i.
 func (f *Ftrace) Record(i int) Record {
 	s := f.sites[i]
 	n := 0

@@ -40,8 +40,9 @@ const (
 
 // Patches are the live patches of one kernel.
 type Patches struct {
-	d      Deps       `state:"boot"`                             // set at boot
-	mutex  kapi.Mutex `state:"address: it is among the mutexes"` // klp_mutex; set at boot, nil: no function is ever patched
+	d Deps `state:"boot"` // set at boot
+	// klp_mutex; set at boot, nil: no function is ever patched
+	mutex  kapi.Mutex `state:"address: it is among the mutexes"`
 	funcs  []*ops     // set at boot: the functions that are patched some time, in the order in which they were added
 	list   []*patch   // set at boot: the patches, likewise
 	newest []*patch   // owned by klp_mutex: those that are enabled, the newest last
@@ -52,7 +53,9 @@ type Patches struct {
 	pending    []kapi.Var[bool]  // by task: TIF_PATCH_PENDING
 	spans      []kapi.Span       `state:"skip: follows from what its maker has read"` // owned by klp_mutex
 
-	NoWait    bool // owned by the boot of a run: who takes a patch away doesn't wait until no task is in the new functions: a mutant
+	// owned by the boot of a run: a patch is taken away without waiting for the tasks in the new
+	// functions: a mutant
+	NoWait    bool
 	Forced    bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
 	Unchecked bool // owned by the boot of a run: a task that doesn't run is switched without a look at its stack: a mutant
 }
@@ -75,8 +78,8 @@ type fn struct {
 	transition kapi.Var[bool] // which version a task calls is its own affair
 }
 
-// A patch has several functions go on in others (klp_patch). It is in the text once: who
-// makes the same again means this one.
+// A patch redirects several functions to others (klp_patch). Making the same patch again returns
+// the existing one.
 type patch struct {
 	number  uint64 // set at boot
 	funcs   []*fn  // set at boot
@@ -124,7 +127,9 @@ func (p *Patches) Add(funcs ...Func) {
 // find returns the patch that has these functions and no other, nil if there is none.
 func (p *Patches) find(funcs []Func) *patch {
 	for _, k := range p.list {
-		if slices.EqualFunc(k.funcs, funcs, func(a *fn, b Func) bool { return a.ops.old.From == b.Old.From && a.to.From == b.New.From }) {
+		if slices.EqualFunc(k.funcs, funcs, func(a *fn, b Func) bool {
+			return a.ops.old.From == b.Old.From && a.to.From == b.New.From
+		}) {
 			return k
 		}
 	}
@@ -190,7 +195,8 @@ func (o *ops) klpFtraceHandler(x kapi.Context, _ arch.Addr, regs *arch.Regs) {
 			to = o.before(list, 0)
 		}
 	}
-	x.Emit(smpev.LiveCall, uint64(o.old.From), uint64(to.From), p.mixed(x, f, to == f.to, p.d.Text.Arch().StackPointer(regs)))
+	x.Emit(smpev.LiveCall, uint64(o.old.From), uint64(to.From),
+		p.mixed(x, f, to == f.to, p.d.Text.Arch().StackPointer(regs)))
 	if to != o.old {
 		regs.IP = to.From
 	}
@@ -230,11 +236,11 @@ func (p *Patches) mixed(x kapi.Context, f *fn, isNew bool, sp arch.Addr) uint64 
 	return 0
 }
 
-// Patch has calls of functions go on in others (klp_enable_patch), and returns when each
-// task has gone over to them, or somebody has reversed that. Versions that were patched in before
-// stay under them. errno 0; EINVAL where a function has no site, or the patch is enabled; EBUSY where
-// another patch is in transition; or ftrace's: EBUSY where another client changes the path.
-// Context: may sleep; takes klp_mutex.
+// Patch redirects calls of functions to others (klp_enable_patch). It returns when each task has
+// moved to the new functions, or another call has reversed the transition. Versions that were
+// patched in before stay under them. errno 0; EINVAL where a function has no site, or the patch
+// is enabled; EBUSY where another patch is in transition; or ftrace's: EBUSY where another client
+// changes the path. Context: may sleep; takes klp_mutex.
 func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 	k := p.find(funcs)
 	if k == nil || slices.ContainsFunc(k.funcs, func(f *fn) bool { return f.ops.site == 0 }) {
@@ -255,10 +261,10 @@ func (p *Patches) Patch(x kapi.Context, funcs ...Func) (errno int) {
 	return errno
 }
 
-// Unpatch takes the newest patch of a function away (klp_disable_patch), all of it, and returns
-// when each task has left it, so that its module may go, or somebody has reversed that. A
-// transition of that patch that is under way is reversed. errno 0; EINVAL if there is none; EBUSY where another patch is in transition.
-// Context: may sleep; takes klp_mutex.
+// Unpatch takes all of the newest patch of a function away (klp_disable_patch). It returns when
+// each task has left the patch, so that its module may go, or another call has reversed the
+// transition. If that patch is in transition, the transition is reversed. errno 0; EINVAL if
+// there is none; EBUSY where another patch is in transition. Context: may sleep; takes klp_mutex.
 func (p *Patches) Unpatch(x kapi.Context, old arch.Addr) (errno int) {
 	o := p.funcAt(old)
 	if o == nil || o.site == 0 {

@@ -20,9 +20,10 @@ type Deps struct {
 
 // Calls are the static calls of one kernel.
 type Calls struct {
-	d     Deps       `state:"boot"` // set at boot
-	list  []*Call    // set at boot
-	mutex kapi.Mutex `state:"address: it is among the mutexes"` // static_call_mutex; set at boot, nil: there is no static call
+	d    Deps    `state:"boot"` // set at boot
+	list []*Call // set at boot
+	// static_call_mutex; set at boot, nil: there is no static call
+	mutex kapi.Mutex `state:"address: it is among the mutexes"`
 }
 
 // New returns a kernel's static calls: none.
@@ -54,7 +55,8 @@ type Call struct {
 	first  arch.Addr    // set at boot: the target a run begins with; 0: none
 	target kapi.Var[arch.Addr]
 	write  [1]kapi.Rewrite `state:"skip: follows from what its maker has read"` // owned by static_call_mutex
-	insn   arch.Code       `state:"skip: follows from what its maker has read"` // owned by static_call_mutex: what is being written
+	// owned by static_call_mutex: what is being written
+	insn arch.Code `state:"skip: follows from what its maker has read"`
 }
 
 // A staticSite is one place that calls.
@@ -89,7 +91,8 @@ func (cs *Calls) Add(trampoline, target arch.Addr, sites ...CallSite) *Call {
 	return s
 }
 
-// Target returns what a run begins with, 0 if there is none, and the trampoline, 0 likewise.
+// Target returns the function that is called when a run begins, and the trampoline; either is 0
+// if there is none.
 func (s *Call) Target() (first, trampoline arch.Addr) { return s.first, s.tramp }
 
 // Sites calls f with each place that calls.

@@ -144,7 +144,7 @@ func (u *Uprobes) onDebug(x kapi.Context, _ *arch.Regs) (owner uint64) {
 	return smpev.OwnerUprobe
 }
 
-// notifyResume does what there is to do before the task goes on in user mode with regs
+// notifyResume does the uprobe's work before the task continues in user mode with regs
 // (uprobe_notify_resume).
 func (u *Uprobes) notifyResume(x kapi.Context, regs *arch.Regs) {
 	if t := x.Task(); u.has[t/64]>>(t%64)&1 == 0 || !u.tasks[t].pending {
@@ -171,8 +171,8 @@ func (u *Uprobes) handleSwbp(x kapi.Context, t *utask, regs *arch.Regs) {
 	x.Emit(smpev.Uprobe, uint64(u.at), smpev.UprobeSteps, uint64(u.slot))
 }
 
-// handleSinglestep sends the task from behind the copy to behind the instruction
-// (handle_singlestep, arch_uprobe_post_xol).
+// handleSinglestep moves the task's instruction pointer from the end of the copy to the end of
+// the instruction (handle_singlestep, arch_uprobe_post_xol).
 func (u *Uprobes) handleSinglestep(t *utask, regs *arch.Regs) {
 	regs.IP, regs.Flags = u.at+(regs.IP-u.slot), regs.Flags&^u.d.Arch.StepFlag
 	t.state = running

@@ -34,7 +34,8 @@ func TestAgainst(t *testing.T) {
 	for _, c := range []struct {
 		expected, seen string
 		against        bool
-	}{{"", "Never", false}, {"Never", "Never", false}, {"Never", "Sometimes", true}, {"Sometimes", "Never", true}, {"Sometimes", "Always", false}, {"Always", "Sometimes", true}} {
+	}{{"", "Never", false}, {"Never", "Never", false}, {"Never", "Sometimes", true}, {"Sometimes", "Never", true},
+		{"Sometimes", "Always", false}, {"Always", "Sometimes", true}} {
 		require.Equal(t, c.against, against(c.expected, c.seen), c)
 	}
 }

@@ -90,7 +90,8 @@ func (o *printer) print(t *test) {
 	var b bytes.Buffer
 	t.text(&b, holds, fails)
 	if differs {
-		fmt.Fprintf(&b, "%s\n", o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.expectation())))
+		fmt.Fprintf(&b, "%s\n",
+			o.p.Paint(cli.Red, fmt.Sprintf("Against expectation: the test says Result: %s", t.expectation())))
 	}
 	if o.c.Explain {
 		t.explain(&b)
@@ -180,9 +181,10 @@ func (t *test) explain(b *bytes.Buffer) {
 	}
 	switch {
 	case t.static:
-		fmt.Fprintf(b, "Witness of %s an execution that the model allows, and of which the machine shows no schedule\n", o.Text)
-	case t.told != nil:
-		o = t.told
+		fmt.Fprintf(b, "Witness of %s an execution that the model allows, and of which the machine shows no schedule\n",
+			o.Text)
+	case t.shown != nil:
+		o = t.shown
 		fallthrough
 	default:
 		fmt.Fprintf(b, "Witness of %s\n", o.Text)
@@ -207,7 +209,8 @@ func (t *test) explain(b *bytes.Buffer) {
 		if l.Note != "" {
 			says = strings.TrimPrefix(says+"; "+l.Note, "; ")
 		}
-		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("  %-4s%-*s  %s", mover, max(wide, len("drain@cpu00")), what, says), " "))
+		fmt.Fprintf(b, "%s\n",
+			strings.TrimRight(fmt.Sprintf("  %-4s%-*s  %s", mover, max(wide, len("drain@cpu00")), what, says), " "))
 	}
 }
 
@@ -241,7 +244,8 @@ func (t *test) json(holds, fails int) *jsonTest {
 	j := &jsonTest{
 		Name: t.name, File: t.path, Language: t.language, Memory: string(t.memory),
 		Condition: t.condition(), Verdict: verdict(holds, fails), Expected: t.expected,
-		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless, States: t.result.States, Runs: t.result.Runs,
+		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless, States: t.result.States,
+		Runs: t.result.Runs,
 	}
 	j.Unlisted = t.result.Unlisted
 	if r := t.result.Race; r != nil {

@@ -59,7 +59,8 @@ func TestRace(t *testing.T) {
 		require.Contains(t, j.Limited, "compilers")
 		require.Equal(t, "P0 writes y without WRITE_ONCE (line 4), P1 reads y (line 5)", j.Race)
 	}
-	marked := searched(t, run.LKMM, strings.NewReplacer("*x = 1", "WRITE_ONCE(*x, 1)", "*y = 1", "WRITE_ONCE(*y, 1)", "OTHER", "0").Replace(racy))
+	marked := searched(t, run.LKMM,
+		strings.NewReplacer("*x = 1", "WRITE_ONCE(*x, 1)", "*y = 1", "WRITE_ONCE(*y, 1)", "OTHER", "0").Replace(racy))
 	require.Nil(t, marked.result.Race)
 	require.True(t, marked.json(0, 3).Complete)
 }

@@ -38,12 +38,12 @@ type test struct {
 	unknown  bool   // its language is
 	filtered bool   // some final states don't count
 	memory   run.Memory
-	program  run.Told
+	program  run.Explainable
 	c        *run.C // the program, of a test in C
 
 	result *run.Result
 	story  []run.Line
-	told   *run.Outcome // whose schedule the story is
+	shown  *run.Outcome // whose schedule the story is
 	static bool         // the story isn't a schedule, but an execution
 	err    error
 }
@@ -177,14 +177,14 @@ func (t *test) tell() (err error) {
 		}
 		o = s
 	}
-	t.told = o
+	t.shown = o
 	t.story, err = run.Explain(t.program, o, t.memory)
 	return err
 }
 
-// witness is the outcome to be explained: of those in which the condition holds the one whose
-// schedule has the fewest deviations; nil if there is none. Of forall it is one in which it
-// doesn't hold.
+// witness returns the outcome to be explained: one in which the condition holds, or, for forall,
+// doesn't hold. Of several it is the one whose schedule has the fewest deviations; nil if there
+// is none.
 func (t *test) witness() (best *run.Outcome) {
 	for i := range t.result.Outcomes {
 		o := &t.result.Outcomes[i]

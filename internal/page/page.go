@@ -68,7 +68,7 @@ type Table struct {
 	Groups  []Group
 }
 
-// An Over is a heading above those of so many columns, "" for none.
+// An Over is a heading above several columns, "" for none.
 type Over struct {
 	Name    string
 	Columns int
@@ -291,7 +291,8 @@ const (
 
 // refer puts numbers in their places.
 func (r *renderer) refer(s string) string {
-	return strings.NewReplacer(NextTable, fmt.Sprintf("table %d", r.tables+1), LastFigure, fmt.Sprintf("figure %d", r.figures)).Replace(s)
+	return strings.NewReplacer(NextTable, fmt.Sprintf("table %d", r.tables+1), LastFigure,
+		fmt.Sprintf("figure %d", r.figures)).Replace(s)
 }
 
 // block renders a block by the template of its name.

@@ -35,7 +35,8 @@ func testDocument(t *testing.T) *Document {
 	}
 	require.NoError(t, bars.AddBars([]string{"k", "<o>"}, pieces))
 	ranges := plot.New("schedules", "")
-	require.NoError(t, ranges.AddRanges([]string{"first", "second"}, []plot.Range{{Low: 1, Middle: 2, High: 5, Farthest: 40}, {Low: 10, Middle: 10, High: 10, Farthest: 10}}))
+	require.NoError(t, ranges.AddRanges([]string{"first", "second"},
+		[]plot.Range{{Low: 1, Middle: 2, High: 5, Farthest: 40}, {Low: 10, Middle: 10, High: 10, Farthest: 10}}))
 	plot.LogAxis(&ranges.X)
 	return &Document{
 		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'", Foot: "The end.",
@@ -46,16 +47,20 @@ func testDocument(t *testing.T) *Document {
 					{Name: "Pentium M", Rows: [][]Cell{Row("k", "us", "0.57"), {{Text: "j"}, {Text: "us"}, {Text: "1.20", Mark: "far off"}}}},
 					{Rows: [][]Cell{Row("o", "us", "-0.05")}},
 				}},
-				&Table{Caption: "Verdicts.", Over: []Over{{"", 1}, {"<none>", 2}}, Head: []string{"row", "stale", "mixing"}, Text: 3, Groups: []Group{{Rows: [][]Cell{
-					{{Text: "a/b-c", Code: true, ID: "row-a"}, {Text: "Never", Is: Good}, {Text: "T1/2", Is: Bad, To: "more"}},
-					{{Text: "d", To: "row-a"}, {Text: "blind", Is: Neither}, {Text: "?", ID: "last"}},
-				}}}},
+				&Table{Caption: "Verdicts.", Over: []Over{{"", 1}, {"<none>", 2}}, Head: []string{"row", "stale", "mixing"},
+					Text: 3, Groups: []Group{{Rows: [][]Cell{
+						{{Text: "a/b-c", Code: true, ID: "row-a"}, {Text: "Never", Is: Good}, {Text: "T1/2", Is: Bad, To: "more"}},
+						{{Text: "d", To: "row-a"}, {Text: "blind", Is: Neither}, {Text: "?", ID: "last"}},
+					}}}},
 			}},
 			{ID: "two", Title: "Two", Blocks: []Block{
 				&Figure{Caption: "Lines and bars.", Legend: []Key{{Name: "first", Of: 1}, {Name: "locks", Of: 4, Piece: true}},
-					Plots: []Plot{{Title: "lines & lines", Says: "Eight go up.", Plot: lines}, {Title: "bars", Says: "Two <bars>.", Plot: bars, Height: plot.BarsHeight(2)},
+					Plots: []Plot{{Title: "lines & lines", Says: "Eight go up.", Plot: lines},
+						{Title: "bars", Says: "Two <bars>.", Plot: bars, Height: plot.BarsHeight(2)},
 						{Title: "ranges", Says: "Two ranges.", Plot: ranges, Height: plot.RangesHeight(2)}}},
-				&Details{ID: "more", Summary: "More", Blocks: []Block{Text("Hidden."), &Table{Caption: "Two.", Head: []string{"n"}, Groups: []Group{{Rows: [][]Cell{Row("1")}}}}}},
+				&Details{ID: "more", Summary: "More",
+					Blocks: []Block{Text("Hidden."),
+						&Table{Caption: "Two.", Head: []string{"n"}, Groups: []Group{{Rows: [][]Cell{Row("1")}}}}}},
 			}},
 		},
 	}
@@ -78,18 +83,22 @@ func TestRender(t *testing.T) {
 	require.Equal(t, text, render(t, testDocument(t)))
 	pagetest.Check(t, text)
 	for _, want := range []string{
-		"<title>A &lt;page&gt;</title>", "<h1>A &lt;page&gt;</h1>", "<p>What <code>x&lt;y</code> is &amp; isn&#39;t.</p>", "<code>kpsim page --html &#39;a b.html&#39;</code>",
-		`<a href="#one">One &amp; only</a>`, `<section id="two" aria-labelledby="two-title">`, "<li>one with <code>code</code></li>",
+		"<title>A &lt;page&gt;</title>", "<h1>A &lt;page&gt;</h1>", "<p>What <code>x&lt;y</code> is &amp; isn&#39;t.</p>",
+		"<code>kpsim page --html &#39;a b.html&#39;</code>",
+		`<a href="#one">One &amp; only</a>`,
+		`<section id="two" aria-labelledby="two-title">`, "<li>one with <code>code</code></li>",
 		`<th scope="col">by</th><th scope="col" class="n">µs</th>`, `<th scope="rowgroup" colspan="3">Pentium M</th>`,
 		`<th scope="row">k</th><td>us</td><td class="n">0.57</td>`,
 		`<td class="n"><strong class="mark"><span aria-hidden="true">! </span>1.20<span class="unseen">, far off</span></strong></td>`,
-		`<tr><th scope="row" class="n">1</th></tr>`, "<details id=\"more\">\n<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 3.</b> Two.",
+		`<tr><th scope="row" class="n">1</th></tr>`,
+		"<details id=\"more\">\n<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 3.</b> Two.",
 		`<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">&lt;none&gt;</th></tr>`, `<colgroup span="2"></colgroup>`,
 		`<th scope="row" id="row-a"><code>a/<wbr>b-<wbr>c</code></th><td><span class="good"><span aria-hidden="true">✓ </span>Never</span></td>`,
 		`<td><span class="bad"><span aria-hidden="true">✗ </span><a href="#more">T1/<wbr>2</a></span></td>`,
 		`<th scope="row"><a href="#row-a">d</a></th><td><span class="neither"><span aria-hidden="true">◦ </span>blind</span></td><td id="last">?</td>`,
 		`<title id="plot-1-title">lines &amp; lines</title>`, `<desc id="plot-2-says">Two &lt;bars&gt;.</desc>`,
-		`stroke:var(--s7)`, `fill:url(#hatch-5)`, `class="s1" d="M0,6H34" stroke-dasharray="8 2"`, `fill="url(#hatch-4)"`, "<p>The end.</p>",
+		`stroke:var(--s7)`, `fill:url(#hatch-5)`, `class="s1" d="M0,6H34" stroke-dasharray="8 2"`,
+		`fill="url(#hatch-4)"`, "<p>The end.</p>",
 	} {
 		require.Contains(t, text, want)
 	}
@@ -99,17 +108,23 @@ func TestRender(t *testing.T) {
 
 func TestRenderFaults(t *testing.T) {
 	for want, change := range map[string]func(d *Document){
-		`section "Two": the ID "one" is there already`:       func(d *Document) { d.Sections[1].ID = "one" },
-		`a cell links to "more", which there isn't`:          func(d *Document) { d.Sections[1].Blocks[1].(*Details).ID = "" },
-		`page: d: the ID "row-a" is there already`:           func(d *Document) { verdicts(d)[1][0].ID = "row-a" },
-		`page: More: the ID "last" is there already`:         func(d *Document) { d.Sections[1].Blocks[1].(*Details).ID = "last" },
+		`section "Two": the ID "one" is there already`: func(d *Document) { d.Sections[1].ID = "one" },
+		`a cell links to "more", which there isn't`: func(d *Document) {
+			d.Sections[1].Blocks[1].(*Details).ID = ""
+		},
+		`page: d: the ID "row-a" is there already`: func(d *Document) { verdicts(d)[1][0].ID = "row-a" },
+		`page: More: the ID "last" is there already`: func(d *Document) {
+			d.Sections[1].Blocks[1].(*Details).ID = "last"
+		},
 		`page: ?: the ID "a b" is there already, or is none`: func(d *Document) { verdicts(d)[1][2].ID = "a b" },
 		`page: n: the ID "two" is there already`: func(d *Document) {
 			d.Sections[1].Blocks[1].(*Details).Blocks[1].(*Table).Groups[0].Rows[0][0] = Cell{Text: "n", ID: "two"}
 		},
 		`the ID "main" is there already`:            func(d *Document) { d.Sections[0].ID = "main" },
 		`the ID "A b" is there already, or is none`: func(d *Document) { d.Sections[0].ID = "A b" },
-		`nothing says what the plot "bars" shows`:   func(d *Document) { d.Sections[1].Blocks[0].(*Figure).Plots[1].Says = "" },
+		`nothing says what the plot "bars" shows`: func(d *Document) {
+			d.Sections[1].Blocks[0].(*Figure).Plots[1].Says = ""
+		},
 	} {
 		d := testDocument(t)
 		change(d)
@@ -122,7 +137,8 @@ func TestRenderFaults(t *testing.T) {
 func verdicts(d *Document) [][]Cell { return d.Sections[0].Blocks[4].(*Table).Groups[0].Rows }
 
 func TestBroken(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a/b-c": "a/|b-|c", "T2/3@0-2,7": "T2/|3@|0-|2,|7", "kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)"} {
+	for text, want := range map[string]string{"": "", "a/b-c": "a/|b-|c", "T2/3@0-2,7": "T2/|3@|0-|2,|7",
+		"kpsim x --to-do a_b": "kpsim x --to-|do a_b", "-1": "-1", "/a/": "/a/|", "lea 0x1(%rdi)": "lea 0x1(%rdi)"} {
 		require.Equal(t, want, strings.Join(broken(text), "|"))
 	}
 }

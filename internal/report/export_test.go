@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ import (
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/search/replay"
 	"kpsim/internal/thorough"
+	"kpsim/traces"
 	"kpsim/traces/export"
 	"kpsim/traces/view"
 )
@@ -120,39 +122,65 @@ func TestExportColumns(t *testing.T) {
 
 // TestEventsPage: docs/events.md is what the vocabularies say of themselves.
 func TestEventsPage(t *testing.T) {
+	kinds := traces.Kinds()
 	var b strings.Builder
 	b.WriteString(`# Events
 
-What a run is made of, as ` + "`kpsim export TRACE --to json`" + ` prints it, one JSON object a line. This page is made from the vocabularies in smp/smpev and kprobes/kpev; a test compares it with them.
+What a run is made of, as ` + "`kpsim export TRACE --to json`" + ` prints it, one JSON object a line. This page is made from the rows of the kinds, in smp/smpev, kprobes/kpev and linux/linuxev; a test compares it with them.
 
 | key | what it is |
 |---|---|
 | step | number of the line, from 0 |
-| event | ordinal of the event in the run: what heads the log (Load, Expect, Want, NoPre, Kind, Contexts) comes before line 0 |
-| cpu | the CPU; null: no CPU's |
-| task | who had it; null: nobody |
+| event | ordinal of the event in the run: what heads the log (kinds marked head) comes before line 0 |
+| cpu | the CPU; null: none |
+| task | the task that ran on it; null: none |
 | kind | one of those below |
-| args | the arguments by name, as hexadecimal strings: a 64-bit address is no JSON number |
+| args | the arguments by name, as hexadecimal strings, because a JSON number can't hold a 64-bit address |
 | says | the event in words |
 | clock_cycles | what the CPU's clock showed |
 | time_cycles | of the run: at least that, and later than the line before |
 | violation | true on the line that broke the property; else left out |
 | deviations | decisions other than the default ones, made since the line before, as in a trace's schedule; left out if there are none |
 
-Addresses in says have names: f+0x1 is a function's, slot and detour are memory that was handed out for a probe. The bytes of an instruction (lo, hi) are packed: eight bytes in lo, seven more in hi, whose top byte is how many there are. Kinds that are marked "monitors alone" aren't in a log.
+Addresses in says have names: f+0x1 is a function's, slot and detour are memory that was handed out for a probe. The bytes of an instruction (lo, hi) are packed: eight bytes in lo, seven more in hi, whose top byte is their number. Marks: head, it heads the log; monitors, the monitors of properties alone get it, and no log has it; rig, the rig emits it; claim, the engine says what state the address is in from now on.
 `)
-	for _, v := range []struct{ title, file string }{{"The machine and its kernel", "../../smp/smpev/smpev.go"}, {"Kprobes", "../../kprobes/kpev/kpev.go"}} {
-		src, err := os.ReadFile(v.file)
-		require.NoError(t, err)
-		b.WriteString("\n## " + v.title + "\n\n| kind | args | what has happened |\n|---|---|---|\n")
-		for _, m := range regexp.MustCompile(`(?m)^\t(\w+)(?: += traces\.\w+ \+ iota)? *// \[([^\]]*)\] (.*)$`).FindAllStringSubmatch(string(src), -1) {
-			b.WriteString("| " + m[1] + " | " + strings.ReplaceAll(m[2], ", 0", "") + " | " + strings.ReplaceAll(m[3], "|", "\\|") + " |\n")
+	types := []*traces.Type{}
+	for _, block := range []struct {
+		title string
+		to    traces.Kind
+	}{{"The machine and its kernel", traces.KprobesBlock}, {"Kprobes", traces.EngineBlock}, {"A kernel's own engine", 1 << 15}} {
+		b.WriteString("\n## " + block.title + "\n\n| kind | args | what has happened | marks |\n|---|---|---|---|\n")
+		for ; len(kinds) > 0 && kinds[0] < block.to; kinds = kinds[1:] {
+			row, list, marks := kinds[0].Spec(), []string{}, []string{}
+			for _, a := range row.Args {
+				if a.Type == nil {
+					list = append(list, a.Name)
+					continue
+				}
+				list = append(list, fmt.Sprintf("%s: %s", a.Name, a.Type.Name))
+				if !slices.ContainsFunc(types, func(t *traces.Type) bool { return t.Name == a.Type.Name }) {
+					types = append(types, a.Type)
+				}
+			}
+			for _, m := range []struct {
+				is   bool
+				word string
+			}{{row.Heads, "head"}, {row.Monitors, "monitors"}, {row.Rig, "rig"}, {row.State != "", "claim"}} {
+				if m.is {
+					marks = append(marks, m.word)
+				}
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.Name, strings.Join(list, ", "), strings.ReplaceAll(row.Doc, "|", "\\|"), strings.Join(marks, ", "))
 		}
+	}
+	b.WriteString("\n## Arguments\n\n| type | what the number is |\n|---|---|\n")
+	for _, t := range types {
+		fmt.Fprintf(&b, "| %s | %s |\n", t.Name, t.Doc)
 	}
 	if *updateScripts {
 		require.NoError(t, os.WriteFile("../../docs/events.md", []byte(b.String()), 0o644))
 	}
 	page, err := os.ReadFile("../../docs/events.md")
 	require.NoError(t, err)
-	require.Equal(t, b.String(), string(page), "go test ./cmd/kpsim -run EventsPage -update-scripts")
+	require.Equal(t, b.String(), string(page), "go test ./internal/report -run EventsPage -update-scripts")
 }

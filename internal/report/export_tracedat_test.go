@@ -87,7 +87,7 @@ func tracedatLines(t *testing.T, name string, s *view.Scene) (list []string) {
 				args = "VIOLATION: " + args
 			}
 			for i, a := range e.Kind.Spec().Args {
-				args += fmt.Sprintf(" %s=%#x", a, [...]uint64{e.A, e.B, e.C}[i])
+				args += fmt.Sprintf(" %s=%#x", a.Name, [...]uint64{e.A, e.B, e.C}[i])
 			}
 			step++
 		case event == "sched_waking": // sched_wakeup follows, of the same step

@@ -240,7 +240,7 @@ func HitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
 		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed, Handlers: map[string]int{}}
 		h.Line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
 		count := func(which uint64, there bool) {
-			if name := HandlerNames[which]; there {
+			if name := kpev.HandlerNames.Name(which); there {
 				h.Handlers[name] = t.Counts(uint64(i), which)
 				h.Line += fmt.Sprintf(" %s %d,", name, h.Handlers[name])
 			}
@@ -262,5 +262,3 @@ func HitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
 	}
 	return list
 }
-
-var HandlerNames = map[uint64]string{kpev.Pre: "pre_handler", kpev.Post: "post_handler", kpev.Fault: "fault_handler", kpev.Entry: "entry_handler", kpev.Return: "handler"}

@@ -10,7 +10,6 @@ import (
 
 	"kpsim/engine"
 	"kpsim/internal/cli"
-	"kpsim/internal/report"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 	"kpsim/kprobes"
@@ -32,7 +31,7 @@ func (h *sh) saw(hit engine.Hit) {
 		return
 	}
 	m := h.s.Rig.Machine
-	name := report.HandlerNames[hit.Which]
+	name := kpev.HandlerNames.Name(hit.Which)
 	if hit.Which == kpev.Return {
 		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), hit.Regs.R[target.Arch.Result])
 		return

@@ -51,7 +51,8 @@ func TestIPIs(t *testing.T) {
 				if e.Kind == smpev.Serialise && e.CPU != sent.CPU && s.Steps[i].Depth > 0 {
 					left &^= 1 << e.CPU
 				}
-				goesOn := e.Task == sent.Task && s.Steps[i].Depth == s.Steps[w.From].Depth && e.Kind != smpev.Serialise && e.Kind != smpev.Trap && e.Kind != smpev.Fire
+				goesOn := e.Task == sent.Task && s.Steps[i].Depth == s.Steps[w.From].Depth && e.Kind != smpev.Serialise &&
+					e.Kind != smpev.Trap && e.Kind != smpev.Fire
 				assert.False(t, goesOn && i < w.To, "%s: %v while it waits since %v", name, e, sent)
 			}
 			assert.True(t, left == 0 || w.To == len(s.Steps)-1, "%s: %v waits until %v", name, sent, &s.Steps[w.To].Event)

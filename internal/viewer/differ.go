@@ -110,7 +110,7 @@ func back(past [][]int, i, j int, inX, inY []bool) {
 	}
 }
 
-// stretches are where the list is false, so many further on.
+// stretches returns the stretches in which the list is false, shifted by by.
 func stretches(in []bool, by int) (list []view.Stretch) {
 	for i := range in {
 		switch n := len(list) - 1; {

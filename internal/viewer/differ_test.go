@@ -60,7 +60,8 @@ func TestDiffer(t *testing.T) {
 		x, y = append(x, "0x"), append(y, "0y")
 	}
 	x[7], y[9] = "0m", "0m"
-	a, b = differ(scene(slices.Concat([]string{"0a"}, x, []string{"0e"})...), scene(slices.Concat([]string{"0a"}, y, []string{"0e"})...))
+	a, b = differ(scene(slices.Concat([]string{"0a"}, x, []string{"0e"})...),
+		scene(slices.Concat([]string{"0a"}, y, []string{"0e"})...))
 	require.Equal(t, []view.Stretch{{From: 1, To: 2 * differMost}}, a)
 	require.Equal(t, []view.Stretch{{From: 1, To: 2 * differMost}}, b)
 }

@@ -94,7 +94,9 @@ func TestMouse(t *testing.T) {
 	require.Equal(t, 4, near)
 	far := find(s, 0, 1, func(q *view.Step) bool { // far from all of cpu1 the nearest of any is meant
 		i := int(q.Event.Seq - s.Steps[0].Event.Seq)
-		return i > 4 && i+4 < len(s.Steps) && !slices.ContainsFunc(s.Steps[i-4:i+5], func(o view.Step) bool { return o.Event.CPU == 1 })
+		return i > 4 && i+4 < len(s.Steps) && !slices.ContainsFunc(s.Steps[i-4:i+5], func(o view.Step) bool {
+			return o.Event.CPU == 1
+		})
 	})
 	x, y := at(far, 1)
 	p.do(chromedp.MouseClickXY(x, y))
@@ -146,7 +148,8 @@ func TestZoomStays(t *testing.T) {
 	file, _ := page(t, r)
 	p := open(t, file, desk)
 	p.press("f")
-	for _, keys := range []string{kb.Home + "+++---", kb.End + "+++---", kb.Home + "++" + kb.End + "--", "t" + kb.Home + "++++-----", kb.End + "++++++------"} {
+	for _, keys := range []string{kb.Home + "+++---", kb.End + "+++---", kb.Home + "++" + kb.End + "--",
+		"t" + kb.Home + "++++-----", kb.End + "++++++------"} {
 		for _, k := range keys {
 			p.press(string(k))
 			v := js[[]float64](p, "(v => [v.from, v.to, v.pos(v.step), v.ends()])(kpsim.viewers[0])")
@@ -189,7 +192,8 @@ func TestNames(t *testing.T) {
 // Texts that are drawn have room: names within what they name, numbers of events below the
 // events that have them, and none over another.
 func TestDrawnTexts(t *testing.T) {
-	for _, r := range []viewer.Run{witness(t, "T2-second-instruction"), witness(t, "P1-one-worker"), witness(t, "P3-back-off")} {
+	for _, r := range []viewer.Run{witness(t, "T2-second-instruction"), witness(t, "P1-one-worker"),
+		witness(t, "P3-back-off")} {
 		file, _ := page(t, r)
 		for _, wide := range []int64{1400, 400} {
 			p := open(t, file, window{wide: wide, high: 900})

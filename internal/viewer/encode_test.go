@@ -90,25 +90,31 @@ func encodedOf(t testing.TB, r *Run) *encoded {
 // Columns hold what the scene does: texts once, what goes up as differences.
 func TestEncode(t *testing.T) {
 	step := func(seq uint32, cpu, task uint8, kind traces.Kind, says string, clock, time uint64) view.Step {
-		return view.Step{Event: traces.Event{Seq: seq, CPU: cpu, Task: task, Kind: kind}, Says: says, Clock: clock, Time: time, Depth: int(seq) % 2}
+		return view.Step{Event: traces.Event{Seq: seq, CPU: cpu, Task: task, Kind: kind}, Says: says, Clock: clock,
+			Time: time, Depth: int(seq) % 2}
 	}
 	s := &view.Scene{
 		Headline: "T1 torn", CPUs: 2, Violation: 2,
 		Steps: []view.Step{
-			step(6, 0, 1, smpev.Exec, "  f+0x0: push", 90, 90), step(7, 1, 0, kpev.Arm, "arm f", 40, 91), step(11, view.Machine, traces.NoTask, smpev.Exec, "f+0x0: push", 0, 92),
+			step(6, 0, 1, smpev.Exec, "  f+0x0: push", 90, 90), step(7, 1, 0, kpev.Arm, "arm f", 40, 91),
+			step(11, view.Machine, traces.NoTask, smpev.Exec, "f+0x0: push", 0, 92),
 		},
-		Spans:  []view.Span{{Kind: view.SpanTask, CPU: 1, Task: "prober", Says: "prober", From: 0, To: 2}, {Kind: view.SpanTrap, CPU: 1, Task: "prober", Says: "#BP", From: 1, To: 2, Depth: 3}},
+		Spans: []view.Span{{Kind: view.SpanTask, CPU: 1, Task: "prober", Says: "prober", From: 0, To: 2},
+			{Kind: view.SpanTrap, CPU: 1, Task: "prober", Says: "#BP", From: 1, To: 2, Depth: 3}},
 		Arrows: []view.Arrow{{Kind: "ipi", From: 0, To: 2}},
 		Texts: []view.Patch{
 			{Name: "f+0x0", At: 0x1000, Len: 2, Site: true, Versions: []view.Version{{Step: -1, Bytes: "55 90", Listing: "push"}, {Step: 1, Bytes: "cc 90", Listing: "int3"}}, Sights: []view.Sight{{Step: -1, CPU: 1, Bytes: "55 90"}}},
 			{Name: "slot", At: 0x2000, Len: 2, Versions: []view.Version{{Step: 0, Bytes: "?? ??", Listing: "(unknown)"}, {Step: 1, Bytes: "55 ??", Listing: "push"}, {Step: 3, Bytes: "55 cc", Listing: "push; int3"}, {Step: 4, Bytes: "cc cc", Gone: true}}},
 		},
-		Stands:     []view.Stand{{Step: 1, Task: 1, CPU: -1, At: []view.Place{{Patch: 0, Off: 1, Ran: "90"}, {Patch: 1, Off: 0, Trap: "NMI"}}}, {Step: 2, Task: 0, CPU: 1}},
+		Stands: []view.Stand{{Step: 1, Task: 1, CPU: -1,
+			At: []view.Place{{Patch: 0, Off: 1, Ran: "90"}, {Patch: 1, Off: 0, Trap: "NMI"}}}, {Step: 2, Task: 0, CPU: 1}},
 		Bands:      []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
 		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"}, Step: 1}},
 		Story:      []view.Told{{Step: 2, Text: "It came so."}},
 	}
-	e := encodedOf(t, &Run{Name: "a", About: "b", Banner: "c", Scene: s, Task: func(id uint64) string { return []string{"idle/0", "prober"}[id] }})
+	e := encodedOf(t, &Run{Name: "a", About: "b", Banner: "c", Scene: s, Task: func(id uint64) string {
+		return []string{"idle/0", "prober"}[id]
+	}})
 	text := func(list []int) (texts []string) {
 		for _, i := range list {
 			texts = append(texts, e.Strings[i])
@@ -130,8 +136,10 @@ func TestEncode(t *testing.T) {
 	require.Equal(t, []string{"trap", "prober", "#BP"}, text([]int{e.Spans[1][0], e.Spans[1][2], e.Spans[1][3]}))
 	require.Equal(t, 1, e.Spans[1][1])
 	require.Equal(t, []int{0, 2}, e.Arrows[0][1:])
-	require.Equal(t, [][]int{{1, e.Stands[0][1], -1, 0, 1, e.Stands[0][5], e.Stands[0][6], 1, 0, e.Stands[0][9], e.Stands[0][10]}, {2, e.Stands[1][1], 1}}, e.Stands)
-	require.Equal(t, []string{"prober", "90", "", "", "NMI", "idle/0"}, text([]int{e.Stands[0][1], e.Stands[0][5], e.Stands[0][6], e.Stands[0][9], e.Stands[0][10], e.Stands[1][1]}))
+	require.Equal(t, [][]int{{1, e.Stands[0][1], -1, 0, 1, e.Stands[0][5], e.Stands[0][6], 1, 0, e.Stands[0][9],
+		e.Stands[0][10]}, {2, e.Stands[1][1], 1}}, e.Stands)
+	require.Equal(t, []string{"prober", "90", "", "", "NMI", "idle/0"},
+		text([]int{e.Stands[0][1], e.Stands[0][5], e.Stands[0][6], e.Stands[0][9], e.Stands[0][10], e.Stands[1][1]}))
 	require.Equal(t, []string{"f+0x0", "armed"}, text(e.Bands[0][:2]))
 	require.Equal(t, []int{1, 2}, e.Bands[0][2:])
 	require.Equal(t, "cpu0 goes on while cpu1 stands in idle", e.Turns[0].Words)
@@ -157,8 +165,12 @@ func TestEncode(t *testing.T) {
 // Whatever names there are, they are text, and the policy names the script that is there.
 func TestWrite(t *testing.T) {
 	evil := "</script><script>alert(1)</script><!-- \u2028 & \" ' {{.}}"
-	s := &view.Scene{CPUs: 1, Violation: -1, Headline: evil, Steps: []view.Step{{Says: evil}}, Story: []view.Told{{Text: evil}}}
-	p := &Page{Title: evil, Command: evil, Runs: []Run{{Name: evil, About: evil, Banner: evil, Scene: s, Task: func(uint64) string { return evil }}}}
+	s := &view.Scene{CPUs: 1, Violation: -1, Headline: evil, Steps: []view.Step{{Says: evil}},
+		Story: []view.Told{{Text: evil}}}
+	p := &Page{Title: evil, Command: evil,
+		Runs: []Run{{Name: evil, About: evil, Banner: evil, Scene: s, Task: func(uint64) string {
+			return evil
+		}}}}
 	var b, again bytes.Buffer
 	require.NoError(t, Write(&b, p))
 	require.NoError(t, Write(&again, p))

@@ -34,7 +34,8 @@ func TestFold(t *testing.T) {
 				}
 				for run := range runs {
 					for _, part := range parts {
-						bottom := js[float64](p, "document.querySelector(%q).getBoundingClientRect().bottom", strings.ReplaceAll(fmt.Sprintf("#run%d "+part, run), ", ", fmt.Sprintf(", #run%d ", run)))
+						bottom := js[float64](p, "document.querySelector(%q).getBoundingClientRect().bottom",
+							strings.ReplaceAll(fmt.Sprintf("#run%d "+part, run), ", ", fmt.Sprintf(", #run%d ", run)))
 						assert.LessOrEqual(t, bottom, float64(size.high), "%s: %s", what, part)
 						assert.Positive(t, bottom, "%s: %s", what, part)
 					}
@@ -77,7 +78,8 @@ func TestLanesScroll(t *testing.T) {
 			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", of(cpu))))
 		}
 		p.frames()
-		v := js[[]float64](p, "(v => [v.lane[%d].task - v.lanes.scrollTop, v.lanes.clientHeight, v.lanes.scrollHeight])(kpsim.viewers[0])", cpu)
+		v := js[[]float64](p,
+			"(v => [v.lane[%d].task - v.lanes.scrollTop, v.lanes.clientHeight, v.lanes.scrollHeight])(kpsim.viewers[0])", cpu)
 		require.Less(t, v[1], v[2])
 		require.GreaterOrEqual(t, v[0], 0.0, "cpu%d", cpu)
 		require.LessOrEqual(t, v[0]+26, v[1]+1, "cpu%d", cpu)
@@ -91,10 +93,12 @@ func TestCPUs(t *testing.T) {
 		file, _ := page(t, r)
 		p := open(t, file, desk)
 		s := r.Scene
-		verbs := map[string]string{view.SpanTrap: "in", view.SpanCall: "in", view.SpanLock: "holds", view.SpanGrace: "waits:", view.SpanSync: "waits:", view.SpanStop: "stopped by"}
+		verbs := map[string]string{view.SpanTrap: "in", view.SpanCall: "in", view.SpanLock: "holds", view.SpanGrace: "waits:",
+			view.SpanSync: "waits:", view.SpanStop: "stopped by"}
 		for step := 0; step < len(s.Steps); step += 7 {
 			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
-			rows := js[[][]string](p, "Array.from(document.querySelectorAll('.cpus tr')).map(r => Array.from(r.cells).map(c => c.textContent))")
+			rows := js[[][]string](p,
+				"Array.from(document.querySelectorAll('.cpus tr')).map(r => Array.from(r.cells).map(c => c.textContent))")
 			require.Len(t, rows, s.CPUs)
 			for cpu, row := range rows {
 				require.Equal(t, fmt.Sprintf("cpu%d", cpu), row[0])
@@ -133,8 +137,11 @@ func TestHint(t *testing.T) {
 	p.press("f")
 	p.frames()
 	hint := func(x, y string) string {
-		at := js[[]float64](p, "(v => { const box = v.canvas.getBoundingClientRect(); return [box.left + %s, box.top + %s]; })(kpsim.viewers[0])", x, y)
-		_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: chromedp.MouseMoved, X: at[0], Y: at[1]})
+		at := js[[]float64](p,
+			"(v => { const box = v.canvas.getBoundingClientRect(); return [box.left + %s, box.top + %s]; })(kpsim.viewers[0])",
+			x, y)
+		_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent,
+			input.DispatchMouseEventParams{Type: chromedp.MouseMoved, X: at[0], Y: at[1]})
 		require.NoError(t, err)
 		return js[string](p, "kpsim.viewers[0].canvas.title")
 	}
@@ -147,12 +154,15 @@ func TestHint(t *testing.T) {
 		for _, o := range r.Scene.Spans {
 			if o.Kind == view.SpanTrap && o.Says == "#BP" && o.To-o.From > 10 {
 				middle := fmt.Sprintf("(v.x(%d) + v.x(%d)) / 2", o.From, o.To)
-				require.Equal(t, fmt.Sprintf("#BP: event %d to %d", seq(o.From), seq(o.To)), hint(middle, fmt.Sprintf("v.lane[%d].task - 5", o.CPU)))
+				require.Equal(t, fmt.Sprintf("#BP: event %d to %d", seq(o.From), seq(o.To)),
+					hint(middle, fmt.Sprintf("v.lane[%d].task - 5", o.CPU)))
 			}
 		}
 		d := r.Scene.Deviations[1]
-		require.Equal(t, fmt.Sprintf("Deviation 2, before event %d: %s", seq(d.Step), view.Choice(d.Deviation)), hint(fmt.Sprintf("v.x(%d)", d.Step), "6"))
-		require.Equal(t, fmt.Sprintf("optimized: event 104 to %d", seq(r.Scene.Violation)), hint(fmt.Sprintf("(v.x(%d) + v.x(%d)) / 2", stepOf(r.Scene, 104), r.Scene.Violation), "v.high - 24"))
+		require.Equal(t, fmt.Sprintf("Deviation 2, before event %d: %s", seq(d.Step), view.Choice(d.Deviation)),
+			hint(fmt.Sprintf("v.x(%d)", d.Step), "6"))
+		require.Equal(t, fmt.Sprintf("optimized: event 104 to %d", seq(r.Scene.Violation)),
+			hint(fmt.Sprintf("(v.x(%d) + v.x(%d)) / 2", stepOf(r.Scene, 104), r.Scene.Violation), "v.high - 24"))
 		require.Equal(t, "", hint("v.gutter + 3", "6"))
 	}
 }
@@ -168,6 +178,8 @@ func TestPrint(t *testing.T) {
 	require.Equal(t, light, colour())
 	p.do(chromedp.Evaluate[chromedp.Void]("window.dispatchEvent(new Event('afterprint'))"))
 	require.NotEqual(t, light, colour())
-	rules := js[string](p, "Array.from(document.styleSheets[0].cssRules).filter(r => r.media?.mediaText === 'print').map(r => r.cssText).join('')")
+	rules := js[string](p,
+		"Array.from(document.styleSheets[0].cssRules).filter(r => r.media?.mediaText === 'print').map(r => "+
+			"r.cssText).join('')")
 	require.Contains(t, rules, "max-height: none")
 }

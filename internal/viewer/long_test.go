@@ -21,7 +21,8 @@ type figures struct {
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("load %.0f ms, step %.1f ms (at worst %.1f), redraw %.1f ms (at worst %.1f), a frame %.1f ms", f.Load, f.Step, f.StepWorst, f.Draw, f.DrawWorst, f.Frame)
+	return fmt.Sprintf("load %.0f ms, step %.1f ms (at worst %.1f), redraw %.1f ms (at worst %.1f), a frame %.1f ms",
+		f.Load, f.Step, f.StepWorst, f.Draw, f.DrawWorst, f.Frame)
 }
 
 // measure goes to so many steps, and then on by so many frames.

@@ -46,7 +46,8 @@ func (p *tab) attribute(selector, name string) string {
 // frames waits until what was asked for is drawn.
 func (p *tab) frames() {
 	p.Helper()
-	p.do(chromedp.Evaluate[chromedp.Void]("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))", chromedp.EvalAwaitPromise))
+	p.do(chromedp.Evaluate[chromedp.Void]("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))",
+		chromedp.EvalAwaitPromise))
 }
 
 func (p *tab) click(selector string) {
@@ -179,20 +180,24 @@ func TestButtons(t *testing.T) {
 	for _, b := range []struct {
 		name string
 		step int
-	}{{"first", 0}, {"on", 1}, {"on", 2}, {"back", 1}, {"last", len(r.Scene.Steps) - 1}, {"first", 0}, {"violation", r.Scene.Violation}} {
+	}{{"first", 0}, {"on", 1}, {"on", 2}, {"back", 1}, {"last", len(r.Scene.Steps) - 1}, {"first", 0},
+		{"violation", r.Scene.Violation}} {
 		p.click("[data-go=" + b.name + "]")
 		p.shows(0, &r, b.step)
 	}
 	for i, d := range r.Scene.Deviations {
 		p.click(fmt.Sprintf(".deviations li:nth-child(%d) button", i+1))
 		p.shows(0, &r, d.Step)
-		require.Contains(t, p.text(".now .mark"), fmt.Sprintf("Deviation %d comes before it: %s", i+1, view.Choice(d.Deviation)))
-		require.Equal(t, fmt.Sprintf("before event %d: %s", r.Scene.Steps[d.Step].Event.Seq, view.Choice(d.Deviation)), p.text(".deviations .at"))
+		require.Contains(t, p.text(".now .mark"),
+			fmt.Sprintf("Deviation %d comes before it: %s", i+1, view.Choice(d.Deviation)))
+		require.Equal(t, fmt.Sprintf("before event %d: %s", r.Scene.Steps[d.Step].Event.Seq, view.Choice(d.Deviation)),
+			p.text(".deviations .at"))
 	}
 	for i, told := range r.Scene.Story {
 		p.click(fmt.Sprintf(".story li:nth-child(%d) button", i+1))
 		p.shows(0, &r, told.Step)
-		require.Equal(t, fmt.Sprintf("%d %s event %d", i+1, told.Text, r.Scene.Steps[told.Step].Event.Seq), p.text(fmt.Sprintf(".story li:nth-child(%d)", i+1)))
+		require.Equal(t, fmt.Sprintf("%d %s event %d", i+1, told.Text, r.Scene.Steps[told.Step].Event.Seq),
+			p.text(fmt.Sprintf(".story li:nth-child(%d)", i+1)))
 	}
 	second := p.text(".steps li:nth-child(2) .no")
 	p.click(".steps li:nth-child(2) button")
@@ -219,7 +224,9 @@ func TestLink(t *testing.T) {
 	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#step=7'"))
 	p.until("document.getElementById('run0').dataset.step === '7'")
 	p.shows(0, &r, 7)
-	for _, hash := range []string{"#step=x", "#other=1", "#step=", "#", "#step=1e99", "#step=-5", "#event=x", "#event=", "#event=1e99", "#event=-5", "#right=3"} { // whatever is mailed
+	// whatever is mailed
+	for _, hash := range []string{"#step=x", "#other=1", "#step=", "#", "#step=1e99", "#step=-5", "#event=x", "#event=",
+		"#event=1e99", "#event=-5", "#right=3"} {
 		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", hash)))
 	}
 	p.press(kb.Home)
@@ -322,11 +329,14 @@ func TestKeyboardAlone(t *testing.T) {
 		if len(order) == 0 || order[len(order)-1] != name {
 			order = append(order, name)
 		}
-		require.NotEqual(t, "none", js[string](p, "getComputedStyle(document.activeElement).outlineStyle"), "%s shows that it has the focus", name)
+		require.NotEqual(t, "none", js[string](p, "getComputedStyle(document.activeElement).outlineStyle"),
+			"%s shows that it has the focus", name)
 		require.True(t, js[bool](p, `(e => !e.closest("header, .controls") || e.offsetHeight >= 24 && e.offsetWidth >= 24)(document.activeElement)`), "%s is large enough to be hit (WCAG 2.2, 2.5.8)", name)
 		require.NotEmpty(t, js[string](p, `(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
-	require.Equal(t, []string{"keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last", "violation", "number", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations"}, order)
+	require.Equal(t, []string{"keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last",
+		"violation", "number", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations"},
+		order)
 
 	require.Equal(t, "polite", p.attribute(".now", "aria-live"))
 	slider := "[role=slider]"

@@ -16,7 +16,8 @@ import (
 
 // The script makes of its data what the scene is.
 func TestRestored(t *testing.T) {
-	for _, r := range []viewer.Run{witness(t, "T1-no-sync-1"), witness(t, "S1-cancel-rcu-pages"), long(t, thorough.Of(500, 2000))} {
+	for _, r := range []viewer.Run{witness(t, "T1-no-sync-1"), witness(t, "S1-cancel-rcu-pages"),
+		long(t, thorough.Of(500, 2000))} {
 		file, _ := page(t, r)
 		p := open(t, file, desk)
 		s := r.Scene
@@ -34,7 +35,8 @@ func TestRestored(t *testing.T) {
 		want := restored{}
 		for i := range s.Steps {
 			q := &s.Steps[i]
-			want.Seq, want.Time, want.Clock, want.Says = append(want.Seq, q.Event.Seq), append(want.Time, q.Time), append(want.Clock, q.Clock), append(want.Says, strings.TrimSpace(q.Says))
+			want.Seq, want.Time, want.Clock, want.Says = append(want.Seq, q.Event.Seq), append(want.Time, q.Time),
+				append(want.Clock, q.Clock), append(want.Says, strings.TrimSpace(q.Says))
 		}
 		for i := range s.Texts {
 			var list []string
@@ -159,12 +161,14 @@ func TestSwitchedOut(t *testing.T) {
 	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", v.Step)))
 	require.Contains(t, p.text(".patches"), r.Task(uint64(v.Task))+", switched out, comes back to")
 	p.press("v") // it has a CPU again, and its slot is gone
-	require.Contains(t, p.text(".patches .mark"), fmt.Sprintf("cpu1 comes back to %s+0x%x", r.Scene.Texts[v.At[0].Patch].Name, v.At[0].Off))
+	require.Contains(t, p.text(".patches .mark"),
+		fmt.Sprintf("cpu1 comes back to %s+0x%x", r.Scene.Texts[v.At[0].Patch].Name, v.At[0].Off))
 }
 
 // Everything that lasts has a place in a row of its own CPU, in which nothing else lies.
 func TestRows(t *testing.T) {
-	for _, r := range []viewer.Run{witness(t, "S1-cancel-rcu-pages"), witness(t, "P3-back-off"), long(t, thorough.Of(500, 2000))} {
+	for _, r := range []viewer.Run{witness(t, "S1-cancel-rcu-pages"), witness(t, "P3-back-off"),
+		long(t, thorough.Of(500, 2000))} {
 		file, _ := page(t, r)
 		p := open(t, file, desk)
 		type row struct {
@@ -174,7 +178,8 @@ func TestRows(t *testing.T) {
 				Kind, Says string
 			}
 		}
-		rows := js[[]row](p, "[...kpsim.viewers[0].spans, ...kpsim.viewers[0].bands].map(r => ({ Y: r.y, High: r.high, Items: r.items }))")
+		rows := js[[]row](p,
+			"[...kpsim.viewers[0].spans, ...kpsim.viewers[0].bands].map(r => ({ Y: r.y, High: r.high, Items: r.items }))")
 		lanes := js[[]float64](p, "kpsim.viewers[0].lane.map(l => l.end)")
 		var got, want []string
 		for i, w := range rows {

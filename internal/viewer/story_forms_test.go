@@ -22,10 +22,14 @@ const placeWords = `[\w.\-]+\+0x[0-9a-f]+|kernel code|idle|0x[0-9a-f]+`
 // words are what is read for a <word>; any other is a name.
 var words = map[string]string{
 	"A": placeWords, "B": placeWords, "C": placeWords, "hit": placeWords, "at": placeWords, "end": placeWords,
-	"next": placeWords, "arrived": placeWords, "trapped": placeWords, "stood": placeWords, "over": placeWords, "sent": placeWords,
-	"bytes": `(?:[0-9a-f]{2} )*[0-9a-f]{2}`, "held": `[0-9a-f]{2}`, "linked": `[0-9a-f]{2}`, "insn": `.+?`, "behind": `.+?`, "before": `.+?`, "image": `.+?`,
-	"cpu": `\d+`, "other": `\d+`, "nA": `\d+`, "nB": `\d+`, "event": `\d+`, "vector": `.+?`, "handler": `\w+`, "errno": `\w+(?: \(-\d+\))?`,
-	"areaA": `[\w']+(?: section)?|memory at \S+`, "areaEnd": `\w+`, "into": `\w+`, "passed": `\w+`, "lock": `[\w.\[\]]+`, "alsoLock": `[\w.\[\]]+`, "cell": `.+?`,
+	"next": placeWords, "arrived": placeWords, "trapped": placeWords, "stood": placeWords, "over": placeWords,
+	"sent":  placeWords,
+	"bytes": `(?:[0-9a-f]{2} )*[0-9a-f]{2}`,
+	"held":  `[0-9a-f]{2}`, "linked": `[0-9a-f]{2}`, "insn": `.+?`, "behind": `.+?`, "before": `.+?`, "image": `.+?`,
+	"cpu": `\d+`, "other": `\d+`, "nA": `\d+`, "nB": `\d+`, "event": `\d+`, "vector": `.+?`, "handler": `\w+`,
+	"errno":   `\w+(?: \(-\d+\))?`,
+	"areaA":   `[\w']+(?: section)?|memory at \S+`,
+	"areaEnd": `\w+`, "into": `\w+`, "passed": `\w+`, "lock": `[\w.\[\]]+`, "alsoLock": `[\w.\[\]]+`, "cell": `.+?`,
 }
 
 var wordOf = regexp.MustCompile(`<(\w+)>`)
@@ -85,7 +89,8 @@ var storyForms = joined(
 		`<cpu> had stepped through (?:the )?<passed>, and was sent on to <B>`,
 		`<cpu> returned to <B>, (?:in freed memory|which with FRED doesn't serialise)`),
 	forms("Claim", `<cpu>: uprobes claimed the <vector> at <B>, in the kernel`),
-	forms("Oops", `Neither .* claimed the <vector> on <cpu>: the kernel died`, `Nobody handled the <vector> on <cpu>: the kernel died`),
+	forms("Oops", `Neither .* claimed the <vector> on <cpu>: the kernel died`,
+		`Nobody handled the <vector> on <cpu>: the kernel died`),
 	forms("Switch",
 		`<taskA> was preempted there: <cpu> switched to <taskB>`,
 		`<cpu> idles from here on: <taskA> has given it up, and the grace period waits for it`,
@@ -99,7 +104,8 @@ var storyForms = joined(
 		`The IPI that was to make cpu\d+ serialise hadn't reached it, so it might still fetch the older bytes`,
 		`cpu\d+ left stop_machine without serialising, so it might still fetch the older bytes`,
 		`Of .* still to be written(?:, and no breakpoint stood there)?`),
-	forms("Alloc", `<cpu> was handed (?:the )?<areaA>, <nB> bytes?`, `<cpu> was handed the same memory, for something else`),
+	forms("Alloc", `<cpu> was handed (?:the )?<areaA>, <nB> bytes?`,
+		`<cpu> was handed the same memory, for something else`),
 	forms("Free",
 		`<cpu> freed <nB> bytes? at <A>`,
 		`<cpu> freed (?:the )?<areaA>; <alsoTask> had still to return to <trapped>`,
@@ -225,10 +231,13 @@ func joined(lists ...[]form) (all []form) {
 	return all
 }
 
-var apis = map[string]uint64{"register": kpev.Register, "unregister": kpev.Unregister, "enable": kpev.Enable, "disable": kpev.Disable}
+var apis = map[string]uint64{"register": kpev.Register, "unregister": kpev.Unregister, "enable": kpev.Enable,
+	"disable": kpev.Disable}
 
-var handlers = map[string]uint64{"pre_handler": kpev.Pre, "post_handler": kpev.Post, "entry_handler": kpev.Entry, "handler": kpev.Return, "fault_handler": kpev.Fault, "entry": kpev.Jump}
+var handlers = map[string]uint64{"pre_handler": kpev.Pre, "post_handler": kpev.Post, "entry_handler": kpev.Entry,
+	"handler": kpev.Return, "fault_handler": kpev.Fault, "entry": kpev.Jump}
 
 var flavours = map[string]uint64{"RCU-sched": smpev.GPSched, "RCU": smpev.GPRcu, "RCU-tasks": smpev.GPTasks}
 
-var vectors = map[string]uint64{"NMI": smpev.VecNMI, "timer interrupt": smpev.VecTimer, "reschedule interrupt": smpev.VecResch, "sync IPI": smpev.VecCall}
+var vectors = map[string]uint64{"NMI": smpev.VecNMI, "timer interrupt": smpev.VecTimer,
+	"reschedule interrupt": smpev.VecResch, "sync IPI": smpev.VecCall}

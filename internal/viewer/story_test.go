@@ -32,7 +32,8 @@ func (p *tab) box(selector string) box {
 // What went wrong and each sentence of how it came about are in sight as soon as the page
 // is open, beside the drawing or, on a phone, before it.
 func TestStoryFirst(t *testing.T) {
-	for _, name := range []string{"T2-second-instruction", "P3-back-off", "S1-cancel-rcu-pages", "T1-nmi-on-text", "S1-cancel-rcu-interrupted"}[:thorough.Of(2, 5)] {
+	for _, name := range []string{"T2-second-instruction", "P3-back-off", "S1-cancel-rcu-pages", "T1-nmi-on-text",
+		"S1-cancel-rcu-interrupted"}[:thorough.Of(2, 5)] {
 		r := witness(t, name)
 		file, _ := page(t, r)
 		both, _ := page(t, pair(t, name)...)
@@ -75,7 +76,9 @@ func TestStoryWithoutScript(t *testing.T) {
 	body, _, _ := strings.Cut(string(data), "<script")
 	require.Contains(t, body, "cpu1 ran code from the middle of an instruction at victim&#43;0x1.")
 	for i, s := range r.Scene.Story {
-		_, after, found := strings.Cut(body, fmt.Sprintf(`<span class="n">%d</span> <span class="tell">%s `, i+1, strings.ReplaceAll(strings.ReplaceAll(s.Text, "+", "&#43;"), "'", "&#39;")))
+		_, after, found := strings.Cut(body,
+			fmt.Sprintf(`<span class="n">%d</span> <span class="tell">%s `,
+				i+1, strings.ReplaceAll(strings.ReplaceAll(s.Text, "+", "&#43;"), "'", "&#39;")))
 		require.True(t, found, s.Text)
 		body = after
 	}
@@ -92,8 +95,10 @@ func TestAlong(t *testing.T) {
 	at := func(i int) {
 		t.Helper()
 		p.shows(0, &r, list[i].Step)
-		require.Equal(t, fmt.Sprint(i), js[string](p, "Array.from(document.querySelectorAll('.story [aria-current=true]')).map(b => b.dataset.told).join()"))
-		require.Equal(t, fmt.Sprint(i), js[string](p, "Array.from(document.querySelectorAll('.story .at button')).map(b => b.dataset.told).join()"))
+		require.Equal(t, fmt.Sprint(i),
+			js[string](p, "Array.from(document.querySelectorAll('.story [aria-current=true]')).map(b => b.dataset.told).join()"))
+		require.Equal(t, fmt.Sprint(i),
+			js[string](p, "Array.from(document.querySelectorAll('.story .at button')).map(b => b.dataset.told).join()"))
 		require.Equal(t, fmt.Sprintf("Sentence %d of %d: %s", i+1, len(list), list[i].Text), p.text("[aria-live] .tells"))
 		require.Equal(t, fmt.Sprintf("%d of %d", i+1, len(list)), p.text(".count"))
 	}
@@ -160,7 +165,8 @@ func TestMarks(t *testing.T) {
 					for _, i := range m.List {
 						p.do(chromedp.MouseClickXY(m.X+m.Wide/2, m.Y+7))
 						seen = append(seen, js[int](p, "kpsim.viewers[0].told"))
-						x := js[float64](p, "(v => v.canvas.getBoundingClientRect().left + v.x(%d))(kpsim.viewers[0])", r.Scene.Story[i].Step)
+						x := js[float64](p, "(v => v.canvas.getBoundingClientRect().left + v.x(%d))(kpsim.viewers[0])",
+							r.Scene.Story[i].Step)
 						require.True(t, x > m.X-16 && x < m.X+m.Wide+16, "%s: sentence %d at %v, its mark at %+v", name, i+1, x, m)
 					}
 				}
@@ -203,7 +209,8 @@ func TestFolds(t *testing.T) {
 
 	// In the list the fold is a row; the cursor goes in, and sees what is there.
 	last := s.Folds[len(s.Folds)-1]
-	require.Contains(t, p.text(".steps .fold"), fmt.Sprintf("… %d events, %d to %d", last.To-last.From+1, s.Steps[last.From].Event.Seq, s.Steps[last.To].Event.Seq))
+	require.Contains(t, p.text(".steps .fold"),
+		fmt.Sprintf("… %d events, %d to %d", last.To-last.From+1, s.Steps[last.From].Event.Seq, s.Steps[last.To].Event.Seq))
 	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", last.From-1)))
 	p.press(kb.ArrowRight)
 	p.shows(0, &r, last.From)
@@ -238,7 +245,8 @@ func TestFolds(t *testing.T) {
 
 // In the lane of a CPU that stands inside bytes that are written to lies a band.
 func TestInsideBand(t *testing.T) {
-	for name, says := range map[string]string{"T2-second-instruction": "stands inside the 5 bytes at victim+0x0", "S1-cancel-rcu-pages": "stands inside freed detour36"} {
+	for name, says := range map[string]string{"T2-second-instruction": "stands inside the 5 bytes at victim+0x0",
+		"S1-cancel-rcu-pages": "stands inside freed detour36"} {
 		r := witness(t, name)
 		file, _ := page(t, r)
 		p := open(t, file, desk)
@@ -266,7 +274,8 @@ func TestDiffering(t *testing.T) {
 	require.Contains(t, p.text("#run0 .steps .at"), "only in this run")
 	require.Contains(t, p.text("#run0 .now"), "Only in this run.")
 	require.Positive(t, js[int](p, "document.querySelectorAll('#run0 .steps .common').length"))
-	require.NotEqual(t, js[string](p, "getComputedStyle(document.querySelector('#run0 .common .what')).color"), js[string](p, "getComputedStyle(document.querySelector('#run0 .differs .what')).color"))
+	require.NotEqual(t, js[string](p, "getComputedStyle(document.querySelector('#run0 .common .what')).color"),
+		js[string](p, "getComputedStyle(document.querySelector('#run0 .differs .what')).color"))
 	pixel := func(step int, y string) []int {
 		return js[[]int](p, `(v => {
 			const s = window.devicePixelRatio, c = document.createElement("canvas").getContext("2d");
@@ -301,9 +310,12 @@ func TestSource(t *testing.T) {
 	require.Contains(t, p.text(".code"), "hasn't called anything yet")
 	p.do(chromedp.Evaluate[chromedp.Void]("location.hash = '#event=85'"))
 	p.until("document.querySelector('.code').textContent.includes('__text_poke()')")
-	require.Equal(t, []string{"627", "628", "629"}, js[[]string](p, "Array.from(document.querySelectorAll('.lines th')).map(e => e.textContent)"))
+	require.Equal(t, []string{"627", "628", "629"},
+		js[[]string](p, "Array.from(document.querySelectorAll('.lines th')).map(e => e.textContent)"))
 	require.Equal(t, evil, js[string](p, "document.querySelector('.lines [aria-current=true] td').textContent"))
-	require.Equal(t, []string{"in text_poke_bp_batch", "called by kprobe_optimizer, kernel/kprobes.c:628", "called by worker, kernel/workqueue.c:7"}, js[[]string](p, "Array.from(document.querySelectorAll('.frame')).map(e => e.textContent)"))
+	require.Equal(t, []string{"in text_poke_bp_batch", "called by kprobe_optimizer, kernel/kprobes.c:628",
+		"called by worker, kernel/workqueue.c:7"},
+		js[[]string](p, "Array.from(document.querySelectorAll('.frame')).map(e => e.textContent)"))
 	p.press("v")
 	require.Contains(t, p.text(".code"), "Last: cpu0 kprobe_optimizer calls synchronize_rcu()")
 	require.InDelta(t, p.box(".pane.source").Top, p.box(".pane.text").Top, 1, "beside the bytes")

@@ -42,7 +42,7 @@ var script = sync.OnceValue(func() string {
 	return b.String()
 })
 
-// A Run is a scene, and what is said of where it is from.
+// A Run is a scene and the text about its origin.
 type Run struct {
 	Name   string // of the trace
 	About  string // what it is, in one line
@@ -85,8 +85,9 @@ func Write(w io.Writer, p *Page) error {
 		"Held": slices.ContainsFunc(p.Runs, func(r Run) bool {
 			return slices.ContainsFunc(r.Scene.Spans, func(s view.Span) bool { return s.Kind == view.SpanHeld })
 		}),
-		"Kpsim":  version.This().String(),
-		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:", base64.StdEncoding.EncodeToString(sum[:])),
+		"Kpsim": version.This().String(),
+		"Policy": fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; img-src data:",
+			base64.StdEncoding.EncodeToString(sum[:])),
 		"Style":  page.Colours + template.CSS(style),
 		"Script": template.JS(script()),
 		"Data":   template.JS(text),
@@ -145,7 +146,8 @@ func encode(r *Run) map[string]any {
 	s := r.Scene
 	e := &encoder{index: make(map[string]int)}
 	n := len(s.Steps)
-	cpu, task, kind, class, says, depth := make([]int, n), make([]int, n), make([]int, n), make([]int, n), make([]int, n), make([]int, n)
+	cpu, task, kind, class, says, depth := make([]int, n), make([]int, n), make([]int, n), make([]int, n), make([]int, n),
+		make([]int, n)
 	seq, time, clock := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i := range s.Steps {
 		p := &s.Steps[i]
@@ -154,7 +156,8 @@ func encode(r *Run) map[string]any {
 		if p.Event.Task != traces.NoTask {
 			name = r.Task(uint64(p.Event.Task))
 		}
-		task[i], kind[i], class[i], says[i] = e.text(name), e.text(p.Event.Kind.String()), e.text(p.Class), e.text(strings.TrimSpace(p.Says))
+		task[i], kind[i], class[i], says[i] = e.text(name), e.text(p.Event.Kind.String()), e.text(p.Class),
+			e.text(strings.TrimSpace(p.Says))
 		seq[i], time[i], clock[i] = int64(p.Event.Seq), int64(p.Time), int64(p.Clock)
 		if i > 0 {
 			q := &s.Steps[i-1]
@@ -196,9 +199,12 @@ func encode(r *Run) map[string]any {
 	calls, chains, frames := e.calls(s.Calls)
 	return map[string]any{
 		"folds": pairs(s.Folds), "calls": calls, "chains": chains, "frames": frames,
-		"name": r.Name, "about": r.About, "banner": r.Banner, "headline": s.Headline, "cpus": s.CPUs, "violation": s.Violation,
-		"cpu": cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth, "seq": seq, "time": time, "clock": clock,
-		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "bands": bands, "turns": turns, "story": story, "strings": e.texts,
+		"name": r.Name, "about": r.About, "banner": r.Banner, "headline": s.Headline, "cpus": s.CPUs,
+		"violation": s.Violation,
+		"cpu":       cpu, "task": task, "kind": kind, "class": class, "says": says, "depth": depth, "seq": seq, "time": time,
+		"clock": clock,
+		"spans": spans, "arrows": arrows, "texts": texts, "stands": stands, "bands": bands, "turns": turns, "story": story,
+		"strings": e.texts,
 	}
 }
 
@@ -232,8 +238,8 @@ func (e *encoder) calls(list []view.Coded) (calls, chains [][]int, frames [][]an
 	return calls, chains, frames
 }
 
-// patch encodes what is held of a patch: of each version but the first the bytes that
-// differ from the one before. Memory that is being filled has its listing when it is full.
+// patch encodes what is held about a patch: for each version but the first, the bytes that differ
+// from the version before. Memory that is being filled gets its listing when it is full.
 func (e *encoder) patch(p *view.Patch) map[string]any {
 	versions := make([][]any, len(p.Versions))
 	for i, v := range p.Versions {
@@ -253,7 +259,8 @@ func (e *encoder) patch(p *view.Patch) map[string]any {
 	for i, v := range p.Sights {
 		sights[i] = []int{v.Step, v.CPU, e.text(v.Bytes)}
 	}
-	return map[string]any{"name": p.Name, "at": fmt.Sprintf("%#x", p.At), "site": p.Site, "versions": versions, "sights": sights}
+	return map[string]any{"name": p.Name, "at": fmt.Sprintf("%#x", p.At), "site": p.Site, "versions": versions,
+		"sights": sights}
 }
 
 // difference returns from which byte on b differs from a, and its bytes up to the last one

@@ -1,20 +1,22 @@
 package linuxev
 
 import (
+	"fmt"
+
 	"kpsim/smp/smpev"
 	"kpsim/traces"
 )
 
-// Events of a kernel's own engine. Of Remains monitors are told by the engine in Go, too.
+// Events of a kernel's own engine. The engine in Go tells monitors of Remains, too.
 const (
-	Warn    = traces.EngineBlock + 32 + iota // [ip, line, 0] the kernel's WARN at ip
-	Heap                                     // [what, at, size] memory is misused: see UseAfterFree
-	Uneven                                   // [what, was, is] a function has left a CPU otherwise than it was: see Preemption
-	Remains                                  // [what, n, m] no work is left, and this is: see Preemption
+	Warn = traces.EngineBlock + 32 + iota
+	Heap
+	Uneven
+	Remains
 )
 
 // Call is told to those that show a run: it is in no trace and no digest.
-const Call = traces.EngineBlock + 48 // [gate, sp, first argument] the engine calls what is done in Go; sp is where it returns to
+const Call = traces.EngineBlock + 48
 
 // What is wrong with memory.
 const (
@@ -53,11 +55,67 @@ const OwnerBug = 6
 
 func init() { smpev.Owners.Define(OwnerBug, "WARN or BUG") }
 
-var _ = traces.Define(Call, traces.Spec{Name: "Call", Args: []string{"gate", "sp", "argument"}})
-
-var _ = traces.Define(traces.EngineBlock+32,
-	traces.Spec{Name: "Warn", Args: []string{"ip", "line"}},
-	traces.Spec{Name: "Heap", Args: []string{"what", "at", "size"}},
-	traces.Spec{Name: "Uneven", Args: []string{"what", "was", "is"}},
-	traces.Spec{Name: "Remains", Args: []string{"what", "n", "m"}},
+// Arguments of several kinds.
+var (
+	at   = traces.Address.Named("at")
+	what = traces.Number.Named("what")
 )
+
+type args = []traces.Arg
+
+var _ = traces.Define(
+	traces.Spec{Kind: Warn, Name: "Warn", Args: args{traces.Code.Named("ip"), traces.Number.Named("line")},
+		Doc:  "the kernel's WARN at ip",
+		Says: "the kernel warns at {ip}{line||: the check in line {line} of its source fails}"},
+	traces.Spec{Kind: Heap, Name: "Heap", Args: args{what, at, traces.Size.Named("size")},
+		Doc: "memory is misused: accessed after it was freed (what 1) or past its end (2), freed twice (3), " +
+			"freed though it wasn't allocated (4), never freed (5); or user space is accessed (6)",
+		Text: heap},
+	traces.Spec{Kind: Uneven, Name: "Uneven", Args: args{what, traces.Value.Named("was"), traces.Value.Named("is")},
+		Doc:  "a function has left a CPU otherwise than it was; what counts from Preemption in linux/linuxev",
+		Text: uneven},
+	traces.Spec{Kind: Remains, Name: "Remains", Args: args{what, traces.Value.Named("n"), traces.Value.Named("m")},
+		Monitors: true, Doc: "no work is left, and this is; what counts from Preemption in linux/linuxev"},
+	traces.Spec{Kind: Call, Name: "Call", Monitors: true,
+		Args: args{traces.Number.Named("gate"), traces.Value.Named("sp"), traces.Value.Named("argument")},
+		Doc:  "the engine calls what is done in Go; sp is where it returns to"},
+)
+
+// heap says which memory is misused, and how.
+func heap(e *traces.Event, n traces.Names) string {
+	at, size := n.Symbol(e.B), ""
+	memory := "memory at " + at
+	if e.C != 0 {
+		size = ", allocated with " + traces.Counted(e.C, "byte")
+		memory += size + ","
+	}
+	switch e.A {
+	case UseAfterFree:
+		return "access to freed memory at " + at + size
+	case OutOfBounds:
+		return "access past the end of memory at " + at + size
+	case DoubleFree:
+		return memory + " is freed a second time"
+	case BadFree:
+		return memory + " is freed, and isn't the beginning of an allocation"
+	case User:
+		return "access to user space at " + at + " by the kernel's code"
+	}
+	return "misuse of memory at " + at + size
+}
+
+// uneven says what a function has left otherwise than it was.
+func uneven(e *traces.Event, _ traces.Names) string {
+	switch e.A {
+	case Preemption:
+		return fmt.Sprintf("a function returns with preempt_count %#x, which was %#x", e.C, e.B)
+	case Interrupts:
+		if e.C != 0 {
+			return "a function returns with interrupts on, which were off"
+		}
+		return "a function returns with interrupts off, which were on"
+	case Sections:
+		return fmt.Sprintf("a function returns in %s, and began in %d", traces.Counted(e.C, "RCU section"), e.B)
+	}
+	return fmt.Sprintf("a function returns with current_kprobe %#x, which was %#x", e.C, e.B)
+}

@@ -17,7 +17,8 @@ func fakes(t *testing.T, old, new string) *bench {
 			t.Fatal(err)
 		}
 	}
-	b, err := newBench(t.TempDir(), options{Old: filepath.Join(dir, "a"), New: filepath.Join(dir, "z"), Jobs: 1, Limit: time.Minute})
+	b, err := newBench(t.TempDir(),
+		options{Old: filepath.Join(dir, "a"), New: filepath.Join(dir, "z"), Jobs: 1, Limit: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

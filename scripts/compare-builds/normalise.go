@@ -15,7 +15,7 @@ var rules = []struct {
 	// Which build it is: in traces, pages, and the first object of --json.
 	{"kpsim", regexp.MustCompile(`"kpsim":\{"version":[^{}]*\}`), `"kpsim":"BUILD"`},
 	{"kpsim", regexp.MustCompile(`\S+ \(commit [^()]*\), from (https?://\S+|module \S+)`), "BUILD"},
-	// Of pages that say when they were made: mutants --html, matrix --html.
+	// Pages that say when they were made: mutants --html, matrix --html.
 	{"date", regexp.MustCompile(`\b20[2-9]\d-[01]\d-[0-3]\d\b`), "DATE"},
 }
 

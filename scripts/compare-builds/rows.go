@@ -29,7 +29,7 @@ func (l listed) mutants() (names []string) {
 	return names
 }
 
-// What a shell is told: it looks at text, calls, registers, steps and writes files.
+// The commands given to a shell: they look at text, calls, registers, and steps, and write files.
 const (
 	sessionLooks = `where
 call victim 3 5
@@ -70,9 +70,11 @@ func rowsOf(b *bench, quick bool) ([]row, error) {
 	}
 	corpus, err := tracesIn("traces/corpus")
 	if err != nil || len(corpus) == 0 || len(l.Scenarios) == 0 || len(l.Mutants) == 0 {
-		return nil, fmt.Errorf("%d traces in traces/corpus, %d scenarios, %d mutants: run it in the repository", len(corpus), len(l.Scenarios), len(l.Mutants))
+		return nil, fmt.Errorf("%d traces in traces/corpus, %d scenarios, %d mutants: run it in the repository",
+			len(corpus), len(l.Scenarios), len(l.Mutants))
 	}
-	p := plan{quick: quick, scenarios: l.scenarios(), mutants: l.mutants(), corpus: corpus, editions: map[string][]string{}}
+	p := plan{quick: quick, scenarios: l.scenarios(), mutants: l.mutants(), corpus: corpus,
+		editions: map[string][]string{}}
 	for _, e := range []string{"2.6", "4.15"} {
 		for _, s := range p.scenarios { // not every scenario can run in an old edition
 			if b.run(0, invocation{args: []string{"run", "--edition", e, s}}).status < 2 {
@@ -148,7 +150,8 @@ func (p plan) lists() []row {
 }
 
 // What a minute has no room for: a state of these is large, or there are many.
-const bulky = "cancel-detour-interrupted cancel-detour-pages function-at-work handlers-at-work module-init module-unload neighbours " +
+const bulky = "cancel-detour-interrupted cancel-detour-pages function-at-work handlers-at-work module-init " +
+	"module-unload neighbours " +
 	"register-storm-full register-storm-none under-load unoptimized"
 
 func (p plan) searches() []row {
@@ -161,19 +164,25 @@ func (p plan) searches() []row {
 		each("explore --json", "explore --workers 1 --seed 7 --json --runs "+runs+" %s", p.every(3, p.scenarios)),
 		each("explore --all-properties", "explore --workers 1 --all-properties --runs "+runs+" %s", p.every(10, p.scenarios)),
 		each("explore --edition 2.6", "explore --workers 1 --edition 2.6 --runs "+runs+" %s", p.every(3, p.editions["2.6"])),
-		each("explore --edition 4.15", "explore --workers 1 --edition 4.15 --runs "+runs+" %s", p.every(6, p.editions["4.15"])),
-		each("explore --strategy", "explore --workers 1 --runs "+runs+" safe-none second-instruction jump-label-flip --strategy %s",
+		each("explore --edition 4.15", "explore --workers 1 --edition 4.15 --runs "+runs+" %s",
+			p.every(6, p.editions["4.15"])),
+		each("explore --strategy",
+			"explore --workers 1 --runs "+runs+" safe-none second-instruction jump-label-flip --strategy %s",
 			strings.Fields("portfolio sticky arriving pct pos guided random deviations default")),
-		each("explore --mutant", "explore --workers 1 --runs "+p.of("2000", "150")+" safe-none return-storm --mutant %s", p.every(12, p.mutants)),
-		lines("explore --self-check", "explore --workers 1 --self-check="+p.of("200", "20")+" --runs 100 safe-none return-nmi function-at-work"),
+		each("explore --mutant", "explore --workers 1 --runs "+p.of("2000", "150")+" safe-none return-storm --mutant %s",
+			p.every(12, p.mutants)),
+		lines("explore --self-check",
+			"explore --workers 1 --self-check="+p.of("200", "20")+" --runs 100 safe-none return-nmi function-at-work"),
 		lines("explore --as-shipped",
 			"explore --workers 1 --runs "+runs+" --edition 4.15 --as-shipped no-sail-past globally-off",
 			"explore --workers 1 --runs "+runs+" --fetch mixing --unbiased torn-jump"),
 		each("run", "run %s", p.every(2, p.scenarios)),
 		each("run --seed --json", "run --seed 3 --json %s", p.every(2, p.scenarios)),
 		each("verify", "verify --deviations 1 --workers 1 --runs "+p.of("400", "40")+" %s", p.every(4, provable)),
-		each("verify --json", "verify --deviations 1 --workers 1 --json --runs "+p.of("300", "40")+" %s", p.every(8, provable)),
-		each("verify --by classes", "verify --deviations 1 --by classes --workers 1 --runs "+p.of("1000", "40")+" %s", p.every(8, provable)),
+		each("verify --json", "verify --deviations 1 --workers 1 --json --runs "+p.of("300", "40")+" %s",
+			p.every(8, provable)),
+		each("verify --by classes", "verify --deviations 1 --by classes --workers 1 --runs "+p.of("1000", "40")+" %s",
+			p.every(8, provable)),
 		each("verify --full", "verify --full --runs "+p.of("5000", "100")+" %s",
 			strings.Fields("jump-label-flip torn-jump-bp safe-none second-instruction cancel-detour return-exit")),
 		each("verify --full --by classes", "verify --full --by classes --races --runs "+p.of("5000", "100")+" %s",
@@ -201,7 +210,8 @@ func (p plan) traces() []row {
 }
 
 func (p plan) text() []row {
-	objects := strings.Fields("repo/cmd/kpsim/testdata/mine/mine.o repo/cmd/kpsim/testdata/mine/reasons.o repo/internal/scenario/testdata/module.ko repo/internal/scenario/testdata/percpu.ko")
+	objects := strings.Fields("repo/cmd/kpsim/testdata/mine/mine.o repo/cmd/kpsim/testdata/mine/reasons.o " +
+		"repo/internal/scenario/testdata/module.ko repo/internal/scenario/testdata/percpu.ko")
 	return []row{
 		each("check", "check --all %s", p.every(3, p.scenarios)),
 		each("check --json", "check --json --every-byte %s", p.every(4, p.scenarios)),
@@ -211,15 +221,18 @@ func (p plan) text() []row {
 		each("check --profile", "check --all --profile k61 --config RETPOLINE,IBT %s", objects),
 		each("check --html", "check --html check.html %s", objects),
 		lines("disasm", "disasm second-instruction victim", "disasm --at 1 second-instruction victim",
-			"disasm repo/cmd/kpsim/testdata/mine/mine.o checksum", "disasm --at 0x14 --profile k61 repo/cmd/kpsim/testdata/mine/mine.o checksum",
-			"disasm repo/internal/scenario/testdata/module.ko pure", "disasm --edition 2.6 repo/internal/scenario/testdata/module.ko heavy"),
+			"disasm repo/cmd/kpsim/testdata/mine/mine.o checksum",
+			"disasm --at 0x14 --profile k61 repo/cmd/kpsim/testdata/mine/mine.o checksum",
+			"disasm repo/internal/scenario/testdata/module.ko pure",
+			"disasm --edition 2.6 repo/internal/scenario/testdata/module.ko heavy"),
 	}
 }
 
 func (p plan) drawn() []row {
 	runs := p.of("20000", "400")
 	return []row{
-		lines("fuzz --edition", "fuzz --workers 1 --edition 6.9 --preempt none --mutant no-sync-disarm --runs "+p.of("5000", "60"),
+		lines("fuzz --edition",
+			"fuzz --workers 1 --edition 6.9 --preempt none --mutant no-sync-disarm --runs "+p.of("5000", "60"),
 			"fuzz --workers 1 --edition 4.15 --preempt none --as-shipped --runs "+p.of("5000", "60")),
 		lines("fuzz", "fuzz --workers 1 --runs "+runs, "fuzz --workers 1 --json --seed 1000 --runs "+runs),
 		lines("fuzz --mutant", "fuzz --workers 1 --mutant no-sync-disarm --runs "+p.of("5000", "100")),
@@ -230,25 +243,33 @@ func (p plan) drawn() []row {
 func (p plan) tables() []row {
 	some := strings.Join(p.every(9, p.mutants), " ")
 	rows := []row{
-		lines("overhead", "overhead", "overhead --json", "overhead --markdown", "overhead --prose", "overhead --provenance --machine pentium-m/i386",
-			"overhead --bench --probe k", "overhead --edition 2.6 --edition 6.9", "overhead --cpus 1,2,4", "overhead --cpus 1-4 --edition 2.6 --probe k,r --json"),
-		lines("overhead --noise", "overhead --noise --runs "+p.of("20", "3")+" --hits 200", "overhead --noise --json --runs 3 --hits 200 --probe o"),
+		lines("overhead", "overhead", "overhead --json", "overhead --markdown", "overhead --prose",
+			"overhead --provenance --machine pentium-m/i386",
+			"overhead --bench --probe k", "overhead --edition 2.6 --edition 6.9",
+			"overhead --cpus 1,2,4", "overhead --cpus 1-4 --edition 2.6 --probe k,r --json"),
+		lines("overhead --noise", "overhead --noise --runs "+p.of("20", "3")+" --hits 200",
+			"overhead --noise --json --runs 3 --hits 200 --probe o"),
 		lines("overhead fit", "overhead fit", "overhead fit --json"),
-		lines("overhead pauses", "overhead pauses --cpus 2,4 --runs 5", "overhead pauses --json --schedule sticky --cpus 2 --runs 5 --preempt full"),
-		lines("overhead maxactive", "overhead maxactive --tasks 2,4 --runs 3", "overhead maxactive --json --tasks 2 --edition 2.6"),
+		lines("overhead pauses", "overhead pauses --cpus 2,4 --runs 5",
+			"overhead pauses --json --schedule sticky --cpus 2 --runs 5 --preempt full"),
+		lines("overhead maxactive", "overhead maxactive --tasks 2,4 --runs 3",
+			"overhead maxactive --json --tasks 2 --edition 2.6"),
 		lines("overhead probes", "overhead probes --count 1,64,1000", "overhead probes --json --count 64 --probe k,b,o"),
 		lines("mutants", "mutants --workers 1 --seeds "+p.of("3", "1")+" --blind "+some),
 		lines("mutants --json", "mutants --workers 1 --seeds 1 --json no-quiesce holder-refs"),
 		lines("mutants --markdown", "mutants --workers 1 --seeds 1 --markdown no-quiesce jng-and objpool-last"),
 		lines("mutants --html", "mutants --workers 1 --seeds 2 --blind --html mutants.html no-quiesce jng-and"),
-		lines("bench search", "bench search --workers 1 --seeds "+p.of("20", "2")+" --time 0s --mutants no-grace,cancel-rcu --most 500 --json"),
+		lines("bench search",
+			"bench search --workers 1 --seeds "+p.of("20", "2")+" --time 0s --mutants no-grace,cancel-rcu --most 500 --json"),
 	}
 	if p.quick {
 		return append(rows, lines("matrix", "matrix --workers 1 --deviations 1 --drawn 20 raw/naive"))
 	}
 	return append(rows,
-		lines("matrix", "matrix --workers 1 --deviations 1 --drawn 400 jump/sched raw", "matrix --workers 1 --deviations 1 --drawn 400 --json sync/arm"),
-		lines("matrix --markdown", "matrix --workers 1 --deviations 1 --drawn 400 --markdown raw", "matrix --workers 1 --deviations 1 --drawn 400 --html matrix.html raw"),
+		lines("matrix", "matrix --workers 1 --deviations 1 --drawn 400 jump/sched raw",
+			"matrix --workers 1 --deviations 1 --drawn 400 --json sync/arm"),
+		lines("matrix --markdown", "matrix --workers 1 --deviations 1 --drawn 400 --markdown raw",
+			"matrix --workers 1 --deviations 1 --drawn 400 --html matrix.html raw"),
 		lines("overhead --html", "overhead --html overhead.html"))
 }
 
@@ -264,7 +285,8 @@ func (p plan) sessions() []row {
 	}
 	along := row{name: "shell, along a trace"}
 	for _, t := range p.every(8, p.corpus) {
-		along.invocations = append(along.invocations, invocation{args: []string{"shell", t}, stdin: "step 10\n" + sessionRuns})
+		along.invocations = append(along.invocations,
+			invocation{args: []string{"shell", t}, stdin: "step 10\n" + sessionRuns})
 	}
 	return []row{shell, runs, along}
 }

@@ -116,7 +116,8 @@ func measure(o *options, dir string) (string, error) {
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
 		return c.Run()
 	}
-	if err := command("", "go", "build", "-cover", "-coverpkg="+strings.Join(packages, ","), "-o", binary, "./cmd/kpsim"); err != nil {
+	if err := command("", "go", "build", "-cover", "-coverpkg="+strings.Join(packages, ","), "-o", binary,
+		"./cmd/kpsim"); err != nil {
 		return "", fmt.Errorf("go build: %w; run it at the root of the repository", err)
 	}
 	if len(o.Search) == 0 {
@@ -163,15 +164,16 @@ func read(profiles []*cover.Profile) (list []block, err error) {
 	return list, nil
 }
 
-// text is the first line of a block that says something: its place is told from it when
-// lines have moved.
+// text returns the first line of a block that isn't trivial. The block is found by it when lines
+// have moved.
 func text(lines [][]byte, b cover.ProfileBlock) string {
 	for n := b.StartLine; n <= b.EndLine && n <= len(lines); n++ {
 		l := lines[n-1]
 		if n == b.StartLine {
 			l = l[min(b.StartCol-1, len(l)):]
 		}
-		if s := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(l)), "{")); s != "" && s != "}" && !strings.HasPrefix(s, "//") {
+		if s := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(string(l)), "{")); s != "" && s != "}" &&
+			!strings.HasPrefix(s, "//") {
 			return s
 		}
 	}
@@ -238,7 +240,8 @@ func report(blocks []block, excuses []*excuse, least float64) bool {
 		}
 	}
 	share := 100 * float64(ran) / float64(max(all, 1))
-	fmt.Printf("%d of %d statements were run, %.2f %%, and %d more are excused; %d excuses are stale\n", ran, all, share, excused, stale)
+	fmt.Printf("%d of %d statements were run, %.2f %%, and %d more are excused; %d excuses are stale\n",
+		ran, all, share, excused, stale)
 	return share >= least && stale == 0
 }
 

@@ -56,7 +56,8 @@ func TestReport(t *testing.T) {
 func TestProfile(t *testing.T) {
 	t.Chdir("../..")
 	profile := t.TempDir() + "/profile"
-	require.NoError(t, os.WriteFile(profile, []byte("mode: set\nkpsim/kprobes/locks.go:1.1,2.1 3 1\nkpsim/sim/bug.go:1.1,2.1 3 0\n"), 0o666))
+	require.NoError(t, os.WriteFile(profile,
+		[]byte("mode: set\nkpsim/kprobes/locks.go:1.1,2.1 3 1\nkpsim/sim/bug.go:1.1,2.1 3 0\n"), 0o666))
 	enough, err := run(&options{Profile: profile, Least: 98})
 	require.NoError(t, err)
 	require.False(t, enough, "all excuses are stale")

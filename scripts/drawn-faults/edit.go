@@ -52,7 +52,7 @@ func rewrite(text []byte, of map[int]*Fault) []byte {
 	return imported(out.Bytes())
 }
 
-// imported adds the import of package on behind the package clause.
+// imported adds the import of package on after the package clause.
 func imported(text []byte) []byte {
 	at := bytes.Index(text, []byte("\npackage ")) + 1
 	end := at + bytes.IndexByte(text[at:], '\n')

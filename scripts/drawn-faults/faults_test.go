@@ -208,7 +208,8 @@ func TestTheTable(t *testing.T) {
 	list := []*Fault{x("a", dropped), x("b", dropped), x("c", dropped), x("d", dropped), x("e", negated), x("f", negated)}
 	r := &results{done: make(map[string]*trial)}
 	for id, hows := range map[string][2]string{
-		"a": {violation, violation}, "b": {unnoticed, crash}, "c": {unnoticed, unnoticed}, "d": {unnoticed, late}, "e": {unnoticed, unnoticed}, "f": {unnoticed, ""},
+		"a": {violation, violation}, "b": {unnoticed, crash}, "c": {unnoticed, unnoticed}, "d": {unnoticed, late},
+		"e": {unnoticed, unnoticed}, "f": {unnoticed, ""},
 	} {
 		for i, how := range hows {
 			far := on.Changed

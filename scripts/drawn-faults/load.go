@@ -32,7 +32,8 @@ type room struct {
 // load reads packages, named by their folders, and lists their faults. It compiles what
 // they import.
 func load(folders []string) ([]*room, error) {
-	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles", "kpsim/scripts/drawn-faults/on"}, dotted(folders)...)
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir,GoFiles",
+		"kpsim/scripts/drawn-faults/on"}, dotted(folders)...)
 	cmd := exec.Command("go", args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -106,7 +107,8 @@ func (r *room) find() error {
 	}
 	for _, name := range r.names {
 		name = filepath.Join(r.folder, name)
-		f := finder{set: r.set, info: info, pkg: pkg, file: r.files[name], name: name, text: r.texts[name], seen: make(map[string]int)}
+		f := finder{set: r.set, info: info, pkg: pkg, file: r.files[name], name: name, text: r.texts[name],
+			seen: make(map[string]int)}
 		r.faults = append(r.faults, f.find()...)
 	}
 	return nil
@@ -123,7 +125,8 @@ func (r *room) check(files map[string]*ast.File, info *types.Info) (*types.Packa
 
 // compiles reports whether the package with one fault in it does.
 func (r *room) compiles(x *Fault) bool {
-	file, err := parser.ParseFile(r.set, x.File, rewrite(r.texts[x.File], map[int]*Fault{1: x}), parser.SkipObjectResolution)
+	file, err := parser.ParseFile(r.set, x.File, rewrite(r.texts[x.File], map[int]*Fault{1: x}),
+		parser.SkipObjectResolution)
 	if err != nil {
 		return false
 	}

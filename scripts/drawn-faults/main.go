@@ -55,7 +55,8 @@ type options struct {
 
 func main() {
 	var o options
-	kong.Parse(&o, kong.Name("drawn-faults"), kong.Description("Draws faults of the engine and of the kernel, and sees whether the searches notice."))
+	kong.Parse(&o, kong.Name("drawn-faults"),
+		kong.Description("Draws faults of the engine and of the kernel, and sees whether the searches notice."))
 	if err := run(&o); err != nil {
 		fmt.Fprintf(os.Stderr, "drawn-faults: %v\n", err)
 		os.Exit(2)
@@ -270,7 +271,8 @@ func (o *options) one(binary string, n int, x *Fault, r *results) error {
 			if err := r.add(t); err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "%3d %-8s %6.1f s  %s, %s %s  %s:%d %s\n", n, s, t.Seconds, t.Far, t.How, t.By, x.File, x.Line, x.Kind)
+			fmt.Fprintf(os.Stderr, "%3d %-8s %6.1f s  %s, %s %s  %s:%d %s\n",
+				n, s, t.Seconds, t.Far, t.How, t.By, x.File, x.Line, x.Kind)
 		}
 		noticed = noticed || t.noticed()
 	}

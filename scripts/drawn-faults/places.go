@@ -242,11 +242,13 @@ func (f *finder) binary(b *ast.BinaryExpr) bool {
 		if b.Op == token.EQL {
 			now = "!="
 		}
-		f.add(negated, b, x+" "+b.Op.String()+" "+y, x+" "+now+" "+y, edit{text: helper + ".Not($n, "}, edit{text: ")", ends: true})
+		f.add(negated, b, x+" "+b.Op.String()+" "+y, x+" "+now+" "+y, edit{text: helper + ".Not($n, "},
+			edit{text: ")", ends: true})
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
 		c := compared[b.Op]
 		op.text = ","
-		f.add(offByOne, b, x+" "+b.Op.String()+" "+y, x+" "+c.now+" "+y, edit{text: helper + "." + c.as + "($n, "}, op, edit{text: ")", ends: true})
+		f.add(offByOne, b, x+" "+b.Op.String()+" "+y, x+" "+c.now+" "+y, edit{text: helper + "." + c.as + "($n, "}, op,
+			edit{text: ")", ends: true})
 	case token.LAND, token.LOR:
 		name, other := "And", "||"
 		if b.Op == token.LOR {
@@ -255,7 +257,8 @@ func (f *finder) binary(b *ast.BinaryExpr) bool {
 		op.text = ", func() bool { return"
 		for how, after := range []string{x + " " + other + " " + y, x, y} {
 			f.add(logic, b, x+" "+b.Op.String()+" "+y, after,
-				edit{text: fmt.Sprintf("%s.%s($n, %s.%s, ", helper, name, helper, []string{"Swap", "Left", "Right"}[how])}, op, edit{text: " })", ends: true})
+				edit{text: fmt.Sprintf("%s.%s($n, %s.%s, ", helper, name, helper, []string{"Swap", "Left", "Right"}[how])}, op,
+				edit{text: " })", ends: true})
 		}
 	}
 	return true
@@ -275,8 +278,10 @@ func (f *finder) call(c *ast.CallExpr) {
 			continue
 		}
 		f.addTo(argument, a.Pos(), b.End(), line(f.source(c)), line(f.source(c.Fun))+"(… "+y+", "+x+" …)",
-			edit{at: f.offset(a.Pos()), text: helper + ".Other($n, "}, edit{at: f.offset(a.End()), text: ", " + y + ")", ends: true},
-			edit{at: f.offset(b.Pos()), text: helper + ".Other($n, "}, edit{at: f.offset(b.End()), text: ", " + x + ")", ends: true})
+			edit{at: f.offset(a.Pos()), text: helper + ".Other($n, "},
+			edit{at: f.offset(a.End()), text: ", " + y + ")", ends: true},
+			edit{at: f.offset(b.Pos()), text: helper + ".Other($n, "},
+			edit{at: f.offset(b.End()), text: ", " + x + ")", ends: true})
 	}
 }
 
@@ -310,7 +315,8 @@ func (f *finder) constant(e ast.Expr) bool {
 	if v.Value.ExactString() != "0" && h.Sum32()&1 == 0 {
 		by, sign = "^"+t+"(0)", "-"
 	}
-	f.add(constant, e, text+" in "+within, text+" "+sign+" 1", edit{text: helper + ".Add[" + t + "]($n, "}, edit{text: ", " + by + ")", ends: true})
+	f.add(constant, e, text+" in "+within, text+" "+sign+" 1", edit{text: helper + ".Add[" + t + "]($n, "},
+		edit{text: ", " + by + ")", ends: true})
 	return true
 }
 

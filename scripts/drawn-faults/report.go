@@ -72,7 +72,8 @@ func (c *counts) share() string {
 // report prints the table by kind and the faults that no search noticed.
 func (o *options) report(w io.Writer, all []*verdict) {
 	first := o.Search[0]
-	fmt.Fprintf(w, "| kind | drawn | changes nothing | never reached | noticed by `%s` | by another search only | reached, not noticed | share |\n", first)
+	fmt.Fprintf(w, "| kind | drawn | changes nothing | never reached | noticed by `%s` | by another search only | "+
+		"reached, not noticed | share |\n", first)
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|")
 	var sum counts
 	for _, k := range append(append([]string(nil), kinds...), "") {
@@ -87,7 +88,8 @@ func (o *options) report(w io.Writer, all []*verdict) {
 			k, c = "all", sum
 		}
 		if c.drawn > 0 {
-			fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %s |\n", k, c.drawn, c.equal, c.never, c.first, c.other, c.not, c.share())
+			fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %s |\n",
+				k, c.drawn, c.equal, c.never, c.first, c.other, c.not, c.share())
 		}
 	}
 	fmt.Fprintln(w, "\nThe share is of those that change something.")
@@ -108,8 +110,12 @@ func (o *options) report(w io.Writer, all []*verdict) {
 		title string
 		is    func(v *verdict) bool
 	}{
-		{"Reached, not noticed, though the searches print other numbers", func(v *verdict) bool { return v.why == "" && v.reached && v.changed && !v.same }},
-		{"Reached, not noticed, and the searches print the same", func(v *verdict) bool { return v.why == "" && v.reached && v.changed && v.same }},
+		{"Reached, not noticed, though the searches print other numbers", func(v *verdict) bool {
+			return v.why == "" && v.reached && v.changed && !v.same
+		}},
+		{"Reached, not noticed, and the searches print the same", func(v *verdict) bool {
+			return v.why == "" && v.reached && v.changed && v.same
+		}},
 		{"Reached, but never with another value", func(v *verdict) bool { return v.why == "" && v.reached && !v.changed }},
 		{"Never reached", func(v *verdict) bool { return v.why == "" && !v.reached }},
 		{"Changes nothing", func(v *verdict) bool { return v.why != "" }},
@@ -117,7 +123,8 @@ func (o *options) report(w io.Writer, all []*verdict) {
 		fmt.Fprintf(w, "\n## %s\n\n", part.title)
 		for _, v := range all {
 			if len(v.by) == 0 && part.is(v) {
-				fmt.Fprintf(w, "- %s:%d, %s, %s: `%s` becomes `%s`%s\n", v.File, v.Line, v.Func, v.Kind, v.Before, v.After, because(v))
+				fmt.Fprintf(w, "- %s:%d, %s, %s: `%s` becomes `%s`%s\n",
+					v.File, v.Line, v.Func, v.Kind, v.Before, v.After, because(v))
 			}
 		}
 	}

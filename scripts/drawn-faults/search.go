@@ -60,7 +60,8 @@ func (o *options) search(binary, args string, n int) (*trial, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Limit)
 	defer cancel()
 	words := append(strings.Fields(args), "--json", "--workers", "1", "--traces", filepath.Join(dir, "traces"))
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, o.Memory<<10), binary}, words...)...)
+	cmd := exec.CommandContext(ctx, "sh",
+		append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, o.Memory<<10), binary}, words...)...)
 	note := filepath.Join(dir, "note")
 	chosen := on.None
 	if n >= 0 {
@@ -119,7 +120,8 @@ func (o *options) search(binary, args string, n int) (*trial, error) {
 // ended says what an exit status and standard error mean.
 func ended(code int, said string) (how, by string) {
 	for _, l := range strings.Split(said, "\n") {
-		if strings.Contains(l, "bug of the simulator") || strings.HasPrefix(l, "panic:") || strings.HasPrefix(l, "fatal error:") {
+		if strings.Contains(l, "bug of the simulator") || strings.HasPrefix(l, "panic:") ||
+			strings.HasPrefix(l, "fatal error:") {
 			return crash, line(l)
 		}
 	}

@@ -99,7 +99,8 @@ func run(o options) (survivors int, err error) {
 	if len(o.Only) > 0 {
 		all = slices.DeleteFunc(all, func(l line) bool { return !slices.Contains(o.Only, l.where()) })
 		if len(all) < len(o.Only) {
-			return 0, fmt.Errorf("--only: %d of %d lines are none that can be removed: --list prints those", len(o.Only)-len(all), len(o.Only))
+			return 0, fmt.Errorf("--only: %d of %d lines are none that can be removed: --list prints those",
+				len(o.Only)-len(all), len(o.Only))
 		}
 		left = len(all)
 	} else {
@@ -218,8 +219,8 @@ func nameOf(f ast.Expr) string {
 	return ""
 }
 
-// leaves says that a block ends by leaving: what is behind it is done only if
-// the condition in front of it isn't so.
+// leaves reports whether a block ends by leaving: the code after it then runs only if the
+// condition before it is false.
 func leaves(b *ast.BlockStmt) bool {
 	if len(b.List) == 0 {
 		return false

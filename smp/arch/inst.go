@@ -94,7 +94,8 @@ const (
 	Outcomes
 )
 
-var outcomeNames = [Outcomes]string{"next", "breakpoint", "halt", "iret", "relaxed", "serialized", "interrupts", "shadowed", "masked", "soft-interrupt",
+var outcomeNames = [Outcomes]string{"next", "breakpoint", "halt", "iret", "relaxed", "serialized", "interrupts",
+	"shadowed", "masked", "soft-interrupt",
 	"debug-trap", "overflow", "undefined", "page-fault", "divide-error", "protection", "bound", "unsupported"}
 
 func (o Outcome) String() string { return outcomeNames[o] }

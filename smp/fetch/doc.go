@@ -13,15 +13,15 @@
 // works under mixing doesn't therefore work everywhere; code that fails under
 // stale relies on something that no vendor promises.
 //
-// It knows no instructions, and no machine: how long an instruction is and
-// what memory holds is asked of Env, and when a CPU serialises it is told.
+// It knows no instructions, and no machine. Env answers how long an instruction is and
+// what memory holds; the machine calls Serialise when a CPU serialises.
 //
 // # The model
 //
 // Text is divided into chunks of eight aligned bytes. Stores are in one order.
 // Each makes a new version of the chunks that it touches; nothing is ever
-// forgotten. Of a chunk, or of a byte of it, a CPU has a floor; it may see the
-// version in which the floor stands, and each newer one.
+// forgotten. A CPU has a floor for each chunk, or for each byte of it; it may see
+// the version at the floor, and each newer one.
 //
 //	                bp        tail      head
 //	        ────────┼─────────┼─────────┼────────► stores

@@ -54,7 +54,8 @@ var models = func() (all []fetch.Model) {
 // in one chunk and across two.
 func protocol(t *testing.T) string {
 	names := map[step]string{bp: "bp", tail: "tail", head: "head", s: "s"}
-	table := "| done so far | coherent | stale, one chunk | stale, two chunks | mixing, one chunk | mixing, two chunks |\n|---|---|---|---|---|---|\n"
+	table := "| done so far | coherent | stale, one chunk | stale, two chunks | mixing, one chunk | mixing, two chunks " +
+		"|\n|---|---|---|---|---|---|\n"
 	for _, done := range [][]step{
 		{bp}, {bp, s}, {bp, tail}, {bp, s, tail}, {bp, tail, head}, {bp, s, tail, head}, {bp, s, tail, s, head}, {bp, s, tail, s, head, s},
 	} {

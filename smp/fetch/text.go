@@ -139,9 +139,9 @@ func (t *Text) storeChunk(number, was, is, mask uint64) {
 	c.versions = append(c.versions, version{t.epoch, last&^mask | is})
 }
 
-// Serialise tells that cpu has serialised its instruction stream: of all text
-// it sees from now on what is current now, or newer. When a CPU does is the
-// machine's to say; the package comment has the list.
+// Serialise records that cpu has serialised its instruction stream: from now on it sees the
+// current version of all text, or a newer one. The machine decides when a CPU serialises; the
+// package comment has the list.
 func (t *Text) Serialise(cpu int) { t.serialised[cpu] = t.epoch }
 
 // MayBeStale reports whether a fetch of cpu might see anything but memory. If

@@ -13,8 +13,8 @@ func (m *Model) Load(cpu int, at uint32, o Order, choose func(n int) int) (back 
 	return back
 }
 
-// LoadAfter is Load for users who know dependencies: the address depends on after.
-// The set returned holds this load.
+// LoadAfter is Load for callers that know dependencies: the address depends on after. The set
+// returned holds this load.
 func (m *Model) LoadAfter(cpu int, at uint32, o Order, after Deps, choose func(n int) int) (back int, d Deps) {
 	return m.load(cpu, at, o, after, true, choose)
 }
@@ -23,7 +23,7 @@ func (m *Model) LoadAfter(cpu int, at uint32, o Order, after Deps, choose func(n
 // version, and orders nothing.
 func (m *Model) Failed(cpu int, at uint32) { m.load(cpu, at, Relaxed, 0, false, newest) }
 
-// FailedAfter is Failed for users who know dependencies.
+// FailedAfter is Failed for callers that know dependencies.
 func (m *Model) FailedAfter(cpu int, at uint32, after Deps) (d Deps) {
 	_, d = m.load(cpu, at, Relaxed, after, true, newest)
 	return d
@@ -140,8 +140,8 @@ func (m *Model) Store(cpu int, at uint32, o Order, choose func(n int) int) (back
 	return m.put(cpu, at, o, false, choose)
 }
 
-// StoreAfter is Store for users who know dependencies: address, value, or whether it
-// is done at all depend on after.
+// StoreAfter is Store for callers that know dependencies: the address, the value, or whether the
+// store happens depends on after.
 func (m *Model) StoreAfter(cpu int, at uint32, o Order, after Deps, choose func(n int) int) (back int) {
 	m.depend(&m.cpus[cpu], after)
 	return m.put(cpu, at, o, true, choose)
@@ -241,8 +241,8 @@ func (m *Model) done(c *cpu, msg *message, at, pos uint32) {
 // becomes the newest.
 func (m *Model) RMW(cpu int, at uint32, o Order) { m.rmw(cpu, at, o, 0, false) }
 
-// RMWAfter is RMW for users who know dependencies: of its address, its operands, or of
-// whether it is done.
+// RMWAfter is RMW for callers that know dependencies: its address, its operands, or whether it
+// happens depends on after.
 func (m *Model) RMWAfter(cpu int, at uint32, o Order, after Deps) (d Deps) {
 	return m.rmw(cpu, at, o, after, true)
 }

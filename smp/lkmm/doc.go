@@ -8,8 +8,7 @@
 // model of a processor. A behaviour it shows is one that the kernel's model allows, and
 // some compiler or processor may show; x86 shows few of them. It holds no values: the
 // holder of a cell keeps its old values and asks how far back it is to read or store.
-// It lets nothing wait: whether a lock is free and a grace period over is the user's
-// business.
+// Nothing waits here: the caller decides whether a lock is free and a grace period over.
 //
 // # The model
 //
@@ -43,7 +42,7 @@
 //
 // # Dependencies
 //
-// LoadAfter and StoreAfter take and return sets of loads (Deps), for users who know
+// LoadAfter and StoreAfter take and return sets of loads (Deps), for callers that know
 // on which loads an address, a value or a condition depends. Load and Store are
 // for Go code, which doesn't know: each load then counts as a control dependency
 // of each later store of that CPU. That is stronger than the kernel's model, so it shows
@@ -60,13 +59,12 @@
 //
 // # Limits
 //
-// Loads are performed in order, so there is no load buffering: no load sees a store
-// that depends on a later store of its own CPU. (internal/litmus/ctest performs loads
-// late instead, where the C program lets it; its verdicts are those of internal/litmus/axioms.) Plain accesses are READ_ONCE and
-// WRITE_ONCE. smp_mb__before_atomic and the like are full barriers where they stand.
-// The read of an operation that returns nothing (atomic_inc) is ordered by an rmb, and
-// sections of one SRCU struct that overlap without nesting are one section: both are
-// stronger than the kernel's model. At most 64 CPUs, eight RCU domains, and 64 loads of a
-// CPU told apart (the rest share the last place).
-// Of a cell at most Depth versions are kept.
+// Loads are performed in order, so there is no load buffering: no load sees a store that depends on
+// a later store of its own CPU. (internal/litmus/ctest performs loads late instead, where the C
+// program lets it; its verdicts are those of internal/litmus/axioms.) Plain accesses are READ_ONCE
+// and WRITE_ONCE. smp_mb__before_atomic and the like are full barriers where they stand. The read
+// of an operation that returns nothing (atomic_inc) is ordered by an rmb, and sections of one SRCU
+// struct that overlap without nesting are one section: both are stronger than the kernel's model.
+// At most 64 CPUs, eight RCU domains, and 64 loads of a CPU told apart (the rest share the last
+// place). At most Depth versions of a cell are kept.
 package lkmm

@@ -110,7 +110,8 @@ func (m *Model) Reset(n int) {
 }
 
 func (c *cpu) reset() {
-	for _, v := range []*view{&c.floor, &c.all, &c.own, &c.store, &c.read, &c.wrote, &c.event, &c.load, &c.write, &c.mailbox} {
+	for _, v := range []*view{&c.floor, &c.all, &c.own, &c.store, &c.read, &c.wrote, &c.event, &c.load, &c.write,
+		&c.mailbox} {
 		v.clear()
 	}
 	for d := range Domains {

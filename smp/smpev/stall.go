@@ -58,6 +58,8 @@ func (s CPUStep) String() string {
 	return cpuStepNames[s]
 }
 
+func cpuStepName(n uint64) string { return CPUStep(n).String() }
+
 // Fails reports whether the step may fail of a CPU that goes, or else comes.
 func (s CPUStep) Fails(going bool) bool {
 	switch s {

@@ -15,7 +15,16 @@ var (
 	Whys   = &Words{sort: "reason"} // why a CPU serialises, as in Serialise
 	Owners = &Words{sort: "owner"}  // the owner of a trap, as in Claim
 	Memory = &Words{sort: "memory"} // what Alloc hands out
+
+	Flavours = NewWords("flavour", "", "RCU-sched", "RCU", "RCU-tasks") // of grace period, as in GPStart
 )
+
+// NewWords are words of a sort, whose numbers from 0 on have these names, "" being none.
+func NewWords(sort string, names ...string) *Words {
+	w := &Words{sort: sort}
+	copy(w.names[:], names)
+	return w
+}
 
 // Define gives n a name. It panics if n has one, or is out of range.
 func (w *Words) Define(n uint64, name string) {

@@ -123,8 +123,8 @@ func (c *chrome) steps() {
 			scope = "g"
 		}
 		args := map[string]any{"step": i, "event": s.Event.Seq, "clock": s.Clock}
-		for k, name := range s.Event.Kind.Spec().Args {
-			args[name] = fmt.Sprintf("%#x", [...]uint64{s.Event.A, s.Event.B, s.Event.C}[k])
+		for k, v := range s.Event.Args() {
+			args[s.Event.Kind.Spec().Args[k].Name] = fmt.Sprintf("%#x", v)
 		}
 		c.add(chromeEvent{Name: s.Says, Cat: s.Event.Kind.String(), Ph: "i", Pid: pid, Tid: tid, Ts: c.at(i), S: scope, Args: args})
 	}

@@ -41,8 +41,8 @@ func Lines(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 			name := task(uint64(e.Task))
 			l.Task = &name
 		}
-		for k, name := range e.Kind.Spec().Args {
-			l.Args[name] = fmt.Sprintf("%#x", [...]uint64{e.A, e.B, e.C}[k])
+		for k, v := range e.Args() {
+			l.Args[e.Kind.Spec().Args[k].Name] = fmt.Sprintf("%#x", v)
 		}
 		for ; d < len(s.Deviations) && s.Deviations[d].Step <= i; d++ {
 			l.Deviation = append(l.Deviation, s.Deviations[d].String())

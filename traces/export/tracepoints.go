@@ -90,10 +90,10 @@ var deviationPoint = &tracepoint{system: "kpsim", name: "deviation", id: deviati
 func kindPoint(k traces.Kind) *tracepoint {
 	p := &tracepoint{system: "kpsim", name: k.String(), id: firstKind + uint16(k), fields: []field{str("says")}}
 	format, args := "%s", "__get_str(says)"
-	for _, name := range k.Spec().Args {
-		p.fields = append(p.fields, word(name))
-		format += " " + name + "=0x%llx"
-		args += ", REC->" + name
+	for _, a := range k.Spec().Args {
+		p.fields = append(p.fields, word(a.Name))
+		format += " " + a.Name + "=0x%llx"
+		args += ", REC->" + a.Name
 	}
 	p.print = `"` + format + `", ` + args
 	return p

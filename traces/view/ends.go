@@ -35,7 +35,7 @@ func (p *past) tellCall(v int) {
 		}
 	}
 	if n := len(hits); n > hitsTold {
-		p.say(hits[n-hitsTold-1], 1, "%s had %s earlier in the same call.", p.who(hits[0]), count(n-hitsTold, "hit", "hits"))
+		p.say(hits[n-hitsTold-1], 1, "%s had %s earlier in the same call.", p.who(hits[0]), traces.Counted(uint64(n-hitsTold), "hit"))
 		hits = hits[n-hitsTold:]
 	}
 	for _, i := range hits {
@@ -217,7 +217,7 @@ func (p *past) tellEnd() {
 		if i := p.last(len(p.ev), func(e *traces.Event) bool {
 			return e.Kind == kpev.ApiReturn && p.probeAt(e.B, len(p.ev)) == p.in.PlaceAt
 		}); i >= 0 {
-			p.say(i, 0, "%s(%s) returned on %s, the last call for %s.", api(p.ev[i].A), p.in.probe(p.ev[i].B), p.who(i), p.x.place(p.in.PlaceAt))
+			p.say(i, 0, "%s(%s) returned on %s, the last call for %s.", kpev.Verbs.Name(p.ev[i].A), p.in.probe(p.ev[i].B), p.who(i), p.x.place(p.in.PlaceAt))
 		}
 		v, _ := p.value(p.in.PlaceAt, len(p.ev))
 		p.say(end, 0, "At the end %s holds %02x; linked there is %02x.", p.x.place(p.in.PlaceAt), v.value, p.x.linked[p.in.PlaceAt])
@@ -225,7 +225,7 @@ func (p *past) tellEnd() {
 	}
 	if a := p.x.area(p.in.PlaceAt); a != nil && p.in.PlaceAt != 0 {
 		i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Alloc && e.A == a.at })
-		p.say(i, 0, "%s was handed %s, %s.", p.who(i), p.area(a.at), count(int(p.ev[i].B), "byte", "bytes"))
+		p.say(i, 0, "%s was handed %s, %s.", p.who(i), p.area(a.at), traces.Counted(p.ev[i].B, "byte"))
 		p.say(end, 0, "At the end nobody has freed %s.", p.area(a.at))
 		return
 	}
@@ -305,7 +305,7 @@ func (p *past) tellWarn(v int) {
 		return o.Task == e.Task && (o.Kind == kpev.ApiEnter || o.Kind == kpev.ApiReturn)
 	})
 	if i >= 0 && p.ev[i].Kind == kpev.ApiEnter {
-		p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), api(p.ev[i].A), p.in.probe(p.ev[i].B), p.x.place(p.ev[i].C))
+		p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), kpev.Verbs.Name(p.ev[i].A), p.in.probe(p.ev[i].B), p.x.place(p.ev[i].C))
 	}
 	for _, k := range p.open(e.Task, v) {
 		p.say(k, 1, "%s took the %s at %s.", p.who(k), smpev.Vector(p.ev[k].A), p.x.place(p.ev[k].B))

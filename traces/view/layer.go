@@ -143,7 +143,7 @@ func (l *layer) step(e *traces.Event) {
 			l.close(fmt.Sprint("stop", cpu), n)
 		}
 	case smpev.GPStart:
-		l.begin(fmt.Sprint("gp", e.A, e.B), l.span(e, SpanGrace, flavour(e.A)+" grace period", n))
+		l.begin(fmt.Sprint("gp", e.A, e.B), l.span(e, SpanGrace, smpev.Flavours.Name(e.A)+" grace period", n))
 	case smpev.GPEnd:
 		l.close(fmt.Sprint("gp", e.A, e.B), n)
 	case smpev.Lock:
@@ -171,7 +171,7 @@ func (l *layer) step(e *traces.Event) {
 	l.seen(e.Seq)
 }
 
-var classNames = [...]string{plain: "", stores: "store", traps: "trap", claims: "claim", violates: "violation"}
+var classNames = [...]string{stores: "store", traps: "trap", claims: "claim", violates: "violation"}
 
 func (l *layer) taskName(id uint8) string {
 	if id == traces.NoTask {
@@ -214,7 +214,7 @@ func (l *layer) called(e *traces.Event, n int) {
 			return
 		}
 	}
-	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", api(e.A), l.t.in.probe(e.B)), n))
+	l.begin(key, l.span(e, SpanCall, fmt.Sprintf("%s(%s)", kpev.Verbs.Name(e.A), l.t.in.probe(e.B)), n))
 }
 
 // runs makes sure that the CPU of an event has a task. The first one seen has had it
@@ -346,15 +346,9 @@ func (l *layer) memory(e *traces.Event, n int) {
 	l.version(p, n, e.Kind == smpev.Free)
 }
 
-// bandStates are the states of a probed address that events report.
-var bandStates = map[traces.Kind]string{
-	kpev.Arm: "armed", kpev.Disarm: "disarmed", kpev.Optimizing: "optimizing", kpev.Optimized: "optimized",
-	kpev.Unoptimizing: "unoptimizing", kpev.Unoptimized: "armed",
-}
-
 func (l *layer) band(e *traces.Event, n int) {
-	state, ok := bandStates[e.Kind]
-	if !ok {
+	state := e.Kind.Spec().State
+	if state == "" {
 		return
 	}
 	if b := l.bands[e.A]; b != nil {

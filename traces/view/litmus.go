@@ -10,6 +10,7 @@ import (
 
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
+	"kpsim/traces"
 )
 
 // Limits for a mail.
@@ -109,7 +110,7 @@ func (l *litmus) columns(rows []row) {
 		c := slices.Index(l.cpus, int(r.cpu))
 		switch {
 		case r.gap > 0:
-			cells[0] = fmt.Sprintf("(%s left out)", count(r.gap, "row", "rows"))
+			cells[0] = fmt.Sprintf("(%s left out)", traces.Counted(uint64(r.gap), "row"))
 		case c < 0:
 			cells[0] = "(" + r.text + ")"
 		case n < len(l.cpus):

@@ -102,7 +102,7 @@ func (t *teller) mergeGrace(e *traces.Event, r *row) bool {
 		return false
 	}
 	t.next += n + 1
-	r.text = fmt.Sprintf("%s grace period %d begins and ends", flavour(e.A), e.B)
+	r.text = fmt.Sprintf("%s grace period %d begins and ends", smpev.Flavours.Name(e.A), e.B)
 	return true
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"kpsim/traces"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	machineCPU = 255
 )
 
-var colours = [...]string{plain: "", stores: "\x1b[33m", traps: "\x1b[36m", claims: "\x1b[32m", violates: "\x1b[1;31m"}
+var colours = [...]string{stores: "\x1b[33m", traps: "\x1b[36m", claims: "\x1b[32m", violates: "\x1b[1;31m"}
 
 // A printer lays out rows.
 type printer struct {
@@ -149,7 +151,7 @@ func (p *printer) row(r *row) {
 	c := p.column(r)
 	switch {
 	case r.gap > 0:
-		p.line("", "", fmt.Sprintf("... %s left out ...", count(r.gap, "row", "rows")))
+		p.line("", "", fmt.Sprintf("... %s left out ...", traces.Counted(uint64(r.gap), "row")))
 		return
 	case c < 0:
 		for _, l := range Fold("-- "+r.text+" --", p.room(gutter)) {

@@ -215,7 +215,7 @@ func (p *past) tellProbe(addr uint64, v int) {
 	for i := v - 1; i >= 0; i-- {
 		e := &p.ev[i]
 		if e.Kind == kpev.ApiReturn && e.C == 0 && (e.A == kpev.Register || e.A == kpev.Enable) && p.probeAt(e.B, i) == addr {
-			p.say(i, 0, "%s(%s) returned on %s: from now on every hit must be seen.", api(e.A), p.in.probe(e.B), p.who(i))
+			p.say(i, 0, "%s(%s) returned on %s: from now on every hit must be seen.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(i))
 			return
 		}
 	}
@@ -236,7 +236,7 @@ func (p *past) tellStore(v int) {
 			if i := p.last(v, func(e *traces.Event) bool {
 				return e.Kind == kpev.ApiEnter && e.B == id && (e.A == kpev.Register || e.A == kpev.Enable)
 			}); i >= 0 {
-				p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), api(p.ev[i].A), p.in.probe(id), p.x.place(w.at))
+				p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), kpev.Verbs.Name(p.ev[i].A), p.in.probe(id), p.x.place(w.at))
 			}
 			break
 		}
@@ -279,7 +279,7 @@ func (p *past) tellFree(v int) {
 	if i := p.lastFree(a, v); i >= 0 {
 		p.say(i, 0, "%s freed %s.", p.who(i), p.area(a.at))
 	}
-	p.say(v, 0, "%s freed %s at %s.", p.who(v), count(int(p.ev[v].B), "byte", "bytes"), p.x.place(a.at))
+	p.say(v, 0, "%s freed %s at %s.", p.who(v), traces.Counted(p.ev[v].B, "byte"), p.x.place(a.at))
 }
 
 // tellFreed tells why memory in use was freed at event f.
@@ -333,7 +333,7 @@ func (p *past) tellTrap(v int) {
 	if x < 0 || e.B-p.ev[x].A > 15 {
 		i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Free && e.C-o.A < o.B })
 		if i >= 0 && e.Kind == smpev.Oops {
-			p.say(i, 0, "%s freed %s at %s.", p.who(i), count(int(p.ev[i].B), "byte", "bytes"), p.x.place(p.ev[i].A))
+			p.say(i, 0, "%s freed %s at %s.", p.who(i), traces.Counted(p.ev[i].B, "byte"), p.x.place(p.ev[i].A))
 		}
 		p.tellUprobe(v)
 		p.tellOther(v)
@@ -430,7 +430,7 @@ func (p *past) tellApi(v int) {
 		p.tellLeft(s, at, v)
 	}
 	if b, ok := p.value(at, v); ok && p.id() == "L2" {
-		p.say(v, 0, "%s(%s) returned on %s, and %s still held %02x.", api(e.A), p.in.probe(e.B), p.who(v), p.x.place(at), b.value)
+		p.say(v, 0, "%s(%s) returned on %s, and %s still held %02x.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(v), p.x.place(at), b.value)
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))

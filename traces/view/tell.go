@@ -22,24 +22,19 @@ type row struct {
 	gap    int // rows left out: then nothing else is set
 }
 
-// class selects the colour.
-type class uint8
-
-const (
-	plain class = iota
-	stores
-	traps
-	claims
-	violates
+// The classes of rows, which select colours, and their weights: how relevant a row is to the site.
+type (
+	class  = traces.Class
+	weight = traces.Weight
 )
 
-// weight is the relevance of a row to the site.
-type weight uint8
-
 const (
-	little weight = iota
-	some
-	much
+	stores   = traces.ClassStore
+	traps    = traces.ClassTrap
+	claims   = traces.ClassClaim
+	violates = traces.ClassViolation
+
+	little, some, much = traces.Little, traces.Some, traces.Much
 )
 
 // A teller converts events to text, in order.
@@ -92,12 +87,12 @@ func (t *teller) events() (list []*traces.Event) {
 	for i := range t.in.Events {
 		e := &t.in.Events[i]
 		told := t.in.All || i == t.at || t.in.named(e)
-		switch e.Kind {
-		case smpev.Load, smpev.Expect, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts:
+		switch {
+		case e.Kind.Spec().Heads:
 			if i != t.at {
 				continue
 			}
-		case smpev.Image, smpev.Wake:
+		case e.Kind == smpev.Image, e.Kind == smpev.Wake:
 			if head && !told {
 				continue
 			}
@@ -157,39 +152,16 @@ func (t *teller) take() row {
 
 // importance returns the colour and the weight of an event.
 func (t *teller) importance(e *traces.Event) (class, weight) {
-	switch e.Kind {
-	case smpev.TextStore:
-		return stores, t.about(e.A)
-	case smpev.Trap, smpev.Claim, smpev.Return:
+	row := e.Kind.Spec()
+	switch s, ok := t.text.site(e.A); {
+	case row.Class == traps:
 		return traps, t.aboutTrap(e)
-	case smpev.Image:
-		return claims, t.about(e.A)
-	case smpev.GPStart, smpev.GPEnd:
-		return claims, some
-	case smpev.Oops, smpev.Free, smpev.StopStart, smpev.StopEnd, smpev.CPUState, smpev.CPUActive, smpev.CPUFails, smpev.GPStall:
-		return claims, much
-	case smpev.LivePatch, smpev.LiveSwitch, smpev.LiveCall, smpev.Fprobe, smpev.Uprobe:
-		return claims, some
-	case smpev.Exec:
-		if s, ok := t.text.site(e.A); ok && t.about(e.A) == much && e.A != s.at {
-			return plain, some
-		}
-	case smpev.Switch:
-		if e.C == 0 {
-			return plain, some
-		}
-	case smpev.Fire:
-		return plain, some
-	case smpev.Held, smpev.Commit:
-		return stores, some
-	case kpev.ApiEnter, kpev.ApiReturn, kpev.Sysctl, kpev.Enabled, kpev.Printk:
-		return claims, some
-	case kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized:
-		return claims, t.about(e.A)
-	case kpev.Missed, kpev.Skipped:
-		return plain, some
+	case row.Weight == traces.Near:
+		return row.Class, t.about(e.A)
+	case e.Kind == smpev.Exec && ok && t.about(e.A) == much && e.A != s.at, e.Kind == smpev.Switch && e.C == 0:
+		return row.Class, some
 	}
-	return plain, little
+	return row.Class, row.Weight
 }
 
 // aboutTrap weighs a trap: a CPU that is interrupted inside a site, or returns into

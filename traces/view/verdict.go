@@ -92,7 +92,7 @@ func (t *teller) schedule(p *printer) {
 		return
 	}
 	fmt.Fprintln(p.w)
-	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:", count(len(t.in.Schedule), "place", "places")))
+	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:", traces.Counted(uint64(len(t.in.Schedule)), "place")))
 	for i, d := range t.in.Schedule {
 		p.text("", "  ", d.String())
 		if words := scheduled(d); words != "" {

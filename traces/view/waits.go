@@ -18,7 +18,7 @@ func (w *wait) name() string {
 	if w.flavour == 0 {
 		return "stop_machine"
 	}
-	return "the " + flavour(w.flavour) + " grace period"
+	return "the " + smpev.Flavours.Name(w.flavour) + " grace period"
 }
 
 // waiter returns the task for which event i was made: a stopper works for the task that
@@ -88,7 +88,7 @@ func (p *past) tellWaits(s *stay, v int, list []write) {
 	}
 	switch {
 	case s.arrive > g.to:
-		p.say(g.to, 1, "%s's %s ended before %s came to %s.", who, flavour(g.flavour)+" grace period", p.cpu(s), p.x.place(s.ip)).also(p, g.from, s.arrive)
+		p.say(g.to, 1, "%s's %s ended before %s came to %s.", who, smpev.Flavours.Name(g.flavour)+" grace period", p.cpu(s), p.x.place(s.ip)).also(p, g.from, s.arrive)
 	default:
 		why, rests := p.quiet(s, g)
 		p.say(g.to, 0, "%s ended although %s stood at %s: %s.", capital(g.name()), task, p.x.place(s.ip), why).also(p, append(rests, g.from, s.arrive)...)
@@ -169,7 +169,7 @@ func (p *past) tellStall(v int) {
 	e := &p.ev[v]
 	begun := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.GPStart && p.lasts(o, v, e.A) })
 	if begun >= 0 {
-		p.say(begun, 0, "%s on %s began to wait for the %s grace period %d.", p.in.task(uint64(p.ev[begun].Task)), p.who(begun), flavour(p.ev[begun].A), p.ev[begun].B)
+		p.say(begun, 0, "%s on %s began to wait for the %s grace period %d.", p.in.task(uint64(p.ev[begun].Task)), p.who(begun), smpev.Flavours.Name(p.ev[begun].A), p.ev[begun].B)
 	}
 	told := 0
 	for c := range uint8(64) {

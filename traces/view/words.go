@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"strings"
 
-	"kpsim/kprobes/kpev"
 	"kpsim/smp/smpev"
 )
 
@@ -13,24 +12,6 @@ const done = smpev.Done
 
 // interrupts reports whether a vector is an interrupt's: an IPI, a timer, an NMI.
 func interrupts(v uint64) bool { return v >= 32 || v == smpev.VecNMI }
-
-var flavourNames = [...]string{smpev.GPSched: "RCU-sched", smpev.GPRcu: "RCU", smpev.GPTasks: "RCU-tasks"}
-
-func flavour(n uint64) string {
-	if n < uint64(len(flavourNames)) && flavourNames[n] != "" {
-		return flavourNames[n]
-	}
-	return fmt.Sprintf("flavour %d", n)
-}
-
-var apiNames = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
-
-func api(n uint64) string {
-	if n < uint64(len(apiNames)) && apiNames[n] != "" {
-		return apiNames[n]
-	}
-	return fmt.Sprintf("api %d", n)
-}
 
 // cpuSet prints a set of CPUs: cpu0, cpu2-7.
 func cpuSet(mask uint64) string {
@@ -52,14 +33,6 @@ func cpuSet(mask uint64) string {
 		mask = mask >> (from + n) << (from + n)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// count prints a number of things.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // numbered prints byte numbers.

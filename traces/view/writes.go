@@ -196,7 +196,7 @@ func (p *past) wrote(w write) string {
 		}
 		return "wrote the original bytes back to " + where
 	}
-	return fmt.Sprintf("stored %s to %s", count(int(w.end-w.at), "byte", "bytes"), where)
+	return fmt.Sprintf("stored %s to %s", traces.Counted(w.end-w.at, "byte"), where)
 }
 
 // part reports whether the bytes written are the image's.

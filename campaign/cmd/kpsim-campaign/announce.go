@@ -55,13 +55,15 @@ func tell(p *cli.Program, asJSON bool, e *lead.Event) {
 		if !f.New {
 			known = "known since " + f.First
 		}
-		fmt.Fprintf(p.Out, "%s: find %s (%s): %s breaks %s: %s\n", e.Campaign, f.Cause.Cause, known, f.Scenario, f.Property, f.Message)
+		fmt.Fprintf(p.Out, "%s: find %s (%s): %s breaks %s: %s\n",
+			e.Campaign, f.Cause.Cause, known, f.Scenario, f.Property, f.Message)
 		for _, s := range f.Story {
 			p.Indented(cli.Indent, s)
 		}
 	case "aside":
 		fmt.Fprintf(p.Out, "%s: unit %s is set aside: %s\n", e.Campaign, e.Trouble.Unit.Key(), e.Trouble.Why)
 	case "ended":
-		fmt.Fprintf(p.Out, "%s: ended after %s; report: kpsim-campaign results %s\n", e.Campaign, cli.Number(e.Status.Runs, "run"), e.Campaign)
+		fmt.Fprintf(p.Out, "%s: ended after %s; report: kpsim-campaign results %s\n",
+			e.Campaign, cli.Number(e.Status.Runs, "run"), e.Campaign)
 	}
 }

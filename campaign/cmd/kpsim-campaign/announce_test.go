@@ -36,7 +36,8 @@ func TestAnnounce(t *testing.T) {
 	say := announcer(cli.New(&out, errsIn), false, hook.URL)
 
 	find := func(isNew bool) *lead.Event {
-		f := board.FindStatus{Cause: board.Cause{Find: unit.Find{Cause: "T1-1", Scenario: "s", Property: "T1", Message: "m", Story: []string{"cpu1 ran."}}, First: "c-1"}, New: isNew}
+		f := board.FindStatus{Cause: board.Cause{Find: unit.Find{Cause: "T1-1", Scenario: "s", Property: "T1", Message: "m",
+			Story: []string{"cpu1 ran."}}, First: "c-1"}, New: isNew}
 		return &lead.Event{Kind: "find", Campaign: "c-2", Find: &f}
 	}
 	say(find(false))
@@ -50,7 +51,8 @@ func TestAnnounce(t *testing.T) {
 		t.Fatal("nothing is posted")
 	}
 	require.Empty(t, posted)
-	require.Equal(t, "c-2: find T1-1 (known since c-1): s breaks T1: m\n    cpu1 ran.\nc-2: find T1-1 (new): s breaks T1: m\n    cpu1 ran.\n", out.String())
+	require.Equal(t, "c-2: find T1-1 (known since c-1): s breaks T1: m\n    cpu1 ran.\nc-2: find T1-1 (new): s breaks "+
+		"T1: m\n    cpu1 ran.\n", out.String())
 
 	refuse = true
 	go say(find(true))

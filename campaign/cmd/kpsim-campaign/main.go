@@ -78,8 +78,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 // newParser makes what reads the command line into c.
 func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("kpsim-campaign"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()), "memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()), "drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
+		kong.Writers(stdout, stderr), kong.ValueFormatter(flags.HelpWithRange),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
+			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
+			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
@@ -97,7 +100,8 @@ func do(p *cli.Program, c command) (status int) {
 			if crash, ok := v.(*parallel.Crash); ok {
 				v, stack = crash.Value, crash.Stack
 			}
-			fmt.Fprintf(p.Err, "kpsim-campaign: bug of the simulator: %v\n%s\nThis is a fault of kpsim. Please open an issue with these lines.\n", v, stack)
+			fmt.Fprintf(p.Err, "kpsim-campaign: bug of the simulator: %v\n%s\nThis is a fault of kpsim. Please open an issue "+
+				"with these lines.\n", v, stack)
 			status = cli.Bug
 		}
 	}()

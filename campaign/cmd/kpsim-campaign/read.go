@@ -75,7 +75,8 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 			} else if s.State == board.Damaged {
 				_, err = fmt.Fprintf(p.Out, "%-24s %s\n", s.ID, s.State)
 			} else {
-				_, err = fmt.Fprintf(p.Out, "%-24s %-9s priority %d, began %s\n", s.ID, s.State, s.Priority, s.Began.Format(time.DateTime))
+				_, err = fmt.Fprintf(p.Out, "%-24s %-9s priority %d, began %s\n",
+					s.ID, s.State, s.Priority, s.Began.Format(time.DateTime))
 			}
 			if err != nil {
 				return 0, err
@@ -164,7 +165,8 @@ func (c *resultsCmd) Run(p *cli.Program) (int, error) {
 	}
 	defer done()
 	if s.Open() && !c.Wait {
-		return 0, fmt.Errorf("%s is %s; wait for its end with --wait, or look at kpsim-campaign status %s", s.ID, s.State, s.ID)
+		return 0, fmt.Errorf("%s is %s; wait for its end with --wait, or look at kpsim-campaign status %s",
+			s.ID, s.State, s.ID)
 	}
 	camp, err := b.Campaign(ctx, s)
 	if errors.Is(err, board.ErrNone) {
@@ -174,7 +176,8 @@ func (c *resultsCmd) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	if i := slices.IndexFunc(camp.Searches, func(s *plan.Search) bool { return !s.Local() }); i >= 0 && c.Traces == "" {
-		return 0, fmt.Errorf("%s writes its traces to %q, which isn't below this folder; name a folder with --traces", s.ID, camp.Searches[i].Flags.Traces)
+		return 0, fmt.Errorf("%s writes its traces to %q, which isn't below this folder; name a folder with --traces",
+			s.ID, camp.Searches[i].Flags.Traces)
 	}
 	if err := desk.Files(ctx, b, camp, defaultDir()); err != nil {
 		return 0, err
@@ -221,7 +224,8 @@ func (c *findsCmd) Run(p *cli.Program) (int, error) {
 		if c.JSON {
 			err = p.PrintJSON(f)
 		} else {
-			_, err = fmt.Fprintf(p.Out, "%s  %s breaks %s, %s, since %s: %s\n", f.Cause, f.Scenario, f.Property, cli.Number(f.Deviations, "deviation"), f.First, f.Message)
+			_, err = fmt.Fprintf(p.Out, "%s  %s breaks %s, %s, since %s: %s\n",
+				f.Cause, f.Scenario, f.Property, cli.Number(f.Deviations, "deviation"), f.First, f.Message)
 		}
 		if err != nil {
 			return 0, err

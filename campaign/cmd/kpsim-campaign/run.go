@@ -54,7 +54,8 @@ func (c *runCmd) Run(p *cli.Program) (int, error) {
 }
 
 // all makes a campaign in this process: a server, a coordinator, workers, the report.
-func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON, nightly bool) (int, error) {
+func (c *single) all(ctx context.Context, p *cli.Program, made *plan.Campaign, cores int, asJSON,
+	nightly bool) (int, error) {
 	if c.Dir == "" {
 		c.Dir = defaultDir()
 	}

@@ -24,7 +24,8 @@ func programs(t *testing.T) (dir string) {
 	if proctest.Race {
 		args = append(args, "-race")
 	}
-	out, err := exec.Command("go", append(args, "kpsim/cmd/kpsim", "kpsim/campaign/cmd/kpsim-campaign")...).CombinedOutput()
+	out, err := exec.Command("go", append(args, "kpsim/cmd/kpsim", "kpsim/campaign/cmd/kpsim-campaign")...).
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return dir
 }
@@ -41,7 +42,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DIR", filepath.Join(e.WorkDir, "cache", "kpsim", "campaign"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus, "line": cmdLine, "await": cmdAwait, "until": cmdUntil, "key": cmdKey},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus, "line": cmdLine, "await": cmdAwait,
+			"until": cmdUntil, "key": cmdKey},
 	})
 }
 

@@ -30,7 +30,7 @@ func defaultDir() string {
 	return filepath.Join(dir, "kpsim", "campaign")
 }
 
-// serving are the flags of a server and of who coordinates.
+// serving are the flags of a server and of a coordinator.
 type serving struct {
 	Listen     string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the server listens; port 0 is any that is free. Beyond loopback it needs TLS."`
 	Cert       string        `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The server's certificate."`
@@ -47,7 +47,8 @@ type serving struct {
 }
 
 func (s *serving) options(dir string) hub.Options {
-	return hub.Options{Dir: dir, Listen: s.Listen, Insecure: s.Insecure, Cert: s.Cert, Key: s.TLSKey, Name: s.ServerName, Cluster: s.Cluster, Peers: s.Peers, Routes: s.Route, SyncAlways: s.Sync, MaxStore: s.MaxStore << 20}
+	return hub.Options{Dir: dir, Listen: s.Listen, Insecure: s.Insecure, Cert: s.Cert, Key: s.TLSKey, Name: s.ServerName,
+		Cluster: s.Cluster, Peers: s.Peers, Routes: s.Route, SyncAlways: s.Sync, MaxStore: s.MaxStore << 20}
 }
 
 type serveCmd struct {
@@ -123,7 +124,8 @@ func (c *serveCmd) Run(p *cli.Program) (int, error) {
 	fmt.Fprintf(p.Err, "kpsim-campaign: serving at %s, everything in %s\n", at, c.Dir)
 	p.Flush()
 	hostname, _ := os.Hostname()
-	l := lead.New(b, lead.Options{Name: fmt.Sprintf("%s.%d", hostname, os.Getpid()), Lease: c.Lease, Dir: c.Dir, Announce: announcer(p, c.JSON, c.Webhook)})
+	l := lead.New(b, lead.Options{Name: fmt.Sprintf("%s.%d", hostname, os.Getpid()), Lease: c.Lease, Dir: c.Dir,
+		Announce: announcer(p, c.JSON, c.Webhook)})
 	if err := l.Run(ctx); !errors.Is(err, context.Canceled) {
 		return 0, err
 	}
@@ -168,7 +170,8 @@ func startHub(o hub.Options) (h *hub.Hub, unlock func(), err error) {
 type errServes struct{ dir string }
 
 func (e errServes) Error() string {
-	return fmt.Sprintf("%s: a server runs there; start the campaign on it with kpsim-campaign start, or give another folder with --dir", e.dir)
+	return fmt.Sprintf("%s: a server runs there; start the campaign on it with kpsim-campaign start, or give another "+
+		"folder with --dir", e.dir)
 }
 
 type workCmd struct {
@@ -177,7 +180,7 @@ type workCmd struct {
 	Kernels   bool          `default:"true" negatable:"" help:"Fetch kernels and run their code; --no-kernels leaves their units to others."`
 	Cache     string        `placeholder:"DIR" help:"Where kernels are kept."`
 	Longest   time.Duration `range:"1s..8760h" default:"12h" placeholder:"TIME" help:"How long a unit may take, as 90m or 24h; then it counts as failed, and another worker tries. Default: 12h."`
-	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for so long, as 10m. 0s, and default: never."`
+	Idle      time.Duration `range:"0s..8760h" placeholder:"TIME" help:"End when there was nothing to do for this long, as 10m. 0s, and default: never."`
 }
 
 // Help implements kong.HelpProvider.

@@ -30,7 +30,8 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 		given bool
 	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
 		if f.given {
-			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and compares what is made twice", f.name)
+			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and compares what is "+
+				"made twice", f.name)
 		}
 	}
 	if err := desk.CheckName(name); err != nil {
@@ -115,7 +116,8 @@ func join(ctx context.Context, w *hub.Where) (b gate.Client, done func(), err er
 }
 
 // finish waits for a campaign's end and reports it.
-func finish(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string, asJSON, nightly bool) (int, error) {
+func finish(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign, traces string, asJSON,
+	nightly bool) (int, error) {
 	s, err := wait(ctx, p, b, c.ID)
 	if err != nil {
 		return 0, err
@@ -207,5 +209,6 @@ func oneLine(t *board.Status) string {
 	if len(t.Finds) > 0 {
 		finds = ", " + cli.Number(len(t.Finds), "cause") + " found"
 	}
-	return fmt.Sprintf("%s: %s%d of %d units, %d of %d runs, %.0f runs/s on %s%s", t.ID, left, t.Done, t.Units, t.Runs, t.RunsPlanned, t.Rate, cli.Number(t.Cores, "core"), finds)
+	return fmt.Sprintf("%s: %s%d of %d units, %d of %d runs, %.0f runs/s on %s%s",
+		t.ID, left, t.Done, t.Units, t.Runs, t.RunsPlanned, t.Rate, cli.Number(t.Cores, "core"), finds)
 }

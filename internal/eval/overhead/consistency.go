@@ -164,8 +164,8 @@ func (o *Model) Fits(t Tier) (n int) {
 	return n
 }
 
-// Numbers returns how many of them can be told apart by the figures. Of what is calibrated those of the mechanistic tier are no more: they shift
-// nothing that the others can't.
+// Numbers returns how many of the tier's numbers the figures can tell apart. In the calibrated
+// tier the mechanistic numbers add none: they shift nothing that the calibrated ones can't.
 func (o *Model) Numbers(t Tier) (n int) {
 	if t == Mechanistic {
 		for _, core := range o.coreNames() {

@@ -127,8 +127,8 @@ func TestQuantileCoverage(t *testing.T) {
 	}
 }
 
-// The interval of a ratio holds it, of as many runs or of fewer, alike in spread or not; and batch means say how far one
-// run's mean can be trusted.
+// The interval of a ratio holds it, of as many runs or of fewer, alike in spread or not; and batch
+// means say how far one run's mean can be trusted.
 func TestRatioCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	draw := func(runs int, mean, sd float64) (s Samples) {

@@ -15,15 +15,15 @@ import (
 	"kpsim/traces"
 )
 
-// A Scaled is what hits cost with so many CPUs at one probe.
+// A Scaled is the cost of hits of one probe by a number of CPUs at once.
 type Scaled struct {
 	CPUs   int     `json:"cpus"`
 	Cycles float64 `json:"cycles_per_hit"` // that each CPU spends on a hit, waiting for others too
 	Rate   float64 `json:"hits_per_cycle"` // of all CPUs together
 }
 
-// Of contended runs: how many calls a CPU makes until all are spread over time as they
-// will be, and how many it makes then.
+// In a contended run each CPU makes settle calls until the calls are spread over time, and then
+// counted calls that count.
 const settle, counted = 16, 32
 
 // Scale runs a probe with each number of CPUs, 1 to 64, all of which call the function
@@ -51,9 +51,9 @@ func (p *Probe) Scale(cpus []int, edition string, costs *cycles.Profile) (list [
 	return list, nil
 }
 
-// callCycles returns in how many cycles so many CPUs together end a call, with the probe or
-// without, while none of them is done with all of its own: from then on the others would
-// have a lock to themselves that isn't fair.
+// callCycles returns the cycles between two ends of calls, of cpus CPUs together, with the probe
+// or without. It counts only while no CPU is done with all of its calls: from then on the others
+// would have an unfair lock to themselves.
 func (p *Probe) callCycles(cpus int, probe bool, edition string, costs *cycles.Profile) (float64, error) {
 	sc, err := p.contended(cpus, settle+counted, probe, edition)
 	if err != nil {
@@ -79,7 +79,8 @@ func (p *Probe) callCycles(cpus int, probe bool, edition string, costs *cycles.P
 	}
 	from, to := first[len(first)-1-counted], first[len(first)-1]
 	if from < began {
-		return 0, fmt.Errorf("%s: a CPU has begun %d cycles after another was done with %d of its %d calls", sc.Name, (began-from)/cycles.Unit, settle, settle+counted)
+		return 0, fmt.Errorf("%s: a CPU has begun %d cycles after another was done with %d of its %d calls",
+			sc.Name, (began-from)/cycles.Unit, settle, settle+counted)
 	}
 	if from == to {
 		return 0, nil // nothing costs anything
@@ -131,7 +132,8 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 	}
 	var b strings.Builder
 	name := fmt.Sprintf("overhead-%s-%d", p.Name, cpus)
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, %s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, p.probed(), p.probes)
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, "+
+		"%s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, p.probed(), p.probes)
 	b.WriteString("begin = text(\"begin\", hex = \"c3\")\n")
 	if waits {
 		fmt.Fprintf(&b, later, "registered", "registered", bits.ReverseBytes32(10_000))

@@ -96,7 +96,8 @@ func (c *crowd) run() error {
 	k.Reset()
 	c.engine = kprobes.New(kprobes.Deps{
 		CPUs: 1, Cells: &c.machine.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug,
+		Stacks: &k.Stacks,
 	}, kprobes.Settings{Settings: c.say.Machine.Kprobes()})
 	if o := c.machine.Run(); o != smp.Passed {
 		return fmt.Errorf("%d probes: the run ended as %v: %v", len(c.at), o, c.machine.Refusal())
@@ -131,9 +132,10 @@ func (c *crowd) register(x *smp.Ctx, at arch.Addr) (err error) {
 		k := kprobes.Kprobe{Addr: at}
 		switch sp.Kind {
 		case scenario.ProbeKretprobe:
-			err = c.engine.RegisterRet(x, &kprobes.Kretprobe{Kprobe: k, Handler: func(x kapi.Context, _ *kprobes.Instance, _ *arch.Regs) int {
-				return handle(x, sp.Post)
-			}})
+			err = c.engine.RegisterRet(x,
+				&kprobes.Kretprobe{Kprobe: k, Handler: func(x kapi.Context, _ *kprobes.Instance, _ *arch.Regs) int {
+					return handle(x, sp.Post)
+				}})
 		case scenario.ProbeJprobe:
 			err = c.engine.RegisterJ(x, &kprobes.Jprobe{Kprobe: k, Entry: c.say.Texts[1].At})
 		default:

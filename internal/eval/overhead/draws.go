@@ -36,25 +36,27 @@ var elsewhere = fmt.Sprintf("w = text(\"w\", hex = %q)\n", strings.Repeat("90 ",
 
 func other(cpu int) string { return strings.Repeat("call(w), ", 1+cpu%7) }
 
-// draws are a rig's runs under schedules of one sort. Run i is a function of the seed and
-// i. told is told of events, and what the clock shows of the CPU that each is on.
+// draws are a rig's runs under schedules of one sort. Run i is a function of the seed and i.
+// record gets each event, and the time on the clock of its CPU.
 type draws struct {
 	rig      *rig.Rig
-	told     func(e *traces.Event, at sim.Time)
+	record   func(e *traces.Event, at sim.Time)
 	seed     uint64
 	strategy sched.Strategy
 	timed    bool
 	starts   [sim.MaxCPUs]sim.Time
 }
 
-// newDraws has told told of events of the kinds, under schedules of a sort, which p says
-// more of. Their costs are the machine's.
-func newDraws(rig *rig.Rig, schedule string, p sched.Params, told func(e *traces.Event, at sim.Time), kinds ...traces.Kind) (*draws, error) {
-	d := &draws{rig: rig, told: told, seed: p.Seed}
+// newDraws calls record for each event of the given kinds; schedule and p say how schedules are
+// drawn. Steps cost what the machine's profile says.
+func newDraws(rig *rig.Rig, schedule string, p sched.Params, record func(e *traces.Event, at sim.Time),
+	kinds ...traces.Kind) (*draws, error) {
+	d := &draws{rig: rig, record: record, seed: p.Seed}
 	switch schedule {
 	case Timed:
 		d.timed = true
-		d.strategy = sched.NewTimed(sched.Params{Seed: p.Seed, Mean: 1}) // delayed work is due at once: a jiffy is longer than all of a run
+		// delayed work is due at once: a jiffy is longer than all of a run
+		d.strategy = sched.NewTimed(sched.Params{Seed: p.Seed, Mean: 1})
 	case Sticky:
 		d.strategy = sched.NewSticky(p)
 	default:
@@ -65,13 +67,14 @@ func newDraws(rig *rig.Rig, schedule string, p sched.Params, told func(e *traces
 	return d, nil
 }
 
-// Event implements traces.Sink. A task is woken by another CPU than it is told of.
+// Event implements traces.Sink. The event of a wake-up names the CPU of the task, and another CPU
+// wakes it, so its time is the machine's.
 func (d *draws) Event(e *traces.Event) *traces.Finding {
 	at := d.rig.Machine.Clocks().Now()
 	if c := int(e.CPU); e.Kind != smpev.Wake && c < d.rig.Machine.CPUs() {
 		at = d.rig.Machine.Clocks().Of(c)
 	}
-	d.told(e, at)
+	d.record(e, at)
 	return nil
 }
 

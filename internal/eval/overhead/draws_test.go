@@ -80,7 +80,8 @@ func TestClocksAgree(t *testing.T) {
 		defer rig.Close()
 		rig.Machine.Clocks().Costs(nil)
 		for _, schedule := range []string{Sticky, Timed} {
-			d, err := newDraws(rig, schedule, sched.Params{Seed: 1, Mean: 20}, told, append(gaugeKinds, smpev.Exec, smpev.TextStore)...)
+			d, err := newDraws(rig, schedule, sched.Params{Seed: 1, Mean: 20}, told,
+				append(gaugeKinds, smpev.Exec, smpev.TextStore)...)
 			require.NoError(t, err)
 			for i := range uint64(10) {
 				answered = 0

@@ -106,8 +106,8 @@ func coreRows(list []sample) (rows [][]float64, want []float64) {
 	return rows, want
 }
 
-// leastSquares solves for numbers not below 0: of all sets of those that are above 0
-// the one that fits best, which are few.
+// leastSquares solves for numbers not below 0. It tries each set of numbers that may be above 0,
+// of which there are few, and takes the best fit.
 func leastSquares(rows [][]float64, want []float64) (best []float64) {
 	n := len(rows[0])
 	least := math.Inf(1)

@@ -76,8 +76,8 @@ func (o *Model) Margin(t Tier) (float64, error) {
 	return margin(errors), err
 }
 
-// margin is the jackknife's: as many of the errors are within it as are 95 % of one more. It takes no
-// distribution, but 19 errors at least: of fewer it is infinite.
+// margin is the jackknife's: as many of the errors are within it as are 95 % of one more. It
+// assumes no distribution but needs at least 19 errors; with fewer it is infinite.
 func margin(errors []float64) float64 {
 	sorted := make([]float64, len(errors))
 	for i, e := range errors {

@@ -23,7 +23,8 @@ type MachineCode struct {
 // come by way of an IST stack, as breakpoints don't since Linux 4.16.
 func (o *Model) Price(m *Machine, c *MachineCode) float64 {
 	core := o.Cores[m.core]
-	instructions := float64(c.Instructions+c.Served) + float64(c.Exceptions)*m.code.entry + float64(c.Handlers)*m.code.handler
+	instructions := float64(c.Instructions+c.Served) + float64(c.Exceptions)*m.code.entry +
+		float64(c.Handlers)*m.code.handler
 	return float64(c.Exceptions)*core.Exception + float64(c.Steps)*core.Step + core.Instruction*instructions +
 		float64(c.Locked)*m.lock + float64(c.Mispredicted)*m.mispredict + float64(c.Blocks)*m.block +
 		float64(c.Flags)*m.detour + float64(c.Switched)*max(0, m.flags-m.detour)

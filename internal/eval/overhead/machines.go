@@ -69,7 +69,9 @@ type code struct {
 	ret     float64
 	detour  float64
 	locking float64 // a lock or an unlock
-	one     bool    // one lock is held from the breakpoint to the end of the step, and again after the trampoline's (2.6.13); the engine's own stand for no others
+	// one lock is held from the breakpoint to the end of the step, and again after the trampoline's
+	// (2.6.13); the engine's own stand for no others
+	one bool
 }
 
 // instructions returns how many an event is.
@@ -106,20 +108,29 @@ func (c *code) instructions(e cycles.Event) float64 {
 }
 
 var (
-	code2005    = code{entry: 37, lookup: 88, node: 7, step: 48, resume: 90, handler: 8, walk: 18.5, save: 36.5, call: 55, ret: 62, locking: 1, one: true}
-	code2005x64 = code{entry: 55, lookup: 85, node: 7, step: 40, resume: 73, handler: 8, walk: 16, save: 32.5, call: 68, ret: 74, locking: 1, one: true}
-	codePower   = func() code { c := code2005x64; c.entry = 65; return c }()
-	code2010    = code{detours: true, entry: 53, lookup: 167, node: 7, step: 71, resume: 132, handler: 8, walk: 18, call: 70, ret: 78, detour: 38, locking: 2}
-	code2010x64 = code{detours: true, entry: 65, lookup: 166, node: 7, step: 60, resume: 112, handler: 8, walk: 18, call: 85, ret: 95, detour: 45, locking: 2}
+	code2005 = code{entry: 37, lookup: 88, node: 7, step: 48, resume: 90, handler: 8, walk: 18.5, save: 36.5, call: 55,
+		ret: 62, locking: 1, one: true}
+	code2005x64 = code{entry: 55, lookup: 85, node: 7, step: 40, resume: 73, handler: 8, walk: 16, save: 32.5, call: 68,
+		ret: 74, locking: 1, one: true}
+	codePower = func() code { c := code2005x64; c.entry = 65; return c }()
+	code2010  = code{detours: true, entry: 53, lookup: 167, node: 7, step: 71, resume: 132, handler: 8, walk: 18,
+		call: 70, ret: 78, detour: 38, locking: 2}
+	code2010x64 = code{detours: true, entry: 65, lookup: 166, node: 7, step: 60, resume: 112, handler: 8, walk: 18,
+		call: 85, ret: 95, detour: 45, locking: 2}
 )
 
 // Machines are those of the figures.
 var Machines = []Machine{
-	{Name: "Pentium M", Arch: "i386", MHz: 1495, core: "Pentium M", code: &code2005, typical: typical{lock: 25, mispredict: 13, block: 32}},
-	{Name: "Opteron 246", Arch: "x86_64", MHz: 1994, core: "Opteron 246", code: &code2005x64, typical: typical{lock: 16, mispredict: 11, block: 25}},
-	{Name: "POWER5", Arch: "ppc64", MHz: 1656, core: "POWER5", code: &codePower, typical: typical{lock: 70, mispredict: 16, block: 50}},
-	{Name: "Xeon E5410", Arch: "i386", MHz: 2330, core: "Xeon E5410", code: &code2010, typical: typical{lock: 21, mispredict: 15, block: 30, flags: 37, detour: 29}, fenced: true},
-	{Name: "Xeon E5410", Arch: "x86_64", MHz: 2330, core: "Xeon E5410", code: &code2010x64, typical: typical{lock: 21, mispredict: 15, block: 30, flags: 37, detour: 29}, ist: true},
+	{Name: "Pentium M", Arch: "i386", MHz: 1495, core: "Pentium M", code: &code2005,
+		typical: typical{lock: 25, mispredict: 13, block: 32}},
+	{Name: "Opteron 246", Arch: "x86_64", MHz: 1994, core: "Opteron 246", code: &code2005x64,
+		typical: typical{lock: 16, mispredict: 11, block: 25}},
+	{Name: "POWER5", Arch: "ppc64", MHz: 1656, core: "POWER5", code: &codePower,
+		typical: typical{lock: 70, mispredict: 16, block: 50}},
+	{Name: "Xeon E5410", Arch: "i386", MHz: 2330, core: "Xeon E5410", code: &code2010,
+		typical: typical{lock: 21, mispredict: 15, block: 30, flags: 37, detour: 29}, fenced: true},
+	{Name: "Xeon E5410", Arch: "x86_64", MHz: 2330, core: "Xeon E5410", code: &code2010x64,
+		typical: typical{lock: 21, mispredict: 15, block: 30, flags: 37, detour: 29}, ist: true},
 }
 
 // fixed returns what an event costs besides instructions and what is fitted.
@@ -208,11 +219,13 @@ func ReadFigures(name, text string) (list []Figure, err error) {
 			}
 		}
 		if p == nil {
-			return nil, fmt.Errorf("%s: line %d: era %s has no probe %q; there are %s", name, line, r[3], r[4], strings.Join(probeNames(m.Detours()), ", "))
+			return nil, fmt.Errorf("%s: line %d: era %s has no probe %q; there are %s",
+				name, line, r[3], r[4], strings.Join(probeNames(m.Detours()), ", "))
 		}
 		us, err := strconv.ParseFloat(r[5], 64)
 		if err != nil || !(us > 0 && us <= mostUsec) {
-			return nil, fmt.Errorf("%s: line %d: usec: %q is no number of microseconds above 0 and up to %d", name, line, r[5], mostUsec)
+			return nil, fmt.Errorf("%s: line %d: usec: %q is no number of microseconds above 0 and up to %d",
+				name, line, r[5], mostUsec)
 		}
 		list = append(list, Figure{m, p, us})
 	}

@@ -107,11 +107,13 @@ func (p *Probe) probed() string {
 	return probed
 }
 
-// Scenario returns what is run: so many calls of a function that is probed, or isn't.
+// Scenario returns the scenario that is run: calls calls of a function, with the probe or
+// without.
 func (p *Probe) Scenario(calls int, probe bool) (*scenario.Scenario, error) {
 	var b strings.Builder
 	name, f := "overhead-"+p.Name, p.probed()
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s", name, p.Says, p.Machine, f, p.probes)
+	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = 1, preempt = \"none\", fetch = \"coherent\", %s)\n%s%s",
+		name, p.Says, p.Machine, f, p.probes)
 	ops := p.ops + ", "
 	if !probe {
 		ops = ""

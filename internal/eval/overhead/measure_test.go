@@ -74,7 +74,8 @@ func TestExceptions(t *testing.T) {
 			q := ProbesOn("i386", detour)[i]
 			own, err := q.Measure(nil)
 			require.NoError(t, err)
-			require.Equal(t, want[era+p.Name], [2]float64{own.Events[cycles.Breakpoint], own.Events[cycles.Debug]}, "i386 "+era+p.Name)
+			require.Equal(t, want[era+p.Name], [2]float64{own.Events[cycles.Breakpoint], own.Events[cycles.Debug]},
+				"i386 "+era+p.Name)
 			if p.Name == "o" || p.Name == "ro" { // a detour saves half as many registers
 				require.Less(t, own.Events[cycles.Instruction], h.Events[cycles.Instruction]-10, p.Name)
 			}
@@ -108,7 +109,8 @@ func TestEachEventCounts(t *testing.T) {
 	o := fitted(t)
 	for _, e := range cycles.All() {
 		switch e {
-		case cycles.Trap, cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line, cycles.Work(kprobes.WorkEmulate): // no hit of these has one
+		// no hit of these has one
+		case cycles.Trap, cycles.Switch, cycles.SyncCore, cycles.SendIPI, cycles.Line, cycles.Work(kprobes.WorkEmulate):
 			continue
 		}
 		moved := false

@@ -144,8 +144,8 @@ func (n *Noise) Rare(h *Hit, mhz float64, runs, hits int) (names []string) {
 // sums of such cycles are exact, in any order.
 const noiseUnit = 1.0 / 4096
 
-// Draw returns the cycles of each of so many hits in a row in a run of that number. It
-// is a function of its arguments alone.
+// Draw returns the cycles of each of a number of hits in a row, in the run with number run. It is
+// a function of its arguments alone.
 func (n *Noise) Draw(h *Hit, mhz float64, seed, run uint64, hits int) []float64 {
 	src := rand.NewPCG(seed, run)
 	gauss := distuv.Normal{Sigma: 1, Src: src}

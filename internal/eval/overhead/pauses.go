@@ -64,15 +64,16 @@ func spread(list []float64, ends []int) Spread {
 	return s
 }
 
-// A PauseConfig says whose pauses are measured: of a machine whose CPUs but for CPU 0 call
-// a function over and over, and do something else that is longer on each, while a probe
-// on the function is registered, optimized and unregistered on CPU 0.
+// A PauseConfig describes the machine whose pauses are measured. Each CPU but CPU 0 calls a
+// function over and over, and between calls does other work, which is longer on each further CPU.
+// Meanwhile a probe on the function is registered, optimized and unregistered on CPU 0.
 type PauseConfig struct {
-	CPUs     int             `json:"cpus"`
-	Patch    string          `json:"patch"`    // "breakpoint" or "stop_machine", as in scenarios
-	Preempt  string          `json:"preempt"`  // "none", "voluntary", "full" or "lazy", likewise
-	Calls    int             `json:"calls"`    // between two places where a caller gives its CPU up
-	Schedule string          `json:"schedule"` // Timed or Sticky: then the pauses are those of the strategy, not of the kernel
+	CPUs    int    `json:"cpus"`
+	Patch   string `json:"patch"`   // "breakpoint" or "stop_machine", as in scenarios
+	Preempt string `json:"preempt"` // "none", "voluntary", "full" or "lazy", likewise
+	Calls   int    `json:"calls"`   // between two places where a caller gives its CPU up
+	// Timed or Sticky: then the pauses are those of the strategy, not of the kernel
+	Schedule string          `json:"schedule"`
 	Runs     int             `json:"runs"`
 	Seed     uint64          `json:"seed"`
 	Costs    *cycles.Profile `json:"-"` // nil: nominal
@@ -84,14 +85,14 @@ type PauseConfig struct {
 type Pauses struct {
 	PauseConfig
 
-	// Of stop_machine, for each CPU that it stops: from its request until the CPU is in
-	// its stopper, from there until it leaves it, and both.
+	// stop_machine, for each CPU that it stops: from its request until the CPU is in its stopper,
+	// from there until the CPU leaves it, and both.
 	StopArrives Spread `json:"stop_machine_arrives"`
 	Stopped     Spread `json:"stop_machine_stopped"`
 	StopEnds    Spread `json:"stop_machine_request_to_end"`
 
-	// Of sync_core: from the sending of its IPIs until the last CPU has serialised, and,
-	// for each of those CPUs, from the interrupt until its end.
+	// sync_core: from the sending of its IPIs until the last CPU has serialised, and, for each of
+	// those CPUs, from the interrupt until its end.
 	Sync       Spread `json:"sync_core_request_to_last_answer"`
 	SyncAnswer Spread `json:"sync_core_interrupt"`
 
@@ -105,7 +106,8 @@ type Pauses struct {
 func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n", c.CPUs-1)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = %q, steps = 50000000)\n", c.CPUs, c.Patch, c.Preempt)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = "+
+		"%q, steps = 50000000)\n", c.CPUs, c.Patch, c.Preempt)
 	b.WriteString(probed + aKprobe)
 	b.WriteString(elsewhere)
 	b.WriteString("task(\"prober\", cpu = 0, ops = [register(k), wait_optimized(), unregister(k), wait_optimized()])\n")
@@ -166,7 +168,8 @@ func (c PauseConfig) Measure() (*Pauses, error) {
 }
 
 var gaugeKinds = []traces.Kind{
-	smpev.Wake, smpev.Gives, smpev.SendIPI, smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter, kpev.Optimized,
+	smpev.Wake, smpev.Gives, smpev.SendIPI, smpev.Trap, smpev.Serialise, smpev.Return, smpev.Due, kpev.ApiEnter,
+	kpev.Optimized,
 }
 
 // A gauge takes durations between events.

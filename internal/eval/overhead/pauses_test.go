@@ -33,9 +33,11 @@ func TestSyncPauses(t *testing.T) {
 	dear[cycles.SyncCore] *= 5
 	for _, costs := range []*cycles.Profile{cycles.Nominal(), &dear} {
 		for _, cpus := range []int{2, 4} {
-			p := pauses(t, PauseConfig{CPUs: cpus, Patch: "breakpoint", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10, Seed: 1, Costs: costs})
+			p := pauses(t, PauseConfig{CPUs: cpus, Patch: "breakpoint", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10,
+				Seed: 1, Costs: costs})
 			answer := cyclesOf(costs, cycles.Trap, cycles.Line, cycles.SyncCore)
-			require.InDelta(t, answer, slices.Min(p.Sync.Cycles), cyclesOf(costs, cycles.Point)) // no more than what is under way ends first
+			// no more than what is under way ends first
+			require.InDelta(t, answer, slices.Min(p.Sync.Cycles), cyclesOf(costs, cycles.Point))
 			require.GreaterOrEqual(t, slices.Min(p.Sync.Cycles), answer)
 			ends := answer + cyclesOf(costs, cycles.Iret) // the CPU may have the line that answers are counted in
 			require.InDelta(t, ends, slices.Min(p.SyncAnswer.Cycles), cyclesOf(costs, cycles.Line))
@@ -85,7 +87,8 @@ func TestPausesAreSeeded(t *testing.T) {
 
 // The largest machine finishes, too.
 func TestPausesOfMany(t *testing.T) {
-	p := pauses(t, PauseConfig{CPUs: sim.MaxCPUs, Patch: "breakpoint", Preempt: "none", Calls: 1, Schedule: Timed, Runs: 1, Seed: 1})
+	p := pauses(t, PauseConfig{CPUs: sim.MaxCPUs, Patch: "breakpoint", Preempt: "none", Calls: 1, Schedule: Timed, Runs: 1,
+		Seed: 1})
 	require.Equal(t, 7*(sim.MaxCPUs-1), p.SyncAnswer.N)
 }
 

@@ -36,9 +36,11 @@ func (t Tier) String() string { return tierNames[t] }
 // corrected are the events whose costs are calibrated.
 func (m *Machine) corrected() [4]cycles.Event {
 	if m.code.detours {
-		return [4]cycles.Event{cycles.Work(kprobes.WorkLookup), cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkDetour), cycles.Work(kprobes.WorkReturn)}
+		return [4]cycles.Event{cycles.Work(kprobes.WorkLookup), cycles.Work(kprobes.WorkStep),
+			cycles.Work(kprobes.WorkDetour), cycles.Work(kprobes.WorkReturn)}
 	}
-	return [4]cycles.Event{cycles.Work(kprobes.WorkStep), cycles.Work(kapi.WorkSave), cycles.Work(kprobes.WorkReturn), cycles.Work(kprobes.WorkWalk)}
+	return [4]cycles.Event{cycles.Work(kprobes.WorkStep), cycles.Work(kapi.WorkSave), cycles.Work(kprobes.WorkReturn),
+		cycles.Work(kprobes.WorkWalk)}
 }
 
 // A Model is what was fitted to figures.

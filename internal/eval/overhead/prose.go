@@ -122,7 +122,8 @@ func lineOf(table []Line, m *Machine, probe string) *Line {
 }
 
 func (c *Claim) verdict(op operand, l, base *Line) Verdict {
-	v := Verdict{Claim: c, Machine: l.Machine, Of: op.String(), Title: op.title(), Documented: c.value(l.Usec, base.Usec), Ours: c.value(l.Ours, base.Ours)}
+	v := Verdict{Claim: c, Machine: l.Machine, Of: op.String(), Title: op.title(), Documented: c.value(l.Usec, base.Usec),
+		Ours: c.value(l.Ours, base.Ours)}
 	in, out := 0, 0
 	for _, us := range [2]float64{l.Usec - Rounding, l.Usec + Rounding} {
 		for _, b := range [2]float64{base.Usec - Rounding, base.Usec + Rounding} {

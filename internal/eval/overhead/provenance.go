@@ -26,7 +26,7 @@ var sourceNames = [...]string{"fitted", "typical", "counted", "assumed"}
 // String returns the source in a word.
 func (s Source) String() string { return sourceNames[s] }
 
-// A Term is a part of what an event costs: so many of something, so many cycles each.
+// A Term is a part of an event's cost: a count of something times the cycles of each.
 type Term struct {
 	Of     string
 	Count  float64

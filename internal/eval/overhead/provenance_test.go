@@ -35,11 +35,13 @@ func TestTermsAreTheCosts(t *testing.T) {
 func TestUnseenCosts(t *testing.T) {
 	o := fitted(t)
 	m := &Machines[4]
-	require.Equal(t, "fitted instruction × 18 (assumed); no figure has one", o.Note(m, Calibrated, cycles.Work(kprobes.WorkWalk)))
+	require.Equal(t, "fitted instruction × 18 (assumed); no figure has one",
+		o.Note(m, Calibrated, cycles.Work(kprobes.WorkWalk)))
 	require.Equal(t, "assumed nothing; no figure has one", o.Note(m, Calibrated, cycles.Work(kprobes.WorkEmulate)))
 	require.Equal(t, "assumed nothing", o.Note(&Machines[0], Calibrated, cycles.Work(kapi.WorkFlags)))
 	require.Equal(t, "assumed nominal; no figure has one", o.Note(m, Calibrated, cycles.Switch))
-	require.Equal(t, "fitted instruction × 2 (assumed) + typical locked instruction", o.Note(m, Calibrated, cycles.Work(kapi.WorkLock)))
+	require.Equal(t, "fitted instruction × 2 (assumed) + typical locked instruction",
+		o.Note(m, Calibrated, cycles.Work(kapi.WorkLock)))
 	require.Contains(t, o.Note(&Machines[0], Calibrated, cycles.Debug), "+ fitted single step", "though it is fitted as 0")
 	require.Equal(t, 4, o.InFigures(m, cycles.Breakpoint))
 	require.Contains(t, o.Note(m, Mechanistic, cycles.Breakpoint), "× 65 (counted)")

@@ -38,10 +38,12 @@ type Cache struct {
 }
 
 // NominalCache is like that of a core of the Xeon E5410 (assumed).
-var NominalCache = Cache{NodeBytes: 64, L1Bytes: 32 << 10, L2Bytes: 6 << 20, L1Cycles: 4, L2Cycles: 14, MemoryCycles: 200}
+var NominalCache = Cache{NodeBytes: 64, L1Bytes: 32 << 10, L2Bytes: 6 << 20, L1Cycles: 4, L2Cycles: 14,
+	MemoryCycles: 200}
 
-// farther returns what a node takes longer than in the nearest cache, of so many that
-// are gone to again and again, alike often: what of them fits is found in the nearer one.
+// farther returns the extra time of a node compared with the nearest cache, when nodes are
+// visited again and again, all equally often. The nodes that fit into a nearer cache are found
+// there.
 func (c *Cache) farther(nodes float64) float64 {
 	if nodes == 0 {
 		return 0
@@ -52,9 +54,9 @@ func (c *Cache) farther(nodes float64) float64 {
 	return l1*c.L1Cycles + (l2-l1)*c.L2Cycles + (1-l2)*c.MemoryCycles - c.L1Cycles
 }
 
-// A ProbesPoint is what a hit costs with so many probes in the table, on as many functions.
-// Either one probe is hit over and over, which was registered in the middle; or all are, in
-// turn.
+// A ProbesPoint is the cost of a hit with a number of probes in the table, each on a function of
+// its own. Either one probe is hit over and over, which was registered in the middle; or all are,
+// in turn.
 type ProbesPoint struct {
 	Provenance string `json:"provenance"`
 	Probes     int    `json:"probes"`
@@ -73,9 +75,9 @@ var (
 	nodeEvent   = cycles.Work(kapi.WorkNode)
 )
 
-// ScaleProbes says what a hit costs with so many probes, in a run with as many, or by the
-// model if there are more than MostProbes. Of a hit with costs (nil: the nominal ones) each
-// node is in the nearest cache; what it takes longer elsewhere is c's.
+// ScaleProbes returns the cost of a hit with probes registered probes: from a run with that many,
+// or from the model if there are more than MostProbes. A hit by costs (nil: the nominal ones) has
+// each node in the nearest cache; c adds what a node takes longer elsewhere.
 func (p *Probe) ScaleProbes(probes int, costs *cycles.Profile, c Cache) (ProbesPoint, error) {
 	if probes > MostProbes {
 		return p.ModelProbes(probes, costs, c)
@@ -141,8 +143,8 @@ func priced(probes int, one, all *Hit, costs *cycles.Profile, c *Cache) ProbesPo
 	return s
 }
 
-// An OverlapConfig says how calls of a function with a return probe overlap: so many
-// tasks call it, each on a CPU of its own, the others for as long as the first does.
+// An OverlapConfig says how calls of a function with a return probe overlap: several tasks call
+// it, each on a CPU of its own, the others for as long as the first does.
 type OverlapConfig struct {
 	Tasks     int    `json:"tasks"`
 	Maxactive int    `json:"maxactive"`
@@ -164,8 +166,8 @@ type Overlap struct {
 	Entered []Depth  `json:"by_overlapping_calls"` // by 1, 2, … to Tasks
 }
 
-// A Depth is of calls with which so many were in the function at a time, they included:
-// the most from the beginning of each until it was followed or missed.
+// A Depth counts the calls that overlapped to a given depth: the most calls in the function at a
+// time, this one included, from its beginning until it was followed or missed.
 type Depth struct {
 	Overlapping int     `json:"overlapping"`
 	Called      int     `json:"called"`
@@ -179,14 +181,17 @@ const body = 24
 // Scenario returns what is run.
 func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n", c.Tasks, c.Maxactive)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = 50000000)\n", c.Tasks, c.Edition)
+	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n",
+		c.Tasks, c.Maxactive)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = "+
+		"50000000)\n", c.Tasks, c.Edition)
 	fmt.Fprintf(&b, "f = text(\"f\", hex = \"55 4889e5 53 5b 5d %sc3\")\n", strings.Repeat("90 ", body))
 	b.WriteString(elsewhere)
 	fmt.Fprintf(&b, "r = kretprobe(\"r\", at = f, maxactive = %d)\n", c.Maxactive)
 	fmt.Fprintf(&b, "task(\"caller0\", cpu = 0, ops = [register(r), %s])\n", strings.Repeat("call(f), "+other(0), c.Calls))
 	for i := 1; i < c.Tasks; i++ {
-		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n", i, i, other(i))
+		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n",
+			i, i, other(i))
 	}
 	b.WriteString("never()\n")
 	return lang.Load("overlap.star", []byte(b.String()), nil)
@@ -214,7 +219,8 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 	}
 	defer rig.Close()
 	n := &inside{at: uint64(sc.Texts[0].At), depths: make([]Depth, c.Tasks)}
-	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: 1, Mean: overlapMean}, n.event, smpev.Exec, kpev.InstanceGet, kpev.RetMissed, smpev.CallEnd)
+	d, err := newDraws(rig, c.Schedule, sched.Params{Seed: c.Seed, Length: 1, Mean: overlapMean}, n.event, smpev.Exec,
+		kpev.InstanceGet, kpev.RetMissed, smpev.CallEnd)
 	if err != nil {
 		return nil, err
 	}

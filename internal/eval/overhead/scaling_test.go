@@ -84,7 +84,8 @@ func TestCrowdOfOne(t *testing.T) {
 						require.Equal(t, h.Events[e], c.one.Events[e], "%s: %v, of %d", p.Name, e, n)
 					}
 				}
-				require.InDelta(t, h.Cycles+(c.one.Events[nodeEvent]-h.Events[nodeEvent])*nodePrice(costs), c.one.Cycles, 1e-6, "%s, of %d", p.Name, n)
+				require.InDelta(t, h.Cycles+(c.one.Events[nodeEvent]-h.Events[nodeEvent])*nodePrice(costs), c.one.Cycles, 1e-6,
+					"%s, of %d", p.Name, n)
 			}
 		}
 	}
@@ -190,7 +191,8 @@ func TestOverlap(t *testing.T) {
 	for _, edition := range []string{"2.6", "4.15", "5.14", "6.5", "6.9"} {
 		for _, schedule := range []string{Timed, Sticky} {
 			for _, m := range []int{1, 2, 4} {
-				o := overlap(t, OverlapConfig{Tasks: 4, Maxactive: m, Calls: 4, Edition: edition, Schedule: schedule, Runs: 20, Seed: 1})
+				o := overlap(t, OverlapConfig{Tasks: 4, Maxactive: m, Calls: 4, Edition: edition, Schedule: schedule, Runs: 20,
+					Seed: 1})
 				name := edition + " " + schedule
 				require.Greater(t, o.Called, 4*20, name)
 				called, missed, deep := 0, 0, 0
@@ -234,7 +236,8 @@ func TestOverlapGrows(t *testing.T) {
 
 // The largest machine finishes, too.
 func TestOverlapOfMany(t *testing.T) {
-	o := overlap(t, OverlapConfig{Tasks: sim.MaxCPUs, Maxactive: sim.MaxCPUs, Calls: 1, Edition: "6.9", Schedule: Timed, Runs: 1, Seed: 1})
+	o := overlap(t, OverlapConfig{Tasks: sim.MaxCPUs, Maxactive: sim.MaxCPUs, Calls: 1, Edition: "6.9", Schedule: Timed,
+		Runs: 1, Seed: 1})
 	require.Greater(t, o.Called, sim.MaxCPUs)
 	require.Zero(t, o.Missed)
 }

@@ -41,9 +41,9 @@ type Measure struct {
 	Interval Interval `json:"interval_95"`
 }
 
-// A Summary says what samples are like. Quantiles are the least sample that is not
-// below so many of them: those of the inverse of the ECDF (type 1 of Hyndman and Fan,
-// stat.Empirical of gonum), so that each is a hit that was drawn.
+// A Summary describes samples. The quantile q is the least sample such that a share of q of the
+// samples isn't above it: the inverse of the ECDF (type 1 of Hyndman and Fan, stat.Empirical of
+// gonum), so each quantile is a hit that was drawn.
 type Summary struct {
 	Runs       int        `json:"runs"`
 	HitsPerRun int        `json:"hits_per_run"`
@@ -120,10 +120,11 @@ func (s Samples) sorted() (all []float64, runs [][]float64) {
 // batches of the same length, whose means are nearly independent (Law and Kelton,
 // Simulation Modeling and Analysis, "batch means").
 type BatchMeans struct {
-	Batches     int     `json:"batches"` // 0: the runs are too short
-	HitsOfEach  int     `json:"hits_of_each"`
-	HalfWidth   float64 `json:"half_width_cycles"` // of a run's mean at 95 %, by Student's t; the mean over runs
-	Correlation float64 `json:"correlation"`       // variance of batch means, times their length, by that of hits: 1 if hits of a run are independent
+	Batches    int     `json:"batches"` // 0: the runs are too short
+	HitsOfEach int     `json:"hits_of_each"`
+	HalfWidth  float64 `json:"half_width_cycles"` // of a run's mean at 95 %, by Student's t; the mean over runs
+	// variance of batch means, times their length, by that of hits: 1 if hits of a run are independent
+	Correlation float64 `json:"correlation"`
 }
 
 // batchesMost is how many batches a run is split into if it is long enough: more don't

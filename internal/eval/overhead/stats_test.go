@@ -31,7 +31,8 @@ func TestQuantiles(t *testing.T) {
 	}
 	sum, err := Summarize(thousand)
 	require.NoError(t, err)
-	require.Equal(t, [5]float64{500, 900, 990, 999, 1000}, [5]float64{sum.P50.Value, sum.P90.Value, sum.P99.Value, sum.P999.Value, sum.Max})
+	require.Equal(t, [5]float64{500, 900, 990, 999, 1000},
+		[5]float64{sum.P50.Value, sum.P90.Value, sum.P99.Value, sum.P999.Value, sum.Max})
 }
 
 // By hand: deviations -3, -2, -1, 6 from 4; their squares sum to 50, their cubes to 180.
@@ -42,7 +43,8 @@ func TestMoments(t *testing.T) {
 	require.InDelta(t, math.Sqrt(50.0/3), sum.SD, 1e-12)
 	require.InDelta(t, math.Sqrt(50.0/3)/4, sum.CV, 1e-12)
 	require.InDelta(t, 4.0/6*180/math.Pow(50.0/3, 1.5), sum.Skew, 1e-12)
-	require.InDelta(t, 4-12.7062*2.5, sum.Mean.Interval.Low, 1e-3) // Student's t for one degree, and the error of 1.5 and 6.5
+	// Student's t for one degree, and the error of 1.5 and 6.5
+	require.InDelta(t, 4-12.7062*2.5, sum.Mean.Interval.Low, 1e-3)
 	require.InDelta(t, 4+12.7062*2.5, sum.Mean.Interval.High, 1e-3)
 	require.Equal(t, 10.0, sum.Max)
 	require.Zero(t, sum.Within)
@@ -101,7 +103,8 @@ func TestSummaryRapid(t *testing.T) {
 		again, err := Summarize(s)
 		require.NoError(t, err)
 		require.InEpsilon(t, sum.Mean.Value, again.Mean.Value, 1e-12)
-		require.Equal(t, [4]Measure{sum.P50, sum.P90, sum.P99, sum.P999}, [4]Measure{again.P50, again.P90, again.P99, again.P999})
+		require.Equal(t, [4]Measure{sum.P50, sum.P90, sum.P99, sum.P999},
+			[4]Measure{again.P50, again.P90, again.P99, again.P999})
 	})
 }
 

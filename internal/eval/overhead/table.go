@@ -63,7 +63,8 @@ func (p Part) String() string { return partNames[p] }
 // PartOf returns the part of an event.
 func PartOf(e cycles.Event) Part {
 	switch e {
-	case cycles.Work(kprobes.WorkLookup), cycles.Work(kapi.WorkNode), cycles.Work(kprobes.WorkStep), cycles.Work(kprobes.WorkResume),
+	case cycles.Work(kprobes.WorkLookup), cycles.Work(kapi.WorkNode), cycles.Work(kprobes.WorkStep),
+		cycles.Work(kprobes.WorkResume),
 		cycles.Work(kprobes.WorkWalk), cycles.Work(kprobes.WorkDetour), cycles.Work(kprobes.WorkEmulate), cycles.Point:
 		return Dispatch
 	case cycles.Work(kapi.WorkHandler):

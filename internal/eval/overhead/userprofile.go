@@ -58,7 +58,8 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 			continue
 		}
 		if before, ok := seen[word]; ok {
-			return nil, fmt.Errorf("%s: line %d: %s is there twice, first in line %d; leave one of them out", name, n, word, before)
+			return nil, fmt.Errorf("%s: line %d: %s is there twice, first in line %d; leave one of them out",
+				name, n, word, before)
 		}
 		seen[word] = n
 		if err := u.set(word, strings.TrimSpace(value)); err != nil {
@@ -72,7 +73,8 @@ func ReadProfile(name, text string) (*UserProfile, error) {
 	}
 	for _, e := range cycles.All() {
 		if word := e.String(); seen[word] == 0 {
-			return nil, fmt.Errorf("%s: line %d: the cost of %s is missing; add a line with its cycles, as %s 12.5", name, n+1, word, word)
+			return nil, fmt.Errorf("%s: line %d: the cost of %s is missing; add a line with its cycles, as %s 12.5",
+				name, n+1, word, word)
 		}
 	}
 	return u, nil
@@ -95,7 +97,8 @@ func (u *UserProfile) set(word, value string) error {
 		return nil
 	case "era":
 		if value != eras[0] && value != eras[1] {
-			return fmt.Errorf("era: there is none called %q; give 2.6 (kprobes, jprobes and return probes) or 4.15 (boosted and optimized ones too)", value)
+			return fmt.Errorf("era: there is none called %q; give 2.6 (kprobes, jprobes and return probes) or 4.15 (boosted "+
+				"and optimized ones too)", value)
 		}
 		u.Era = value
 		return nil
@@ -124,7 +127,9 @@ func (u *UserProfile) set(word, value string) error {
 		return nil
 	}
 	names := append(eventNames(), "name", "arch", "era", "mhz")
-	return fmt.Errorf("no line begins with %q; %s", word, cmp.Or(nearest.DidYouMean(word, names), "give name, arch, era, mhz, or the cost of an event: "+strings.Join(eventNames(), ", ")))
+	return fmt.Errorf("no line begins with %q; %s", word,
+		cmp.Or(nearest.DidYouMean(word, names),
+			"give name, arch, era, mhz, or the cost of an event: "+strings.Join(eventNames(), ", ")))
 }
 
 func readMHz(value string) (float64, error) {
@@ -152,7 +157,8 @@ func printable(name string) bool {
 // Text returns what ReadProfile reads, with a note after each cost.
 func (u *UserProfile) Text(note func(cycles.Event) string) string {
 	var b strings.Builder
-	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"era", u.Era}, {"mhz", strconv.FormatFloat(u.MHz, 'g', -1, 64)}} {
+	for _, l := range [][2]string{{"name", u.Name}, {"arch", u.Arch}, {"era", u.Era},
+		{"mhz", strconv.FormatFloat(u.MHz, 'g', -1, 64)}} {
 		fmt.Fprintf(&b, "%-11s %s\n", l[0], l[1])
 	}
 	b.WriteByte('\n')
@@ -183,9 +189,9 @@ func (m *Machine) Like() *Machine {
 	return m
 }
 
-// owner returns the machine of a row of figures: one of the documents', or, for the
-// user's own, a new one. Of that the arch and the era say whose kernel code it runs and
-// what is typical of it: the documents' machine of the same. known are those of the rows
+// owner returns the machine of a row of figures: one of the documents', or a new one for the
+// user's own. arch and era then say which kernel code it runs and what is typical of it: what is
+// typical of the documents' machine with the same arch and era. known are the figures of the rows
 // before.
 func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 	clock, err := readMHz(mhz)
@@ -202,7 +208,8 @@ func owner(known []Figure, name, arch, mhz, era string) (*Machine, error) {
 	for _, f := range known {
 		if m := f.Machine; m.Name == name && m.Arch == arch {
 			if m.MHz != clock || !like(m) {
-				return nil, fmt.Errorf("%s on %s has another clock rate or era in a line before; give machines that differ names that differ", name, arch)
+				return nil, fmt.Errorf("%s on %s has another clock rate or era in a line before; give machines that differ names "+
+					"that differ", name, arch)
 			}
 			return m, nil
 		}

@@ -60,8 +60,9 @@ func TestLeaveOutLeavesOut(t *testing.T) {
 	}
 }
 
-// By hand: POWER5's core is fitted to no figure of its own once its machine is left out, nor is it once its architecture
-// is, which no other has; a Xeon's architecture leaves the figures of its other one.
+// By hand: POWER5's core is fitted to no figure of its own once its machine is left out, nor is it
+// once its architecture is, which no other has; a Xeon's architecture leaves the figures of its
+// other one.
 func TestLeftMachines(t *testing.T) {
 	o := fitted(t)
 	machine, err := o.LeaveOut(Mechanistic, LeftMachine)

@@ -62,7 +62,8 @@ func TestCollection(t *testing.T) {
 		count[test.Result+", "+v]++
 		judged := slices.Contains([]string{"Never", "Sometimes", "Always", "DEADLOCK"}, test.Result)
 		if judged && test.Result != v && (v != "Always" || test.Result != "Sometimes") {
-			if says := fmt.Sprintf("%s: %s, and the axioms say %s, race %v", path, test.Result, v, r.Race); r.Race == nil && !beyond.MatchString(path) {
+			if says := fmt.Sprintf("%s: %s, and the axioms say %s, race %v", path, test.Result, v, r.Race); r.Race == nil &&
+				!beyond.MatchString(path) {
 				t.Error(says)
 			} else {
 				t.Log(says)

@@ -46,7 +46,8 @@ func (x *execution) begin(traces []*trace) {
 		*s = x.set()
 	}
 	for _, r := range []*rel{
-		&x.po, &x.within, &x.strong, &x.poRel, &x.acqPo, &x.rmb, &x.wmb, &x.rmw, &x.nested, &x.textAddr, &x.textData, &x.textCtrl,
+		&x.po, &x.within, &x.strong, &x.poRel, &x.acqPo, &x.rmb, &x.wmb, &x.rmw, &x.nested, &x.textAddr, &x.textData,
+		&x.textCtrl,
 	} {
 		*r = x.rel()
 	}

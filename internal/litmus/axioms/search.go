@@ -317,8 +317,8 @@ func (s *searcher) order(location int) {
 	s.extend(location, 0, -1)
 }
 
-// extend puts one more store behind those of a location that are placed: a bit each, last the
-// last of them.
+// extend places one more store after those already placed at a location. placed has a bit for
+// each placed store; last is the last of them.
 func (s *searcher) extend(location int, placed uint64, last int) {
 	if s.stop || s.err != nil {
 		return

@@ -74,7 +74,8 @@ var fences = []struct {
 	name  string
 	fence lkmm.Fence
 }{
-	{"smp_mb", lkmm.MB}, {"smp_rmb", lkmm.RMB}, {"smp_wmb", lkmm.WMB}, {"mb", lkmm.MB}, {"rmb", lkmm.RMB}, {"wmb", lkmm.WMB},
+	{"smp_mb", lkmm.MB}, {"smp_rmb", lkmm.RMB}, {"smp_wmb", lkmm.WMB}, {"mb", lkmm.MB}, {"rmb", lkmm.RMB},
+	{"wmb", lkmm.WMB},
 	{"smp_mb__before_atomic", lkmm.MB}, {"smp_mb__after_atomic", lkmm.MB}, {"smp_mb__after_spinlock", lkmm.MB},
 	{"smp_mb__after_unlock_lock", lkmm.MB},
 }

@@ -90,7 +90,8 @@ func TestCollection(t *testing.T) {
 		examine(t, path, rows[i])
 	}
 	total := &row{family: "all"}
-	t.Logf("%-22s %6s %6s %5s  %9s %6s %6s  %6s %8s %5s %6s", "family", "Never", "capped", "seen", "Sometimes", "missed", "capped", "Always", "DEADLOCK", "wrong", "unread")
+	t.Logf("%-22s %6s %6s %5s  %9s %6s %6s  %6s %8s %5s %6s",
+		"family", "Never", "capped", "seen", "Sometimes", "missed", "capped", "Always", "DEADLOCK", "wrong", "unread")
 	for _, r := range append(rows, total) {
 		t.Logf("%-22s %6d %6d %5d  %9d %6d %6d  %6d %8d %5d %6d", r.family, r.never, r.neverCapped, r.neverSeen,
 			r.sometimes, r.sometimesMissed, r.sometimesCap, r.always, r.deadlock, r.wrong, r.unread)

@@ -9,7 +9,8 @@ import (
 var assigning = []string{"=", "+=", "-="}
 
 // levels are C's binary operators, those that bind least first.
-var levels = [][]string{{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}}
+var levels = [][]string{{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"},
+	{"+", "-"}, {"*", "/", "%"}}
 
 // expression reads an expression and emits its accesses. A place in memory that isn't
 // loaded yet is returned as "*".

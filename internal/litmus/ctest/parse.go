@@ -238,7 +238,8 @@ func (p *parser) readThread() {
 	p.advance()
 }
 
-var typeWords = []string{"int", "intptr_t", "uintptr_t", "long", "unsigned", "signed", "char", "short", "volatile", "const",
+var typeWords = []string{"int", "intptr_t", "uintptr_t", "long", "unsigned", "signed", "char", "short", "volatile",
+	"const",
 	"atomic_t", "atomic_long_t", "bool", "_Bool", "u8", "u16", "u32", "u64", "s32", "s64", "size_t", "spinlock_t",
 	"raw_spinlock_t", "void", "uint32_t", "int32_t", "uint64_t", "int64_t", "srcu_struct"}
 

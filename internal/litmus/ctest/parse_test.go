@@ -108,19 +108,22 @@ func TestRefused(t *testing.T) {
 
 // TestNoAddress: what is dereferenced and is no address ends the test with the line.
 func TestNoAddress(t *testing.T) {
-	test, err := ctest.Parse("f", []byte(of("", "P0(int **x) {\nint *r0 = READ_ONCE(*x);\nWRITE_ONCE(*r0, 1);\n}", "exists (x=1)")))
+	test, err := ctest.Parse("f",
+		[]byte(of("", "P0(int **x) {\nint *r0 = READ_ONCE(*x);\nWRITE_ONCE(*r0, 1);\n}", "exists (x=1)")))
 	require.NoError(t, err)
 	v := search(test, ctest.Unknown, true, 1000, 0)
 	require.ErrorContains(t, v.err, "f:6: 0 is dereferenced, which is no variable's address")
 
 	test, err = ctest.Parse("f", []byte(of("", "P0(int *x) {\nrcu_read_unlock();\n}", "exists (x=1)")))
 	require.NoError(t, err)
-	require.ErrorContains(t, search(test, ctest.Unknown, true, 1000, 0).err, "f:5: the thread isn't in the section that ends here")
+	require.ErrorContains(t, search(test, ctest.Unknown, true, 1000, 0).err,
+		"f:5: the thread isn't in the section that ends here")
 }
 
 // TestStuck: a grace period inside a section of its own thread never ends.
 func TestStuck(t *testing.T) {
-	test, err := ctest.Parse("f", []byte(of("", "P0(int *x) { rcu_read_lock(); synchronize_rcu(); rcu_read_unlock(); }", "exists (x=0)")))
+	test, err := ctest.Parse("f",
+		[]byte(of("", "P0(int *x) { rcu_read_lock(); synchronize_rcu(); rcu_read_unlock(); }", "exists (x=0)")))
 	require.NoError(t, err)
 	v := search(test, ctest.Unknown, true, 1000, 0)
 	require.True(t, v.stuck && !v.seen)

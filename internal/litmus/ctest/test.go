@@ -127,7 +127,9 @@ type Instr struct {
 
 // An Expr is an expression over locals, without accesses.
 type Expr struct {
-	Op    string // "", "cookie" of the srcu_read_lock before, "local", "*" with one operand (not yet loaded), or C's operator
+	// "", "cookie" of the srcu_read_lock before, "local", "*" with one operand (not yet loaded), or
+	// C's operator
+	Op    string
 	A, B  *Expr
 	C     *Expr // of ?:
 	N     int64

@@ -8,10 +8,9 @@ import (
 	"kpsim/smp/lkmm"
 )
 
-// A Machine is the memory that threads run on. It belongs to one thread: the machine
-// knows which. A location is its index in Test.Locations. after is what the access
-// depends on: of a load the address, of a store and a change also the value and the
-// branches around it.
+// A Machine is the memory that threads run on. It belongs to one thread, and knows which. A
+// location is its index in Test.Locations. after is what the access depends on: a load's address;
+// for a store or a change also the value and the branches around it.
 type Machine interface {
 	Load(location int, o lkmm.Order, after lkmm.Deps) (v int64, d lkmm.Deps)
 	Store(location int, v int64, o lkmm.Order, after lkmm.Deps)

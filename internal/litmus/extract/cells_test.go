@@ -16,7 +16,8 @@ import (
 )
 
 // runsOf calls each with drawn runs of a built-in scenario under a memory model.
-func runsOf(t *testing.T, name, mutant string, memory smp.Ordering, runs uint64, each func(*replay.Replay) (more bool)) {
+func runsOf(t *testing.T, name, mutant string, memory smp.Ordering, runs uint64,
+	each func(*replay.Replay) (more bool)) {
 	sc, err := library.Load(name)
 	require.NoError(t, err)
 	sc.Machine.Memory = memory
@@ -49,10 +50,12 @@ func TestBarriers(t *testing.T) {
 		has              []string
 	}{
 		{"batch-poke", "drop-text-poke-publish-before-int3", smp.LKMM, map[run.Memory]bool{run.LKMM: true, run.TSO: false, run.SC: false}, []string{
-			"\tsmp_store_release(text_poke_bp_s_descriptor, ", "\tWRITE_ONCE(*text, ", "= READ_ONCE(*text);", "\tsmp_rmb();", "= READ_ONCE(*text_poke_bp_s_descriptor);",
+			"\tsmp_store_release(text_poke_bp_s_descriptor, ",
+			"\tWRITE_ONCE(*text, ", "= READ_ONCE(*text);", "\tsmp_rmb();", "= READ_ONCE(*text_poke_bp_s_descriptor);",
 		}},
 		{"hotplug", "drop-cpus-write-block-before-counting", smp.TSO, map[run.Memory]bool{run.LKMM: true, run.TSO: true, run.SC: false}, []string{
-			"= xchg_relaxed(the_readers_of_cpu_hotplug_lock, ", "\tsmp_mb();", "= smp_load_acquire(the_writer_of_cpu_hotplug_lock);",
+			"= xchg_relaxed(the_readers_of_cpu_hotplug_lock, ",
+			"\tsmp_mb();", "= smp_load_acquire(the_writer_of_cpu_hotplug_lock);",
 			"\tWRITE_ONCE(*the_writer_of_cpu_hotplug_lock, ", "= READ_ONCE(*the_readers_of_cpu_hotplug_lock);",
 		}},
 	} {
@@ -86,10 +89,13 @@ func TestBarriers(t *testing.T) {
 func TestDrawnCells(t *testing.T) {
 	weak := make(map[string]int)
 	for _, row := range []string{
-		"batch-poke lkmm drop-text-poke-publish-before-int3", "batch-poke lkmm drop-int3-hit-before-reading", "batch-poke lkmm drop-text-poke-all-before-the-text",
+		"batch-poke lkmm drop-text-poke-publish-before-int3",
+		"batch-poke lkmm drop-int3-hit-before-reading", "batch-poke lkmm drop-text-poke-all-before-the-text",
 		"torn-jump lkmm drop-int3-hold-before-reading", "jump-label-flip lkmm drop-int3-hit-before-reading",
-		"hotplug lkmm drop-cpus-read-count-before-looking", "hotplug lkmm drop-cpus-write-block-before-counting", "hotplug tso drop-cpus-write-block-before-counting",
-		"stop-machine-stale tso drop-stop-machine-step-before-waking", "second-instruction tso drop-worker-clear-before-working",
+		"hotplug lkmm drop-cpus-read-count-before-looking",
+		"hotplug lkmm drop-cpus-write-block-before-counting", "hotplug tso drop-cpus-write-block-before-counting",
+		"stop-machine-stale tso drop-stop-machine-step-before-waking",
+		"second-instruction tso drop-worker-clear-before-working",
 	} {
 		f := strings.Fields(row)
 		memory, _ := smp.OrderingNamed(f[1])

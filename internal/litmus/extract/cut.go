@@ -271,7 +271,7 @@ func (r *record) fences(kept []int) (list []step) {
 			c.begun, c.wanted = true, [len(fenceOrders)]int{}
 			c.stored = (c.stored || a.op == store) && !full
 			list = append(list, step{i, false})
-		case !c.begun || k < 0 || a.op == gone || a.guess && r.told || a.op == failed && r.lkmm:
+		case !c.begun || k < 0 || a.op == gone || a.guess && r.routinesKnown || a.op == failed && r.lkmm:
 		case a.op == fence || a.op == swap || a.op == failed:
 			if f := c.wanted[k]; f == 0 || r.accesses[f-1].guess {
 				c.wanted[k] = i + 1

@@ -62,7 +62,8 @@ func drawScenario(t *rapid.T) string {
 		}
 		b.WriteString("c3\")\n")
 		calls := rapid.IntRange(1, 4-cpus).Draw(t, "calls")
-		fmt.Fprintf(&b, "task(\"t%d\", cpu = %d, ops = [%s])\n", i, i, strings.Join(repeat(fmt.Sprintf("call(f%d, x, y, z, changed = True)", i), calls), ", "))
+		fmt.Fprintf(&b, "task(\"t%d\", cpu = %d, ops = [%s])\n",
+			i, i, strings.Join(repeat(fmt.Sprintf("call(f%d, x, y, z, changed = True)", i), calls), ", "))
 	}
 	return b.String()
 }
@@ -128,7 +129,8 @@ func holds(found *run.Result) bool {
 func TestDrawn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawScenario(t)
-		s, err := sched.New(rapid.SampledFrom([]string{"random", "sticky", "pct"}).Draw(t, "strategy"), sched.Params{Seed: rapid.Uint64Range(0, 1000).Draw(t, "seed"), Length: 100})
+		s, err := sched.New(rapid.SampledFrom([]string{"random", "sticky", "pct"}).Draw(t, "strategy"),
+			sched.Params{Seed: rapid.Uint64Range(0, 1000).Draw(t, "seed"), Length: 100})
 		require.NoError(t, err)
 		r := replayOf(t, text, s)
 		defer r.Rig.Close()

@@ -22,9 +22,9 @@ type Test struct {
 	text  string
 }
 
-// Of makes the test of a replay's run, which is made again for that. trace is the file's
-// name. words are those that the test is to have, by their names; none: those that matter.
-// Errors say what can't be said.
+// Of makes a litmus test from a replay's run, which it runs again. trace is the file's name.
+// words names the words that the test is to have; without names it takes the words that matter.
+// An error says what no litmus test can express.
 func Of(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	t := &Test{r: recordOf(r), run: r, trace: trace, name: testName(name)}
 	named, err := t.r.named(words)
@@ -33,10 +33,13 @@ func Of(r *replay.Replay, trace, name string, words []string) (*Test, error) {
 	}
 	t.kept, t.weak = t.r.cut(named)
 	if len(t.kept) == 0 {
-		return nil, errors.New("CPUs share no word of memory that is known in this run, so that there is nothing to ask: a litmus test needs a word that two CPUs access and one stores to (under sc, of compiled code)")
+		return nil, errors.New("CPUs share no word of memory that is known in this run, so that there is nothing to ask: a " +
+			"litmus test needs a word that two CPUs access and one stores to (under sc, of compiled code)")
 	}
 	if len(t.words()) > mostWords {
-		return nil, fmt.Errorf("CPUs share %d words; a litmus test has %d at most: name those that matter with --words, of %s", len(t.words()), mostWords, t.sharedNames())
+		return nil, fmt.Errorf(
+			"CPUs share %d words; a litmus test has %d at most: name those that matter with --words, of %s",
+			len(t.words()), mostWords, t.sharedNames())
 	}
 	if err := t.write(); err != nil {
 		return nil, err
@@ -84,7 +87,8 @@ func (t *Test) sharedNames() string {
 
 const namesMost = 8
 
-// named finds the words of names: of a symbol alone all that lie in it. nil: none is named.
+// named finds the words with these names. A symbol alone names all words that lie in it. The
+// result is nil if there are no names.
 func (r *record) named(names []string) (map[int]bool, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -151,12 +155,15 @@ func (t *Test) where(a *access) string {
 // says are the sentences of the comment.
 func (t *Test) says() (list []string) {
 	sc := t.run.Rig.Scenario
-	list = append(list, fmt.Sprintf("Made by kpsim export --to litmus from %s: scenario %s, memory model %v.", t.trace, sc.Name, sc.Machine.Memory))
+	list = append(list, fmt.Sprintf("Made by kpsim export --to litmus from %s: scenario %s, memory model %v.",
+		t.trace, sc.Name, sc.Machine.Memory))
 	if p := t.run.Property; p != nil {
-		list = append(list, fmt.Sprintf("The run breaks %s %s: %s. What comes after that is left out.", p.ID, p.Name, t.run.Message))
+		list = append(list, fmt.Sprintf("The run breaks %s %s: %s. What comes after that is left out.",
+			p.ID, p.Name, t.run.Message))
 	}
 	if t.weak {
-		list = append(list, "The run isn't sequentially consistent. The test has the words of memory by which it isn't; the condition is what the run saw, and the initial values what was there before.")
+		list = append(list, "The run isn't sequentially consistent. The test has the words of memory by which it isn't; "+
+			"the condition is what the run saw, and the initial values what was there before.")
 	} else {
 		list = append(list, "The run is sequentially consistent in the words that are known: each model allows what it saw.")
 	}
@@ -179,13 +186,15 @@ func (t *Test) says() (list []string) {
 	if cells > 0 {
 		out = append(out, fmt.Sprintf("%d variables of the kernel's routines", cells))
 	}
-	left := "Also left out: what only one CPU accesses, loads that saw no more than others, and branches, which are as the run took them."
+	left := "Also left out: what only one CPU accesses, loads that saw no more than others, and branches, which are as " +
+		"the run took them."
 	if len(out) > 0 {
 		left = "Shared too, and left out: " + strings.Join(out, "; ") + ". " + left
 	}
 	list = append(list, left)
 	if slices.ContainsFunc(t.words(), func(i int) bool { return t.r.words[i].cell }) {
-		list = append(list, "Variables of the kernel's routines have numbers as values: the first one in the run is 0, the next one in their order 1, and so on. kpsim litmus --memory tso says what x86 allows.")
+		list = append(list, "Variables of the kernel's routines have numbers as values: the first one in the run is 0, the "+
+			"next one in their order 1, and so on. kpsim litmus --memory tso says what x86 allows.")
 	}
 	return list
 }

@@ -68,7 +68,8 @@ exists (0:rax=0 /\ 1:rax=0)
 // With a fence, which is kept, no run is like that. All words are there if the run is
 // sequentially consistent, and those that are named in any case.
 func TestFenced(t *testing.T) {
-	for _, fence := range []string{"0f ae f0", "f0 83 0c 24 00", "87 4c 24 f8"} { // mfence; lock orl $0,(%rsp); xchg %ecx,-8(%rsp)
+	// mfence; lock orl $0,(%rsp); xchg %ecx,-8(%rsp)
+	for _, fence := range []string{"0f ae f0", "f0 83 0c 24 00", "87 4c 24 f8"} {
 		got, err := exported(t, buffering(fence), nil, ends)
 		require.NoError(t, err)
 		require.Contains(t, got.text, "is sequentially consistent in the words")
@@ -137,7 +138,8 @@ func TestRefused(t *testing.T) {
 	require.EqualError(t, err, "--words: saw+0x8 is accessed in pieces: a litmus test can't say that; leave it out")
 	got, err := exported(t, pieces, nil, ends)
 	require.NoError(t, err)
-	require.Contains(t, strings.Join(strings.Fields(got.text), " "), "Shared too, and left out: saw+0x8, which is accessed in pieces.")
+	require.Contains(t, strings.Join(strings.Fields(got.text), " "),
+		"Shared too, and left out: saw+0x8, which is accessed in pieces.")
 
 	_, err = exported(t, `machine(cpus = 2)
 f = text("f", "55 5d c3")
@@ -152,5 +154,6 @@ f = text("f", "b9 14 00 00 00  8b 07  ff 07  ff c9 75 f8  c3")
 task(cpu = 0, ops = [call(f, x, changed = True)])
 task(cpu = 1, ops = [call(f, x, changed = True)])
 `, nil, ends)
-	require.ErrorContains(t, err, " loads more than 15 values, and a litmus test has as many registers: name the words that matter with --words, of x")
+	require.ErrorContains(t, err,
+		" loads more than 15 values, and a litmus test has as many registers: name the words that matter with --words, of x")
 }

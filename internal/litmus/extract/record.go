@@ -35,7 +35,7 @@ type access struct {
 	value  uint64    // that it stores
 	saw    uint64    // that it loads
 	issue  int       // its place in the run
-	effect int       // likewise, of when other CPUs see the store; later than any place: not before the end
+	effect int       // the place at which other CPUs see the store; later than any place: not before the end
 	in     arch.Inst // nil: what the kernel did
 	order  kapi.Order
 	cell   bool     // it is of a variable of the kernel's routines
@@ -52,11 +52,11 @@ func (a *access) stores() bool { return a.op == store || a.op == swap }
 
 // A record is what a run did with memory.
 type record struct {
-	m        *smp.Machine
-	accesses []access
-	words    []word
-	lkmm     bool // cells have versions
-	told     bool // what the kernel's routines do is known, fences too
+	m             *smp.Machine
+	accesses      []access
+	words         []word
+	lkmm          bool // cells have versions
+	routinesKnown bool // what the kernel's routines do is known, fences too
 }
 
 // recordOf makes the run of a replay again, up to where it breaks a property.
@@ -151,8 +151,8 @@ func (f *recorder) add(a access) {
 	f.accesses = append(f.accesses, a)
 }
 
-// Access implements smp.Tracer. It isn't told of values: what an instruction does is found out
-// before.
+// Access implements smp.Tracer. It gets no values; the recorder determines what an instruction
+// does before it is executed.
 func (*recorder) Access(uint8, arch.Addr, int, bool) {}
 
 // load takes a load by the instruction that is about to be executed.
@@ -160,7 +160,7 @@ func (f *recorder) load(id uint8, at arch.Addr, size int, v uint64) {
 	f.add(access{op: load, cpu: id, size: uint8(size), at: at, saw: v, in: f.cpus[id].in})
 }
 
-// store takes a store likewise.
+// store takes a store by the instruction that is about to be executed.
 func (f *recorder) store(id uint8, at arch.Addr, size int, v uint64) {
 	c := &f.cpus[id]
 	if c.drains {
@@ -192,7 +192,7 @@ func (f *recorder) Cell(c smp.CellAccess) {
 	if f.over() {
 		return
 	}
-	f.told = true
+	f.routinesKnown = true
 	f.settle()
 	a := access{cpu: c.CPU, order: c.Order, back: c.Back, cell: true, at: cellAt(c.ID), size: cellSize}
 	switch c.Op {
@@ -211,7 +211,8 @@ func (f *recorder) Cell(c smp.CellAccess) {
 	case smp.CellTake:
 		a.op, a.order, a.at = load, kapi.OrderAcquire, mailBase+arch.Addr(c.To)*cellSize
 	}
-	if last := len(f.accesses) - 1; (a.op == swap || a.op == failed) && !f.lkmm && f.accesses[last].op == fence && f.accesses[last].cpu == a.cpu {
+	if last := len(f.accesses) - 1; (a.op == swap || a.op == failed) && !f.lkmm && f.accesses[last].op == fence &&
+		f.accesses[last].cpu == a.cpu {
 		f.accesses[last].op = gone // of the instruction itself, which waits until the CPU holds nothing
 	}
 	f.add(a)
@@ -246,8 +247,8 @@ func (f *recorder) Event(e *traces.Event) *traces.Finding {
 // mostHeld is how many stores a CPU holds at most, and the one that it makes.
 const mostHeld = 33
 
-// settle finds the stores that are told of as held: of each CPU the newest ones. A store is
-// told of while it is made, so that this is done a step later.
+// settle finds the stores that were reported as held: the newest ones of each CPU. It runs a step
+// later, because a store is reported while it is made.
 func (f *recorder) settle() {
 	if len(f.news) == 0 {
 		return

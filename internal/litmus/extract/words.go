@@ -22,7 +22,7 @@ type word struct {
 	order []int // stores to it, in the order in which they took effect
 }
 
-// A span is some bytes of memory, and who uses them.
+// A span is some bytes of memory, and what uses them.
 type span struct {
 	at     arch.Addr
 	size   uint8

@@ -20,13 +20,16 @@ const (
 )
 
 // cWords mean something else where a name may stand.
-var cWords = []string{"int", "if", "else", "exists", "filter", "locations", "forall", "void", "long", "char", "short", "unsigned", "signed", "volatile", "struct", "spinlock_t", "atomic_t", "while", "for", "do", "goto", "switch", "return", "not", "true", "false", "const", "static", "lock"}
+var cWords = []string{"int", "if", "else", "exists", "filter", "locations", "forall", "void", "long", "char", "short",
+	"unsigned", "signed", "volatile", "struct", "spinlock_t", "atomic_t", "while", "for", "do", "goto", "switch", "return",
+	"not", "true", "false", "const", "static", "lock"}
 
 // never is a value that no variable has.
 const never = 1_000_000_007
 
 // suffixes of read-modify-write operations.
-var suffixes = map[kapi.Order]string{kapi.OrderNone: "_relaxed", kapi.OrderThrough: "_relaxed", kapi.OrderAcquire: "_acquire", kapi.OrderRelease: "_release"}
+var suffixes = map[kapi.Order]string{kapi.OrderNone: "_relaxed", kapi.OrderThrough: "_relaxed",
+	kapi.OrderAcquire: "_acquire", kapi.OrderRelease: "_release"}
 
 var fenceNames = map[kapi.Order]string{kapi.OrderMB: "smp_mb", kapi.OrderRMB: "smp_rmb", kapi.OrderWMB: "smp_wmb"}
 
@@ -79,7 +82,8 @@ func (w *writer) accessC(a *access, fence bool) error {
 	}
 	th.tell(w.t.where(a))
 	if len(th.lines) > mostInstrsC {
-		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: name the words that matter with --words, of %s", a.cpu, mostInstrsC, w.t.sharedNames())
+		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: name the "+
+			"words that matter with --words, of %s", a.cpu, mostInstrsC, w.t.sharedNames())
 	}
 	return nil
 }

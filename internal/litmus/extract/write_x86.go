@@ -14,7 +14,8 @@ import (
 )
 
 // A thread has a register for each value that it loads.
-var registers = [...]string{"eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"}
+var registers = [...]string{"eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "r8d", "r9d", "r10d", "r11d", "r12d",
+	"r13d", "r14d", "r15d"}
 
 // registerName is how conditions name one: by all its bits.
 func registerName(n int) string {
@@ -99,7 +100,8 @@ func (t *Test) write() error {
 		}
 	}
 	if n := len(w.threads); n > mostThreads && !w.inC {
-		return fmt.Errorf("%d CPUs take part; a litmus test has %d threads at most: name fewer words with --words", n, mostThreads)
+		return fmt.Errorf("%d CPUs take part; a litmus test has %d threads at most: name fewer words with --words",
+			n, mostThreads)
 	}
 	slices.SortFunc(w.threads, func(a, b *thread) int { return int(a.cpu) - int(b.cpu) })
 	var b strings.Builder
@@ -174,7 +176,8 @@ func (w *writer) access(a *access, fence bool) error {
 	th := w.thread(a.cpu)
 	register := func() (name string, err error) {
 		if len(th.saw) == len(registers) {
-			return "", fmt.Errorf("cpu%d loads more than %d values, and a litmus test has as many registers: name the words that matter with --words, of %s", a.cpu, len(registers), w.t.sharedNames())
+			return "", fmt.Errorf("cpu%d loads more than %d values, and a litmus test has as many registers: name the words "+
+				"that matter with --words, of %s", a.cpu, len(registers), w.t.sharedNames())
 		}
 		th.saw = append(th.saw, a.saw)
 		return registers[len(th.saw)-1], nil
@@ -201,12 +204,14 @@ func (w *writer) access(a *access, fence bool) error {
 		if err != nil {
 			return err
 		}
-		th.lines = append(th.lines, fmt.Sprintf("movl $%d,%%%s", w.value(a.value), r), fmt.Sprintf("xchgl %%%s,(%s)", r, name))
+		th.lines = append(th.lines, fmt.Sprintf("movl $%d,%%%s", w.value(a.value), r),
+			fmt.Sprintf("xchgl %%%s,(%s)", r, name))
 		th.story = append(th.story, "")
 	}
 	th.tell(w.t.where(a))
 	if len(th.lines) > mostInstrs {
-		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: name the words that matter with --words, of %s", a.cpu, mostInstrs, w.t.sharedNames())
+		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: name the "+
+			"words that matter with --words, of %s", a.cpu, mostInstrs, w.t.sharedNames())
 	}
 	return nil
 }
@@ -246,7 +251,8 @@ const commentWidth = 95
 
 // plain makes a text one that can stand in a comment before the initial state.
 func plain(s string) string {
-	return strings.NewReplacer("{", "(", "}", ")", `"`, "'", "(*", "( *", "*)", "* )", "\n", " ", "\r", " ", "\t", " ", "\x00", " ").Replace(s)
+	return strings.NewReplacer("{", "(", "}", ")", `"`, "'", "(*", "( *", "*)", "* )", "\n", " ", "\r", " ", "\t", " ",
+		"\x00", " ").Replace(s)
 }
 
 // initial writes the words' first values.

@@ -106,7 +106,8 @@ type world struct {
 }
 
 func (p *plan) begin() *world {
-	w := &world{pc: make([]int, len(p.threads)), half: make([]int, len(p.threads)), mem: make([]int, p.locs), queue: make([][]action, len(p.threads))}
+	w := &world{pc: make([]int, len(p.threads)), half: make([]int, len(p.threads)), mem: make([]int, p.locs),
+		queue: make([][]action, len(p.threads))}
 	for range p.threads {
 		w.regs = append(w.regs, make([]int, p.regs))
 	}

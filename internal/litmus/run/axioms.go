@@ -30,7 +30,8 @@ func Judge(c *C, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &Result{Runs: uint64(r.Candidates), States: r.Candidates, Complete: r.Complete, Unlisted: r.Complete && !r.Listed, Race: r.Race}
+	all := &Result{Runs: uint64(r.Candidates), States: r.Candidates, Complete: r.Complete,
+		Unlisted: r.Complete && !r.Listed, Race: r.Race}
 	all.Stopped = o.Stop != nil && o.Stop.Load()
 	for _, a := range r.Outcomes {
 		all.Outcomes = append(all.Outcomes, Outcome{Text: a.Text, Holds: a.Holds, Accesses: a.Accesses})

@@ -24,7 +24,7 @@ type C struct {
 	phase    []uint64                       // of each thread: where it is within an instruction
 	inside   [lkmm.Domains][]int            // of each thread: how deep it is in sections, but under lkmm
 	outlast  [lkmm.Domains][]uint64         // of each thread: the CPUs that its grace period waits for, likewise
-	tales    []tale                         // of each thread
+	captions []caption                      // of each thread
 	explains bool                           // something is told
 	by       func(k *cThread) ctest.Machine // does a thread's operations; nil: the cThread
 	err      error
@@ -32,7 +32,8 @@ type C struct {
 
 // litmusOrders are the orders that C names.
 var litmusOrders = [...]kapi.Barrier{
-	lkmm.Relaxed: kapi.Once, lkmm.Acquire: kapi.PlainAcquire, lkmm.Release: kapi.PlainRelease, lkmm.Full: kapi.PlainFull, lkmm.Deref: kapi.Through,
+	lkmm.Relaxed: kapi.Once, lkmm.Acquire: kapi.PlainAcquire, lkmm.Release: kapi.PlainRelease, lkmm.Full: kapi.PlainFull,
+	lkmm.Deref: kapi.Through,
 }
 
 var litmusFences = [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}
@@ -46,11 +47,13 @@ func NewC(t *ctest.Test, memory Memory) (*C, error) {
 	for i, p := range t.Threads {
 		for k := range p.Code {
 			if op := p.Code[k].Op; memory == TSO && (op == ctest.ReadLock || op == ctest.Synchronize) {
-				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under tso; give --memory lkmm", t.File, i)
+				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under tso; give --memory "+
+					"lkmm", t.File, i)
 			}
 		}
 	}
-	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)), phase: make([]uint64, len(t.Threads)), tales: make([]tale, len(t.Threads))}
+	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)), phase: make([]uint64, len(t.Threads)),
+		captions: make([]caption, len(t.Threads))}
 	for d := range c.inside {
 		c.inside[d], c.outlast[d] = make([]int, len(t.Threads)), make([]uint64, len(t.Threads))
 	}
@@ -110,7 +113,7 @@ func (c *C) Begin() {
 		t.Copy(ctest.NewThread(c.t, i))
 	}
 	clear(c.phase)
-	clear(c.tales)
+	clear(c.captions)
 	for d := range c.inside {
 		clear(c.inside[d])
 		clear(c.outlast[d])
@@ -233,7 +236,8 @@ func (k *cThread) Store(location int, v int64, o lkmm.Order, after lkmm.Deps) {
 }
 
 // RMW implements ctest.Machine.
-func (k *cThread) RMW(location int, o lkmm.Order, after lkmm.Deps, change func(int64) (int64, bool)) (old int64, d lkmm.Deps) {
+func (k *cThread) RMW(location int, o lkmm.Order, after lkmm.Deps,
+	change func(int64) (int64, bool)) (old int64, d lkmm.Deps) {
 	cell, b := &k.c.cells[location], litmusOrders[o]
 	if k.c.memory == TSO { // nothing of the CPU's own is held then
 		k.at(1)
@@ -366,7 +370,7 @@ func (g *graceOver) Holds() bool {
 // Late implements ctest.Machine.
 func (k *cThread) Late() bool {
 	late := k.c.memory == LKMM && k.x.Choose(2) == 1
-	if t := &k.c.tales[k.n]; late && k.c.explains {
+	if t := &k.c.captions[k.n]; late && k.c.explains {
 		t.prefix, t.next = t.next+" is put off; ", ""
 	}
 	return late

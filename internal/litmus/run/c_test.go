@@ -62,23 +62,28 @@ var cShapes = []struct {
 	{"2+2W", `x=1 /\ y=1`, []string{writeX + "WRITE_ONCE(*y, 2);", writeY + "WRITE_ONCE(*x, 2);"}, "lkmm"},
 	{
 		"MP, of one lock", `1:r0=1 /\ 1:r1=0`,
-		[]string{"spin_lock(l);" + writeX + writeY + "spin_unlock(l);", "spin_lock(l);" + readY + readX + "spin_unlock(l);"}, "",
+		[]string{"spin_lock(l);" + writeX + writeY + "spin_unlock(l);", "spin_lock(l);" + readY + readX + "spin_unlock(l);"},
+		"",
 	},
 	{
 		"MP, a lock given back and taken", `1:r0=1 /\ 1:r1=0`,
-		[]string{"spin_lock(l);" + writeX + "spin_unlock(l); spin_lock(l);" + writeY + "spin_unlock(l);", readY + "smp_rmb();" + readX}, "",
+		[]string{"spin_lock(l);" + writeX + "spin_unlock(l); spin_lock(l);" + writeY + "spin_unlock(l);",
+			readY + "smp_rmb();" + readX}, "",
 	},
 	{
 		"MP, a lock handed over", `1:r2=1 /\ 2:r0=1 /\ 2:r1=0`,
-		[]string{"spin_lock(l);" + writeX + "spin_unlock(l);", "spin_lock(l); int r2 = READ_ONCE(*x);" + writeY + "spin_unlock(l);", readY + "smp_rmb();" + readX}, "",
+		[]string{"spin_lock(l);" + writeX + "spin_unlock(l);",
+			"spin_lock(l); int r2 = READ_ONCE(*x);" + writeY + "spin_unlock(l);", readY + "smp_rmb();" + readX}, "",
 	},
 	{
 		"SB, a lock given back and taken", `0:r0=0 /\ 1:r1=0`,
-		[]string{"spin_lock(l);" + writeX + "spin_unlock(l); spin_lock(l); spin_unlock(l);" + readY, writeY + "smp_mb();" + readX}, "lkmm",
+		[]string{"spin_lock(l);" + writeX + "spin_unlock(l); spin_lock(l); spin_unlock(l);" + readY,
+			writeY + "smp_mb();" + readX}, "lkmm",
 	},
 	{
 		"a count under a lock", `not (x=2)`,
-		[]string{"spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);", "spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);"}, "",
+		[]string{"spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);",
+			"spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);"}, "",
 	},
 	{"a count without", `not (x=2)`, []string{"int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1);", "int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1);"}, "sc tso lkmm"},
 	{
@@ -87,11 +92,14 @@ var cShapes = []struct {
 	},
 	{
 		"RCU, the other way", `1:r1=1 /\ 1:r0=0`,
-		[]string{writeX + "synchronize_rcu();" + writeY, "rcu_read_lock();" + readX + readY + "rcu_read_unlock();"}, "sc lkmm",
+		[]string{writeX + "synchronize_rcu();" + writeY, "rcu_read_lock();" + readX + readY + "rcu_read_unlock();"},
+		"sc lkmm",
 	},
 	{
-		"RCU, deferred free", `0:r0=0 /\ 1:r1=1`, // it reads what was before the grace period, and a store after it is before its other load
-		[]string{"rcu_read_lock();" + readY + readX + "rcu_read_unlock();" + "", writeY + "synchronize_rcu();" + writeX + "int r1 = 1;"}, "sc lkmm",
+		// it reads what was before the grace period, and a store after it is before its other load
+		"RCU, deferred free", `0:r0=0 /\ 1:r1=1`,
+		[]string{"rcu_read_lock();" + readY + readX + "rcu_read_unlock();" + "",
+			writeY + "synchronize_rcu();" + writeX + "int r1 = 1;"}, "sc lkmm",
 	},
 	{"an address", `1:r0=x /\ 1:r1=0`, []string{"WRITE_ONCE(*x, 1); smp_store_release(y, x);", "int *r0 = rcu_dereference(*y); int r1 = READ_ONCE(*x);"}, "lkmm"},
 }

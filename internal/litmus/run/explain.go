@@ -8,16 +8,16 @@ import (
 	"kpsim/smp"
 )
 
-// A Told program can be explained: it says what its threads are about to do, and what
+// An Explainable program says what its threads are about to do, and what
 // its registers and locations hold.
-type Told interface {
+type Explainable interface {
 	Program
 
 	// Next is the instruction of the test that a CPU stands before; its Text is "" if
 	// there is none.
 	Next(m *smp.Machine, cpu int) Instr
 
-	// Note is what else is to be told of the last step of a CPU, or "". Asked again it is "".
+	// Note returns a remark on the last step of a CPU, or "". A second call returns "".
 	Note(cpu int) string
 
 	// Values are all registers and locations, always the same ones in the same order.
@@ -28,7 +28,7 @@ type Told interface {
 type Instr struct {
 	Text   string
 	Stores bool     // to memory, and a CPU may hold the store
-	Writes []string // registers and locations whose values are told although they may stay
+	Writes []string // registers and locations whose values are shown even if they stay
 }
 
 // A Value is what a register or location holds.
@@ -45,7 +45,7 @@ type Line struct {
 }
 
 // Explain runs a program by the schedule of an outcome and says what each step did.
-func Explain(p Told, o *Outcome, m Memory) ([]Line, error) {
+func Explain(p Explainable, o *Outcome, m Memory) ([]Line, error) {
 	h, err := newHarness(p, m)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func Explain(p Told, o *Outcome, m Memory) ([]Line, error) {
 
 // A teller takes down what steps do.
 type teller struct {
-	p      Told
+	p      Explainable
 	m      *smp.Machine
 	next   []Instr
 	values []Value
@@ -106,37 +106,37 @@ func (t *teller) Stepped(mv sim.Mover, _ []sim.Touch) {
 	t.values, t.next[cpu] = values, t.p.Next(t.m, cpu)
 	holds := t.m.Inspect().Moves()[sim.MoverDrain/sim.MaxCPUs]>>cpu&1 != 0
 	l := Line{CPU: cpu, What: now.Text}
-	told := now.Writes
+	always := now.Writes
 	switch {
 	case mv >= sim.MoverDrain:
 		l.What = ""
-		if told = nil; len(t.waits[cpu]) > 0 {
+		if always = nil; len(t.waits[cpu]) > 0 {
 			store := t.waits[cpu][0]
 			t.waits[cpu] = slices.Delete(t.waits[cpu], 0, 1)
-			told = store.writes
+			always = store.writes
 			if store.line == len(t.lines)-1 { // it was never seen to be held
 				last := &t.lines[store.line]
-				last.Held, last.Changes = false, append(last.Changes, changes(was, values, told)...)
+				last.Held, last.Changes = false, append(last.Changes, changes(was, values, always)...)
 				return
 			}
 		}
 	case now.Stores && holds:
-		l.Held, told = true, nil
+		l.Held, always = true, nil
 		t.waits[cpu] = append(t.waits[cpu], waiting{len(t.lines), now.Writes})
 	case !holds:
 		t.waits[cpu] = nil
 	}
-	l.Changes, l.Note = changes(was, values, told), t.p.Note(cpu)
+	l.Changes, l.Note = changes(was, values, always), t.p.Note(cpu)
 	if l.Ends = now.Text == "" && mv < sim.MoverDrain; l.Ends && len(l.Changes) == 0 {
 		return // nothing of the test
 	}
 	t.lines = append(t.lines, l)
 }
 
-// changes are the values that have changed, and those that are told in any case.
-func changes(was, now []Value, told []string) (list []string) {
+// changes lists the values that have changed, and those named in always.
+func changes(was, now []Value, always []string) (list []string) {
 	for i, v := range now {
-		if v != was[i] || slices.Contains(told, v.Name) {
+		if v != was[i] || slices.Contains(always, v.Name) {
 			list = append(list, v.Name+"="+v.Value)
 		}
 	}

@@ -45,7 +45,8 @@ P0 "" held=false ends=true [[x]=1]
 `, explained(t, small[0], "0:rax=0; 1:rax=0;", TSO))
 	require.NotContains(t, explained(t, small[0], "0:rax=0; 1:rax=1;", SC), "held=true")
 
-	const two = "X86_64 T\n{}\nP0|P1;\nmovl $1,(x)|movl $1,(z);\nmovl $1,(y)|mfence;\nmovl (z),%eax|movl (x),%eax;\nmfence|movl (x),%ebx;\n|movl (y),%ecx;\nexists (0:rax=0 /\\ 1:rax=0 /\\ 1:rbx=1 /\\ 1:rcx=0)"
+	const two = "X86_64 T\n{}\nP0|P1;\nmovl $1,(x)|movl $1,(z);\nmovl $1,(y)|mfence;\nmovl (z),%eax|movl " +
+		"(x),%eax;\nmfence|movl (x),%ebx;\n|movl (y),%ecx;\nexists (0:rax=0 /\\ 1:rax=0 /\\ 1:rbx=1 /\\ 1:rcx=0)"
 	story := explained(t, two, "0:rax=0; 1:rax=0; 1:rbx=1; 1:rcx=0;", TSO)
 	require.Contains(t, story, `P0 "" held=false ends=false [[x]=1]`, "the older store takes effect by itself")
 	require.Contains(t, story, `P0 "mfence" held=false ends=false [[y]=1]`, "the fence waits for the other one")

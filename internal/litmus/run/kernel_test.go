@@ -33,7 +33,8 @@ func newKernelC(t *testing.T, test *ctest.Test, preemptible bool) *kernelC {
 	m, err := smp.New(LKMM.config(len(test.Threads)), &traces.Log{})
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	p := &kernelC{C: c, m: m, k: kernel.Boot(m, kernel.Config{Preemptible: preemptible}), locks: make([]kapi.Spinlock, len(test.Locations))}
+	p := &kernelC{C: c, m: m, k: kernel.Boot(m, kernel.Config{Preemptible: preemptible}),
+		locks: make([]kapi.Spinlock, len(test.Locations))}
 	c.by = func(k *cThread) ctest.Machine { return &kernelThread{k, p} }
 	require.NoError(t, c.Build(m))
 	m.Freeze()
@@ -140,7 +141,8 @@ func TestKernelsOwn(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		s := string(text)
-		if x86test.Language(s) != "C" || strings.Contains(s, "srcu_") || !strings.Contains(s, "rcu_read_lock") && !strings.Contains(s, "spin_lock") {
+		if x86test.Language(s) != "C" || strings.Contains(s, "srcu_") ||
+			!strings.Contains(s, "rcu_read_lock") && !strings.Contains(s, "spin_lock") {
 			return nil
 		}
 		c, err := ctest.Parse(path, text)
@@ -168,7 +170,8 @@ func TestKernelsOwn(t *testing.T) {
 		return nil
 	}))
 	t.Log(count)
-	for _, kind := range []string{"RCU: Never, not seen", "RCU: Sometimes, seen", "locks: Never, not seen", "locks: Sometimes, seen"} {
+	for _, kind := range []string{"RCU: Never, not seen", "RCU: Sometimes, seen", "locks: Never, not seen",
+		"locks: Sometimes, seen"} {
 		require.NotZero(t, count[kind], kind)
 	}
 }

@@ -25,8 +25,8 @@ type Program interface {
 	// AddState adds to a hash what the program remembers.
 	AddState(h *sim.Hash)
 
-	// Outcome describes the state after a run, and says whether the test's condition
-	// holds in it. Of a state that the test's filter excludes counts is false.
+	// Outcome describes the state after a run, and says whether the test's condition holds in it.
+	// counts is false for a state that the test's filter excludes.
 	Outcome(m *smp.Machine) (text string, holds, counts bool)
 }
 
@@ -39,7 +39,7 @@ type Options struct {
 	Far func(millionths uint64) // told now and then how much of the search is done; may be nil
 }
 
-// DefaultMost is how many states of the machine a search visits unless it is told.
+// DefaultMost is how many states of the machine a search visits by default.
 const DefaultMost = 1_000_000
 
 // budget is how many boundaries a run has: more than 16 threads of 256 instructions
@@ -154,7 +154,8 @@ func (r *Result) take(found map[string]int, h *harness, rec *sched.Recording) {
 	if again && len(rec.Choices) >= len(r.Outcomes[n].Schedule.Choices) {
 		return
 	}
-	o := Outcome{Text: text, Holds: holds, Schedule: &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
+	o := Outcome{Text: text, Holds: holds,
+		Schedule: &sched.Recording{Choices: slices.Clone(rec.Choices), Asked: rec.Asked}}
 	if again {
 		r.Outcomes[n] = o
 		return

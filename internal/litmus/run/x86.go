@@ -25,7 +25,8 @@ const threadBytes = 1 << 14
 
 // NewX86 returns the program of a test.
 func NewX86(t *x86test.Test) (*X86, error) {
-	x := &X86{t: t, left: make([]arch.Regs, len(t.Threads)), done: make([]bool, len(t.Threads)), last: make([]arch.Regs, len(t.Threads))}
+	x := &X86{t: t, left: make([]arch.Regs, len(t.Threads)), done: make([]bool, len(t.Threads)),
+		last: make([]arch.Regs, len(t.Threads))}
 	for i := range t.Threads {
 		c, err := t.Assemble(i)
 		if err != nil {

@@ -127,7 +127,8 @@ func (p *parser) operand() (o Operand) {
 		p.accept("%")
 		r, ok := registerNamed(p.name("a register"))
 		if !ok {
-			p.failAt(at.from, "%q is no register; write a location as [%s] or (%s), an immediate as $1", clip(p.toks[p.at-1].text), clip(p.toks[p.at-1].text), clip(p.toks[p.at-1].text))
+			p.failAt(at.from, "%q is no register; write a location as [%s] or (%s), an immediate as $1",
+				clip(p.toks[p.at-1].text), clip(p.toks[p.at-1].text), clip(p.toks[p.at-1].text))
 		}
 		if r.Num == stackPointer {
 			p.failAt(at.from, "the stack pointer isn't the test's; take another register")

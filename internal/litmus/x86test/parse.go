@@ -283,7 +283,8 @@ func (p *parser) table() {
 	for ; ; n++ {
 		t := p.next()
 		if t.text != fmt.Sprintf("P%d", n) {
-			p.failAt(t.from, "%q where the thread P%d is expected; a test has P0 | P1 | ... ; after its initial state", clip(t.text), n)
+			p.failAt(t.from, "%q where the thread P%d is expected; a test has P0 | P1 | ... ; after its initial state",
+				clip(t.text), n)
 		}
 		if n == maxThreads {
 			p.failAt(t.from, "more than %d threads; remove some", maxThreads)
@@ -369,7 +370,8 @@ func (p *parser) jumps(th *Thread) {
 	for i := range th.Instrs {
 		for _, l := range th.Instrs[i].Labels {
 			if _, ok := at[l]; ok {
-				panic(&syntaxError{fmt.Sprintf("%s:%d: the label %s is there twice; rename one", p.path, th.Instrs[i].Line, clip(l))})
+				panic(&syntaxError{fmt.Sprintf("%s:%d: the label %s is there twice; rename one",
+					p.path, th.Instrs[i].Line, clip(l))})
 			}
 			at[l] = i
 		}

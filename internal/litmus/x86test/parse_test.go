@@ -41,7 +41,8 @@ func TestParse(t *testing.T) {
 		sizes[r.Name] = r.Size
 	}
 	require.Equal(t, []string{"0:rax", "1:rbx", "1:rcx", "[b]", "[x]", "[y]", "t[0]", "t[1]"}, seen)
-	require.Equal(t, map[string]int{"0:rax": 8, "1:rbx": 4, "1:rcx": 4, "[b]": 1, "[x]": 4, "[y]": 4, "t[0]": 8, "t[1]": 8}, sizes)
+	require.Equal(t, map[string]int{"0:rax": 8, "1:rbx": 4, "1:rcx": 4, "[b]": 1, "[x]": 4, "[y]": 4, "t[0]": 8,
+		"t[1]": 8}, sizes)
 	require.Len(t, c.Threads[0].Instrs, 3)
 	require.Len(t, c.Threads[1].Instrs, 3)
 	require.Equal(t, "cmpl $0,%ebx", c.Threads[1].Instrs[1].Text)

@@ -139,7 +139,8 @@ func operation(name string) (o op, size int, ok bool) {
 }
 
 // words mean something else where a location's name may stand.
-var words = []string{"volatile", "const", "static", "lock", "locations", "filter", "exists", "forall", "final", "with", "not", "true", "false"}
+var words = []string{"volatile", "const", "static", "lock", "locations", "filter", "exists", "forall", "final", "with",
+	"not", "true", "false"}
 
 // IsWord reports whether a word means something in tests of x86, so that a location can't be
 // called so: it is a register, an instruction, a type or a key word.

@@ -35,8 +35,8 @@ type Opened struct {
 	Picture image.Image // of the top of the page
 }
 
-// Open has a page read by a headless Chromium, in a window of so many pixels; where there is
-// none the test is skipped.
+// Open opens a page in a headless Chromium whose window has the given size in pixels. Without a
+// Chromium the test is skipped.
 func Open(t testing.TB, file string, width, height int) *Opened {
 	t.Helper()
 	path, err := Chromium()
@@ -46,7 +46,8 @@ func Open(t testing.TB, file string, width, height int) *Opened {
 	file, err = filepath.Abs(file)
 	require.NoError(t, err)
 	shot := filepath.Join(t.TempDir(), "page.png")
-	dom, console := browse(t, path, file, "--dump-dom", fmt.Sprintf("--window-size=%d,%d", width, height), "--screenshot="+shot)
+	dom, console := browse(t, path, file, "--dump-dom", fmt.Sprintf("--window-size=%d,%d", width, height),
+		"--screenshot="+shot)
 	f, err := os.Open(shot)
 	require.NoError(t, err)
 	defer f.Close()

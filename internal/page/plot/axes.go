@@ -152,7 +152,8 @@ func ECDF(list []float64, n int) (points XYs) {
 // SharesAxis makes an axis one of shares from none to all.
 func SharesAxis(a *Axis) {
 	a.Min, a.Max = 0, 1.02 // the line at the top is whole
-	a.Ticks = constant([]Tick{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"}, {Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}})
+	a.Ticks = constant([]Tick{{Value: 0, Label: "0"}, {Value: 0.25, Label: "25 %"}, {Value: 0.5, Label: "50 %"},
+		{Value: 0.75, Label: "75 %"}, {Value: 1, Label: "100 %"}})
 }
 
 // NinesAxis makes an axis of what was added to a plot one of shares on which 90 %, 99 %,
@@ -161,7 +162,8 @@ func NinesAxis(a *Axis) {
 	ticks := []Tick{{Value: 0, Label: "0"}, {Value: math.Log10(2), Label: "50 %"}}
 	a.Min, a.Max = 0, max(a.Max, 1)+0.05 // the line at the top is whole
 	for y := 1.0; y <= a.Max; y++ {
-		ticks = append(ticks, Tick{Value: y, Label: strconv.FormatFloat(100-math.Pow10(2-int(y)), 'f', max(0, int(y)-2), 64) + " %"})
+		ticks = append(ticks,
+			Tick{Value: y, Label: strconv.FormatFloat(100-math.Pow10(2-int(y)), 'f', max(0, int(y)-2), 64) + " %"})
 	}
 	a.Ticks = constant(ticks)
 }

@@ -27,10 +27,10 @@ var dashings = [Series]string{"", "8 2", "2 2", "8 2 2 2", "5 3", "12 3 2 3 2 3"
 // Dashes returns those of a series as SVG has them.
 func Dashes(series int) string { return dashings[series] }
 
-// RangesHeight is how high a plot of so many ranges is.
+// RangesHeight is the height of a plot of a number of ranges.
 func RangesHeight(ranges int) float64 { return 44 + 15*float64(ranges) }
 
-// BarsHeight is how high a plot of so many bars is.
+// BarsHeight is the height of a plot of a number of bars.
 func BarsHeight(bars int) float64 { return 44 + 22*float64(bars) }
 
 // A drawing is a plot that is being drawn: its area, and the elements so far.
@@ -125,7 +125,8 @@ func (d *drawing) drawBars() {
 				from += before[k]
 			}
 			l, r, y := d.x(from), d.x(from+v), d.y(d.row(k))
-			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2}, XY{r, y + barHigh/2}, XY{l, y + barHigh/2})
+			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2}, XY{r, y + barHigh/2},
+				XY{l, y + barHigh/2})
 		}
 	}
 }
@@ -141,7 +142,8 @@ func (d *drawing) drawRanges() {
 		d.path(stroke(2, 2.5), "", XY{x, y - 6}, XY{x, y + 6})
 	}
 	for k, r := range d.ranges {
-		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3.4" style="fill:var(--s1)"/>`+"\n", unit(d.x(r.Middle)), unit(d.y(d.row(k))))
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="3.4" style="fill:var(--s1)"/>`+"\n", unit(d.x(r.Middle)),
+			unit(d.y(d.row(k))))
 	}
 }
 

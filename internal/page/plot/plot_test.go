@@ -97,7 +97,8 @@ func TestRanges(t *testing.T) {
 	require.InDelta(t, (number(t, a[1])+number(t, a[3]))/2, number(t, dots[0][1]), 0.1, "the middle")
 	farthest := regexp.MustCompile(`<path d="M([\d.]+),[^"]*" style="fill:none;stroke:var\(--s2\)`).FindAllStringSubmatch(svg, -1)
 	require.Len(t, farthest, 2)
-	require.InEpsilon(t, 2*(number(t, a[3])-number(t, a[1])), number(t, farthest[0][1])-number(t, a[1]), 0.01, "10 to 50 is twice 10 to 30")
+	require.InEpsilon(t, 2*(number(t, a[3])-number(t, a[1])), number(t, farthest[0][1])-number(t, a[1]), 0.01,
+		"10 to 50 is twice 10 to 30")
 	require.Error(t, p.AddRanges([]string{"a"}, nil))
 	require.NoError(t, New("", "").AddRanges(nil, nil))
 }
@@ -115,7 +116,8 @@ func TestECDF(t *testing.T) {
 }
 
 func TestCountsAxis(t *testing.T) {
-	for high, want := range map[float64]string{0: "0 1", 1: "0 1", 5: "0 1 2 3 4 5", 6: "0 2 4 6", 17: "0 5 10 15", 52: "0 20 40", 100: "0 20 40 60 80 100", 190_366: "0 50k 100k 150k"} {
+	for high, want := range map[float64]string{0: "0 1", 1: "0 1", 5: "0 1 2 3 4 5", 6: "0 2 4 6", 17: "0 5 10 15",
+		52: "0 20 40", 100: "0 20 40 60 80 100", 190_366: "0 50k 100k 150k"} {
 		p := New("", "")
 		p.X.Min, p.X.Max = 3, high
 		CountsAxis(&p.X)
@@ -136,7 +138,8 @@ func number(t *testing.T, s string) float64 {
 }
 
 func TestThousands(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.05: "0.05", 999: "999", 1000: "1,000", 100_000: "100,000", 1234567.5: "1,234,567.5", -100: "-100", -1000: "-1,000"} {
+	for v, want := range map[float64]string{0: "0", 0.05: "0.05", 999: "999", 1000: "1,000", 100_000: "100,000",
+		1234567.5: "1,234,567.5", -100: "-100", -1000: "-1,000"} {
 		require.Equal(t, want, Thousands(v))
 	}
 }
@@ -167,7 +170,8 @@ func TestRoundTicks(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
 		want      string
-	}{{0, 1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {0, 100, "0 20 40 60 80 100"}, {-3, 3, "-2 0 2"}, {0, 1.3e6, "0 500k 1,000k"}, {0.001, 0.0042, "0.001 0.002 0.003 0.004"}} {
+	}{{0, 1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {0, 100, "0 20 40 60 80 100"}, {-3, 3, "-2 0 2"}, {0, 1.3e6, "0 500k 1,000k"},
+		{0.001, 0.0042, "0.001 0.002 0.003 0.004"}} {
 		var labels []string
 		for _, tick := range roundTicks(c.low, c.high) {
 			labels = append(labels, tick.Label)
@@ -233,7 +237,8 @@ func TestNines(t *testing.T) {
 func TestErrors(t *testing.T) {
 	p := New("x", "y")
 	require.NoError(t, p.AddLine(2, XYs{{1, 10}, {2, 20}}, false))
-	require.NoError(t, p.AddErrors(2, []Error{{At: 10, Low: 5, High: 30, Other: 1}, {At: 20, Low: 22, High: 25, Other: 2}}, false))
+	require.NoError(t, p.AddErrors(2, []Error{{At: 10, Low: 5, High: 30, Other: 1}, {At: 20, Low: 22, High: 25, Other: 2}},
+		false))
 	require.Equal(t, [4]float64{1, 2, 5, 30}, [4]float64{p.X.Min, p.X.Max, p.Y.Min, p.Y.Max})
 	require.Equal(t, 20.0, p.errors[1].Low)
 	require.Equal(t, 7, strings.Count(p.SVG(Height), "stroke:var(--s2)")) // the line, two bars, four caps

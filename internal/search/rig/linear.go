@@ -269,7 +269,7 @@ func (c *linearCall) String() string {
 		}
 		return fmt.Sprintf("finds it registered %v, disabled %v", c.there, c.value)
 	}
-	return fmt.Sprintf("%s = %d", [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}[c.what], c.errno)
+	return fmt.Sprintf("%s = %d", kpev.Verbs.Name(uint64(c.what)), c.errno)
 }
 
 // newLinear returns one that follows the runs of a rig from the next one on; nil if

@@ -50,9 +50,6 @@ type earAlloc struct {
 	site             int // from 1; 0: not known
 }
 
-// claims are the engine's.
-var claims = []traces.Kind{kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized}
-
 // listen puts an ear to a rig, for good.
 func listen(r *rig.Rig) *ear {
 	h := &ear{rig: r}
@@ -118,7 +115,7 @@ func (h *ear) Event(e *traces.Event) *traces.Finding {
 			}
 		}
 	default:
-		if i := h.site(e.A); i > 0 && slices.Contains(claims, e.Kind) {
+		if i := h.site(e.A); i > 0 && e.Kind.Spec().State != "" {
 			h.sites[i-1].claim = e.Kind
 		}
 	}

@@ -90,8 +90,6 @@ func handlersCall(sc *scenario.Scenario) bool {
 	return false
 }
 
-var verbs = [...]string{kpev.Register: "register", kpev.Unregister: "unregister", kpev.Enable: "enable", kpev.Disable: "disable"}
-
 var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return", kpev.Fault: "fault", kpev.Jump: "jump"}
 
 // Event implements traces.Sink.
@@ -123,7 +121,7 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 
 // Answered is an answer of the API in words: to a task, of a verb of kpev, about a probe.
 func Answered(task string, verb uint8, probe string, errno uint64) string {
-	return fmt.Sprintf("%s: %s(%s) answers %d", task, verbs[verb], probe, errno)
+	return fmt.Sprintf("%s: %s(%s) answers %d", task, kpev.Verbs.Name(uint64(verb)), probe, errno)
 }
 
 // saw says what a handler is given.

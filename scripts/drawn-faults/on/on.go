@@ -3,7 +3,7 @@
 // none chosen each function here returns what the source said before.
 //
 // It notes, in a file, whether the chosen fault was reached, and whether it changed a
-// value. Where that can't be told without evaluating what the program wouldn't, reached
+// value. Where that can't be noted without evaluating what the program wouldn't, reached
 // counts as changed.
 package on
 
@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 )
 
-// The variables of the environment: the number of the fault that is chosen, or None, and
-// the file that is told how far it came. Under None the file is told the number of each
-// fault that is reached, a line each; nothing is told if neither is set.
+// The environment variables: the number of the chosen fault, or None, and the file that records
+// how far it came. Under None the number of each fault that is reached is written to the file,
+// one a line. Without the variables nothing is written.
 const (
 	Chosen = "KPSIM_DRAWN_FAULT"
 	Note   = "KPSIM_DRAWN_NOTE"
@@ -34,7 +34,7 @@ var (
 	note   = os.Getenv(Note)
 	said   atomic.Int32 // 1 when Reached was written, 2 when Changed was
 	all    = os.Getenv(Chosen) == None
-	told   [Most]atomic.Bool // under None: the number was
+	noted  [Most]atomic.Bool // under None: the number was
 )
 
 // Most bounds the numbers of faults.
@@ -54,7 +54,7 @@ func is(n int) bool {
 		say(1, Reached)
 		return true
 	}
-	if all && !told[n].Load() {
+	if all && !noted[n].Load() {
 		tell(n)
 	}
 	return false
@@ -62,7 +62,7 @@ func is(n int) bool {
 
 // tell notes that fault n was reached although it isn't chosen.
 func tell(n int) {
-	if told[n].Swap(true) {
+	if noted[n].Swap(true) {
 		return
 	}
 	f, err := os.OpenFile(note, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -167,7 +167,8 @@ func Or(n, how int, a bool, b func() bool) bool {
 }
 
 // Add is v, or v + by with fault n.
-func Add[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](n int, v, by T) T {
+func Add[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](n int, v,
+	by T) T {
 	if N(n) {
 		return v + by
 	}

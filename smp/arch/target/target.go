@@ -41,8 +41,8 @@ func (p Processor) Linux() *arch.Arch {
 	return x86.AMD64
 }
 
-// Of returns the row of the kernel whose text lies at an address: all that one of 32 bits
-// has lies in the last 2 GiB below 4 GiB, and nothing of one of 64 does.
+// Of returns the row of the kernel whose text lies at an address. All text of a 32-bit kernel
+// lies in the last 2 GiB below 4 GiB, and none of a 64-bit kernel does.
 func Of(at arch.Addr) *arch.Arch {
 	if at>>31 == 1 {
 		return x86.I386

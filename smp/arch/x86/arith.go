@@ -300,8 +300,8 @@ func mulSigned(a, b uint64) (hi, lo uint64) {
 	return hi - b&uint64(int64(a)>>63) - a&uint64(int64(b)>>63), lo
 }
 
-// execImul2 is imul with a register result cut to size: of registers a and b,
-// or, op 1, of b and the immediate.
+// execImul2 is imul with a register result cut to size: of registers a and b, or, op 1, of b and
+// the immediate.
 func execImul2(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	var b uint64
 	if in.mem {

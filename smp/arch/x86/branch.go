@@ -123,8 +123,8 @@ func sameCode(y *System, selector uint16) arch.Outcome {
 func (in *Inst) loadSelector(y *System, n uint8, selector uint16) arch.Outcome {
 	switch {
 	case null(selector):
-		// Of the stack only 64-bit mode has a null selector, with the RPL of
-		// the privilege level (SDM vol. 2, MOV).
+		// Only SS in 64-bit mode accepts a null selector, whose RPL must be the privilege level (SDM
+		// vol. 2, MOV).
 		if n == SS && (in.mode != Mode64 || selector != y.Seg[CS]&3) {
 			return arch.Protection
 		}

@@ -49,7 +49,8 @@ func (m Mode) Decode(b []byte, at arch.Addr) (Inst, error) {
 		return Inst{}, refuse(w, int(l.n), ErrUnknown)
 	}
 
-	in := Inst{mode: m, Addr: at, next: at + arch.Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps(), drains: l.drains()}
+	in := Inst{mode: m, Addr: at, next: at + arch.Addr(l.n), Len: l.n, modrmPos: l.modrmPos, masksTraps: l.masksTraps(),
+		drains: l.drains()}
 	copy(in.raw[:], w[:l.n])
 	if l.ripRelative() {
 		in.ripDisp = l.dispPos
@@ -288,7 +289,8 @@ func (in *Inst) loadB(s *arch.Regs, m arch.Memory) (v uint64, ok bool) {
 
 // update reads operand a, gives it to f with operand b and the flags, and writes
 // what f returns: nothing at all if memory faults.
-func (in *Inst) update(s *arch.Regs, m arch.Memory, f func(in *Inst, a, b, flags uint64) (r, newFlags uint64)) arch.Outcome {
+func (in *Inst) update(s *arch.Regs, m arch.Memory,
+	f func(in *Inst, a, b, flags uint64) (r, newFlags uint64)) arch.Outcome {
 	a, ok := in.loadA(s, m)
 	if !ok {
 		return arch.PageFault

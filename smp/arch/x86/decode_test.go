@@ -70,8 +70,10 @@ func checkTable(t *testing.T, mode x86.Mode, file string) {
 
 // TestTruncated: no proper prefix of an instruction decodes.
 func TestTruncated(t *testing.T) {
-	for _, code := range []string{"e800000000", "488b05aabbccdd", "f30f1efa", "0f1f440000", "48b8f0debc9a78563412", "c5f877",
-		"0f01ca", "66f30f1efa", "8184248000000001000000", "0f84aabbccdd", "62f17c4858c1", "8fe97891c0", "0f0f440000bf", "660f78c00102"} {
+	for _, code := range []string{"e800000000", "488b05aabbccdd", "f30f1efa", "0f1f440000", "48b8f0debc9a78563412",
+		"c5f877",
+		"0f01ca", "66f30f1efa", "8184248000000001000000", "0f84aabbccdd", "62f17c4858c1", "8fe97891c0", "0f0f440000bf",
+		"660f78c00102"} {
 		b, err := hex.DecodeString(code)
 		require.NoError(t, err)
 		_, err = x86.Decode(b, textAt)
@@ -163,7 +165,8 @@ func checkExec(t require.TestingT, b []byte, s arch.Regs, m arch.Memory) {
 
 // likely draws bytes that often are an instruction.
 func likely(t *rapid.T) []byte {
-	prefix := rapid.SliceOfN(rapid.SampledFrom([]byte{0x48, 0x66, 0xf3, 0xf2, 0x41, 0xf0, 0x4c, 0x2e, 0x67, 0x0f, 0x65}), 0, 3).Draw(t, "prefix")
+	prefix := rapid.SliceOfN(rapid.SampledFrom([]byte{0x48, 0x66, 0xf3, 0xf2, 0x41, 0xf0, 0x4c, 0x2e, 0x67, 0x0f, 0x65}),
+		0, 3).Draw(t, "prefix")
 	return append(prefix, rapid.SliceOfN(rapid.Byte(), 1, 15).Draw(t, "bytes")...)
 }
 

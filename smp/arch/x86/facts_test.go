@@ -84,9 +84,11 @@ func TestMasksTraps(t *testing.T) {
 // what it is nor how long its rest is, in any order and number.
 func TestPrefixSoup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		code := rapid.SampledFrom([]string{"8b4710", "c3", "e800000000", "0fb6c0", "f6c801", "0f1f440000", "83c001", "7510", "0f8400000000"}).Draw(t, "code")
+		code := rapid.SampledFrom([]string{"8b4710", "c3", "e800000000", "0fb6c0", "f6c801", "0f1f440000", "83c001", "7510",
+			"0f8400000000"}).Draw(t, "code")
 		want := decodeHex(t, x86.Mode64, code)
-		soup := rapid.SliceOfN(rapid.SampledFrom([]byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0xf2, 0xf3, 0x40, 0x48, 0x4f}), 0, 8).Draw(t, "soup")
+		soup := rapid.SliceOfN(rapid.SampledFrom([]byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0xf2, 0xf3, 0x40, 0x48, 0x4f}), 0,
+			8).Draw(t, "soup")
 		soup = append(soup, 0x3e) // whatever REX there is doesn't count
 		in, err := x86.Decode(append(soup, want.Bytes()...), textAt)
 		require.NoError(t, err)
@@ -98,7 +100,8 @@ func TestPrefixSoup(t *testing.T) {
 }
 
 func TestDecodeAllocatesNothing(t *testing.T) {
-	for _, code := range []string{"90", "488b4710", "e800000000", "f30f1efa", "c4e2f8f3d9", "62f17c4858c1", "48c7050000000001000000"} {
+	for _, code := range []string{"90", "488b4710", "e800000000", "f30f1efa", "c4e2f8f3d9", "62f17c4858c1",
+		"48c7050000000001000000"} {
 		b, err := hex.DecodeString(code)
 		require.NoError(t, err)
 		for _, mode := range []x86.Mode{x86.Mode64, x86.Mode32} {

@@ -85,7 +85,8 @@ func legacyForms(mode x86.Mode, escape []byte, op byte) (forms []form) {
 				continue
 			}
 			code := append([]byte(p), opcode...)
-			forms = append(forms, form{append(code, byte(modrm)), fmt.Sprintf("% x", opcode), fmt.Sprintf("%x", p), operandName(byte(modrm))})
+			forms = append(forms,
+				form{append(code, byte(modrm)), fmt.Sprintf("% x", opcode), fmt.Sprintf("%x", p), operandName(byte(modrm))})
 		}
 	}
 	return forms
@@ -133,7 +134,9 @@ func operandForms() (forms []form) {
 				if modrm&7 != 4 && sib != 0 {
 					break
 				}
-				forms = append(forms, form{append([]byte(head), byte(modrm), byte(sib)), fmt.Sprintf("operand %x", head), "", fmt.Sprintf("%02x %02x", modrm, sib)})
+				forms = append(forms,
+					form{append([]byte(head), byte(modrm), byte(sib)), fmt.Sprintf("operand %x", head), "",
+						fmt.Sprintf("%02x %02x", modrm, sib)})
 			}
 		}
 	}

@@ -204,7 +204,8 @@ var frame32 = arch.Frame{
 	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - gap32 - PtRegs32Size },
 	Load: LoadPtRegs32,
 	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
-		return storeRegs32(m, at, r) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, KernelDS32) && storeGap32(m, at, r)
+		return storeRegs32(m, at, r) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, KernelDS32) &&
+			storeGap32(m, at, r)
 	},
 }
 
@@ -215,13 +216,14 @@ var frameUser32 = arch.Frame{
 	At:   func(sp uint64, _ bool) arch.Addr { return arch.Addr(sp) - PtRegs32Size },
 	Load: LoadPtRegs32,
 	Store: func(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
-		return storeRegs32(m, at, r) && m.Store(at+PtCS32, 4, UserCS32) && m.Store(at+PtSP32, 4, r.R[RSP]) && m.Store(at+PtSS32, 4, userDS32)
+		return storeRegs32(m, at, r) && m.Store(at+PtCS32, 4, UserCS32) && m.Store(at+PtSP32, 4, r.R[RSP]) &&
+			m.Store(at+PtSS32, 4, userDS32)
 	},
 }
 
-// storeGap32 writes what the gap holds, unless something was pushed there: the words that
-// the frame is a copy of, and none of what was called before, which who looks through the
-// stack would take for a call that goes on.
+// storeGap32 writes what the gap holds, unless something was pushed there: the words of which the
+// frame is a copy. It leaves out earlier return addresses, which a stack walk would take for
+// calls still in progress.
 func storeGap32(m arch.Memory, at arch.Addr, r *arch.Regs) bool {
 	const end = PtRegs32Size + gap32
 	if r.R[RSP] != uint64(at)+end {

@@ -10,12 +10,12 @@ const MaxLen = 15
 // An exec carries out one instruction. It is what Exec does, and owes what Exec owes.
 type exec func(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome
 
-// An Inst is a decoded instruction: its bytes, its address, and its operands
-// resolved as far as they can be without registers. It is a plain value.
+// An Inst is a decoded instruction: its bytes, its address, and its operands resolved as far as
+// they can be without registers. It is a plain value.
 //
-// Operand a is the first, operand b the second one (Intel's order). Of the two
-// at most one lies in memory. b is (register >> shift & bMask) + imm: an
-// immediate has bMask 0, so that code which wants b need not ask what it is.
+// Operand a is the first, operand b the second one (Intel's order). At most one of the two lies
+// in memory. b is (register >> shift & bMask) + imm. An immediate has bMask 0, so code that reads
+// b doesn't have to ask which it is.
 type Inst struct {
 	fn   exec
 	Addr arch.Addr
@@ -113,8 +113,8 @@ func (in *Inst) Vector() uint8 { return uint8(in.imm) }
 // registers or modes are refused for what they load: Exec says so.
 func (in *Inst) Unsupported() bool { return in.refused }
 
-// Exec executes the instruction, which stands at s.IP. What it owes is said at
-// the outcomes: either all of it has happened, or nothing.
+// Exec executes the instruction, which stands at s.IP. Either all of it happens, or nothing; the
+// outcomes say what each requires.
 func (in *Inst) Exec(s *arch.Regs, m arch.Memory) arch.Outcome { return in.fn(in, s, m) }
 
 // Rarely used properties of an instruction. They are read from the bytes again,
@@ -131,9 +131,9 @@ const (
 	XOP                    // 8f, of AMD (AMD64 APM vol. 3, 1.2.8)
 )
 
-// Prefixes is a set of the prefixes that stand before the opcode. Of f2 and f3
-// only the last is in it, of the segment overrides the last of fs and gs, and a
-// REX only where it counts: right before the opcode.
+// Prefixes is a set of the prefixes that stand before the opcode. It has the last one only of f2
+// and f3, and likewise of the segment overrides fs and gs. It has REX only where it counts: right
+// before the opcode.
 type Prefixes uint16
 
 // The prefixes.
@@ -208,7 +208,8 @@ func (in *Inst) Prefixes() Prefixes {
 		p  Prefixes
 	}{
 		{l.opsize, PrefixOpSize}, {l.addrsize, PrefixAddrSize}, {l.cs, PrefixCS}, {l.lock, PrefixLock},
-		{l.rep == 0xf2, PrefixRepne}, {l.rep == 0xf3, PrefixRep}, {l.segment == 0x64, PrefixFS}, {l.segment == 0x65, PrefixGS},
+		{l.rep == 0xf2, PrefixRepne}, {l.rep == 0xf3, PrefixRep}, {l.segment == 0x64, PrefixFS},
+		{l.segment == 0x65, PrefixGS},
 		{l.encoding == legacy && l.rex != 0, PrefixREX}, {l.encoding == legacy && l.rex&rexW != 0, PrefixREXW},
 	} {
 		if c.is {

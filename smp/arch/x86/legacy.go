@@ -123,7 +123,7 @@ func execArpl(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	return arch.Next
 }
 
-// execInto: OF says whether there is a trap.
+// execInto traps if OF is set.
 func execInto(in *Inst, s *arch.Regs, m arch.Memory) arch.Outcome {
 	s.IP = in.next
 	if s.Flags&OF != 0 {

@@ -150,7 +150,8 @@ func TestMode32Others(t *testing.T) {
 
 	y.R[x86.RBX] = uint64(dataAt)
 	y.mem.Store(dataAt, 8, 5<<32|0xffff_fffe) // -2 to 5
-	for v, want := range map[uint64]arch.Outcome{0: arch.Next, 5: arch.Next, 0xffff_fffe: arch.Next, 6: arch.Bound, 0xffff_fffd: arch.Bound} {
+	for v, want := range map[uint64]arch.Outcome{0: arch.Next, 5: arch.Next, 0xffff_fffe: arch.Next, 6: arch.Bound,
+		0xffff_fffd: arch.Bound} {
 		y.R[x86.RAX] = v
 		require.Equal(t, want, y.step32(t, "6203"), v) // bound %eax,(%ebx)
 	}

@@ -21,7 +21,8 @@ func TestObjdump(t *testing.T) {
 	needObjdump(t)
 	folder := os.Getenv("KPSIM_MODULES")
 	if folder == "" {
-		t.Skip("SKIP: KPSIM_MODULES doesn't name a folder of kernel modules: no module's instruction boundaries were compared")
+		t.Skip("SKIP: KPSIM_MODULES doesn't name a folder of kernel modules: no module's instruction boundaries were " +
+			"compared")
 	}
 	var files []string
 	require.NoError(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -55,9 +56,10 @@ func isELF(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return (f.Machine == elf.EM_X86_64 || f.Machine == elf.EM_386) && slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
-		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Size > 0
-	})
+	return (f.Machine == elf.EM_X86_64 || f.Machine == elf.EM_386) &&
+		slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
+			return s.Flags&elf.SHF_EXECINSTR != 0 && s.Size > 0
+		})
 }
 
 // A listedSection is an executable section, and where objdump is in it.

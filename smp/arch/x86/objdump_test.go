@@ -90,17 +90,18 @@ func opinions(t testing.TB, mode x86.Mode, forms []form) ([]opinion, []string) {
 
 // objdumpReasons are why objdump (binutils 2.40) differs, by opcode.
 var objdumpReasons = map[string]string{
-	"8c":       "objdump prints a segment register that doesn't exist",
-	"8e":       "objdump prints a segment register that doesn't exist",
-	"d6":       "salc: every processor has it, the SDM doesn't say so (AMD64 APM vol. 3, table A-1 does)",
-	"d9":       "second encoding of fstp, which processors take",
-	"db":       "frstpm is of the 80287",
-	"dc":       "second encodings of fcom and fcomp, which processors take",
-	"dd":       "second encoding of fxch, which processors take",
-	"de":       "second encoding of fcomp, which processors take",
-	"df":       "second encodings of fxch and fstp, which processors take",
-	"0f 00":    "lkgs is younger than this objdump",
-	"0f 01":    "pbndkb, rmpread, eretu, erets are younger than this objdump, and it lists instructions of which the SDM says NP, or not in this mode",
+	"8c":    "objdump prints a segment register that doesn't exist",
+	"8e":    "objdump prints a segment register that doesn't exist",
+	"d6":    "salc: every processor has it, the SDM doesn't say so (AMD64 APM vol. 3, table A-1 does)",
+	"d9":    "second encoding of fstp, which processors take",
+	"db":    "frstpm is of the 80287",
+	"dc":    "second encodings of fcom and fcomp, which processors take",
+	"dd":    "second encoding of fxch, which processors take",
+	"de":    "second encoding of fcomp, which processors take",
+	"df":    "second encodings of fxch and fstp, which processors take",
+	"0f 00": "lkgs is younger than this objdump",
+	"0f 01": "pbndkb, rmpread, eretu, erets are younger than this objdump, and it lists instructions of which the " +
+		"SDM says NP, or not in this mode",
 	"0f 09":    "66 and f2 are ignored by wbinvd: the SDM doesn't say NP",
 	"0f 1a":    "without MPX all forms are nops",
 	"0f 1b":    "without MPX all forms are nops",
@@ -186,7 +187,8 @@ func compareNames(names map[string]bool, mode x86.Mode, forms []form, texts []st
 // size of the operands.
 func mnemonic(text string) string {
 	for _, w := range strings.Fields(text) {
-		if !strings.Contains(" rep repz repe repn repnz repne data16 data32 addr16 addr32 rex.W rex lock cs ds bnd ", " "+w+" ") {
+		if !strings.Contains(" rep repz repe repn repnz repne data16 data32 addr16 addr32 rex.W rex lock cs ds bnd ",
+			" "+w+" ") {
 			return strings.TrimRight(w, "bwlqs")
 		}
 	}

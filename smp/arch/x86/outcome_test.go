@@ -248,8 +248,10 @@ func TestAddressing(t *testing.T) {
 
 // TestFaultsChangeNothing: a store that faults comes after everything else.
 func TestFaultsChangeNothing(t *testing.T) {
-	for _, code := range []string{"50", "6a05", "ff30", "8f00", "e800000000", "ff10", "ffd0", "9c", "0108", "48ff00", "f710", "f718",
-		"d120", "d310", "0fa4080c", "0fab08", "8708", "0fc108", "0fb108", "0f9400", "aa", "a4", "48a34080000000000000", "8908", "c70001000000",
+	for _, code := range []string{"50", "6a05", "ff30", "8f00", "e800000000", "ff10", "ffd0", "9c", "0108", "48ff00",
+		"f710", "f718",
+		"d120", "d310", "0fa4080c", "0fab08", "8708", "0fc108", "0fb108", "0f9400", "aa", "a4", "48a34080000000000000",
+		"8908", "c70001000000",
 		"c8080002", "0fa0", "650108", "0fc70f", "480fc70f", "0f38f108", "8c18", "0f0108", "0f0120", "0f0008", "660f38f108"} {
 		s := arch.Regs{Flags: x86.F1 | x86.CF}
 		for i := range s.R {
@@ -265,11 +267,15 @@ func TestFaultsChangeNothing(t *testing.T) {
 // TestLoadFaults: a load that faults comes before anything else.
 func TestLoadFaults(t *testing.T) {
 	for mode, codes := range map[x86.Mode][]string{
-		x86.Mode64: {"ff00", "fe08", "f618", "f710", "0308", "0108", "8b08", "8a08", "0fb608", "0fbe08", "0f4408", "0faf08", "6b0805", "f720", "f728", "f730", "f738",
-			"d120", "d320", "0fa50a", "0fa308", "0fab08", "0fbc08", "f30fb808", "0fc108", "0fb108", "8708", "0fc708", "480fc708", "ff30", "8f00",
-			"58", "665b", "9d", "0fa1", "c3", "ff10", "ff20", "ff18", "ff28", "cb", "cf", "48cf", "c9", "c8100000", "c8100003", "a4", "a6", "ac", "ae",
+		x86.Mode64: {"ff00", "fe08", "f618", "f710", "0308", "0108", "8b08", "8a08", "0fb608", "0fbe08", "0f4408", "0faf08",
+			"6b0805", "f720", "f728", "f730", "f738",
+			"d120", "d320", "0fa50a", "0fa308", "0fab08", "0fbc08", "f30fb808", "0fc108", "0fb108", "8708", "0fc708", "480fc708",
+			"ff30", "8f00",
+			"58", "665b", "9d", "0fa1", "c3", "ff10", "ff20", "ff18", "ff28", "cb", "cf", "48cf", "c9", "c8100000", "c8100003",
+			"a4", "a6", "ac", "ae",
 			"d7", "8e18", "0fb408", "0f0110", "0f0130", "0f0010", "0f0020", "0fae38", "0f38f008", "f20f38f008", "660f38f608",
-			"f30f38f608", "c4e278f208", "c4e270f308", "c4e270f508", "c4e270f708", "c4e273f608", "c4e37bf00805", "658b08", "64ff30", "650fc708"},
+			"f30f38f608", "c4e278f208", "c4e270f308", "c4e270f508", "c4e270f708", "c4e273f608", "c4e37bf00805", "658b08",
+			"64ff30", "650fc708"},
 		x86.Mode32: {"61", "1f", "6208", "6308", "c508", "cf", "c3", "66c3", "ff28", "2e0308", "60", "9a000000001000"},
 	} {
 		for _, code := range codes {

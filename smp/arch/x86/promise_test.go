@@ -46,7 +46,8 @@ func (m *patchy) System() *x86.System { return &m.y }
 // state is what of System can be compared.
 func (m *patchy) state() []any {
 	y := &m.y
-	return []any{y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR4, y.CR8, y.XCR0, y.DR, y.Seg, y.GDT, y.IDT, y.LDT, y.TR,
+	return []any{y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR4, y.CR8, y.XCR0, y.DR, y.Seg, y.GDT, y.IDT,
+		y.LDT, y.TR,
 		y.TSCOffset, y.CPU}
 }
 
@@ -54,7 +55,8 @@ func (m *patchy) state() []any {
 // state are what they were; in 32-bit mode the upper halves stay empty, and
 // control within 4 GiB.
 func TestPromise(t *testing.T) {
-	value := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 0x10, 0x18, 250, 500, 508, 514, 700, 766, 1000, 1020, ^uint64(0)}))
+	value := rapid.OneOf(rapid.Uint64(),
+		rapid.SampledFrom([]uint64{0, 1, 0x10, 0x18, 250, 500, 508, 514, 700, 766, 1000, 1020, ^uint64(0)}))
 	rapid.Check(t, func(t *rapid.T) {
 		mode := rapid.SampledFrom([]x86.Mode{x86.Mode64, x86.Mode32}).Draw(t, "mode")
 		in, err := mode.Decode(likely(t), textAt)

@@ -49,7 +49,9 @@ func TestReferenceTwo(t *testing.T) {
 					x.each(t, code, nil, ref(x.e, imm))
 				}
 				if size > 1 && op < 8 {
-					x.each(t, x.encode("\x83", op, 0x85), nil, ref(x.e, func(x *trial) uint64 { return uint64(0xffff_ffff_ffff_ff85) & x.mask() }))
+					x.each(t, x.encode("\x83", op, 0x85), nil, ref(x.e, func(x *trial) uint64 {
+						return uint64(0xffff_ffff_ffff_ff85) & x.mask()
+					}))
 				}
 			}
 			al := trial{size: size, e: place{reg: x86.RAX}, g: place{reg: x86.RDX}}
@@ -59,7 +61,9 @@ func TestReferenceTwo(t *testing.T) {
 			}
 			code := al.encode(al.wide(string([]byte{opcode})), 0)
 			code = append(code[:len(code)-1], immediate(0x9abcdef0, size)...) // no ModRM
-			al.each(t, code, nil, ref(al.e, func(x *trial) uint64 { return uint64(extend(0x9abcdef0, min(size, 4))) & x.mask() }))
+			al.each(t, code, nil, ref(al.e, func(x *trial) uint64 {
+				return uint64(extend(0x9abcdef0, min(size, 4))) & x.mask()
+			}))
 		}
 	}
 }

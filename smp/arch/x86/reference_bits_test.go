@@ -157,7 +157,9 @@ func TestReferenceBitTest(t *testing.T) {
 					if x.e.mem { // a register reaches further: see TestBitOffset
 						offset = n % uint64(x.width())
 					}
-					x.each(t, x.encode("\x0f"+string([]byte{0xa3 | byte(op)<<3}), -1), func(x *trial) { x.fill(x.g, offset) }, ref(offset))
+					x.each(t, x.encode("\x0f"+string([]byte{0xa3 | byte(op)<<3}), -1), func(x *trial) {
+						x.fill(x.g, offset)
+					}, ref(offset))
 				}
 			}
 		}

@@ -159,7 +159,9 @@ func TestReferenceExtend(t *testing.T) {
 		for i, x := range shapes(size) {
 			for from, opcode := range map[int]string{1: "\xb6", 2: "\xb7"} {
 				x.each(t, x.encode("\x0f"+opcode, -1), nil, func(x *trial) { x.put(x.g, x.get(x.e)&(1<<(8*from)-1)) })
-				x.each(t, x.encode("\x0f"+string([]byte{opcode[0] | 8}), -1), nil, func(x *trial) { x.put(x.g, uint64(extend(x.get(x.e), from))) })
+				x.each(t, x.encode("\x0f"+string([]byte{opcode[0] | 8}), -1), nil, func(x *trial) {
+					x.put(x.g, uint64(extend(x.get(x.e), from)))
+				})
 			}
 			if size == 8 {
 				x.each(t, x.encode("\x63", -1), nil, func(x *trial) { x.put(x.g, uint64(extend(x.get(x.e), 4))) })

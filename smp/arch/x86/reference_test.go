@@ -135,8 +135,10 @@ func two(op int, a, b, carry uint64, width int) (r, flags uint64, keep bool) {
 func values(width int) (list []uint64) {
 	mask := uint64(1)<<width - 1
 	half := uint64(1) << (width - 1)
-	for _, v := range []uint64{0, 1, 2, 3, 7, 8, 0xf, 0x10, 0x33, 0x5a, 0x7f, 0x80, 0x81, 0x9a, 0xff, half - 1, half, half + 1, mask - 1, mask,
-		0x0123456789abcdef, 0xfedcba9876543210, half>>1 - 1, half >> 1, 1 << (width/2 - 1), 1 << (width / 2), 1<<(width/2) - 1} {
+	for _, v := range []uint64{0, 1, 2, 3, 7, 8, 0xf, 0x10, 0x33, 0x5a, 0x7f, 0x80, 0x81, 0x9a, 0xff, half - 1, half,
+		half + 1, mask - 1, mask,
+		0x0123456789abcdef, 0xfedcba9876543210, half>>1 - 1, half >> 1, 1 << (width/2 - 1), 1 << (width / 2),
+		1<<(width/2) - 1} {
 		list = append(list, v&mask)
 	}
 	return list
@@ -149,7 +151,8 @@ func shapes(size int) (list []trial) {
 	list = []trial{{size: size, e: rbx, g: rdx}, {size: size, e: place{mem: true}, g: rdx}}
 	if size == 1 {
 		bh, ch := place{reg: x86.RBX, shift: 8}, place{reg: x86.RCX, shift: 8}
-		list = append(list, trial{size: size, e: bh, g: rdx}, trial{size: size, e: rbx, g: ch}, trial{size: size, e: place{mem: true}, g: ch})
+		list = append(list, trial{size: size, e: bh, g: rdx}, trial{size: size, e: rbx, g: ch},
+			trial{size: size, e: place{mem: true}, g: ch})
 	}
 	return list
 }
@@ -262,6 +265,7 @@ func (x *trial) compare(t *testing.T, in *x86.Inst, before *trial, mem flat) {
 	data, _ := mem.Load(dataAt, 8)
 	if out != x.out || s != x.s || data != x.data {
 		t.Helper()
-		t.Fatalf("% x  %v\nfrom %x %x\ngot  %x %x %v\nwant %x %x %v", in.Bytes(), in, before.s, before.data, s, data, out, x.s, x.data, x.out)
+		t.Fatalf("% x  %v\nfrom %x %x\ngot  %x %x %v\nwant %x %x %v",
+			in.Bytes(), in, before.s, before.data, s, data, out, x.s, x.data, x.out)
 	}
 }

@@ -16,11 +16,12 @@ const PatchUnit = 8
 // of a 64-bit kernel.
 var AMD64 = row(Mode64, arch.Arch{
 	Name: "x86-64", Word: 8,
-	RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"},
-	Args:     []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
-	Saved:    []arch.Reg{RBX, RBP, R12, R13, R14, R15},
-	Valid:    canonical,
-	Frame:    frame64, UserFrame: frameUser64,
+	RegNames: []string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+		"r14", "r15"},
+	Args:  []arch.Reg{RDI, RSI, RDX, RCX, R8, R9},
+	Saved: []arch.Reg{RBX, RBP, R12, R13, R14, R15},
+	Valid: canonical,
+	Frame: frame64, UserFrame: frameUser64,
 })
 
 // I386 is a processor in 32-bit protected mode with flat segments, with the calling

@@ -173,9 +173,8 @@ const (
 	segmentFS = 0x64
 )
 
-// override returns the prefix of an override that matters: of several the last
-// counts, and in 64-bit mode those of fs and gs only. A VEX prefix that looks
-// like one has L set: no such instruction is executed.
+// override returns the segment override that counts: the last of several, and in 64-bit mode only
+// fs and gs. A VEX prefix that looks like one has L set: no such instruction is executed.
 func (in *Inst) override(l *layout) (prefix uint8) {
 	if l.mode == Mode64 {
 		return l.segment

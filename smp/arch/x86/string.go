@@ -18,7 +18,8 @@ const (
 // element runs one element and says what comes next. f does the accesses and,
 // only when they have succeeded, moves the pointers. Pointers and counter are as
 // wide as addresses are.
-func (in *Inst) element(s *arch.Regs, m arch.Memory, f func(in *Inst, s *arch.Regs, m arch.Memory, step uint64) (ok bool)) arch.Outcome {
+func (in *Inst) element(s *arch.Regs, m arch.Memory,
+	f func(in *Inst, s *arch.Regs, m arch.Memory, step uint64) (ok bool)) arch.Outcome {
 	if in.rep != once && s.R[RCX]&in.addrMask == 0 {
 		s.IP = in.next
 		return arch.Next
@@ -35,7 +36,7 @@ func (in *Inst) element(s *arch.Regs, m arch.Memory, f func(in *Inst, s *arch.Re
 		return arch.Next
 	}
 	in.advance(&s.R[RCX], ^uint64(0))
-	// Of cmps and scas, which in.cond marks, the repeat ends with ZF too.
+	// The repeat of cmps and scas, which in.cond marks, ends by ZF too.
 	if s.R[RCX]&in.addrMask == 0 || in.cond != 0 && (s.Flags&ZF != 0) != (in.rep == rep) {
 		s.IP = in.next
 	}

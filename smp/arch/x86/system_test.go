@@ -394,7 +394,8 @@ func TestSystemEdges(t *testing.T) {
 
 // TestNotThere: forms that choose doesn't check, because Decode refuses them.
 func TestNotThere(t *testing.T) {
-	for _, code := range []string{"8cf0", "8ef0", "c4e27df208", "c4e37ff0c005", "c4e3f3f0c005", "c4e279f5c0", "8dc0", "0f0dc0"} {
+	for _, code := range []string{"8cf0", "8ef0", "c4e27df208", "c4e37ff0c005", "c4e3f3f0c005", "c4e279f5c0", "8dc0",
+		"0f0dc0"} {
 		b, err := hex.DecodeString(code)
 		require.NoError(t, err)
 		_, err = x86.Decode(b, textAt)

@@ -47,7 +47,8 @@ func TestUndefinedTable(t *testing.T) {
 		s.R[x86.RCX] = c.cl
 		require.Equal(t, c.want, in.UndefinedFlags(&s), "%v with cl %d", &in, c.cl)
 	}
-	for code, want := range map[string]uint64{"27": x86.OF, "2f": x86.OF, "37": arith &^ (x86.AF | x86.CF), "3f": arith &^ (x86.AF | x86.CF),
+	for code, want := range map[string]uint64{"27": x86.OF, "2f": x86.OF, "37": arith &^ (x86.AF | x86.CF),
+		"3f":   arith &^ (x86.AF | x86.CF),
 		"d40a": x86.CF | x86.AF | x86.OF, "d50a": x86.CF | x86.AF | x86.OF, "40": 0, "63c8": 0} {
 		b, err := hex.DecodeString(code)
 		require.NoError(t, err)

@@ -69,8 +69,8 @@ func MachineOf(k *linux.Kernel) string {
 // model is what was fitted to the documents' figures.
 var model = sync.OnceValues(func() (*overhead.Model, error) { return overhead.Fit(overhead.Figures()) })
 
-// Of counts each kind of hit, and the calls, of a kernel with a mutant ("" for none). What
-// couldn't be counted says why. It gives the same each time.
+// Of counts each kind of hit, and the calls, of a kernel with a mutant ("" for none). A row that
+// couldn't be counted says why. The result is the same each time.
 func Of(k *linux.Kernel, mutant string) ([]Hit, error) {
 	o, err := model()
 	if err != nil {
@@ -126,7 +126,7 @@ func (q *kind) run(k *linux.Kernel, mutant string) (w *watcher, why string, err 
 	return w, why, nil
 }
 
-// hits returns the hit of a kind, and calls if it is one that they are told of.
+// hits returns the hit of a kind, and the calls if this kind reports them.
 func (q *kind) hits(w *watcher, why string) (Hit, []Hit) {
 	h := Hit{Kind: q.name, Says: q.says, Why: why}
 	if len(w.calls) > probed {

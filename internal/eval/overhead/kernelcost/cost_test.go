@@ -74,8 +74,10 @@ func TestOf(t *testing.T) {
 			}
 			require.Zero(t, h["k"].Parts[kernelcost.Return])
 			require.Positive(t, h["r"].Parts[kernelcost.Return])
-			require.Equal(t, h["r"].Parts[kernelcost.Return], h["ro"].Parts[kernelcost.Return], "what follows a return doesn't depend on how the entry is probed")
-			require.GreaterOrEqual(t, h["r"].Mispredicted, h["k"].Mispredicted+2, "the return to the trampoline, and that from it")
+			require.Equal(t, h["r"].Parts[kernelcost.Return], h["ro"].Parts[kernelcost.Return],
+				"what follows a return doesn't depend on how the entry is probed")
+			require.GreaterOrEqual(t, h["r"].Mispredicted, h["k"].Mispredicted+2,
+				"the return to the trampoline, and that from it")
 			require.Equal(t, 2, h["kk"].Handlers)
 			require.Greater(t, h["kk"].Instructions, h["k"].Instructions)
 			require.Greater(t, h["kr"].Instructions, h["r"].Instructions)
@@ -104,9 +106,11 @@ func TestRecorded(t *testing.T) {
 			list, err := kernelcost.Of(k, "")
 			require.NoError(t, err)
 			var b strings.Builder
-			fmt.Fprintf(&b, "# kind: instructions; lines of text, data, stack; exceptions; services; locked; returns mispredicted\n")
+			fmt.Fprintf(&b, "# kind: instructions; lines of text, data, stack; exceptions; services; locked; returns "+
+				"mispredicted\n")
 			for _, h := range list {
-				fmt.Fprintf(&b, "%s: %d; %d %d %d; %d; %d; %d; %d\n", h.Kind, h.Instructions, h.Text, h.Data, h.Stack, h.Exceptions, h.Services, h.Locked, h.Mispredicted)
+				fmt.Fprintf(&b, "%s: %d; %d %d %d; %d; %d; %d; %d\n",
+					h.Kind, h.Instructions, h.Text, h.Data, h.Stack, h.Exceptions, h.Services, h.Locked, h.Mispredicted)
 			}
 			path := filepath.Join("testdata", k.Image.Release+".txt")
 			if *update {
@@ -166,7 +170,8 @@ func TestObjects(t *testing.T) {
 		edited := filepath.Join(dir, "kernel", "kprobes.c")
 		require.NoError(t, os.Mkdir(filepath.Dir(edited), 0o755))
 		require.NoError(t, os.WriteFile(edited, []byte(text), 0o644))
-		c := exec.Command("../../../../scripts/kernel-objects", "-d", filepath.Dir(filepath.Dir(path)), "-o", filepath.Join(dir, "out"), base.Image.Release, edited)
+		c := exec.Command("../../../../scripts/kernel-objects",
+			"-d", filepath.Dir(filepath.Dir(path)), "-o", filepath.Join(dir, "out"), base.Image.Release, edited)
 		out, err := c.Output()
 		if err != nil {
 			t.Skipf("kernel-objects: %v: no compiler is at hand", err)
@@ -186,7 +191,8 @@ func TestObjects(t *testing.T) {
 	for _, kind := range kernelcost.Kinds() {
 		require.InDelta(t, is[kind].Instructions, same[kind].Instructions, 2, kind)
 	}
-	slower := compiled(before + "*get_kprobe(void *addr)" + strings.Replace(after, lookup, "\tfor (int i = 0; i < 8; i++)\n\t\tbarrier();\n"+lookup, 1))
+	slower := compiled(before + "*get_kprobe(void *addr)" +
+		strings.Replace(after, lookup, "\tfor (int i = 0; i < 8; i++)\n\t\tbarrier();\n"+lookup, 1))
 	for kind, lookups := range map[string]int{"k": 2, "r": 2, "kk": 2, "f": 1, "o": 0, "ro": 0} {
 		more := slower[kind].Instructions - same[kind].Instructions
 		require.GreaterOrEqual(t, more, 16*lookups, kind)

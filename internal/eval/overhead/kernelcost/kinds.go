@@ -47,8 +47,10 @@ var kinds = []kind{
 	{"r", "return probe", plain, "", kretprobe, "register(r)", "unregister(r)"},
 	{"rb", "boosted return probe", short, "", kretprobe, "register(r)", "unregister(r)"},
 	{"ro", "optimized return probe", long, "", kretprobe, "register(r)", "unregister(r)"},
-	{"kk", "two kprobes at one address", plain, "", kprobe + kprobe2, "register(k), register(q)", "unregister(q), unregister(k)"},
-	{"kr", "kprobe and return probe", plain, "", kprobe + kretprobe, "register(k), register(r)", "unregister(r), unregister(k)"},
+	{"kk", "two kprobes at one address",
+		plain, "", kprobe + kprobe2, "register(k), register(q)", "unregister(q), unregister(k)"},
+	{"kr", "kprobe and return probe", plain, "", kprobe + kretprobe, "register(k), register(r)",
+		"unregister(r), unregister(k)"},
 	{"f", "kprobe at a site of ftrace", entry, site, kprobe, "register(k)", "unregister(k)"},
 	{"rf", "return probe at a site of ftrace", entry, site, kretprobe, "register(r)", "unregister(r)"},
 }

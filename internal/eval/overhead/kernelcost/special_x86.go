@@ -10,7 +10,7 @@ import (
 func (s *stretch) special(in arch.Inst) {
 	b := in.Bytes()
 	locked, repeats := false, false
-	// Of i386 4x isn't a prefix, but then it is the last byte.
+	// On i386 4x isn't a prefix, but then it is the last byte.
 	for len(b) > 1 && (slices.Contains(prefixes, b[0]) || b[0]>>4 == 4) {
 		locked = locked || b[0] == 0xf0
 		repeats = repeats || b[0] == 0xf3 || b[0] == 0xf2

@@ -232,7 +232,8 @@ func (w *watcher) instructionsOf(f arch.Addr) (n int) {
 			break
 		}
 		to, direct := in.Target()
-		if in.Flow() == arch.FlowRet || in.Flow() == arch.FlowIndirectJump || in.Flow() == arch.FlowJump && direct && (uint64(to) < s.Addr || uint64(to) >= s.Addr+s.Size) {
+		if in.Flow() == arch.FlowRet || in.Flow() == arch.FlowIndirectJump ||
+			in.Flow() == arch.FlowJump && direct && (uint64(to) < s.Addr || uint64(to) >= s.Addr+s.Size) {
 			n++
 			break
 		}

@@ -25,7 +25,8 @@ func main() {
 		if !ok {
 			seen, status = "Sometimes", 1
 		}
-		if json.NewEncoder(os.Stdout).Encode(map[string]any{"scenario": k.name, "property": "sum", "observation": seen, "expected": ok}) != nil {
+		if json.NewEncoder(os.Stdout).
+			Encode(map[string]any{"scenario": k.name, "property": "sum", "observation": seen, "expected": ok}) != nil {
 			status = 2
 		}
 	}

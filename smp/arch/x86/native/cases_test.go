@@ -263,7 +263,8 @@ func (x *encoding) related(r *random, t *trial) {
 	switch {
 	case f.space == 1 && (f.op == 0xf6 || f.op == 0xf7) && f.group >= 6: // quotients that fit
 		switch {
-		case f.mem && (x.e.mem.base == x86.RDX || x.e.mem.base == x86.RAX || x.e.mem.index == x86.RDX || x.e.mem.index == x86.RAX):
+		case f.mem && (x.e.mem.base == x86.RDX || x.e.mem.base == x86.RAX || x.e.mem.index == x86.RDX ||
+			x.e.mem.index == x86.RAX):
 		case f.op == 0xf6:
 			s.R[x86.RAX] &^= 0xff80
 		case f.group == 6:
@@ -284,7 +285,8 @@ func (x *encoding) related(r *random, t *trial) {
 			s.R[x86.RAX] = t.pokes[0].v
 		}
 	case f.space == 2 && f.op == 0xc7 && f.mem:
-		if b, i := x.e.mem.base, x.e.mem.index; b != x86.RAX && b != x86.RDX && i != x86.RAX && i != x86.RDX && len(t.pokes) > 1 {
+		if b, i := x.e.mem.base, x.e.mem.index; b != x86.RAX && b != x86.RDX && i != x86.RAX && i != x86.RDX &&
+			len(t.pokes) > 1 {
 			s.R[x86.RAX], s.R[x86.RDX] = t.pokes[0].v, t.pokes[1].v
 			if !f.w {
 				s.R[x86.RDX] = t.pokes[0].v >> 32

@@ -10,12 +10,12 @@
 // must be the same (pair). Where processors differ among themselves is said in
 // one place (vendors).
 //
-// Rivals are the processor that the test runs on, linux/amd64, in 64-bit mode
-// and in 32-bit mode by a far jump (host, child), and a program built by gcc
-// -m32 (record). There fs and gs have bases from a local descriptor table. Where the kernel
-// doesn't let user code set bases by FSGSBASE, arch_prctl does, and where it runs no code of 32
-// bits, that mode isn't compared, which the test prints and .ci/run shows. What they answered is recorded as a digest by opcode, and
-// compared on every computer (recorded). After a change of what is executed:
+// Rivals are the processor that the test runs on, linux/amd64, in 64-bit mode and in 32-bit mode by
+// a far jump (host, child), and a program built by gcc -m32 (record). There fs and gs have bases
+// from a local descriptor table. Where the kernel doesn't let user code set bases by FSGSBASE,
+// arch_prctl does, and where it runs no code of 32 bits, that mode isn't compared, which the test
+// prints and .ci/run shows. What they answered is recorded as a digest by opcode, and compared on
+// every computer (recorded). After a change of what is executed:
 //
 //	go test ./smp/arch/x86/native -run TestRecorded -native.record
 //

@@ -26,10 +26,13 @@ type encoded struct {
 
 // boundaries are the values at which results change their kind.
 var boundaries = [...]uint64{
-	0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 0x7e, 0x7f, 0x80, 0x81, 0xfe, 0xff, 0x100, 0x7fff, 0x8000, 0x8001, 0xffff,
-	0x10000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0x1_0000_0000, 0x7fff_ffff_ffff_ffff, 0x8000_0000_0000_0000,
+	0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 0x7e, 0x7f, 0x80, 0x81, 0xfe, 0xff, 0x100, 0x7fff, 0x8000,
+	0x8001, 0xffff,
+	0x10000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0x1_0000_0000, 0x7fff_ffff_ffff_ffff,
+	0x8000_0000_0000_0000,
 	0x8000_0000_0000_0001, 0xffff_ffff_ffff_ffff, 0xffff_ffff_ffff_fffe, 0xffff_ffff_ffff_ff80, 0xffff_ffff_ffff_8000,
-	0xffff_ffff_8000_0000, 0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa, 0x0f0f_0f0f_0f0f_0f0f, 0x0123_4567_89ab_cdef, 0x9999_9999_9999_9999,
+	0xffff_ffff_8000_0000, 0x5555_5555_5555_5555, 0xaaaa_aaaa_aaaa_aaaa, 0x0f0f_0f0f_0f0f_0f0f, 0x0123_4567_89ab_cdef,
+	0x9999_9999_9999_9999,
 }
 
 // value draws an operand: a boundary three times out of four.
@@ -77,7 +80,8 @@ func (f *form) encode(r *random) (code []byte, e encoded) {
 		if f.op == 0xf0 && f.space == 4 {
 			vvvv = 0
 		}
-		code = append(code, 0xc4, ^rex&7<<5|f.space-1, rex&8<<4|(^vvvv&15)<<3|byte(toInt(f.long))<<2|[4]byte{0, 1, 2, 3}[f.pp])
+		code = append(code, 0xc4, ^rex&7<<5|f.space-1,
+			rex&8<<4|(^vvvv&15)<<3|byte(toInt(f.long))<<2|[4]byte{0, 1, 2, 3}[f.pp])
 	default:
 		if rex != 0 || wide && r.one(4) {
 			if f.mem || e.rm >= 8 || e.reg >= 8 || f.w || r.one(2) {

@@ -104,7 +104,8 @@ func forms(mode x86.Mode, features map[string]bool, leftOut map[string]int) (lis
 					if size.w && mode == x86.Mode32 {
 						continue
 					}
-					f := form{mode: mode, space: space, op: byte(op), w: size.w, prefixes: append(append([]byte(nil), size.p...), prefixes...)}
+					f := form{mode: mode, space: space, op: byte(op), w: size.w,
+						prefixes: append(append([]byte(nil), size.p...), prefixes...)}
 					f.eachOperand(add)
 				}
 			}
@@ -239,7 +240,8 @@ func (f *form) implicitMemory() bool {
 // unfit says why user mode can't run an instruction, or why its result is the
 // host's own affair; "" if it can.
 func unfit(mode x86.Mode, a *anatomy) string {
-	const privileged, selectors, values, calls = "privileged", "about selectors", "reads what differs from host to host", "goes to the kernel"
+	const privileged, selectors, values, calls = "privileged", "about selectors", "reads what differs from host to host",
+		"goes to the kernel"
 	switch {
 	case a.vex:
 		return ""

@@ -117,7 +117,8 @@ func newHost() (*host, error) {
 			flags = syscall.MAP_SHARED
 		}
 		const fixedNoReplace = 0x100000
-		got, _, errno := syscall.Syscall6(syscall.SYS_MMAP, uintptr(r.at), r.size, uintptr(r.prot), uintptr(flags|fixedNoReplace), uintptr(r.fd), 0)
+		got, _, errno := syscall.Syscall6(syscall.SYS_MMAP, uintptr(r.at), r.size, uintptr(r.prot),
+			uintptr(flags|fixedNoReplace), uintptr(r.fd), 0)
 		if errno != 0 || got != uintptr(r.at) {
 			return nil, fmt.Errorf("native: mapping %#x: %v", r.at, errno)
 		}
@@ -156,8 +157,10 @@ func newHost() (*host, error) {
 // and returns the selector; 0: the kernel doesn't allow it.
 func ldt(entry, base uint32) (selector uint64) {
 	const seg32bit, limitInPages, useable = 1, 1 << 4, 1 << 6
-	desc := [4]uint32{entry, base, 0xfffff, seg32bit | limitInPages | useable} // struct user_desc: Linux, arch/x86/include/uapi/asm/ldt.h
-	if n, _, _ := syscall.Syscall(syscall.SYS_MODIFY_LDT, 0x11, uintptr(unsafe.Pointer(&desc)), unsafe.Sizeof(desc)); n != 0 {
+	// struct user_desc: Linux, arch/x86/include/uapi/asm/ldt.h
+	desc := [4]uint32{entry, base, 0xfffff, seg32bit | limitInPages | useable}
+	if n, _, _ := syscall.Syscall(syscall.SYS_MODIFY_LDT, 0x11, uintptr(unsafe.Pointer(&desc)),
+		unsafe.Sizeof(desc)); n != 0 {
 		return 0
 	}
 	return uint64(entry<<3 | 7)
@@ -179,7 +182,8 @@ func (h *host) lock() (unlock func()) {
 	}
 	setMask := func(p, old *uint64) {
 		const setmask = 2
-		syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setmask, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+		syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setmask, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(old)), 8,
+			0, 0)
 	}
 	setMask(&mask, &old)
 	// Compatibility mode needs data segments; 64-bit code doesn't look at them.
@@ -220,7 +224,8 @@ func (h *host) run(p *program, s *arch.Regs) ending {
 	h.length = uint64(len(p.code))
 	h.trap, h.outIP = -1, 0
 	h.enter()
-	return ending{s: arch.Regs{R: h.out, IP: arch.Addr(h.outIP), Flags: h.outFlags}, trap: int(h.trap), cr2: h.cr2, fs: h.outFS, gs: h.outGS}
+	return ending{s: arch.Regs{R: h.out, IP: arch.Addr(h.outIP), Flags: h.outFlags}, trap: int(h.trap), cr2: h.cr2,
+		fs: h.outFS, gs: h.outGS}
 }
 
 // raw runs code once and returns the registers after it.
@@ -256,8 +261,9 @@ func (h *host) features() map[string]bool {
 	bit := func(r uint64, n int) bool { return r>>n&1 != 0 }
 	return map[string]bool{
 		has32: h.runs32(), "fsgsbase": h.fsgsbase, // without it a switch of tasks loses bases that user code has set
-		"cx16": bit(one.R[x86.RCX], 13), "sse4_2": bit(one.R[x86.RCX], 20), "movbe": bit(one.R[x86.RCX], 22), "popcnt": bit(one.R[x86.RCX], 23),
-		"bmi1": bit(seven.R[x86.RBX], 3), "bmi2": bit(seven.R[x86.RBX], 8), "adx": bit(seven.R[x86.RBX], 19),
+		"cx16": bit(one.R[x86.RCX], 13), "sse4_2": bit(one.R[x86.RCX], 20), "movbe": bit(one.R[x86.RCX], 22),
+		"popcnt": bit(one.R[x86.RCX], 23),
+		"bmi1":   bit(seven.R[x86.RBX], 3), "bmi2": bit(seven.R[x86.RBX], 8), "adx": bit(seven.R[x86.RBX], 19),
 		"clflushopt": bit(seven.R[x86.RBX], 23), "clwb": bit(seven.R[x86.RBX], 24), "serialize": bit(seven.R[x86.RDX], 14),
 		"lahf_lm": bit(ext.R[x86.RCX], 0), "lzcnt": bit(ext.R[x86.RCX], 5), "3dnowprefetch": bit(ext.R[x86.RCX], 8),
 		"movdiri": bit(seven.R[x86.RCX], 27), "movdir64b": bit(seven.R[x86.RCX], 28),
@@ -332,7 +338,8 @@ func (h *host) assemble(page *[pageSize]byte) (handler, restorer uint64) {
 		c.put(0x48, 0x8b, 0x82).word(40 + 8*i) // mov rax, [rdx+…]
 		c.store(x86.RAX, to)
 	}
-	order := []arch.Reg{x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RDI, x86.RSI, x86.RBP, x86.RBX,
+	order := []arch.Reg{x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RDI, x86.RSI, x86.RBP,
+		x86.RBX,
 		x86.RDX, x86.RAX, x86.RCX, x86.RSP}
 	for i, r := range order {
 		greg(uint32(i), outAt+8*uint32(r))

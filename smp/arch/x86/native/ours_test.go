@@ -58,7 +58,8 @@ const (
 )
 
 var vectors = [...]int{
-	arch.Breakpoint: vectorBP, arch.DebugTrap: vectorDB, arch.Overflow: vectorOF, arch.Undefined: vectorUD, arch.PageFault: vectorPF,
+	arch.Breakpoint: vectorBP, arch.DebugTrap: vectorDB, arch.Overflow: vectorOF, arch.Undefined: vectorUD,
+	arch.PageFault:   vectorPF,
 	arch.DivideError: vectorDE, arch.Protection: vectorGP, arch.Bound: vectorBR,
 }
 

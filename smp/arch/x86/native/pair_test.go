@@ -90,7 +90,8 @@ func (h *pair) try(p *program, t *trial, ours *ending, digest *digest) (diff str
 	if g.astray && ours.dropped == "" {
 		ours.dropped = "asks for its text"
 	}
-	if ran = ours.dropped == ""; ran && h.rival != nil && (h.amd || !ours.onlyAMD) && !(ours.overlap && hostLosesOverlaps()) {
+	if ran = ours.dropped == ""; ran && h.rival != nil && (h.amd || !ours.onlyAMD) &&
+		!(ours.overlap && hostLosesOverlaps()) {
 		theirs := h.rival.run(p, &t.s)
 		theirs.arrive(g, len(p.code))
 		if diff = h.differs(p, ours, &theirs); diff != "" {
@@ -171,7 +172,8 @@ func (h *pair) differs(p *program, ours, theirs *ending) string {
 		}
 	}
 	if d := (ours.s.Flags ^ theirs.s.Flags) & (arith | x86.DF) &^ ours.undefined; d != 0 {
-		tell("flags %s, the processor has %s, different: %s", flagNames(ours.s.Flags), flagNames(theirs.s.Flags), flagNames(d))
+		tell("flags %s, the processor has %s, different: %s",
+			flagNames(ours.s.Flags), flagNames(theirs.s.Flags), flagNames(d))
 	}
 	for i := range h.pages {
 		if !bytes.Equal(h.g.memory[i][:], h.pages[i][:]) && !(ours.trap == vectorPF && writesBeforeFault(last)) {

@@ -81,7 +81,8 @@ type area32 struct {
 func newRunner32(t *testing.T) *runner32 {
 	dir := t.TempDir()
 	program, shared := filepath.Join(dir, "runner32"), filepath.Join(dir, "shared")
-	out, err := exec.Command("gcc", "-m32", "-O1", "-fno-pie", "-no-pie", "-o", program, "testdata/runner32.c").CombinedOutput()
+	out, err := exec.Command("gcc", "-m32", "-O1", "-fno-pie", "-no-pie", "-o", program, "testdata/runner32.c").
+		CombinedOutput()
 	if err != nil {
 		t.Skipf("no gcc -m32 here: %v\n%s", err, out)
 	}
@@ -145,7 +146,8 @@ func (r *runner32) run(_ *program, s *arch.Regs) ending {
 		panic(err)
 	}
 	r.wait()
-	e := ending{s: arch.Regs{IP: arch.Addr(a.IP), Flags: uint64(a.Flags)}, trap: int(a.Trap), cr2: uint64(a.CR2), fs: fsBase32, gs: gsBase32}
+	e := ending{s: arch.Regs{IP: arch.Addr(a.IP), Flags: uint64(a.Flags)}, trap: int(a.Trap), cr2: uint64(a.CR2),
+		fs: fsBase32, gs: gsBase32}
 	for i, v := range a.Out {
 		e.s.R[i] = uint64(v)
 	}

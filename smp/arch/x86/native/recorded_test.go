@@ -12,14 +12,16 @@ import (
 	"kpsim/smp/arch/x86"
 )
 
-var record = flag.Bool("native.record", false, "write testdata/recorded*.txt anew: on linux/amd64, for 32-bit mode with gcc -m32")
+var record = flag.Bool("native.record", false,
+	"write testdata/recorded*.txt anew: on linux/amd64, for 32-bit mode with gcc -m32")
 
 const perRecord = 88 // trials of a form
 
 // recorded are the features of the processor that was recorded: forms that need
 // others are compared only where TestNative finds them.
 var recorded = map[string]bool{
-	"3dnowprefetch": true, "adx": true, "bmi1": true, "bmi2": true, "clflushopt": true, "clwb": true, "cx16": true, "fsgsbase": true, "lahf_lm": true,
+	"3dnowprefetch": true, "adx": true, "bmi1": true, "bmi2": true, "clflushopt": true, "clwb": true, "cx16": true,
+	"fsgsbase": true, "lahf_lm": true,
 	"lzcnt": true, "movbe": true, "popcnt": true, "sse4_2": true,
 }
 

@@ -140,10 +140,12 @@ func tryAll(t *testing.T, h *pair, features map[string]bool, modes []x86.Mode) {
 			t.Errorf("%s: only %d trials ran: %v", f, got.ran, got.dropped)
 		}
 	}
-	t.Logf("%d trials, %d forms differ; %d forms are #UD whatever the operands, as on the processor: %d trials each", total, wrong, alwaysUD, perEncoding)
+	t.Logf("%d trials, %d forms differ; %d forms are #UD whatever the operands, as on the processor: %d trials each",
+		total, wrong, alwaysUD, perEncoding)
 	t.Logf("smallest count of a form: %d (%s)", least[false], who[false])
 	if *cases == 0 {
-		t.Logf("smallest count of a form that differs from another by an address prefix or an ignored one: %d (%s)", least[true], who[true])
+		t.Logf("smallest count of a form that differs from another by an address prefix or an ignored one: %d (%s)",
+			least[true], who[true])
 	}
 	for _, why := range sortedKeys(dropped) {
 		t.Logf("dropped: %7d: %s", dropped[why], why)
@@ -189,8 +191,10 @@ func TestFormsComplete(t *testing.T) {
 			a := dissect(&in)
 			have[kindOf(mode, &a)] = true
 		}
-		for _, start := range []string{"", "\x66", "\xf2", "\xf3", "\x48", "\x0f", "\x66\x0f", "\xf2\x0f", "\xf3\x0f", "\x48\x0f", "\x0f\x38", "\xf2\x0f\x38",
-			"\xf3\x0f\x38", "\x66\x0f\x38", "\x0f\x3a", "\xc4\xe2\x78", "\xc4\xe2\x79", "\xc4\xe2\x7a", "\xc4\xe2\x7b", "\xc4\xe3\x7b", "\xc4\xe2\xfb", "\xc5\xf8"} {
+		for _, start := range []string{"", "\x66", "\xf2", "\xf3", "\x48", "\x0f", "\x66\x0f", "\xf2\x0f", "\xf3\x0f",
+			"\x48\x0f", "\x0f\x38", "\xf2\x0f\x38",
+			"\xf3\x0f\x38", "\x66\x0f\x38", "\x0f\x3a", "\xc4\xe2\x78", "\xc4\xe2\x79", "\xc4\xe2\x7a", "\xc4\xe2\x7b",
+			"\xc4\xe3\x7b", "\xc4\xe2\xfb", "\xc5\xf8"} {
 			for rest := range 1 << 12 { // an opcode; the field reg, and memory or a register
 				modrm := byte(rest>>8&7<<3) | byte(rest>>11)*0xc0
 				code := append([]byte(start), byte(rest), modrm, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

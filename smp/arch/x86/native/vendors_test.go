@@ -115,7 +115,8 @@ var hostIsAMD = sync.OnceValue(func() bool {
 // and ECX are, and with 32-bit addresses in 64-bit code none.
 func overlapLost(in *x86.Inst, before *arch.Regs) bool {
 	raw := in.Raw()
-	if in.Mode() != x86.Mode32 || raw[in.Len-1]&0xfe != 0xa4 || before.R[x86.RDI]>>16&0xffff == 0 || before.Flags&x86.DF != 0 {
+	if in.Mode() != x86.Mode32 || raw[in.Len-1]&0xfe != 0xa4 || before.R[x86.RDI]>>16&0xffff == 0 ||
+		before.Flags&x86.DF != 0 {
 		return false
 	}
 	a := dissect(in)

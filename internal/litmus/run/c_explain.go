@@ -9,8 +9,8 @@ import (
 	"kpsim/smp/lkmm"
 )
 
-// A tale is what is told of a thread's steps.
-type tale struct {
+// A caption describes a thread's step.
+type caption struct {
 	next   string // the instruction that the thread is about to do
 	prefix string // what it does before, without a point
 	note   string // of its last access
@@ -19,14 +19,15 @@ type tale struct {
 // opNames are verbs of the kernel's for what instructions do.
 var opNames = map[ctest.Op]string{
 	ctest.Load: "read", ctest.Store: "write", ctest.RMW: "atomic", ctest.Lock: "spin_lock", ctest.Unlock: "spin_unlock",
-	ctest.TryLock: "spin_trylock", ctest.ReadLock: "rcu_read_lock", ctest.ReadUnlock: "rcu_read_unlock", ctest.Synchronize: "synchronize_rcu",
+	ctest.TryLock: "spin_trylock", ctest.ReadLock: "rcu_read_lock", ctest.ReadUnlock: "rcu_read_unlock",
+	ctest.Synchronize: "synchronize_rcu",
 }
 
 var fenceNames = [...]string{lkmm.MB: "smp_mb", lkmm.RMB: "smp_rmb", lkmm.WMB: "smp_wmb"}
 
 // tell notes what a thread is about to do.
 func (c *C) tell(n int, op ctest.Op, at int) {
-	t := &c.tales[n]
+	t := &c.captions[n]
 	what := opNames[op]
 	switch op {
 	case ctest.Fence:
@@ -48,25 +49,25 @@ func (c *C) tell(n int, op ctest.Op, at int) {
 // remark notes that an access didn't meet the newest value.
 func (c *C) remark(n int, format string, args ...any) {
 	if c.explains {
-		c.tales[n].note = fmt.Sprintf(format, args...)
+		c.captions[n].note = fmt.Sprintf(format, args...)
 	}
 }
 
-// Next implements Told.
+// Next implements Explainable.
 func (c *C) Next(_ *smp.Machine, cpu int) Instr {
-	i := Instr{Text: c.tales[cpu].next, Stores: c.memory == TSO && strings.Contains(c.tales[cpu].next, "write ")}
-	c.tales[cpu].next = ""
+	i := Instr{Text: c.captions[cpu].next, Stores: c.memory == TSO && strings.Contains(c.captions[cpu].next, "write ")}
+	c.captions[cpu].next = ""
 	return i
 }
 
-// Note implements Told.
+// Note implements Explainable.
 func (c *C) Note(cpu int) string {
-	s := c.tales[cpu].note
-	c.tales[cpu].note = ""
+	s := c.captions[cpu].note
+	c.captions[cpu].note = ""
 	return s
 }
 
-// Values implements Told.
+// Values implements Explainable.
 func (c *C) Values(*smp.Machine) []Value {
 	c.explains = true
 	var all []Value

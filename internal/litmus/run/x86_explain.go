@@ -8,7 +8,7 @@ import (
 	"kpsim/smp/arch"
 )
 
-// Next implements Told.
+// Next implements Explainable.
 func (x *X86) Next(m *smp.Machine, cpu int) Instr {
 	name, off, text := m.Names().Where(sim.Mover(cpu))
 	if !text || name != threadName(cpu) {
@@ -27,10 +27,10 @@ func (x *X86) Next(m *smp.Machine, cpu int) Instr {
 	return Instr{in.Text, in.Stores(), x.t.Writes(cpu, i)}
 }
 
-// Note implements Told: values say all.
+// Note implements Explainable: values say all.
 func (*X86) Note(int) string { return "" }
 
-// Values implements Told.
+// Values implements Explainable.
 func (x *X86) Values(m *smp.Machine) []Value {
 	var all []Value
 	for i := range x.t.Threads {

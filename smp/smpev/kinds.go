@@ -1,0 +1,286 @@
+package smpev
+
+import (
+	"fmt"
+
+	"kpsim/traces"
+)
+
+// The events. Their rows follow. Traces have the numbers in their digests: a new one comes last.
+const (
+	Load = traces.MachineBlock + iota
+	Image
+	TextStore
+	Exec
+	Trap
+	Claim
+	Return
+	Oops
+	Switch
+	Wake
+	Exit
+	Serialise
+	SendIPI
+	Fire
+	Alloc
+	Free
+	Lock
+	Unlock
+	MightSleep
+	GPStart
+	GPEnd
+	StopStart
+	StopEnd
+	Expect
+	CallEnd
+	Done
+	Want
+	Got
+	Retire
+	Gives
+	Due
+	Tilted
+	Module
+	Denies
+	Holds
+	Asked
+	Held
+	Commit
+	CPUState
+	Debugger
+	GPStall
+	CPUActive
+	LivePatch
+	LiveSwitch
+	LiveCall
+	Fprobe
+	CPUFails
+	Uprobe
+	Agrees
+)
+
+// The types of arguments that only these events have.
+var (
+	vector  = traces.Word("vector", "of an exception or interrupt, as in the IDT", Vector).Named("vector")
+	owner   = traces.Word("owner", "of a trap", Owners.Name).Named("owner")
+	why     = traces.Word("reason", "why a CPU serialises", Whys.Name).Named("why")
+	memory  = traces.Word("memory", "what executable memory is for", Memory.Name).Named("what")
+	flavour = traces.Word("flavour", "of grace period", Flavours.Name).Named("flavour")
+	step    = traces.Word("step", "of a CPU's coming or going, as in cpuhp_hp_states", cpuStepName).Named("step")
+	tilt    = traces.Of("tilt", "what differs", "", "preempt_count", "interrupts").Named("what")
+	call    = traces.Word("call", "the number of a task's call; the top bit: it may be missing", callName).Named("call")
+	check   = traces.Word("check", "a check's task, number, and what it looks at, packed", checkName).Named("check")
+	opcode  = traces.Word("byte", "a byte of text", byteName).Named("saved")
+)
+
+// Arguments of several kinds.
+var (
+	addr   = traces.Place.Named("addr")
+	ip     = traces.IP.Named("ip")
+	lo, hi = traces.Bytes.Named("lo"), traces.Arg{Name: "hi"}
+	task   = traces.Task.Named("task")
+	prev   = traces.Task.Named("prev")
+	next   = traces.Task.Named("next")
+	cpu    = traces.CPU.Named("cpu")
+	size   = traces.Size.Named("size")
+	lock   = traces.Lock.Named("lock")
+	id     = traces.Number.Named("id")
+	digest = traces.Value.Named("digest")
+	value  = traces.Value.Named("value")
+	where  = traces.Address.Named("where")
+	module = traces.Number.Named("module")
+	state  = traces.Flag.Named("state")
+
+	function = traces.Address.Named("func")
+)
+
+func byteName(b uint64) string { return fmt.Sprintf("%02x", b) }
+
+func callName(call uint64) string { return fmt.Sprint(call &^ MayMiss) }
+
+func checkName(check uint64) string {
+	return fmt.Sprintf("%d of task %d", CheckNumber(check), CheckTask(check))
+}
+
+type args = []traces.Arg
+
+// Events of the machine, its kernel and the rig.
+var _ = traces.Define(
+	traces.Spec{Kind: Load, Name: "Load", Args: args{addr, lo, hi}, Heads: true,
+		Doc: "an instruction of original text that may be patched"},
+	traces.Spec{Kind: Image, Name: "Image", Args: args{addr, lo, hi}, Class: traces.ClassClaim, Weight: traces.Near,
+		Doc: "a patcher is about to install this whole instruction (int3 plus the bytes after it, a jump, a nop) at addr"},
+	traces.Spec{Kind: TextStore, Name: "TextStore", Class: traces.ClassStore, Weight: traces.Near,
+		Args: args{addr, traces.Value.Named("bytes"), traces.Size.Named("len")},
+		Doc:  "a store of at most 8 bytes to text, inside one aligned 8-byte chunk"},
+	traces.Spec{Kind: Exec, Name: "Exec", Args: args{traces.Place.Named("ip"), lo, hi},
+		Doc: "a CPU begins an instruction of watched text"},
+	traces.Spec{Kind: Trap, Name: "Trap", Args: args{vector, ip, addr}, Class: traces.ClassTrap,
+		Doc: "an exception or interrupt is taken; ip as saved in the frame; addr: what faulted; 1: user mode took it"},
+	traces.Spec{Kind: Claim, Name: "Claim", Args: args{vector, ip, owner}, Class: traces.ClassTrap,
+		Doc:  "a handler of the notifier chain says the trap is its own; ip as in Trap",
+		Says: "claimed by {owner}"},
+	traces.Spec{Kind: Return, Name: "Return", Class: traces.ClassTrap,
+		Args: args{vector, ip, traces.Count.Named("depth")},
+		Doc:  "the IRET of a trap, going to ip; depth: traps still open on the task",
+		Says: "return to {ip}"},
+	traces.Spec{Kind: Oops, Name: "Oops", Args: args{vector, traces.Code.Named("ip"), addr},
+		Class: traces.ClassClaim, Weight: traces.Much,
+		Doc:  "no handler resolved a fault: the kernel dies",
+		Says: "OOPS: nobody handles {vector} at {ip}"},
+	traces.Spec{Kind: Switch, Name: "Switch", Args: args{prev, next, traces.Flag.Named("voluntary")},
+		Doc:  "a CPU switches tasks",
+		Says: "{voluntary|preempted|switch}: {prev} -> {next}"},
+	traces.Spec{Kind: Wake, Name: "Wake", Args: args{task}, Doc: "a task becomes runnable", Says: "wake {task}"},
+	traces.Spec{Kind: Exit, Name: "Exit", Args: args{task}, Doc: "a task ends", Says: "{task} ends"},
+	traces.Spec{Kind: Serialise, Name: "Serialise", Args: args{why},
+		Doc:  "a CPU serialises its instruction stream",
+		Says: "serialise ({why})"},
+	traces.Spec{Kind: SendIPI, Name: "SendIPI", Args: args{traces.CPUs.Named("mask"), traces.Number.Named("why")},
+		Doc:  "this CPU sends an IPI to the CPUs of mask",
+		Says: "send IPI to {mask}"},
+	traces.Spec{Kind: Fire, Name: "Fire", Args: args{traces.Source.Named("source")}, Weight: traces.Some,
+		Doc:  "an interrupt source fires",
+		Says: "{source} fires"},
+	traces.Spec{Kind: Alloc, Name: "Alloc", Args: args{addr, size, memory}, Doc: "executable memory is handed out"},
+	traces.Spec{Kind: Free, Name: "Free", Args: args{addr, size, memory}, Class: traces.ClassClaim, Weight: traces.Much,
+		Doc: "executable memory is taken back: from now on an int3 in each byte"},
+	traces.Spec{Kind: Lock, Name: "Lock", Args: args{lock, traces.Number.Named("how")},
+		Doc: "a lock is taken; how: a set of Lock…",
+		Text: func(e *traces.Event, n traces.Names) string {
+			if e.B&LockNeeded != 0 {
+				return "touch what " + n.Lock(e.A) + " protects, WITHOUT IT"
+			}
+			return "lock " + n.Lock(e.A)
+		}},
+	traces.Spec{Kind: Unlock, Name: "Unlock", Args: args{lock}, Doc: "a lock is released", Says: "unlock {lock}"},
+	traces.Spec{Kind: MightSleep, Name: "MightSleep", Args: args{traces.Flag.Named("atomic")},
+		Doc:  "a routine that may sleep was entered; atomic: 1 if it must not be",
+		Says: "might sleep{atomic||, IN ATOMIC CONTEXT}"},
+	traces.Spec{Kind: GPStart, Name: "GPStart", Args: args{flavour, id}, Class: traces.ClassClaim, Weight: traces.Some,
+		Doc:  "a grace period begins",
+		Says: "{flavour} grace period {id} begins"},
+	traces.Spec{Kind: GPEnd, Name: "GPEnd", Args: args{flavour, id}, Class: traces.ClassClaim, Weight: traces.Some,
+		Doc:  "a grace period ends",
+		Says: "{flavour} grace period {id} ends"},
+	traces.Spec{Kind: StopStart, Name: "StopStart", Class: traces.ClassClaim, Weight: traces.Much,
+		Doc:  "every CPU is in its stopper with interrupts off",
+		Says: "stop_machine: every CPU is stopped"},
+	traces.Spec{Kind: StopEnd, Name: "StopEnd", Class: traces.ClassClaim, Weight: traces.Much,
+		Doc:  "the stoppers go on",
+		Says: "stop_machine: done"},
+
+	traces.Spec{Kind: Expect, Name: "Expect", Args: args{task, call, digest}, Heads: true,
+		Doc:  "what the twin run, without probes, found at the end of a call",
+		Says: "call {call} of {task} returns"},
+	traces.Spec{Kind: CallEnd, Name: "CallEnd", Args: args{task, call, digest},
+		Doc:  "a task's call has returned with this digest of what it left",
+		Says: "call {call} of {task} returns"},
+	traces.Spec{Kind: Done, Name: "Done", Args: args{traces.Flag.Named("drained")},
+		Doc:  "the run is over; drained: 1 if all work is done and no list holds anything",
+		Says: "the run is over, {drained|but not |}all work is done"},
+	traces.Spec{Kind: Want, Name: "Want", Args: args{check, value}, Heads: true,
+		Doc: "what the scenario says that a check of a task finds"},
+	traces.Spec{Kind: Got, Name: "Got", Args: args{check, value, traces.Place.Named("at")},
+		Doc: "what a check has found; at: where in memory, or the probe's address"},
+
+	traces.Spec{Kind: Retire, Name: "Retire", Args: args{addr, size, memory},
+		Doc: "executable memory in which a task may still be is given back: its Free comes later"},
+	traces.Spec{Kind: Gives, Name: "Gives", Args: args{prev, next, traces.Number.Named("how")}, Monitors: true,
+		Doc: "a CPU is given up, as in Switch, or would be if another task wanted it: then next is prev; " +
+			"how: a set of Give…",
+		Says: "{prev} gives up its CPU: {next} is next"},
+	traces.Spec{Kind: Due, Name: "Due", Args: args{task, traces.Flag.Named("fired")}, Monitors: true,
+		Doc:  "a timer that will wake a worker runs, or, fired 1, is over",
+		Says: "{fired|a timer runs that will wake {task}|the timer of {task} is over}"},
+	traces.Spec{Kind: Tilted, Name: "Tilted", Args: args{tilt, traces.Value.Named("was"), traces.Value.Named("is")},
+		Monitors: true, Doc: "a routine of the kernel's has ended, and has left a CPU otherwise than it was"},
+	traces.Spec{Kind: Module, Name: "Module", Args: args{addr, size, module}, Monitors: true, Rig: true,
+		Doc: "where a section of a module's text is while the module is loaded; comes before anything runs"},
+	traces.Spec{Kind: Denies, Name: "Denies", Args: args{module, traces.Flag.Named("loading")}, Monitors: true,
+		Doc: "rmmod is refused because the module is in use; loading 1: by its own load"},
+	traces.Spec{Kind: Holds, Name: "Holds", Args: args{module, traces.Count.Named("n")}, Monitors: true, Rig: true,
+		Doc: "references to a module at the end of a run, beside its load's"},
+	traces.Spec{Kind: Asked, Name: "Asked", Args: args{module, traces.Number.Named("call"), traces.Errno.Named("errno")},
+		Monitors: true, Rig: true,
+		Doc: "insmod (call 0) or rmmod (1) begins, or, with 2 added and its errno, ends"},
+	traces.Spec{Kind: Held, Name: "Held", Args: args{where, value, size}, Class: traces.ClassStore, Weight: traces.Some,
+		Doc: "a CPU holds a store while others move; size 0: where is a cell, and not memory"},
+	traces.Spec{Kind: Commit, Name: "Commit", Args: args{where, value, size}, Class: traces.ClassStore, Weight: traces.Some,
+		Doc: "a held store takes effect"},
+
+	traces.Spec{Kind: CPUState, Name: "CPUState", Args: args{cpu, traces.Flag.Named("online")},
+		Class: traces.ClassClaim, Weight: traces.Much,
+		Doc:  "a CPU is online, or, online 0, has gone and runs nothing",
+		Says: "CPU {cpu} is {online|offline, and runs nothing|online}"},
+	traces.Spec{Kind: Debugger, Name: "Debugger",
+		Args: args{traces.Address.Named("addr"), traces.Flag.Named("set"), opcode},
+		Doc:  "a debugger has written a breakpoint over the byte saved, or, set 0, has put that back",
+		Says: "the debugger's breakpoint at {addr} is {set|cleared:|set, over} {saved}"},
+	traces.Spec{Kind: GPStall, Name: "GPStall", Class: traces.ClassClaim, Weight: traces.Much,
+		Args: args{flavour, traces.CPUs.Named("cpus"), traces.Value.Named("tasks")},
+		Doc: "a tick finds that a grace period has lasted too long, and the kernel prints what it waits for: " +
+			"a set of CPUs, and the first eight tasks, a byte each, their numbers plus 1",
+		Text: func(e *traces.Event, n traces.Names) string {
+			return "the kernel prints: " + Stall(e.A, e.B, e.C, e.CPU, n.Task)
+		}},
+
+	traces.Spec{Kind: CPUActive, Name: "CPUActive", Args: args{cpu, traces.Flag.Named("active")},
+		Class: traces.ClassClaim, Weight: traces.Much,
+		Doc: "tasks may be placed on a CPU from now on, or, active 0, no more: " +
+			"it is still online, and those that are there leave",
+		Says: "CPU {cpu} {active|isn't active any more: its tasks go to others|is active: tasks may run there}"},
+	traces.Spec{Kind: LivePatch, Name: "LivePatch", Class: traces.ClassClaim, Weight: traces.Some,
+		Args: args{traces.Number.Named("patch"), traces.Number.Named("what"), state},
+		Doc:  "the transition of a live patch to a state, 1 patched or 0 unpatched, begins, is reversed (1) or complete (2)",
+		Says: "the transition of live patch {patch} to the {state|old|new} functions " +
+			"{what|begins|is turned round|is complete}"},
+	traces.Spec{Kind: LiveSwitch, Name: "LiveSwitch", Class: traces.ClassClaim, Weight: traces.Some,
+		Args: args{task, state, traces.Number.Named("how")},
+		Doc: "a task goes over to the patched, or, state 0, to the unpatched functions: " +
+			"by its stack (how 0), on its way to user mode (1), or forced (2)",
+		Says: "{task} goes over to the {state|old|new} functions, " +
+			"{how|it stands in none that goes|on its way to user mode|wherever it is}"},
+	traces.Spec{Kind: LiveCall, Name: "LiveCall", Class: traces.ClassClaim, Weight: traces.Some,
+		Args: args{function, traces.Address.Named("to"), traces.Address.Named("other")},
+		Doc: "a call of a patched function goes on in to, which may be itself; other: an address on the task's stack " +
+			"in a version of the patch's functions that doesn't go with it, 0: there is none",
+		Text: liveCall},
+	traces.Spec{Kind: Fprobe, Name: "Fprobe", Class: traces.ClassClaim, Weight: traces.Some,
+		Args: args{function, traces.Number.Named("what"), traces.Address.Named("ip")},
+		Doc: "an fprobe of func is registered, on ip functions (what 0), or gone (1); a call of func runs its entry (2) " +
+			"or exit handler (3), at ip, or is missed (4); its exit handlers are stopped (5)",
+		Says: "{what|the fprobe of {func} is registered, of {ip#function}|the fprobe of {func} is unregistered|" +
+			"a call of {func} is hooked, and the entry handler {ip} runs|" +
+			"a call of {func} has returned, and the exit handler {ip} runs|a call of {func} is missed by its fprobe|" +
+			"the fprobe of {func} hooks no call any more, and begins no exit handler}"},
+	traces.Spec{Kind: CPUFails, Name: "CPUFails", Args: args{cpu, step, traces.Flag.Named("going")},
+		Class: traces.ClassClaim, Weight: traces.Much,
+		Doc:  "a step of a CPU's coming, or, going 1, of its going fails: what was done before it is undone",
+		Says: "CPU {cpu} fails to {going|come|go}, at {step}: it {going|goes back|stays}"},
+	traces.Spec{Kind: Uprobe, Name: "Uprobe", Class: traces.ClassClaim, Weight: traces.Some,
+		Args: args{traces.Address.Named("addr"), traces.Number.Named("what"), traces.Address.Named("at")},
+		Doc: "a hit of a uprobe at addr in user mode: the breakpoint (what 0), its handler at at (1), " +
+			"the copy at at is stepped (2), user mode goes on at at (3), or strays there (4)",
+		Says: "{what|in user mode it comes to the uprobe at {addr}|" +
+			"on the way back to user mode the handler of the uprobe at {addr} runs: {at}|" +
+			"it is to step the copy at {at} of the instruction at {addr}, in user mode|" +
+			"behind the uprobe at {addr} it goes on in user mode, at {at}|" +
+			"behind the uprobe at {addr} it goes on in user mode where it shouldn't, at {at}}"},
+	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
+		Doc: "under the kernel's memory model: a CPU is after a full fence or the entry of a trap, and sees from now on " +
+			"what was done before the full fences until here",
+		Says: "sees what was done before the full fences until here"},
+)
+
+// liveCall says where a call of a patched function goes on.
+func liveCall(e *traces.Event, n traces.Names) string {
+	says := "a call of " + n.Symbol(e.A) + " goes on in " + n.Symbol(e.B)
+	if e.A == e.B {
+		says = "a call of " + n.Symbol(e.A) + " stays in the old function"
+	}
+	if e.C != 0 {
+		says += ", but returns to " + n.Symbol(e.C) + ", of the other version"
+	}
+	return says
+}
