@@ -55,7 +55,7 @@ func (f *Footprint) site(c *CPU) (s site) {
 	return s
 }
 
-// beginAtomicIRQ is called when an interrupt is about to be delivered to c.
+// beginAtomic is called when an interrupt is about to be delivered to c.
 func (ir *Interrupts) beginAtomic(c *CPU, vec uint8, s *Source) {
 	f := ir.m.foot
 	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && ir.prompt(vec, s, c.user) {

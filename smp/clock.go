@@ -42,7 +42,7 @@ func (c *Clocks) Costs(p *cycles.Profile) {
 // on a new machine.
 func (c *Clocks) Start(at *[sim.MaxCPUs]sim.Time) { c.starts = at }
 
-// resetClocks begins the time of a run.
+// reset begins the time of a run.
 func (k *Clocks) reset() {
 	clear(k.now[:])
 	if k.starts != nil {

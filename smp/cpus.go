@@ -15,7 +15,7 @@ type Processors struct {
 // Processors returns the machine's CPUs.
 func (m *Machine) Processors() *Processors { return &m.cpus }
 
-// SetPerCPUBase gives a CPU the base of its own data with which it begins each run.
+// SetBase gives a CPU the base of its own data with which it begins each run.
 func (ps *Processors) SetBase(cpu int, base arch.Addr) { ps.bases[cpu] = base }
 
 // SeenIdle reports whether a CPU is in its idle loop, outside an interrupt.

@@ -70,7 +70,7 @@ func LateGate(i int) arch.Addr { return GateBase + arch.Addr(maxGates-1-i)*gateS
 // BindLate gives f the next address from the end of the gate page down.
 func (gs *Gates) BindLate(name string, f kapi.Routine) { gs.late = append(gs.late, gate{name, f}) }
 
-// gate returns the routine at a, nil if none begins there.
+// find returns the routine at a, nil if none begins there.
 func (gs *Gates) find(a arch.Addr) *gate {
 	i := int(a-gs.page) / gateSize
 	if n := int(a-gs.guestPages) / gateSize; a >= gs.guestPages && n < len(gs.guests) {
@@ -115,7 +115,7 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 	c.guest = false
 }
 
-// leaveGate returns from a routine that text called, as ret would.
+// leave returns from a routine that text called, as ret would.
 func (gs *Gates) leave(c *CPU) {
 	m := gs.m
 	m.mem.cpu = c.id

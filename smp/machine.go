@@ -170,7 +170,7 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 	return m, nil
 }
 
-// AddSource adds a source of interrupts of cpu (ignored for a WorkSource).
+// Add adds a source of interrupts of cpu (ignored for a WorkSource).
 func (ir *Interrupts) Add(s *Source, cpu int) error {
 	if len(ir.sources) >= sim.MaxCPUs {
 		return fmt.Errorf("more than %d interrupt sources", sim.MaxCPUs)

@@ -47,7 +47,7 @@ func (m *Memory) Present(a arch.Addr) bool {
 func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, true) }
 
 // MapExec maps a page for code that is written at run time, for the rest of the
-// run: as Machine.MapExec does at boot. false: something else is there.
+// run: as Memory.MapExec does at boot. false: something else is there.
 func (x *Ctx) MapExec(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {

@@ -71,13 +71,13 @@ func (ts *Tasks) SetStopper(cpu int, body func(*Ctx)) *Task {
 	return t
 }
 
-// Tasks returns all tasks, in the order of their IDs.
+// All returns all tasks, in the order of their IDs.
 func (ts *Tasks) All() []*Task { return ts.all }
 
 // Stopper returns the stopper task of a CPU.
 func (ts *Tasks) Stopper(cpu int) *Task { return ts.m.cpus.list[cpu].stopper }
 
-// IdleTask returns the idle task of a CPU.
+// Idle returns the idle task of a CPU.
 func (ts *Tasks) Idle(cpu int) *Task { return ts.m.cpus.list[cpu].idle }
 
 // rewind makes a task what it is before a run.

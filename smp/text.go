@@ -206,7 +206,7 @@ func (tx *Text) fetchSlow(c *CPU) *inst {
 	return in
 }
 
-// peekText returns the 15 bytes that an instruction at a, in p, may have, or
+// peek returns the 15 bytes that an instruction at a, in p, may have, or
 // as many as are text.
 func (tx *Text) peek(p *page, a arch.Addr) (lo, hi uint64) {
 	if off := a % pageSize; off <= pageSize-16 {
@@ -340,7 +340,7 @@ func (tx *Text) unwatch() {
 	m.mem.watched = m.mem.watched[:m.mem.bootWatched]
 }
 
-// storeText stores the n low bytes of v, the others of which are 0, to text in
+// store stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
 func (tx *Text) store(c *CPU, a arch.Addr, v uint64, n int) {
 	m := tx.m
@@ -356,7 +356,7 @@ func (tx *Text) store(c *CPU, a arch.Addr, v uint64, n int) {
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }
 
-// putText stores to the page of a, past its permissions: text patching writes through a
+// put stores to the page of a, past its permissions: text patching writes through a
 // mapping of its own.
 func (tx *Text) put(p *page, a arch.Addr, v uint64, n int) {
 	m := tx.m

@@ -132,7 +132,7 @@ func (f *Footprint) SharedGrew() bool {
 	return was
 }
 
-// observe begins a run: with an observer or without.
+// reset begins a run: with an observer or without.
 func (f *Footprint) reset() {
 	m := f.m
 	m.foot, m.mem.data, m.mem.own, m.turns.p.Ahead = nil, &m.mem, &m.mem, nil

@@ -88,7 +88,7 @@ func (w *WeakMemory) order(b kapi.Barrier) kapi.Order {
 // weak: in others, and in those that hold no store, barriers aren't looked at.
 func (w *WeakMemory) Met(b kapi.Barrier) bool { return int(b) < len(w.met) && w.met[b] }
 
-// resetWeak forgets what the last run has held.
+// reset forgets what the last run has held.
 func (w *WeakMemory) reset() {
 	m := w.m
 	for _, c := range w.cells {
@@ -112,7 +112,7 @@ func (w *WeakMemory) reset() {
 	}
 }
 
-// beginWeak begins a run: whether stores are held in it is its first question, so that a
+// begin begins a run: whether stores are held in it is its first question, so that a
 // run that holds none costs nothing.
 func (w *WeakMemory) begin() {
 	m := w.m
