@@ -89,7 +89,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 		b.k.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, c.extable)
 	}
 	for i, p := range programs {
-		m.AddProgram("program", i, func(x *smp.Ctx) { p(b, x) })
+		m.Tasks().AddProgram("program", i, func(x *smp.Ctx) { p(b, x) })
 	}
 	boot(b)
 	m.Freeze()

@@ -59,14 +59,14 @@ func newRetStorm(t testing.TB, s Settings, nmis int) *retStorm {
 	b := newBench(t, s, retCodes, probing, probing, calls, ends)
 	st.b = b
 	for c := range 4 { // that lose their CPU inside a function
-		b.m.AddProgram("preempted", c, func(x *smp.Ctx) { calls(b, x) })
+		b.m.Tasks().AddProgram("preempted", c, func(x *smp.Ctx) { calls(b, x) })
 	}
 	for c := range nmis {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 2}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 2}, c))
 	}
 	for c := range 4 {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.TimerSource, Name: "timer", AtMost: 6}, c))
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.PreemptSource, Name: "preempt", AtMost: 6}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.TimerSource, Name: "timer", AtMost: 6}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.PreemptSource, Name: "preempt", AtMost: 6}, c))
 	}
 	b.k.OnInterrupt(func(x *smp.Ctx, s *smp.Source) {
 		if s.Kind == smp.NMISource {
@@ -283,7 +283,7 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 	}, func(b *bench, x *smp.Ctx) { calls(b, x, 4) })
 	st.b = b
 	for c := range 2 {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, c))
 	}
 	b.k.OnInterrupt(func(x *smp.Ctx, s *smp.Source) {
 		regs := *x.Regs()

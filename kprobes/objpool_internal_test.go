@@ -56,7 +56,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 	set := settingsOf(rules.Edition69, true)
 	breakSteps(&set, "objpool-last")
 	p.b = bootBench(t, set, retCodes, func(b *bench) {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))
 		b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 			p.armed = false
 			regs := *x.Regs()

@@ -287,7 +287,7 @@ var spec1 = []specRule{
 			calls, hits, live := 0, 0, false
 			b := t.boot([]code{victim, other}, func(b *bench) {
 				for _, kind := range []smp.SourceKind{smp.TimerSource, smp.NMISource} {
-					require.NoError(t, b.m.AddSource(&smp.Source{Kind: kind, Name: "source", AtMost: 3}, 0))
+					require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: kind, Name: "source", AtMost: 3}, 0))
 				}
 				b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 					if live {

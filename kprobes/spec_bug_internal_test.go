@@ -39,7 +39,7 @@ var specBug = []specRule{
 			second := code{name: "second", at: textBase + 0x300, bytes: victim.bytes}
 			nmis := 0
 			b := t.boot([]code{victim, second, third}, func(b *bench) {
-				require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, 0))
+				require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, 0))
 				b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 					nmis++
 					x.Call(third.at)

@@ -176,7 +176,7 @@ var specLocked = []specRule{
 				up = false
 				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 			})
-			require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
+			require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
 			b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 				was, missed := *x.Regs(), r.Missed()+r.Kprobe.Missed()
 				require.EqualValues(t, 10, callArg(x, victim.at, 7))

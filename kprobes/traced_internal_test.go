@@ -93,7 +93,7 @@ func TestDebugger(t *testing.T) {
 				up = false
 				require.NoError(t, b.e.Unregister(x, k))
 			})
-			require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
+			require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
 			b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 				if !up {
 					return

@@ -83,7 +83,7 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 	for _, t := range sc.Texts[1:] { // the entry of jprobes
 		c.machine.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
 	}
-	c.machine.AddProgram("t", 0, c.program)
+	c.machine.Tasks().AddProgram("t", 0, c.program)
 	c.machine.Freeze()
 	return c, nil
 }

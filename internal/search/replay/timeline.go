@@ -31,7 +31,7 @@ func Scene(r *rig.Rig, run *rig.Run) view.Input {
 		CPUs:     m.CPUs(),
 		Symbol:   m.Names().SymbolName,
 		KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
-		Task:     func(id uint64) string { return m.Tasks()[id].Name },
+		Task:     func(id uint64) string { return m.Tasks().All()[id].Name },
 		Lock:     r.Kernel.Locks.Name,
 		Probe:    func(id uint64) string { return r.Scenario.Probes[id].Name },
 		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
