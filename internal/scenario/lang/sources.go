@@ -93,8 +93,11 @@ func readArgs(v starlark.Value, s *scenario.Source) error {
 	return nil
 }
 
-// source prints a source.
+// source prints a source. What is none, which Check refuses, isn't printed.
 func (p *printer) source(s *scenario.Source) {
+	if s.Kind == nil {
+		return
+	}
 	args := []string{fmt.Sprintf("cpu = %d", s.CPU), p.unless(s.AtMost == 1, "at_most", fmt.Sprint(s.AtMost))}
 	for _, a := range s.Kind.Params {
 		args = append(args, sourceForms[a].print(p, s))

@@ -131,12 +131,17 @@ func step(k *scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
 	}
 }
 
+// handler prints the steps of a handler. What is none, which Check refuses, prints as nothing of the language.
 func (p *printer) handler(steps []scenario.Step) string {
 	if steps == nil {
 		return "None"
 	}
 	said := make([]string, len(steps))
 	for i := range steps {
+		if steps[i].Kind == nil {
+			said[i] = "None"
+			continue
+		}
 		var args []string
 		for _, a := range steps[i].Kind.Params {
 			args = append(args, stepForms[a.Kind].print(p, &steps[i]))
