@@ -69,11 +69,12 @@
 //	sched               strategies, replays, search state
 //	sim                 choice, clock, fibre, random numbers
 //
-// scripts has programs for developers: remove-lines removes lines and runs the
-// tests; covered says which statements searches run; drawn-faults puts drawn faults into kpsim and runs the searches (on
-// guards them); compare-builds compares the output of two builds; package makes packages; oracle and
-// on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
-// kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and at-work serve tests.
+// scripts has programs for developers: remove-lines removes lines and runs the tests; covered says
+// which statements searches run; drawn-faults puts drawn faults into kpsim and runs the searches
+// (on guards them); compare-builds compares the output of two builds; package makes packages;
+// oracle and on-a-kernel boot real kernels; fetch-kernel-source and kernel-objects compile a
+// kernel's edited probes, taken-back runs them without their fixes; hostile, fetch-modules and
+// at-work serve tests.
 //
 // Two walls carry the house. An engine sees kapi, arch and the words for events, never
 // smp or smp/kernel, so a second engine needs no change under the waist. A property sees events and nothing else,

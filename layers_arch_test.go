@@ -34,7 +34,8 @@ var x86Opcodes = []int64{0xcc, 0xe8, 0xe9, 0x0f1f}
 func (h *house) checkArch(dir, file string, r *room, f *ast.File) {
 	rel, _ := filepath.Rel(h.root, file)
 	base := path.Base(file)
-	if x86Files[filepath.ToSlash(rel)] != "" || strings.HasPrefix(base, "arch_x86") || strings.HasSuffix(base, "_x86.go") {
+	if x86Files[filepath.ToSlash(rel)] != "" || strings.HasPrefix(base, "arch_x86") ||
+		strings.HasSuffix(base, "_x86.go") {
 		return
 	}
 	for _, room := range x86Rooms {

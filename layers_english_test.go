@@ -27,7 +27,8 @@ func TestEnglish(t *testing.T) {
 			return err
 		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
 			return fs.SkipDir
-		case strings.HasSuffix(path, ".md") && !under(path, madePages) && (strings.HasPrefix(path, "docs/") || !strings.Contains(path, "/")):
+		case strings.HasSuffix(path, ".md") && !under(path, madePages) &&
+			(strings.HasPrefix(path, "docs/") || !strings.Contains(path, "/")):
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
 			checkProse(t, path, string(text))
@@ -114,13 +115,15 @@ func TestMap(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(rooms), roomsMost)
 	for _, l := range layers {
-		if strings.HasPrefix(l.pkg, "scripts/") || regexp.MustCompile(`\b`+regexp.QuoteMeta(l.pkg)+`\b`).MatchString(all.String()) {
+		if strings.HasPrefix(l.pkg, "scripts/") ||
+			regexp.MustCompile(`\b`+regexp.QuoteMeta(l.pkg)+`\b`).MatchString(all.String()) {
 			continue
 		}
 		above := l.pkg
 		for rooms[above] == "" && above != "." {
 			above = filepath.Dir(above)
 		}
-		require.Regexp(t, `\b`+regexp.QuoteMeta(filepath.Base(l.pkg))+`\b`, rooms[above], "doc.go doesn't have %s", l.pkg)
+		require.Regexp(t, `\b`+regexp.QuoteMeta(filepath.Base(l.pkg))+`\b`, rooms[above], "doc.go doesn't have %s",
+			l.pkg)
 	}
 }

@@ -26,7 +26,8 @@ func TestFolders(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		n := len(goFiles(t, filepath.FromSlash(dir)))
-		if _, err := os.Stat(filepath.Join(filepath.FromSlash(dir), "doc.go")); n > 0 && err != nil && !strings.HasPrefix(dir, "scripts/") {
+		if _, err := os.Stat(filepath.Join(filepath.FromSlash(dir), "doc.go")); n > 0 && err != nil &&
+			!strings.HasPrefix(dir, "scripts/") {
 			t.Errorf("%s has no doc.go, which says what it is, what it isn't, its rule and its limits", dir)
 		}
 		if _, large := largeFolders[dir]; large != (n > folderFilesMax) {

@@ -112,7 +112,8 @@ func goFiles(t *testing.T, dir string) []string {
 	}
 	var paths []string
 	for _, e := range entries {
-		if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") && built(dir, n) {
+		if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".go") && !strings.HasSuffix(n, "_test.go") &&
+			built(dir, n) {
 			paths = append(paths, filepath.Join(dir, n))
 		}
 	}
@@ -188,7 +189,8 @@ var exports = sync.OnceValues(func() (map[string]string, error) {
 			return err
 		}
 		for _, s := range f.Imports {
-			if p, _ := strconv.Unquote(s.Path.Value); p != module && !strings.HasPrefix(p, module+"/") && p != "unsafe" {
+			if p, _ := strconv.Unquote(s.Path.Value); p != module && !strings.HasPrefix(p, module+"/") &&
+				p != "unsafe" {
 				paths = append(paths, p)
 			}
 		}

@@ -20,7 +20,8 @@ func TestOperationsAreRows(t *testing.T) {
 	require.NoError(t, err)
 	looked := 0
 	for file := range strings.FieldsSeq(string(out)) {
-		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "internal/scenario/act/") || strings.HasPrefix(file, "internal/scenario/gen/") {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "internal/scenario/act/") ||
+			strings.HasPrefix(file, "internal/scenario/gen/") {
 			continue
 		}
 		fset := token.NewFileSet()
@@ -30,7 +31,8 @@ func TestOperationsAreRows(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.CaseClause:
 				for _, e := range n.List {
-					require.False(t, ofAct(e), "%s: a case for an operation: give its row a trait", fset.Position(e.Pos()))
+					require.False(t, ofAct(e), "%s: a case for an operation: give its row a trait",
+						fset.Position(e.Pos()))
 				}
 			case *ast.CompositeLit:
 				operations := 0
@@ -43,7 +45,8 @@ func TestOperationsAreRows(t *testing.T) {
 					}
 				}
 				looked++
-				require.Less(t, operations, 2, "%s: a list of operations: give their rows a trait", fset.Position(n.Pos()))
+				require.Less(t, operations, 2, "%s: a list of operations: give their rows a trait",
+					fset.Position(n.Pos()))
 			}
 			return true
 		})

@@ -138,7 +138,8 @@ func (h *house) checkWrite(r *room, says map[types.Object]bool, n ast.Node) {
 	case *ast.CallExpr:
 		// The builtins that write through their first argument.
 		if id, ok := n.Fun.(*ast.Ident); ok && len(n.Args) > 0 {
-			if b, ok := r.info.Uses[id].(*types.Builtin); ok && (b.Name() == "delete" || b.Name() == "clear" || b.Name() == "copy") {
+			if b, ok := r.info.Uses[id].(*types.Builtin); ok &&
+				(b.Name() == "delete" || b.Name() == "clear" || b.Name() == "copy") {
 				h.checkTarget(r, says, n.Args[0])
 			}
 		}
@@ -162,7 +163,8 @@ func (h *house) checkTarget(r *room, says map[types.Object]bool, e ast.Expr) {
 		}
 		field := sel.Obj().(*types.Var).Origin()
 		if field.Pkg() == r.types && !says[field] && !isCell(field.Type()) {
-			h.report(e.Sel.Pos(), "owner", "%s is written here, but its declaration (%s) names no owner: make it a cell of kapi, or say // owned by NAME there",
+			h.report(e.Sel.Pos(), "owner",
+				"%s is written here, but its declaration (%s) names no owner: make it a cell of kapi, or say // owned by NAME there",
 				field.Name(), h.fset.Position(field.Pos()))
 		}
 		if _, ok := r.info.TypeOf(e.X).Underlying().(*types.Struct); ok {

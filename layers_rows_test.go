@@ -46,7 +46,8 @@ func TestStepsAndSourcesAreRows(t *testing.T) {
 				}
 			case *ast.BinaryExpr:
 				ordered := n.Op == token.LSS || n.Op == token.LEQ || n.Op == token.GTR || n.Op == token.GEQ
-				require.False(t, ordered && (is(n.X) || is(n.Y)), "%s: an order of rows: give them a trait", fset.Position(n.Pos()))
+				require.False(t, ordered && (is(n.X) || is(n.Y)), "%s: an order of rows: give them a trait",
+					fset.Position(n.Pos()))
 			case *ast.CaseClause:
 				for _, e := range n.List {
 					require.False(t, is(e), "%s: a case for a row: give it a trait", fset.Position(e.Pos()))

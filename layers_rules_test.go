@@ -11,7 +11,8 @@ import (
 )
 
 // rules are the names that findings go by.
-var rules = []string{"unlisted", "name", "lines", "compile", "layer", "import", "go", "select", "channel", "map-range", "float", "owner", "arch"}
+var rules = []string{"unlisted", "name", "lines", "compile", "layer", "import", "go", "select", "channel", "map-range",
+	"float", "owner", "arch"}
 
 // bans reports whether a rule or an import path is banned from the package.
 func (l *layer) bans(what string) bool {
@@ -21,7 +22,9 @@ func (l *layer) bans(what string) bool {
 func (h *house) checkRoom(dir string, r *room) {
 	if r.layer.pkg == "" {
 		for _, f := range r.files {
-			h.report(f.Package, "unlisted", "package %s has no row in the layer table: decide what it may import and add one to layers_test.go", dir)
+			h.report(f.Package, "unlisted",
+				"package %s has no row in the layer table: decide what it may import and add one to layers_test.go",
+				dir)
 		}
 		r.layer.pkg = dir
 	}
@@ -29,8 +32,10 @@ func (h *house) checkRoom(dir string, r *room) {
 		if slices.Contains(bannedNames, f.Name.Name) || slices.Contains(bannedNames, path.Base(dir)) {
 			h.report(f.Package, "name", "package %s: put the code beside its user, or name the concept", f.Name.Name)
 		}
-		if n := h.fset.File(f.Package).LineCount(); n > fileLinesMax && !strings.Contains(path.Base(r.paths[i]), "_table") {
-			h.report(f.Package, "lines", "%d lines, at most %d: split it by concern (tables go to a file called *_table.go)", n, fileLinesMax)
+		if n := h.fset.File(f.Package).LineCount(); n > fileLinesMax &&
+			!strings.Contains(path.Base(r.paths[i]), "_table") {
+			h.report(f.Package, "lines",
+				"%d lines, at most %d: split it by concern (tables go to a file called *_table.go)", n, fileLinesMax)
 		}
 		h.checkImports(r, f)
 		h.checkArch(dir, r.paths[i], r, f)
@@ -51,7 +56,8 @@ func (h *house) checkImports(r *room, f *ast.File) {
 		if to, ours := strings.CutPrefix(p, module+"/"); ours {
 			all := slices.Contains(r.layer.may, "*") && !strings.HasPrefix(to, "cmd/")
 			if !all && !slices.Contains(r.layer.may, to) {
-				h.report(s.Pos(), "layer", "%s may not import %s: go through what it may import (%s), or move the code", r.layer.pkg, to, strings.Join(r.layer.may, ", "))
+				h.report(s.Pos(), "layer", "%s may not import %s: go through what it may import (%s), or move the code",
+					r.layer.pkg, to, strings.Join(r.layer.may, ", "))
 			}
 			continue
 		}

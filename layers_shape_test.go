@@ -193,7 +193,8 @@ func headlessIn(f *ast.File, text string) (list []token.Pos) {
 	lines := strings.Split(text, "\n")
 	for _, g := range f.Comments {
 		line, next := lines[fileSet.Position(g.Pos()).Line-1], lines[min(fileSet.Position(g.End()).Line, len(lines)-1)]
-		if headless.MatchString(g.List[0].Text) && strings.HasPrefix(strings.TrimSpace(line), "//") && !namedOf.MatchString(next) {
+		if headless.MatchString(g.List[0].Text) && strings.HasPrefix(strings.TrimSpace(line), "//") &&
+			!namedOf.MatchString(next) {
 			list = append(list, g.Pos())
 		}
 	}

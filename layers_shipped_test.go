@@ -21,9 +21,12 @@ var shippedPrograms = []struct{ name, module, pkg string }{
 
 // forTests are packages, and modules, that only tests import.
 var forTests = []string{
-	"testing", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/chromedp/chromedp", "net/http/httptest",
-	"kpsim/internal/thorough", "kpsim/internal/proctest", "kpsim/internal/page/pagetest", "kpsim/internal/scenario/gen/gentest",
-	"kpsim/internal/search/searchtest", "kpsim/internal/cli/flags/flagstest", "kpsim/linux/vmlinux/kerneltest", "kpsim/traces/tracetest", "kpsim/kpsimtest",
+	"testing", "pgregory.net/rapid", "github.com/stretchr/testify", "github.com/rogpeppe/go-internal",
+	"github.com/chromedp/chromedp", "net/http/httptest",
+	"kpsim/internal/thorough", "kpsim/internal/proctest", "kpsim/internal/page/pagetest",
+	"kpsim/internal/scenario/gen/gentest",
+	"kpsim/internal/search/searchtest", "kpsim/internal/cli/flags/flagstest", "kpsim/linux/vmlinux/kerneltest",
+	"kpsim/traces/tracetest", "kpsim/kpsimtest",
 }
 
 // listed asks the go tool of all packages that a program links.
@@ -53,7 +56,8 @@ func TestShippedImports(t *testing.T) {
 			t.Errorf("%s: %s", program.name, finding)
 		}
 	}
-	planted := importsForTests([]string{"kpsim/sim fmt testing", "kpsim/a testing/quick", "kpsim/b kpsim/kpsimtest", "kpsim/c testingground", "testing testing/internal"})
+	planted := importsForTests([]string{"kpsim/sim fmt testing", "kpsim/a testing/quick", "kpsim/b kpsim/kpsimtest",
+		"kpsim/c testingground", "testing testing/internal"})
 	if want := 3; len(planted) != want {
 		t.Errorf("of what is planted %d are found, not %d: %v", len(planted), want, planted)
 	}
@@ -72,7 +76,8 @@ func importsForTests(packages []string) (findings []string) {
 		}
 		for _, path := range words[1:] {
 			if isForTests(path) {
-				findings = append(findings, fmt.Sprintf("%s imports %s, which is for tests: move what needs it to a package that only tests import", words[0], path))
+				findings = append(findings,
+					fmt.Sprintf("%s imports %s, which is for tests: move what needs it to a package that only tests import", words[0], path))
 			}
 		}
 	}
@@ -94,7 +99,8 @@ func TestDependencies(t *testing.T) {
 	}
 	linked := map[string]string{} // by module: version and programs
 	for _, program := range shippedPrograms {
-		for _, m := range listed(t, program.module, program.pkg, `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}`) {
+		for _, m := range listed(t, program.module, program.pkg,
+			`{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}`) {
 			path, version, ok := strings.Cut(strings.TrimSpace(m), " ")
 			if !ok || path == "kpsim" {
 				continue
@@ -124,13 +130,15 @@ func TestDependencies(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		short := strings.TrimSuffix(strings.TrimPrefix(path, "github.com/"), "/v2")
-		if short = strings.TrimPrefix(short, "prometheus/"); newest.Sub(day) > 2*365*24*time.Hour && !strings.Contains(why, short[strings.LastIndex(short, "/")+1:]) {
+		if short = strings.TrimPrefix(short, "prometheus/"); newest.Sub(day) > 2*365*24*time.Hour &&
+			!strings.Contains(why, short[strings.LastIndex(short, "/")+1:]) {
 			t.Errorf("%s: its last release is of %s; replace it, or say below the table why it stays", path, released)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(linked)) {
 		if written[path] != linked[path] {
-			t.Errorf("docs/dependencies.md: %s is linked as %q, and the page says %q", path, linked[path], written[path])
+			t.Errorf("docs/dependencies.md: %s is linked as %q, and the page says %q", path, linked[path],
+				written[path])
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(written)) {

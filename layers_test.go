@@ -32,26 +32,41 @@ var layers = []layer{
 	{pkg: "smp/fetch", may: []string{"sim"}},
 	{pkg: "smp/lkmm", may: []string{"sim"}},
 	{pkg: "smp/image/elfclass"},
-	{pkg: "smp/image", may: []string{"internal/lazyregexp", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"sync"}},
+	{pkg: "smp/image", may: []string{"internal/lazyregexp", "smp/arch", "smp/arch/x86", "smp/image/elfclass"},
+		free: []string{"sync"}},
 	{pkg: "smp/kapi", may: []string{"smp/arch", "traces"}},
 	{pkg: "smp/cycles", may: []string{"smp/kapi"}},
 	{pkg: "smp/smpev", may: []string{"traces"}},
 	{pkg: "kprobes/kpev", may: []string{"smp/smpev", "traces"}},
-	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}, free: []string{"sync"}}, // tables made when first used
+	// tables made when first used
+	{pkg: "kprobes/rules", may: []string{"smp/arch", "smp/arch/x86"}, free: []string{"sync"}},
 	{pkg: "kprobes/era", may: []string{"kprobes/rules", "sim", "smp/kapi"}},
-	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"}, free: []string{"*"}}, // for reports, not for runs
-	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}, free: []string{"*"}},
+	// for reports, not for runs
+	{pkg: "kprobes/survey", may: []string{"smp/arch", "smp/arch/x86", "smp/image", "kprobes/rules"},
+		free: []string{"*"}},
+	{pkg: "traces/view", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev",
+		"linux/linuxev"}, free: []string{"*"}},
 	{pkg: "traces/export", may: []string{"traces", "traces/view", "smp/smpev"}, free: []string{"*"}},
-	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev"}, free: []string{"os"}}, // golden files
-	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm", "smp/cycles", "smp/kapi", "smp/smpev"}},
-	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image", "smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "linux/vmlinux/xz", free: []string{"*"}},                                                                                                       // reads files, before a run
-	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/x86", "smp/image/elfclass"}, free: []string{"*"}}, // reads files, before a run
-	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/elfclass"}, free: []string{"*"}},
+	// golden files
+	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev",
+		"kprobes/kpev"}, free: []string{"os"}},
+	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm",
+		"smp/cycles", "smp/kapi", "smp/smpev"}},
+	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image",
+		"smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
+	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run
+	// reads files, before a run
+	{pkg: "linux/vmlinux", may: []string{"internal/regular", "linux/vmlinux/xz", "smp/arch", "smp/arch/x86",
+		"smp/image/elfclass"}, free: []string{"*"}},
+	{pkg: "linux/overlay", may: []string{"internal/regular", "linux/vmlinux", "smp/image/elfclass"},
+		free: []string{"*"}},
 	{pkg: "linux/closure", may: []string{"linux/vmlinux", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
-	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch", "smp/arch/x86"}, free: []string{"*"}},
-	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},                          // where files lie, before a run
-	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}}, // for tests
+	{pkg: "linux/mutate", may: []string{"internal/nearest", "linux/closure", "linux/vmlinux", "sim", "smp/arch",
+		"smp/arch/x86"}, free: []string{"*"}},
+	// where files lie, before a run
+	{pkg: "linux/vmlinux/shelf", may: []string{"internal/regular"}, free: []string{"*"}},
+	// for tests
+	{pkg: "linux/vmlinux/kerneltest", may: []string{"linux/vmlinux", "linux/vmlinux/shelf"}, free: []string{"*"}},
 	{pkg: "engine/jumplabel", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/staticcall", may: []string{"smp/arch", "smp/kapi"}, owned: true},
 	{pkg: "engine/ftrace", may: []string{"smp/arch", "smp/kapi"}, owned: true},
@@ -59,30 +74,49 @@ var layers = []layer{
 	{pkg: "engine/uprobe", may: []string{"smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/livepatch", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "engine/fprobe", may: []string{"engine/ftrace", "smp/arch", "smp/kapi", "smp/smpev"}, owned: true},
-	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi", "traces"}},
-	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86", "smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true}, // never smp, never smp/kernel
-	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "linux/linuxev", "smp/arch", "smp/kapi", "traces"}},
+	{pkg: "engine", may: []string{"engine/ftrace", "engine/jumplabel", "engine/staticcall", "smp/arch", "smp/kapi",
+		"traces"}},
+	// never smp, never smp/kernel
+	{pkg: "kprobes", may: []string{"kprobes/era", "engine", "engine/ftrace", "traces", "smp/arch", "smp/arch/x86",
+		"smp/kapi", "kprobes/kpev", "kprobes/rules"}, owned: true},
+	{pkg: "kprobes/plug", may: []string{"kprobes/era", "engine", "kprobes", "kprobes/kpev", "linux/linuxev", "smp/arch",
+		"smp/kapi", "traces"}},
 	{pkg: "linux/linuxev", may: []string{"smp/smpev", "traces"}},
-	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev", "linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/target", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}}, // never smp, never smp/kernel
-	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf", "sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
-	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf", "smp/arch"}, free: []string{"*"}}, // for reports, not for runs
+	// never smp, never smp/kernel
+	{pkg: "linux", may: []string{"engine", "engine/ftrace", "engine/jumplabel", "engine/staticcall", "kprobes/kpev",
+		"linux/closure", "linux/linuxev", "linux/overlay", "linux/vmlinux", "smp/arch", "smp/arch/target",
+		"smp/arch/x86", "smp/kapi", "smp/smpev", "traces"}, free: []string{"sync"}},
+	{pkg: "linux/boot", may: []string{"engine", "linux", "linux/closure", "linux/mutate", "linux/vmlinux/shelf",
+		"sched", "smp", "smp/kapi", "smp/kernel", "traces"}, free: []string{"sync"}},
+	// for reports, not for runs
+	{pkg: "linux/source", may: []string{"internal/regular", "linux", "linux/vmlinux", "linux/vmlinux/shelf",
+		"smp/arch"}, free: []string{"*"}},
 	{pkg: "engine/all", may: []string{"engine", "kprobes/plug", "linux"}}, // and each engine
-	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev", "linux/linuxev"}},
-	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe", "engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}}, // its history is read when first asked for
+	{pkg: "properties", may: []string{"traces", "smp/arch", "smp/arch/target", "smp/smpev", "kprobes/kpev",
+		"linux/linuxev"}},
+	// its history is read when first asked for
+	{pkg: "kprobes/mutants", may: []string{"kprobes/era", "engine/debugger", "engine/ftrace", "engine/fprobe",
+		"engine/jumplabel", "engine/livepatch", "engine/uprobe", "kprobes", "kprobes/kpev", "kprobes/rules", "smp/arch",
+		"smp/arch/x86", "smp/kapi", "smp/kernel", "smp/smpev"}, free: []string{"sync"}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/regular", free: []string{"*"}}, // opens files, before a run
-	{pkg: "internal/version", may: []string{"internal/lazyregexp", "internal/regular"}, free: []string{"*"}}, // reads what the program was built from
+	// reads what the program was built from
+	{pkg: "internal/version", may: []string{"internal/lazyregexp", "internal/regular"}, free: []string{"*"}},
 	{pkg: "internal/scenario", may: []string{"*"}},
 	{pkg: "internal/scenario/act", may: []string{"*"}},
 	{pkg: "internal/scenario/edit", may: []string{"internal/scenario", "internal/scenario/act"}},
-	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "internal/scenario/act", "kprobes/era", "internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
+	{pkg: "internal/scenario/vet", may: []string{"smp/kapi", "internal/scenario/act", "kprobes/era",
+		"internal/scenario", "kprobes/survey", "smp/arch", "smp/arch/x86", "smp/image"}},
 	{pkg: "internal/scenario/lang", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang", "sim"}, free: []string{"*"}},
+	{pkg: "internal/scenario/library", may: []string{"internal/nearest", "internal/scenario", "internal/scenario/lang",
+		"sim"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/scenario/gen/gentest", may: []string{"*"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/search/rig", may: []string{"*"}},
-	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang", "internal/scenario/library", "traces"}, free: []string{"*"}}, // for tests
-	{pkg: "internal/search/parallel", free: []string{"*"}},                                                                                                        // workers, above the machines
+	// for tests
+	{pkg: "internal/search/searchtest", may: []string{"internal/scenario", "internal/scenario/lang",
+		"internal/scenario/library", "traces"}, free: []string{"*"}},
+	{pkg: "internal/search/parallel", free: []string{"*"}}, // workers, above the machines
 	{pkg: "internal/search/replay", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/shrink", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/explore", may: []string{"*"}, free: []string{"*"}},
@@ -95,28 +129,42 @@ var layers = []layer{
 	{pkg: "internal/search/twoengines", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/change", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search/blame", may: []string{"*"}, free: []string{"*"}},
-	{pkg: "internal/litmus/ctest", may: []string{"internal/lazyregexp", "sim", "smp/lkmm"}, free: []string{"*"}}, // reads files, before a run
+	// reads files, before a run
+	{pkg: "internal/litmus/ctest", may: []string{"internal/lazyregexp", "sim", "smp/lkmm"}, free: []string{"*"}},
 	{pkg: "internal/litmus/axioms", may: []string{"internal/litmus/ctest", "smp/lkmm"}, free: []string{"*"}},
-	{pkg: "internal/litmus/x86test", may: []string{"internal/lazyregexp"}, free: []string{"*"}}, // reads files, before a run
-	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/lazyregexp", "internal/litmus/x86test", "internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi", "smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
-	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest", "internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"}, free: []string{"*"}},
+	// reads files, before a run
+	{pkg: "internal/litmus/x86test", may: []string{"internal/lazyregexp"}, free: []string{"*"}},
+	{pkg: "internal/litmus/extract", may: []string{"internal/cli", "internal/lazyregexp", "internal/litmus/x86test",
+		"internal/nearest", "internal/search/replay", "sched", "sim", "smp", "smp/arch", "smp/arch/x86", "smp/kapi",
+		"smp/smpev", "traces", "traces/view"}, free: []string{"*"}},
+	{pkg: "internal/litmus/run", may: []string{"internal/litmus/axioms", "internal/litmus/ctest",
+		"internal/litmus/x86test", "sched", "sim", "smp", "smp/arch", "smp/kapi", "smp/lkmm", "traces"},
+		free: []string{"*"}},
 	{pkg: "internal/litmus", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/search", may: []string{"*"}, free: []string{"*"}}, // a map, and tests
 	{pkg: "internal/page/plot", free: []string{"*"}},
-	{pkg: "internal/page", may: []string{"internal/lazyregexp", "internal/page/plot", "internal/version"}, free: []string{"*"}}, // plots
-	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                                        // runs a browser
-	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
-	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/regular", "internal/version"}, free: []string{"*"}},
+	// plots
+	{pkg: "internal/page", may: []string{"internal/lazyregexp", "internal/page/plot", "internal/version"},
+		free: []string{"*"}},
+	{pkg: "internal/page/pagetest", free: []string{"*"}}, // runs a browser
+	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"},
+		free: []string{"*"}},
+	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page",
+		"internal/regular", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/table", may: []string{"internal/cli", "internal/page"}, free: []string{"*"}},
-	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/lazyregexp", "internal/nearest", "smp/image"}, free: []string{"*"}},
-	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"}, free: []string{"*"}}, // for tests
+	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/lazyregexp",
+		"internal/nearest", "smp/image"}, free: []string{"*"}},
+	// for tests
+	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"},
+		free: []string{"*"}},
 	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},
 	{pkg: "internal/cli/inputs", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/thorough", free: []string{"*"}},                                            // for tests
 	{pkg: "internal/proctest/served", free: []string{"*"}},                                     // is kpsim in tests
 	{pkg: "internal/proctest", may: []string{"internal/proctest/served"}, free: []string{"*"}}, // runs kpsim
-	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},                     // workers, above those of search
-	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}},                   // statistics
+	// workers, above those of search
+	{pkg: "internal/eval/matrix", may: []string{"*"}, free: []string{"*"}},
+	{pkg: "internal/eval/overhead", may: []string{"*"}, free: []string{"*"}}, // statistics
 	{pkg: "internal/eval/overhead/pages", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/overhead/kernelcost", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "internal/eval/review", may: []string{"*"}, free: []string{"*"}},
@@ -139,9 +187,11 @@ var layers = []layer{
 	{pkg: "campaign/plan", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/unit", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/board", may: []string{"campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
-	{pkg: "campaign/gate", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli"}, free: []string{"*"}},
+	{pkg: "campaign/gate", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli"},
+		free: []string{"*"}},
 	{pkg: "campaign/hub", may: []string{"internal/cli"}, free: []string{"*"}},
-	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli", "internal/findings", "internal/search/fuzz"}, free: []string{"*"}},
+	{pkg: "campaign/lead", may: []string{"campaign/board", "campaign/plan", "campaign/unit", "internal/cli",
+		"internal/findings", "internal/search/fuzz"}, free: []string{"*"}},
 	{pkg: "campaign/work", may: []string{"*"}, free: []string{"*"}},
 	{pkg: "campaign/web", may: []string{"campaign/board", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "campaign/load", may: []string{"*"}, free: []string{"*"}}, // its tests run servers and thousands of workers
@@ -190,7 +240,8 @@ func TestLayersPlanted(t *testing.T) {
 		t.Fatal("nothing is planted", err)
 	}
 	long := filepath.Join(t.TempDir(), "lines")
-	write(t, filepath.Join(long, "kprobes/long.go"), "package kprobes // want lines\n"+strings.Repeat("//\n", fileLinesMax))
+	write(t, filepath.Join(long, "kprobes/long.go"), "package kprobes // want lines\n"+
+		strings.Repeat("//\n", fileLinesMax))
 	write(t, filepath.Join(long, "kprobes/just.go"), "package kprobes\n"+strings.Repeat("//\n", fileLinesMax-1))
 	write(t, filepath.Join(long, "kprobes/op_table.go"), "package kprobes\n"+strings.Repeat("//\n", fileLinesMax))
 

@@ -357,7 +357,8 @@ func (a *account) holds() {
 			require.Equal(a.t, p.k.Flags, a.b.e.FlagsOf(p.k))
 			continue
 		}
-		require.Equal(a.t, when(FlagGone, p.gone)|when(FlagDisabled, p.disabled), a.b.e.FlagsOf(p.k)&(FlagGone|FlagDisabled))
+		require.Equal(a.t, when(FlagGone, p.gone)|when(FlagDisabled, p.disabled),
+			a.b.e.FlagsOf(p.k)&(FlagGone|FlagDisabled))
 		require.Zero(a.t, p.k.Missed())
 		if inModule(p.at) {
 			held++

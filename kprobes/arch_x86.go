@@ -26,19 +26,24 @@ const (
 //
 // owned by its CPU, between breakpoint and step with interrupts off
 type kprobeCtlblk struct {
-	busy                 // owned by its CPU
-	prevKprobe busy      // owned by its CPU
-	child      *Kprobe   // owned by its CPU: whose handler is running
-	regs       arch.Regs `state:"during busy: says nothing while no probe is hit"` // owned by its CPU: what the handlers of an optimized probe work on
+	busy               // owned by its CPU
+	prevKprobe busy    // owned by its CPU
+	child      *Kprobe // owned by its CPU: whose handler is running
+	// owned by its CPU: what the handlers of an optimized probe work on
+	regs arch.Regs `state:"during busy: says nothing while no probe is hit"`
 }
 
 type busy struct {
-	current    *Aggr      // owned by its CPU
-	status     status     `state:"during current: says nothing while no probe is hit"` // owned by its CPU
-	oldFlags   uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: TF and IF of the code that was hit
-	savedFlags uint64     `state:"during current: says nothing while no probe is hit"` // owned by its CPU: those of them that are restored after the step
-	copy       arch.Addr  `state:"during current: says nothing while no probe is hit"` // owned by its CPU: where the copy is that is stepped
-	probes     *probeList `state:"during current: says nothing while no probe is hit"` // owned by its CPU: whose pre_handlers were asked
+	current *Aggr  // owned by its CPU
+	status  status `state:"during current: says nothing while no probe is hit"` // owned by its CPU
+	// owned by its CPU: TF and IF of the code that was hit
+	oldFlags uint64 `state:"during current: says nothing while no probe is hit"`
+	// owned by its CPU: those of them that are restored after the step
+	savedFlags uint64 `state:"during current: says nothing while no probe is hit"`
+	// owned by its CPU: where the copy is that is stepped
+	copy arch.Addr `state:"during current: says nothing while no probe is hit"`
+	// owned by its CPU: whose pre_handlers were asked
+	probes *probeList `state:"during current: says nothing while no probe is hit"`
 }
 
 // stepping reports whether the CPU has been sent to a copy to come back from it.
@@ -152,7 +157,8 @@ func (h *Hits) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch
 // returns false if the probed instruction is itself an int3 (2.6): the trap belongs to
 // the owner of that.
 func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
-	if kcb.stepping() && kcb.current == ap && h.e.slots.ownInt3(ap) { // this was the step: whose breakpoint it is sees the rest
+	// this was the step: whose breakpoint it is sees the rest
+	if kcb.stepping() && kcb.current == ap && h.e.slots.ownInt3(ap) {
 		regs.Flags = regs.Flags&^x86.TF | kcb.savedFlags
 		kcb.restorePreviousKprobe()
 		return false
@@ -291,7 +297,8 @@ func (h *Hits) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop bo
 			continue
 		}
 		if !stop && h.do.Hit.DetourSkips(p) {
-			continue // it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
+			// it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
+			continue
 		}
 		if moved := h.do.Hit.CallPreHandler(h.e, x, p, regs) != 0; moved && stop {
 			for _, s := range probes[i+1:] {

@@ -183,7 +183,8 @@ func (c *insnCache) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 func (c *insnCache) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, after bool) {
 	ap := kcb.current
 	s := ap.slot.Look(x)
-	if c.s.Boost != era.BoostStepped || !c.do.Copy.BoostEnabled(c.e) || s.boosted || s.settled || after && !ap.boostable {
+	if c.s.Boost != era.BoostStepped || !c.do.Copy.BoostEnabled(c.e) || s.boosted || s.settled || after &&
+		!ap.boostable {
 		return
 	}
 	from := s.at + arch.Addr(ap.verdict.Len)

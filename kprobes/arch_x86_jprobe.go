@@ -96,7 +96,8 @@ func (j *Jprobes) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.R
 	}
 	x.Work(kapi.WorkSave, 1)
 	x.Work(kapi.WorkCopy, s.n)
-	x.Work(kapi.WorkMispredict, 3) // the entry never returns: the returns of earlier calls aren't where the CPU predicts them
+	// the entry never returns: the returns of earlier calls aren't where the CPU predicts them
+	x.Work(kapi.WorkMispredict, 3)
 	x.Emit(kpev.JprobeLeave, s.k.ID, regs.R[x86.RSP], 0)
 	s.k = nil
 	x.PreemptEnable()

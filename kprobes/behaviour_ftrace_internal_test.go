@@ -38,7 +38,9 @@ func (y *asker) callTraced() uint64 {
 
 // ftraceOnes are the questions about fentry sites.
 var ftraceOnes = []behaviour{
-	{says: "ftrace site: flags", k61: "flags=18 ap==p flags=18", asks: onSite(nil, func(y *asker, k *Kprobe) string { return y.flags(k) })},
+	{says: "ftrace site: flags", k61: "flags=18 ap==p flags=18", asks: onSite(nil, func(y *asker, k *Kprobe) string {
+		return y.flags(k)
+	})},
 	{says: "ftrace site registered disabled", k61: "0 flags=1a ap==p flags=1a", asks: disabledOne("kt_hot")},
 	{says: "ftrace-site pre returns 1 redirect", k61: "1 7005", asks: func(y *asker) string {
 		hits := 0
@@ -73,20 +75,22 @@ var ftraceOnes = []behaviour{
 		pre, inner := 0, 0
 		in := &Kprobe{ID: 1, Symbol: "kt_traced", Pre: counts(&inner)}
 		y.register(in)
-		says := onSite(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(tracedInAt); return 0 }, func(y *asker, k *Kprobe) string {
-			y.callTraced()
-			return fmt.Sprint(pre, inner, k.Missed(), in.Missed())
-		})(y)
+		says := onSite(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(tracedInAt); return 0 },
+			func(y *asker, k *Kprobe) string {
+				y.callTraced()
+				return fmt.Sprint(pre, inner, k.Missed(), in.Missed())
+			})(y)
 		y.unregister(in)
 		return says
 	}},
-	{says: "kretprobe on a ftrace site: hits, nmissed, flags", k61: "1 0 flags=18 ap==p flags=18", asks: func(y *asker) string {
-		rets := 0
-		r := &Kretprobe{Kprobe: Kprobe{Symbol: "kt_hot"}, Handler: returns(&rets, 0)}
-		require.NoError(y.t, y.b.e.Kretprobes.Register(y.x, r))
-		y.callTraced()
-		says := fmt.Sprint(rets, r.Missed(), " ", y.flags(&r.Kprobe))
-		_ = y.b.e.Kretprobes.Unregister(y.x, r)
-		return says
-	}},
+	{says: "kretprobe on a ftrace site: hits, nmissed, flags", k61: "1 0 flags=18 ap==p flags=18",
+		asks: func(y *asker) string {
+			rets := 0
+			r := &Kretprobe{Kprobe: Kprobe{Symbol: "kt_hot"}, Handler: returns(&rets, 0)}
+			require.NoError(y.t, y.b.e.Kretprobes.Register(y.x, r))
+			y.callTraced()
+			says := fmt.Sprint(rets, r.Missed(), " ", y.flags(&r.Kprobe))
+			_ = y.b.e.Kretprobes.Unregister(y.x, r)
+			return says
+		}},
 }

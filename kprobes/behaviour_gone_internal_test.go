@@ -19,7 +19,8 @@ var goneOnes = []behaviour{
 		m := y.b.k.Modules.Named("mod")
 		var errnos []int
 		n := 0
-		ks := []*Kprobe{counting(modCore, &n), counting(modCore+0x20, &n), counting(modCore+0x60, &n), counting(modCore+0x60, &n)}
+		ks := []*Kprobe{counting(modCore, &n), counting(modCore+0x20, &n), counting(modCore+0x60, &n),
+			counting(modCore+0x60, &n)}
 		ks[2].Flags = FlagDisabled
 		for _, k := range ks {
 			errnos = append(errnos, y.register(k))
@@ -38,7 +39,8 @@ var goneOnes = []behaviour{
 	}},
 	{says: "ftrace site, post first then pre: hits, posts, left", k61: "1 1 1 0", asks: askPosts(true)},
 	{
-		says: "ftrace site, pre first then post: hits, posts, left", k61: "1 1 1 1", asks: askPosts(false), ours: "1 1 1 0",
+		says: "ftrace site, pre first then post: hits, posts, left", k61: "1 1 1 1", asks: askPosts(false),
+		ours:    "1 1 1 0",
 		differs: "the kernel disarms the site with the client that it would be armed with now, and not the one that it was; see FtraceByPost",
 	},
 }

@@ -110,7 +110,8 @@ func bootAsked(t testing.TB, b *bench) {
 			b.k.Symbols.Ban(kapi.Function{Name: f.name, Addr: at, Size: 0x40, Module: f.module}, f.ban)
 		}
 	}
-	for _, d := range []kapi.Function{{Name: "data", Addr: moduleDataAt, Size: 8, Module: "kpc"}, {Name: "jiffies", Addr: jiffiesAt, Size: 8}} {
+	for _, d := range []kapi.Function{{Name: "data", Addr: moduleDataAt, Size: 8, Module: "kpc"},
+		{Name: "jiffies", Addr: jiffiesAt, Size: 8}} {
 		b.m.Memory().Map(d.Addr, make([]byte, d.Size), smp.PermRead|smp.PermWrite)
 		b.k.Symbols.Add(d, nil)
 		b.k.Symbols.AddRange(kernel.Range{Addr: d.Addr, Size: d.Size, Kind: kapi.TextData})
@@ -230,23 +231,27 @@ var behaviours = slices.Concat([]behaviour{
 		y.unregister(k)
 		return fmt.Sprint(uint64(k.Addr), y.disable(k), y.enable(k))
 	}},
-	{says: "disable twice, hits, enable twice, hits, both after unregister", k61: "0 0 0 0 flags=12 ap!=p flags=12 0 0 1 -22 -22", asks: func(y *asker) string {
-		hits := 0
-		k := y.hot(counts(&hits))
-		a := []int{y.register(k), y.disable(k), y.disable(k)}
-		y.call()
-		says := fmt.Sprintln(a[0], a[1], a[2], hits, y.flags(k))
-		says = says[:len(says)-1] + fmt.Sprint(" ", y.enable(k), " ", y.enable(k))
-		y.call()
-		y.unregister(k)
-		return fmt.Sprint(says, " ", hits, " ", y.enable(k), " ", y.disable(k))
+	{says: "disable twice, hits, enable twice, hits, both after unregister",
+		k61: "0 0 0 0 flags=12 ap!=p flags=12 0 0 1 -22 -22", asks: func(y *asker) string {
+			hits := 0
+			k := y.hot(counts(&hits))
+			a := []int{y.register(k), y.disable(k), y.disable(k)}
+			y.call()
+			says := fmt.Sprintln(a[0], a[1], a[2], hits, y.flags(k))
+			says = says[:len(says)-1] + fmt.Sprint(" ", y.enable(k), " ", y.enable(k))
+			y.call()
+			y.unregister(k)
+			return fmt.Sprint(says, " ", hits, " ", y.enable(k), " ", y.disable(k))
+		}},
+	{says: "register_kprobes bad middle: errno, first and third in the table", k61: "-2 false false",
+		asks: func(y *asker) string {
+			ks := []*Kprobe{y.hot(nil), {Symbol: "nobody"}, {Symbol: "kt_hot_nt", Offset: 3 + int(y.head)}}
+			n := y.errno(y.b.e.RegisterAll(y.x, ks))
+			return fmt.Sprint(n, " ", ks[0].aggr != nil, " ", ks[2].aggr != nil)
+		}},
+	{says: "register_kprobes num=0", k61: "-22", asks: func(y *asker) string {
+		return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, nil)))
 	}},
-	{says: "register_kprobes bad middle: errno, first and third in the table", k61: "-2 false false", asks: func(y *asker) string {
-		ks := []*Kprobe{y.hot(nil), {Symbol: "nobody"}, {Symbol: "kt_hot_nt", Offset: 3 + int(y.head)}}
-		n := y.errno(y.b.e.RegisterAll(y.x, ks))
-		return fmt.Sprint(n, " ", ks[0].aggr != nil, " ", ks[2].aggr != nil)
-	}},
-	{says: "register_kprobes num=0", k61: "-22", asks: func(y *asker) string { return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, nil))) }},
 	{says: "register_kprobes same struct twice, in table", k61: "-22 0", asks: func(y *asker) string {
 		k := y.hot(nil)
 		return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, []*Kprobe{k, k})), y.b.e.Table.probes.Len())
@@ -258,32 +263,33 @@ var behaviours = slices.Concat([]behaviour{
 		y.unregister(k)
 		return says
 	}},
-	{says: "3 at same addr: order, with middle disabled, after unregister first", k61: "[3 2 1 12 11] [3 1 11] [3]", asks: func(y *asker) string {
-		var got []int
-		note := func(n int) *Kprobe {
-			k := y.hot(func(kapi.Context, *Kprobe, *arch.Regs) int { got = append(got, n); return 0 })
-			if n < 3 {
-				k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got = append(got, 10+n) }
+	{says: "3 at same addr: order, with middle disabled, after unregister first", k61: "[3 2 1 12 11] [3 1 11] [3]",
+		asks: func(y *asker) string {
+			var got []int
+			note := func(n int) *Kprobe {
+				k := y.hot(func(kapi.Context, *Kprobe, *arch.Regs) int { got = append(got, n); return 0 })
+				if n < 3 {
+					k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got = append(got, 10+n) }
+				}
+				return k
 			}
-			return k
-		}
-		ks := []*Kprobe{note(1), note(2), note(3)}
-		for _, k := range ks {
-			require.Zero(y.t, y.register(k))
-		}
-		y.call()
-		says := fmt.Sprint(got)
-		got = got[:0]
-		y.disable(ks[1])
-		y.call()
-		says += fmt.Sprint(" ", got)
-		got = got[:0]
-		y.unregister(ks[0])
-		y.call()
-		y.unregister(ks[1])
-		y.unregister(ks[2])
-		return says + fmt.Sprint(" ", got)
-	}},
+			ks := []*Kprobe{note(1), note(2), note(3)}
+			for _, k := range ks {
+				require.Zero(y.t, y.register(k))
+			}
+			y.call()
+			says := fmt.Sprint(got)
+			got = got[:0]
+			y.disable(ks[1])
+			y.call()
+			says += fmt.Sprint(" ", got)
+			got = got[:0]
+			y.unregister(ks[0])
+			y.call()
+			y.unregister(ks[1])
+			y.unregister(ks[2])
+			return says + fmt.Sprint(" ", got)
+		}},
 	{says: "aggregate, first pre returns 1 and redirects", k61: "[2 1] 7005", asks: func(y *asker) string {
 		var got []int
 		first := y.hot(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int {
@@ -300,60 +306,64 @@ var behaviours = slices.Concat([]behaviour{
 		y.unregister(second)
 		return fmt.Sprint(got, ret)
 	}},
-	{says: "pre returns 1 redirect: by int3, optimized", k61: "0 1 7005 flags=10 ap!=p flags=14; 2 469 flags=10 ap!=p flags=14", asks: func(y *asker) string {
-		hits := 0
-		k := y.hot(redirect(&hits))
-		n := y.register(k)
-		ret := y.call()
-		says := fmt.Sprint(n, hits, ret, " ", y.flags(k), "; ")
-		y.b.e.Optimizer.WaitOptimizer(y.x)
-		ret = y.call()
-		says += fmt.Sprint(hits, ret, " ", y.flags(k))
-		y.unregister(k)
-		return says
-	}},
-	{says: "with post_handler pre returns 1 redirect", k61: "1 0 7005 flags=10 ap!=p flags=10", asks: func(y *asker) string {
-		hits, post := 0, 0
-		k := y.hot(redirect(&hits))
-		k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }
-		y.register(k)
-		y.b.e.Optimizer.WaitOptimizer(y.x)
-		ret := y.call()
-		says := fmt.Sprint(hits, post, ret, " ", y.flags(k))
-		y.unregister(k)
-		return says
-	}},
-	{says: "handler sets di=100: by int3, optimized", k61: "308 308 flags=10 ap!=p flags=14", asks: func(y *asker) string {
-		k := y.hot(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[x86.RDI] = 100; return 0 })
-		y.register(k)
-		first := y.call()
-		y.b.e.Optimizer.WaitOptimizer(y.x)
-		second := y.call()
-		says := fmt.Sprint(first, second, " ", y.flags(k))
-		y.unregister(k)
-		return says
-	}},
-	{says: "pre+post: ip in each, flags, how often, atomic; optimized pre", k61: "1 3 0 1 1 true; 1 1 true", asks: func(y *asker) string {
-		var ip, post arch.Addr
-		pres, posts, atomic, flags := 0, 0, true, uint64(9)
-		k := y.hot(func(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
-			ip, pres, atomic = regs.IP-k.Addr, pres+1, atomic && x.(*smp.Ctx).Atomic()
-			return 0
-		})
-		k.Post = func(x kapi.Context, k *Kprobe, regs *arch.Regs, f uint64) {
-			post, posts, flags, atomic = regs.IP-k.Addr, posts+1, f, atomic && x.(*smp.Ctx).Atomic()
-		}
-		y.register(k)
-		y.call()
-		says := fmt.Sprintln(uint64(ip), uint64(post), flags, pres, posts, atomic)
-		y.unregister(k)
-		k.Symbol, k.Post, pres, ip = "", nil, 0, 0
-		y.register(k)
-		y.b.e.Optimizer.WaitOptimizer(y.x)
-		y.call()
-		y.unregister(k)
-		return says[:len(says)-1] + fmt.Sprint("; ", uint64(ip), pres, " ", atomic)
-	}},
+	{says: "pre returns 1 redirect: by int3, optimized",
+		k61: "0 1 7005 flags=10 ap!=p flags=14; 2 469 flags=10 ap!=p flags=14", asks: func(y *asker) string {
+			hits := 0
+			k := y.hot(redirect(&hits))
+			n := y.register(k)
+			ret := y.call()
+			says := fmt.Sprint(n, hits, ret, " ", y.flags(k), "; ")
+			y.b.e.Optimizer.WaitOptimizer(y.x)
+			ret = y.call()
+			says += fmt.Sprint(hits, ret, " ", y.flags(k))
+			y.unregister(k)
+			return says
+		}},
+	{says: "with post_handler pre returns 1 redirect", k61: "1 0 7005 flags=10 ap!=p flags=10",
+		asks: func(y *asker) string {
+			hits, post := 0, 0
+			k := y.hot(redirect(&hits))
+			k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }
+			y.register(k)
+			y.b.e.Optimizer.WaitOptimizer(y.x)
+			ret := y.call()
+			says := fmt.Sprint(hits, post, ret, " ", y.flags(k))
+			y.unregister(k)
+			return says
+		}},
+	{says: "handler sets di=100: by int3, optimized", k61: "308 308 flags=10 ap!=p flags=14",
+		asks: func(y *asker) string {
+			k := y.hot(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[x86.RDI] = 100; return 0 })
+			y.register(k)
+			first := y.call()
+			y.b.e.Optimizer.WaitOptimizer(y.x)
+			second := y.call()
+			says := fmt.Sprint(first, second, " ", y.flags(k))
+			y.unregister(k)
+			return says
+		}},
+	{says: "pre+post: ip in each, flags, how often, atomic; optimized pre", k61: "1 3 0 1 1 true; 1 1 true",
+		asks: func(y *asker) string {
+			var ip, post arch.Addr
+			pres, posts, atomic, flags := 0, 0, true, uint64(9)
+			k := y.hot(func(x kapi.Context, k *Kprobe, regs *arch.Regs) int {
+				ip, pres, atomic = regs.IP-k.Addr, pres+1, atomic && x.(*smp.Ctx).Atomic()
+				return 0
+			})
+			k.Post = func(x kapi.Context, k *Kprobe, regs *arch.Regs, f uint64) {
+				post, posts, flags, atomic = regs.IP-k.Addr, posts+1, f, atomic && x.(*smp.Ctx).Atomic()
+			}
+			y.register(k)
+			y.call()
+			says := fmt.Sprintln(uint64(ip), uint64(post), flags, pres, posts, atomic)
+			y.unregister(k)
+			k.Symbol, k.Post, pres, ip = "", nil, 0, 0
+			y.register(k)
+			y.b.e.Optimizer.WaitOptimizer(y.x)
+			y.call()
+			y.unregister(k)
+			return says[:len(says)-1] + fmt.Sprint("; ", uint64(ip), pres, " ", atomic)
+		}},
 	{says: "no handlers at all", k61: "0 469 flags=10 ap!=p flags=14", asks: func(y *asker) string {
 		k := y.hot(nil)
 		n := y.register(k)
@@ -361,20 +371,22 @@ var behaviours = slices.Concat([]behaviour{
 		y.unregister(k)
 		return says
 	}},
-	{says: "int3 in int3: pre, inner, its post, nmissed of both; direct call then", k61: "1 0 0 0 1; 1 1", asks: func(y *asker) string {
-		pre, inner, post := 0, 0, 0
-		outer := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotOtherAt); return 0 })
-		in := &Kprobe{ID: 1, Symbol: "kt_other", Pre: counts(&inner), Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }}
-		y.register(outer)
-		y.register(in)
-		y.call()
-		says := fmt.Sprint(pre, inner, post, outer.Missed(), in.Missed(), "; ")
-		y.x.Call(hotOtherAt)
-		says += fmt.Sprint(inner, in.Missed())
-		y.unregister(outer)
-		y.unregister(in)
-		return says
-	}},
+	{says: "int3 in int3: pre, inner, its post, nmissed of both; direct call then", k61: "1 0 0 0 1; 1 1",
+		asks: func(y *asker) string {
+			pre, inner, post := 0, 0, 0
+			outer := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotOtherAt); return 0 })
+			in := &Kprobe{ID: 1, Symbol: "kt_other", Pre: counts(&inner),
+				Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }}
+			y.register(outer)
+			y.register(in)
+			y.call()
+			says := fmt.Sprint(pre, inner, post, outer.Missed(), in.Missed(), "; ")
+			y.x.Call(hotOtherAt)
+			says += fmt.Sprint(inner, in.Missed())
+			y.unregister(outer)
+			y.unregister(in)
+			return says
+		}},
 	{says: "self reentry: pre, nmissed, by int3 and optimized", k61: "1 1; 2 2", asks: func(y *asker) string {
 		pre := 0
 		k := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotAt); return 0 })
@@ -389,7 +401,8 @@ var behaviours = slices.Concat([]behaviour{
 	}},
 	{says: "aggregate self reentry: pre, second, nmissed of both", k61: "1 1 1 1", asks: func(y *asker) string {
 		pre, second := 0, 0
-		p, q := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotAt); return 0 }), y.hot(counts(&second))
+		p, q := y.hot(func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { pre++; x.Call(hotAt); return 0 }),
+			y.hot(counts(&second))
 		y.register(p)
 		y.register(q)
 		y.call()
@@ -432,7 +445,8 @@ func TestBehaviour(t *testing.T) {
 					want = q.k612
 				}
 				if q.differs != "" {
-					require.True(t, q.k61 != q.ours || q.k612 != "" && q.k612 != q.ours, "it doesn't differ: %s", q.differs)
+					require.True(t, q.k61 != q.ours || q.k612 != "" && q.k612 != q.ours, "it doesn't differ: %s",
+						q.differs)
 					want = q.ours
 				}
 				bootBench(t, s, nil, func(b *bench) { bootAsked(t, b) }, func(b *bench, x *smp.Ctx) {

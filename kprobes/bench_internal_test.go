@@ -62,7 +62,8 @@ func newBench(t testing.TB, s Settings, codes []code, programs ...func(b *bench,
 }
 
 // bootBench is newBench of a machine of which boot makes more before it is frozen.
-func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), programs ...func(b *bench, x *smp.Ctx)) *bench {
+func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench),
+	programs ...func(b *bench, x *smp.Ctx)) *bench {
 	b := &bench{settings: s}
 	if r, ok := t.(*specT); ok {
 		b.row = r.row
@@ -70,7 +71,8 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	whole := s.Kernel.Edition >= rules.Edition514
 	s.Kernel.Bits32 = specArch == processors.I386
 	b.settings = s
-	m, err := smp.New(smp.Config{CPUs: len(programs), Arch: specArch.Row(whole), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
+	m, err := smp.New(smp.Config{CPUs: len(programs), Arch: specArch.Row(whole), Full: s.Kernel.Preemption,
+		Budget: 1 << 30}, &b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
@@ -78,8 +80,10 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 	b.log.Subscribe(listedTwice{b}, kpev.InstancePut)
 	b.handed = handed{}
 	b.log.Subscribe(b.handed, smpev.Alloc, smpev.Free, smpev.Retire)
-	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption, StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
-	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU, Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
+	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption,
+		StackCheck: s.Quiesce == kapi.QuiesceStackCheck})
+	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU,
+		Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
 	for _, c := range codes {
 		if !in32(c.bytes, c.at) {
 			t.Fatalf("%s has no twin of 32 bits: % x", c.name, c.bytes)
@@ -105,7 +109,8 @@ func (b *bench) run(ch sim.Chooser) smp.Outcome {
 	k := b.k
 	d := Deps{
 		CPUs: b.m.CPUs(), Cells: &b.m.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: b.ftrace.Tracer(),
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks,
+		Hotplug: &k.Hotplug, Stacks: &k.Stacks, Modules: &k.Modules, Ftrace: b.ftrace.Tracer(),
 	}
 	if b.wire != nil {
 		b.wire(k, &d)
@@ -141,12 +146,14 @@ func (b *bench) kept(t testing.TB) {
 				require.True(t, b.handed[uint64(at)], "a point has %#x, which isn't handed out", uint64(at))
 			}
 		}
-		require.True(t, p.freed || !p.Unused() || !b.e.Optimizer.Settled(), "nothing is on a list, and a point without probes is there")
+		require.True(t, p.freed || !p.Unused() || !b.e.Optimizer.Settled(),
+			"nothing is on a list, and a point without probes is there")
 	}
 	require.Len(t, b.handed, have, "slots and detours that are handed out, and that points have")
 	for _, h := range b.e.Kretprobes.holders[:b.e.Kretprobes.nHolders] {
 		for _, ri := range h.all {
-			require.True(t, ri.freed || h.rp.holder == h, "instance %d is left behind of a return probe that is gone", ri.ID)
+			require.True(t, ri.freed || h.rp.holder == h, "instance %d is left behind of a return probe that is gone",
+				ri.ID)
 		}
 	}
 }

@@ -111,7 +111,8 @@ func (f *Files) HasBlacklist() bool { return f.s.Files != era.FilesFirst }
 // Context: as List.
 func (f *Files) Blacklist(buf []byte) []byte {
 	for _, b := range f.d.Symbols.Blacklist(nil) {
-		buf = fmt.Appendf(buf, "0x%0*x-0x%0*x\t%s", 2*f.row.word, b.Addr, 2*f.row.word, b.Addr+arch.Addr(b.Size), b.Name)
+		buf = fmt.Appendf(buf, "0x%0*x-0x%0*x\t%s", 2*f.row.word, b.Addr, 2*f.row.word, b.Addr+arch.Addr(b.Size),
+			b.Name)
 		if b.Module != "" {
 			buf = fmt.Appendf(buf, " [%s]", b.Module)
 		}

@@ -154,7 +154,8 @@ type recording struct {
 	ibt        bool
 }
 
-var recordings = []recording{{"k61", listK61, goneK61, rules.Edition65, false}, {"k612", listK612, goneK612, rules.Edition69, true}}
+var recordings = []recording{{"k61", listK61, goneK61, rules.Edition65, false},
+	{"k612", listK612, goneK612, rules.Edition69, true}}
 
 // TestListGone: probes whose module is unloaded are [GONE] and have no symbol, and
 // stay listed until they are unregistered; [FTRACE] stays with them.
@@ -235,8 +236,10 @@ func TestEnabledRecorded(t *testing.T) {
 					bad bool
 					now string
 				}{
-					{"0", false, "0"}, {"1", false, "1"}, {"n", false, "0"}, {"y", false, "1"}, {"N", false, "0"}, {"Y", false, "1"}, {"on", false, "1"}, {"off", false, "0"},
-					{"abc", true, "0"}, {"2", true, "0"}, {"", true, "0"}, {"00", false, "0"}, {"01", false, "0"}, {"0 1", false, "0"}, {"-1", true, "0"},
+					{"0", false, "0"}, {"1", false, "1"}, {"n", false, "0"}, {"y", false, "1"}, {"N", false, "0"},
+					{"Y", false, "1"}, {"on", false, "1"}, {"off", false, "0"},
+					{"abc", true, "0"}, {"2", true, "0"}, {"", true, "0"}, {"00", false, "0"}, {"01", false, "0"},
+					{"0 1", false, "0"}, {"-1", true, "0"},
 				} {
 					if err := b.e.Files.WriteEnabled(x, w.s+"\n"); w.bad {
 						require.Equal(t, EINVAL, err, "%q", w.s)
@@ -329,12 +332,17 @@ func TestListOrder(t *testing.T) {
 func TestListFormats(t *testing.T) {
 	at := arch.Addr(0xffffffffc02c7040)
 	for files, want := range map[era.Files][3]string{
-		era.FilesBool:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
-		era.FilesChar:  {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
-		era.FilesPlain: {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n", "ffffffffc02c7040  k  ffffffffc02c7040 [GONE]\n"},
-		era.FilesFirst: {"ffffffffc02c7040  k  f+0x0   \n", "ffffffffc02c7040  k  f+0x0  m\n", "ffffffffc02c7040  k  ffffffffc02c7040\n"},
+		era.FilesBool: {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n",
+			"ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
+		era.FilesChar: {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n",
+			"ffffffffc02c7040  k  0xffffffffc02c7040 [GONE]\n"},
+		era.FilesPlain: {"ffffffffc02c7040  k  f+0x0    \n", "ffffffffc02c7040  k  f+0x0  m [DISABLED]\n",
+			"ffffffffc02c7040  k  ffffffffc02c7040 [GONE]\n"},
+		era.FilesFirst: {"ffffffffc02c7040  k  f+0x0   \n", "ffffffffc02c7040  k  f+0x0  m\n",
+			"ffffffffc02c7040  k  ffffffffc02c7040\n"},
 	} {
-		for i, f := range []kapi.Function{{Name: "f", Addr: at, Size: 8}, {Name: "f", Addr: at, Size: 8, Module: "m"}, {Name: "g", Addr: at + 8, Size: 8}} {
+		for i, f := range []kapi.Function{{Name: "f", Addr: at, Size: 8}, {Name: "f", Addr: at, Size: 8, Module: "m"},
+			{Name: "g", Addr: at + 8, Size: 8}} {
 			s := repaired
 			s.Files = files
 			b := newBench(t, s, nil, func(b *bench, x *smp.Ctx) {
@@ -360,7 +368,8 @@ func TestBlacklistFormat(t *testing.T) {
 			"0xffffffffc02c7ef0-0xffffffffc02c7f00\tn_nokprobe [kpasm]\n", string(b.e.Files.Blacklist(nil)))
 	})
 	b.wire = func(k *kernel.Kernel, _ *Deps) {}
-	for _, f := range []kapi.Function{{Name: "asm_exc_divide_error", Addr: 0xffffffff81c00990, Size: 0x20}, {Name: "n_nokprobe", Addr: 0xffffffffc02c7ef0, Size: 0x10, Module: "kpasm"}} {
+	for _, f := range []kapi.Function{{Name: "asm_exc_divide_error", Addr: 0xffffffff81c00990, Size: 0x20},
+		{Name: "n_nokprobe", Addr: 0xffffffffc02c7ef0, Size: 0x10, Module: "kpasm"}} {
 		b.k.Symbols.Add(f, nil)
 		b.k.Symbols.Ban(f, kapi.BanSymbol)
 	}
@@ -370,8 +379,10 @@ func TestBlacklistFormat(t *testing.T) {
 // TestSysctlNumber: what proc_dointvec takes.
 func TestSysctlNumber(t *testing.T) {
 	for s, want := range map[string]int{
-		"0\n": 0, "1\n": 1, "1": 1, " 1\n": 1, "\t0": 0, "01\n": 1, "00": 0, "0x1\n": 1, "0X0": 0, "1 abc\n": 1, "7": 7, "010": 8, "0x10": 16,
-		"": -1, "\n": -1, "n\n": -1, "-1\n": -1, "+1\n": -1, "1x": -1, "0x": -1, "08": -1, "0xg": -1, "99999999999999999999": -1,
+		"0\n": 0, "1\n": 1, "1": 1, " 1\n": 1, "\t0": 0, "01\n": 1, "00": 0, "0x1\n": 1, "0X0": 0, "1 abc\n": 1, "7": 7,
+		"010": 8, "0x10": 16,
+		"": -1, "\n": -1, "n\n": -1, "-1\n": -1, "+1\n": -1, "1x": -1, "0x": -1, "08": -1, "0xg": -1,
+		"99999999999999999999": -1,
 	} {
 		n, ok := sysctlNumber(s)
 		if !ok {
@@ -388,11 +399,15 @@ func TestTruth(t *testing.T) {
 		s        string
 		now, was string // 0, 1, or - for nothing
 	}{
-		{"0\n", "0", "0"}, {"1\n", "1", "1"}, {"n\n", "0", "0"}, {"y\n", "1", "1"}, {"N\n", "0", "0"}, {"Y\n", "1", "1"},
-		{"on\n", "1", "-"}, {"off\n", "0", "-"}, {"On\n", "1", "-"}, {"OFF\n", "0", "-"}, {"o\n", "-", "-"}, {"t\n", "1", "-"}, {"False\n", "0", "-"},
-		{"abc\n", "-", "-"}, {"2\n", "-", "-"}, {"\n", "-", "-"}, {"", "-", "-"}, {"00\n", "0", "0"}, {"01\n", "0", "0"}, {"0 1\n", "0", "0"}, {"-1\n", "-", "-"}, {"yes\n", "1", "1"}, {"no\n", "0", "0"},
+		{"0\n", "0", "0"}, {"1\n", "1", "1"}, {"n\n", "0", "0"}, {"y\n", "1", "1"}, {"N\n", "0", "0"},
+		{"Y\n", "1", "1"},
+		{"on\n", "1", "-"}, {"off\n", "0", "-"}, {"On\n", "1", "-"}, {"OFF\n", "0", "-"}, {"o\n", "-", "-"},
+		{"t\n", "1", "-"}, {"False\n", "0", "-"},
+		{"abc\n", "-", "-"}, {"2\n", "-", "-"}, {"\n", "-", "-"}, {"", "-", "-"}, {"00\n", "0", "0"},
+		{"01\n", "0", "0"}, {"0 1\n", "0", "0"}, {"-1\n", "-", "-"}, {"yes\n", "1", "1"}, {"no\n", "0", "0"},
 	} {
-		for files, want := range map[era.Files]string{era.FilesBool: w.now, era.FilesChar: w.was, era.FilesPlain: w.was, era.FilesFirst: w.was} {
+		for files, want := range map[era.Files]string{era.FilesBool: w.now, era.FilesChar: w.was, era.FilesPlain: w.was,
+			era.FilesFirst: w.was} {
 			e := bare(era.Settings{Files: files})
 			got := "-"
 			if on, ok := e.Files.ParseEnabled(w.s); ok {

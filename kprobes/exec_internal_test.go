@@ -116,7 +116,8 @@ func readExec(t *testing.T, kernel, kind string) (groups []*execGroup) {
 	var g *execGroup
 	for _, r := range all {
 		if n := number(r[1]); g == nil || g.function != r[0] || g.offset != n || g.mode != r[2] {
-			g = &execGroup{function: r[0], mode: r[2], offset: n, errno: number(r[3]), opt: r[4] == "1", emul: r[7] == "1", ftrace: r[5] == "1"}
+			g = &execGroup{function: r[0], mode: r[2], offset: n, errno: number(r[3]), opt: r[4] == "1",
+				emul: r[7] == "1", ftrace: r[5] == "1"}
 			groups = append(groups, g)
 		}
 		if g.errno != 0 {
@@ -222,10 +223,16 @@ func TestExecOracle(t *testing.T) {
 		k    rules.Kernel
 		want execCount
 	}{
-		{"k61", "exec_c", rules.K61, execCount{1264, 406, 0, map[string]int{ofData: 591, ofPerCPU: 1356, ofCall: 426, ofSite: 1073, ofFtrace: 200}}},
-		{"k612", "exec_c", rules.K612, execCount{1312, 472, 0, map[string]int{ofData: 694, ofPerCPU: 1498, ofCall: 408, ofSite: 1162, ofFtrace: 400}}},
-		{"k61", "exec_asm", rules.K61, execCount{5396, 1141, 24, map[string]int{ofData: 1094, ofPerCPU: 90, ofAlias: 48}}},
-		{"k612", "exec_asm", rules.K612, execCount{5436, 1141, 24, map[string]int{ofData: 1102, ofPerCPU: 90, ofAlias: 48}}},
+		{"k61", "exec_c", rules.K61,
+			execCount{1264, 406, 0, map[string]int{ofData: 591, ofPerCPU: 1356, ofCall: 426, ofSite: 1073,
+				ofFtrace: 200}}},
+		{"k612", "exec_c", rules.K612,
+			execCount{1312, 472, 0, map[string]int{ofData: 694, ofPerCPU: 1498, ofCall: 408, ofSite: 1162,
+				ofFtrace: 400}}},
+		{"k61", "exec_asm", rules.K61,
+			execCount{5396, 1141, 24, map[string]int{ofData: 1094, ofPerCPU: 90, ofAlias: 48}}},
+		{"k612", "exec_asm", rules.K612,
+			execCount{5436, 1141, 24, map[string]int{ofData: 1102, ofPerCPU: 90, ofAlias: 48}}},
 	} {
 		t.Run(kernel.name+" "+kernel.kind, func(t *testing.T) {
 			codes, at := oracleCodes(t, kernel.name, "hand")

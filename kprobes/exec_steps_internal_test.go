@@ -27,7 +27,8 @@ func steppings() (all []stepping) {
 		s.Kernel.Optprobes = false
 		all = append(all, stepping{name, s})
 	}
-	for _, ed := range []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514, rules.Edition69} { // the others step as 5.14 does
+	// the others step as 5.14 does
+	for _, ed := range []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514, rules.Edition69} {
 		add(ed.String(), settingsOf(ed, true))
 		add(ed.String()+", no preemption", settingsOf(ed, false))
 	}
@@ -129,7 +130,8 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ in
 			}
 			require.Equal(t, []int{want.pre, want.post, want.preOff, want.postOff}, []int{pre, post, preOff, postOff},
 				"%s %s, arg %d", g.at(), g.mode, r.arg)
-			require.Equal(t, []uint64{want.preFlags, want.postFlags}, []uint64{preFlags, postFlags}, "%s %s: flags", g.at(), g.mode)
+			require.Equal(t, []uint64{want.preFlags, want.postFlags}, []uint64{preFlags, postFlags}, "%s %s: flags",
+				g.at(), g.mode)
 			require.Nil(t, b.e.Hits.kcb.This(x).current, g.at())
 			require.NotZero(t, x.Regs().Flags&x86.IF, g.at())
 		}
@@ -151,7 +153,9 @@ func TestMaskedStep(t *testing.T) {
 	for _, ed := range every {
 		b := newBench(t, settingsOf(ed, true), []code{f}, func(b *bench, x *smp.Ctx) {
 			var next []arch.Addr
-			k := &Kprobe{Addr: f.at + 2, Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) { next = append(next, r.IP-f.at) }}
+			k := &Kprobe{Addr: f.at + 2, Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) {
+				next = append(next, r.IP-f.at)
+			}}
 			err := b.e.Register(x, k)
 			if ed != rules.Edition26 {
 				require.Equal(t, EINVAL, err)

@@ -77,7 +77,8 @@ func TestFaultAsked(t *testing.T) {
 			answers := [5]int{}
 			var ks []*Kprobe
 			for id := range uint64(4) {
-				k := &Kprobe{ID: id, Addr: loads.at, Fault: func(_ kapi.Context, k *Kprobe, regs *arch.Regs, _ int) int {
+				k := &Kprobe{ID: id, Addr: loads.at, Fault: func(_ kapi.Context, k *Kprobe, regs *arch.Regs,
+					_ int) int {
 					asked = append(asked, k.ID)
 					regs.R[x86.RDI] = somewhere
 					return answers[k.ID]
@@ -93,10 +94,11 @@ func TestFaultAsked(t *testing.T) {
 
 			asked = nil // now from a handler: its own is asked
 			answers[4] = 1
-			faulty := &Kprobe{ID: 4, Addr: victim.at, Fault: ks[0].Fault, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-				require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), mended.at, nowhere)&0xff)
-				return 0
-			}}
+			faulty := &Kprobe{ID: 4, Addr: victim.at, Fault: ks[0].Fault,
+				Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+					require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), mended.at, nowhere)&0xff)
+					return 0
+				}}
 			beside := &Kprobe{ID: 5, Addr: victim.at, Fault: ks[0].Fault}
 			require.NoError(t, b.e.Register(x, faulty))
 			require.NoError(t, b.e.Register(x, beside))
@@ -142,10 +144,11 @@ func TestEditionLacks(t *testing.T) {
 		newBench(t, settingsOf(ed, true), stepTexts, func(b *bench, x *smp.Ctx) {
 			asked := 0
 			k := &Kprobe{Addr: mended.at, Fault: mends(&asked)}
-			faulty := &Kprobe{ID: 1, Addr: victim.at, Fault: mends(&asked), Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-				callWith(x.(*smp.Ctx), mended.at, nowhere)
-				return 0
-			}}
+			faulty := &Kprobe{ID: 1, Addr: victim.at, Fault: mends(&asked),
+				Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+					callWith(x.(*smp.Ctx), mended.at, nowhere)
+					return 0
+				}}
 			require.NoError(t, b.e.Register(x, k))
 			callWith(x, mended.at, nowhere)
 			require.NoError(t, b.e.Unregister(x, k))

@@ -172,7 +172,9 @@ func TestNoHandlers(t *testing.T) {
 func TestMissed(t *testing.T) {
 	b := newBench(t, repaired, []code{victim, other}, func(b *bench, x *smp.Ctx) {
 		inner := &Kprobe{Addr: other.at}
-		deep := &Kprobe{Addr: other.at + 7, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { t.Error("a post_handler of a missed hit") }}
+		deep := &Kprobe{Addr: other.at + 7, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {
+			t.Error("a post_handler of a missed hit")
+		}}
 		outer := &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, k *Kprobe, r *arch.Regs) int {
 			require.Equal(t, uint64(2), x.Call(other.at))
 			return 0

@@ -51,9 +51,11 @@ func TestNMI(t *testing.T) {
 			}
 			ops = append(ops, call("victim", 1, 2), call("jumps", 4), call("flags", 7, 8),
 				unregister("b"), unregister("a"), unregister("c"), unregister("d"))
-			probes := []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0), on("d", "flags", 0)}
+			probes := []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0),
+				on("d", "flags", 0)}
 			if kind == "stepped" {
-				probes = []scenario.Probe{post("a", "helper", 0), post("b", "jumps", 3), post("c", "victim", 0), post("d", "flags", 0)}
+				probes = []scenario.Probe{post("a", "helper", 0), post("b", "jumps", 3), post("c", "victim", 0),
+					post("d", "flags", 0)}
 			}
 			sc := with(t, probes, task(ops...), onCPU(1, call("victim", 1, 2), call("jumps", 3)))
 			sc.Sources = []scenario.Source{
@@ -84,12 +86,16 @@ func TestSteppingInterrupted(t *testing.T) {
 	} {
 		for _, kind := range []*scenario.SourceKind{scenario.SourceNMI, scenario.SourceTimer} {
 			t.Run(fmt.Sprintf("%s %v", way.name, kind), func(t *testing.T) {
-				sc := with(t, []scenario.Probe{on("a", "helper", 0), post("b", "jumps", 3), on("c", "victim", 0), post("d", "victim", 0), on("e", "flags", 0)},
-					task(register("a"), register("b"), register("c"), register("e"), call("victim", 1, 2), call("jumps", 4), register("d"),
-						call("victim", 3, 4), call("flags", 7, 8), call("jumps", 5), unregister("d"), call("victim", 1, 2),
+				sc := with(t, []scenario.Probe{on("a", "helper", 0), post("b", "jumps", 3), on("c", "victim", 0),
+					post("d", "victim", 0), on("e", "flags", 0)},
+					task(register("a"), register("b"), register("c"), register("e"), call("victim", 1, 2),
+						call("jumps", 4), register("d"),
+						call("victim", 3, 4), call("flags", 7, 8), call("jumps", 5), unregister("d"),
+						call("victim", 1, 2),
 						unregister("b"), unregister("a"), unregister("c"), unregister("e")),
 					onCPU(1, call("victim", 1, 2), call("jumps", 3), call("victim", 3, 4), call("flags", 7, 8)))
-				sc.Machine.Step, sc.Machine.Boost, sc.Machine.Preempt, sc.Machine.Kernel.Optprobes = way.step, way.boost, way.model, false
+				sc.Machine.Step, sc.Machine.Boost, sc.Machine.Preempt, sc.Machine.Kernel.Optprobes = way.step,
+					way.boost, way.model, false
 				sc.Machine.Kernel.Edition = rules.Edition415
 				if way.step == era.StepInt3 {
 					sc.Machine.Kernel.Edition = rules.Edition514
@@ -115,7 +121,8 @@ func TestSteppingInterrupted(t *testing.T) {
 // otherwise half of a jump would be decoded.
 func TestLabelFlips(t *testing.T) {
 	sc := with(t, []scenario.Probe{on("k", "labelled", 8), on("l", "labelled_cross", 0xb)},
-		task(register("k"), call("labelled", 3), unregister("k"), register("l"), call("labelled_cross", 3, 4), unregister("l")))
+		task(register("k"), call("labelled", 3), unregister("k"), register("l"), call("labelled_cross", 3, 4),
+			unregister("l")))
 	on, off := scenario.Op{Kind: act.EnableLabel, Target: "l"}, scenario.Op{Kind: act.DisableLabel, Target: "l"}
 	onX, offX := scenario.Op{Kind: act.EnableLabel, Target: "x"}, scenario.Op{Kind: act.DisableLabel, Target: "x"}
 	for i := range sc.Tasks[0].Ops { // the label changes the result
@@ -141,7 +148,9 @@ func TestLabelInRegion(t *testing.T) {
 		flip := []scenario.Op{{Kind: act.EnableLabel, Target: "x"}, {Kind: act.DisableLabel, Target: "x"}}
 		sc.Tasks = append(sc.Tasks, onCPU(1, append(flip, flip...)...))
 		sc.Labels = []scenario.Label{{Name: "x", Func: "labelled_cross", Offset: 6, Target: "labelled_cross_on"}}
-		playEach(t, sc, 200, func(w *witness) { require.Len(t, w.of(kpev.Optimized), 2*optimized, "offset %d", offset) })
+		playEach(t, sc, 200, func(w *witness) {
+			require.Len(t, w.of(kpev.Optimized), 2*optimized, "offset %d", offset)
+		})
 	}
 }
 
@@ -162,7 +171,8 @@ func TestPreemptedHandler(t *testing.T) {
 func TestThirdHit(t *testing.T) {
 	for _, step := range []era.Step{era.StepInt3, era.StepDebug} {
 		nest := []scenario.Step{{Kind: scenario.StepCall, Func: "helper"}}
-		sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0), post("c", "jumps", 0)},
+		sc := with(t, []scenario.Probe{{Name: "a", Func: "victim", Pre: nest}, post("b", "helper", 0),
+			post("c", "jumps", 0)},
 			task(register("a"), register("b"), register("c"), call("victim", 1, 2)))
 		sc.Machine.Step = step
 		sc.Sources = []scenario.Source{{Kind: scenario.SourceNMI, CPU: 0, AtMost: 1, Run: "jumps"}}
@@ -181,14 +191,19 @@ func TestEditionsInterrupted(t *testing.T) {
 	for _, ed := range rules.AllEditions() {
 		for _, model := range []scenario.Preempt{scenario.PreemptVoluntary, scenario.PreemptFull} {
 			t.Run(fmt.Sprintf("%v %v", ed, model), func(t *testing.T) {
-				sc := with(t, []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0), post("d", "victim", 0), on("e", "flags", 0)},
-					task(register("a"), register("c"), register("b"), register("e"), wait, call("victim", 1, 2), register("d"),
-						call("victim", 3, 4), unregister("d"), call("flags", 7, 8), unregister("c"), register("c"), call("jumps", 5),
+				sc := with(t, []scenario.Probe{on("a", "helper", 0), on("b", "jumps", 3), on("c", "victim", 0),
+					post("d", "victim", 0), on("e", "flags", 0)},
+					task(register("a"), register("c"), register("b"), register("e"), wait, call("victim", 1, 2),
+						register("d"),
+						call("victim", 3, 4), unregister("d"), call("flags", 7, 8), unregister("c"), register("c"),
+						call("jumps", 5),
 						unregister("b"), unregister("a"), unregister("c"), unregister("e"), wait),
 					onCPU(1, call("victim", 1, 2), call("jumps", 3), call("victim", 3, 4), call("flags", 7, 8)))
 				sc.Machine.Edition, sc.Machine.Preempt = ed, model
 				if sc.Machine.Settle(); !sc.Machine.Kernel.Optprobes {
-					sc.Tasks[0].Ops = slices.DeleteFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return op.Kind == wait.Kind })
+					sc.Tasks[0].Ops = slices.DeleteFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool {
+						return op.Kind == wait.Kind
+					})
 				}
 				sc.Sources = []scenario.Source{
 					{Kind: scenario.SourceTimer, CPU: 0, AtMost: 1, Run: "victim"},

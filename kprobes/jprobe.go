@@ -40,11 +40,13 @@ type Jprobes struct {
 
 // jprobed is what a CPU keeps while the entry of a jprobe runs.
 type jprobed struct {
-	k     *Kprobe         // owned by its CPU: nil: none runs
-	regs  arch.Regs       `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: the function's
-	given arch.Regs       `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: what a Handler works on
+	k    *Kprobe   // owned by its CPU: nil: none runs
+	regs arch.Regs `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: the function's
+	// owned by its CPU: what a Handler works on
+	given arch.Regs       `state:"during k: says nothing while no jprobe runs"`
 	stack [stackCopy]byte `state:"during k: says nothing while no jprobe runs"` // owned by its CPU
-	n     int             `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: how much of stack is
+	// owned by its CPU: how much of stack is
+	n int `state:"during k: says nothing while no jprobe runs"`
 }
 
 // init makes the routines, as values.

@@ -42,13 +42,16 @@ const (
 // symbol must be cleared of it to be registered again.
 type Kprobe struct {
 	ID     uint64
-	Symbol string       // "": Addr says where
-	Offset int          // in bytes
-	Addr   arch.Addr    // set at registration: with the offset, and after an endbr64; 0 when it was unregistered without being registered
-	Flags  Flags        // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
-	Pre    PreHandler   `state:"skip: set when ret or jp is, or doesn't change in a run"` // of a return probe's, set at registration
-	Post   PostHandler  `state:"skip: as Pre"`                                            // of a return probe's, set at registration
-	Fault  FaultHandler `state:"boot"`                                                    // editions 2.6 and 4.15
+	Symbol string // "": Addr says where
+	Offset int    // in bytes
+	// set at registration: with the offset, and after an endbr64; 0 when it was unregistered without being registered
+	Addr  arch.Addr
+	Flags Flags // set at registration to what counts of it, FlagDisabled; FlagsOf tells what has become of it
+	// of a return probe's, set at registration
+	Pre PreHandler `state:"skip: set when ret or jp is, or doesn't change in a run"`
+	// of a return probe's, set at registration
+	Post  PostHandler  `state:"skip: as Pre"`
+	Fault FaultHandler `state:"boot"` // editions 2.6 and 4.15
 
 	ret      *Kretprobe // set at registration: whose it is, nil: a plain kprobe
 	jp       *Jprobe    // set at registration: whose it is, nil: a plain kprobe
@@ -77,7 +80,8 @@ func (e *Engine) FlagsOf(p *Kprobe) Flags {
 	if ap == nil {
 		return p.Flags
 	}
-	return ap.flags() | when(FlagGone, p.gone) | when(FlagDisabled, p.disabled.Owned() && (!p.gone || p.off)) | when(FlagOnFuncEntry, p.entry)
+	return ap.flags() | when(FlagGone, p.gone) | when(FlagDisabled, p.disabled.Owned() &&
+		(!p.gone || p.off)) | when(FlagOnFuncEntry, p.entry)
 }
 
 func when(f Flags, on bool) Flags {
@@ -105,9 +109,11 @@ type Aggr struct {
 	list      *kapi.List[*Aggr] // owned by kprobe_mutex: the list it is on
 	freed     bool              // owned by who discards it; goes with slot
 	gone      bool              // owned by kprobe_mutex: its text was freed
-	client    *client           // owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
-	Note      uint64            // owned by kprobe_mutex: for a wrapper of steps (kprobes/mutants); the engine has no use for it
-	next      *Aggr             // owned by who unregisters: the next one to free
+	// owned by kprobe_mutex: of ftrace, that it is armed with; nil: it isn't, or with a breakpoint
+	client *client
+	// owned by kprobe_mutex: for a wrapper of steps (kprobes/mutants); the engine has no use for it
+	Note uint64
+	next *Aggr // owned by who unregisters: the next one to free
 }
 
 // flags are those that all probes of the aggr have in common.

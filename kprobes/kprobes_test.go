@@ -97,7 +97,8 @@ never()
 // with is a scenario with the library's functions.
 func with(t testing.TB, probes []scenario.Probe, tasks ...scenario.Task) *scenario.Scenario {
 	sc := objects(t)
-	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: sc.Texts, Datas: sc.Datas, Probes: probes, Tasks: tasks}
+	return &scenario.Scenario{Name: t.Name(), Machine: hard, Texts: sc.Texts, Datas: sc.Datas, Probes: probes,
+		Tasks: tasks}
 }
 
 // A witness keeps the engine's events and the rig's of the API.

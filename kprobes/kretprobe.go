@@ -70,13 +70,15 @@ type holder struct {
 
 // Kretprobes are an engine's return probes, and the instances that are free.
 type Kretprobes struct {
-	*env       `state:"boot"` // set at New
-	onEntry    PreHandler     `state:"boot"`                                      // set at New
-	instances  []*Instance    `state:"skip: those that count are their holders'"` // owned by kprobe_mutex: memory of a run, taken in order
-	nInstances int            // owned by kprobe_mutex: how many are taken
-	holders    []*holder      `state:"skip: those that count are their return probes', or their instances' in flight"` // owned by kprobe_mutex: memory of a run, taken in order
-	nHolders   int            // owned by kprobe_mutex: how many are taken
-	memories   uint64         // owned by kprobe_mutex: the last number given to an instance or a holder
+	*env    `state:"boot"` // set at New
+	onEntry PreHandler     `state:"boot"` // set at New
+	// owned by kprobe_mutex: memory of a run, taken in order
+	instances  []*Instance `state:"skip: those that count are their holders'"`
+	nInstances int         // owned by kprobe_mutex: how many are taken
+	// owned by kprobe_mutex: memory of a run, taken in order
+	holders  []*holder `state:"skip: those that count are their return probes', or their instances' in flight"`
+	nHolders int       // owned by kprobe_mutex: how many are taken
+	memories uint64    // owned by kprobe_mutex: the last number given to an instance or a holder
 }
 
 // Rethook is the trampoline, and the calls in flight that return by it.
@@ -240,7 +242,8 @@ func (k *Kretprobes) newHolder(x kapi.Context, rp *Kretprobe) {
 	rph := k.holders[k.nHolders]
 	k.nHolders++
 	k.memories++
-	*rph = holder{id: k.memories, probe: rp.Kprobe.ID, rp: rp, all: rph.all[:0], rings: rph.rings[:0], free: rph.free, used: rph.used, do: k.do}
+	*rph = holder{id: k.memories, probe: rp.Kprobe.ID, rp: rp, all: rph.all[:0], rings: rph.rings[:0], free: rph.free,
+		used: rph.used, do: k.do}
 	rph.live.Init(k.d.Cells, true)
 	for range rp.Maxactive {
 		ri := k.newInstance(rph, rp.DataSize)

@@ -34,7 +34,8 @@ func TestRetFirst(t *testing.T) {
 					got = append(got, regs.R[x86.RAX])
 					return 0
 				}
-				r, q := &Kretprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler}, &Kretprobe{Kprobe: Kprobe{ID: 2, Addr: outer.at}, Handler: handler}
+				r, q := &Kretprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler},
+					&Kretprobe{Kprobe: Kprobe{ID: 2, Addr: outer.at}, Handler: handler}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Kretprobes.Register(x, q))
 				for i := range 2 {

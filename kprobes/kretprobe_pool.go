@@ -12,7 +12,8 @@ import (
 // return probe is live: since 6.7 (a1461f1fd6cf, d839a656d0f3) it is read by rcu_dereference.
 var (
 	holderPublish = kapi.DefineBarrier("rethook: publish the handler", kapi.OrderRelease,
-		"rethook_alloc, rethook_stop, kernel/trace/rethook.c: rcu_assign_pointer(rh->handler); of 5.11 to 5.17 kretprobe_holder's rp")
+		"rethook_alloc, rethook_stop, kernel/trace/rethook.c: rcu_assign_pointer(rh->handler); of 5.11 to 5.17 "+
+			"kretprobe_holder's rp")
 	freelistPublish = kapi.DefineBarrier("freelist_add: the link, then the head", kapi.OrderRelease,
 		"__freelist_add, include/linux/freelist.h: try_cmpxchg_release(&list->head)")
 	freelistCounts = kapi.DefineBarrier("freelist_add: the link, then the count", kapi.OrderRelease,
@@ -255,11 +256,11 @@ func (k *Kretprobes) freeList(x kapi.Context, rph *holder) {
 	}
 }
 
-// The lock-free list of free instances (5.11 to 6.6): a stack whose elements are
-// counted while a CPU looks at them, so that one isn't put back, and its link
-// rewritten, while another CPU is about to take its neighbour by that link. An
-// element's count is 1 for being on the list and 1 for each CPU that looks; the
-// highest bit says that the last CPU to look puts it on the list. (The algorithm is Cameron Desrochers', public since 2014.)
+// The lock-free list of free instances (5.11 to 6.6): a stack whose elements are counted while a
+// CPU looks at them, so that one isn't put back, and its link rewritten, while another CPU is about
+// to take its neighbour by that link. An element's count is 1 for being on the list and 1 for each
+// CPU that looks; the highest bit says that the last CPU to look puts it on the list. (The
+// algorithm is Cameron Desrochers', public since 2014.)
 
 // toList is that bit.
 const toList = 1 << 31

@@ -29,7 +29,8 @@ type kunit struct {
 	more []code                   // functions beside the targets
 	boot func(c *kcase, b *bench) // makes more of the machine; nil: nothing
 	wire func(c *kcase, d *Deps)  // and in each run, before there is an engine
-	less int                      // how much fewer schedules it gets than the others, unless -every-schedule; 0: as many
+	// how much fewer schedules it gets than the others, unless -every-schedule; 0: as many
+	less int
 	run  func(c *kcase, x kapi.Context)
 }
 
@@ -195,7 +196,9 @@ func playAll(t *testing.T, units []kunit) {
 		u := &units[i]
 		for _, ed := range orAll(u.in, every) {
 			for _, preemption := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%v/preemption=%v", u.name, ed, preemption), func(t *testing.T) { u.play(t, ed, preemption) })
+				t.Run(fmt.Sprintf("%s/%v/preemption=%v", u.name, ed, preemption), func(t *testing.T) {
+					u.play(t, ed, preemption)
+				})
 			}
 		}
 	}

@@ -46,7 +46,8 @@ var kunitRets = []kunit{
 			c.atomic(x, "return handler")
 			equal(c, x.Task(), ri.Task, "the instance's task")
 			if private {
-				equal(c, regs.R[x86.RAX], binary.LittleEndian.Uint64(ri.Data)+0x11, "the return value against the entry's argument")
+				equal(c, regs.R[x86.RAX], binary.LittleEndian.Uint64(ri.Data)+0x11,
+					"the return value against the entry's argument")
 			}
 			if c.mine(x) == 1 {
 				returned = regs.R[x86.RAX]
@@ -66,12 +67,13 @@ var kunitRets = []kunit{
 		var got [2]uint64
 		rs := make([]*Kretprobe, 2)
 		for i, f := range []code{target, target2} {
-			rs[i] = &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
-				if c.mine(x) == 1 {
-					got[i] = regs.R[x86.RAX]
-				}
-				return 0
-			}}
+			rs[i] = &Kretprobe{Kprobe: Kprobe{Addr: f.at},
+				Handler: func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
+					if c.mine(x) == 1 {
+						got[i] = regs.R[x86.RAX]
+					}
+					return 0
+				}}
 		}
 		c.ok(c.e.Kretprobes.RegisterAll(x, rs), "register")
 		c.call(x, target, 1)
@@ -113,14 +115,15 @@ var kunitRets = []kunit{
 	{name: "stacktrace_on_nested_kretprobe", more: []code{grand}, run: func(c *kcase, x kapi.Context) {
 		var order []arch.Addr
 		at := func(f code, back arch.Addr, outer ...arch.Addr) *Kretprobe {
-			return &Kretprobe{Kprobe: Kprobe{Addr: f.at}, Handler: func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
-				if c.mine(x) == 1 {
-					equal(c, back, ri.RetAddr, "where the call returns to")
-					c.trace(x, regs, outer...)
-					order = append(order, f.at)
-				}
-				return 0
-			}}
+			return &Kretprobe{Kprobe: Kprobe{Addr: f.at},
+				Handler: func(x kapi.Context, ri *Instance, regs *arch.Regs) int {
+					if c.mine(x) == 1 {
+						equal(c, back, ri.RetAddr, "where the call returns to")
+						c.trace(x, regs, outer...)
+						order = append(order, f.at)
+					}
+					return 0
+				}}
 		}
 		r, q := at(target, behindCall(target3), behindCall(grand)), at(target3, behindCall(grand))
 		c.ok(c.e.Kretprobes.Register(x, r), "register")
@@ -175,7 +178,8 @@ var kunitJs = []kunit{
 			}}
 			c.ok(c.e.Jprobes.Register(x, js[i]), "register")
 		}
-		equal(c, EEXIST, c.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: js[0].Handler}).(Errno), "a second one on a target")
+		equal(c, EEXIST, c.e.Jprobes.Register(x,
+			&Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: js[0].Handler}).(Errno), "a second one on a target")
 		c.call(x, target, 4)
 		equal(c, [2]uint64{4, 0}, args, "arguments after one target")
 		c.call(x, target2, 5)

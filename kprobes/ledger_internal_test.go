@@ -34,7 +34,8 @@ type ledger struct {
 	refuse       func() bool
 	refused      int
 	caller       kapi.TaskID // who calls the API
-	since        int         // how many grace periods had been waited for when the call under way began; -1: it is no matter
+	// how many grace periods had been waited for when the call under way began; -1: it is no matter
+	since int
 }
 
 func (l *ledger) waited() (n int) {

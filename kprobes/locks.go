@@ -119,7 +119,8 @@ func (l *textLocks) unlockModules(x kapi.Context) {
 func (e *Engine) Owned() uint64 {
 	var s owned
 	t := &e.Rethook
-	s.add(bit(e.Optimizer.kprobesAllowOptimization, 0) | bit(e.Files.kprobesAllDisarmed, 1) | bit(e.modules.held, 2) | uint64(e.Table.lists)<<3 | uint64(len(e.Table.aggrs))<<32)
+	s.add(bit(e.Optimizer.kprobesAllowOptimization, 0) | bit(e.Files.kprobesAllDisarmed, 1) | bit(e.modules.held,
+		2) | uint64(e.Table.lists)<<3 | uint64(len(e.Table.aggrs))<<32)
 	s.add(uint64(e.Ftrace.kprobeFtraceOps.armed) | uint64(e.Ftrace.kprobeIpmodifyOps.armed)<<32)
 	s.add(uint64(e.Kretprobes.nInstances) | uint64(e.Kretprobes.nHolders)<<32)
 	s.add(e.Kretprobes.memories)
@@ -161,7 +162,8 @@ func (s *owned) kprobe(p *Kprobe) {
 
 func (s *owned) aggr(e *Engine, ap *Aggr) {
 	of := bit(ap.client == &e.Ftrace.kprobeFtraceOps, 2) | bit(ap.client == &e.Ftrace.kprobeIpmodifyOps, 3)
-	on := bit(ap.list == &e.Optimizer.optimizingList, 4) | bit(ap.list == &e.Optimizer.unoptimizingList, 5) | bit(ap.list == &e.Optimizer.freeingList, 6)
+	on := bit(ap.list == &e.Optimizer.optimizingList, 4) | bit(ap.list == &e.Optimizer.unoptimizingList,
+		5) | bit(ap.list == &e.Optimizer.freeingList, 6)
 	s.add(bit(ap.jumped, 0) | bit(ap.gone, 1) | of | on | ap.id<<7)
 	s.add(ap.Note)
 }

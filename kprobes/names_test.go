@@ -27,7 +27,8 @@ func TestNames(t *testing.T) {
 		require.NoError(t, err)
 		ast.Inspect(f, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
-			require.False(t, ok && strings.Contains(id.Name, "Mutant"), "%s: mutants are in kprobes/mutants alone", name)
+			require.False(t, ok && strings.Contains(id.Name, "Mutant"), "%s: mutants are in kprobes/mutants alone",
+				name)
 			return true
 		})
 		for _, d := range f.Decls {

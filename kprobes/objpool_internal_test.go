@@ -96,13 +96,20 @@ func TestPushInterruptedLikeKernels(t *testing.T) {
 		wrong              bool // an instance is in two hands, or freed twice
 		leaked             int
 	}{
-		{2, 1, 4, []string{before2, "head 1002 last 1006 tail 1007", "head 1003 last 1008 tail 1008"}, false, smp.Passed, false, 0},
-		{2, 4, 4, []string{before2, "head 1005 last 1006 tail 1010", "head 1006 last 1011 tail 1011"}, false, smp.Passed, false, 0},
-		{2, 5, -1, []string{before2, "head 1006 last 1006 tail 1011", "head 1006 last 1012 tail 1012"}, true, smp.Passed, true, 1},
-		{2, 5, 5, []string{before2, "head 1006 last 1006 tail 1011", "head 1006 last 1012 tail 1012"}, true, smp.Violated, true, 10}, // it is in its task's list when it is given back
+		{2, 1, 4, []string{before2, "head 1002 last 1006 tail 1007", "head 1003 last 1008 tail 1008"}, false,
+			smp.Passed, false, 0},
+		{2, 4, 4, []string{before2, "head 1005 last 1006 tail 1010", "head 1006 last 1011 tail 1011"}, false,
+			smp.Passed, false, 0},
+		{2, 5, -1, []string{before2, "head 1006 last 1006 tail 1011", "head 1006 last 1012 tail 1012"}, true,
+			smp.Passed, true, 1},
+		// it is in its task's list when it is given back
+		{2, 5, 5, []string{before2, "head 1006 last 1006 tail 1011", "head 1006 last 1012 tail 1012"}, true,
+			smp.Violated, true, 10},
 		{2, 6, -1, []string{before2, "head 1007 last 1006 tail 1012"}, false, smp.Stuck, false, 10},
 		{2, 7, -1, []string{before2, "head 1008 last 1006 tail 1013"}, false, smp.Stuck, false, 10},
-		{8, 2, -1, []string{before8, "head 1003 last 1003 tail 1005", "head 1003 last 1006 tail 1006"}, false, smp.Passed, false, 0}, // a lap ago it was its own
+		// a lap ago it was its own
+		{8, 2, -1, []string{before8, "head 1003 last 1003 tail 1005", "head 1003 last 1006 tail 1006"}, false,
+			smp.Passed, false, 0},
 		{8, 3, -1, []string{before8, "head 1004 last 1003 tail 1006"}, false, smp.Stuck, false, 16},
 	} {
 		t.Run(fmt.Sprintf("%d CPUs/%d calls/%d deep", c.cpus, c.nested, c.deep), func(t *testing.T) {

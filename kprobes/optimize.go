@@ -51,7 +51,8 @@ func (o *Optimizer) optimizeKprobe(x kapi.Context, ap *Aggr) {
 // 7.2, 7.3). Context: kprobe_mutex held.
 func (o *Optimizer) mayOptimize(ap *Aggr) bool {
 	return o.do.Optimizer.AllowOptimization(o.e) && !o.do.Optimizer.AllDisarmed(o.e) &&
-		ap.detour.size != 0 && o.do.Arm.AggrEnabled(ap) && !o.do.Optimizer.HasPostHandler(ap) && !ap.hasJprobe() && o.do.Optimizer.ArchCheckOptimizedKprobe(o.e, ap)
+		ap.detour.size != 0 && o.do.Arm.AggrEnabled(ap) && !o.do.Optimizer.HasPostHandler(ap) && !ap.hasJprobe() &&
+		o.do.Optimizer.ArchCheckOptimizedKprobe(o.e, ap)
 }
 
 // unoptimizeKprobeNow takes an aggr's jump away at once. Context: kprobe_mutex held.
@@ -165,7 +166,8 @@ func (o *Optimizer) detourSpans(x kapi.Context) {
 		if ap.list == &o.freeingList || o.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {
 			o.span(ap.detour.addr, ap.detour.size)
 		}
-		if s := ap.slot.Look(x); s.at != 0 && (ap.list == &o.freeingList || o.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
+		if s := ap.slot.Look(x); s.at != 0 &&
+			(ap.list == &o.freeingList || o.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
 			o.span(s.at, s.size)
 		}
 	}

@@ -18,12 +18,14 @@ import (
 // bench386 is a bench of i386 with functions of 32-bit code.
 func bench386(t *testing.T, s Settings, codes []code, program func(b *bench, x *smp.Ctx)) *bench {
 	b := &bench{settings: s, handed: handed{}}
-	m, err := smp.New(smp.Config{CPUs: 1, Arch: processors.I386.Row(true), Full: s.Kernel.Preemption, Budget: 1 << 30}, &b.log)
+	m, err := smp.New(smp.Config{CPUs: 1, Arch: processors.I386.Row(true), Full: s.Kernel.Preemption, Budget: 1 << 30},
+		&b.log)
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
 	b.locks = properties.NewMonitors(&properties.Locks)
 	b.m, b.k = m, kernel.Boot(m, kernel.Config{Exec: Memory(0, 0), Preemptible: s.Kernel.Preemption})
-	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU, Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
+	b.ftrace = ftrace.New(ftrace.Deps{Boot: b.k, Cells: &m.Cells, Text: &b.k.Text, Patch: &b.k.Poke, RCU: &b.k.RCU,
+		Traps: &b.k.Traps, ModuleMutex: b.k.Modules.Mutex})
 	for _, c := range codes {
 		m.Memory().Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.Names().AddSymbol(c.name, c.at, len(c.bytes))

@@ -96,7 +96,8 @@ func (b *bench) tell(x *smp.Ctx, k *Kprobe, addr arch.Addr, err error) (a verdic
 		return a
 	}
 	p := k.aggr
-	a.opt, a.emul, a.isize, a.delta, a.slot = p.jumped, p.verdict.Emulated, p.verdict.Len, int(p.addr-addr), p.slot.Peek().at
+	a.opt, a.emul, a.isize, a.delta, a.slot = p.jumped, p.verdict.Emulated, p.verdict.Len, int(p.addr-addr),
+		p.slot.Peek().at
 	a.aggr, a.off = p.detour.size != 0 || len(p.probes.Peek().probes) > 1, b.e.FlagsOf(k)&FlagDisabled != 0
 	a.ftrace = b.e.FlagsOf(k)&FlagFtrace != 0
 	var now [1]byte
@@ -163,7 +164,9 @@ func TestOracle(t *testing.T) {
 					s := repaired
 					s.Kernel = kernel.k
 					agree, skipped := 0, 0
-					b := bootBench(t, s, codes, func(b *bench) { declareFacts(b, kernel.name, codes) }, func(b *bench, x *smp.Ctx) {
+					b := bootBench(t, s, codes, func(b *bench) {
+						declareFacts(b, kernel.name, codes)
+					}, func(b *bench, x *smp.Ctx) {
 						for i, r := range rows {
 							if i%less != 0 {
 								skipped++
@@ -205,7 +208,8 @@ func (b *bench) compareRow(t testing.TB, x *smp.Ctx, kind string, f arch.Addr, r
 		if kind == "twoprepost" {
 			second.Post = post
 		}
-		probes, asked, wants = append(probes, second), append(asked, second.Addr), append(wants, parseVerdict(t, r[16:]))
+		probes, asked, wants = append(probes, second), append(asked, second.Addr),
+			append(wants, parseVerdict(t, r[16:]))
 	}
 	errs := make([]error, len(probes))
 	for i, k := range probes {

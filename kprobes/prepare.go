@@ -11,9 +11,11 @@ import (
 
 // A probedText answers what can be probed, as check_kprobe_address_safe and can_probe do.
 type probedText struct {
-	*env   `state:"boot"` // set at New
-	code   []byte         `state:"skip: the routine that has recovered it has read the text"`                       // owned by kprobe_mutex: what recoverProbedInstruction returns
-	looked looked         `state:"skip: a copy of text and what follows from it, made anew if the text is another"` // owned by kprobe_mutex
+	*env `state:"boot"` // set at New
+	// owned by kprobe_mutex: what recoverProbedInstruction returns
+	code []byte `state:"skip: the routine that has recovered it has read the text"`
+	// owned by kprobe_mutex
+	looked looked `state:"skip: a copy of text and what follows from it, made anew if the text is another"`
 }
 
 // looked is the function that the rules have looked at last.
@@ -78,8 +80,10 @@ func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr
 func (pt *probedText) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
 	pt.d.Symbols.Look(x)
 	f, known := pt.d.Symbols.Lookup(addr)
-	gone := f.Module != "" && !pt.e.modules.held && pt.d.Modules != nil && pt.d.Modules.Known(f.Module) // it has its names still, or already
-	if (gone || !known) && pt.s.Kernel.Edition >= rules.Edition514 {                                    // since 5.18 (cc66bb914578)
+	// it has its names still, or already
+	gone := f.Module != "" && !pt.e.modules.held && pt.d.Modules != nil && pt.d.Modules.Known(f.Module)
+	// since 5.18 (cc66bb914578)
+	if (gone || !known) && pt.s.Kernel.Edition >= rules.Edition514 {
 		return v, nil, ENOENT
 	}
 	if gone {
@@ -107,7 +111,8 @@ func (pt *probedText) loadFunction(x kapi.Context, f kapi.Function, kind kapi.Te
 	ban := pt.banned(&f)
 	l := &pt.looked
 	pt.findDebugger(x, f.Addr, code)
-	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size) && len(l.breaks) == 0
+	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) &&
+		!s.Extable(f.Addr, f.Size) && len(l.breaks) == 0
 	if plain && l.plain && l.kernel == pt.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
 		return
 	}
@@ -118,7 +123,8 @@ func (pt *probedText) loadFunction(x kapi.Context, f kapi.Function, kind kapi.Te
 	}
 	named := f.Name != ""
 	l.judge.Load(&l.kernel, &rules.Function{
-		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: pt.thunks(), Debugger: l.breaks,
+		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: pt.thunks(),
+		Debugger:    l.breaks,
 		Blacklisted: ban != kapi.BanNone && (pt.s.Kernel.Edition != rules.Edition26 || ban == kapi.BanSection),
 		InitFreed:   kind == kapi.TextFreed && f.Module != "",
 		NoSymbol:    !named,
@@ -146,7 +152,8 @@ func (pt *probedText) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
 func (pt *probedText) banned(f *kapi.Function) kapi.Ban {
 	s := pt.d.Symbols
 	ban := s.Banned(f.Addr)
-	if base, _, split := strings.Cut(f.Name, "."); split && ban == kapi.BanNone && pt.s.Kernel.Edition >= rules.Edition514 {
+	if base, _, split := strings.Cut(f.Name, "."); split && ban == kapi.BanNone &&
+		pt.s.Kernel.Edition >= rules.Edition514 {
 		if first, ok := s.Named(base); ok {
 			return s.Banned(first.Addr)
 		}

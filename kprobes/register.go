@@ -234,7 +234,8 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone 
 		e.do.Optimizer.OptimizeBlocked(e, x, ap)
 	}
 	p.aggr = nil
-	if p.ret != nil && p.ret.holder != nil { // nil if another task has unregistered it meanwhile: a kernel would follow the null pointer
+	// nil if another task has unregistered it meanwhile: a kernel would follow the null pointer
+	if p.ret != nil && p.ret.holder != nil {
 		e.Kretprobes.rethookFree(x, p.ret.holder)
 	}
 	return gone

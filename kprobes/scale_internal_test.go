@@ -77,7 +77,8 @@ func TestManyProbes(t *testing.T) {
 				b.e.Optimizer.WaitOptimizer(x)
 				settled := time.Since(start)
 				size := int(heap()-before) / n // the machine's memory for the copies among it
-				t.Logf("%d bytes, %v a probe to register, %v with its optimization", size, registered/time.Duration(n), settled/time.Duration(n))
+				t.Logf("%d bytes, %v a probe to register, %v with its optimization", size, registered/time.Duration(n),
+					settled/time.Duration(n))
 				require.Less(t, size, 1200)
 				require.Less(t, last, 20*first, "with many probes each costs more") // one walk over all: 100 times
 

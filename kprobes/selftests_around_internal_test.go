@@ -20,7 +20,8 @@ var kunitModule = textBase + 0x20000
 var kunitTexts = []kernel.ModuleText{{Name: "module_target", At: kunitModule, Code: adding(0x55)}}
 
 // fentered is a function with a site of ftrace, and then as the targets are.
-var fentered = code{name: "fentered", at: textBase + 0x280, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], adding(0x66)...)}
+var fentered = code{name: "fentered", at: textBase + 0x280, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)],
+	adding(0x66)...)}
 
 // tracing is another client of ftrace than kprobes: it counts the calls of fentered.
 type tracing struct {

@@ -17,7 +17,8 @@ var many = func() (list []code) {
 	for i := range 256 {
 		list = append(list, code{
 			name: fmt.Sprintf("symbol%d", i), at: textBase + 0x1000 + arch.Addr(16*i),
-			bytes: []byte{0xb8, byte(i), 1, 0, 0, 0x48, 0x01, 0xf8, 0x48, 0x83, 0xc0, 0x01, 0xc3, 0x90, 0x90, 0x90}, // mov $…,%eax; add %rdi,%rax; add $1,%rax; ret
+			// mov $…,%eax; add %rdi,%rax; add $1,%rax; ret
+			bytes: []byte{0xb8, byte(i), 1, 0, 0, 0x48, 0x01, 0xf8, 0x48, 0x83, 0xc0, 0x01, 0xc3, 0x90, 0x90, 0x90},
 		})
 	}
 	return list
@@ -31,10 +32,11 @@ var selftests = []kunit{
 		hits := 0
 		var ks []*Kprobe
 		for _, f := range many {
-			ks = append(ks, &Kprobe{Symbol: f.name, Offset: 5, Flags: FlagDisabled, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-				hits += c.mine(x)
-				return 0
-			}})
+			ks = append(ks, &Kprobe{Symbol: f.name, Offset: 5, Flags: FlagDisabled,
+				Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+					hits += c.mine(x)
+					return 0
+				}})
 		}
 		c.ok(c.e.RegisterAll(x, ks), "register")
 		for _, k := range ks {
@@ -89,10 +91,11 @@ var selftests = []kunit{
 	{name: "kretprobe_maxactive", more: []code{deep}, run: func(c *kcase, x kapi.Context) {
 		for _, n := range []int{1, 3, 10, 0} {
 			returns := 0
-			r := &Kretprobe{Kprobe: Kprobe{Addr: deep.at}, Maxactive: n, Handler: func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
-				returns += c.mine(x)
-				return 0
-			}}
+			r := &Kretprobe{Kprobe: Kprobe{Addr: deep.at}, Maxactive: n,
+				Handler: func(x kapi.Context, _ *Instance, _ *arch.Regs) int {
+					returns += c.mine(x)
+					return 0
+				}}
 			c.ok(c.e.Kretprobes.Register(x, r), "register")
 			if n == 0 {
 				n = r.Maxactive

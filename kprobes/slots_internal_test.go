@@ -78,7 +78,8 @@ func TestBoostedMeanwhile(t *testing.T) {
 		ready.WriteOnce(x, 1)
 		calls(b, x)
 	}, calls)
-	for _, s := range []sched.Strategy{sched.NewRandom(sched.Params{Seed: 2, Length: 200}), sched.NewSticky(sched.Params{Seed: 2, Mean: 6})} {
+	for _, s := range []sched.Strategy{sched.NewRandom(sched.Params{Seed: 2, Length: 200}),
+		sched.NewSticky(sched.Params{Seed: 2, Mean: 6})} {
 		for i := range uint64(150) {
 			s.Begin(i)
 			require.Equal(t, smp.Passed, b.run(s), "run %d: %v", i, b.m.Refusal())
@@ -150,7 +151,8 @@ func TestInt3OfOld(t *testing.T) {
 		{append(slices.Repeat([]byte{0x66}, 13), 0x90), nil},
 		{[]byte{0xff, 0xe0}, nil}, // jmp *%rax, which is emulated
 	} {
-		codes = append(codes, code{name: string(rune('a' + i)), at: at + arch.Addr(0x40*i), bytes: append(c.bytes, 0xc3)})
+		codes = append(codes, code{name: string(rune('a' + i)), at: at + arch.Addr(0x40*i),
+			bytes: append(c.bytes, 0xc3)})
 		newBench(t, s, codes[i:], func(b *bench, x *smp.Ctx) {
 			require.Equal(t, c.want, b.e.Register(x, &Kprobe{Addr: codes[i].at}), "% x", c.bytes)
 		}).pass(t)
@@ -163,7 +165,8 @@ func TestArrayWaits(t *testing.T) {
 	for _, swapped := range []bool{false, true} {
 		var g graces
 		b := newBench(t, repaired, []code{victim, other}, func(b *bench, x *smp.Ctx) {
-			ks := []*Kprobe{{ID: 1, Addr: victim.at}, {ID: 2, Addr: other.at}} // the second isn't optimized: it is a jump
+			// the second isn't optimized: it is a jump
+			ks := []*Kprobe{{ID: 1, Addr: victim.at}, {ID: 2, Addr: other.at}}
 			if swapped {
 				slices.Reverse(ks)
 			}
@@ -189,11 +192,12 @@ func TestDisabledUncounted(t *testing.T) {
 		require.NoError(t, b.e.Register(x, inner))
 		b.settle(x)
 		require.NoError(t, b.e.Disable(x, inner))
-		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-			require.True(t, b.e.Table.aggrs[0].jumped)
-			require.EqualValues(t, 10, x.Call(fits.at))
-			return 0
-		}}))
+		require.NoError(t, b.e.Register(x,
+			&Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+				require.True(t, b.e.Table.aggrs[0].jumped)
+				require.EqualValues(t, 10, x.Call(fits.at))
+				return 0
+			}}))
 		require.EqualValues(t, 10, callWith(x, victim.at, 7))
 		require.Zero(t, inner.Missed())
 	}).pass(t)
@@ -222,7 +226,8 @@ func TestRemovedBreakpoint(t *testing.T) {
 			}
 			looks(x)
 			n := 0
-			require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { n++; looks(x); return 0 }}))
+			require.NoError(t,
+				b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { n++; looks(x); return 0 }}))
 			require.EqualValues(t, 10, callWith(x, victim.at, 7))
 			require.Equal(t, 1, n)
 		}).pass(t)
@@ -276,7 +281,8 @@ func TestGoesElsewhere(t *testing.T) {
 								continue // within an instruction
 							}
 							if b.e.Register(x, k) != nil {
-								require.True(t, ed >= rules.Edition514 && f.bytes[0] == 0xff && f.bytes[1]&0xf == 5, "%v, %s+%d", ed, f.name, off)
+								require.True(t, ed >= rules.Edition514 && f.bytes[0] == 0xff && f.bytes[1]&0xf == 5,
+									"%v, %s+%d", ed, f.name, off)
 								continue
 							}
 							for n := 1; n <= 3; n++ {
@@ -339,8 +345,10 @@ func TestUnsettled(t *testing.T) {
 		require.NoError(t, b.e.Register(x, k))
 		b.settle(x)
 		require.NoError(t, b.e.Unregister(x, k))
-		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
-		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.Optimizer.optimizingList.Peek()), len(b.e.Optimizer.unoptimizingList.Peek()), len(b.e.Optimizer.freeingList.Peek())})
+		require.NoError(t, b.e.Register(x,
+			&Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
+		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.Optimizer.optimizingList.Peek()),
+			len(b.e.Optimizer.unoptimizingList.Peek()), len(b.e.Optimizer.freeingList.Peek())})
 		require.False(t, b.e.Optimizer.Settled())
 		b.settle(x)
 		require.True(t, b.e.Optimizer.Settled())

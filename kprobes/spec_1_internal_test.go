@@ -165,11 +165,12 @@ var spec1 = []specRule{
 				ready.Init(&b.m.Cells, 0)
 				in.Init(&b.m.Cells, 0)
 			}, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-					kapi.Add(&in, x, kapi.Once, 1)
-					x.Spin(&both)
-					return 0
-				}}))
+				require.NoError(t,
+					b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+						kapi.Add(&in, x, kapi.Once, 1)
+						x.Spin(&both)
+						return 0
+					}}))
 				ready.WriteOnce(x, 1)
 				x.Call(victim.at)
 			}, func(_ *bench, x *smp.Ctx) {
@@ -205,17 +206,20 @@ var spec1 = []specRule{
 		},
 	},
 	{
-		rule: "1.10", says: "a detour's handlers run with preemption off and interrupts as they were", in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69, rules.EditionDocumented},
+		rule: "1.10", says: "a detour's handlers run with preemption off and interrupts as they were",
+		in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69,
+			rules.EditionDocumented},
 		mutants: []specMutant{{name: "irqs-off", do: func(s *Settings) { s.DetourIRQsOff = true }}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
 				looks := 0
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-					looks++
-					require.True(t, x.(*smp.Ctx).Atomic())
-					require.True(t, x.(*smp.Ctx).Open())
-					return 0
-				}}))
+				require.NoError(t,
+					b.e.Register(x, &Kprobe{Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+						looks++
+						require.True(t, x.(*smp.Ctx).Atomic())
+						require.True(t, x.(*smp.Ctx).Open())
+						return 0
+					}}))
 				b.e.Optimizer.WaitOptimizer(x)
 				require.True(t, b.e.Table.aggrs[0].jumped)
 				x.Call(victim.at)
@@ -224,13 +228,15 @@ var spec1 = []specRule{
 		},
 	},
 	{
-		rule: "1.11", says: "what is missed counts for each probe at the address, disabled ones too", in: since(rules.Edition415),
+		rule: "1.11", says: "what is missed counts for each probe at the address, disabled ones too",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "missed-enabled", row: "missed-enabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
 				hits := 0
 				count := func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }
-				p, q := &Kprobe{Addr: victim.at, Pre: count}, &Kprobe{ID: 1, Addr: victim.at, Pre: count, Flags: FlagDisabled}
+				p, q := &Kprobe{Addr: victim.at, Pre: count},
+					&Kprobe{ID: 1, Addr: victim.at, Pre: count, Flags: FlagDisabled}
 				outer := &Kprobe{ID: 2, Addr: other.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					x.Call(victim.at)
 					return 0

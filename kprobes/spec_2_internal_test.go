@@ -50,7 +50,8 @@ var (
 	doExit = exported("do_exit")
 
 	// recurs returns its argument, which it counts down by calling itself.
-	recurs = text("recurs", retText, 0x85, 0xff, 0x74, 0x0a, 0xff, 0xcf, callTo(retText), 0xff, 0xc0, 0xc3, 0x31, 0xc0, 0xc3)
+	recurs = text("recurs", retText, 0x85, 0xff, 0x74, 0x0a, 0xff, 0xcf, callTo(retText), 0xff, 0xc0, 0xc3, 0x31, 0xc0,
+		0xc3)
 	// tail is victim of its argument and one, by a jump.
 	tail = text("tail", retText+0x40, 0x48, 0xff, 0xc7, jumpTo(victim.at))
 	// leaver returns past who called it; left calls it.
@@ -91,7 +92,8 @@ type conserved struct {
 	wrong   string
 }
 
-var conservedKinds = []traces.Kind{kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree}
+var conservedKinds = []traces.Kind{kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree,
+	kpev.HolderDrop, kpev.HolderFree}
 
 func (c *conserved) reset() {
 	c.state, c.holders, c.wrong = make(map[uint64]int), make(map[uint64]int), ""
@@ -306,7 +308,8 @@ var spec2 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				for i := range uint64(30) {
 					require.Equal(t, i+3, called(x, victim, i))
-					require.Equal(t, i%2 == 0, slot == uint64(b.e.Rethook.trampoline), "the return address is left alone")
+					require.Equal(t, i%2 == 0, slot == uint64(b.e.Rethook.trampoline),
+						"the return address is left alone")
 				}
 				require.Equal(t, []int{30, 15, 0}, []int{entries, returns, r.Missed()})
 			}))
@@ -420,14 +423,17 @@ var spec2 = []specRule{
 				look := func(x kapi.Context, sp arch.Addr) { traces = append(traces, b.k.Tasks.Backtrace(x, sp, nil)) }
 				tramp := b.k.Stub("kretprobe_trampoline")
 				require.NoError(t, b.e.Kretprobes.Register(x, retAt(asks, nil)))
-				require.NoError(t, b.e.Kretprobes.Register(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
-					look(x, x86.SP(regs)-8)
-					return 0
-				})))
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: tells.at + 4, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
-					look(x, x86.SP(regs))
-					return 0
-				}}))
+				require.NoError(t,
+					b.e.Kretprobes.Register(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
+						look(x, x86.SP(regs)-8)
+						return 0
+					})))
+				require.NoError(t,
+					b.e.Register(x,
+						&Kprobe{Addr: tells.at + 4, Pre: func(x kapi.Context, _ *Kprobe, regs *arch.Regs) int {
+							look(x, x86.SP(regs))
+							return 0
+						}}))
 				called(x, asks, 0)
 				inside, handler := []arch.Addr{tramp, tramp}, []arch.Addr{tramp}
 				if t.Edition >= rules.Edition65 { // asks was called by no text
@@ -480,8 +486,10 @@ var spec2 = []specRule{
 			c.reset()
 			b := t.ret(func(b *bench, x *smp.Ctx) {
 				got := ""
-				require.NoError(t, b.e.Kretprobes.Register(x, retAt(left, func(kapi.Context, *Instance, *arch.Regs) int { got += "left "; return 0 })))
-				require.NoError(t, b.e.Kretprobes.Register(x, retAt(leaver, func(kapi.Context, *Instance, *arch.Regs) int { got += "leaver "; return 0 })))
+				require.NoError(t,
+					b.e.Kretprobes.Register(x, retAt(left, func(kapi.Context, *Instance, *arch.Regs) int { got += "left "; return 0 })))
+				require.NoError(t,
+					b.e.Kretprobes.Register(x, retAt(leaver, func(kapi.Context, *Instance, *arch.Regs) int { got += "leaver "; return 0 })))
 				require.EqualValues(t, 9, called(x, left, 0))
 				require.EqualValues(t, 9, called(x, left, 0))
 				require.Equal(t, "left left ", got)
@@ -539,7 +547,8 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at + 3}}))
-				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim", Offset: 3}}))
+				require.Equal(t, EINVAL,
+					b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim", Offset: 3}}))
 				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim"}}))
 			}))
 		},
@@ -549,7 +558,8 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "no-ibt", row: "no-ibt"}},
 		holds: func(t *specT) {
 			t.Settings.Kernel.IBT = true
-			f := code{name: "tracked", at: retText + 0x300, bytes: []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0xc3}}
+			f := code{name: "tracked", at: retText + 0x300, bytes: []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8,
+				0xc3}}
 			t.pass(t.bench([]code{f}, func(b *bench, x *smp.Ctx) {
 				n := 0
 				for _, off := range []arch.Addr{0, 4} {
@@ -573,7 +583,8 @@ var spec2 = []specRule{
 				say := func(s string) RetHandler {
 					return func(kapi.Context, *Instance, *arch.Regs) int { got += s; return 0 }
 				}
-				for _, r := range []*Kretprobe{retAt(recurs, say("r")), retAt(victim, say("v")), retAt(outer, say("o")), retAt(tail, say("t")), retAt(victim, say("w"))} {
+				for _, r := range []*Kretprobe{retAt(recurs, say("r")), retAt(victim, say("v")), retAt(outer, say("o")),
+					retAt(tail, say("t")), retAt(victim, say("w"))} {
 					require.NoError(t, b.e.Kretprobes.Register(x, r))
 				}
 				for range 2 {
@@ -581,7 +592,8 @@ var spec2 = []specRule{
 					require.EqualValues(t, 5, called(x, recurs, 5))
 					require.EqualValues(t, 11, called(x, outer, 7))
 					require.EqualValues(t, 11, called(x, tail, 7))
-					inOrder := "vwvwovwt" // the newest call first: of two on one function the one whose pre_handler ran last
+					// the newest call first: of two on one function the one whose pre_handler ran last
+					inOrder := "vwvwovwt"
 					require.Equal(t, "rrrrrr"+inOrder, got)
 					b.e.Optimizer.WaitOptimizer(x) // then they are optimized
 				}
@@ -598,7 +610,8 @@ var spec2 = []specRule{
 					Pre:  func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 },
 					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, k))
-				require.NoError(t, b.e.Kretprobes.Register(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })))
+				require.NoError(t,
+					b.e.Kretprobes.Register(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })))
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, []int{1, 1, 1}, []int{hits, posts, returns})
 				require.NoError(t, b.e.Unregister(x, k))
@@ -645,7 +658,8 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}}, retAt(tail, nil)}
+				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}},
+					retAt(tail, nil)}
 				require.Equal(t, EINVAL, b.e.Kretprobes.RegisterAll(x, rs))
 				for _, r := range rs {
 					require.Nil(t, r.Kprobe.aggr)

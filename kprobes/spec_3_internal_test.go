@@ -42,7 +42,8 @@ var (
 // spec3 is section 3 of the specification: jprobes.
 var spec3 = []specRule{
 	{
-		rule: "3.1", says: "the entry's changes of registers and stack are undone", in: []rules.Edition{rules.Edition26},
+		rule: "3.1", says: "the entry's changes of registers and stack are undone",
+		in: []rules.Edition{rules.Edition26},
 		mutants: []specMutant{
 			{name: "no-stack-copy", row: "no-stack-copy"},
 			{name: "no-regs-copy", row: "no-regs-copy"},
@@ -67,23 +68,25 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.1", says: "arguments in registers and on the stack, 64 bytes of it kept", in: []rules.Edition{rules.Edition26},
+		rule: "3.1", says: "arguments in registers and on the stack, 64 bytes of it kept",
+		in:      []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-stack-copy", row: "no-stack-copy"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				runs := 0
-				j := &Jprobe{Kprobe: Kprobe{ID: 1, Symbol: "sums"}, Handler: func(x kapi.Context, j *Jprobe, regs *arch.Regs) {
-					runs++
-					require.False(t, x.(*smp.Ctx).Open())
-					require.EqualValues(t, 2, regs.R[x86.RDI])
-					word := arch.Addr(row32.Word)
-					arg, _ := x.Memory().Load(x86.SP(regs)+word, row32.Word)
-					require.EqualValues(t, 40, arg)
-					regs.R[x86.RDI] = 9
-					for off := word; off < 64+word; off += word {
-						x.Memory().Store(x86.SP(regs)+off, row32.Word, 7)
-					}
-				}}
+				j := &Jprobe{Kprobe: Kprobe{ID: 1, Symbol: "sums"},
+					Handler: func(x kapi.Context, j *Jprobe, regs *arch.Regs) {
+						runs++
+						require.False(t, x.(*smp.Ctx).Open())
+						require.EqualValues(t, 2, regs.R[x86.RDI])
+						word := arch.Addr(row32.Word)
+						arg, _ := x.Memory().Load(x86.SP(regs)+word, row32.Word)
+						require.EqualValues(t, 40, arg)
+						regs.R[x86.RDI] = 9
+						for off := word; off < 64+word; off += word {
+							x.Memory().Store(x86.SP(regs)+off, row32.Word, 7)
+						}
+					}}
 				require.NoError(t, b.e.Jprobes.Register(x, j))
 				require.EqualValues(t, 2+40+7, called(x, gives, 2), "the word behind the 64 bytes isn't put back")
 				require.Equal(t, 1, runs)
@@ -95,7 +98,8 @@ var spec3 = []specRule{
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EINVAL, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at + 5}, Entry: stays.at}))
+				require.Equal(t, EINVAL,
+					b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at + 5}, Entry: stays.at}))
 				require.Equal(t, EINVAL, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}}), "no entry")
 			}))
 		},
@@ -109,8 +113,10 @@ var spec3 = []specRule{
 				handler := func(kapi.Context, *Jprobe, *arch.Regs) { got += "j" }
 				j := &Jprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler}
 				require.NoError(t, b.e.Jprobes.Register(x, j))
-				require.Equal(t, EEXIST, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 2, Addr: victim.at}, Handler: handler}))
-				require.NoError(t, b.e.Kretprobes.Register(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { got += "r"; return 0 })))
+				require.Equal(t, EEXIST,
+					b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 2, Addr: victim.at}, Handler: handler}))
+				require.NoError(t,
+					b.e.Kretprobes.Register(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { got += "r"; return 0 })))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: victim.at,
 					Pre:  func(kapi.Context, *Kprobe, *arch.Regs) int { got += "k"; return 0 },
 					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got += "p" }}))
@@ -125,7 +131,8 @@ var spec3 = []specRule{
 		},
 	},
 	{
-		rule: "3.3", says: "jprobe_return traps, and the function runs as if nothing had been", in: []rules.Edition{rules.Edition26},
+		rule: "3.3", says: "jprobe_return traps, and the function runs as if nothing had been",
+		in:      []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-break", row: "no-break"}},
 		holds: func(t *specT) {
 			for _, n := range []int{1, 2} { // CPUs
@@ -159,9 +166,11 @@ var spec3 = []specRule{
 				hits := 0
 				k := &Kprobe{ID: 3, Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
-				require.NoError(t, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: func(x kapi.Context, _ *Jprobe, _ *arch.Regs) {
-					require.EqualValues(t, 8, called(x.(*smp.Ctx), victim, 5))
-				}}))
+				require.NoError(t,
+					b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at},
+						Handler: func(x kapi.Context, _ *Jprobe, _ *arch.Regs) {
+							require.EqualValues(t, 8, called(x.(*smp.Ctx), victim, 5))
+						}}))
 				require.EqualValues(t, 342, called(x, gives, 2))
 				require.Equal(t, []int{0, 1}, []int{hits, k.Missed()})
 				require.EqualValues(t, 8, called(x, victim, 5))

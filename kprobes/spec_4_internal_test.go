@@ -20,7 +20,8 @@ import (
 
 // jumping is bench for an engine that writes jumps as its edition does.
 func (t *specT) jumping(codes []code, programs ...func(b *bench, x *smp.Ctx)) *bench {
-	b := bootBench(t, t.Settings, codes, func(b *bench) { b.m.Memory().Watch(codes[0].at, len(codes[0].bytes)) }, programs...)
+	b := bootBench(t, t.Settings, codes, func(b *bench) { b.m.Memory().Watch(codes[0].at, len(codes[0].bytes)) },
+		programs...)
 	b.wire = func(k *kernel.Kernel, d *Deps) {
 		if t.Edition == rules.EditionDocumented {
 			d.Patch = kernel.PokeStopped{K: k}
@@ -80,13 +81,19 @@ func twice(t *specT, x *smp.Ctx) { require.Equal(t, uint64(15), callWith(x, crow
 // The functions that rule 4.2 is about. In each the region at its start would be
 // fine but for one thing.
 var (
-	short    = code{name: "short", at: textBase + 0x400, bytes: []byte{0x90, 0x90, 0x90, 0xc3}} // nop; nop; nop; ret
-	behind   = code{name: "behind", at: textBase + 0x404, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}}
-	entered  = code{name: "entered", at: textBase + 0x440, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xcf, 0x7f, 0xf8, 0xc3}} // 6 nops; dec %edi; jg to the third; ret
-	indirect = code{name: "indirect", at: textBase + 0x480, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3, 0xff, 0xe0}}            // 6 nops; ret; jmp *%rax
-	faults   = code{name: "faults", at: textBase + 0x4c0, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x8b, 0x04, 0x24, 0xc3}, extable: []int{5}}
-	callee   = code{name: "callee", at: textBase + 0x500, bytes: []byte{0x90, 0xe8, 0x6a, 0xff, 0xff, 0xff, 0xc3}} // nop; call 470; ret
-	callees  = code{name: "callees", at: textBase + 0x470, bytes: []byte{0xc3}}
+	short  = code{name: "short", at: textBase + 0x400, bytes: []byte{0x90, 0x90, 0x90, 0xc3}} // nop; nop; nop; ret
+	behind = code{name: "behind", at: textBase + 0x404, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}}
+	// 6 nops; dec %edi; jg to the third; ret
+	entered = code{name: "entered", at: textBase + 0x440, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xcf,
+		0x7f, 0xf8, 0xc3}}
+	// 6 nops; ret; jmp *%rax
+	indirect = code{name: "indirect", at: textBase + 0x480, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3,
+		0xff, 0xe0}}
+	faults = code{name: "faults", at: textBase + 0x4c0, bytes: []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x8b, 0x04, 0x24,
+		0xc3}, extable: []int{5}}
+	// nop; call 470; ret
+	callee  = code{name: "callee", at: textBase + 0x500, bytes: []byte{0x90, 0xe8, 0x6a, 0xff, 0xff, 0xff, 0xc3}}
+	callees = code{name: "callees", at: textBase + 0x470, bytes: []byte{0xc3}}
 )
 
 func unchecked(name string, c rules.Checks) specMutant {
@@ -157,7 +164,8 @@ var spec4 = []specRule{
 		holds: refuses(callee, 0).holds,
 	},
 	{
-		rule: "4.3", says: "the handlers see the registers as a trap has them, and leave them so", in: since(rules.Edition415),
+		rule: "4.3", says: "the handlers see the registers as a trap has them, and leave them so",
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "sp-unadjusted", row: "sp-unadjusted", do: func(s *Settings) { s.SaveSS = true }},
 		},
@@ -182,7 +190,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "1.10", says: "the handlers of an optimized probe find interrupts as they were, and preemption off", in: since(rules.Edition415),
+		rule: "1.10", says: "the handlers of an optimized probe find interrupts as they were, and preemption off",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "until 4.14", do: func(s *Settings) { s.DetourIRQsOff = true }}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -222,7 +231,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "not over another probe; tried again when that goes, at once or by way of the optimizer", in: since(rules.Edition415),
+		rule: "4.4", says: "not over another probe; tried again when that goes, at once or by way of the optimizer",
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "optimize-blocked", row: "optimize-blocked"},
 			{name: "retry-lost", row: "retry-lost"},
@@ -249,7 +259,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "not while it is disabled; a jump that was to go stays when it is enabled again", in: since(rules.Edition415),
+		rule: "4.4", says: "not while it is disabled; a jump that was to go stays when it is enabled again",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "cancel-lost", row: "cancel-lost"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -271,7 +282,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.4", says: "handlers of disabled probes don't run behind a jump that is to go, nor inside a handler", in: since(rules.Edition415),
+		rule: "4.4", says: "handlers of disabled probes don't run behind a jump that is to go, nor inside a handler",
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "detour-disabled", row: "detour-disabled"},
 			{name: "detour-nested", row: "detour-nested"},
@@ -304,7 +316,9 @@ var spec4 = []specRule{
 			name: "step-queued", row: "optimized-late",
 			in: every[1:5],
 		}, { // built without preemption what would be stepped is boosted
-			name: "step-queued, boosting nothing", row: "optimized-late", do: func(s *Settings) { s.Boost = era.BoostNever },
+			name: "step-queued, boosting nothing", row: "optimized-late", do: func(s *Settings) {
+				s.Boost = era.BoostNever
+			},
 			in: []rules.Edition{rules.EditionDocumented},
 		}},
 		holds: func(t *specT) {
@@ -365,7 +379,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.7", says: "who stands behind the first instruction doesn't come back into a jump", in: since(rules.Edition415),
+		rule: "4.7", says: "who stands behind the first instruction doesn't come back into a jump",
+		in:      since(rules.Edition415),
 		mutants: noWait,
 		holds: func(t *specT) {
 			t.schedules([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -383,7 +398,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.8", says: "before it is done it is dequeued; after that the original code comes back", in: since(rules.Edition415),
+		rule: "4.8", says: "before it is done it is dequeued; after that the original code comes back",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "saved-at-prepare", row: "saved-at-prepare"}},
 		holds: func(t *specT) {
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -415,10 +431,12 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.8", says: "who meets the breakpoint before the tail is back goes by the detour", in: since(rules.Edition415),
+		rule: "4.8", says: "who meets the breakpoint before the tail is back goes by the detour",
+		in: since(rules.Edition415),
 		mutants: []specMutant{{
 			name: "flag-early", row: "flag-early",
-			in: []rules.Edition{rules.Edition514, rules.Edition65, rules.Edition69}, // elsewhere the patcher owns that breakpoint
+			// elsewhere the patcher owns that breakpoint
+			in: []rules.Edition{rules.Edition514, rules.Edition65, rules.Edition69},
 		}, {name: "no-quiesce", row: "no-quiesce"}},
 		holds: func(t *specT) {
 			t.schedules([]code{crowded}, func(b *bench, x *smp.Ctx) {
@@ -484,7 +502,8 @@ var spec4 = []specRule{
 		},
 	},
 	{
-		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped", in: since(rules.Edition415),
+		rule: "4.11", says: "in place of the wait all stacks are looked at while the machine is stopped",
+		in: since(rules.Edition415),
 		mutants: append(slices.Clone(noWait), specMutant{
 			name: "stack-regions", row: "stack-regions",
 			in: every[1:5], // without preemption no task is stopped in a detour

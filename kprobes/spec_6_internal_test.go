@@ -58,12 +58,14 @@ var spec6 = []specRule{
 		mutants: []specMutant{{name: "symbol-first", row: "symbol-first"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
-				for _, k := range []*Kprobe{{Symbol: "victim", Offset: 3}, {Addr: victim.at + 3}, {Addr: victim.at, Offset: 3}} {
+				for _, k := range []*Kprobe{{Symbol: "victim", Offset: 3}, {Addr: victim.at + 3},
+					{Addr: victim.at, Offset: 3}} {
 					require.NoError(t, b.e.Register(x, k))
 					require.Equal(t, victim.at+3, k.Addr)
 					require.NoError(t, b.e.Unregister(x, k))
 				}
-				for _, k := range []*Kprobe{{}, {Offset: 4}, {Symbol: "victim", Addr: victim.at}, {Symbol: "victim", Addr: other.at}} {
+				for _, k := range []*Kprobe{{}, {Offset: 4}, {Symbol: "victim", Addr: victim.at},
+					{Symbol: "victim", Addr: other.at}} {
 					require.Equal(t, EINVAL, b.e.Register(x, k))
 				}
 			})
@@ -136,7 +138,8 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.3", says: "registered disabled it is silent, and its breakpoint isn't there, until it is enabled", in: since(rules.Edition415),
+		rule: "6.3", says: "registered disabled it is silent, and its breakpoint isn't there, until it is enabled",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "arm-disabled", row: "arm-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -164,7 +167,8 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.4", says: "an array: those before a bad one are unregistered, those after it aren't tried", in: since(rules.Edition415),
+		rule: "6.4", says: "an array: those before a bad one are unregistered, those after it aren't tried",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "no-rollback", row: "no-rollback"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -204,7 +208,8 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.5", says: "what isn't registered has its address cleared, and the others go", in: since(rules.Edition415),
+		rule: "6.5", says: "what isn't registered has its address cleared, and the others go",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "keep-addr", row: "keep-addr"}},
 		holds: func(t *specT) {
 			t.run([]code{victim, other}, func(b *bench, x *smp.Ctx) {
@@ -219,7 +224,8 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.5", says: "at any time after registration, and what isn't registered is left alone", in: []rules.Edition{rules.Edition26},
+		rule: "6.5", says: "at any time after registration, and what isn't registered is left alone",
+		in:      []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "later-edition", do: func(s *Settings) { s.Batches = true }}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -317,7 +323,8 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.7", says: "a jump goes with the optimizer, and runs no handler until then", in: since(rules.Edition415),
+		rule: "6.7", says: "a jump goes with the optimizer, and runs no handler until then",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "lost-kick", row: "lost-kick"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {
@@ -338,7 +345,8 @@ var spec6 = []specRule{
 		},
 	},
 	{
-		rule: "6.7", says: "nothing stays where a disabled probe has joined what was on its way out", in: since(rules.Edition415),
+		rule: "6.7", says: "nothing stays where a disabled probe has joined what was on its way out",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "reuse-disabled", row: "reuse-disabled"}},
 		holds: func(t *specT) {
 			t.run([]code{victim}, func(b *bench, x *smp.Ctx) {

@@ -25,7 +25,8 @@ var (
 // fileBench is a machine with a function of the kernel and one of a module.
 func (t *specT) fileBench(program func(b *bench, x *smp.Ctx)) *bench {
 	b := bootBench(t, t.Settings, nil, func(b *bench) {
-		for _, f := range []kapi.Function{{Name: "plain", Addr: plainAt}, {Name: "inside", Addr: moduleAt, Module: "mod"}} {
+		for _, f := range []kapi.Function{{Name: "plain", Addr: plainAt},
+			{Name: "inside", Addr: moduleAt, Module: "mod"}} {
 			f.Size = len(jumpFits)
 			b.m.Memory().Map(f.Addr, jumpFits, smp.PermRead|smp.PermExec)
 			b.m.Names().AddSymbol(f.Name, f.Addr, f.Size)
@@ -68,12 +69,18 @@ var spec7 = []specRule{
 		},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
+				require.NoError(t,
+					b.e.Register(x,
+						&Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
+				require.NoError(t,
+					b.e.Register(x,
+						&Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
-				want := listed("81000000  r  plain+0x0    ", "81000000  k  plain+0x0    ", "81010005  k  inside+0x5  mod ")
+				want := listed("81000000  r  plain+0x0    ", "81000000  k  plain+0x0    ",
+					"81010005  k  inside+0x5  mod ")
 				if t.Settings.Files == era.FilesFirst {
-					want = listed("81000000  r  plain+0x0   ", "81000000  k  plain+0x0   ", "81010005  k  inside+0x5  mod")
+					want = listed("81000000  r  plain+0x0   ", "81000000  k  plain+0x0   ",
+						"81010005  k  inside+0x5  mod")
 				}
 				if b.e.Table.chainOf(moduleAt+5) < b.e.Table.chainOf(plainAt) {
 					want = []string{want[2], want[0], want[1]}
@@ -118,7 +125,8 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed", in: since(rules.Edition415),
+		rule: "7.1", says: "[GONE], without a symbol: its module unloaded, or its init section freed",
+		in: since(rules.Edition415),
 		mutants: []specMutant{
 			{name: "no-kill", row: "module-kept"},
 			{name: "list-bare", row: "list-bare"},
@@ -132,7 +140,8 @@ var spec7 = []specRule{
 				var probes []*Kprobe
 				b.k.Modules.OnChange(func(x kapi.Context, _ *kapi.Module, s kapi.ModuleState) {
 					for i := 0; s == kapi.ModuleComing && i < 2; i++ {
-						k := &Kprobe{ID: uint64(i), Addr: [...]arch.Addr{modInit + 2, modCore + 0x20}[i], Flags: FlagDisabled}
+						k := &Kprobe{ID: uint64(i), Addr: [...]arch.Addr{modInit + 2, modCore + 0x20}[i],
+							Flags: FlagDisabled}
 						require.NoError(t, b.e.Register(x, k))
 						probes = append(probes, k)
 					}
@@ -142,7 +151,8 @@ var spec7 = []specRule{
 					list := string(b.e.Table.List(nil))
 					require.Len(t, lines(list), len(want), list)
 					for i, k := range probes {
-						require.Contains(t, list, fmt.Sprintf("%0[2]*[1]x  k  "+want[i]+"\n", uint64(k.Addr), 2*row32.Word))
+						require.Contains(t, list, fmt.Sprintf("%0[2]*[1]x  k  "+want[i]+"\n", uint64(k.Addr),
+							2*row32.Word))
 					}
 				}
 				require.Zero(t, b.k.Modules.Load(x, m))
@@ -167,9 +177,11 @@ var spec7 = []specRule{
 				k := &Kprobe{Addr: modCore + 0x40}
 				require.NoError(t, b.e.Register(x, k))
 				b.e.Optimizer.WaitOptimizer(x)
-				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.Table.List(nil)))
+				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [FTRACE]\n", 2*row32.Word, uint64(k.Addr)),
+					string(b.e.Table.List(nil)))
 				require.NoError(t, b.e.Disable(x, k))
-				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [DISABLED][FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.Table.List(nil)))
+				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [DISABLED][FTRACE]\n", 2*row32.Word,
+					uint64(k.Addr)), string(b.e.Table.List(nil)))
 			})
 			t.pass(b)
 		},
@@ -193,7 +205,8 @@ var spec7 = []specRule{
 				}
 				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
 				require.Equal(t, "0\n", b.e.Files.ReadEnabled())
-				require.Equal(t, [2]byte{asLinked, asLinked}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
+				require.Equal(t, [2]byte{asLinked, asLinked},
+					[2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
 				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
 				require.Equal(t, "1\n", b.e.Files.ReadEnabled())
 				require.Equal(t, [2]byte{isInt3, silent}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
@@ -204,16 +217,19 @@ var spec7 = []specRule{
 	},
 	{
 		rule: "7.2", says: "a call in flight returns while all is disarmed",
-		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", wide: true, in: []rules.Edition{rules.Edition26}}},
+		mutants: []specMutant{{name: "disarm-trampoline", row: "disarm-trampoline", wide: true,
+			in: []rules.Edition{rules.Edition26}}},
 		holds: func(t *specT) {
 			caller := code{name: "caller", at: plainAt, bytes: []byte{0x90, 0xff, 0xd7, 0xc3}} // nop; call *%rdi; ret
 			var writer arch.Addr
 			returned := 0
 			b := t.bench([]code{caller}, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *arch.Regs) int {
-					returned++
-					return 0
-				}}))
+				require.NoError(t,
+					b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt},
+						Handler: func(kapi.Context, *Instance, *arch.Regs) int {
+							returned++
+							return 0
+						}}))
 				for range 2 { // the second one isn't followed
 					x.Regs().R[x86.RDI] = uint64(writer)
 					x.Call(plainAt)
@@ -225,7 +241,9 @@ var spec7 = []specRule{
 				if wire != nil {
 					wire(k, d)
 				}
-				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *arch.Regs) { require.NoError(t, b.e.Files.WriteEnabled(x, "0\n")) })
+				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *arch.Regs) {
+					require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
+				})
 			}
 			t.pass(b)
 		},
@@ -278,7 +296,8 @@ var spec7 = []specRule{
 		},
 	},
 	{
-		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again", in: since(rules.Edition415),
+		rule: "7.3", says: "0 unoptimizes all, and new ones are not optimized; 1 optimizes again",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "ignore-sysctl", row: "ignore-sysctl"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {

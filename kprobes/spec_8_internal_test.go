@@ -115,7 +115,9 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "8.3", says: "a kernel without MODULE_UNLOAD unloads nothing, and its probes stay",
-		mutants: []specMutant{{name: "with MODULE_UNLOAD", wire: func(k *kernel.Kernel, _ *Deps) { k.SetUnload(true) }}},
+		mutants: []specMutant{{name: "with MODULE_UNLOAD", wire: func(k *kernel.Kernel, _ *Deps) {
+			k.SetUnload(true)
+		}}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				n := 0
@@ -183,7 +185,9 @@ var spec8 = []specRule{
 	},
 	{
 		rule: "5.1", says: "what is marked in a module refuses probes like the kernel's own",
-		mutants: []specMutant{{name: "not marked", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unmarked{d.Symbols} }}},
+		mutants: []specMutant{{name: "not marked", wire: func(_ *kernel.Kernel, d *Deps) {
+			d.Symbols = unmarked{d.Symbols}
+		}}},
 		holds: func(t *specT) {
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, m *kernel.Module) {
 				require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: modCore + 0x20}))

@@ -100,7 +100,9 @@ func (t *specT) wants() []trapped {
 	return []trapped{boostedTraps, boostedTraps, boostedTraps}
 }
 
-var boosts26 = specMutant{name: "boosts", do: func(s *Settings) { s.Boost = era.BoostPrepare }, in: []rules.Edition{rules.Edition26}}
+var boosts26 = specMutant{name: "boosts", do: func(s *Settings) {
+	s.Boost = era.BoostPrepare
+}, in: []rules.Edition{rules.Edition26}}
 
 // specBoost is how a step is saved.
 var specBoost = []specRule{
@@ -120,7 +122,9 @@ var specBoost = []specRule{
 		rule: "8.5", says: "it is where the copy and the jump don't fit the slot, and where the copy can't be left alone",
 		mutants: []specMutant{
 			{name: "boost-any", row: "boost-any", in: since(rules.Edition415)},
-			{name: "boost-any", row: "boost-any", do: func(s *Settings) { s.Boost = era.BoostPrepare }, in: []rules.Edition{rules.Edition26}},
+			{name: "boost-any", row: "boost-any", do: func(s *Settings) {
+				s.Boost = era.BoostPrepare
+			}, in: []rules.Edition{rules.Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -133,7 +137,8 @@ var specBoost = []specRule{
 		rule: "8.5", says: "never under CONFIG_PREEMPTION",
 		mutants: []specMutant{
 			{name: "boost-preempt", row: "boost-preempt", in: since(rules.Edition415)},
-			{name: "boost-preempt", row: "boost-preempt", do: func(s *Settings) { s.Boost = era.BoostPrepare }, in: []rules.Edition{rules.Edition26}},
+			{name: "boost-preempt", row: "boost-preempt", do: func(s *Settings) { s.Boost = era.BoostPrepare },
+				in: []rules.Edition{rules.Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()
@@ -146,7 +151,9 @@ var specBoost = []specRule{
 		rule: "8.5", says: "never with a post_handler, though it come later",
 		mutants: []specMutant{
 			{name: "boost-post", row: "boost-post", in: since(rules.Edition415)},
-			{name: "boost-post", row: "boost-post", do: func(s *Settings) { s.Boost = era.BoostStepped }, in: []rules.Edition{rules.Edition26}},
+			{name: "boost-post", row: "boost-post", do: func(s *Settings) {
+				s.Boost = era.BoostStepped
+			}, in: []rules.Edition{rules.Edition26}},
 		},
 		holds: func(t *specT) {
 			t.unpreempted()

@@ -47,10 +47,12 @@ var specBug = []specRule{
 			}, func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: third.at, Post: quiet}))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: second.at, Post: quiet}))
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at, Post: quiet, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-					x.Call(second.at)
-					return 0
-				}}))
+				require.NoError(t,
+					b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at, Post: quiet,
+						Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
+							x.Call(second.at)
+							return 0
+						}}))
 				x.Call(victim.at)
 			})
 			var lines printed

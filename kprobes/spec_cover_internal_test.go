@@ -44,8 +44,12 @@ var specCover = []specRule{
 		rule: "8.1", says: "the build decides whether probes are optimized, and by which wait",
 		in: since(rules.Edition415),
 		mutants: []specMutant{
-			{name: "rcu-for-tasks", do: func(s *Settings) { s.Quiesce = kapi.QuiesceRCU }, in: since(rules.Edition415)[:4]},
-			{name: "tasks-for-rcu", do: func(s *Settings) { s.Quiesce = kapi.QuiesceTasks }, in: []rules.Edition{rules.EditionDocumented}},
+			{name: "rcu-for-tasks", do: func(s *Settings) {
+				s.Quiesce = kapi.QuiesceRCU
+			}, in: since(rules.Edition415)[:4]},
+			{name: "tasks-for-rcu", do: func(s *Settings) {
+				s.Quiesce = kapi.QuiesceTasks
+			}, in: []rules.Edition{rules.EditionDocumented}},
 		},
 		holds: func(t *specT) {
 			for i, s := range t.builds() {
@@ -77,7 +81,9 @@ var specCover = []specRule{
 	},
 	{
 		rule: "8.1", says: "the build decides maxactive's default",
-		mutants: []specMutant{{name: "built-without", do: func(s *Settings) { s.Kernel.Preemption, s.MaxactiveAll = false, false }}},
+		mutants: []specMutant{{name: "built-without", do: func(s *Settings) {
+			s.Kernel.Preemption, s.MaxactiveAll = false, false
+		}}},
 		holds: func(t *specT) {
 			for i, s := range t.builds() {
 				got := 0
@@ -103,7 +109,9 @@ var specCover = []specRule{
 	{
 		rule: "10.1", says: "a hit costs its traps: two if it is stepped, one if it is boosted or queued, none if it is optimized; a return by way of code costs none, one by way of a probe one; a kprobe beside it none",
 		mutants: []specMutant{
-			{name: "code-trampoline", do: func(s *Settings) { s.Return = era.ReturnHashed }, wide: true, in: []rules.Edition{rules.Edition26}},
+			{name: "code-trampoline", do: func(s *Settings) {
+				s.Return = era.ReturnHashed
+			}, wide: true, in: []rules.Edition{rules.Edition26}},
 			{name: "no-optprobes", do: func(s *Settings) { s.Kernel.Optprobes = false }, in: since(rules.Edition415)},
 		},
 		holds: func(t *specT) {
@@ -112,7 +120,8 @@ var specCover = []specRule{
 				trampoline = by32(1, 0)
 			}
 			require.Equal(t, 2, traps(t, t.Settings, hitCost{post: true}), "stepped")
-			require.Equal(t, 2+trampoline, traps(t, t.Settings, hitCost{post: true, ret: true}), "stepped, and a return")
+			require.Equal(t, 2+trampoline, traps(t, t.Settings, hitCost{post: true, ret: true}),
+				"stepped, and a return")
 			if s := settingsOf(t.Edition, false); s.Boost != era.BoostNever {
 				s.Kernel.Optprobes = false
 				require.Equal(t, 1, traps(t, s, hitCost{warm: true}), "boosted")
@@ -137,10 +146,11 @@ var spec26 = []specRule{
 			b := t.bench([]code{target, target3}, func(b *bench, x *smp.Ctx) {
 				returned := 0
 				off := &Kprobe{Addr: target.at, Pre: nothing}
-				r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at}, Handler: func(kapi.Context, *Instance, *arch.Regs) int {
-					returned++
-					return 0
-				}}
+				r := &Kretprobe{Kprobe: Kprobe{Addr: target3.at},
+					Handler: func(kapi.Context, *Instance, *arch.Regs) int {
+						returned++
+						return 0
+					}}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, off))
 				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
@@ -208,7 +218,8 @@ var specGone = []specRule{
 		mutants: []specMutant{{name: "jprobes", do: func(s *Settings) { s.Jprobes = true }}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EOPNOTSUPP, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}, Entry: stays.at}))
+				require.Equal(t, EOPNOTSUPP,
+					b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}, Entry: stays.at}))
 			}))
 		},
 	},

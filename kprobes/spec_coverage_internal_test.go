@@ -80,7 +80,8 @@ func TestSpecCoverage(t *testing.T) {
 	}
 	was, err := os.ReadFile(coverageFile)
 	require.NoError(t, err)
-	require.Equal(t, string(was), text, "docs/spec-coverage.md is behind the tables: go test ./kprobes -run SpecCoverage -update")
+	require.Equal(t, string(was), text,
+		"docs/spec-coverage.md is behind the tables: go test ./kprobes -run SpecCoverage -update")
 }
 
 // readRules reads the list of rules.
@@ -159,7 +160,8 @@ func coverRows(t testing.TB, rules []numbered) (rows []coverRow) {
 		if h.test != "" {
 			requireTest(t, h.test)
 		}
-		row := coverRow{rule: h.rule, says: h.says, test: h.test, in: orAll(h.in, ruleOf(t, rules, h.rule).in), none: h.none}
+		row := coverRow{rule: h.rule, says: h.says, test: h.test, in: orAll(h.in, ruleOf(t, rules, h.rule).in),
+			none: h.none}
 		for _, m := range h.mutants {
 			require.Contains(t, names, m, "rule %s: no such mutant", h.rule)
 			row.mutants = append(row.mutants, coverMutant{m, row.in})
@@ -169,7 +171,8 @@ func coverRows(t testing.TB, rules []numbered) (rows []coverRow) {
 	}
 	for _, r := range rows {
 		for _, ed := range r.in {
-			require.Contains(t, ruleOf(t, rules, r.rule).in, ed, "%s, %s: edition %v doesn't have the rule", r.rule, r.says, ed)
+			require.Contains(t, ruleOf(t, rules, r.rule).in, ed, "%s, %s: edition %v doesn't have the rule", r.rule,
+				r.says, ed)
 		}
 	}
 	at := func(rule string) int {
@@ -261,7 +264,8 @@ func coverHoles(list []numbered, rows []coverRow) (holes []string) {
 			holes = append(holes, fmt.Sprintf("%s in %s: no test (%s)", r.rule, editionsText(bare, r.in), r.words))
 		}
 		if unshown != nil {
-			holes = append(holes, fmt.Sprintf("%s in %s: no mutant, and no reason (%s)", r.rule, editionsText(unshown, r.in), r.words))
+			holes = append(holes, fmt.Sprintf("%s in %s: no mutant, and no reason (%s)", r.rule,
+				editionsText(unshown, r.in), r.words))
 		}
 	}
 	return holes
@@ -328,7 +332,8 @@ each edition named, and once more with each mutant, which must make it fail ther
 			section = s
 			fmt.Fprintf(&b, "\n## Section %s\n\n| rule | what is looked at | editions | test | fails with |\n|---|---|---|---|---|\n", s)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.rule, r.says, editionsText(r.in, every), cmp.Or(r.test, "—"), r.fails())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.rule, r.says, editionsText(r.in, every), cmp.Or(r.test, "—"),
+			r.fails())
 	}
 	return b.String()
 }

@@ -8,7 +8,8 @@ import (
 // that watches every schedule of a search.
 var specElsewhere = []specHeld{
 	{
-		rule: "4.6", says: "no CPU or task stands in the region when the jump is written", in: []rules.Edition{rules.Edition69},
+		rule: "4.6", says: "no CPU or task stands in the region when the jump is written",
+		in:   []rules.Edition{rules.Edition69},
 		test: "kprobes/mutants.TestMutants", mutants: []string{"no-quiesce"},
 	},
 	{
@@ -49,7 +50,8 @@ var specElsewhere = []specHeld{
 	},
 	{
 		rule: "10.2", says: "the 27 figures, each from what happens in a hit of the engine of its architecture; ppc64's from that of x86-64",
-		test: "internal/eval/overhead.TestTiers", none: "each event moves some figure (TestEachEventCounts, beside it), and the exceptions of each hit are counted (TestExceptions)",
+		test: "internal/eval/overhead.TestTiers",
+		none: "each event moves some figure (TestEachEventCounts, beside it), and the exceptions of each hit are counted (TestExceptions)",
 	},
 	{
 		rule: "11", says: "user-space probes and watchpoint probes",

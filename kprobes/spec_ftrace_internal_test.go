@@ -18,8 +18,10 @@ import (
 // traced begins with a site of ftrace and then is victim; aside is somewhere else
 // to go, and is traced, too.
 var (
-	traced = code{name: "traced", at: textBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], victim.bytes...)}
-	aside  = code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8, 100, 0, 0, 0, 0xc3)}
+	traced = code{name: "traced", at: textBase + 0x200, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)],
+		victim.bytes...)}
+	aside = code{name: "aside", at: textBase + 0x240, bytes: append(x86.Nop5[:len(x86.Nop5):len(x86.Nop5)], 0xb8, 100,
+		0, 0, 0, 0xc3)}
 )
 
 // withSites is a bench with the two.
@@ -82,7 +84,8 @@ var specFtrace = []specRule{
 				require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
 
 				seen = nil
-				k = &Kprobe{Addr: traced.at, Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *arch.Regs, flags uint64) {
+				k = &Kprobe{Addr: traced.at, Pre: k.Pre, Post: func(_ kapi.Context, k *Kprobe, regs *arch.Regs,
+					flags uint64) {
 					seen = append(seen, uint64(regs.IP-k.Addr), flags)
 				}}
 				require.NoError(t, b.e.Register(x, k))
@@ -200,7 +203,8 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				n := 0
-				patch := b.ftrace.NewOps("livepatch", func(_ kapi.Context, _ arch.Addr, regs *arch.Regs) { n++ }, ftrace.Modifies)
+				patch := b.ftrace.NewOps("livepatch", func(_ kapi.Context, _ arch.Addr, regs *arch.Regs) { n++ },
+					ftrace.Modifies)
 				require.Zero(t, patch.Filter(x, traced.at, true))
 				require.Zero(t, patch.Register(x))
 				pre, post := counting(traced.at, &n), counting(traced.at, &n)
@@ -230,10 +234,11 @@ var specFtrace = []specRule{
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
 				var values []uint64
-				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.at}, Handler: func(_ kapi.Context, _ *Instance, regs *arch.Regs) int {
-					values = append(values, regs.R[x86.RAX])
-					return 0
-				}}
+				r := &Kretprobe{Kprobe: Kprobe{Addr: traced.at},
+					Handler: func(_ kapi.Context, _ *Instance, regs *arch.Regs) int {
+						values = append(values, regs.R[x86.RAX])
+						return 0
+					}}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.Equal(t, FlagFtrace, b.e.FlagsOf(&r.Kprobe)&FlagFtrace)
 				require.EqualValues(t, 10, callArg(x, traced.at, 7))
@@ -285,7 +290,8 @@ var specFtrace = []specRule{
 				}
 			}
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.Register(x, &Kprobe{Addr: aside.at})) // unregistering the last one waits for its callers
+				// unregistering the last one waits for its callers
+				require.NoError(t, b.e.Register(x, &Kprobe{Addr: aside.at}))
 				for range 2 {
 					k := &Kprobe{Addr: traced.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 						for i := range 80 { // longer than unregistering takes
@@ -310,7 +316,8 @@ var specFtrace = []specRule{
 				s.Begin(i)
 				require.Equal(t, smp.Passed, b.run(s), "schedule %d: %v", i, b.m.Refusal())
 			}
-			require.True(t, hits > 0 && late == 0 && wrong == 0, "%d hits, %d after unregister, %d wrong results", hits, late, wrong)
+			require.True(t, hits > 0 && late == 0 && wrong == 0, "%d hits, %d after unregister, %d wrong results", hits,
+				late, wrong)
 		},
 	},
 	{
@@ -341,19 +348,25 @@ var specFtrace = []specRule{
 	},
 	{
 		rule: "4.2", says: "text that others rewrite refuses probes, and no jump goes over it",
-		in:      since(rules.Edition415),
-		mutants: []specMutant{{name: "unreserved", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unreserved{d.Symbols} }}},
+		in: since(rules.Edition415),
+		mutants: []specMutant{{name: "unreserved", wire: func(_ *kernel.Kernel, d *Deps) {
+			d.Symbols = unreserved{d.Symbols}
+		}}},
 		holds: func(t *specT) {
 			// f: xor %eax,%eax; a 5-byte nop; ret: what stands there is the nop's kind.
-			f := code{name: "f", at: textBase + 0x300, bytes: []byte{0x31, 0xc0, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0x90, 0x90, 0xc3}}
+			f := code{name: "f", at: textBase + 0x300, bytes: []byte{0x31, 0xc0, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0x90,
+				0x90, 0xc3}}
 			for _, c := range []struct {
 				name  string
 				since rules.Edition
 				make  func(k *kernel.Kernel)
 			}{
-				{"jump label", rules.Edition415, func(k *kernel.Kernel) { jumplabel.New(k, &k.Text, &k.Hotplug).Add(f.at+2, f.at+8) }},
+				{"jump label", rules.Edition415, func(k *kernel.Kernel) {
+					jumplabel.New(k, &k.Text, &k.Hotplug).Add(f.at+2, f.at+8)
+				}},
 				{"static call", rules.Edition514, func(k *kernel.Kernel) {
-					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke}).Add(0, 0, staticcall.CallSite{At: f.at + 2})
+					staticcall.New(staticcall.Deps{Boot: k, Cells: &k.M.Cells, Text: &k.Text, CPUs: &k.Hotplug,
+						Patch: &k.Poke}).Add(0, 0, staticcall.CallSite{At: f.at + 2})
 				}}, // 5.10 and later
 			} {
 				if t.Edition < c.since {

@@ -23,9 +23,11 @@ import (
 var specHand = []specRule{
 	{
 		rule: "4.6", says: "a run of the optimizer writes and takes away so many jumps at most, and comes again for the rest", in: since(rules.Edition415),
-		mutants: []specMutant{{name: "one more", do: func(s *Settings) { s.Batch = 3 }}, {name: "one less", do: func(s *Settings) { s.Batch = 1 }}},
+		mutants: []specMutant{{name: "one more", do: func(s *Settings) { s.Batch = 3 }},
+			{name: "one less", do: func(s *Settings) { s.Batch = 1 }}},
 		holds: func(t *specT) {
-			require.Equal(t, map[rules.Edition]int{rules.EditionDocumented: 256}[t.Edition], settingsOf(t.Edition, t.Preemption).Batch)
+			require.Equal(t, map[rules.Edition]int{rules.EditionDocumented: 256}[t.Edition],
+				settingsOf(t.Edition, t.Preemption).Batch)
 			if t.Settings.Batch == 0 || t.Settings.Batch == era.MostOptimized {
 				t.Settings.Batch = 2
 			}
@@ -46,8 +48,11 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era", in: since(rules.Edition415),
-		mutants: []specMutant{{name: "another order", do: func(s *Settings) { s.Order = (s.Order + 1) % (era.OrderStep + 1) }}},
+		rule: "4.6", says: "the locks that are held while it waits and while it writes, in their order, by era",
+		in: since(rules.Edition415),
+		mutants: []specMutant{{name: "another order", do: func(s *Settings) {
+			s.Order = (s.Order + 1) % (era.OrderStep + 1)
+		}}},
 		holds: func(t *specT) {
 			own := settingsOf(t.Edition, t.Preemption).Order
 			for o, want := range map[era.Order]string{
@@ -77,7 +82,8 @@ var specHand = []specRule{
 						t.wire(k, d)
 					}
 					d.Text, d.RCU = toldText{d.Text, &log}, toldRCU{d.RCU, &log}
-					d.Hotplug, d.ModuleMutex = toldCPUs{&log}, toldMutex{k.Locks.NewMutex("module_mutex"), "modules", &log}
+					d.Hotplug, d.ModuleMutex = toldCPUs{&log}, toldMutex{k.Locks.NewMutex("module_mutex"), "modules",
+						&log}
 				}
 				b.log.Subscribe(onEvent(func(e *traces.Event) {
 					log = append(log, map[traces.Kind]string{kpev.Optimized: "opt", kpev.Unoptimized: "unopt"}[e.Kind])
@@ -87,7 +93,8 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises", in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69},
+		rule: "4.8", says: "between a store to the first byte and one to those behind it each CPU serialises",
+		in: []rules.Edition{rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69},
 		mutants: []specMutant{
 			without(smpev.SyncPoke1, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69),
 			without(smpev.SyncPoke2, rules.Edition415, rules.Edition514, rules.Edition65, rules.Edition69),
@@ -113,7 +120,8 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out", in: since(rules.Edition415),
+		rule: "7.2", says: "when 0 has been written no breakpoint and no jump is left, whatever was on its way out",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "disarm-lost", row: "disarm-lost"}},
 		holds: func(t *specT) {
 			for name, on := range map[string]func(b *bench, x *smp.Ctx, k *Kprobe){
@@ -180,7 +188,8 @@ var specHand = []specRule{
 		},
 	},
 	{
-		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another", in: since(rules.Edition514),
+		rule: "8.4", says: "a site that was refused is wanted no more; of a site nothing is written to another",
+		in:      since(rules.Edition514),
 		mutants: []specMutant{{name: "the other", do: func(s *Settings) { s.FtraceClaims = true }}},
 		holds: func(t *specT) {
 			b := t.withSites(func(b *bench, x *smp.Ctx) {
@@ -279,7 +288,8 @@ func (s *serialised) Event(e *traces.Event) *traces.Finding {
 	case e.A-s.site < jumpSize:
 		tail := e.A != s.site
 		if s.stores > 0 && tail != s.tail && s.done != s.all && s.wrong == "" {
-			s.wrong = fmt.Sprintf("store %d to the site: only the CPUs %b have serialised since the one before", s.stores, s.done)
+			s.wrong = fmt.Sprintf("store %d to the site: only the CPUs %b have serialised since the one before",
+				s.stores, s.done)
 		}
 		s.stores, s.tail, s.done = s.stores+1, tail, 0
 	}

@@ -21,7 +21,8 @@ import (
 // address was found taken left it without a holder. When it is unregistered there is
 // nothing to stop then, which must not be our own fault.
 func TestReRegistered(t *testing.T) {
-	for _, g := range []era.Return{era.ReturnGlobal, era.ReturnHashed, era.ReturnFreelist, era.ReturnRethook, era.ReturnObjpool} {
+	for _, g := range []era.Return{era.ReturnGlobal, era.ReturnHashed, era.ReturnFreelist, era.ReturnRethook,
+		era.ReturnObjpool} {
 		s := repaired
 		s.Return = g
 		breakSteps(&s, "re-register-late")
@@ -119,7 +120,8 @@ var specHandRet = []specRule{
 	{
 		rule: "2.6", says: "each handler is told where the call returns to; where its registers say that it is, by era",
 		mutants: []specMutant{
-			{name: "rethook", in: []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514}, do: func(s *Settings) { s.Return, s.Unwind = era.ReturnRethook, true }},
+			{name: "rethook", in: []rules.Edition{rules.Edition26, rules.Edition415, rules.Edition514},
+				do: func(s *Settings) { s.Return, s.Unwind = era.ReturnRethook, true }},
 			{name: "other-unwinder", in: since(rules.Edition65), do: func(s *Settings) { s.Unwind = false }},
 			{name: "ret-addr-kept", row: "ret-addr-kept"},
 		},
@@ -127,10 +129,11 @@ var specHandRet = []specRule{
 			var tos, ips []arch.Addr
 			t.run([]code{victim, outer}, func(b *bench, x *smp.Ctx) {
 				for id := range uint64(2) {
-					r := &Kretprobe{Kprobe: Kprobe{ID: id, Addr: victim.at}, Handler: func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
-						tos, ips = append(tos, ri.RetAddr), append(ips, regs.IP)
-						return 0
-					}}
+					r := &Kretprobe{Kprobe: Kprobe{ID: id, Addr: victim.at},
+						Handler: func(_ kapi.Context, ri *Instance, regs *arch.Regs) int {
+							tos, ips = append(tos, ri.RetAddr), append(ips, regs.IP)
+							return 0
+						}}
 					require.NoError(t, b.e.Kretprobes.Register(x, r))
 				}
 				callWith(x, outer.at, 7)
@@ -149,14 +152,16 @@ var specHandRet = []specRule{
 		},
 	},
 	{
-		rule: "2.5", says: "it is as long as was asked for, and zero at first, also in an engine that has run before", in: since(rules.Edition415),
+		rule: "2.5", says: "it is as long as was asked for, and zero at first, also in an engine that has run before",
+		in:      since(rules.Edition415),
 		mutants: []specMutant{{name: "one-data", row: "one-data"}},
 		holds: func(t *specT) {
 			size := 0
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
-				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}, DataSize: size, Maxactive: 2, Entry: func(_ kapi.Context, ri *Instance, _ *arch.Regs) int {
-					return 0
-				}}
+				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}, DataSize: size, Maxactive: 2,
+					Entry: func(_ kapi.Context, ri *Instance, _ *arch.Regs) int {
+						return 0
+					}}
 				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				for i, ri := range r.holder.all {
 					require.Equal(t, make([]byte, size), ri.Data, "instance %d", i)
@@ -182,7 +187,9 @@ var specHandRet = []specRule{
 	},
 	{
 		rule: "6.1", says: "a return probe that is refused leaves nothing behind", in: since(rules.Edition415),
-		mutants: []specMutant{{name: "no-bans", wire: func(_ *kernel.Kernel, d *Deps) { d.Symbols = unbanned{d.Symbols} }}},
+		mutants: []specMutant{{name: "no-bans", wire: func(_ *kernel.Kernel, d *Deps) {
+			d.Symbols = unbanned{d.Symbols}
+		}}},
 		holds: func(t *specT) {
 			b := t.boot([]code{victim}, func(b *bench) {
 				b.k.Symbols.Ban(kapi.Function{Addr: victim.at, Size: len(victim.bytes)}, kapi.BanSection)
@@ -211,7 +218,8 @@ var specHandRet = []specRule{
 		},
 	},
 	{
-		rule: "3.1", says: "64 bytes of the stack come back, all of them and no more", in: []rules.Edition{rules.Edition26},
+		rule: "3.1", says: "64 bytes of the stack come back, all of them and no more",
+		in:      []rules.Edition{rules.Edition26},
 		mutants: []specMutant{{name: "no-stack-copy", row: "no-stack-copy"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
@@ -231,8 +239,10 @@ var specHandRet = []specRule{
 						return 0
 					}
 				}
-				require.NoError(t, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: entry}))
-				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: sums.at, Pre: look(was)}))    // before the jprobe
+				require.NoError(t,
+					b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: entry}))
+				// before the jprobe
+				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: sums.at, Pre: look(was)}))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: sums.at + 5, Pre: look(is)})) // behind it
 				called(x, gives, 2)
 				last := len(was) - 1

@@ -101,7 +101,9 @@ type unwritten struct{ kapi.Text }
 
 func (unwritten) Poke(kapi.Context, arch.Addr, []byte) {}
 
-var neverArmed = specMutant{name: "breakpoint-not-written", wire: func(_ *kernel.Kernel, d *Deps) { d.Text = unwritten{d.Text} }}
+var neverArmed = specMutant{name: "breakpoint-not-written", wire: func(_ *kernel.Kernel, d *Deps) {
+	d.Text = unwritten{d.Text}
+}}
 
 // executed notes what of a probed instruction is executed where it is.
 type executed struct {
@@ -112,7 +114,8 @@ type executed struct {
 
 // Event implements traces.Sink.
 func (w *executed) Event(e *traces.Event) *traces.Finding {
-	if arch.Addr(e.A) >= w.at && arch.Addr(e.A) < w.past && w.armed && byte(e.B) != x86.Int3 && byte(e.B) != jumpOpcode {
+	if arch.Addr(e.A) >= w.at && arch.Addr(e.A) < w.past && w.armed && byte(e.B) != x86.Int3 &&
+		byte(e.B) != jumpOpcode {
 		w.n++
 	}
 	return nil
@@ -170,14 +173,18 @@ var specStep = []specRule{
 					code
 					probed []int
 				}{
-					{victim, []int{0, 3, 7}}, {flagged, []int{0, 1, 2}}, {closes, []int{0, 1, 2, 3, 4}}, {calls, []int{0, 5, 6, 10, 17, 20}},
+					{victim, []int{0, 3, 7}}, {flagged, []int{0, 1, 2}}, {closes, []int{0, 1, 2, 3, 4}},
+					{calls, []int{0, 5, 6, 10, 17, 20}},
 					{callsAny, []int{0, 2, 3, 7}},
 				} {
 					x.Regs().R[x86.RSI] = uint64(callsAny.at) + 3
 					want := callWith(x, f.at, 7)
 					for _, offset := range f.probed {
 						var at uint64
-						k := &Kprobe{Addr: f.at + arch.Addr(offset), Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs, _ uint64) { at = uint64(r.IP) }}
+						k := &Kprobe{Addr: f.at + arch.Addr(offset), Post: func(_ kapi.Context, _ *Kprobe, r *arch.Regs,
+							_ uint64) {
+							at = uint64(r.IP)
+						}}
 						require.NoError(t, b.e.Register(x, k))
 						for range 2 {
 							at = 0
@@ -310,7 +317,9 @@ var specStep = []specRule{
 				require.NoError(t, b.e.Register(x, pre))
 				require.Equal(t, uint64(50), callWith(x, victim.at, 7))
 				require.NoError(t, b.e.Unregister(x, pre))
-				post := &Kprobe{Addr: victim.at, Post: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs, _ uint64) { regs.R[x86.RAX] += 80 }}
+				post := &Kprobe{Addr: victim.at, Post: func(_ kapi.Context, _ *Kprobe, regs *arch.Regs, _ uint64) {
+					regs.R[x86.RAX] += 80
+				}}
 				require.NoError(t, b.e.Register(x, post))
 				require.Equal(t, uint64(90), callWith(x, victim.at, 7))
 				require.NoError(t, b.e.Unregister(x, post))
@@ -334,7 +343,9 @@ var specStep = []specRule{
 				inner := []*Kprobe{{Addr: other.at}, {Addr: other.at + 7}, {Addr: loads.at}}
 				for _, k := range inner {
 					k.Pre = func(kapi.Context, *Kprobe, *arch.Regs) int { t.Errorf("a handler of a missed hit runs"); return 0 }
-					k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { t.Errorf("a post_handler of a missed hit runs") }
+					k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {
+						t.Errorf("a post_handler of a missed hit runs")
+					}
 				}
 				calls := func(x kapi.Context) {
 					require.Equal(t, uint64(2), callWith(x.(*smp.Ctx), other.at, 0))
@@ -358,7 +369,8 @@ var specStep = []specRule{
 		},
 	},
 	{
-		rule: "1.12", says: "the fault handler of who faults: pre_handler, post_handler, step; 1 means handled", in: []rules.Edition{rules.Edition26, rules.Edition415},
+		rule: "1.12", says: "the fault handler of who faults: pre_handler, post_handler, step; 1 means handled",
+		in: []rules.Edition{rules.Edition26, rules.Edition415},
 		mutants: []specMutant{
 			{name: "no-fault", row: "no-fault"},
 			{name: "no-fault-handlers", do: func(s *Settings) { s.FaultHandlers = false }},
@@ -367,7 +379,9 @@ var specStep = []specRule{
 	},
 	{
 		rule: "1.15", says: "a rep string instruction hits once an iteration by #DB, else once",
-		mutants: []specMutant{{name: "other-step", do: func(s *Settings) { s.Step = era.StepInt3 + era.StepDebug - s.Step }}},
+		mutants: []specMutant{{name: "other-step", do: func(s *Settings) {
+			s.Step = era.StepInt3 + era.StepDebug - s.Step
+		}}},
 		holds: func(t *specT) {
 			want := 1
 			if t.Edition <= rules.Edition415 {
@@ -410,14 +424,16 @@ func faultsAreHandled(t *specT) {
 			run := falls(loads.at, c.bad)
 			pre := func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int { got = run(x); return 0 }
 			post := func(x kapi.Context, _ *Kprobe, _ *arch.Regs, _ uint64) { got = run(x) }
-			for _, k := range []*Kprobe{{Addr: victim.at, Pre: pre, Fault: handler}, {Addr: victim.at, Post: post, Fault: handler}} {
+			for _, k := range []*Kprobe{{Addr: victim.at, Pre: pre, Fault: handler},
+				{Addr: victim.at, Post: post, Fault: handler}} {
 				asked, got = 0, 0
 				require.NoError(t, b.e.Register(x, k))
 				require.Equal(t, uint64(10), callWith(x, victim.at, 7))
 				require.Equal(t, []any{uint64(loaded), 1, c.want, loads.at}, []any{got, asked, trapnr, at})
 				b.idle(t, x)
 
-				answer, run = 0, falls(mended.at, c.bad) // an ordinary fault, which the exception table has something for
+				// an ordinary fault, which the exception table has something for
+				answer, run = 0, falls(mended.at, c.bad)
 				require.Equal(t, uint64(10), callWith(x, victim.at, 7))
 				require.Equal(t, []any{uint64(99), 2, c.want, mended.at}, []any{got, asked, trapnr, at})
 				b.idle(t, x)
@@ -427,7 +443,8 @@ func faultsAreHandled(t *specT) {
 
 			for _, f := range []code{loads, mended} {
 				hits := 0
-				k := &Kprobe{Addr: f.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }, Fault: handler}
+				k := &Kprobe{Addr: f.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 },
+					Fault: handler}
 				require.NoError(t, b.e.Register(x, k))
 				asked = 0
 				require.Equal(t, uint64(loaded), callWith(x, f.at, c.bad))
@@ -480,7 +497,8 @@ func TestStatus(t *testing.T) {
 			require.NoError(t, b.e.Register(x, outer))
 			w.seen = nil
 			callWith(x, victim.at, 7)
-			require.Equal(t, []status{0, kprobeHitActive, kprobeReenter, kprobeHitSS, kprobeHitSSDone, kprobeReenter}, w.seen)
+			require.Equal(t, []status{0, kprobeHitActive, kprobeReenter, kprobeHitSS, kprobeHitSSDone, kprobeReenter},
+				w.seen)
 			w.seen = nil
 			nests(x)
 			require.Equal(t, []status{0, kprobeHitSS}, w.seen)

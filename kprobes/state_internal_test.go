@@ -79,7 +79,8 @@ func (c *stateChecker) check(p *Aggr) error {
 	lists := []struct {
 		list *kapi.List[*Aggr]
 		name string
-	}{{&e.Optimizer.optimizingList, "optimizing"}, {&e.Optimizer.unoptimizingList, "unoptimizing"}, {&e.Optimizer.freeingList, "freeing"}}
+	}{{&e.Optimizer.optimizingList, "optimizing"}, {&e.Optimizer.unoptimizingList, "unoptimizing"},
+		{&e.Optimizer.freeingList, "freeing"}}
 	on := ""
 	for _, l := range lists {
 		n := 0
@@ -137,11 +138,13 @@ func (c *stateChecker) check(p *Aggr) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && p.enabled() && !p.post() && e.Optimizer.archCheckOptimizedKprobe(p) && e.Optimizer.kprobesAllowOptimization && !e.Files.kprobesAllDisarmed
+	may := p.detour.size != 0 && p.enabled() && !p.post() && e.Optimizer.archCheckOptimizedKprobe(p) &&
+		e.Optimizer.kprobesAllowOptimization && !e.Files.kprobesAllDisarmed
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
-			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), !e.Optimizer.archCheckOptimizedKprobe(p))
+			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(),
+				!e.Optimizer.archCheckOptimizedKprobe(p))
 		}
 	case "unoptimizing":
 		if may {
@@ -356,7 +359,8 @@ func breakStates(t *testing.T, v stateSetting) (broken string, states map[string
 			s.Begin(i)
 			outcome := b.run(s)
 			if b.log.Found != nil {
-				return fmt.Sprintf("%s, run %d: crowded+%#x: %s", name, i, b.log.Found.Place-uint64(crowded.at), b.log.Found.Message), nil
+				return fmt.Sprintf("%s, run %d: crowded+%#x: %s", name, i, b.log.Found.Place-uint64(crowded.at),
+					b.log.Found.Message), nil
 			}
 			require.Equal(t, smp.Passed, outcome, "%s, run %d: %v", name, i, b.m.Refusal())
 			require.True(t, b.e.Optimizer.Settled())

@@ -94,13 +94,14 @@ type OptimizerSteps struct {
 
 // HitSteps are those of a hit, kprobe_int3_handler to its end, and of a detour, optimized_callback.
 type HitSteps struct {
-	KprobeInt3Handler    func(e *Engine, x kapi.Context, regs *arch.Regs) (owner uint64)
-	UserMode             func(e *Engine, x kapi.Context, regs *arch.Regs) bool
-	Reentered            func(e *Engine, x kapi.Context) bool // KPROBE_REENTER
-	AggrPreHandler       func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool
-	AggrPostHandler      func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
-	CallPreHandler       func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int
-	KprobeDisabled       func(x kapi.Context, p *Kprobe, stop bool) bool // stop: by a breakpoint or ftrace, not in a detour
+	KprobeInt3Handler func(e *Engine, x kapi.Context, regs *arch.Regs) (owner uint64)
+	UserMode          func(e *Engine, x kapi.Context, regs *arch.Regs) bool
+	Reentered         func(e *Engine, x kapi.Context) bool // KPROBE_REENTER
+	AggrPreHandler    func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool
+	AggrPostHandler   func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
+	CallPreHandler    func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int
+	// stop: by a breakpoint or ftrace, not in a detour
+	KprobeDisabled       func(x kapi.Context, p *Kprobe, stop bool) bool
 	DetourSkips          func(p *Kprobe) bool
 	PostProbes           func(x kapi.Context, ap *Aggr, asked []*Kprobe) []*Kprobe // whose post_handlers run
 	OwesPost             func(asked *probeList) bool
@@ -150,12 +151,13 @@ type RetSteps struct {
 	ReturnLost              func(e *Engine, x kapi.Context)
 	FlushTask               func(e *Engine, x kapi.Context)
 	FreeFlushed             func(x kapi.Context, ri *Instance)
-	LeaveCalls              func(x kapi.Context, first *kapi.Var[*Instance], to *Instance) // the newest calls of a task, up to one
-	LeaveBucket             func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance)
-	ObjpoolPop              func(x kapi.Context, slot *ObjpoolSlot) *Instance
-	ObjpoolPublish          func(x kapi.Context, slot *ObjpoolSlot, tail uint32) // an instance is at tail
-	ObjpoolFilled           func(slot *ObjpoolSlot) uint32                       // up to where, when no CPU pushes
-	TrampolineAggr          func(e *Engine) *Aggr
+	// the newest calls of a task, up to one
+	LeaveCalls     func(x kapi.Context, first *kapi.Var[*Instance], to *Instance)
+	LeaveBucket    func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance)
+	ObjpoolPop     func(x kapi.Context, slot *ObjpoolSlot) *Instance
+	ObjpoolPublish func(x kapi.Context, slot *ObjpoolSlot, tail uint32) // an instance is at tail
+	ObjpoolFilled  func(slot *ObjpoolSlot) uint32                       // up to where, when no CPU pushes
+	TrampolineAggr func(e *Engine) *Aggr
 }
 
 // JprobeSteps are those of jprobes.
@@ -213,9 +215,13 @@ var linux = Steps{
 			}
 			return nil
 		},
-		AddNewKprobe:           func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) { e.Table.replaceProbes(x, ap, p, nil) },
-		AddTail:                func(p *Kprobe) bool { return p.jp != nil },
-		PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.StoreRelease(x, probesPublish, list) },
+		AddNewKprobe: func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) {
+			e.Table.replaceProbes(x, ap, p, nil)
+		},
+		AddTail: func(p *Kprobe) bool { return p.jp != nil },
+		PublishProbes: func(x kapi.Context, ap *Aggr, list *probeList) {
+			ap.probes.StoreRelease(x, probesPublish, list)
+		},
 		Rollback:               func(e *Engine, x kapi.Context, kps []*Kprobe) { _ = e.unregisterKprobes(x, kps) },
 		RegisterKprobes:        (*Engine).registerKprobes,
 		RecoverOptprobed:       func(*Engine, *Aggr) bool { return true },
@@ -250,34 +256,44 @@ var linux = Steps{
 		HasPostHandler:           (*Aggr).post,
 		ArchCheckOptimizedKprobe: func(e *Engine, ap *Aggr) bool { return e.Optimizer.archCheckOptimizedKprobe(ap) },
 		KeepsJumpAway:            (*Aggr).Armed,
-		PrepareOptimizedKprobe:   func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.prepareOptimizedKprobe(x, ap) },
-		CancelUnoptimize:         func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.enlist(x, ap, nil) },
-		OptimizeBlocked:          func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.optimizeBlocked(x, ap) },
-		OptimizeBlockedLate:      func(e *Engine, x kapi.Context, ap *Aggr) { e.do.Optimizer.OptimizeBlocked(e, x, ap) },
-		KprobeOptimizer:          func(e *Engine, x kapi.Context) { e.Optimizer.kprobeOptimizer(x) },
-		DoUnoptimizeKprobes:      func(e *Engine, x kapi.Context) { e.Optimizer.doUnoptimizeKprobes(x) },
-		FreedDisarmed:            func(e *Engine, ap *Aggr) bool { return !e.do.Arm.AggrEnabled(ap) || e.Files.kprobesAllDisarmed },
-		Quiesce:                  func(e *Engine, x kapi.Context) { e.Optimizer.quiesce(x) },
-		DetourSpans:              func(e *Engine, x kapi.Context) { e.Optimizer.detourSpans(x) },
-		DoFreeCleanedKprobes:     func(e *Engine, x kapi.Context) { e.Optimizer.doFreeCleanedKprobes(x) },
-		KickAgain:                func(e *Engine, x kapi.Context) { e.Optimizer.kickAgain(x) },
-		FreeOptinsnSlot:          func(e *Engine, x kapi.Context, at arch.Addr, size int) { e.d.Exec.Free(x, at, size, kpev.DetourMem) },
-		ArchUnoptimizeKprobe:     func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.archUnoptimizeKprobe(x, ap) },
-		CopiedInsn:               func(ap *Aggr) []byte { return ap.orig[1:jumpSize] },
-		ClearOptimized:           func(x kapi.Context, ap *Aggr) { ap.optimized.WriteOnce(x, false) },
+		PrepareOptimizedKprobe: func(e *Engine, x kapi.Context, ap *Aggr) {
+			e.Optimizer.prepareOptimizedKprobe(x, ap)
+		},
+		CancelUnoptimize:    func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.enlist(x, ap, nil) },
+		OptimizeBlocked:     func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.optimizeBlocked(x, ap) },
+		OptimizeBlockedLate: func(e *Engine, x kapi.Context, ap *Aggr) { e.do.Optimizer.OptimizeBlocked(e, x, ap) },
+		KprobeOptimizer:     func(e *Engine, x kapi.Context) { e.Optimizer.kprobeOptimizer(x) },
+		DoUnoptimizeKprobes: func(e *Engine, x kapi.Context) { e.Optimizer.doUnoptimizeKprobes(x) },
+		FreedDisarmed: func(e *Engine, ap *Aggr) bool {
+			return !e.do.Arm.AggrEnabled(ap) || e.Files.kprobesAllDisarmed
+		},
+		Quiesce:              func(e *Engine, x kapi.Context) { e.Optimizer.quiesce(x) },
+		DetourSpans:          func(e *Engine, x kapi.Context) { e.Optimizer.detourSpans(x) },
+		DoFreeCleanedKprobes: func(e *Engine, x kapi.Context) { e.Optimizer.doFreeCleanedKprobes(x) },
+		KickAgain:            func(e *Engine, x kapi.Context) { e.Optimizer.kickAgain(x) },
+		FreeOptinsnSlot: func(e *Engine, x kapi.Context, at arch.Addr, size int) {
+			e.d.Exec.Free(x, at, size, kpev.DetourMem)
+		},
+		ArchUnoptimizeKprobe: func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.archUnoptimizeKprobe(x, ap) },
+		CopiedInsn:           func(ap *Aggr) []byte { return ap.orig[1:jumpSize] },
+		ClearOptimized:       func(x kapi.Context, ap *Aggr) { ap.optimized.WriteOnce(x, false) },
 		OptimizerQueued: func(e *Engine, x kapi.Context) int {
 			return e.Optimizer.optimizingList.Len(x) + e.Optimizer.unoptimizingList.Len(x) + e.Optimizer.freeingList.Len(x)
 		},
 		FlushOptimizer: func(e *Engine, x kapi.Context) { e.Optimizer.optimizingWork.Flush(x) },
 	},
 	Hit: HitSteps{
-		KprobeInt3Handler: func(e *Engine, x kapi.Context, regs *arch.Regs) uint64 { return e.Hits.kprobeInt3Handler(x, regs) },
-		UserMode:          func(e *Engine, x kapi.Context, _ *arch.Regs) bool { return e.d.Traps.FromUser(x) },
-		Reentered:         func(e *Engine, x kapi.Context) bool { return e.Hits.kcb.This(x).status == kprobeReenter },
+		KprobeInt3Handler: func(e *Engine, x kapi.Context, regs *arch.Regs) uint64 {
+			return e.Hits.kprobeInt3Handler(x, regs)
+		},
+		UserMode:  func(e *Engine, x kapi.Context, _ *arch.Regs) bool { return e.d.Traps.FromUser(x) },
+		Reentered: func(e *Engine, x kapi.Context) bool { return e.Hits.kcb.This(x).status == kprobeReenter },
 		AggrPreHandler: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
 			return e.Hits.aggrPreHandler(x, ap, regs, stop)
 		},
-		AggrPostHandler: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) { e.Hits.aggrPostHandler(x, ap, regs) },
+		AggrPostHandler: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) {
+			e.Hits.aggrPostHandler(x, ap, regs)
+		},
 		CallPreHandler: func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int {
 			return e.Hits.callPreHandler(x, p, regs)
 		},
@@ -299,7 +315,9 @@ var linux = Steps{
 		},
 	},
 	Copy: CopySteps{
-		StepsBoosted: func(e *Engine, x kapi.Context, ap *Aggr, owes bool) bool { return e.slots.stepsAll(x, ap, owes) },
+		StepsBoosted: func(e *Engine, x kapi.Context, ap *Aggr, owes bool) bool {
+			return e.slots.stepsAll(x, ap, owes)
+		},
 		BoostEnabled: func(e *Engine) bool { return e.s.Boost != era.BoostNever && !e.s.Kernel.Preemption },
 		CanBoost:     func(e *Engine, ap *Aggr) bool { return e.text.looked.judge.JumpsBack(&ap.verdict) },
 		Unboost:      func(e *Engine, x kapi.Context, ap *Aggr) error { return e.slots.unboost(x, ap) },

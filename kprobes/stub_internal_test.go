@@ -46,7 +46,8 @@ const (
 )
 
 func newStub(codes []code) *stub {
-	s := &stub{mem: make(map[arch.Addr]byte), gates: make(map[arch.Addr]kapi.Routine), stubs: make(map[string]arch.Addr), next: stubExec}
+	s := &stub{mem: make(map[arch.Addr]byte), gates: make(map[arch.Addr]kapi.Routine),
+		stubs: make(map[string]arch.Addr), next: stubExec}
 	for a := stubStack - 0x1000; a < stubStack; a++ {
 		s.mem[a] = 0
 	}
@@ -62,8 +63,9 @@ func newStub(codes []code) *stub {
 // deps are all that it offers.
 func (s *stub) deps() Deps {
 	return Deps{
-		CPUs: 1, Cells: new(kapi.Cells), Text: stubTexts{s: s}, Patch: stubPatch{s}, Sync: stubSync{}, RCU: stubRCU{}, Locks: stubLocks{},
-		Work: s, Exec: s, Traps: s, Bind: s, Symbols: stubSymbols{s: s}, Tasks: s, Hotplug: stubHotplug{},
+		CPUs: 1, Cells: new(kapi.Cells), Text: stubTexts{s: s}, Patch: stubPatch{s}, Sync: stubSync{}, RCU: stubRCU{},
+		Locks: stubLocks{},
+		Work:  s, Exec: s, Traps: s, Bind: s, Symbols: stubSymbols{s: s}, Tasks: s, Hotplug: stubHotplug{},
 	}
 }
 

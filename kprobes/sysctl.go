@@ -95,7 +95,8 @@ func (f *Files) armAllKprobes(x kapi.Context) (failed, all int) {
 			continue
 		}
 		if !ap.armed.ReadOnce(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-			if f.do.Arm.ArmKprobe(f.e, x, ap) != nil { // a site of ftrace that another client has taken meanwhile stays as it is
+			// a site of ftrace that another client has taken meanwhile stays as it is
+			if f.do.Arm.ArmKprobe(f.e, x, ap) != nil {
 				failed++
 			}
 		}

@@ -265,7 +265,8 @@ func TestWhereRefused(t *testing.T) {
 		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, x *smp.Ctx) {
 			require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
 			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 1, Addr: b.e.Rethook.trampoline}), "%v", ed)
-			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 2, Addr: victim.at, Offset: -int(victim.at)}), "%v", ed)
+			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 2, Addr: victim.at, Offset: -int(victim.at)}), "%v",
+				ed)
 		}).pass(t)
 	}
 }
@@ -303,7 +304,8 @@ func TestFuncEntry(t *testing.T) {
 			s.Kernel.IBT = ibt
 			newBench(t, s, []code{marked, victim}, func(b *bench, x *smp.Ctx) {
 				skips := ibt && s.Kernel.Edition >= rules.Edition514
-				for _, k := range []*Kprobe{{Symbol: "marked"}, {Addr: marked.at}, {Addr: marked.at + 4}, {Symbol: "marked", Offset: 4}, {Addr: marked.at + 7}, {Addr: victim.at}, {Addr: victim.at + 3}} {
+				for _, k := range []*Kprobe{{Symbol: "marked"}, {Addr: marked.at}, {Addr: marked.at + 4},
+					{Symbol: "marked", Offset: 4}, {Addr: marked.at + 7}, {Addr: victim.at}, {Addr: victim.at + 3}} {
 					to, first := k.Addr, k.Addr == marked.at || k.Addr == victim.at
 					if k.Symbol != "" {
 						to, first = marked.at+arch.Addr(k.Offset), k.Offset == 0
@@ -316,7 +318,8 @@ func TestFuncEntry(t *testing.T) {
 					}
 					require.NoError(t, b.e.Register(x, k), "%v", ed)
 					require.Equal(t, to, k.Addr, "%v, %v", ed, ibt)
-					require.Equal(t, first && s.Kernel.Edition >= rules.Edition514, b.e.FlagsOf(k)&FlagOnFuncEntry != 0, "%v, %v, %#x", ed, ibt, to)
+					require.Equal(t, first && s.Kernel.Edition >= rules.Edition514, b.e.FlagsOf(k)&FlagOnFuncEntry != 0,
+						"%v, %v, %#x", ed, ibt, to)
 					require.EqualValues(t, 10, callWith(x, marked.at, 7))
 					require.NoError(t, b.e.Unregister(x, k))
 				}

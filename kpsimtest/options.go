@@ -29,8 +29,9 @@ type config struct {
 const defaultRuns = 2000
 
 func newConfig(options []Option) (*config, error) {
-	c := &config{ctx: context.Background(), runs: defaultRuns, deviations: -1, seed: 1, strategy: explore.DefaultStrategy,
-		judged: properties.Every}
+	c := &config{ctx: context.Background(), runs: defaultRuns, deviations: -1, seed: 1,
+		strategy: explore.DefaultStrategy,
+		judged:   properties.Every}
 	for _, o := range options {
 		if err := o(c); err != nil {
 			return nil, err

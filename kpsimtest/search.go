@@ -41,7 +41,8 @@ func Never(t testing.TB, scenario string, options ...Option) {
 	}
 	if canary := in.Expect.Canary; canary != "" && c.mutant == "" && c.deviations < 0 && len(o.witnesses) == 0 {
 		if len(c.search(t, in, canary, false).broken) == 0 {
-			t.Errorf("%s: the search is blind: with its canary %s nothing is broken, either; give it more Runs", in.Name, canary)
+			t.Errorf("%s: the search is blind: with its canary %s nothing is broken, either; give it more Runs",
+				in.Name, canary)
 		}
 	}
 }

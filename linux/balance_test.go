@@ -28,13 +28,22 @@ func TestBalance(t *testing.T) {
 		says           string
 	}{
 		{name: "clean", scenario: "return-siblings"},
-		{"never counted back", "safe-full", "irqentry_nmi_exit: it never ends", [2]string{}, &properties.Balanced, "preemption counted 0x110000, which was 0x0: after exc_int3"},
-		{"still the current probe", "safe-full", "", [2]string{"movq $0x0,%gs:", " kprobe_int3_handler+"}, &properties.Balanced, "goes on with current_kprobe "},
-		{"still the current probe after a fault", "fault-stepped", "", [2]string{"movq $0x0,%gs:", " kprobe_fault_handler+"}, &properties.Balanced, "goes on with current_kprobe "},
-		{"a slot more", "safe-full", "", [2]string{"addl $0x1,0x24(", " __free_insn_slot+"}, &properties.NoRemains, "slots are in use, and 0 points have one: of kprobe_"},
-		{"an instance stays", "return-siblings", "", [2]string{"skip the call to rethook_recycle", " rethook_trampoline_handler+"}, &properties.Instances, "is left behind, though probe "},
-		{"called in vain", "../scripts/take-back.scenarios/posted.star", "unregister_ftrace_function: nothing is taken back", [2]string{}, &properties.NoRemains, "ftrace calls kprobes from 0x"},
-		{"never freed", "return-siblings", "kfree: nothing is freed", [2]string{}, &properties.NoLeak, "were never freed: "},
+		{"never counted back", "safe-full", "irqentry_nmi_exit: it never ends", [2]string{}, &properties.Balanced,
+			"preemption counted 0x110000, which was 0x0: after exc_int3"},
+		{"still the current probe", "safe-full", "", [2]string{"movq $0x0,%gs:", " kprobe_int3_handler+"},
+			&properties.Balanced, "goes on with current_kprobe "},
+		{"still the current probe after a fault", "fault-stepped", "",
+			[2]string{"movq $0x0,%gs:", " kprobe_fault_handler+"}, &properties.Balanced,
+			"goes on with current_kprobe "},
+		{"a slot more", "safe-full", "", [2]string{"addl $0x1,0x24(", " __free_insn_slot+"}, &properties.NoRemains,
+			"slots are in use, and 0 points have one: of kprobe_"},
+		{"an instance stays", "return-siblings", "", [2]string{"skip the call to rethook_recycle",
+			" rethook_trampoline_handler+"}, &properties.Instances, "is left behind, though probe "},
+		{"called in vain", "../scripts/take-back.scenarios/posted.star",
+			"unregister_ftrace_function: nothing is taken back", [2]string{}, &properties.NoRemains,
+			"ftrace calls kprobes from 0x"},
+		{"never freed", "return-siblings", "kfree: nothing is freed", [2]string{}, &properties.NoLeak,
+			"were never freed: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			broken, name := k, ""

@@ -14,14 +14,15 @@ import (
 // A served row is one service of the boundary: functions of the kernel that its engine
 // calls and that are done here, in Go.
 type served struct {
-	names    []string                                       // by release: each that the kernel has is led here
-	contract string                                         // what the kernel promises of it
-	needed   bool                                           // no kernel is run without it
-	sleeps   bool                                           // it may sleep: called where that is forbidden it is a finding
-	keeps    bool                                           // registers are left as they are
-	varied   bool                                           // its arguments vary (…)
-	bits32   bool                                           // it is served for kernels of i386 alone
-	do       func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
+	names    []string // by release: each that the kernel has is led here
+	contract string   // what the kernel promises of it
+	needed   bool     // no kernel is run without it
+	// it may sleep: called where that is forbidden it is a finding
+	sleeps bool
+	keeps  bool                                           // registers are left as they are
+	varied bool                                           // its arguments vary (…)
+	bits32 bool                                           // it is served for kernels of i386 alone
+	do     func(e *Linux, x kapi.Context, a *args) uint64 // nil: a call ends the run
 }
 
 // args are the first arguments of a call, by the calling convention.
@@ -52,140 +53,235 @@ func init() { boundary = rows() }
 func rows() []served {
 	return []served{
 		// Locks and hotplug.
-		{names: []string{"mutex_lock", "mutex_lock_nested"}, contract: "sleeps until the mutex is free, and takes it", needed: true, sleeps: true, do: mutexLock},
+		{names: []string{"mutex_lock", "mutex_lock_nested"}, contract: "sleeps until the mutex is free, and takes it",
+			needed: true, sleeps: true, do: mutexLock},
 		{names: []string{"mutex_unlock"}, contract: "lets the mutex go", needed: true, do: mutexUnlock},
-		{names: []string{"cpus_read_lock"}, contract: "no CPU comes or goes until cpus_read_unlock", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadLock(x); return 0 }},
-		{names: []string{"cpus_read_unlock"}, contract: "ends cpus_read_lock", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadUnlock(x); return 0 }},
-		{names: []string{"lockdep_assert_cpus_held"}, contract: "says that cpus_read_lock is needed here: a kernel with lockdep warns if it isn't held", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.AssertHeld(x); return 0 }},
+		{names: []string{"cpus_read_lock"}, contract: "no CPU comes or goes until cpus_read_unlock", sleeps: true,
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadLock(x); return 0 }},
+		{names: []string{"cpus_read_unlock"}, contract: "ends cpus_read_lock",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.ReadUnlock(x); return 0 }},
+		{names: []string{"lockdep_assert_cpus_held"},
+			contract: "says that cpus_read_lock is needed here: a kernel with lockdep warns if it isn't held",
+			do:       func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Hotplug.AssertHeld(x); return 0 }},
 
 		// RCU.
-		{names: []string{"__rcu_read_lock"}, contract: "a grace period that begins from now on waits for the end of the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadLock(x); return 0 }},
-		{names: []string{"__rcu_read_unlock"}, contract: "ends the section", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadUnlock(x); return 0 }},
-		{names: []string{"rcu_is_watching"}, contract: "whether grace periods wait for this CPU: those of scenarios are never in an extended quiescent state", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
-		{names: []string{"synchronize_rcu"}, contract: "returns after all sections that had begun have ended, those with preemption or interrupts off among them", needed: true, sleeps: true, do: synchronizeRCU},
-		{names: []string{"synchronize_rcu_tasks"}, contract: "returns after every task that was preempted or runs has switched voluntarily", sleeps: true, do: synchronizeTasks},
-		{names: []string{"call_rcu"}, contract: "calls back after a grace period, from a thread that may not sleep", do: callRCU},
+		{names: []string{"__rcu_read_lock"},
+			contract: "a grace period that begins from now on waits for the end of the section",
+			do:       func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadLock(x); return 0 }},
+		{names: []string{"__rcu_read_unlock"}, contract: "ends the section",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.RCU.ReadUnlock(x); return 0 }},
+		{names: []string{"rcu_is_watching"},
+			contract: "whether grace periods wait for this CPU: those of scenarios are never in an extended " +
+				"quiescent state", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
+		{names: []string{"synchronize_rcu"},
+			contract: "returns after all sections that had begun have ended, those with preemption or " +
+				"interrupts off among them", needed: true, sleeps: true, do: synchronizeRCU},
+		{names: []string{"synchronize_rcu_tasks"},
+			contract: "returns after every task that was preempted or runs has switched voluntarily", sleeps: true,
+			do: synchronizeTasks},
+		{names: []string{"call_rcu"}, contract: "calls back after a grace period, from a thread that may not sleep",
+			do: callRCU},
 		{names: []string{"kvfree_call_rcu"}, contract: "frees memory after a grace period", do: freeRCU},
 
 		// Work, IPIs.
-		{names: []string{"queue_delayed_work_on"}, contract: "runs the work's function some time later, unless it is pending", do: queueWork},
-		{names: []string{"flush_delayed_work"}, contract: "runs pending work at once and returns when none runs", sleeps: true, do: flushWork},
-		{names: []string{"on_each_cpu_cond_mask"}, contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
+		{names: []string{"queue_delayed_work_on"},
+			contract: "runs the work's function some time later, unless it is pending", do: queueWork},
+		{names: []string{"flush_delayed_work"}, contract: "runs pending work at once and returns when none runs",
+			sleeps: true, do: flushWork},
+		{names: []string{"on_each_cpu_cond_mask"},
+			contract: "every online CPU calls the function; with wait returns when all have", do: onEachCPU},
 
 		// Threads, and what they wait for.
-		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)", varied: true, do: createThread},
+		{names: []string{"kthread_create_on_node"}, contract: "a thread that doesn't run yet: (function, data, …)",
+			varied: true, do: createThread},
 		{names: []string{"wake_up_process"}, contract: "lets a thread run", do: nothing},
 		{names: []string{"kthread_should_stop"}, contract: "whether the thread is to end", do: shouldStop},
 		{names: []string{"__init_waitqueue_head"}, contract: "makes a queue of waiters", do: nothing},
 		{names: []string{"__var_waitqueue"}, contract: "the queue of those who wait for a variable", do: varQueue},
 		{names: []string{"init_wait_entry", "init_wait_var_entry"}, contract: "makes an entry of a queue", do: nothing},
-		{names: []string{"prepare_to_wait_event"}, contract: "from now on a wake-up of the queue wakes the caller, who may sleep: (queue, entry, state)", do: prepareToWait},
+		{names: []string{"prepare_to_wait_event"},
+			contract: "from now on a wake-up of the queue wakes the caller, who may sleep: (queue, entry, state)",
+			do:       prepareToWait},
 		{names: []string{"finish_wait"}, contract: "takes that back", do: nothing},
 		{names: []string{"schedule"}, contract: "sleeps until it is woken", sleeps: true, do: waitInQueue},
-		{names: []string{"schedule_timeout"}, contract: "likewise, or until some time has passed; returns how much is left", sleeps: true, do: waitTimeout},
-		{names: []string{"__wake_up"}, contract: "wakes those who wait in a queue", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
-		{names: []string{"wake_up_var"}, contract: "wakes those who wait for a variable", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
+		{names: []string{"schedule_timeout"},
+			contract: "likewise, or until some time has passed; returns how much is left", sleeps: true,
+			do: waitTimeout},
+		{names: []string{"__wake_up"}, contract: "wakes those who wait in a queue",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
+		{names: []string{"wake_up_var"}, contract: "wakes those who wait for a variable",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.wakeQueue(x, a[0]); return 0 }},
 
 		// Text.
-		{names: []string{"__text_poke"}, contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; text_mutex is held", needed: true, do: textPoke},
+		{names: []string{"__text_poke"},
+			contract: "stores through a mapping of its own as memcpy does, and serialises the storing CPU; " +
+				"text_mutex is held", needed: true, do: textPoke},
 
 		// Memory.
-		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
-		{names: []string{"kmalloc_trace", "kmem_cache_alloc_trace", "__kmalloc_cache_noprof"}, contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[2], a[1]) }},
-		{names: []string{"__kmalloc_node_noprof", "__kmalloc_node"}, contract: "likewise, of a node: (size, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
-		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"}, contract: "likewise, of whole pages: (size, align, flags)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
-			return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
-		}},
-		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], e.caller(x)); return 0 }},
-		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke", do: moduleAlloc},
-		{names: []string{"module_memfree", "execmem_free"}, contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
-		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"}, contract: "whether a return is to be a jump to a thunk: here none is", do: nothing},
-		{names: []string{"callthunks_translate_call_dest"}, contract: "what a call of a function is to call: the function, where calls aren't counted", do: func(e *Linux, x kapi.Context, a *args) uint64 { return a[0] }},
-		{names: []string{"set_memory_ro", "set_memory_x", "set_memory_rox"}, contract: "changes the pages' permissions", do: nothing},
+		{names: []string{"__kmalloc", "__kmalloc_noprof"}, contract: "memory, or NULL; GFP_KERNEL may sleep",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
+		{names: []string{"kmalloc_trace", "kmem_cache_alloc_trace", "__kmalloc_cache_noprof"},
+			contract: "likewise, of a cache: (cache, flags, size)", do: func(e *Linux, x kapi.Context, a *args) uint64 {
+				return e.alloc(x, a[2], a[1])
+			}},
+		{names: []string{"__kmalloc_node_noprof", "__kmalloc_node"}, contract: "likewise, of a node: (size, flags)",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { return e.alloc(x, a[0], a[1]) }},
+		{names: []string{"__vmalloc_node_noprof", "__vmalloc_node"},
+			contract: "likewise, of whole pages: (size, align, flags)",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 {
+				return e.alloc(x, uint64(roundUp(int(min(a[0], mostObject+1)), page)), a[2])
+			}},
+		{names: []string{"kfree", "kvfree"}, contract: "takes memory back, or nothing",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.free(x, a[0], e.caller(x)); return 0 }},
+		{names: []string{"module_alloc", "execmem_alloc"}, contract: "pages for code, writable by text_poke",
+			do: moduleAlloc},
+		{names: []string{"module_memfree", "execmem_free"},
+			contract: "takes pages for code back: a CPU that runs there faults", do: moduleFree},
+		{names: []string{"cpu_wants_rethunk_at", "cpu_wants_rethunk"},
+			contract: "whether a return is to be a jump to a thunk: here none is", do: nothing},
+		{names: []string{"callthunks_translate_call_dest"},
+			contract: "what a call of a function is to call: the function, where calls aren't counted",
+			do:       func(e *Linux, x kapi.Context, a *args) uint64 { return a[0] }},
+		{names: []string{"set_memory_ro", "set_memory_x", "set_memory_rox"}, contract: "changes the pages' permissions",
+			do: nothing},
 
-		{names: []string{"find_vm_area"}, contract: "the struct of an area of pages, or NULL, as for what isn't vmalloc's", do: nothing},
+		{names: []string{"find_vm_area"},
+			contract: "the struct of an area of pages, or NULL, as for what isn't vmalloc's", do: nothing},
 
 		// The kernel's addresses begin at TASK_SIZE, 3 GiB mostly; those of scenarios at 2 GiB.
-		{names: []string{"copy_from_kernel_nofault_allowed"}, contract: "on i386: whether an address is the kernel's", bits32: true, do: func(e *Linux, _ kapi.Context, a *args) uint64 { return b2u(arch.Addr(a[0]) >= e.k.places.user) }},
+		{names: []string{"copy_from_kernel_nofault_allowed"}, contract: "on i386: whether an address is the kernel's",
+			bits32: true, do: func(e *Linux, _ kapi.Context, a *args) uint64 {
+				return b2u(arch.Addr(a[0]) >= e.k.places.user)
+			}},
 
 		// Symbols and tables.
-		{names: []string{"kallsyms_lookup_size_offset"}, contract: "the size of the symbol an address lies in, and the distance", needed: true, do: lookupSizeOffset},
-		{names: []string{"kallsyms_lookup_name"}, contract: "the address of a symbol, or 0", needed: true, do: lookupName},
-		{names: []string{"lookup_symbol_name"}, contract: "the name of the symbol that a kernel address lies in", do: lookupSymbolName},
-		{names: []string{"kernel_text_address"}, contract: "whether an address is text of the kernel, a module, or a slot", do: textAddress},
-		{names: []string{"core_kernel_text"}, contract: "whether an address is text of the kernel itself", do: coreText},
+		{names: []string{"kallsyms_lookup_size_offset"},
+			contract: "the size of the symbol an address lies in, and the distance", needed: true,
+			do: lookupSizeOffset},
+		{names: []string{"kallsyms_lookup_name"}, contract: "the address of a symbol, or 0", needed: true,
+			do: lookupName},
+		{names: []string{"lookup_symbol_name"}, contract: "the name of the symbol that a kernel address lies in",
+			do: lookupSymbolName},
+		{names: []string{"kernel_text_address"},
+			contract: "whether an address is text of the kernel, a module, or a slot", do: textAddress},
+		{names: []string{"core_kernel_text"}, contract: "whether an address is text of the kernel itself",
+			do: coreText},
 		{names: []string{"in_gate_area_no_mm"}, contract: "whether an address is in the vsyscall page", do: nothing},
-		{names: []string{"jump_label_text_reserved"}, contract: "whether a range has a jump label", do: reservedBy(jumplabel.Site)},
-		{names: []string{"static_call_text_reserved"}, contract: "whether a range has a static call's site", do: reservedBy(staticcall.Site)},
-		{names: []string{"ftrace_text_reserved"}, contract: "whether a range has a site of ftrace", do: reservedBy(ftrace.Site)},
-		{names: []string{"alternatives_text_reserved"}, contract: "whether a range has a lock prefix that is still rewritten", do: alternativeReserved},
+		{names: []string{"jump_label_text_reserved"}, contract: "whether a range has a jump label",
+			do: reservedBy(jumplabel.Site)},
+		{names: []string{"static_call_text_reserved"}, contract: "whether a range has a static call's site",
+			do: reservedBy(staticcall.Site)},
+		{names: []string{"ftrace_text_reserved"}, contract: "whether a range has a site of ftrace",
+			do: reservedBy(ftrace.Site)},
+		{names: []string{"alternatives_text_reserved"},
+			contract: "whether a range has a lock prefix that is still rewritten", do: alternativeReserved},
 		{names: []string{"find_bug"}, contract: "the entry of a BUG or WARN at an address", do: findBug},
-		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address", do: searchExtable},
-		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0", do: ftraceLocation},
-		{names: []string{"ftrace_set_filter_ip"}, contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered", sleeps: true, do: setFilterIP},
-		{names: []string{"ftrace_regs_caller"}, contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; keeps the other registers", do: siteCalls, keeps: true},
-		{names: []string{"register_ftrace_function"}, contract: "patches the sites of an ftrace_ops: they call its function", sleeps: true, do: registerFtrace},
-		{names: []string{"unregister_ftrace_function"}, contract: "takes that back", sleeps: true, do: unregisterFtrace},
-		{names: []string{"jump_label_lock"}, contract: "takes jump_label_mutex", sleeps: true, do: func(e *Linux, x kapi.Context, a *args) uint64 {
-			if e.d.LabelMutex != nil {
-				e.d.LabelMutex.Lock(x)
-			}
-			return 0
-		}},
-		{names: []string{"jump_label_unlock"}, contract: "lets jump_label_mutex go", do: func(e *Linux, x kapi.Context, a *args) uint64 {
-			if e.d.LabelMutex != nil {
-				e.d.LabelMutex.Unlock(x)
-			}
-			return 0
-		}},
+		{names: []string{"search_exception_tables"}, contract: "the entry of the exception table of an address",
+			do: searchExtable},
+		{names: []string{"ftrace_location"}, contract: "the address of ftrace's site in a function, or 0",
+			do: ftraceLocation},
+		{names: []string{"ftrace_set_filter_ip"},
+			contract: "adds a site to those of an ftrace_ops, or takes it out; patches if it is registered",
+			sleeps:   true, do: setFilterIP},
+		{names: []string{"ftrace_regs_caller"},
+			contract: "calls the functions of the ftrace_ops that want a site, and goes on where they say; " +
+				"keeps the other registers", do: siteCalls, keeps: true},
+		{names: []string{"register_ftrace_function"},
+			contract: "patches the sites of an ftrace_ops: they call its function", sleeps: true, do: registerFtrace},
+		{names: []string{"unregister_ftrace_function"}, contract: "takes that back", sleeps: true,
+			do: unregisterFtrace},
+		{names: []string{"jump_label_lock"}, contract: "takes jump_label_mutex", sleeps: true,
+			do: func(e *Linux, x kapi.Context, a *args) uint64 {
+				if e.d.LabelMutex != nil {
+					e.d.LabelMutex.Lock(x)
+				}
+				return 0
+			}},
+		{names: []string{"jump_label_unlock"}, contract: "lets jump_label_mutex go",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 {
+				if e.d.LabelMutex != nil {
+					e.d.LabelMutex.Unlock(x)
+				}
+				return 0
+			}},
 
 		// Modules.
-		{names: []string{"__module_text_address", "__module_address"}, contract: "the module that an address lies in, or NULL", do: moduleText},
-		{names: []string{"is_module_text_address"}, contract: "whether an address is text of a module", do: isModuleText},
+		{names: []string{"__module_text_address", "__module_address"},
+			contract: "the module that an address lies in, or NULL", do: moduleText},
+		{names: []string{"is_module_text_address"}, contract: "whether an address is text of a module",
+			do: isModuleText},
 		{names: []string{"try_module_get"}, contract: "whether a module could be held", do: moduleGet},
 		{names: []string{"module_put"}, contract: "lets a module go", do: modulePut},
-		{names: []string{"register_module_notifier"}, contract: "calls back when modules come and go", do: registerModuleNotifier},
+		{names: []string{"register_module_notifier"}, contract: "calls back when modules come and go",
+			do: registerModuleNotifier},
 		{names: []string{"register_die_notifier"}, contract: "calls back at exceptions", do: nothing},
 
 		// Entry, preemption.
-		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
+		{names: []string{"irqentry_nmi_enter"}, contract: "counts an NMI",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, nmiAndHardirq); return 0 }},
 		{names: []string{"irqentry_nmi_exit"}, contract: "ends it", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -nmiAndHardirq); return 0 }},
-		{names: []string{"notify_die"}, contract: "asks the die chain: uprobes of what user mode takes, a debugger of what the kernel does", do: notifyDie},
+		{names: []string{"notify_die"},
+			contract: "asks the die chain: uprobes of what user mode takes, a debugger of what the kernel does",
+			do:       notifyDie},
 		{names: []string{"irqentry_enter_from_user_mode"}, contract: "the CPU comes from user mode", do: nothing},
-		{names: []string{"irqentry_exit_to_user_mode"}, contract: "does what is to be done before the task goes on in user mode: the machine does it", do: nothing},
-		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule", "preempt_schedule_notrace"}, contract: "gives the CPU to another task", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
-		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched"}, contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
+		{names: []string{"irqentry_exit_to_user_mode"},
+			contract: "does what is to be done before the task goes on in user mode: the machine does it", do: nothing},
+		{names: []string{"preempt_schedule_thunk", "preempt_schedule_notrace_thunk", "preempt_schedule",
+			"preempt_schedule_notrace"}, contract: "gives the CPU to another task",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.d.Guest.Resched(x); return 0 }, keeps: true},
+		{names: []string{"__cond_resched", "__SCT__cond_resched", "__SCT__might_resched"},
+			contract: "gives the CPU to another task that waits, in a kernel without full preemption", do: nothing},
 
 		// What a kernel built to find faults asks besides. kpsim's own properties are about locks
 		// and contexts; lockdep is as it is after its first report.
-		{names: []string{"__might_resched", "__might_sleep"}, contract: "warns where the caller may not sleep", do: mightSleep},
-		{names: []string{"preempt_count_add"}, contract: "counts preempt_disable", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, int(int32(a[0]))); return 0 }},
-		{names: []string{"preempt_count_sub"}, contract: "counts it back", do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -int(int32(a[0]))); return 0 }},
-		{names: []string{"debug_smp_processor_id"}, contract: "the CPU's number", do: func(_ *Linux, x kapi.Context, _ *args) uint64 { return uint64(x.CPU()) }},
-		{names: []string{"__this_cpu_preempt_check"}, contract: "would warn where the CPU may change: kpsim doesn't look", do: nothing},
+		{names: []string{"__might_resched", "__might_sleep"}, contract: "warns where the caller may not sleep",
+			do: mightSleep},
+		{names: []string{"preempt_count_add"}, contract: "counts preempt_disable",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, int(int32(a[0]))); return 0 }},
+		{names: []string{"preempt_count_sub"}, contract: "counts it back",
+			do: func(e *Linux, x kapi.Context, a *args) uint64 { e.count(x, -int(int32(a[0]))); return 0 }},
+		{names: []string{"debug_smp_processor_id"}, contract: "the CPU's number",
+			do: func(_ *Linux, x kapi.Context, _ *args) uint64 { return uint64(x.CPU()) }},
+		{names: []string{"__this_cpu_preempt_check"},
+			contract: "would warn where the CPU may change: kpsim doesn't look", do: nothing},
 		{names: []string{"debug_lockdep_rcu_enabled"}, contract: "whether lockdep looks after RCU", do: nothing},
-		{names: []string{"lock_is_held_type"}, contract: "whether the task has a lock, or -1: lockdep doesn't know", do: func(*Linux, kapi.Context, *args) uint64 { return 0xffffffff }},
-		{names: []string{"rcu_read_lock_held", "rcu_read_lock_any_held", "rcu_read_lock_sched_held"}, contract: "whether the CPU is in a section of RCU, as far as lockdep knows", do: func(*Linux, kapi.Context, *args) uint64 { return 1 }},
+		{names: []string{"lock_is_held_type"}, contract: "whether the task has a lock, or -1: lockdep doesn't know",
+			do: func(*Linux, kapi.Context, *args) uint64 { return 0xffffffff }},
+		{names: []string{"rcu_read_lock_held", "rcu_read_lock_any_held", "rcu_read_lock_sched_held"},
+			contract: "whether the CPU is in a section of RCU, as far as lockdep knows",
+			do:       func(*Linux, kapi.Context, *args) uint64 { return 1 }},
 		{names: []string{"lockdep_rcu_suspicious"}, contract: "warns, and goes on: (file, line, text)", do: suspicious},
-		{names: []string{"lock_acquire", "lock_release", "lockdep_init_map_type", "lockdep_hardirqs_on", "lockdep_hardirqs_off", "lockdep_hardirqs_on_prepare",
-			"trace_hardirqs_on", "trace_hardirqs_off", "trace_hardirqs_on_prepare", "trace_hardirqs_off_finish", "init_timer_key"}, contract: "tells lockdep", do: nothing},
+		{names: []string{"lock_acquire", "lock_release", "lockdep_init_map_type", "lockdep_hardirqs_on",
+			"lockdep_hardirqs_off", "lockdep_hardirqs_on_prepare",
+			"trace_hardirqs_on", "trace_hardirqs_off", "trace_hardirqs_on_prepare", "trace_hardirqs_off_finish",
+			"init_timer_key"}, contract: "tells lockdep", do: nothing},
 
 		// Tracing and what the kernel says.
 		{names: []string{"perf_event_text_poke", "perf_event_ksymbol"}, contract: "tells tracers", do: nothing},
 		{names: []string{"_printk", "__warn_printk"}, contract: "prints", varied: true, do: printk},
 		{names: []string{"die"}, contract: "the kernel dies", do: die},
-		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten", do: stackSmashed},
-		{names: []string{"__WARN_trap"}, contract: "warns of what an entry of the table of bugs says, and goes on", do: warnTrap},
-		{names: []string{"__ubsan_handle_out_of_bounds"}, contract: "warns, and goes on", do: undefined("an index is out of bounds")},
-		{names: []string{"__ubsan_handle_shift_out_of_bounds"}, contract: "likewise", do: undefined("a shift is out of bounds")},
-		{names: []string{"__ubsan_handle_load_invalid_value"}, contract: "likewise", do: undefined("a bool or an enum has no value of its type")},
-		{names: []string{"__ubsan_handle_divrem_overflow"}, contract: "likewise", do: undefined("a division overflows")},
-		{names: []string{"__fortify_panic", "fortify_panic"}, contract: "the kernel dies: a copy is larger than what it is to", do: overrun},
+		{names: []string{"__stack_chk_fail"}, contract: "the kernel dies: a stack's canary was overwritten",
+			do: stackSmashed},
+		{names: []string{"__WARN_trap"}, contract: "warns of what an entry of the table of bugs says, and goes on",
+			do: warnTrap},
+		{names: []string{"__ubsan_handle_out_of_bounds"}, contract: "warns, and goes on",
+			do: undefined("an index is out of bounds")},
+		{names: []string{"__ubsan_handle_shift_out_of_bounds"}, contract: "likewise",
+			do: undefined("a shift is out of bounds")},
+		{names: []string{"__ubsan_handle_load_invalid_value"}, contract: "likewise",
+			do: undefined("a bool or an enum has no value of its type")},
+		{names: []string{"__ubsan_handle_divrem_overflow"}, contract: "likewise",
+			do: undefined("a division overflows")},
+		{names: []string{"__fortify_panic", "fortify_panic"},
+			contract: "the kernel dies: a copy is larger than what it is to", do: overrun},
 		{names: []string{"mem_dump_obj"}, contract: "prints what memory is", do: nothing},
 		{names: []string{"kgdb_ll_trap"}, contract: "asks a debugger before kprobes: none is connected", do: nothing},
-		{names: []string{"kgdb_has_hit_break"}, contract: "whether a debugger's breakpoint stands at an address", do: hasHitBreak},
-		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)", do: writtenBool},
-		{names: []string{"proc_dointvec_minmax"}, contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
+		{names: []string{"kgdb_has_hit_break"}, contract: "whether a debugger's breakpoint stands at an address",
+			do: hasHitBreak},
+		{names: []string{"kstrtobool_from_user"}, contract: "reads what a user has written: (text, size, where to)",
+			do: writtenBool},
+		{names: []string{"proc_dointvec_minmax"},
+			contract: "reads what a user has written to a sysctl: (table, write, …)", do: writtenInt},
 		{names: []string{"__register_sysctl_init"}, contract: "adds a sysctl", do: nothing},
 	}
 }

@@ -82,12 +82,14 @@ func TestDebugger(t *testing.T) {
 
 			require.Contains(t, brokenBy(rigOf(t, k, written(t, k, inJump)), 8), properties.WholeInstructions.Name)
 			if k.Image.Word() == 8 {
-				require.Contains(t, brokenBy(rigOf(t, k, load(t, "debugger-under-probe")), 40), properties.TextRestored.Name)
+				require.Contains(t, brokenBy(rigOf(t, k, load(t, "debugger-under-probe")), 40),
+					properties.TextRestored.Name)
 				require.Contains(t, brokenBy(rigOf(t, k, refuses(t)), 60), properties.WholeInstructions.Name)
 			}
 
 			i := slices.IndexFunc(mutate.All(k.Closure), func(m mutate.Mutant) bool {
-				return strings.HasPrefix(m.Says, "compare with a number off by one: cmpb $0xcc") && strings.Contains(m.Says, " kprobe_int3_handler+")
+				return strings.HasPrefix(m.Says, "compare with a number off by one: cmpb $0xcc") &&
+					strings.Contains(m.Says, " kprobe_int3_handler+")
 			})
 			require.Equal(t, name != "6.12", i >= 0)
 			if i >= 0 {
@@ -102,7 +104,8 @@ func TestDebugger(t *testing.T) {
 			require.Contains(t, brokenBy(rigOf(t, k, written(t, k, debugged)), 1), properties.NoOops.Name)
 
 			k.KgdbFirst()
-			require.ErrorContains(t, written(t, k, debugged).SetLinux(k), `task "debugger" ops[0]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP`)
+			require.ErrorContains(t, written(t, k, debugged).SetLinux(k),
+				`task "debugger" ops[0]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP`)
 		})
 	}
 }

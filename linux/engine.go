@@ -147,7 +147,8 @@ func (e *Linux) Renew(c *engine.Config) {
 	if e.k == nil {
 		return
 	}
-	e.locks, e.works, e.due, e.code, e.retired, e.nodes, e.modules, e.syncs = e.locks[:0], e.works[:0], e.due[:0], e.code[:0], e.retired[:0], e.nodes[:0], e.modules[:0], 0
+	e.locks, e.works, e.due, e.code, e.retired, e.nodes, e.modules, e.syncs = e.locks[:0], e.works[:0], e.due[:0],
+		e.code[:0], e.retired[:0], e.nodes[:0], e.modules[:0], 0
 	for i := range e.calls {
 		e.calls[i], e.served[i], e.regs[i] = e.calls[i][:0], e.served[i][:0], e.regs[i][:0]
 		e.again[i] = false
@@ -159,7 +160,8 @@ func (e *Linux) Renew(c *engine.Config) {
 		c.busy = false
 	}
 	e.allocator.Init(e.d.Cells, 0)
-	e.heap.next, e.heap.live, e.heap.objects = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...), e.heap.objects[:0]
+	e.heap.next, e.heap.live, e.heap.objects = e.boot.heap.next, append(e.heap.live[:0], e.boot.heap.live...),
+		e.heap.objects[:0]
 	for _, name := range mutexes {
 		if at := e.k.at(name); at != 0 {
 			at += e.k.mutexIn(name)
@@ -196,7 +198,8 @@ func (e *Linux) Renew(c *engine.Config) {
 
 // Keep implements engine.Keeper.
 func (e *Linux) Keep() {
-	k := &kept{heap: heap{next: e.heap.next, live: slices.Clone(e.heap.live), objects: slices.Clone(e.heap.objects)}, code: slices.Clone(e.code), retired: slices.Clone(e.retired), nodes: slices.Clone(e.nodes)}
+	k := &kept{heap: heap{next: e.heap.next, live: slices.Clone(e.heap.live), objects: slices.Clone(e.heap.objects)},
+		code: slices.Clone(e.code), retired: slices.Clone(e.retired), nodes: slices.Clone(e.nodes)}
 	for _, l := range e.locks {
 		k.locks = append(k.locks, l.at)
 	}
@@ -220,7 +223,8 @@ type kept struct {
 
 // restore makes what a run changes what it was at Keep.
 func (e *Linux) restore(k *kept) {
-	e.heap.next, e.heap.live, e.heap.objects = k.heap.next, append(e.heap.live[:0], k.heap.live...), append(e.heap.objects[:0], k.heap.objects...)
+	e.heap.next, e.heap.live, e.heap.objects = k.heap.next, append(e.heap.live[:0], k.heap.live...),
+		append(e.heap.objects[:0], k.heap.objects...)
 	e.code, e.retired, e.nodes = append(e.code, k.code...), append(e.retired, k.retired...), append(e.nodes, k.nodes...)
 	for _, at := range k.locks {
 		e.mutex(uint64(at))

@@ -46,7 +46,8 @@ var oracleFacts = []oracleFact{
 }
 
 // oracleBans are functions marked NOKPROBE_SYMBOL, __kprobes, noinstr.
-var oracleBans = []string{"n_nokprobe", "n_noinstr", "n_kprobes_text", "n_c_nokprobe", "n_c_noinstr", "n_c_kprobes_attr"}
+var oracleBans = []string{"n_nokprobe", "n_noinstr", "n_kprobes_text", "n_c_nokprobe", "n_c_noinstr",
+	"n_c_kprobes_attr"}
 
 // declareFacts tells a kernel what is known of the functions.
 func declareFacts(m *smp.Machine, n *kernel.Kernel, tracer *ftrace.Ftrace, name string, codes []code) {
@@ -72,7 +73,8 @@ func declareFacts(m *smp.Machine, n *kernel.Kernel, tracer *ftrace.Ftrace, name 
 		if slices.Contains(oracleBans, c.name) {
 			symbols.Ban(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, kapi.BanSymbol)
 		}
-		inC := strings.HasPrefix(c.name, "x_c_") || strings.HasPrefix(c.name, "n_c_") || strings.HasPrefix(c.name, "kt_")
+		inC := strings.HasPrefix(c.name, "x_c_") || strings.HasPrefix(c.name, "n_c_") ||
+			strings.HasPrefix(c.name, "kt_")
 		if inC && bytes.HasPrefix(c.bytes[entry:], x86.Nop5[:]) {
 			tracer.AddSite(c.at + entry)
 		}

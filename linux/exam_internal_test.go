@@ -60,7 +60,8 @@ func TestExam(t *testing.T) {
 					}
 					agree, without, err := answer(t, k, kernel.dir, kind, modules, list, 1<<40, t.Errorf)
 					require.NoError(t, err)
-					t.Logf("%d of %d rows asked, %d agree, %d left out: ftrace isn't served", len(list), len(all), agree, without)
+					t.Logf("%d of %d rows asked, %d agree, %d left out: ftrace isn't served", len(list), len(all),
+						agree, without)
 					require.Equal(t, len(list), agree+without)
 				})
 			}
@@ -81,7 +82,8 @@ func fileOf(t testing.TB, series string) string {
 
 // answer has a kernel answer rows of a kind: how many agree, and how many were left out. A
 // module's rows take at most so many boundaries.
-func answer(t testing.TB, k *Kernel, dir, kind string, modules []module, list []question, budget uint64, tell func(format string, a ...any)) (agree, without int, err error) {
+func answer(t testing.TB, k *Kernel, dir, kind string, modules []module, list []question, budget uint64,
+	tell func(format string, a ...any)) (agree, without int, err error) {
 	for len(list) > 0 && err == nil {
 		var m module
 		var part []question
@@ -160,7 +162,8 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64)
 	require.NoError(t, err)
 	e.m = m
 	n := kernel.Boot(m, kernel.Config{Preemptible: k.Preemptible()})
-	tracer := ftrace.New(ftrace.Deps{Boot: n, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, RCU: &n.RCU, Traps: &n.Traps, ModuleMutex: n.Modules.Mutex})
+	tracer := ftrace.New(ftrace.Deps{Boot: n, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, RCU: &n.RCU,
+		Traps: &n.Traps, ModuleMutex: n.Modules.Mutex})
 	for _, c := range codes {
 		m.Memory().Map(c.at, c.bytes, smp.PermRead|smp.PermExec)
 		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
@@ -187,9 +190,11 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64)
 	e.config.Handle = func(kapi.Context, engine.Hit) int { return 0 }
 	e.config.Deps = engine.Deps{
 		CPUs: 1, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, Sync: &n.Sync, RCU: &n.RCU, Locks: &n.Locks,
-		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks, Hotplug: &n.Hotplug,
-		Stacks: &n.Stacks, Modules: &n.Modules, ModuleMutex: n.Modules.Mutex(), Ftrace: tracer.Tracer(), Guest: &n.Guest,
-		Tell: func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
+		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks,
+		Hotplug: &n.Hotplug,
+		Stacks:  &n.Stacks, Modules: &n.Modules, ModuleMutex: n.Modules.Mutex(), Ftrace: tracer.Tracer(),
+		Guest: &n.Guest,
+		Tell:  func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
 	}
 	e.config.Probes = []engine.Probe{{Handlers: 1 << kpev.Pre}, {Handlers: 1 << kpev.Pre}}
 	e.Linux = Row.New(&e.config).(*Linux)
@@ -246,7 +251,8 @@ func (e *exam) one(x kapi.Context, kind string, c *code, q *question, tell func(
 			right = false
 			if e.wrong < 4 {
 				n := max(0, min(q.offset+i*q.d, len(c.bytes)))
-				tell("%s+%d, probe %d, % x:\n got %+v,\nwant %+v", q.function, q.offset, i, c.bytes[n:min(n+15, len(c.bytes))], got, want)
+				tell("%s+%d, probe %d, % x:\n got %+v,\nwant %+v", q.function, q.offset, i,
+					c.bytes[n:min(n+15, len(c.bytes))], got, want)
 			}
 		}
 	}

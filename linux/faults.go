@@ -82,7 +82,9 @@ const (
 // of rows that the sets have. The kernel dies of a fault of any other kind.
 func (e *Linux) fixup(regs *arch.Regs, trapnr int) bool {
 	rows := e.k.extable()
-	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int { return cmp.Compare(r.Addr, at) })
+	i, ok := slices.BinarySearchFunc(rows, uint64(regs.IP), func(r vmlinux.ExEntry, at uint64) int {
+		return cmp.Compare(r.Addr, at)
+	})
 	if !ok {
 		return false
 	}

@@ -111,7 +111,9 @@ func (e *Linux) tellStates(x kapi.Context) {
 		}
 		// One on the freeing list when the mutex is let go was unoptimized by force, and
 		// waits with its breakpoint (unoptimize_kprobe).
-		if flags&flagGone == 0 && (flags&flagDisabled == 0 && armed || bits&(kpev.StateJumped|kpev.StateUnoptimizing|kpev.StateFreeing) != 0) {
+		if flags&flagGone == 0 &&
+			(flags&flagDisabled == 0 && armed ||
+				bits&(kpev.StateJumped|kpev.StateUnoptimizing|kpev.StateFreeing) != 0) {
 			bits |= kpev.StateArmed
 		}
 		if flags&flagGone != 0 {
@@ -191,7 +193,8 @@ func (e *Linux) line(p, pp arch.Addr) (addr arch.Addr, letter byte, tags uint64)
 	}
 	own, all := e.look(p, m.kpFlags), e.look(pp, m.kpFlags)
 	for _, t := range [...]struct{ flags, flag, tag uint64 }{
-		{own, flagGone, kpev.TagGone}, {own, flagDisabled, kpev.TagDisabled}, {all, flagOptimized, kpev.TagOptimized}, {all, flagFtrace, kpev.TagFtrace},
+		{own, flagGone, kpev.TagGone}, {own, flagDisabled, kpev.TagDisabled}, {all, flagOptimized, kpev.TagOptimized},
+		{all, flagFtrace, kpev.TagFtrace},
 	} {
 		if t.flags&t.flag != 0 {
 			tags |= t.tag
@@ -214,7 +217,8 @@ func (e *Linux) list() string {
 		for _, t := range [...]struct {
 			tag  uint64
 			text string
-		}{{kpev.TagGone, "[GONE]"}, {kpev.TagDisabled, "[DISABLED]"}, {kpev.TagOptimized, "[OPTIMIZED]"}, {kpev.TagFtrace, "[FTRACE]"}} {
+		}{{kpev.TagGone, "[GONE]"}, {kpev.TagDisabled, "[DISABLED]"}, {kpev.TagOptimized, "[OPTIMIZED]"},
+			{kpev.TagFtrace, "[FTRACE]"}} {
 			if tags&t.tag != 0 {
 				out += t.text
 			}

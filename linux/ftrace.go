@@ -33,7 +33,10 @@ func (e *Linux) followFtrace() {
 		if at == 0 {
 			continue
 		}
-		e.clients = append(e.clients, client{at, e.d.Ftrace.NewOps(c.name, func(x kapi.Context, ip arch.Addr, regs *arch.Regs) { e.traced(x, at, ip, regs) }, c.flags)})
+		e.clients = append(e.clients,
+			client{at, e.d.Ftrace.NewOps(c.name, func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+				e.traced(x, at, ip, regs)
+			}, c.flags)})
 	}
 }
 

@@ -36,19 +36,22 @@ func (k *Kernel) refuseRest(taken map[arch.Addr]bool) error {
 // the engine calls through a pointer isn't known before.
 func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 	gate := k.gateAt(len(k.services))
-	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served), pointed: true})
+	k.services = append(k.services, &service{name: "a function that is called through a pointer", served: new(served),
+		pointed: true})
 	runs := k.paravirtual()
 	all := k.Image.Symbols()
 	for i, s := range all {
 		at := arch.Addr(s.Addr)
-		if !s.Func || taken[at] || runs[at] || !k.text.has(at) || i > 0 && all[i-1].Addr == s.Addr || k.Closure.Function(s.Addr) != nil {
+		if !s.Func || taken[at] || runs[at] || !k.text.has(at) || i > 0 && all[i-1].Addr == s.Addr ||
+			k.Closure.Function(s.Addr) != nil {
 			continue
 		}
 		next := i + 1
 		for next < len(all) && all[next].Addr == s.Addr {
 			next++
 		}
-		if next < len(all) && all[next].Addr < s.Addr+callSize || slices.ContainsFunc(all[i:next], thunk) || k.replaced(at) {
+		if next < len(all) && all[next].Addr < s.Addr+callSize || slices.ContainsFunc(all[i:next], thunk) ||
+			k.replaced(at) {
 			continue
 		}
 		if err := k.patchCall(at, gate); err != nil {
@@ -61,7 +64,8 @@ func (k *Kernel) refusePointed(taken map[arch.Addr]bool) error {
 // thunk reports whether a function is one by which code of the engine calls or returns.
 func thunk(s vmlinux.Symbol) bool {
 	name := strings.TrimPrefix(s.Name, "__pi_")
-	return name == "__fentry__" || strings.Contains(name, "__x86_indirect_") || strings.Contains(name, "__x86_return_") ||
+	return name == "__fentry__" || strings.Contains(name, "__x86_indirect_") ||
+		strings.Contains(name, "__x86_return_") ||
 		strings.HasSuffix(name, "return_thunk") || strings.HasPrefix(name, "__SCT__")
 }
 

@@ -21,7 +21,8 @@ func TestUnserved(t *testing.T) {
 			k, err := linux.Open(path)
 			require.NoError(t, err)
 			_, err = boot.Kernel(k, 1)
-			require.ErrorContains(t, err, "the engine calls register_die_notifier, which isn't done here: init_kprobes+0x")
+			require.ErrorContains(t, err,
+				"the engine calls register_die_notifier, which isn't done here: init_kprobes+0x")
 		})
 	}
 }
@@ -36,7 +37,8 @@ func TestPointed(t *testing.T) {
 	sc, err := library.Load("unoptimized")
 	require.NoError(t, err)
 	run := rigOf(t, k, sc).Run(new(sched.Default))
-	require.ErrorContains(t, run.Err, "vfs_read+0x0: the engine calls through a pointer vfs_read, which isn't done here: aggr_pre_handler+0x")
+	require.ErrorContains(t, run.Err,
+		"vfs_read+0x0: the engine calls through a pointer vfs_read, which isn't done here: aggr_pre_handler+0x")
 	require.ErrorContains(t, run.Err, " < kprobe_int3_handler+0x")
 	require.ErrorContains(t, run.Err, " < exc_int3+0x")
 }

@@ -36,13 +36,16 @@ func Given(id string) (*Kernel, error) {
 	case id == "":
 		return nil, fmt.Errorf("engine linux is a kernel's own; give the kernel's file with --kernel FILE")
 	case len(given) > 0:
-		return nil, fmt.Errorf("it runs the kernel %s, and --kernel gives %s; give the file that it was", id, given[len(given)-1].ID())
+		return nil, fmt.Errorf("it runs the kernel %s, and --kernel gives %s; give the file that it was", id,
+			given[len(given)-1].ID())
 	}
 	release, parts, _ := strings.Cut(id, " ")
 	if strings.Count(parts, " ") > 1 {
-		return nil, fmt.Errorf("it runs the kernel %s with objects laid over it; give both, with --kernel FILE --objects FILE,…", id)
+		return nil, fmt.Errorf("it runs the kernel %s with objects laid over it; give both, with --kernel FILE "+
+			"--objects FILE,…", id)
 	}
-	return nil, fmt.Errorf("it runs the kernel %s, whose file isn't at hand; give it with --kernel FILE, or fetch it: scripts/fetch-kernel linux-image-%s", id, release)
+	return nil, fmt.Errorf("it runs the kernel %s, whose file isn't at hand; give it with --kernel FILE, or "+
+		"fetch it: scripts/fetch-kernel linux-image-%s", id, release)
 }
 
 // A Patch is bytes of a kernel's text that are changed: a fault that is put in on purpose.

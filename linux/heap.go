@@ -162,12 +162,14 @@ func (h *heap) object(at arch.Addr) *object {
 func (e *Linux) stray(x kapi.Context, by arch.Addr) {
 	at := e.d.Guest.Fault(x)
 	if i := int(at-e.k.places.users) / userStep; at >= e.k.places.users && i < len(e.probes) && !e.probes[i].here {
-		e.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of probe %d is accessed by %s, which its user may have freed", at-e.probes[i].at, i, e.named(by)))
+		e.d.Guest.Why(x, fmt.Sprintf("byte %d of the struct of probe %d is accessed by %s, which its user "+
+			"may have freed", at-e.probes[i].at, i, e.named(by)))
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
 	}
 	if t, ok := e.d.Guest.DeadStack(x, at); ok {
-		e.d.Guest.Why(x, fmt.Sprintf("the stack of task %d below its stack pointer, where a call has returned, is accessed by %s", t, e.named(by)))
+		e.d.Guest.Why(x, fmt.Sprintf("the stack of task %d below its stack pointer, where a call has returned, "+
+			"is accessed by %s", t, e.named(by)))
 		x.Emit(linuxev.Heap, linuxev.UseAfterFree, uint64(at), 0)
 		return
 	}
@@ -236,7 +238,8 @@ func (e *Linux) leak(tell func(k traces.Kind, a, b, c uint64)) {
 	for i := range e.heap.objects {
 		o := &e.heap.objects[i]
 		name, _, _ := e.k.Symbol(o.by)
-		if o.freed || strings.HasPrefix(name, "__get_insn_slot") || strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && e.loaded() {
+		if o.freed || strings.HasPrefix(name, "__get_insn_slot") ||
+			strings.HasPrefix(name, "kprobe_add_ksym_blacklist") && e.loaded() {
 			continue
 		}
 		why := e.named(o.by) + " has allocated them"

@@ -25,13 +25,25 @@ func TestBrokenMemory(t *testing.T) {
 	}{
 		{"clean", "safe-full", "6.1", nil, nil, ""},
 		{"clean", "safe-full", "6.12", nil, nil, ""},
-		{"freed twice", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Twice("kfree") }, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
-		{"out of bounds", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Shorter("kmalloc_trace") }, &properties.NoMemoryMisuse, "(out of bounds): byte "},
-		{"atomic", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Atomic("kmalloc_trace") }, &properties.Locks, "memory is allocated with GFP_KERNEL by "},
-		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int { return k.Without("kfree") }, &properties.NoLeak, "were never freed: a struct optimized_kprobe: "},
-		{"user space", "safe-full", "6.1", func(k *linux.Kernel) int { return k.At("kmalloc_trace", 0x7fff_0000_1000) }, &properties.NoMemoryMisuse, "it is an address of user space, and "},
-		{"a module's", "testdata/wild.star", "6.1", func(k *linux.Kernel) int { return k.At("kmalloc_trace", 0xffff_ffff_8110_0000) }, &properties.NoUseAfterFree, "in the freed module's section at "},
-		{"warns", "return-frameless", "6.1", func(*linux.Kernel) int { return 1 }, &properties.NoWarning, "WARN at kernel/trace/rethook.c:"},
+		{"freed twice", "safe-full", "6.12", func(k *linux.Kernel) int {
+			return k.Twice("kfree")
+		}, &properties.NoMemoryMisuse, "has freed: it is freed again by "},
+		{"out of bounds", "safe-full", "6.1", func(k *linux.Kernel) int { return k.Shorter("kmalloc_trace") },
+			&properties.NoMemoryMisuse, "(out of bounds): byte "},
+		{"atomic", "safe-full", "6.1", func(k *linux.Kernel) int {
+			return k.Atomic("kmalloc_trace")
+		}, &properties.Locks, "memory is allocated with GFP_KERNEL by "},
+		{"never freed", "safe-full", "6.12", func(k *linux.Kernel) int {
+			return k.Without("kfree")
+		}, &properties.NoLeak, "were never freed: a struct optimized_kprobe: "},
+		{"user space", "safe-full", "6.1", func(k *linux.Kernel) int { return k.At("kmalloc_trace", 0x7fff_0000_1000) },
+			&properties.NoMemoryMisuse, "it is an address of user space, and "},
+		{"a module's", "testdata/wild.star", "6.1", func(k *linux.Kernel) int {
+			return k.At("kmalloc_trace", 0xffff_ffff_8110_0000)
+		}, &properties.NoUseAfterFree, "in the freed module's section at "},
+		{"warns", "return-frameless", "6.1", func(*linux.Kernel) int {
+			return 1
+		}, &properties.NoWarning, "WARN at kernel/trace/rethook.c:"},
 	} {
 		t.Run(c.name+" "+c.series, func(t *testing.T) {
 			k, err := linux.Open(kerneltest.Path(t, c.series))

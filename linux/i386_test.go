@@ -103,18 +103,22 @@ func TestI386Refused(t *testing.T) {
 	k := open386(t)
 	of64, err := library.Load("safe-full")
 	require.NoError(t, err)
-	require.EqualError(t, of64.SetLinux(k), fmt.Sprintf("it is for x86-64, and the kernel %s for i386; leave the kernel out", k.Image.Release))
+	require.EqualError(t, of64.SetLinux(k),
+		fmt.Sprintf("it is for x86-64, and the kernel %s for i386; leave the kernel out", k.Image.Release))
 	of32, err := library.Load("safe-386")
 	require.NoError(t, err)
 	other, err := linux.Open(kerneltest.Path(t, "6.1"))
 	require.NoError(t, err)
-	require.EqualError(t, of32.SetLinux(other), fmt.Sprintf("it is for i386, and the kernel %s for x86-64; leave the kernel out", other.Image.Release))
+	require.EqualError(t, of32.SetLinux(other),
+		fmt.Sprintf("it is for i386, and the kernel %s for x86-64; leave the kernel out", other.Image.Release))
 
 	linux.Give(other)
-	asks, err := lang.Parse("asks", []byte("machine(arch = \"i386\", engine = \"linux\")\nf = text(\"f\", \"40 c3\")\ntask(\"t\", ops = [call(f)])\n"))
+	asks, err := lang.Parse("asks",
+		[]byte("machine(arch = \"i386\", engine = \"linux\")\nf = text(\"f\", \"40 c3\")\ntask(\"t\", ops = [call(f)])\n"))
 	require.NoError(t, err)
 	_, err = rig.New(asks, "")
-	require.ErrorContains(t, err, "it is for i386, and the kernel "+other.Image.Release+" for x86-64; give a kernel of i386")
+	require.ErrorContains(t, err, "it is for i386, and the kernel "+other.Image.Release+
+		" for x86-64; give a kernel of i386")
 
 	require.Equal(t, 32, k.MostCPUs())
 	_, err = boot.Kernel(k, 33)
@@ -122,11 +126,14 @@ func TestI386Refused(t *testing.T) {
 	_, err = boot.Kernel(k, 32)
 	require.NoError(t, err)
 
-	calls, err := lang.Parse("calls", []byte(strings.Replace(whole386, "l = jump_label", "m = text(\"m\", \"0f1f440000 c3\")\ns = static_call(\"s\", sites = [m])\nl = jump_label", 1)))
+	calls, err := lang.Parse("calls",
+		[]byte(strings.Replace(whole386, "l = jump_label",
+			"m = text(\"m\", \"0f1f440000 c3\")\ns = static_call(\"s\", sites = [m])\nl = jump_label", 1)))
 	require.NoError(t, err)
 	require.ErrorContains(t, calls.SetLinux(k), `static call "s": the kernel is built without sites of static calls`)
 	_, err = linux.Open(k.Image.Path, "overlay/testdata/small.o")
-	require.EqualError(t, err, "overlay/testdata/small.o: is for another processor than the kernel: compile it for i386")
+	require.EqualError(t, err,
+		"overlay/testdata/small.o: is for another processor than the kernel: compile it for i386")
 	_, err = linux.Open(filepath.Join(filepath.Dir(k.Image.Path), "vmlinuz"), "overlay/testdata/small.o")
 	require.ErrorContains(t, err, "give the vmlinux with its symbols and DWARF")
 }
@@ -135,7 +142,9 @@ func TestI386Refused(t *testing.T) {
 func TestI386Objects(t *testing.T) {
 	path := kerneltest.I386(t)
 	var files []string
-	for _, name := range []string{"kernel/kprobes.o", "kernel/trace/rethook.o", "arch/x86/kernel/kprobes/core.o", "arch/x86/kernel/kprobes/opt.o", "arch/x86/kernel/kprobes/ftrace.o", "arch/x86/kernel/rethook.o", "arch/x86/kernel/alternative.o"} {
+	for _, name := range []string{"kernel/kprobes.o", "kernel/trace/rethook.o", "arch/x86/kernel/kprobes/core.o",
+		"arch/x86/kernel/kprobes/opt.o", "arch/x86/kernel/kprobes/ftrace.o", "arch/x86/kernel/rethook.o",
+		"arch/x86/kernel/alternative.o"} {
 		files = append(files, filepath.Join(filepath.Dir(path), "objects", name))
 	}
 	if _, err := os.Stat(files[0]); err != nil {

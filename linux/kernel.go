@@ -190,19 +190,24 @@ type fields struct {
 	rpHandler, rpEntry, rpMaxactive, rpDataSize, rpMissed                                field
 	riData, riRethook, rhData                                                            field
 	task                                                                                 int
-	taskHooks                                                                            field // of a task_struct: its calls that return probes follow
-	nodeList                                                                             field // of a rethook_node: the next of them
-	nodeRet, nodeFrame                                                                   field // the return address that it keeps, and where that lay
-	workFunc, workPending                                                                field
-	pokeAddr, pokeLen, pokeText                                                          field
-	poke                                                                                 int
-	pokeList, pokeCount                                                                  field // of what is to be poked: 6.16 and later
-	opList, opDetour                                                                     field
-	cacheMutex, cacheSize                                                                field
-	status                                                                               field
-	slotPages, slotsUsed, slotsDirty                                                     field // of a cache, and of its pages; size 0: not known
-	banList, banStart, banEnd                                                            field
-	module                                                                               moduleFields
+	// of a task_struct: its calls that return probes follow
+	taskHooks field
+	// of a rethook_node: the next of them
+	nodeList field
+	// the return address that it keeps, and where that lay
+	nodeRet, nodeFrame          field
+	workFunc, workPending       field
+	pokeAddr, pokeLen, pokeText field
+	poke                        int
+	// of what is to be poked: 6.16 and later
+	pokeList, pokeCount   field
+	opList, opDetour      field
+	cacheMutex, cacheSize field
+	status                field
+	// of a cache, and of its pages; size 0: not known
+	slotPages, slotsUsed, slotsDirty field
+	banList, banStart, banEnd        field
+	module                           moduleFields
 }
 
 // resolve finds the members.
@@ -226,10 +231,12 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	k.maskBytes = size("cpumask")
 	f.kprobe, f.kretprobe, f.task = size("kprobe"), size("kretprobe"), size("task_struct")
 	f.kpAddr, f.kpSymbol, f.kpOffset = get("kprobe", "addr"), get("kprobe", "symbol_name"), get("kprobe", "offset")
-	f.kpPre, f.kpPost, f.kpFlags, f.kpMissed = get("kprobe", "pre_handler"), get("kprobe", "post_handler"), get("kprobe", "flags"), get("kprobe", "nmissed")
+	f.kpPre, f.kpPost, f.kpFlags, f.kpMissed = get("kprobe", "pre_handler"), get("kprobe", "post_handler"),
+		get("kprobe", "flags"), get("kprobe", "nmissed")
 	f.kpList, f.kpHash, f.kpInsn = get("kprobe", "list"), get("kprobe", "hlist"), get("kprobe", "ainsn.insn")
 	f.rpHandler, f.rpEntry = get("kretprobe", "handler"), get("kretprobe", "entry_handler")
-	f.rpMaxactive, f.rpDataSize, f.rpMissed = get("kretprobe", "maxactive"), get("kretprobe", "data_size"), get("kretprobe", "nmissed")
+	f.rpMaxactive, f.rpDataSize, f.rpMissed = get("kretprobe", "maxactive"), get("kretprobe", "data_size"),
+		get("kretprobe", "nmissed")
 	f.riData = get("kretprobe_instance", "data")
 	f.riRethook = get("kretprobe_instance", "node.rethook")
 	f.rhData = get("rethook", "data")
@@ -243,7 +250,8 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 	f.pokeAddr, f.pokeLen, f.pokeText = get(poke, "rel_addr"), get(poke, "len"), get(poke, "text")
 	f.opList, f.opDetour = get("optimized_kprobe", "list"), get("optimized_kprobe", "optinsn.insn")
 	f.cacheMutex, f.cacheSize = get("kprobe_insn_cache", "mutex"), get("kprobe_insn_cache", "insn_size")
-	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"), get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
+	f.banList, f.banStart, f.banEnd = get("kprobe_blacklist_entry", "list"),
+		get("kprobe_blacklist_entry", "start_addr"), get("kprobe_blacklist_entry", "end_addr")
 	f.taskHooks, _ = part(t, "task_struct", "rethooks", true)
 	f.nodeList, _ = part(t, "rethook_node", "llist", true)
 	f.nodeRet, _ = part(t, "rethook_node", "ret_addr", true)
@@ -260,7 +268,8 @@ func (k *Kernel) resolve(t *vmlinux.Types) error {
 		f.module = m
 	}
 	if missing != "" {
-		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 5.19 to 7.3%s", missing, k.whole())
+		return fmt.Errorf("its types have no %s, without which its probes can't be run; this kpsim knows 5.19 to 7.3%s",
+			missing, k.whole())
 	}
 	return nil
 }
@@ -302,10 +311,13 @@ func (k *Kernel) find() error {
 	}
 	k.kprobeMutex, k.table, k.trampoline = need("kprobe_mutex"), need("kprobe_table"), need("arch_rethook_trampoline")
 	k.aggrPre, k.retPre = need("aggr_pre_handler"), need("pre_handler_kretprobe")
-	k.api = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"), kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
-	k.retAPI = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"), kpev.Enable: k.api[kpev.Enable], kpev.Disable: k.api[kpev.Disable]}
+	k.api = [8]arch.Addr{kpev.Register: need("register_kprobe"), kpev.Unregister: need("unregister_kprobe"),
+		kpev.Enable: need("enable_kprobe"), kpev.Disable: need("disable_kprobe")}
+	k.retAPI = [8]arch.Addr{kpev.Register: need("register_kretprobe"), kpev.Unregister: need("unregister_kretprobe"),
+		kpev.Enable: k.api[kpev.Enable], kpev.Disable: k.api[kpev.Disable]}
 	k.arrays = [8]arch.Addr{kpev.Register: need("register_kprobes"), kpev.Unregister: need("unregister_kprobes")}
-	k.retArrays = [8]arch.Addr{kpev.Register: need("register_kretprobes"), kpev.Unregister: need("unregister_kretprobes")}
+	k.retArrays = [8]arch.Addr{kpev.Register: need("register_kretprobes"),
+		kpev.Unregister: need("unregister_kretprobes")}
 	if missing != "" {
 		return fmt.Errorf("it has no symbol %s: is it built with CONFIG_KPROBES and SMP?%s", missing, k.whole())
 	}
@@ -334,18 +346,21 @@ func (k *Kernel) whole() string {
 	if k.Image.Types().From != "" && k.at("kprobe_table") != 0 {
 		return ""
 	}
-	return "; give the vmlinux with its symbols and DWARF (scripts/fetch-kernel --dbg linux-image-" + k.Image.Release + ")"
+	return "; give the vmlinux with its symbols and DWARF (scripts/fetch-kernel --dbg linux-image-" + k.Image.Release +
+		")"
 }
 
 // renamed is an error if objects have a function and not what it keeps in static data, which
 // package linux finds by the name: it would look at what the kernel below has left there.
 func (k *Kernel) renamed() error {
 	for _, of := range [...]struct{ function, data string }{
-		{"register_kprobe", "kprobe_table"}, {"kprobe_optimizer", "optimizing_list"}, {"kprobe_optimizer", "unoptimizing_list"}, {"kprobe_optimizer", "freeing_list"},
+		{"register_kprobe", "kprobe_table"}, {"kprobe_optimizer", "optimizing_list"},
+		{"kprobe_optimizer", "unoptimizing_list"}, {"kprobe_optimizer", "freeing_list"},
 	} {
 		f, _ := k.Image.Symbol(of.function)
 		if d, ok := k.Image.Symbol(of.data); ok && f.Laid() && !d.Laid() {
-			return fmt.Errorf("the objects have %s and no %s, which is looked at by that name; leave it its name", of.function, of.data)
+			return fmt.Errorf("the objects have %s and no %s, which is looked at by that name; leave it its name",
+				of.function, of.data)
 		}
 	}
 	return nil
@@ -380,7 +395,9 @@ func (k *Kernel) AsksKgdbFirst() bool { return k.kgdbFirst }
 // ServesUser reports whether its handlers of traps that user mode takes are served as far as
 // its way back to user mode: those of 7.0 and later go through exit_to_user_mode_loop themselves.
 func (k *Kernel) ServesUser() bool {
-	return !slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool { return c.Name == "exit_to_user_mode_loop" })
+	return !slices.ContainsFunc(k.Closure.Boundary, func(c closure.Callee) bool {
+		return c.Name == "exit_to_user_mode_loop"
+	})
 }
 
 // Preemptible reports whether it is built with CONFIG_PREEMPTION.

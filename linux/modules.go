@@ -80,7 +80,8 @@ func (e *Linux) loaded() bool {
 // moduleOf returns the module whose struct lies at an address, nil if there is none.
 func (e *Linux) moduleOf(at uint64) *kapi.Module {
 	i := (at - uint64(e.k.places.modules)) / moduleStep
-	if arch.Addr(at) < e.k.places.modules || i >= uint64(len(e.modules)) || arch.Addr(at) != e.k.places.modules+arch.Addr(i*moduleStep) {
+	if arch.Addr(at) < e.k.places.modules || i >= uint64(len(e.modules)) ||
+		arch.Addr(at) != e.k.places.modules+arch.Addr(i*moduleStep) {
 		return nil
 	}
 	return e.modules[i]
@@ -98,7 +99,8 @@ func (e *Linux) moduleIs(m *kapi.Module, s kapi.ModuleState, init bool) {
 		return
 	}
 	put := func(f field, v uint64) { g.Put(at+arch.Addr(f.off), f.size, v) }
-	if s == kapi.ModuleComing { // as it is loaded; one that is there from the start has no list: ban has made its entries
+	// as it is loaded; one that is there from the start has no list: ban has made its entries
+	if s == kapi.ModuleComing {
 		put(f.count, 0)
 		for _, b := range e.d.Symbols.Blacklist(nil) {
 			n, _ := g.Get(at+arch.Addr(f.count.off), f.count.size)

@@ -85,7 +85,8 @@ func (k *Kernel) wrapAll() error {
 			n += copy(code[n:], c.Bytes())
 		}
 		code[n] = 0xc3
-		k.services = append(k.services, &service{name: w.name + " begins", served: new(served), watch: w}, &service{name: w.name + " ends", served: new(served), watch: w, ends: true})
+		k.services = append(k.services, &service{name: w.name + " begins", served: new(served), watch: w},
+			&service{name: w.name + " ends", served: new(served), watch: w, ends: true})
 		to[at] = thunk
 	}
 	k.images = append(k.images, thunks)

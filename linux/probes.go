@@ -252,7 +252,8 @@ func (e *Linux) hit(x kapi.Context, of, frame uint64, which uint64) uint64 {
 		e.bug(x, "a handler is called for what is no probe")
 		return 0
 	}
-	left := e.withRegs(x, arch.Addr(frame), engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr))})
+	left := e.withRegs(x, arch.Addr(frame),
+		engine.Hit{Probe: i, Which: which, At: arch.Addr(get(x, e.probes[i].at, e.k.fields.kpAddr))})
 	if left != 0 && which == kpev.Pre {
 		e.skipped(x, i)
 	}

@@ -23,7 +23,8 @@ const (
 
 // recordParts are what the engine uses of ftrace.
 type recordParts struct {
-	begin, update, end   arch.Addr // ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
+	// ftrace_arch_code_modify_prepare, arch_ftrace_update_code, ftrace_arch_code_modify_post_process
+	begin, update, end   arch.Addr
 	pages                arch.Addr // ftrace_pages_start; 0: there is no ftrace
 	caller               arch.Addr // ftrace_regs_caller
 	list, length         field     // of struct ftrace_page
@@ -35,7 +36,8 @@ type recordParts struct {
 func (k *Kernel) findRecords() {
 	t := k.Image.Types()
 	r := recordParts{
-		begin: k.at("ftrace_arch_code_modify_prepare"), update: k.at("arch_ftrace_update_code"), end: k.at("ftrace_arch_code_modify_post_process"),
+		begin: k.at("ftrace_arch_code_modify_prepare"), update: k.at("arch_ftrace_update_code"),
+		end:   k.at("ftrace_arch_code_modify_post_process"),
 		pages: k.at("ftrace_pages_start"), caller: k.at("ftrace_regs_caller"),
 	}
 	ok := r.begin != 0 && r.update != 0 && r.end != 0 && r.pages != 0 && r.caller != 0

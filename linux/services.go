@@ -374,7 +374,8 @@ func mightSleep(e *Linux, x kapi.Context, a *args) uint64 {
 // suspicious is lockdep_rcu_suspicious(file, line, text).
 func suspicious(e *Linux, x kapi.Context, a *args) uint64 {
 	line := a[1] & 0xffffffff
-	e.d.Guest.Why(x, fmt.Sprintf("suspicious RCU usage at %s:%d: %s", e.text(x, arch.Addr(a[0])), line, e.text(x, arch.Addr(a[2]))))
+	e.d.Guest.Why(x, fmt.Sprintf("suspicious RCU usage at %s:%d: %s", e.text(x, arch.Addr(a[0])), line,
+		e.text(x, arch.Addr(a[2]))))
 	x.Emit(linuxev.Warn, uint64(e.caller(x)), line, 0)
 	return 0
 }

@@ -20,7 +20,8 @@ import (
 )
 
 var (
-	servicesAll  = flag.Bool("services-all", false, "break every service of the boundary in every way, and compare with docs/linux-boundary.md (-update: write it)")
+	servicesAll = flag.Bool("services-all", false,
+		"break every service of the boundary in every way, and compare with docs/linux-boundary.md (-update: write it)")
 	servicesDraw = flag.Int("services-drawn", 3, "how many of them are broken otherwise")
 	servicesSeed = flag.Uint64("services-seed", 1, "what they are drawn from")
 	update       = flag.Bool("update", false, "with -services-all: write docs/linux-boundary.md")
@@ -82,7 +83,8 @@ func TestServicesDrawn(t *testing.T) {
 	for _, i := range draws.Perm(len(list)) {
 		f := &list[i]
 		cells := strings.Split(strings.Trim(lines[i], "| "), " | ")
-		require.Equal(t, []string{"`" + f.Row + "`", f.Says}, cells[:2], "%s: write it anew with -services-all -update", boundaryPage)
+		require.Equal(t, []string{"`" + f.Row + "`", f.Says}, cells[:2], "%s: write it anew with -services-all -update",
+			boundaryPage)
 		name, known := strings.CutPrefix(cells[2], series+", `")
 		if drawn++; !known || drawn > *servicesDraw {
 			drawn -= int(b2u(!known))

@@ -146,7 +146,8 @@ func (e *Linux) skipped(x kapi.Context, by int) {
 		if i < 0 || i == by {
 			return
 		}
-		if p := e.probes[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) && get(x, p.at, f.kpFlags)&flagDisabled == 0 {
+		if p := e.probes[i]; (p.has(kpev.Pre) || p.Kind == engine.Kretprobe) &&
+			get(x, p.at, f.kpFlags)&flagDisabled == 0 {
 			x.Emit(kpev.Skipped, uint64(i), uint64(by), 0)
 		}
 	}

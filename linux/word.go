@@ -28,8 +28,10 @@ type places struct {
 // where it was linked to: what scenarios have lies below.
 var (
 	places64 = places{
-		tasks: 0xffff_8880_0000_0000, users: 0xffff_8880_0800_0000, arrays: 0xffff_8880_0880_0000, bans: 0xffff_8880_0900_0000,
-		modules: 0xffff_8880_0a00_0000, heap: 0xffff_8880_1000_0000, fence: 0xffff_8880_4000_0000, fenced: 256 << 20, user: 1 << 47,
+		tasks: 0xffff_8880_0000_0000, users: 0xffff_8880_0800_0000, arrays: 0xffff_8880_0880_0000,
+		bans:    0xffff_8880_0900_0000,
+		modules: 0xffff_8880_0a00_0000, heap: 0xffff_8880_1000_0000, fence: 0xffff_8880_4000_0000, fenced: 256 << 20,
+		user: 1 << 47,
 	}
 	places32 = places{
 		tasks: 0xb000_0000, users: 0xb080_0000, arrays: 0xb100_0000, bans: 0xb180_0000,

@@ -21,7 +21,8 @@ var Accounted = Property{
 	Kinds: []traces.Kind{
 		smpev.Image, smpev.Load, smpev.Exec, smpev.Trap, smpev.Claim, smpev.Return, smpev.CallEnd, smpev.Exit,
 		kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.NoPre,
-		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.Printk, kpev.JprobeEnter, smpev.Agrees,
+		smpev.Retire, kpev.Kind, kpev.RetMissed, kpev.RetLeft, kpev.Enabled, kpev.Printk, kpev.JprobeEnter,
+		smpev.Agrees,
 	},
 	Reads:   []traces.Kind{smpev.Image, smpev.Load, kpev.Kind, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &accounted{scene: s} },
@@ -123,7 +124,8 @@ func (m *accounted) Event(e *traces.Event) *traces.Finding {
 			m.hit(e.Task, e.B-1, false)
 		}
 	case smpev.Claim:
-		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP && (e.C == kpev.OwnerRemoved || e.C == smpev.OwnerDebugger) {
+		if f := m.scene.claimed; f != nil && e.A == smpev.VecBP &&
+			(e.C == kpev.OwnerRemoved || e.C == smpev.OwnerDebugger) {
 			m.unhit(e.Task, f.ip-1, f.seq)
 		}
 	case smpev.Return:
@@ -389,7 +391,8 @@ func (m *accounted) rest(e *traces.Event) *traces.Finding {
 	if p, t := m.lost(m.of(e.Task)); p >= 0 {
 		x := &m.scene.probes.list[p]
 		past := t.past(x.addr)
-		return found(e, x.addr, "ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
+		return found(e, x.addr,
+			"ends a call, and a hit is lost: of probe %d at %#x %d must be accounted for, and %d are",
 			x.id, x.addr, t.need[p]+past, t.got[p]+past)
 	}
 	m.of(e.Task).clear()

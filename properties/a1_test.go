@@ -336,7 +336,8 @@ func init() {
 			probed(tr)
 			h := tr.On(1, 2).Break(f)
 			tr.Disable(1)
-			h.Trap(smpev.VecNMI, 0x9000).Break(f).Missed(1).Own(f, kpev.OwnerKprobe).Resume(f+1).Return(smpev.VecNMI, 0x9000)
+			h.Trap(smpev.VecNMI, 0x9000).Break(f).Missed(1).Own(f, kpev.OwnerKprobe).Resume(f+1).Return(smpev.VecNMI,
+				0x9000)
 			h.Pre(1).Own(f, kpev.OwnerKprobe).Resume(f + 1)
 			tr.End(false).ExpectNone()
 		})
@@ -348,7 +349,8 @@ func init() {
 			h.Trap(smpev.VecNMI, 0x9000).Break(f).Pre(1)
 			tr.ExpectViolation("A1", "for a hit that came when it was disabled")
 		})
-	golden("A1-settled", func(tr *tracetest.Trace) { // the first hit has come before it was certainly armed, and was run
+	// the first hit has come before it was certainly armed, and was run
+	golden("A1-settled", func(tr *tracetest.Trace) {
 		tr.Expect(2, 0, 0)
 		a := tr.On(1, 2)
 		tr.On(0, 3).ApiEnter(kpev.Register, 1, f)

@@ -63,7 +63,8 @@ func (m *postCalled) Event(e *traces.Event) *traces.Finding {
 		}
 		for i := range m.due {
 			if d := &m.due[i]; d.task == e.Task {
-				return found(e, d.addr, "ends a call, and the post_handler of probe %d at %#x, whose pre_handler ran, hasn't",
+				return found(e, d.addr,
+					"ends a call, and the post_handler of probe %d at %#x, whose pre_handler ran, hasn't",
 					d.probe, d.addr)
 			}
 		}

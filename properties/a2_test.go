@@ -62,7 +62,8 @@ func init() {
 		func(tr *tracetest.Trace) {
 			posted(tr)
 			hand := tr.On(1, 2).Break(f).Pre(1).Own(f, kpev.OwnerKprobe).Resume(slot)
-			hand.Exec(slot, push...).Trap(smpev.VecPF, slot).Claim(smpev.VecPF, slot, smpev.OwnerFault).Return(smpev.VecPF, f)
+			hand.Exec(slot, push...).Trap(smpev.VecPF, slot).Claim(smpev.VecPF, slot,
+				smpev.OwnerFault).Return(smpev.VecPF, f)
 			hand.Break(f).Pre(1).Post(1).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectNone()
 		})
@@ -70,13 +71,15 @@ func init() {
 		func(tr *tracetest.Trace) {
 			posted(tr)
 			hand := tr.On(1, 2).Break(f).Pre(1).Own(f, kpev.OwnerKprobe).Resume(slot)
-			hand.Exec(slot, push...).Trap(smpev.VecPF, slot).Claim(smpev.VecPF, slot, smpev.OwnerFault).Return(smpev.VecPF, f)
+			hand.Exec(slot, push...).Trap(smpev.VecPF, slot).Claim(smpev.VecPF, slot,
+				smpev.OwnerFault).Return(smpev.VecPF, f)
 			hand.Break(f).Pre(1).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
 			tr.ExpectViolation("A2", "the post_handler of probe 1")
 		})
 	golden("A2-fault", func(tr *tracetest.Trace) {
 		posted(tr)
-		tr.On(1, 2).Break(f).Pre(1).Emit(kpev.Handler, 1, kpev.Fault, f).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0, 7)
+		tr.On(1, 2).Break(f).Pre(1).Emit(kpev.Handler, 1, kpev.Fault, f).Own(f, kpev.OwnerKprobe).Resume(f+1).CallEnd(0,
+			7)
 		tr.ExpectNone()
 	})
 }

@@ -12,8 +12,10 @@ import (
 var OwnedBreakpoint = Property{
 	ID:   "B1",
 	Name: "owned-breakpoint",
-	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a debugger, or the " +
-		"fallback for breakpoints that are gone, and every trap of a single step by kprobes; what user mode takes is owned " +
+	Says: "Every breakpoint that a CPU takes is owned by exactly one of the text patcher, kprobes, a " +
+		"debugger, or the " +
+		"fallback for breakpoints that are gone, and every trap of a single step by kprobes; what user mode " +
+		"takes is owned " +
 		"by uprobes, which take nothing else, and user mode goes on after the instruction.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Claim, smpev.Return, smpev.Oops, smpev.Uprobe,
@@ -43,7 +45,8 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 		f := m.scene.claimed
 		if f != nil && f.user != (e.C == smpev.OwnerUprobe) && (e.A == smpev.VecBP || e.A == smpev.VecDB) {
 			if f.user {
-				return found(e, e.B, "takes %s at %#x in user mode, and %s claims it", smpev.Vector(e.A), e.B, owner(e.C))
+				return found(e, e.B, "takes %s at %#x in user mode, and %s claims it", smpev.Vector(e.A), e.B,
+					owner(e.C))
 			}
 			return found(e, e.B, "takes %s at %#x in the kernel, and uprobes claims it", smpev.Vector(e.A), e.B)
 		}
@@ -66,7 +69,8 @@ func (m *ownedBreakpoint) Event(e *traces.Event) *traces.Finding {
 		}
 	case smpev.Uprobe:
 		if e.B == smpev.UprobeStrays {
-			return found(e, e.A, "hits the uprobe at %#x, and goes on in user mode at %#x, or with other registers", e.A, e.C)
+			return found(e, e.A, "hits the uprobe at %#x, and goes on in user mode at %#x, or with other registers",
+				e.A, e.C)
 		}
 	case smpev.Oops:
 		if e.A != smpev.VecBP {

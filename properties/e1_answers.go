@@ -19,8 +19,10 @@ var Answers = Property{
 	ID:   "E1",
 	Name: "answers",
 	Says: "Registering a probe that is registered, and unregistering, enabling or disabling one that isn't, is " +
-		"refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered as its place " +
-		"asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl prints what " +
+		"refused; unregistering or disabling one that is succeeds, and registering one that isn't is answered " +
+		"as its place " +
+		"asks for. What is refused for its state is refused with EINVAL. Writing kprobes/enabled or the sysctl " +
+		"prints what " +
 		"was changed, and nothing if nothing was; probes fail to be armed at sites of ftrace only.",
 	Kinds: []traces.Kind{smpev.Image, kpev.ApiEnter, kpev.ApiReturn, kpev.Fits, kpev.Enabled, kpev.Sysctl, kpev.Printk},
 	Reads: []traces.Kind{smpev.Image, kpev.ApiEnter},
@@ -95,7 +97,8 @@ func (m *answers) Event(e *traces.Event) *traces.Finding {
 	case c.was == regNo && e.A == kpev.Register:
 		return m.registered(e)
 	case c.was == regYes && e.A == kpev.Register && e.C != einval && m.fit(e.B) >= 0: // else its module may have gone
-		return found(e, 0, "answers errno %d to register of probe %d, which is registered: it must be %d", e.C, e.B, einval)
+		return found(e, 0, "answers errno %d to register of probe %d, which is registered: it must be %d", e.C, e.B,
+			einval)
 	case c.was == regYes && (e.A == kpev.Unregister || e.A == kpev.Disable) && e.C != 0:
 		return found(e, 0, "answers errno %d to %s of probe %d, which is registered", e.C, does, e.B)
 	}
@@ -116,7 +119,8 @@ func (m *answers) registered(e *traces.Event) *traces.Finding {
 	case e.C == m.fits[i].errno || m.fits[i].other != 0 && e.C == m.fits[i].other:
 		return nil
 	case m.fits[i].errno == 0:
-		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing speaks against it",
+		return found(e, 0, "answers errno %d to register of probe %d, which isn't registered, and nothing "+
+			"speaks against it",
 			e.C, e.B)
 	}
 	return found(e, 0, "answers errno %d to register of probe %d, whose place must be refused with errno %d",

@@ -36,7 +36,8 @@ func init() {
 		probed(tr)
 		unprobed(tr)
 		tr.ApiEnter(kpev.Register, 1, f).ApiReturn(kpev.Register, 1, 16)
-		tr.ExpectViolation("E1", "errno 16 to register of probe 1, which isn't registered, and nothing speaks against it")
+		tr.ExpectViolation("E1",
+			"errno 16 to register of probe 1, which isn't registered, and nothing speaks against it")
 	})
 	trap("E1-refused-at-first",
 		"a probe is refused of which nobody has said that it fits, and one that fits and is registered",
@@ -102,15 +103,19 @@ func init() {
 	})
 	golden("E1-line-for-nothing", func(tr *tracetest.Trace) {
 		for range 2 {
-			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
+			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1,
+				0)
 		}
-		tr.ExpectViolation("E1", "says that something has changed when 0 is written to kprobes/enabled, where it was already")
+		tr.ExpectViolation("E1",
+			"says that something has changed when 0 is written to kprobes/enabled, where it was already")
 	})
 	trap("E1-lines", "one write changes what was, some probes can't be armed, one changes nothing, and two overlap",
 		func(tr *tracetest.Trace) {
 			traced(tr, 1)
-			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
-			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 2).Emit(kpev.Enabled, 1, 1, 0)
+			tr.Emit(kpev.Enabled, 0, 0, 0).Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1,
+				0)
+			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmedSome), 1, 2).Emit(kpev.Enabled, 1, 1,
+				0)
 			tr.Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
 			tr.Emit(kpev.Enabled, 0, 0, 0).On(1, 2).Emit(kpev.Enabled, 1, 0, 0).
 				Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0)

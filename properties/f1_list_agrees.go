@@ -16,8 +16,10 @@ var ListAgrees = Property{
 	ID:   "F1",
 	Name: "list-agrees",
 	Says: "A probe is listed when register has answered 0, until it is unregistered, and not longer; at the end of a " +
-		"run kprobes/list has a line for each probe that is registered, with its letter, its address and its tags, and " +
-		"when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a breakpoint, and what " +
+		"run kprobes/list has a line for each probe that is registered, with its letter, its address and " +
+		"its tags, and " +
+		"when all work is done [OPTIMIZED] is on a jump, other lines of what isn't disabled on a " +
+		"breakpoint, and what " +
 		"isn't armed on the original text.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
@@ -81,7 +83,8 @@ func (m *listAgrees) answered(e *traces.Event) *traces.Finding {
 		p := &m.scene.probes.list[i]
 		switch carried := slices.Contains(m.carried, p.id); {
 		case p.reg == regYes && !carried:
-			return found(e, p.addr, "returns from the API, and probe %d, which is registered at %#x, isn't listed", p.id, p.addr)
+			return found(e, p.addr, "returns from the API, and probe %d, which is registered at %#x, isn't listed",
+				p.id, p.addr)
 		case p.reg == regNo && carried:
 			return found(e, p.addr, "returns from the API, and probe %d, which isn't registered, is listed", p.id)
 		}

@@ -42,7 +42,8 @@ func init() {
 		})
 	trap("F1-stays", "unregister answers 0, and the probe stays listed",
 		func(tr *tracetest.Trace) {
-			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).ApiReturn(kpev.Register, 1, 0)
+			tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1,
+				0).ApiReturn(kpev.Register, 1, 0)
 			tr.ApiEnter(kpev.Unregister, 1, f).Emit(kpev.Carries, 0, 0, 1).Emit(kpev.Carries, f, 1, 0).
 				ApiReturn(kpev.Unregister, 1, 0)
 			tr.ExpectViolation("F1", "probe 1, which isn't registered, is listed")
@@ -81,7 +82,8 @@ func init() {
 	})
 	golden("F1-not-optimized", func(tr *tracetest.Trace) {
 		probed(tr)
-		line(tr, f, 'k', kpev.TagOptimized).End(true).ExpectViolation("F1", "says [OPTIMIZED] of 0x1000, and cc stands there")
+		line(tr, f, 'k', kpev.TagOptimized).End(true).ExpectViolation("F1",
+			"says [OPTIMIZED] of 0x1000, and cc stands there")
 	})
 	trap("F1-silent", "a line for each probe, but there is a jump and no [OPTIMIZED]", func(tr *tracetest.Trace) {
 		probed(tr)
@@ -142,10 +144,11 @@ func init() {
 		line(tr, f, 'k', kpev.TagDisabled)
 		line(tr, f, 'k', 0).End(true).ExpectNone()
 	})
-	trap("F1-gone", "[GONE], and a breakpoint stands there: in a module's text that has gone", func(tr *tracetest.Trace) {
-		tr.Alloc(f, 0x100, smpev.ModuleMem)
-		probed(tr)
-		tr.Retire(f, 0x100, smpev.ModuleMem)
-		line(tr, f, 'k', kpev.TagGone).End(false).ExpectNone()
-	})
+	trap("F1-gone", "[GONE], and a breakpoint stands there: in a module's text that has gone",
+		func(tr *tracetest.Trace) {
+			tr.Alloc(f, 0x100, smpev.ModuleMem)
+			probed(tr)
+			tr.Retire(f, 0x100, smpev.ModuleMem)
+			line(tr, f, 'k', kpev.TagGone).End(false).ExpectNone()
+		})
 }

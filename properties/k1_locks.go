@@ -13,7 +13,8 @@ var Locks = Property{
 	ID:   "K1",
 	Name: "locks",
 	Says: "A lock is taken once and released by its owner, locks are taken and waits are begun in one order, what a " +
-		"lock protects is touched by who holds it, no interrupt takes what it may have interrupted the holder of, and " +
+		"lock protects is touched by who holds it, no interrupt takes what it may have interrupted the " +
+		"holder of, and " +
 		"nothing that may sleep is called where sleeping is forbidden.",
 	Kinds: []traces.Kind{
 		smpev.Lock, smpev.Unlock, smpev.MightSleep, kpev.Foreign,
@@ -121,7 +122,8 @@ func (m *locks) lock(e *traces.Event) *traces.Finding {
 		a := h.lock
 		if m.after.has(b, a) {
 			if e.A >= smpev.WaitWork || m.ids[a] >= smpev.WaitWork {
-				return found(e, 0, "waits for lock%d under lock%d, and that waits for this: the wait goes round in a circle",
+				return found(e, 0,
+					"waits for lock%d under lock%d, and that waits for this: the wait goes round in a circle",
 					e.A, m.ids[a])
 			}
 			return found(e, 0, "takes lock%d under lock%d: the order so far is the reverse", e.A, m.ids[a])

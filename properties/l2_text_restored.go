@@ -13,10 +13,12 @@ import (
 var TextRestored = Property{
 	ID:   "L2",
 	Name: "text-restored",
-	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole image, and " +
+	Says: "When unregister returns the breakpoint is gone; when all work is done every site holds one whole " +
+		"image, and " +
 		"without probes the text is the original.",
 	Kinds: []traces.Kind{
-		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter, kpev.ApiReturn,
+		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter,
+		kpev.ApiReturn,
 	},
 	Reads:   []traces.Kind{smpev.Load, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter},
 	New:     func(s *Scene) Monitor { return &textRestored{scene: s} },
@@ -153,7 +155,8 @@ func (m *textRestored) explained(addr uint64) bool {
 			continue
 		}
 		raw, probed := i < m.scene.raw, m.scene.probes.at(x.addr)
-		if (raw || probed) && m.scene.text.holds(x) || raw && probed && m.scene.text.holdsFrom(x, 1) && m.broken(x.addr) {
+		if (raw || probed) && m.scene.text.holds(x) || raw && probed && m.scene.text.holdsFrom(x, 1) &&
+			m.broken(x.addr) {
 			return true
 		}
 	}

@@ -70,7 +70,8 @@ func init() {
 			tr.Retire(0x9000, 0x100, smpev.ModuleMem).Sysctl(0, 0).Sysctl(0, 1)
 			tr.ExpectViolation("L3", "a jump still stands at probe 1")
 		})
-	trap("L3-no-longer-registered", "the jump stands at a probe that is being unregistered: no probe is certainly there",
+	trap("L3-no-longer-registered",
+		"the jump stands at a probe that is being unregistered: no probe is certainly there",
 		func(tr *tracetest.Trace) {
 			probed(tr)
 			optimize(tr)

@@ -20,7 +20,8 @@ var ModuleHolds = Property{
 	ID:   "M1",
 	Name: "module-holds",
 	Says: "rmmod is refused only while the module's load, or a call of the API, or in editions that have it a probe " +
-		"that is registered in the module, holds it; when all work is done nobody else does. Insmod and rmmod answer by " +
+		"that is registered in the module, holds it; when all work is done nobody else does. Insmod and " +
+		"rmmod answer by " +
 		"whether the module is there.",
 	Kinds: []traces.Kind{
 		smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, kpev.Keeps, kpev.ApiEnter, kpev.ApiReturn,
@@ -69,7 +70,8 @@ func (m *moduleHolds) Event(e *traces.Event) *traces.Finding {
 		return m.answered(e)
 	case smpev.Denies:
 		if e.B == 0 && len(m.scene.probes.calls) == 0 && m.holders(e.A) == 0 {
-			return found(e, m.at(e.A), "is refused to unload module %d, which nobody holds: no call of the API is under way",
+			return found(e, m.at(e.A),
+				"is refused to unload module %d, which nobody holds: no call of the API is under way",
 				e.A)
 		}
 	case smpev.Holds:
@@ -119,7 +121,8 @@ func (m *moduleHolds) answered(e *traces.Event) *traces.Finding {
 		return found(e, m.at(e.A), "answers %d to %s of module %d, which %s", e.C, does, e.A, is)
 	case a.calls == 0 && a.there != 0 && a.there != 1:
 		return found(e, m.at(e.A),
-			"answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C, does, e.A)
+			"answers %d to %s of module %d: of insmod and rmmod more have succeeded than there was a module for", e.C,
+			does, e.A)
 	}
 	return nil
 }

@@ -15,14 +15,17 @@ import (
 var OptimizedAgain = Property{
 	ID:   "P2",
 	Name: "optimized-again",
-	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, unless it or its " +
-		"address' other probes forbid it, another is registered in its region and may be enabled, what else is patched " +
+	Says: "When all work is done a probe that was a jump before, or that the rules make one, is one, " +
+		"unless it or its " +
+		"address' other probes forbid it, another is registered in its region and may be enabled, what else " +
+		"is patched " +
 		"jumps into its region, or a switch is off.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
 		kpev.Enabled, kpev.Printk, kpev.Sysctl, kpev.NoJump, kpev.Fits,
 	},
-	Reads: []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn, kpev.Kind,
+	Reads: []traces.Kind{smpev.Load, smpev.TextStore, smpev.Retire, smpev.Free, kpev.ApiEnter, kpev.ApiReturn,
+		kpev.Kind,
 		kpev.Enabled, kpev.Printk},
 	New:     func(s *Scene) Monitor { return &optimizedAgain{scene: s} },
 	Touches: againTouches,
@@ -139,9 +142,11 @@ func (m *optimizedAgain) End(drained bool) *traces.Finding {
 			continue
 		}
 		if mem, _ := m.scene.text.byteAt(j.addr); mem != jump && n >= was {
-			return atEnd(j.addr, "%02x stands at probe %d, %#x, and nothing forbids that it is a jump", mem, p.id, j.addr)
+			return atEnd(j.addr, "%02x stands at probe %d, %#x, and nothing forbids that it is a jump", mem, p.id,
+				j.addr)
 		} else if mem != jump {
-			return atEnd(j.addr, "%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again",
+			return atEnd(j.addr,
+				"%02x stands at probe %d, %#x, which was a jump, and nothing forbids that it is one again",
 				mem, p.id, j.addr)
 		}
 	}
@@ -159,7 +164,8 @@ func (m *optimizedAgain) forbidden(addr uint64) bool {
 		region += x.len()
 	}
 	for _, at := range m.all {
-		if to := m.target(at); at != addr && addr < to && to <= addr+jumpLen { // the rules take the end for a part of it
+		// the rules take the end for a part of it
+		if to := m.target(at); at != addr && addr < to && to <= addr+jumpLen {
 			return true
 		}
 	}

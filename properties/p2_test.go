@@ -33,15 +33,16 @@ func init() {
 		arm(tr, f+1)
 		tr.End(true).ExpectNone()
 	})
-	trap("P2-neighbour-gone", "another probe was registered in the region, and isn't any more", func(tr *tracetest.Trace) {
-		probed(tr)
-		optimize(tr)
-		unoptimize(tr)
-		tr.Register(2, f+1)
-		arm(tr, f+1)
-		disarm(tr, f+1, mov[0])
-		tr.Unregister(2).End(true).ExpectViolation("P2", "probe 1")
-	})
+	trap("P2-neighbour-gone", "another probe was registered in the region, and isn't any more",
+		func(tr *tracetest.Trace) {
+			probed(tr)
+			optimize(tr)
+			unoptimize(tr)
+			tr.Register(2, f+1)
+			arm(tr, f+1)
+			disarm(tr, f+1, mov[0])
+			tr.Unregister(2).End(true).ExpectViolation("P2", "probe 1")
+		})
 	trap("P2-neighbour-disabled", "the probe in the region is registered, and disabled", func(tr *tracetest.Trace) {
 		probed(tr)
 		optimize(tr)
@@ -67,7 +68,8 @@ func init() {
 			optimize(tr)
 			tr.ApiEnter(kpev.Register, 2, f)
 			unoptimize(tr)
-			tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f).ApiReturn(kpev.Disable, 2, 0).End(true).ExpectNone()
+			tr.ApiReturn(kpev.Register, 2, 0).ApiEnter(kpev.Disable, 2, f).ApiReturn(kpev.Disable, 2,
+				0).End(true).ExpectNone()
 		})
 	trap("P2-label", "a jump of another patcher leads behind the region, which the rules count in",
 		func(tr *tracetest.Trace) {

@@ -86,11 +86,12 @@ func init() {
 		tr.ApiEnter(kpev.Disable, 2, f+1).ApiReturn(kpev.Disable, 2, 0)
 		tr.End(true).ExpectNone()
 	})
-	trap("P4-under", "the jump is whole, but over the place of another probe that is enabled", func(tr *tracetest.Trace) {
-		jumped(tr)
-		tr.Register(2, f+1)
-		tr.End(true).ExpectViolation("P4", "a jump stands at 0x1000, and probe 2 lies under it")
-	})
+	trap("P4-under", "the jump is whole, but over the place of another probe that is enabled",
+		func(tr *tracetest.Trace) {
+			jumped(tr)
+			tr.Register(2, f+1)
+			tr.End(true).ExpectViolation("P4", "a jump stands at 0x1000, and probe 2 lies under it")
+		})
 	trap("P4-off", "the same, but kprobes/enabled is 0, and nothing is armed", func(tr *tracetest.Trace) {
 		jumped(tr)
 		tr.Emit(kpev.Enabled, 0, 0, 0)

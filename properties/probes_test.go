@@ -74,7 +74,8 @@ func TestProbes(t *testing.T) {
 			got = ps.list[i]
 		}
 		if got.reg != c.reg || got.sure != c.sure {
-			t.Errorf("%q: registered %d, enabled for certain %v; want %d, %v", c.calls, got.reg, got.sure, c.reg, c.sure)
+			t.Errorf("%q: registered %d, enabled for certain %v; want %d, %v", c.calls, got.reg, got.sure, c.reg,
+				c.sure)
 		}
 		if at := ps.at(0x1000); at != (c.reg != no) {
 			t.Errorf("%q: a probe at its address: %v", c.calls, at)

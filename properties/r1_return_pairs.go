@@ -79,7 +79,8 @@ func (m *returnPairs) End(bool) *traces.Finding { return nil }
 
 func (m *returnPairs) begins(e *traces.Event) {
 	c := openCall{task: e.Task, probe: e.A, sp: e.B, addr: e.C}
-	if o := m.at(e.Task, e.B); e.C == m.trampoline && o != nil { // another return probe of the function has put it there
+	// another return probe of the function has put it there
+	if o := m.at(e.Task, e.B); e.C == m.trampoline && o != nil {
 		c.addr = o.addr
 	}
 	m.left(e.Task, e.B, c.addr)
@@ -137,7 +138,8 @@ func (m *returnPairs) returns(e *traces.Event) *traces.Finding {
 		return found(e, e.C, "runs the handler of probe %d for a call that its entry_handler hasn't let pass", e.A)
 	case c == nil:
 		return found(e, e.C,
-			"runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x", e.A, e.C)
+			"runs the handler of probe %d for a call that it doesn't follow, and tells it that this returns to %#x",
+			e.A, e.C)
 	case c.addr != e.C:
 		return found(e, c.addr, "tells the handler of probe %d that its call returns to %#x; it returns to %#x",
 			e.A, e.C, c.addr)
@@ -157,7 +159,8 @@ func (m *returnPairs) passed(e *traces.Event) (f *traces.Finding) {
 			continue
 		}
 		if c.addrSeen && e.B != c.addr {
-			f = found(e, c.addr, "lets a call return to %#x of which a handler was told that it returns to %#x", e.B, c.addr)
+			f = found(e, c.addr, "lets a call return to %#x of which a handler was told that it returns to %#x", e.B,
+				c.addr)
 			break
 		}
 		if c.probe == ranAlready || slices.Contains(m.silent, c.probe) {

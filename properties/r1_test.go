@@ -83,7 +83,8 @@ func init() {
 			tr.Emit(kpev.Returner, tramp, 0, 0)
 			probed(tr)
 			hand := tr.On(1, 2).Break(f).Emit(kpev.Hooked, 11, stack, back).Emit(kpev.Hooked, 12, stack, tramp)
-			hand.Emit(kpev.RetReturn, 2, stack, back).Emit(kpev.RetReturn, 1, stack, back).Emit(kpev.Trampoline, stack, back, 0)
+			hand.Emit(kpev.RetReturn, 2, stack, back).Emit(kpev.RetReturn, 1, stack, back).Emit(kpev.Trampoline, stack,
+				back, 0)
 			tr.End(false).ExpectNone()
 		})
 	trap("R1-silent-two-wrong", "and here the second one is told what it has kept",
@@ -207,10 +208,13 @@ func init() {
 		lines      []kpev.Line
 		is         bool
 	}{
-		{"T3-two-administrators-on", "a write of 0 returns last, but it was the first to have the mutex", []kpev.Line{kpev.LineDisarmed, kpev.LineArmed}, true},
+		{"T3-two-administrators-on", "a write of 0 returns last, but it was the first to have the mutex",
+			[]kpev.Line{kpev.LineDisarmed, kpev.LineArmed}, true},
 		{"T3-two-administrators-off", "and here it was the last to have it", []kpev.Line{kpev.LineDisarmed}, false},
-		{"T3-two-administrators-off-last", "likewise, where the 1 changed something, too", []kpev.Line{kpev.LineArmed, kpev.LineDisarmed | kpev.Prefixed}, false},
-		{"T3-two-administrators-silent", "two writes that can't both have changed nothing, and no line of them: whatever was before, nobody knows now", nil, false},
+		{"T3-two-administrators-off-last", "likewise, where the 1 changed something, too",
+			[]kpev.Line{kpev.LineArmed, kpev.LineDisarmed | kpev.Prefixed}, false},
+		{"T3-two-administrators-silent",
+			"two writes that can't both have changed nothing, and no line of them: whatever was before, nobody knows now", nil, false},
 	} {
 		trap(c.name, c.says, func(tr *tracetest.Trace) {
 			probed(tr)
@@ -236,7 +240,8 @@ func init() {
 			tr.Emit(kpev.Enabled, 0, 0, 0)
 			tr.On(1, 3).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Enabled, 1, 1, 0)
 			tr.Emit(kpev.Printk, uint64(kpev.LineDisarmed), 0, 0).Emit(kpev.Enabled, 0, 1, 0)
-			tr.On(1, 3).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0).Emit(kpev.Enabled, 1, 1, 0)
+			tr.On(1, 3).Emit(kpev.Enabled, 1, 0, 0).Emit(kpev.Printk, uint64(kpev.LineArmed), 0, 0).Emit(kpev.Enabled,
+				1, 1, 0)
 			tr.On(1, 2).Exec(f, push...)
 			tr.ExpectViolation("T3", "probe 1")
 		})

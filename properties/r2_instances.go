@@ -16,7 +16,8 @@ var Instances = Property{
 	ID:   "R2",
 	Name: "instances",
 	Says: "An instance of a return probe is one call's at a time, goes back once, and is then in no list of calls; a " +
-		"return probe has as many as it asks for; a call is missed only if none was free; each is freed when no call has " +
+		"return probe has as many as it asks for; a call is missed only if none was free; each is freed when " +
+		"no call has " +
 		"it, and when all work is done none is left of a return probe that is gone, nor what they belong to.",
 	Kinds: []traces.Kind{
 		smpev.Trap, smpev.Return, kpev.ApiEnter, kpev.ApiReturn, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut,
@@ -207,7 +208,8 @@ func (m *instances) misses(e *traces.Event) *traces.Finding {
 	}
 	for k := range m.list {
 		if i := &m.list[k]; i.probe == e.A && i.free {
-			return found(e, 0, "finds no instance of return probe %d, and counts a miss, though instance %d is free", e.A, i.id)
+			return found(e, 0, "finds no instance of return probe %d, and counts a miss, though instance %d is free",
+				e.A, i.id)
 		}
 	}
 	return nil
@@ -230,7 +232,8 @@ func (m *instances) registered(e *traces.Event) *traces.Finding {
 		}
 	}
 	if wants := m.asked[k].n; has != wants {
-		return found(e, 0, "registers return probe %d, which follows %d calls at a time, and asks for %d", e.B, has, wants)
+		return found(e, 0, "registers return probe %d, which follows %d calls at a time, and asks for %d", e.B, has,
+			wants)
 	}
 	return nil
 }
@@ -242,14 +245,16 @@ func (m *instances) End(drained bool) *traces.Finding {
 			continue
 		}
 		if p := m.scene.probes.index(i.probe); p >= 0 && m.scene.probes.list[p].reg == regNo {
-			return atEnd(m.scene.probes.list[p].addr, "instance %d is left behind, though probe %d isn't registered any more",
+			return atEnd(m.scene.probes.list[p].addr,
+				"instance %d is left behind, though probe %d isn't registered any more",
 				i.id, i.probe)
 		}
 	}
 	for k := range m.holders {
 		h := &m.holders[k]
 		if drained && h.counts && !h.gone && m.gone(h.probe) && !m.belong(h.id) {
-			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any more, and all "+
+			return atEnd(0, "return probe memory %d is left behind, though probe %d isn't registered any "+
+				"more, and all "+
 				"instances are freed", h.id, h.probe)
 		}
 	}

@@ -22,7 +22,8 @@ func init() {
 		pooled(tr)
 		tr.On(1, 2).Emit(kpev.InstanceGet, 11, 1, 0).Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.InstanceGet, 11, 1, 0).
 			Emit(kpev.InstancePut, 11, 1, 0)
-		tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderFree, 10, 1, 0)
+		tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderFree, 10,
+			1, 0)
 		tr.End(true)
 		tr.ExpectNone()
 	})
@@ -54,7 +55,8 @@ func init() {
 			pooled(tr)
 			tr.On(1, 2).Emit(kpev.InstanceGet, 11, 1, 0)
 			tr.Unregister(1).Emit(kpev.InstanceFree, 12, 1, 10)
-			tr.On(1, 2).Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.HolderFree, 10, 1, 0)
+			tr.On(1, 2).Emit(kpev.InstancePut, 11, 1, 0).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.HolderFree, 10, 1,
+				0)
 			tr.End(true)
 			tr.ExpectNone()
 		})
@@ -158,7 +160,8 @@ func init() {
 	trap("R2-one-less-again", "the registration before had more", func(tr *tracetest.Trace) {
 		tr.Emit(kpev.Wants, 1, 2, 0)
 		pooled(tr)
-		tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderFree, 10, 1, 0)
+		tr.Unregister(1).Emit(kpev.InstanceFree, 11, 1, 10).Emit(kpev.InstanceFree, 12, 1, 10).Emit(kpev.HolderFree, 10,
+			1, 0)
 		tr.ApiEnter(kpev.Register, 1, f).Emit(kpev.InstanceNew, 13, 1, 20).ApiReturn(kpev.Register, 1, 0)
 		tr.ExpectViolation("R2", "which follows 1 calls at a time, and asks for 2")
 	})

@@ -14,7 +14,8 @@ import (
 var NoUseAfterFree = Property{
 	ID:   "S1",
 	Name: "no-use-after-free",
-	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module that is gone; " +
+	Says: "No CPU runs in, or will return to, a slot or a detour that isn't handed out, nor uses a module " +
+		"that is gone; " +
 		"each is taken back once, and none is left behind.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Exec, smpev.Alloc, smpev.Free, smpev.Retire, smpev.Trap, smpev.Return,
@@ -84,7 +85,8 @@ func (m *noUseAfterFree) Event(e *traces.Event) *traces.Finding {
 			return nil // it may return to where it was taken: the next Exec checks, or the Free in between has
 		}
 		if s := in(m.freed, e.B); s != nil && !m.has(e.B) {
-			return found(e, e.B, "returns from the %s to %#x, in the freed %s at %#x", smpev.Vector(e.A), e.B, s, s.addr)
+			return found(e, e.B, "returns from the %s to %#x, in the freed %s at %#x", smpev.Vector(e.A), e.B, s,
+				s.addr)
 		}
 	case smpev.Alloc:
 		return m.alloc(e)
@@ -126,7 +128,8 @@ func (m *noUseAfterFree) alloc(e *traces.Event) *traces.Finding {
 	for _, list := range [...][]span{m.live, m.retired} {
 		for i := range list {
 			if s := &list[i]; s.has(x.addr) || x.has(s.addr) {
-				return found(e, x.addr, "is handed %d bytes at %#x, which overlap the %s at %#x", x.size, x.addr, s, s.addr)
+				return found(e, x.addr, "is handed %d bytes at %#x, which overlap the %s at %#x", x.size, x.addr, s,
+					s.addr)
 			}
 		}
 	}

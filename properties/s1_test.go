@@ -21,7 +21,8 @@ func init() {
 		a.Resume(slot)
 		tr.ExpectViolation("S1", "returns from the #BP to 0x3000")
 	})
-	trap("S1-freed-under-interrupt", "nobody runs in the detour when it is freed, but a preempted task will return there",
+	trap("S1-freed-under-interrupt",
+		"nobody runs in the detour when it is freed, but a preempted task will return there",
 		func(tr *tracetest.Trace) {
 			tr.Alloc(detour, 64, kpev.DetourMem)
 			tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecResch, detour+1)
@@ -116,7 +117,8 @@ func init() {
 	})
 	golden("S1-returned-before", func(tr *tracetest.Trace) {
 		tr.Alloc(detour, 64, kpev.DetourMem)
-		tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecTimer, detour+1).Return(smpev.VecTimer, detour+1).Exec(detour+1, 0x9c)
+		tr.On(1, 2).Exec(detour, 0x54).Trap(smpev.VecTimer, detour+1).Return(smpev.VecTimer, detour+1).Exec(detour+1,
+			0x9c)
 		tr.Free(detour, 64, kpev.DetourMem)
 		tr.ExpectNone()
 	})

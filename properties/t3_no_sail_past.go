@@ -36,7 +36,8 @@ func (m *noSailPast) Event(e *traces.Event) *traces.Finding {
 			continue
 		}
 		if x := m.scene.text.insnAt(e.A); x.hi != 0 && x.lo == e.B && x.hi == e.C {
-			return found(e, e.A, "runs the original %s at %#x, though probe %d is enabled there", hex(e.B, e.C), e.A, p.id)
+			return found(e, e.A, "runs the original %s at %#x, though probe %d is enabled there", hex(e.B, e.C), e.A,
+				p.id)
 		}
 	}
 	return nil

@@ -16,9 +16,11 @@ import (
 var TextAgrees = Property{
 	ID:   "T4",
 	Name: "text-agrees",
-	Says: "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its address is that " +
+	Says: "Whenever kprobe_mutex is let go each point is in a state that there is, and the text at its " +
+		"address is that " +
 		"state's.",
-	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger, kpev.ApiEnter,
+	Kinds: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
+		kpev.ApiEnter,
 		kpev.State},
 	Reads: []traces.Kind{smpev.Load, smpev.Image, smpev.TextStore, smpev.Retire, smpev.Free, smpev.Debugger,
 		kpev.ApiEnter},
@@ -67,7 +69,8 @@ func (m *textAgrees) Event(e *traces.Event) *traces.Finding {
 	switch {
 	case e.B&kpev.StateJumped != 0:
 		if lo, known := m.scene.text.word(e.A); lo&known&mask(jumpLen) != jumpTo(e.A, e.C)&known {
-			return found(e, e.A, "leaves %#x optimized, and no jump to its detour stands there: %s", e.A, hex(lo, jumpLen<<56))
+			return found(e, e.A, "leaves %#x optimized, and no jump to its detour stands there: %s", e.A,
+				hex(lo, jumpLen<<56))
 		}
 	case e.B&kpev.StateArmed != 0:
 		if mem != int3 {

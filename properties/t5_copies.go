@@ -16,7 +16,8 @@ var Copies = Property{
 	ID:   "T5",
 	Name: "copies",
 	Says: "A CPU that is sent from a breakpoint to a slot or a detour finds the instruction that was linked at the " +
-		"breakpoint, the same but for what is relative to its address, and in a detour all that a jump covers, and after " +
+		"breakpoint, the same but for what is relative to its address, and in a detour all that a jump " +
+		"covers, and after " +
 		"it a jump to what follows.",
 	Kinds: []traces.Kind{
 		smpev.Load, smpev.Image, smpev.TextStore, smpev.Alloc, smpev.Free, smpev.Trap, smpev.Claim, smpev.Return,
@@ -80,7 +81,8 @@ func (m *copies) same(x *insn, to uint64) bool {
 		}
 	}
 	if first > last {
-		return x.addr == to || !m.relative(x) // branches may be copied as they are, and put right when they have been stepped
+		// branches may be copied as they are, and put right when they have been stepped
+		return x.addr == to || !m.relative(x)
 	}
 	for k := uint64(max(int(last)-3, 1)); k <= first && k+4 <= n; k++ {
 		var was, is uint32

@@ -78,8 +78,9 @@ type text struct {
 	// how many of them, from the first, are of linked text
 	linked int `state:"boot"`
 	// how many instructions they are made from
-	built  int                     `state:"boot"`
-	last   *block                  `state:"skip: which block was found last: a memory of what can be found out"` // nil if it must be looked up
+	built int `state:"boot"`
+	// nil if it must be looked up
+	last   *block                  `state:"skip: which block was found last: a memory of what can be found out"`
 	lately [1 << latelyBits]uint16 `state:"skip: where blocks were found: a memory of what can be found out"`
 	loads  loads                   `state:"boot"`
 

@@ -393,9 +393,11 @@ func TestTouches(t *testing.T) {
 				list, l := append([]traces.Event(nil), heads...), &logDrawn{traps: p == &Accounted}
 				kinds := kinds
 				if i%4 == 0 && slices.Contains(kinds, kpev.Printk) { // who has the last word of kprobes/enabled
-					kinds = []traces.Kind{kpev.Enabled, kpev.Printk, smpev.Exec, smpev.CallEnd, smpev.Trap, kpev.Handler}
+					kinds = []traces.Kind{kpev.Enabled, kpev.Printk, smpev.Exec, smpev.CallEnd, smpev.Trap,
+						kpev.Handler}
 					kinds = slices.DeleteFunc(kinds, func(k traces.Kind) bool { return !slices.Contains(p.Kinds, k) })
-					list = append(list, traces.Event{Kind: kpev.ApiEnter, CPU: 255, Task: 9, A: kpev.Register, C: textAt},
+					list = append(list, traces.Event{Kind: kpev.ApiEnter, CPU: 255, Task: 9, A: kpev.Register,
+						C: textAt},
 						traces.Event{Kind: kpev.ApiReturn, CPU: 255, Task: 9, A: kpev.Register},
 						traces.Event{Kind: kpev.Enabled}, traces.Event{Kind: kpev.Enabled, CPU: 1, Task: 1, A: 1})
 					l.open[0].enabled, l.open[1].enabled = 1, 2
@@ -446,7 +448,8 @@ func TestTouches(t *testing.T) {
 			if related && slow == 1 { // in fewer logs it may come to none
 				require.NotZero(t, matters)
 			}
-			t.Logf("%d swapped, of which %d broke it; of those in conflict the order mattered for %d", swapped, broken, matters)
+			t.Logf("%d swapped, of which %d broke it; of those in conflict the order mattered for %d", swapped, broken,
+				matters)
 		})
 	}
 }

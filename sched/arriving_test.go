@@ -36,7 +36,8 @@ func TestArrivingUsual(t *testing.T) {
 func TestArrivingMoving(t *testing.T) {
 	shape := &Shape{Questions: 80, Sources: []Source{{CPU: 0, Most: 1}}}
 	shape.CPUs[0], shape.CPUs[1] = Stretch{Boundaries: 40}, Stretch{Boundaries: 40}
-	m := &toy{programs: []string{"........................................", "........................................"},
+	m := &toy{programs: []string{"........................................",
+		"........................................"},
 		sources: []int{1}}
 	found := make(map[bool]int)
 	s := NewArriving(Params{Seed: 1, Shape: shape})

@@ -83,11 +83,13 @@ func TestFirstMiss(t *testing.T) {
 		near   []Near
 		alts   []string
 	}{
-		{atPlace("cpu0", "f0", 9, true, 1, sim.Step, "cpu1"), Unmet, []Near{{"cpu0", "f0", 3, true, 1}, {"cpu0", "f0", 2, true, 1}}, nil},
+		{atPlace("cpu0", "f0", 9, true, 1, sim.Step, "cpu1"), Unmet,
+			[]Near{{"cpu0", "f0", 3, true, 1}, {"cpu0", "f0", 2, true, 1}}, nil},
 		{atPlace("cpu0", "f0", 2, true, 2, sim.Step, "cpu1"), Unmet, []Near{{"cpu0", "f0", 2, true, 1}}, nil},
 		{atPlace("cpu7", "f0", 1, true, 1, sim.Step, "cpu1"), Unmet, []Near{{"cpu0", "f0", 1, true, 1}}, nil},
 		{atPlace("cpu0", "gone", 1, true, 1, sim.Step, "cpu1"), Unmet, nil, nil},
-		{atPlace("cpu0", "f0", 2, true, 1, sim.Step, "cpu7"), NoAlternative, []Near{{"cpu0", "f0", 2, true, 1}}, []string{"cpu0", "cpu1"}},
+		{atPlace("cpu0", "f0", 2, true, 1, sim.Step, "cpu7"), NoAlternative, []Near{{"cpu0", "f0", 2, true, 1}},
+			[]string{"cpu0", "cpu1"}},
 	} {
 		a := NewAnchored([]traces.Deviation{test.anchor}, m)
 		a.Begin(0)

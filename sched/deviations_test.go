@@ -65,7 +65,8 @@ func TestDeviationsFormula(t *testing.T) {
 			}
 			lists, _ := every(t, m, NewDeviations(Params{Most: k}), 0, 1)
 			if len(lists) != want {
-				t.Errorf("%d questions of %d, at most %d deviations: %d schedules, want %d", test.l, test.n, k, len(lists), want)
+				t.Errorf("%d questions of %d, at most %d deviations: %d schedules, want %d", test.l, test.n, k,
+					len(lists), want)
 			}
 		}
 	}

@@ -278,7 +278,8 @@ func (f *Full) reverse(first, second, at int32) bool {
 		// after; what it would do isn't known.
 		fp := &f.events[second].fp
 		was := fp.all
-		fp.all = was || f.movers[f.events[first].mover] >= sim.MoverIPI && f.movers[f.events[second].mover] < sim.MoverIPI
+		fp.all = was || f.movers[f.events[first].mover] >= sim.MoverIPI &&
+			f.movers[f.events[second].mover] < sim.MoverIPI
 		f.prescribe(first, second)
 		fp.all = was
 	}

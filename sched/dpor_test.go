@@ -126,7 +126,8 @@ func genProcsOf(only func(op string) bool, most int) *rapid.Generator[func() (*p
 		var sources []procSource
 		if only("source") {
 			sources = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) procSource {
-				return procSource{rapid.IntRange(0, len(code)-1).Draw(t, "proc"), 1, rapid.IntRange(-1, 1).Draw(t, "writes")}
+				return procSource{rapid.IntRange(0, len(code)-1).Draw(t, "proc"), 1,
+					rapid.IntRange(-1, 1).Draw(t, "writes")}
 			}), 0, 2).Draw(t, "sources")
 		}
 		return func() (*procs, string) { return randomProcs(code, sources), fmt.Sprint(code, sources) }
@@ -206,12 +207,16 @@ func TestFullInterrupts(t *testing.T) {
 		code    [][]instr
 		sources []procSource
 	}{
-		{[][]instr{{{"send", 0, 0}, {"private", 0, 0}}, {{"skip", 0, 0}, {"wait", 0, 0}, {"private", 0, 0}}}, []procSource{{0, 1, 0}, {1, 1, 1}}},
-		{[][]instr{{{"private", 0, 0}}, {{"skip", 0, 0}, {"wait", 1, 0}, {"read", 1, 0}}}, []procSource{{0, 1, 1}, {1, 1, 0}}},
+		{[][]instr{{{"send", 0, 0}, {"private", 0, 0}}, {{"skip", 0, 0}, {"wait", 0, 0}, {"private", 0, 0}}},
+			[]procSource{{0, 1, 0}, {1, 1, 1}}},
+		{[][]instr{{{"private", 0, 0}}, {{"skip", 0, 0}, {"wait", 1, 0}, {"read", 1, 0}}},
+			[]procSource{{0, 1, 1}, {1, 1, 0}}},
 		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"send", 0, 0}}}, []procSource{{0, 1, 0}, {2, 1, 0}}},
 		{[][]instr{{{"read", 0, 0}, {"private", 0, 0}}, {{"private", 0, 0}}}, []procSource{{0, 1, 0}, {1, 1, 0}}},
-		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"unlock", 0, 2}, {"private", 0, 0}, {"private", 0, 2}, {"ask", 1, 2}, {"read", 1, 2}}}, []procSource{{0, 1, 0}, {2, 1, -1}}},
-		{[][]instr{{{"skip", 0, 0}, {"wait", 0, 0}, {"read", 0, 0}}, {{"write", 0, 0}}, {{"ask", 0, 0}}}, []procSource{{0, 1, 1}}},
+		{[][]instr{{{"read", 1, 0}}, {{"write", 1, 0}}, {{"unlock", 0, 2}, {"private", 0, 0}, {"private", 0, 2},
+			{"ask", 1, 2}, {"read", 1, 2}}}, []procSource{{0, 1, 0}, {2, 1, -1}}},
+		{[][]instr{{{"skip", 0, 0}, {"wait", 0, 0}, {"read", 0, 0}}, {{"write", 0, 0}}, {{"ask", 0, 0}}},
+			[]procSource{{0, 1, 1}}},
 	} {
 		m := randomProcs(c.code, c.sources)
 		want, _ := m.all(100_000)

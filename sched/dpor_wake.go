@@ -112,7 +112,8 @@ func (f *Full) insert(head *int32, v []int32) bool {
 		}
 		w := &t.list[c]
 		at, ok := f.mayBegin(v, w.mover, &w.fp)
-		ok = ok && (at == 0 || !f.interrupts)    // after an interrupt a step is another than before: v is taken to the letter
+		// after an interrupt a step is another than before: v is taken to the letter
+		ok = ok && (at == 0 || !f.interrupts)
 		if ok && at >= 0 && v[at] < int32(f.n) { // else it has made nothing, and all will be tried
 			e := &f.events[v[at]]
 			if w.fp.all && !e.fp.all { // now it is known

@@ -148,7 +148,8 @@ func TestGuidedWatches(t *testing.T) {
 			s.End(0)
 		}
 		if watched != test.want {
-			t.Errorf("%d features a run: the steps of %d runs are looked at, want %d", test.features, watched, test.want)
+			t.Errorf("%d features a run: the steps of %d runs are looked at, want %d", test.features, watched,
+				test.want)
 		}
 	}
 }

@@ -89,7 +89,8 @@ var hunts = []hunt{
 	// A step between two certain steps of another mover, where its own previous step
 	// must have come early.
 	{[]string{".....", "....", "..."}, func(o []step) bool {
-		return before(o, step{1, 1}, step{0, 2}) && before(o, step{0, 3}, step{1, 3}) && before(o, step{1, 3}, step{0, 4})
+		return before(o, step{1, 1}, step{0, 2}) && before(o, step{0, 3}, step{1, 3}) &&
+			before(o, step{1, 3}, step{0, 4})
 	}},
 }
 
@@ -108,7 +109,8 @@ func TestPCTBound(t *testing.T) {
 			bound /= int(k)
 		}
 		n, _ := h.found(newPCT(Params{Seed: 5, Length: k, Depth: d}), runs)
-		t.Logf("depth %d, %d movers, %d questions: %d of %d runs, the bound is %d", d, len(h.programs), k, n, runs, bound)
+		t.Logf("depth %d, %d movers, %d questions: %d of %d runs, the bound is %d", d, len(h.programs), k, n, runs,
+			bound)
 		if n < bound {
 			t.Errorf("depth %d: found in %d of %d runs; the bound is %d", d, n, runs, bound)
 		}

@@ -87,7 +87,8 @@ func NewPortfolio(p Params) *Portfolio {
 }
 
 func (f *Portfolio) add(p Params, share, price int, s Strategy) {
-	f.members = append(f.members, &member{Strategy: s, share: share, part: share * partOne, price: price, next: p.Shard})
+	f.members = append(f.members, &member{Strategy: s, share: share, part: share * partOne, price: price,
+		next: p.Shard})
 }
 
 // Deviations returns the member that can be complete.

@@ -119,8 +119,9 @@ func (s *Spot) Choose(p *sim.Point) (pick, hold int) {
 	at := s.places.visit(p)
 	pick, _ = s.Strategy.Choose(p)
 	if p.Seq == s.at {
-		s.anchor = traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times, Kind: p.Kind,
-			Alt: s.places.loc.Alternative(p, pick)}
+		s.anchor = traces.Deviation{Mover: at.mover, Name: at.name, Off: at.off, Text: at.text, Occ: at.times,
+			Kind: p.Kind,
+			Alt:  s.places.loc.Alternative(p, pick)}
 	}
 	return pick, 0
 }

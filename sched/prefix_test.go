@@ -29,7 +29,8 @@ func TestPrefix(t *testing.T) {
 				got := m.run(x)
 				for k := range cut {
 					if m.asked[k] != asked[k] {
-						t.Fatalf("cut at %d: question %d was answered %+v, in the recording %+v", cut, k, m.asked[k], asked[k])
+						t.Fatalf("cut at %d: question %d was answered %+v, in the recording %+v", cut, k, m.asked[k],
+							asked[k])
 					}
 				}
 				if cut == len(asked) && got != log {

@@ -261,7 +261,8 @@ func FuzzAnchored(f *testing.F) {
 		var anchors []traces.Deviation
 		for ; len(data) >= 6; data = data[6:] {
 			anchors = append(anchors,
-				atPlace(name(data[0]), name(data[1]), int(int8(data[2])), data[3]&1 == 0, int(int8(data[3])), sim.Kind(data[4]),
+				atPlace(name(data[0]), name(data[1]), int(int8(data[2])), data[3]&1 == 0, int(int8(data[3])),
+					sim.Kind(data[4]),
 					name(data[5])))
 		}
 		a := NewAnchored(anchors, m)

@@ -94,9 +94,10 @@ var All = []struct {
 		return newPOS(p)
 	}},
 	{"guided", "mutations of schedules that have shown something new", func(p Params) Strategy { return newGuided(p) }},
-	{"overtake", "a CPU is held before a conflict until another has overtaken it, then that one", func(p Params) Strategy {
-		return newOvertake(p)
-	}},
+	{"overtake", "a CPU is held before a conflict until another has overtaken it, then that one",
+		func(p Params) Strategy {
+			return newOvertake(p)
+		}},
 	{"random", "each boundary anew, uniformly", func(p Params) Strategy { return NewRandom(p) }},
 	{"deviations", "every schedule of at most 2 deviations", func(p Params) Strategy { return NewDeviations(p) }},
 	{"default", "the default run, once", func(Params) Strategy { return new(Default) }},

@@ -298,7 +298,8 @@ func TestPortfolioFollowsTheNew(t *testing.T) {
 			return 0
 		})[pct]
 		if got < round.from || got > round.to {
-			t.Errorf("%d runs, new of %s: %.4f of the time, want %.4f to %.4f", round.runs, round.new, got, round.from, round.to)
+			t.Errorf("%d runs, new of %s: %.4f of the time, want %.4f to %.4f", round.runs, round.new, got, round.from,
+				round.to)
 		}
 	}
 }
@@ -329,7 +330,8 @@ func TestPortfolioWeighsTime(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	for _, s := range []Strategy{
-		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), newPCT(Params{Length: 9}), NewArriving(Params{Length: 9}),
+		NewRandom(Params{Length: 9}), NewSticky(Params{Length: 9}), newPCT(Params{Length: 9}),
+		NewArriving(Params{Length: 9}),
 		newPOS(Params{Length: 9}), NewDeviations(Params{Most: 3}), NewPortfolio(Params{}),
 		&Recorder{Strategy: NewRandom(Params{})},
 	} {

@@ -235,7 +235,8 @@ func (t *trial) Load(a arch.Addr, size int) (uint64, bool) {
 
 // Store implements arch.Memory.
 func (t *trial) Store(a arch.Addr, _ int, _ uint64) bool {
-	if o := object(objWord, bytesNumber(a)); (t.touch.Object == 0 || t.touch.Object == o) && t.f.words.shared(bytesNumber(a)) {
+	if o := object(objWord, bytesNumber(a)); (t.touch.Object == 0 || t.touch.Object == o) &&
+		t.f.words.shared(bytesNumber(a)) {
 		t.touch = sim.Touch{Object: o, Write: true}
 	}
 	return false

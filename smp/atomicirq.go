@@ -32,7 +32,8 @@ import (
 // the delivery, what it could have done while the handler ran.
 func (f *Footprint) ObserveAtomicIRQs(o sim.Observer) {
 	f.Observe(o)
-	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && f.m.cfg.Memory == SC && !f.m.cfg.Late && len(f.m.cpus.list) <= 2 &&
+	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && f.m.cfg.Memory == SC && !f.m.cfg.Late &&
+		len(f.m.cpus.list) <= 2 &&
 		!slices.ContainsFunc(f.m.irqs.sources, func(s *Source) bool { return s.Kind == NMISource })
 }
 
@@ -58,7 +59,8 @@ func (f *Footprint) site(c *CPU) (s site) {
 // beginAtomic is called when an interrupt is about to be delivered to c.
 func (ir *Interrupts) beginAtomic(c *CPU, vec uint8, s *Source) {
 	f := ir.m.foot
-	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && ir.prompt(vec, s, c.user) {
+	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) &&
+		ir.prompt(vec, s, c.user) {
 		f.inside = c
 	}
 }

@@ -81,7 +81,8 @@ func TestWholeApart(t *testing.T) {
 		fire := by(r.whole(1), sim.MoverSource)
 		require.Len(t, fire, 1)
 		want := map[bool][2]string{false: {"", "r"}, true: {"r", "w"}}[gives]
-		require.Equal(t, want, [2]string{r.touches(fire[0], "remembers of 0x2a"), r.touches(fire[0], boundary0)}, "gives the CPU away: %v", gives)
+		require.Equal(t, want, [2]string{r.touches(fire[0], "remembers of 0x2a"), r.touches(fire[0], boundary0)},
+			"gives the CPU away: %v", gives)
 
 		// Where nothing is one step it always counts.
 		o := &follower{Chooser: sim.Always0{}}

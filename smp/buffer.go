@@ -286,7 +286,8 @@ func (m *Machine) executeHolding(c *CPU, in *inst) {
 // one and its answer is known: it does so at once.
 func (w *WeakMemory) passes(c *CPU) bool {
 	m := w.m
-	if m.turns.outlasts&sim.Drains == 0 || m.turns.steps >= m.turns.limit || m.turns.p.First != sim.Mover(c.id) || m.foot != nil || m.turns.spins || len(w.buffers[c.id].q) > 0 {
+	if m.turns.outlasts&sim.Drains == 0 || m.turns.steps >= m.turns.limit || m.turns.p.First != sim.Mover(c.id) ||
+		m.foot != nil || m.turns.spins || len(w.buffers[c.id].q) > 0 {
 		return false
 	}
 	if m.turns.p.N <= 1 { // with the store that could wait there are two moves: a question

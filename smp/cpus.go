@@ -34,7 +34,8 @@ func (ps *Processors) init(m *Machine) {
 func (ps *Processors) reset() {
 	for i := range ps.list {
 		c := &ps.list[i]
-		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.hot = c.runq[:0], false, 0, 0, false, false, hotplugged{}
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.hot = c.runq[:0], false, 0, 0, false, false,
+			hotplugged{}
 		c.owed, c.beside, c.owedStores, c.storesBeside, c.user = 0, 0, 0, 0, false
 	}
 	for _, t := range ps.m.tasks.all {

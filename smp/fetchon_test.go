@@ -110,7 +110,8 @@ func TestForget(t *testing.T) {
 			require.False(t, plain.Executed(a))
 		}
 		r.want(smp.Passed, sim.Always0{})
-		require.Equal(t, []bool{true, !zero, true}, []bool{plain.Executed(at[0]), plain.Executed(at[1]), plain.Executed(at[2])})
+		require.Equal(t, []bool{true, !zero, true}, []bool{plain.Executed(at[0]), plain.Executed(at[1]),
+			plain.Executed(at[2])})
 	}
 	plain.Forget(0x7000_0000) // nothing is there
 }

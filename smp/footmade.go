@@ -93,7 +93,8 @@ func (w *WeakMemory) setMade(list []sim.Hash) (rest []sim.Hash) {
 	for len(list) > 0 {
 		id, n := kapi.CellID(list[0].Hi), int(list[0].Lo)
 		if list = list[1:]; n != w.views.Versions(uint32(id)) {
-			sim.Bug("a run that stands at the same place has %d versions of cell %d, and not %d", w.views.Versions(uint32(id)), id, n)
+			sim.Bug("a run that stands at the same place has %d versions of cell %d, and not %d",
+				w.views.Versions(uint32(id)), id, n)
 		}
 		made := w.madeBy(id)
 		*made = append((*made)[:0], list[:n]...)

@@ -160,7 +160,8 @@ func TestMarkTouches(t *testing.T) {
 			k := &knowing{m: r.Machine, wrote: make(map[sim.Object]sim.Hash)}
 			k.then = func() {
 				for _, t := range k.touched {
-					touched = touched || marked && t.Write == (mode == kapi.Write) && r.Names().Object(t.Object) == fmt.Sprintf("cell %d", cell.ID())
+					touched = touched || marked && t.Write == (mode == kapi.Write) &&
+						r.Names().Object(t.Object) == fmt.Sprintf("cell %d", cell.ID())
 				}
 			}
 			r.Footprint().Observe(k)

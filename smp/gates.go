@@ -108,7 +108,8 @@ func (gs *Gates) enter(c *CPU, ip arch.Addr) {
 		return
 	}
 	x := m.routines.acquire(c, t)
-	x.gate, x.vector, x.was, x.guest = g.f, 0, x.Balance(), ip >= gs.guestPages && ip < gs.guestPages+arch.Addr(len(gs.guests))*gateSize
+	x.gate, x.vector, x.was, x.guest = g.f, 0, x.Balance(), ip >= gs.guestPages &&
+		ip < gs.guestPages+arch.Addr(len(gs.guests))*gateSize
 	x.place, x.step = g.name, 0
 	x.read.Add(uint64(ip-gs.page)/gateSize + 1)
 	t.frames = append(t.frames, frame{kind: routine, ctx: x})

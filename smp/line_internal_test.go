@@ -27,13 +27,15 @@ func TestLines(t *testing.T) {
 		"what another has stored": {
 			{0, 1, true, false, 0}, {1, 1, false, true, line}, {1, 1, false, false, line}, {0, 1, false, false, 0}},
 		"what others look at is taken from them": {
-			{0, 1, true, false, 0}, {1, 1, false, true, line}, {0, 1, true, true, 2 * line}, {1, 1, false, true, 3 * line}},
+			{0, 1, true, false, 0}, {1, 1, false, true, line}, {0, 1, true, true, 2 * line},
+			{1, 1, false, true, 3 * line}},
 		"one that has it too": {
 			{0, 1, false, false, 0}, {1, 1, false, true, line}, {2, 1, false, true, line}, {1, 1, false, false, line}},
 		"who stores has it": {
 			{0, 1, true, false, 0}, {1, 1, true, true, line}, {1, 1, true, false, line}, {0, 1, true, true, 2 * line}},
 		"of those that want it at once one has it after the other": {
-			{0, 1, true, false, 0}, {1, 1, true, true, line}, {2, 1, true, true, 2 * line}, {0, 1, true, true, 3 * line}},
+			{0, 1, true, false, 0}, {1, 1, true, true, line}, {2, 1, true, true, 2 * line},
+			{0, 1, true, true, 3 * line}},
 		"another cell is another line": {
 			{0, 1, true, false, 0}, {1, 2, true, false, 0}, {2, 3, false, false, 0}},
 	} {

@@ -14,17 +14,18 @@ import (
 
 // Config is what a machine is built to.
 type Config struct {
-	CPUs    int         // 1 to sim.MaxCPUs
-	Fetch   fetch.Model // which bytes a fetch may see
-	Full    bool        // an interrupt's return may switch tasks (preemption model full)
-	Lazy    bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
-	Arch    *arch.Arch  // the processor; nil is x86.AMD64
-	Budget  uint64      // boundaries of a run before it is Exhausted
-	Memory  Ordering    // in what order other CPUs see a CPU's accesses to data
-	FRED    bool        // events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
-	Late    bool        // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
-	NoHZ    bool        // an idle CPU with nothing to run has no timer tick (tick_nohz_idle_enter)
-	Offline uint64      // a set of CPUs that are off when a run begins, not CPU 0
+	CPUs   int         // 1 to sim.MaxCPUs
+	Fetch  fetch.Model // which bytes a fetch may see
+	Full   bool        // an interrupt's return may switch tasks (preemption model full)
+	Lazy   bool        // with Full: only after a tick has found a task that waits, or for a stopper (model lazy)
+	Arch   *arch.Arch  // the processor; nil is x86.AMD64
+	Budget uint64      // boundaries of a run before it is Exhausted
+	Memory Ordering    // in what order other CPUs see a CPU's accesses to data
+	// events return by ERETS, which doesn't serialise, not by IRET (Intel's FRED specification, "ERETS")
+	FRED    bool
+	Late    bool   // interrupts are still taken between a breakpoint and its handler, as an emulator may have it
+	NoHZ    bool   // an idle CPU with nothing to run has no timer tick (tick_nohz_idle_enter)
+	Offline uint64 // a set of CPUs that are off when a run begins, not CPU 0
 	_       struct{}
 }
 
@@ -146,7 +147,8 @@ func New(cfg Config, log *traces.Log) (*Machine, error) {
 		return nil, fmt.Errorf("%d CPUs: a machine has 1 to %d", cfg.CPUs, sim.MaxCPUs)
 	}
 	if cfg.Memory == TSO && cfg.CPUs > int(sim.NoMover-sim.MoverDrain) {
-		return nil, fmt.Errorf("%d CPUs: a machine whose CPUs hold stores has 1 to %d", cfg.CPUs, sim.NoMover-sim.MoverDrain)
+		return nil, fmt.Errorf("%d CPUs: a machine whose CPUs hold stores has 1 to %d", cfg.CPUs,
+			sim.NoMover-sim.MoverDrain)
 	}
 	if cfg.Budget == 0 {
 		cfg.Budget = DefaultBudget

@@ -110,7 +110,8 @@ func (m *Memory) mapPage(a arch.Addr, perm Perm) *page {
 	pn := uint64(a) >> pageShift
 	p := m.pages[pn]
 	if perm&(PermWrite|PermExec) == PermWrite|PermExec {
-		sim.Bug("the page of %#x is to be both written and executed: guest stores wouldn't reach what is decoded from it", uint64(a))
+		sim.Bug("the page of %#x is to be both written and executed: guest stores wouldn't reach what is "+
+			"decoded from it", uint64(a))
 	}
 	if p == nil {
 		p = &page{at: a &^ (pageSize - 1), perm: perm, boot: &zeros}

@@ -60,7 +60,8 @@ func TestPermissions(t *testing.T) {
 			for range 2 { // on a used machine as on a new one
 				r.want(smp.Passed, sim.Always0{})
 				traps := r.events(smpev.Trap)
-				if len(traps) != 1 || traps[0].A != smpev.VecPF || traps[0].B != uint64(ip) || traps[0].C != uint64(fault) {
+				if len(traps) != 1 || traps[0].A != smpev.VecPF || traps[0].B != uint64(ip) ||
+					traps[0].C != uint64(fault) {
 					t.Errorf("traps %v: want one #PF at %#x for %#x", traps, ip, fault)
 				}
 				if before != after {
@@ -104,7 +105,8 @@ func TestDoubleFault(t *testing.T) {
 			var digest uint64
 			for range 3 {
 				r.want(smp.Refused, fire)
-				if err := r.Refusal(); err == nil || !strings.Contains(err.Error(), "double fault") || !strings.Contains(err.Error(), "f+0x") {
+				if err := r.Refusal(); err == nil || !strings.Contains(err.Error(), "double fault") ||
+					!strings.Contains(err.Error(), "f+0x") {
 					t.Errorf("the report is %v", err)
 				}
 				oops := r.events(smpev.Oops)

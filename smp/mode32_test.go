@@ -57,7 +57,8 @@ func TestFrame32(t *testing.T) {
 	for below := range uint64(0x20) {
 		r, f := newRig32(t, 1, "8d a4 24 00 00 00 00 cc 8d a4 24 00 00 00 00 c3") // lea N(%esp),%esp; int3; lea -N
 		lea := func(at int, n uint32) {
-			r.Memory().Map(f+arch.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, smp.PermRead|smp.PermExec)
+			r.Memory().Map(f+arch.Addr(at+3), []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)},
+				smp.PermRead|smp.PermExec)
 		}
 		lea(0, -uint32(below))
 		lea(8, uint32(below))
@@ -67,7 +68,8 @@ func TestFrame32(t *testing.T) {
 		r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 			hits++
 			end := arch.Addr(sp - below)
-			for off, want := range map[arch.Addr]uint64{4: regs.Flags, 8: 0x60, 12: uint64(f) + 8, 36: 0, 60: 0x3333_3333} {
+			for off, want := range map[arch.Addr]uint64{4: regs.Flags, 8: 0x60, 12: uint64(f) + 8, 36: 0,
+				60: 0x3333_3333} {
 				v, ok := x.Memory().Load(end-off, 4)
 				require.True(t, ok)
 				require.Equal(t, want, v, "%d below the end", off)
@@ -129,7 +131,8 @@ func TestStepped32(t *testing.T) {
 // Text of 32 bits calls a routine, and returns from a frame that it made
 // itself; interrupts come where they like.
 func TestMode32(t *testing.T) {
-	// push %ebx; 40 inc %eax; call *%edx; pushf; push %cs; push $after; iret; 0f 0b; after: pop %ebx; lock incl (%edi); ret
+	// push %ebx; 40 inc %eax; call *%edx; pushf; push %cs; push $after; iret; 0f 0b; after: pop %ebx;
+	// lock incl (%edi); ret
 	r, f := newRig32(t, 2, "53 40 ff d2 9c 0e 68 0d 00 00 81 cf 0b 5b f0 ff 07 c3")
 	entered := 0
 	gate := r.Gates().Bind("routine", func(x kapi.Context, regs *arch.Regs) {
@@ -141,7 +144,8 @@ func TestMode32(t *testing.T) {
 		r.source(smp.TimerSource, c, 1)
 		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			fill32(x.Regs())
-			x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RDI] = 0xffff_ffff, uint64(gate), uint64(dataBase32)
+			x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RDI] = 0xffff_ffff, uint64(gate),
+				uint64(dataBase32)
 			require.EqualValues(t, 5, x.Call(f))
 			require.EqualValues(t, 0x3333_3333, x.Thread().Left().R[x86.RBX])
 			require.Zero(t, x.Thread().Left().R[x86.RSP])

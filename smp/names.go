@@ -49,7 +49,8 @@ func (n *Names) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
 	if a == n.m.gates.idleIP() {
 		return "kernel", 0, true
 	}
-	if a >= n.m.gates.page && a < n.m.gates.page+pageSize || a >= n.m.gates.guestPages && a < n.m.gates.guestPages+arch.Addr(len(n.m.gates.guests))*gateSize {
+	if a >= n.m.gates.page && a < n.m.gates.page+pageSize || a >= n.m.gates.guestPages &&
+		a < n.m.gates.guestPages+arch.Addr(len(n.m.gates.guests))*gateSize {
 		if a == n.m.gates.returnGate() {
 			return "return", 0, true
 		}

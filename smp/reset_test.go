@@ -67,7 +67,8 @@ func newEndings(t testing.TB) *endings {
 	})
 	// 1: int3; call gate; dec %ecx; jnz 1b; ret
 	call, _ := x86.CallRel32(smp.TextBase+1, gate)
-	e.Memory().Map(smp.TextBase, append(append([]byte{0xcc}, call[:]...), 0xff, 0xc9, 0x75, 0xf6, 0xc3), smp.PermRead|smp.PermExec)
+	e.Memory().Map(smp.TextBase, append(append([]byte{0xcc}, call[:]...), 0xff, 0xc9, 0x75, 0xf6, 0xc3),
+		smp.PermRead|smp.PermExec)
 	e.text("refused", 0x40, "f4 c3")
 	e.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, _ *arch.Regs) {
 		x.Step("int3", 1)
@@ -137,7 +138,8 @@ func TestResetAfterEachEnding(t *testing.T) {
 			used.end(i, ch)
 			for j := range allEndings {
 				if !used.end(j, sim.Always0{}) || used.log.Digest() != want[j] {
-					t.Fatalf("%s after %s: another digest than on a machine that ended in order", allEndings[j].how, allEndings[i].how)
+					t.Fatalf("%s after %s: another digest than on a machine that ended in order", allEndings[j].how,
+						allEndings[i].how)
 				}
 			}
 		}
@@ -192,7 +194,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 		e := newEndings(noCleanup{t})
 		k := i % len(allEndings)
 		if !e.end(k, sim.Always0{}) || !e.end((k+1)%len(allEndings), sim.Always0{}) {
-			t.Fatalf("machine %d didn't end %s, and then %s", i, allEndings[k].how, allEndings[(k+1)%len(allEndings)].how)
+			t.Fatalf("machine %d didn't end %s, and then %s", i, allEndings[k].how,
+				allEndings[(k+1)%len(allEndings)].how)
 		}
 		e.Close()
 		if i == machines/10 {

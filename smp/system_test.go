@@ -65,7 +65,8 @@ func TestBasesFollowTask(t *testing.T) {
 	for task := range uint64(3) {
 		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			own := 0x1000 * (task + 1)
-			x.Regs().R[x86.RDI], x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RCX] = own, own+8, 0, 0xc0000102
+			x.Regs().R[x86.RDI], x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RCX] = own, own+8, 0,
+				0xc0000102
 			x.Call(f)
 			left := x.Thread().Left()
 			require.Zero(t, left.R[x86.RSI])

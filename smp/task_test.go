@@ -185,7 +185,9 @@ func TestTasksKeepTheirRegisters(t *testing.T) {
 	f := r.text("f", 0, "51 48 01 c8 59 e2 f9 c3") // 1: push %rcx; add %rcx,%rax; pop %rcx; loop 1b; ret
 	yield := r.Gates().Bind("yield", func(x kapi.Context, _ *arch.Regs) { x.Sleep(kapi.Yield) })
 	call, _ := x86.CallRel32(smp.TextBase+0x41, yield)
-	r.Memory().Map(smp.TextBase+0x40, append(append([]byte{0x51}, call[:]...), 0x59, 0xff, 0xc9, 0x75, 0xf5, 0xc3), smp.PermRead|smp.PermExec) // 1: push; call yield; pop; dec; jnz 1b; ret
+	// 1: push; call yield; pop; dec; jnz 1b; ret
+	r.Memory().Map(smp.TextBase+0x40, append(append([]byte{0x51}, call[:]...), 0x59, 0xff, 0xc9, 0x75, 0xf5, 0xc3),
+		smp.PermRead|smp.PermExec)
 	for i := range 6 {
 		r.Tasks().AddProgram("p", i%2, func(x *smp.Ctx) {
 			n := uint64(10 + i)

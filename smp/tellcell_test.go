@@ -63,7 +63,8 @@ func TestTellCells(t *testing.T) {
 				verbs = append(verbs, s)
 			}
 		}
-		assert.Equal(t, toldCells{"1 of 1, release, 0 back", "4 of 0, wmb, 0 back", "0 of 1, acquire, 0 back", "2 of 1, full, 0 back", "3 of 1, full, 0 back"}, verbs, memory)
+		assert.Equal(t, toldCells{"1 of 1, release, 0 back", "4 of 0, wmb, 0 back", "0 of 1, acquire, 0 back",
+			"2 of 1, full, 0 back", "3 of 1, full, 0 back"}, verbs, memory)
 		assert.Contains(t, all, "4 of 0, mb, 0 back")
 	}
 }

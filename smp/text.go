@@ -135,7 +135,8 @@ func (m *Machine) onText(mv sim.Mover) *CPU {
 func (tx *Text) fetchOn(c *CPU) *inst {
 	m := tx.m
 	p, off := c.page, c.regs.IP-c.codeAt
-	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.turns.p.N > 1 && m.turns.outlasts&sim.Through == 0 || tx.model.MayBeStale(int(c.id)) {
+	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.turns.p.N > 1 &&
+		m.turns.outlasts&sim.Through == 0 || tx.model.MayBeStale(int(c.id)) {
 		return nil
 	}
 	e := p.lately[off]

@@ -120,7 +120,8 @@ func (f *Footprint) TouchEvent(monitor int, number uint64, write bool) {
 // delivery to IRET (ObserveAtomicIRQs).
 func (f *Footprint) TouchEventApart(monitor int, number uint64, write bool) {
 	if f.Observing() && f.inside != nil {
-		f.apart = append(f.apart, sim.Touch{Object: object(objEvent, uint64(monitor)<<48|number&(1<<48-1)), Write: write})
+		f.apart = append(f.apart, sim.Touch{Object: object(objEvent, uint64(monitor)<<48|number&(1<<48-1)),
+			Write: write})
 		return
 	}
 	f.TouchEvent(monitor, number, write)

@@ -32,7 +32,8 @@ func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	if !tr.storeFrame(c, layout, base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
-		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[regSP])
+		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec,
+			c.regs.R[regSP])
 		if room := t.stack - spOf(&c.regs); room > StackSize-pageSize && room <= StackSize+pageSize {
 			what += fmt.Sprintf(": the stack, of %d bytes, is used up; does it call itself without end?", StackSize)
 		}

@@ -56,7 +56,8 @@ func TestFrame(t *testing.T) {
 func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, below int) {
 	t.Helper()
 	r := newRig(t, smp.Config{CPUs: 1})
-	f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x %s 48 8d 64 24 %02x c3", byte(-below), code, below)) // lea -below(%rsp),%rsp
+	// lea -below(%rsp),%rsp
+	f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x %s 48 8d 64 24 %02x c3", byte(-below), code, below))
 	saved++
 	r.source(smp.TimerSource, 0, 1)
 	r.source(smp.NMISource, 0, 1)
@@ -82,11 +83,13 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 		if !x86.LoadPtRegs(x.Memory(), base, &image) || image != *regs {
 			t.Errorf("in memory %+v\nin hand   %+v", image, *regs)
 		}
-		if top := uint64(base) + x86.PtRegsSize; top%16 != 0 || top > sp-uint64(below)-gap || top+16 <= sp-uint64(below)-gap {
+		if top := uint64(base) + x86.PtRegsSize; top%16 != 0 || top > sp-uint64(below)-gap ||
+			top+16 <= sp-uint64(below)-gap {
 			t.Errorf("the frame's top is %#x, the stack pointer was %#x, the gap is %d", top, sp-uint64(below), gap)
 		}
 		if regs.IP != f+arch.Addr(saved) || regs.R[x86.RSP] != sp-uint64(below) {
-			t.Errorf("saved ip %#x, sp %#x; want %#x, %#x", regs.IP, regs.R[x86.RSP], f+arch.Addr(saved), sp-uint64(below))
+			t.Errorf("saved ip %#x, sp %#x; want %#x, %#x", regs.IP, regs.R[x86.RSP], f+arch.Addr(saved),
+				sp-uint64(below))
 		}
 		for _, w := range []struct {
 			off  int
@@ -124,7 +127,8 @@ func TestInt3Gap(t *testing.T) {
 	for words := 1; words <= 6; words++ {
 		for below := 0; below < 0x20; below++ {
 			r := newRig(t, smp.Config{CPUs: 1})
-			f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x cc %s 48 8d 64 24 %02x c3", byte(-below), code[:3*words-1], below))
+			f := r.text("f", 0, fmt.Sprintf("48 8d 64 24 %02x cc %s 48 8d 64 24 %02x c3", byte(-below),
+				code[:3*words-1], below))
 			r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 				for i := range words {
 					regs.R[x86.RSP] -= 8
@@ -225,7 +229,8 @@ func TestNestedTraps(t *testing.T) {
 // it; the handler runs with TF off, and an interrupt's handler too.
 func TestSingleStep(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
-	f := r.text("f", 0, "9c 81 0c 24 00 01 00 00 9d 90 51 59 9c 81 24 24 ff fe ff ff 9d 90 c3") // pushf; orl TF; popf; nop; push; pop; pushf; andl ^TF; popf; nop; ret
+	// pushf; orl TF; popf; nop; push; pop; pushf; andl ^TF; popf; nop; ret
+	f := r.text("f", 0, "9c 81 0c 24 00 01 00 00 9d 90 51 59 9c 81 24 24 ff fe ff ff 9d 90 c3")
 	r.source(smp.TimerSource, 0, 3)
 	want := []arch.Addr{f + 10, f + 11, f + 12, f + 13, f + 20, f + 21}
 	var got []arch.Addr

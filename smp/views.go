@@ -20,7 +20,8 @@ var _ kapi.Model = (*viewed)(nil)
 
 // lkmmOrders are the orders of accesses as the model has them.
 var lkmmOrders = [...]lkmm.Order{
-	kapi.OrderThrough: lkmm.Deref, kapi.OrderAcquire: lkmm.Acquire, kapi.OrderRelease: lkmm.Release, kapi.OrderFull: lkmm.Full,
+	kapi.OrderThrough: lkmm.Deref, kapi.OrderAcquire: lkmm.Acquire, kapi.OrderRelease: lkmm.Release,
+	kapi.OrderFull: lkmm.Full,
 }
 
 // lkmmFences likewise.
@@ -176,7 +177,8 @@ func (w *WeakMemory) fenceViews(c *CPU, f lkmm.Fence) {
 	if f == lkmm.MB {
 		w.agrees(c)
 	}
-	w.m.tracer.tellCell(c, CellFence, 0, [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}[f], 0)
+	w.m.tracer.tellCell(c, CellFence, 0, [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB,
+		lkmm.WMB: kapi.PlainWMB}[f], 0)
 }
 
 // agrees tells monitors that a CPU's view has what was before all full fences until now. Until

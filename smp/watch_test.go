@@ -66,7 +66,8 @@ func (r *rig) observed(o smp.Outcome, ch func() sim.Chooser) []footstep {
 // of are the steps of a mover that touch something of that name.
 func (r *rig) of(steps []footstep, mv sim.Mover, name string) (list []footstep) {
 	for _, s := range steps {
-		if s.mv == mv && slices.ContainsFunc(s.touched, func(t sim.Touch) bool { return strings.Contains(r.Names().Object(t.Object), name) }) {
+		if s.mv == mv && slices.ContainsFunc(s.touched,
+			func(t sim.Touch) bool { return strings.Contains(r.Names().Object(t.Object), name) }) {
 			list = append(list, s)
 		}
 	}
@@ -78,7 +79,9 @@ func races(a, b []footstep) (n int) {
 	for _, s := range a {
 		for _, t := range b {
 			if slices.ContainsFunc(s.touched, func(x sim.Touch) bool {
-				return slices.ContainsFunc(t.touched, func(y sim.Touch) bool { return x.Object == y.Object && (x.Write || y.Write) })
+				return slices.ContainsFunc(t.touched, func(y sim.Touch) bool {
+					return x.Object == y.Object && (x.Write || y.Write)
+				})
 			}) {
 				n++
 			}
@@ -150,7 +153,8 @@ func TestFootprintOfWaiting(t *testing.T) {
 		require.Len(t, waits, 2)
 		require.Equal(t, 2, races(waits, stores))
 		if sleeps {
-			require.NotZero(t, races(r.of(steps, 1, "run queue of cpu0"), r.of(steps, 0, "run queue of cpu0")), "the store makes cpu0 go on")
+			require.NotZero(t, races(r.of(steps, 1, "run queue of cpu0"), r.of(steps, 0, "run queue of cpu0")),
+				"the store makes cpu0 go on")
 		}
 	}
 }
@@ -364,7 +368,8 @@ func TestFootprintOfText(t *testing.T) {
 		steps := r.observed(smp.Passed, func() sim.Chooser { return director(func(*sim.Point) sim.Mover { return 1 }) })
 		stores := r.of(steps, 0, "text at "+r.Names().Symbol(at))
 		require.Len(t, stores, 1)
-		require.Equal(t, c.text, races(r.of(steps, 1, "text at "+r.Names().Symbol(at)), stores), "%s, %v", c.name, c.model)
+		require.Equal(t, c.text, races(r.of(steps, 1, "text at "+r.Names().Symbol(at)), stores), "%s, %v", c.name,
+			c.model)
 		require.Equal(t, c.floor, races(r.of(steps, 1, "cpu1 serialised"), stores), "%s, %v", c.name, c.model)
 		require.Equal(t, c.text, len(r.of(steps, 1, "text at")), "%s, %v", c.name, c.model)
 	}

@@ -104,7 +104,8 @@ func (w *WeakMemory) reset() {
 		}
 	}
 	clear(w.cells)
-	w.cells, w.on, w.holds, w.prompt, w.locked, w.passed = w.cells[:0], m.cfg.Memory == LKMM, false, 0, false, ^uint64(0)
+	w.cells, w.on, w.holds, w.prompt, w.locked, w.passed = w.cells[:0], m.cfg.Memory == LKMM, false, 0, false,
+		^uint64(0)
 	for i := range w.buffers {
 		b := &w.buffers[i]
 		clear(b.q)

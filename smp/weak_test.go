@@ -73,7 +73,8 @@ func storeLoad(fence func(x *smp.Ctx)) []body {
 }
 
 var shapes = []shape{
-	{name: "SB", cpus: storeLoad(func(*smp.Ctx) {}), odd: []int{0, 0}, in: map[smp.Ordering]bool{smp.TSO: true, smp.LKMM: true}},
+	{name: "SB", cpus: storeLoad(func(*smp.Ctx) {}), odd: []int{0, 0},
+		in: map[smp.Ordering]bool{smp.TSO: true, smp.LKMM: true}},
 	{name: "SB+mbs", cpus: storeLoad(func(x *smp.Ctx) { x.Fence(testMB) }), odd: []int{0, 0}},
 	{
 		name: "SB+mbs, dropped", cpus: storeLoad(func(x *smp.Ctx) { x.Fence(testMB) }), odd: []int{0, 0}, drop: testMB,
@@ -119,7 +120,8 @@ var shapes = []shape{
 		},
 	},
 	{
-		name: "MP+release+acquire, dropped", odd: []int{1, 0}, drop: testRelease, in: map[smp.Ordering]bool{smp.LKMM: true},
+		name: "MP+release+acquire, dropped", odd: []int{1, 0}, drop: testRelease,
+		in: map[smp.Ordering]bool{smp.LKMM: true},
 		cpus: []body{
 			func(x *smp.Ctx, a, b *kapi.Var[int], r []int) { a.WriteOnce(x, 1); b.StoreRelease(x, testRelease, 1) },
 			func(x *smp.Ctx, a, b *kapi.Var[int], r []int) {

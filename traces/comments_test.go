@@ -9,7 +9,8 @@ import (
 // Comments are parsed and printed. When a schedule is replaced, the comments of
 // remaining deviations and those at both ends stay.
 func TestComments(t *testing.T) {
-	const a, b, c = "cpu0 in f+0x1, 1st time: cpu1\n", "cpu1 in f+0x2, 2nd time: cpu0\n", "cpu0 in idle, 1st time: timer@cpu0\n"
+	const a, b, c = "cpu0 in f+0x1, 1st time: cpu1\n", "cpu1 in f+0x2, 2nd time: cpu0\n",
+		"cpu0 in idle, 1st time: timer@cpu0\n"
 	const text = "# top\n#\n# of a\n" + a + b + "# of c\n" + c + "# end\n"
 	list := func(s string) []Deviation {
 		d, err := ParseSchedule(s)
@@ -30,7 +31,8 @@ func TestComments(t *testing.T) {
 		{"# none\n", "", "# none\n"},
 		{a + b, b, b},
 	} {
-		file := strings.Replace(exampleText, "cpu1 in victim+0x1, 1st time: timer@cpu1\n", strings.ReplaceAll(test.from, "#", "  #"), 1)
+		file := strings.Replace(exampleText, "cpu1 in victim+0x1, 1st time: timer@cpu1\n",
+			strings.ReplaceAll(test.from, "#", "  #"), 1)
 		f, err := Parse("x.kps", []byte(file))
 		if err != nil {
 			t.Fatal(err)

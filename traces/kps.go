@@ -17,7 +17,8 @@ import (
 type File struct {
 	Scenario string      // scenario.star: self-contained
 	Schedule []Deviation // schedule: the deviations from the default run
-	Comments [][]string  // lines of the schedule that begin with #: those above each deviation, and after the last; nil: none
+	// lines of the schedule that begin with #: those above each deviation, and after the last; nil: none
+	Comments [][]string
 
 	// verdict: what the run has shown.
 	Property string // the ID of a property
@@ -128,7 +129,8 @@ func (f *File) Marshal() []byte {
 	writeRemark(&verdict, "property", f.Property)
 	writeRemark(&verdict, "place", f.Place)
 	writeRemark(&verdict, "message", f.Message)
-	texts := [len(sections)]string{escape(f.Scenario), formatSchedule(f.Schedule, f.Comments), verdict.String(), fmt.Sprintf("0x%016x\n", f.Digest), f.formatOrigin(false)}
+	texts := [len(sections)]string{escape(f.Scenario), formatSchedule(f.Schedule, f.Comments), verdict.String(),
+		fmt.Sprintf("0x%016x\n", f.Digest), f.formatOrigin(false)}
 	folded := false
 	for i := range texts {
 		text, some := foldLines(texts[i])
@@ -182,8 +184,12 @@ func Parse(name string, data []byte) (*File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w; %s", err, remedy)
 	case !f.intact():
-		line := 1 + slices.IndexFunc(list[0].lines, func(s string) bool { return strings.HasPrefix(s, OriginText+": ") })
-		return nil, fmt.Errorf("%s:%d: section origin: the scenario, the schedule or the verdict isn't what this checksum was made of; %s, or, if it was edited since, delete this line", name, list[0].line(line), remedy)
+		line := 1 + slices.IndexFunc(list[0].lines, func(s string) bool {
+			return strings.HasPrefix(s, OriginText+": ")
+		})
+		return nil, fmt.Errorf("%s:%d: section origin: the scenario, the schedule or the verdict isn't what "+
+			"this checksum was made of; %s, or, if it was edited since, delete this line", name, list[0].line(line),
+			remedy)
 	}
 	return f, nil
 }
@@ -215,7 +221,8 @@ func (l *letter) parse(name string) (*File, error) {
 	for _, s := range archive.Files {
 		i := section(s.Name)
 		if i < 0 {
-			return nil, fmt.Errorf("%s:%d: there is no section %q: the sections are %s; correct the name, or delete it", name, l.line(line), s.Name, strings.Join(sections[:], ", "))
+			return nil, fmt.Errorf("%s:%d: there is no section %q: the sections are %s; correct the name, or delete it",
+				name, l.line(line), s.Name, strings.Join(sections[:], ", "))
 		}
 		if seen[i] {
 			return nil, fmt.Errorf("%s:%d: section %s is here twice: delete one", name, l.line(line), s.Name)
@@ -233,7 +240,8 @@ func (l *letter) parse(name string) (*File, error) {
 	}
 	for i := range seen {
 		if !seen[i] {
-			return nil, fmt.Errorf("%s:%d: section %s is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew", name, l.line(line-1), sections[i])
+			return nil, fmt.Errorf("%s:%d: section %s is missing: the file was cut off or edited; restore it, "+
+				"or let kpsim explore write it anew", name, l.line(line-1), sections[i])
 		}
 	}
 	f.lines.text = f.Scenario
@@ -247,7 +255,8 @@ func (l *letter) plain(name string, data []byte) error {
 		if raw := data[n : n+size]; r == utf8.RuneError && size == 1 || !IsPlain(r) {
 			line := 1 + bytes.Count(data[:n], []byte("\n"))
 			line = l.line(line)
-			return fmt.Errorf("%s:%d: it has %s, which isn't text: delete it, or write it in quotes as it is shown here", name, line, Plain(raw))
+			return fmt.Errorf("%s:%d: it has %s, which isn't text: delete it, or write it in quotes as it "+
+				"is shown here", name, line, Plain(raw))
 		}
 		n += size
 	}
@@ -318,14 +327,16 @@ func (f *File) parseOrigin(text string) *lineError {
 	}
 	n := len(list) - 1
 	if n < 0 || list[n].Key != formatKey {
-		return lineErrorf(0, "its last line isn't `%s: %d`: the file was cut off or edited; restore it", formatKey, ScheduleFormat)
+		return lineErrorf(0, "its last line isn't `%s: %d`: the file was cut off or edited; restore it", formatKey,
+			ScheduleFormat)
 	}
 	format, bad := strconv.Atoi(list[n].Value)
 	if bad != nil || format < 1 {
 		return lineErrorf(at[n], "%.40q is no schedule format: this kpsim writes %d", list[n].Value, ScheduleFormat)
 	}
 	if format > ScheduleFormat {
-		return lineErrorf(at[n], "schedule format %d is of a newer kpsim, this one reads up to %d: update it", format, ScheduleFormat)
+		return lineErrorf(at[n], "schedule format %d is of a newer kpsim, this one reads up to %d: update it", format,
+			ScheduleFormat)
 	}
 	f.Format = format
 	f.Origin = slices.DeleteFunc(list[:n:n], func(r Remark) bool { return r.Key == originFolded })
@@ -395,7 +406,8 @@ func eachLine(s string, f func(string) string) string {
 	}
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		if t := strings.TrimLeft(l, `\`); strings.HasPrefix(t, "-- ") && strings.HasSuffix(strings.TrimRight(t, "\r"), " --") {
+		if t := strings.TrimLeft(l, `\`); strings.HasPrefix(t, "-- ") &&
+			strings.HasSuffix(strings.TrimRight(t, "\r"), " --") {
 			lines[i] = f(l)
 		}
 	}

@@ -15,7 +15,8 @@ func exampleFile() *File {
 		Digest:   0x00123456789abcde,
 		Format:   ScheduleFormat,
 		Origin: []Remark{
-			{"strategy", "sticky 64"}, {"seed", "33"}, {"run", "12"}, {OriginMutant, "no-sync-2"}, {OriginFetch, "mixing"},
+			{"strategy", "sticky 64"}, {"seed", "33"}, {"run", "12"}, {OriginMutant, "no-sync-2"},
+			{OriginFetch, "mixing"},
 		},
 	}
 	for _, d := range deviations {
@@ -109,22 +110,34 @@ func TestCutOff(t *testing.T) {
 
 func TestFileErrors(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
-		{exampleText, "kpsim trac", "x.kps:1: this kpsim trace is cut off: it has no line `-- scenario.star --`; get the whole file"},
-		{exampleText, "hello\n", "x.kps:1: this is no kpsim trace: it has no line `-- scenario.star --`; give a file that kpsim has written"},
-		{"-- digest --\n0x00123456789abcde\n", "", "x.kps:24: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew"},
-		{"-- schedule --", "-- shedule --", `x.kps:12: there is no section "shedule": the sections are scenario.star, schedule, verdict, digest, origin; correct the name, or delete it`},
+		{exampleText, "kpsim trac",
+			"x.kps:1: this kpsim trace is cut off: it has no line `-- scenario.star --`; get the whole file"},
+		{exampleText, "hello\n",
+			"x.kps:1: this is no kpsim trace: it has no line `-- scenario.star --`; give a file that kpsim has written"},
+		{"-- digest --\n0x00123456789abcde\n", "",
+			"x.kps:24: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew"},
+		{"-- schedule --", "-- shedule --",
+			`x.kps:12: there is no section "shedule": the sections are scenario.star, schedule, verdict, digest, origin; correct the name, or delete it`},
 		{"-- verdict --", "-- schedule --\n-- verdict --", "x.kps:14: section schedule is here twice: delete one"},
 		{"1st time", "once", "x.kps:13: section schedule: \"once\" is no ordinal such as 1st, 2nd, 3rd, 4th: write it like `cpu1 in victim+0x1, 1st time: timer@cpu1`"},
-		{"property: T1\n", "", "x.kps:14: section verdict: it has no line `property: ID`: say which property the run violates"},
-		{"place: v", "plaice: v", `x.kps:16: section verdict: it has no "plaice": its lines are property, place and message`},
+		{"property: T1\n", "",
+			"x.kps:14: section verdict: it has no line `property: ID`: say which property the run violates"},
+		{"place: v", "plaice: v",
+			`x.kps:16: section verdict: it has no "plaice": its lines are property, place and message`},
 		{"property: T1", "property T1", "x.kps:15: section verdict: \"property T1\" is no line `key: value`"},
-		{"property: T1", `property: "T1`, "x.kps:15: section verdict: the quotes of \"\\\"T1\" don't match: correct or delete them"},
-		{"place: victim+0x1", "property: T2", `x.kps:16: section verdict: it has "property" in line 1 of it already: delete one`},
-		{"0x00123456789abcde", "deadbeef", `x.kps:19: section digest: "deadbeef" is no digest: write 0x and 16 hexadecimal digits, or explore again`},
-		{"schedule format: 2\n", "", "x.kps:20: section origin: its last line isn't `schedule format: 2`: the file was cut off or edited; restore it"},
-		{"format: 2", "format: 3", "x.kps:26: section origin: schedule format 3 is of a newer kpsim, this one reads up to 2: update it"},
+		{"property: T1", `property: "T1`,
+			"x.kps:15: section verdict: the quotes of \"\\\"T1\" don't match: correct or delete them"},
+		{"place: victim+0x1", "property: T2",
+			`x.kps:16: section verdict: it has "property" in line 1 of it already: delete one`},
+		{"0x00123456789abcde", "deadbeef",
+			`x.kps:19: section digest: "deadbeef" is no digest: write 0x and 16 hexadecimal digits, or explore again`},
+		{"schedule format: 2\n", "",
+			"x.kps:20: section origin: its last line isn't `schedule format: 2`: the file was cut off or edited; restore it"},
+		{"format: 2", "format: 3",
+			"x.kps:26: section origin: schedule format 3 is of a newer kpsim, this one reads up to 2: update it"},
 		{"format: 2", "format: one", `x.kps:26: section origin: "one" is no schedule format: this kpsim writes 2`},
-		{"machine(cpus = 2)\nf = text(\"f\", \"55\")\n", "\n", "x.kps:9: section scenario.star: it is empty: put the scenario's Starlark program there"},
+		{"machine(cpus = 2)\nf = text(\"f\", \"55\")\n", "\n",
+			"x.kps:9: section scenario.star: it is empty: put the scenario's Starlark program there"},
 	} {
 		text := strings.Replace(exampleText, test.old, test.new, 1)
 		_, err := Parse("x.kps", []byte(text))
@@ -143,7 +156,8 @@ func FuzzFile(f *testing.F) {
 	text := string(long.Marshal())
 	f.Add([]byte("> " + strings.ReplaceAll(text, "\n", "\n> ")))
 	f.Add([]byte("> > " + strings.ReplaceAll(strings.ReplaceAll(text, "=", "=3D"), "\n", "\r\n> > ")))
-	f.Add([]byte("-----BEGIN PGP SIGNED MESSAGE-----\n\n" + strings.ReplaceAll(text, "\n-", "\n- -") + "-----BEGIN PGP SIGNATURE-----\n"))
+	f.Add([]byte("-----BEGIN PGP SIGNED MESSAGE-----\n\n" + strings.ReplaceAll(text, "\n-", "\n- -") +
+		"-----BEGIN PGP SIGNATURE-----\n"))
 	f.Add([]byte(strings.ReplaceAll(exampleText, " ", " \n")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Parse("x.kps", data)

@@ -43,14 +43,17 @@ func unmail(data []byte) ([]letter, error) {
 		}
 		const title = "kpsim trace:"
 		if n := min(len(data), len(title)); n > 4 && string(data[:n]) == title[:n] {
-			return nil, fmt.Errorf("1: this kpsim trace is cut off: it has no line `-- %s --`; get the whole file", sections[0])
+			return nil, fmt.Errorf("1: this kpsim trace is cut off: it has no line `-- %s --`; get the whole file",
+				sections[0])
 		}
-		return nil, fmt.Errorf("1: this is no kpsim trace: it has no line `-- %s --`; give a file that kpsim has written", sections[0])
+		return nil, fmt.Errorf("1: this is no kpsim trace: it has no line `-- %s --`; give a file that kpsim "+
+			"has written", sections[0])
 	}
 	first := 1 + bytes.Count(data[:m[2]], []byte("\n"))
 	marks := string(data[m[2]:m[3]])
 	if len(marks) > mostMarks {
-		return nil, fmt.Errorf("%d: more than %d marks of quoting are before it: take them away, or ask for the file as an attachment", first, mostMarks/2)
+		return nil, fmt.Errorf("%d: more than %d marks of quoting are before it: take them away, or ask for "+
+			"the file as an attachment", first, mostMarks/2)
 	}
 	raw := strings.Split(string(data[m[2]:]), "\n")
 	l := letter{changed: strings.Trim(marks, " \t") != ""}
@@ -189,7 +192,8 @@ func (l *letter) printable() (again bool) {
 		from, now := i, []byte(l.lines[i])
 		for i+1 < len(l.lines) {
 			t := bytes.TrimRight(now, " \t")
-			if !bytes.HasSuffix(t, []byte("=")) || !all && (len(l.lines[i]) < softBreak || bytes.HasSuffix(t, []byte(" ="))) {
+			if !bytes.HasSuffix(t, []byte("=")) || !all &&
+				(len(l.lines[i]) < softBreak || bytes.HasSuffix(t, []byte(" ="))) {
 				break
 			}
 			i++
@@ -224,7 +228,8 @@ func (l *letter) end(first int) error {
 	n += origin + 1
 	for i, line := range l.lines[n:] {
 		if firstSection().MatchString(line) {
-			return fmt.Errorf("%d: here begins a second trace, and the first one is at line %d: leave one of them in the file", l.at[n+i], first)
+			return fmt.Errorf("%d: here begins a second trace, and the first one is at line %d: leave one of "+
+				"them in the file", l.at[n+i], first)
 		}
 		if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --") {
 			return nil // Parse says what is wrong with it

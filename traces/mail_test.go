@@ -42,7 +42,8 @@ var manglings = []mangling{
 			}
 			return s
 		})...)
-		return append(out, "-----BEGIN PGP SIGNATURE-----", "", "iQIzBAEBCgAdFiEE=", "=Zk2W", "-----END PGP SIGNATURE-----")
+		return append(out, "-----BEGIN PGP SIGNATURE-----", "", "iQIzBAEBCgAdFiEE=", "=Zk2W",
+			"-----END PGP SIGNATURE-----")
 	}},
 	{"encode", func(_ *rapid.T, lines []string) []string {
 		var b bytes.Buffer
@@ -63,8 +64,10 @@ var manglings = []mangling{
 		})
 	}},
 	{"write about", func(t *rapid.T, lines []string) []string {
-		before := rapid.SampledFrom([]string{"Hi,\n\nsee below: it = broken.\n", "Subject: [PATCH] x = 1\nFrom: a@b\n", "\xff\xfe \x1b[2J", ""}).Draw(t, "before")
-		after := rapid.SampledFrom([]string{"\n-- \nMasami", "\nOn Monday she wrote: hm", "Regards,", "\n> > and: = 3\n>", ""}).Draw(t, "after")
+		before := rapid.SampledFrom([]string{"Hi,\n\nsee below: it = broken.\n", "Subject: [PATCH] x = 1\nFrom: a@b\n",
+			"\xff\xfe \x1b[2J", ""}).Draw(t, "before")
+		after := rapid.SampledFrom([]string{"\n-- \nMasami", "\nOn Monday she wrote: hm", "Regards,",
+			"\n> > and: = 3\n>", ""}).Draw(t, "after")
 		return append(append(strings.Split(before, "\n"), lines...), strings.Split(after, "\n")...)
 	}},
 }
@@ -148,7 +151,8 @@ func finish(t *rapid.T, lines []string) []byte {
 // same reports whether two files are the same but for the spelling of text that Starlark
 // and the checksum don't care about.
 func same(a, b *File) bool {
-	return a.TextSum() == b.TextSum() && fmt.Sprint(a.Origin, a.Format, a.Comments) == fmt.Sprint(b.Origin, b.Format, b.Comments)
+	return a.TextSum() == b.TextSum() && fmt.Sprint(a.Origin, a.Format, a.Comments) == fmt.Sprint(b.Origin, b.Format,
+		b.Comments)
 }
 
 // TestMail: any of the things that mail programs do to a text, one after the other, are
@@ -160,7 +164,8 @@ func TestMail(t *testing.T) {
 		require.NoError(t, err)
 		f.WrittenBy("1.0 (commit 7c025e38b535), from https://example.org/kpsim")
 		lines := strings.Split(string(f.Marshal()), "\n")
-		all := append(manglings[:len(manglings):len(manglings)], mangling{"fold", folding(false)}, mangling{"flow", folding(true)})
+		all := append(manglings[:len(manglings):len(manglings)], mangling{"fold", folding(false)},
+			mangling{"flow", folding(true)})
 		quotes, quotedFirst, coded, folded := 0, false, false, false
 		for range rapid.IntRange(0, 6).Draw(t, "manglings") {
 			m := rapid.SampledFrom(all).Draw(t, "mangling")
@@ -234,11 +239,16 @@ func TestMailErrors(t *testing.T) {
 	text := string(f.Marshal())
 	quoted := "> " + strings.ReplaceAll(text, "\n", "\n> ")
 	for _, c := range []struct{ text, want string }{
-		{"Hi,\n\n" + quoted + "\n\nand\n\n" + text, "x.kps:58: here begins a second trace, and the first one is at line 13: leave one of them in the file"},
-		{"Content-Transfer-Encoding: base64\n\naGVsbG8K\n", "x.kps:1: this is a mail in base64: save what is attached to it, and give that"},
-		{strings.Replace(quoted, "f = text", "f = TEXT", 1), "x.kps:39: section origin: the scenario, the schedule or the verdict isn't what this checksum was made of; a mail program has changed the file: ask for it as an attachment, or, if it was edited since, delete this line"},
-		{quoted[:strings.Index(quoted, "> -- digest")], "x.kps:30: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew; a mail program has changed the file: ask for it as an attachment"},
-		{strings.Repeat("> ", 40) + "-- scenario.star --\n", "x.kps:1: more than 32 marks of quoting are before it: take them away, or ask for the file as an attachment"},
+		{"Hi,\n\n" + quoted + "\n\nand\n\n" + text,
+			"x.kps:58: here begins a second trace, and the first one is at line 13: leave one of them in the file"},
+		{"Content-Transfer-Encoding: base64\n\naGVsbG8K\n",
+			"x.kps:1: this is a mail in base64: save what is attached to it, and give that"},
+		{strings.Replace(quoted, "f = text", "f = TEXT", 1),
+			"x.kps:39: section origin: the scenario, the schedule or the verdict isn't what this checksum was made of; a mail program has changed the file: ask for it as an attachment, or, if it was edited since, delete this line"},
+		{quoted[:strings.Index(quoted, "> -- digest")],
+			"x.kps:30: section digest is missing: the file was cut off or edited; restore it, or let kpsim explore write it anew; a mail program has changed the file: ask for it as an attachment"},
+		{strings.Repeat("> ", 40) + "-- scenario.star --\n",
+			"x.kps:1: more than 32 marks of quoting are before it: take them away, or ask for the file as an attachment"},
 	} {
 		_, err := Parse("x.kps", []byte(c.text))
 		require.EqualError(t, err, c.want, c.text)
@@ -271,7 +281,8 @@ func TestLongFirstWord(t *testing.T) {
 	f, err := Parse("x.kps", []byte(corpus(t)[0]))
 	require.NoError(t, err)
 	for n := range 60 {
-		f.Scenario = "scenario(\"" + strings.Repeat("a", n) + "\", says = \"" + strings.Repeat("so it goes ", 10) + "\")\nnever()\n"
+		f.Scenario = "scenario(\"" + strings.Repeat("a", n) + "\", says = \"" + strings.Repeat("so it goes ", 10) +
+			"\")\nnever()\n"
 		g, err := Parse("x.kps", f.Marshal())
 		require.NoError(t, err, "%d", n)
 		require.Equal(t, f.Scenario, g.Scenario)

@@ -15,7 +15,8 @@ func TestReadable(t *testing.T) {
 		{"task12, then 0xffffffff81000000, and 0xffffffff81000010", "caller 12, then f+0x0, and f+0x10"},
 		{"takes lock12, which task1 has", "takes mutex 12, which caller 1 has"},
 		// What only looks like one, and the number of no task.
-		{"ends task 3 with 0x7fff; task255 tasks4 0xffffzz taskless lock 1 lock0 locks1", "ends task 3 with 0x7fff; task255 tasks4 0xffffzz taskless lock 1 lock0 locks1"},
+		{"ends task 3 with 0x7fff; task255 tasks4 0xffffzz taskless lock 1 lock0 locks1",
+			"ends task 3 with 0x7fff; task255 tasks4 0xffffzz taskless lock 1 lock0 locks1"},
 	} {
 		if got := Readable(c[0], place, task, lock); got != c[1] {
 			t.Errorf("%q: %q, want %q", c[0], got, c[1])

@@ -114,7 +114,8 @@ func parseSchedule(text string) (list []Deviation, comments [][]string, err *lin
 			return nil, nil, lineErrorf(i+1, "this is the question of line %d: delete one of the two", other)
 		}
 		if len(list) == MaxDeviations {
-			return nil, nil, lineErrorf(i+1, "these are more than %d deviations: leave out what the run doesn't need", MaxDeviations)
+			return nil, nil, lineErrorf(i+1, "these are more than %d deviations: leave out what the run doesn't need",
+				MaxDeviations)
 		}
 		at[question] = i + 1
 		list = append(list, d)

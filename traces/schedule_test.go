@@ -17,7 +17,8 @@ var deviations = []struct {
 	{Deviation{"cpu0", "text_poke_bp", 3, false, 3, sim.Step, "cpu1"}, "cpu0 in text_poke_bp step 3, 3rd time: cpu1"},
 	{Deviation{"cpu0", "idle", 0, false, 11, sim.Task, "shell"}, "cpu0 in idle, 11th time, task: shell"},
 	{Deviation{"cpu0", "int3 iret", 0, false, 112, sim.Step, "ipi@cpu1"}, "cpu0 in int3 iret, 112th time: ipi@cpu1"},
-	{Deviation{"ipi@cpu0", "foo.part.0", 0x1f, true, 21, sim.Step, "cpu0"}, "ipi@cpu0 in foo.part.0+0x1f, 21st time: cpu0"},
+	{Deviation{"ipi@cpu0", "foo.part.0", 0x1f, true, 21, sim.Step, "cpu0"},
+		"ipi@cpu0 in foo.part.0+0x1f, 21st time: cpu0"},
 	{Deviation{"cpu0", "text", -1, true, 1, sim.Cost, "1"}, "cpu0 in text+0xffffffffffffffff, 1st time, cost: 1"},
 	{Deviation{"the timer", "a, b: c", 1, true, 1, sim.Step, ""}, `"the timer" in "a, b: c"+0x1, 1st time: ""`},
 	{Deviation{"#", "a step", 2, false, 1, sim.Step, "a: \n"}, `"#" in "a step" step 2, 1st time: "a: \n"`},
@@ -30,7 +31,8 @@ var weakDeviations = []struct {
 	line string
 }{
 	{Deviation{"cpu0", "idle", 0, false, 1, sim.Buffer, "held"}, "cpu0 in idle, 1st time, buffer: held"},
-	{Deviation{"cpu1", "text_poke_bp", 3, false, 2, sim.Version, "older 1"}, "cpu1 in text_poke_bp step 3, 2nd time, version: older 1"},
+	{Deviation{"cpu1", "text_poke_bp", 3, false, 2, sim.Version, "older 1"},
+		"cpu1 in text_poke_bp step 3, 2nd time, version: older 1"},
 	{Deviation{"drain@cpu1", "writer", 7, true, 1, sim.Step, "cpu0"}, "drain@cpu1 in writer+0x7, 1st time: cpu0"},
 }
 
@@ -69,7 +71,8 @@ func TestScheduleErrors(t *testing.T) {
 		{"cpu1 in v, 1st time: ", "comes no `: ALTERNATIVE`"},
 		{`cpu1 in v, 1st time: "x`, "is no alternative"},
 		{`"cpu1 in v, 1st time: x`, "doesn't begin"},
-		{"cpu1 in v, 1st time: x\n\ncpu1 in v, 1st time: y", "line 3: this is the question of line 1: delete one of the two"},
+		{"cpu1 in v, 1st time: x\n\ncpu1 in v, 1st time: y",
+			"line 3: this is the question of line 1: delete one of the two"},
 	} {
 		_, err := ParseSchedule(test.text)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {

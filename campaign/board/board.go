@@ -163,7 +163,8 @@ func (b *Board) streams() []stream {
 			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
 	}
 	return []stream{
-		{&b.work, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy,
+		{&b.work, jetstream.StreamConfig{Name: streamWork, Subjects: []string{"work.>"},
+			Retention:   jetstream.WorkQueuePolicy,
 			Compression: jetstream.S2Compression}},
 		{&b.done, once(streamDone, "done.>")},
 		{&b.trouble, jetstream.StreamConfig{Name: streamTrouble, Subjects: []string{"trouble.>"}}},

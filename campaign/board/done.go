@@ -192,7 +192,8 @@ func (b *Board) Page(ctx context.Context, key string, after uint64) (list []*Pac
 func (b *Board) page(ctx context.Context, s jetstream.Stream, filter string, after uint64, most int,
 	f func(m jetstream.Msg, seq uint64) bool) error {
 	c, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubject: filter, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		FilterSubject: filter, AckPolicy: jetstream.AckNonePolicy,
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       after + 1,
 		InactiveThreshold: 30 * time.Second, MemoryStorage: true, Replicas: 1,
 	})

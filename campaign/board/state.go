@@ -199,7 +199,8 @@ func (b *Board) Forget(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	for stream, subject := range map[jetstream.Stream]string{b.done: "done.", b.large: "large.", b.trouble: "trouble."} {
+	for stream, subject := range map[jetstream.Stream]string{b.done: "done.", b.large: "large.",
+		b.trouble: "trouble."} {
 		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject+id+".>")); err != nil {
 			return err
 		}

@@ -93,7 +93,8 @@ func TestKubernetes(t *testing.T) {
 	require.Equal(t, labels, policy.at("spec", "podSelector", "matchLabels"))
 	require.Equal(t, job.at("spec", "template", "metadata", "labels"),
 		policy.list("spec", "ingress")[0].list("from")[0].at("podSelector", "matchLabels"))
-	require.Equal(t, 1, set.at("spec", "replicas"), "two servers of one name keep nothing together; that takes --cluster")
+	require.Equal(t, 1, set.at("spec", "replicas"),
+		"two servers of one name keep nothing together; that takes --cluster")
 	require.Equal(t, "Indexed", job.at("spec", "completionMode"))
 	require.Equal(t, job.at("spec", "completions"), job.at("spec", "parallelism"), "workers wait for nothing else")
 

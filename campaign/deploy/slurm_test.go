@@ -37,7 +37,8 @@ func newSession(t *testing.T) *session {
 	dir := t.TempDir()
 	path := filepath.Dir(program) + string(filepath.ListSeparator) + dir + string(filepath.ListSeparator) +
 		os.Getenv("PATH")
-	return &session{t, dir, append(os.Environ(), "PATH="+path, "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))}
+	return &session{t, dir, append(os.Environ(), "PATH="+path, "HOME="+dir, "XDG_CACHE_HOME="+
+		filepath.Join(dir, "cache"))}
 }
 
 // patience is how long a command may take; a computer that does other things, too, is slow.

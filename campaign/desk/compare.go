@@ -50,10 +50,12 @@ func Compare(before, now *board.State) (list []Change) {
 			switch {
 			case a == 0 && b > 0:
 				list = append(list, Change{"new", n.Scenario, q.Name,
-					fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"), cli.Number(o.Runs, "run"))})
+					fmt.Sprintf("broken by %d of %s; before by none of %s", b, cli.Number(n.Runs, "run"),
+						cli.Number(o.Runs, "run"))})
 			case a > 0 && b == 0:
 				list = append(list, Change{"gone", n.Scenario, q.Name,
-					fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a, cli.Number(o.Runs, "run"))})
+					fmt.Sprintf("broken by none of %s; before by %d of %s", cli.Number(n.Runs, "run"), a,
+						cli.Number(o.Runs, "run"))})
 			}
 		}
 		if o.Runs > 0 && n.Runs > 0 && max(o.Seconds, n.Seconds) >= least {
@@ -64,7 +66,8 @@ func Compare(before, now *board.State) (list []Change) {
 			}
 		}
 		if n.Aside > 0 {
-			list = append(list, Change{What: "missing", Scenario: n.Scenario, Says: cli.Number(n.Aside, "unit") + " set aside"})
+			list = append(list, Change{What: "missing", Scenario: n.Scenario, Says: cli.Number(n.Aside, "unit") +
+				" set aside"})
 		}
 	}
 	for i := range before.Shown { // in its order

@@ -19,7 +19,8 @@ func TestCompare(t *testing.T) {
 	}}
 	now := &board.State{ID: "n-2", Shown: []board.ScenarioEnd{
 		of("same", 100, 6, map[string]uint64{"no-start-inside": 9}), of("fixed", 200, 9, nil),
-		of("worse", 100, 5, map[string]uint64{"no-start-inside": 1}), of("slow", 100, 8, nil), of("noise", 100, 0.9, nil),
+		of("worse", 100, 5, map[string]uint64{"no-start-inside": 1}), of("slow", 100, 8, nil),
+		of("noise", 100, 0.9, nil),
 		of("added", 10, 1, nil),
 	}}
 	var says []string

@@ -60,7 +60,8 @@ func serve(t *testing.T, searches ...*plan.Search) *made {
 	t.Cleanup(g.Stop)
 	m.client, m.worker = gate.Client{Conn: conns[hub.Client]}, gate.Worker{Conn: conns[hub.Worker]}
 	go func() {
-		_ = lead.New(m.b, lead.Options{Name: "lead", Dir: t.TempDir(), Lease: 2 * time.Second, Tick: 20 * time.Millisecond}).
+		_ = lead.New(m.b, lead.Options{Name: "lead", Dir: t.TempDir(), Lease: 2 * time.Second,
+			Tick: 20 * time.Millisecond}).
 			Run(t.Context())
 	}()
 	_, err = desk.Start(t.Context(), m.client, m.c)
@@ -307,8 +308,9 @@ func TestPlanFiles(t *testing.T) {
 
 // TestLocal: whether a plan's traces go below the folder in which its report is made.
 func TestLocal(t *testing.T) {
-	for dir, want := range map[string]bool{"traces": true, "a/b": true, "/tmp/x": false, "../x": false, "a/../../x": false,
-		"": false} {
+	for dir, want := range map[string]bool{"traces": true, "a/b": true, "/tmp/x": false, "../x": false,
+		"a/../../x": false,
+		"":          false} {
 		s := &plan.Search{Flags: &findings.Explore{Traces: dir}}
 		require.Equal(t, want, s.Local(), dir)
 	}

@@ -103,7 +103,8 @@ func (o *outcome) file(s *plan.Search, search int) (*results.File, error) {
 		e.Canary, e.Seconds = o.canary[of], o.seconds[of]
 		for _, one := range o.parts[of] {
 			if err := s.Believe(&spec, job, one.parts); err != nil {
-				o.aside = append(o.aside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy, false))
+				o.aside = append(o.aside, one.u.Key()+": its result is false: "+plan.Clean(err.Error(), board.MostWhy,
+					false))
 				one.parts = none(&one.u)
 			}
 			e.Parts = append(e.Parts, one.parts...)
@@ -150,7 +151,8 @@ func Report(ctx context.Context, p *cli.Program, b gate.Client, c *plan.Campaign
 		}
 	}
 	if o.skipped > 0 {
-		fmt.Fprintf(p.Err, "kpsim-campaign: %s skipped: no unit of the plan has that name\n", cli.Number(o.skipped, "result"))
+		fmt.Fprintf(p.Err, "kpsim-campaign: %s skipped: no unit of the plan has that name\n",
+			cli.Number(o.skipped, "result"))
 	}
 	if len(o.aside) > 0 {
 		fmt.Fprintf(p.Err, "kpsim-campaign: %s set aside, so the report is without their runs:\n  %s\n",

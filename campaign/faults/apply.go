@@ -121,7 +121,9 @@ func (r *rig) leader(ctx context.Context, stream string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(r.servers, func(s *server) bool { return info.Cluster != nil && s.name == info.Cluster.Leader })
+	i := slices.IndexFunc(r.servers, func(s *server) bool {
+		return info.Cluster != nil && s.name == info.Cluster.Leader
+	})
 	if i < 0 {
 		return nil, fmt.Errorf("stream %s has no leader", stream)
 	}

@@ -60,7 +60,8 @@ func Kernel() string {
 // flags are those of the campaign: one scenario has a canary to be found, and others are broken.
 func flags(kernel bool) []string {
 	if kernel {
-		return []string{"torn-jump", "safe-none", "second-instruction", "--strategy", "random", "--runs", "5000", "--kernel",
+		return []string{"torn-jump", "safe-none", "second-instruction", "--strategy", "random", "--runs", "5000",
+			"--kernel",
 			Kernel()}
 	}
 	return []string{"torn-jump", "second-instruction", "safe-none", "full-rcu", "--runs", "60000"}

@@ -17,7 +17,8 @@ func (r *rig) lies(ctx context.Context, to io.Writer) {
 	}
 	streams := js.ListStreams(ctx)
 	for s := range streams.Info() {
-		fmt.Fprintf(to, "stream %s: %d messages, %d to %d\n", s.Config.Name, s.State.Msgs, s.State.FirstSeq, s.State.LastSeq)
+		fmt.Fprintf(to, "stream %s: %d messages, %d to %d\n", s.Config.Name, s.State.Msgs, s.State.FirstSeq,
+			s.State.LastSeq)
 	}
 	if streams.Err() != nil {
 		fmt.Fprintln(to, "streams:", streams.Err())
@@ -27,7 +28,8 @@ func (r *rig) lies(ctx context.Context, to io.Writer) {
 		fmt.Fprintln(to, "consumer of WORK:", err)
 	} else {
 		i := c.CachedInfo()
-		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d workers wait\n",
+		fmt.Fprintf(to, "consumer of WORK: %d to be delivered, %d not acknowledged, %d delivered again, %d "+
+			"workers wait\n",
 			i.NumPending, i.NumAckPending, i.NumRedelivered, i.NumWaiting)
 	}
 	e, err := r.b.Lead.Get(ctx, "lead")

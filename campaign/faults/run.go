@@ -50,7 +50,8 @@ func (r *rig) run(ctx context.Context) (*Outcome, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	results, err := r.start("results", dir, nil, r.g.Campaign, "results", firstID, "--wait", "--nats", r.urls(), "--nkey",
+	results, err := r.start("results", dir, nil, r.g.Campaign, "results", firstID, "--wait", "--nats", r.urls(),
+		"--nkey",
 		filepath.Join(r.servers[0].dir, "client.nk"))
 	if err != nil {
 		return nil, err

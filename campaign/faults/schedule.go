@@ -13,9 +13,10 @@ type Kind string
 
 // The kinds of fault.
 const (
-	WorkerKilled   Kind = "worker-killed"    // kill -9; another one begins
-	WorkerEnded    Kind = "worker-ended"     // SIGTERM; another one begins
-	WorkerStopped  Kind = "worker-stopped"   // SIGSTOP for longer than the lease: it delivers late what another one made
+	WorkerKilled Kind = "worker-killed" // kill -9; another one begins
+	WorkerEnded  Kind = "worker-ended"  // SIGTERM; another one begins
+	// SIGSTOP for longer than the lease: it delivers late what another one made
+	WorkerStopped  Kind = "worker-stopped"
 	ServerKilled   Kind = "server-killed"    // kill -9; it begins again in the same folder
 	LeaderKilled   Kind = "leader-killed"    // of a cluster: kill -9 of the server that leads a stream
 	Cut            Kind = "cut"              // all connections are closed

@@ -51,8 +51,9 @@ func attacks(id string) map[string]string {
 		"$JS.API.STREAM.SNAPSHOT.DONE":      `{"deliver_subject":"work.x"}`,
 		"$JS.API.ACCOUNT.PURGE.COORDINATOR": "", "$JS.API.META.LEADER.STEPDOWN": "",
 		"$JS.ACK.WORK.b0-go.1.1.1.1.1": "+ACK", "$JS.FC.x": "",
-		"$KV.CAMPAIGNS." + id: "{", "$KV.CAMPAIGNS.c-77": `{"id":"c-77"}`, "$KV.LEAD.lead": "me", "$KV.SECRET.ticket": "x",
-		"$KV.FINDS.x": "x", "$KV.STATUS." + id: "{",
+		"$KV.CAMPAIGNS." + id: "{", "$KV.CAMPAIGNS.c-77": `{"id":"c-77"}`, "$KV.LEAD.lead": "me",
+		"$KV.SECRET.ticket": "x",
+		"$KV.FINDS.x":       "x", "$KV.STATUS." + id: "{",
 		"$O.FILES.M.x": "x", "$O.FILES.C.x": "x",
 		"work.b0.go." + id + ".0.0.r.0.1": `{"campaign":"` + id + `"}`, "done." + id + ".0.0.r.0.1": "x",
 		"trouble." + id + ".0.0.r.0.1":     `{}`,
@@ -86,7 +87,8 @@ func TestNothingElse(t *testing.T) {
 		}
 		for _, verb := range []string{"begin", "change", "forget", "put", "run", "take", "deliver", "fail", "file"} {
 			m, err := nc.Request(other+verb,
-				message(t, map[string]any{"id": c.ID, "to": "cancelled", "name": "x", "build": "b"}, nil), 20*time.Millisecond)
+				message(t, map[string]any{"id": c.ID, "to": "cancelled", "name": "x", "build": "b"}, nil),
+				20*time.Millisecond)
 			require.Error(t, err, "%s%s with the key of a %s: %v", other, verb, role, m)
 		}
 	}
@@ -136,7 +138,8 @@ func TestInboxes(t *testing.T) {
 	heard := make(chan string, 1000)
 	for _, role := range []string{hub.Worker, hub.Client} {
 		nc := r.connect(role, nats.Name("x inbox=0123456789abcdefghijkl"))
-		for _, s := range []string{">", "*", "*.>", "_INBOX.>", "_INBOX_client.>", "_INBOX_worker.>", "_INBOX_worker.*.*",
+		for _, s := range []string{">", "*", "*.>", "_INBOX.>", "_INBOX_client.>", "_INBOX_worker.>",
+			"_INBOX_worker.*.*",
 			"_INBOX_client.*.*", "_INBOX_lead.>", "worker.>", "client.>", "$JS.>", "$KV.>", "work.>", "$SYS.>", "_R_.>",
 			"done.>"} {
 			_, err := nc.Subscribe(s, func(m *nats.Msg) { heard <- role + " hears " + m.Subject })
@@ -249,7 +252,8 @@ func TestResultsRefused(t *testing.T) {
 		require.ErrorIs(t, err, board.ErrNone, what)
 	}
 	whole := func(data string) (map[string]any, []byte) {
-		return map[string]any{"size": len(data), "digest": board.DigestOf([]byte(data))}, enc.EncodeAll([]byte(data), nil)
+		return map[string]any{"size": len(data), "digest": board.DigestOf([]byte(data))},
+			enc.EncodeAll([]byte(data), nil)
 	}
 	for _, size := range []int64{0, 1, 1 << 20, board.MostResult, 700 << 20, -1, 1 << 62} {
 		refused(fmt.Sprint("bomb of size ", size), func(*gate.Taken) (map[string]any, []byte) {
@@ -259,7 +263,8 @@ func TestResultsRefused(t *testing.T) {
 	for _, text := range []string{
 		"", "{", "null", "[]", `[{"index":-1}]`, `[{"index":2000000000}]`, `{"a":1}`,
 		"[" + strings.Repeat("{},", 1<<20) + "{}]", strings.Repeat("[", 1<<22),
-		`[{"index":%d,"runs":1,"violations":2}]`, `[{"index":%d,"runs":1,"violations":1,"broken":{"nothing":1}}]`, `[{"index":%d,"runs":-1}]`, `[{"index":%d,"runs":1e30}]`,
+		`[{"index":%d,"runs":1,"violations":2}]`, `[{"index":%d,"runs":1,"violations":1,"broken":{"nothing":1}}]`,
+		`[{"index":%d,"runs":-1}]`, `[{"index":%d,"runs":1e30}]`,
 		`[{"index":%d},{"index":%d}]`,
 		`[{"index":%d,"statistics":{"kinds":["\u001b[2J"]}}]`, `[{"index":%d,"found":[{"by":"x\nmutant: y"}]}]`,
 	} {
@@ -318,7 +323,8 @@ func TestNames(t *testing.T) {
 		require.NoError(t, nc.Publish("worker.alive", []byte(bad)))
 	}
 	for i := range 200_000 {
-		require.NoError(t, nc.Publish("worker.alive", fmt.Appendf(nil, `{"name":"n%d","build":"b0","cores":1024,"needs":["go"],"doing":"\u0007"}`, i)))
+		require.NoError(t, nc.Publish("worker.alive",
+			fmt.Appendf(nil, `{"name":"n%d","build":"b0","cores":1024,"needs":["go"],"doing":"\u0007"}`, i)))
 		if i%1000 == 0 {
 			require.NoError(t, nc.Flush())
 		}
@@ -393,10 +399,15 @@ func TestClientKey(t *testing.T) {
 		verb string
 		q    any
 	}{
-		{"run", m{"id": one.ID, "plan": other.Plan}}, {"run", m{"id": one.ID, "plan": board.DigestOf([]byte("x"))}}, {"run", m{"id": "../x", "plan": s.Plan}},
-		{"change", m{"id": one.ID, "to": "ended"}}, {"change", m{"id": one.ID, "to": "starting"}}, {"change", m{"id": one.ID, "to": "running"}}, {"forget", m{"id": one.ID}},
-		{"begin", m{"name": "A b", "build": "b"}}, {"begin", m{"name": "x", "build": "*"}}, {"begin", m{"name": "x", "build": "b", "priority": 1 << 40}}, {"begin", m{"name": strings.Repeat("x", 1000), "build": "b"}},
-		{"results", m{"key": ">"}}, {"results", m{"key": "*"}}, {"results", m{"key": "c-1.>"}}, {"results", m{"key": "c-1.0.0.r.0.1.2", "one": true}}, {"begin", 3}, {"change", []int{}},
+		{"run", m{"id": one.ID, "plan": other.Plan}}, {"run", m{"id": one.ID, "plan": board.DigestOf([]byte("x"))}},
+		{"run", m{"id": "../x", "plan": s.Plan}},
+		{"change", m{"id": one.ID, "to": "ended"}}, {"change", m{"id": one.ID, "to": "starting"}},
+		{"change", m{"id": one.ID, "to": "running"}}, {"forget", m{"id": one.ID}},
+		{"begin", m{"name": "A b", "build": "b"}}, {"begin", m{"name": "x", "build": "*"}},
+		{"begin", m{"name": "x", "build": "b", "priority": 1 << 40}},
+		{"begin", m{"name": strings.Repeat("x", 1000), "build": "b"}},
+		{"results", m{"key": ">"}}, {"results", m{"key": "*"}}, {"results", m{"key": "c-1.>"}},
+		{"results", m{"key": "c-1.0.0.r.0.1.2", "one": true}}, {"begin", 3}, {"change", []int{}},
 	} {
 		require.Contains(t, ask(c.verb, c.q, nil), `"code":"refused"`, "%s %v", c.verb, c.q)
 	}

@@ -118,7 +118,8 @@ func (r *rig) take(w gate.Worker) (t *gate.Taken) {
 func (r *rig) stored() string {
 	r.Helper()
 	text := ""
-	for _, name := range []string{"WORK", "DONE", "TROUBLE", "PIECES", "LARGE", "KV_CAMPAIGNS", "KV_FINDS", "KV_SECRET"} {
+	for _, name := range []string{"WORK", "DONE", "TROUBLE", "PIECES", "LARGE", "KV_CAMPAIGNS", "KV_FINDS",
+		"KV_SECRET"} {
 		s, err := r.js.Stream(r.Context(), name)
 		require.NoError(r, err, name)
 		info, err := s.Info(r.Context(), jetstream.WithSubjectFilter(">"))

@@ -81,9 +81,11 @@ func (g *Gate) begin(ctx context.Context, q *beginAsk, _ []byte) (any, []byte, e
 			return nil, nil, err
 		}
 		if len(states) >= mostCampaigns {
-			return nil, nil, refuse("there are %d campaigns, and a server knows no more; begin in another folder", len(states))
+			return nil, nil, refuse("there are %d campaigns, and a server knows no more; begin in another folder",
+				len(states))
 		}
-		s := &board.State{Name: q.Name, Build: q.Build, Priority: q.Priority, State: board.Starting, Began: time.Now().UTC()}
+		s := &board.State{Name: q.Name, Build: q.Build, Priority: q.Priority, State: board.Starting,
+			Began: time.Now().UTC()}
 		if s.ID, s.Against, err = next(states, q.Name); err != nil {
 			return nil, nil, err
 		}

@@ -193,7 +193,8 @@ func (g *Gate) putLarge(ctx context.Context, q *pieceAsk, data []byte) (any, []b
 		return nil, nil, err
 	}
 	if q.N < 0 || q.N >= board.MostPieces || len(data) > board.MostPiece {
-		return nil, nil, refuse("piece %d, of %d bytes: a result has %d pieces at most", q.N, len(data), board.MostPieces)
+		return nil, nil, refuse("piece %d, of %d bytes: a result has %d pieces at most", q.N, len(data),
+			board.MostPieces)
 	}
 	return nothing{}, nil, g.b.PutLarge(ctx, t.Key, t.Delivery, q.N, data)
 }

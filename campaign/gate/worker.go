@@ -82,7 +82,8 @@ func (w Worker) Deliver(ctx context.Context, t *Taken, r *unit.Result, worker st
 	if len(packed) > board.MostPiece {
 		for ; len(packed) > 0; q.Pieces++ {
 			n := min(len(packed), board.MostPiece)
-			if _, _, err := insist[nothing](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces}, packed[:n]); err != nil {
+			if _, _, err := insist[nothing](ctx, w.Conn, "worker.piece", &pieceAsk{t.Ticket, q.Pieces},
+				packed[:n]); err != nil {
 				return err
 			}
 			packed = packed[n:]

@@ -76,7 +76,8 @@ func (o *Options) cluster(opts *server.Options) error {
 		if slices.ContainsFunc(names, func(n string) bool { return c.PeerCertificates[0].VerifyHostname(n) == nil }) {
 			return nil
 		}
-		return fmt.Errorf("the certificate is of %s, and --route names %s", namesOf(c.PeerCertificates[0]), cli.List(names))
+		return fmt.Errorf("the certificate is of %s, and --route names %s", namesOf(c.PeerCertificates[0]),
+			cli.List(names))
 	}
 	opts.Cluster.TLSConfig = both
 	return nil

@@ -77,7 +77,8 @@ func cluster(t *testing.T, secrets []string, change func(i int, o *Options)) (li
 	}
 	for i := range secrets {
 		n := &node{}
-		n.Options = Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Cluster: "c", Name: fmt.Sprint("s", i), Peers: peers[i],
+		n.Options = Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Cluster: "c", Name: fmt.Sprint("s", i),
+			Peers: peers[i],
 			Tell: func(what string) {
 				n.mu.Lock()
 				defer n.mu.Unlock()
@@ -130,7 +131,8 @@ func TestClusterSecret(t *testing.T) {
 func TestClusterPort(t *testing.T) {
 	n := cluster(t, []string{secretA, secretA}, func(int, *Options) {})[0]
 	for _, connect := range []string{
-		`{"verbose":false,"server_id":"X","name":"x","cluster":"c"}`, `{"verbose":false,"user":"kpsim","pass":"","cluster":"c","server_id":"X"}`,
+		`{"verbose":false,"server_id":"X","name":"x","cluster":"c"}`,
+		`{"verbose":false,"user":"kpsim","pass":"","cluster":"c","server_id":"X"}`,
 		`{"verbose":false,"user":"kpsim","pass":"` + secretB + `","cluster":"c","server_id":"X"}`,
 	} {
 		c, err := net.Dial("tcp", n.Peers)
@@ -177,7 +179,8 @@ func TestClusterTLS(t *testing.T) {
 		"one that signs itself": {selfCert, selfKey, "", [2]string{selfCert, selfKey}, true, ""},
 		"another authority": {otherCert, otherKey, caCert, [2]string{rightCert, rightKey}, false,
 			"certificate signed by unknown authority"},
-		"another name":           {namedCert, namedKey, caCert, [2]string{rightCert, rightKey}, false, "elsewhere.example"},
+		"another name": {namedCert, namedKey, caCert, [2]string{rightCert, rightKey}, false,
+			"elsewhere.example"},
 		"two that sign themself": {otherCert, otherKey, "", [2]string{selfCert, selfKey}, false, "unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {

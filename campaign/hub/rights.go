@@ -107,7 +107,8 @@ func (k *keys) Check(c server.ClientAuthentication) bool {
 			subscribe = append(subscribe, "_INBOX_"+r.role+"."+m[1]+".>")
 		}
 		u.Permissions = &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: r.publish}, Subscribe: &server.SubjectPermission{Allow: subscribe},
+			Publish:   &server.SubjectPermission{Allow: r.publish},
+			Subscribe: &server.SubjectPermission{Allow: subscribe},
 		}
 	}
 	c.RegisterUser(u)
@@ -133,7 +134,8 @@ func readKeys(dir string) (*keys, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if k.of[public] != nil {
-			return nil, fmt.Errorf("%s: it is the key of %s, too; remove it, and a new one is made", path, k.of[public].role)
+			return nil, fmt.Errorf("%s: it is the key of %s, too; remove it, and a new one is made", path,
+				k.of[public].role)
 		}
 		k.of[public] = r
 	}

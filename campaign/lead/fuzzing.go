@@ -215,7 +215,8 @@ func (l *Lead) learn(r *running, f *fuzzing, n *learnt) {
 	for k, c := range n.claims {
 		f.claimed++
 		f.claims = append(f.claims,
-			plan.Unit{Campaign: r.c.ID, Search: f.search, Job: k, Kind: plan.Witness, From: n.from[0], To: n.from[1], Claim: &c})
+			plan.Unit{Campaign: r.c.ID, Search: f.search, Job: k, Kind: plan.Witness, From: n.from[0], To: n.from[1],
+				Claim: &c})
 	}
 }
 

@@ -61,7 +61,8 @@ func New(b *board.Board, o Options) *Lead {
 		o.Announce = func(*Event) {}
 	}
 	return &Lead{b: b, o: o, events: make(chan func(), 1024), all: make(map[string]*running),
-		workers: make(map[string]*worker), able: make(map[[2]string]int), made: make(map[string]bool), began: time.Now()}
+		workers: make(map[string]*worker), able: make(map[[2]string]int), made: make(map[string]bool),
+		began: time.Now()}
 }
 
 // Run coordinates until the context ends.

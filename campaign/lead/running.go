@@ -96,7 +96,8 @@ func newRunning(c *plan.Campaign, state *board.State) *running {
 			r.prove[i] = &proving{search: i, of: s.Verify}
 		}
 		for k := range s.Scenarios {
-			j := &job{search: i, job: k, units: s.Units(k), told: make(map[string]bool), witnessMade: make(map[string]bool)}
+			j := &job{search: i, job: k, units: s.Units(k), told: make(map[string]bool),
+				witnessMade: make(map[string]bool)}
 			r.jobs, r.of[[2]int{i, k}] = append(r.jobs, j), j
 		}
 	}
@@ -261,7 +262,8 @@ func (r *running) pick(most int, needs string) (list []plan.Unit) {
 		if j.runsMade() && j.sum.Violations > 0 && !j.last {
 			j.last = true
 			j.asked = append(j.asked,
-				plan.Unit{Campaign: r.c.ID, Search: j.search, Job: j.job, Kind: plan.Witness, From: plan.All, To: plan.All})
+				plan.Unit{Campaign: r.c.ID, Search: j.search, Job: j.job, Kind: plan.Witness, From: plan.All,
+					To: plan.All})
 		}
 		for len(j.asked) > 0 && len(list) < most {
 			u := j.asked[0]
@@ -335,8 +337,9 @@ func (r *running) needs() (list []string) {
 func (r *running) shown() (list []board.ScenarioEnd) {
 	for _, j := range r.jobs {
 		list = append(list, board.ScenarioEnd{
-			Search: j.search, Scenario: r.search(j).Scenarios[j.job].Name, Runs: j.sum.Runs, Violations: j.sum.Violations,
-			Broken: j.sum.Broken, Seconds: j.seconds, Aside: j.aside,
+			Search: j.search, Scenario: r.search(j).Scenarios[j.job].Name, Runs: j.sum.Runs,
+			Violations: j.sum.Violations,
+			Broken:     j.sum.Broken, Seconds: j.seconds, Aside: j.aside,
 		})
 	}
 	return list

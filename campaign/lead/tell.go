@@ -86,7 +86,8 @@ func (l *Lead) tell(ctx context.Context) {
 // status returns a campaign's published figures.
 func (l *Lead) status(r *running) *board.Status {
 	t := &board.Status{
-		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority, Out: r.out.len(),
+		ID: r.c.ID, Name: r.c.Name, State: r.state.State, Build: r.c.Build, Priority: r.state.Priority,
+		Out:  r.out.len(),
 		Runs: r.total.Runs, Points: r.total.Points, Violations: r.total.Violations, Programs: r.total.Programs,
 		CoreSeconds: r.seconds, Seconds: time.Since(l.began).Seconds(),
 		Finds: r.finds[:min(len(r.finds), findsTold)], Troubles: r.troubles, Workers: []board.Alive{},
@@ -133,8 +134,9 @@ func (l *Lead) status(r *running) *board.Status {
 			t.Aside += j.aside
 			if told++; told <= scenariosTold {
 				one.Scenarios = append(one.Scenarios, board.ScenarioStatus{
-					Scenario: s.Scenarios[j.job].Name, Units: j.units, Done: j.made.n, Runs: j.sum.Runs, RunsPlanned: planned,
-					Violations: j.sum.Violations, Broken: j.sum.Broken,
+					Scenario: s.Scenarios[j.job].Name, Units: j.units, Done: j.made.n, Runs: j.sum.Runs,
+					RunsPlanned: planned,
+					Violations:  j.sum.Violations, Broken: j.sum.Broken,
 				})
 			}
 		}

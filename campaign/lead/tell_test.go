@@ -27,7 +27,8 @@ func TestStatusBounded(t *testing.T) {
 	require.Len(t, s.Finds, findsTold)
 	require.Len(t, s.Troubles, troublesTold)
 	require.Len(t, s.Workers, workersTold)
-	require.Equal(t, []int{300, 100, 300, 300, 600}, []int{s.Causes, s.CausesNew, s.TroubleCount, s.WorkerCount, s.Cores})
+	require.Equal(t, []int{300, 100, 300, 300, 600}, []int{s.Causes, s.CausesNew, s.TroubleCount, s.WorkerCount,
+		s.Cores})
 	require.Equal(t, "299", s.Troubles[troublesTold-1].Why)
 	require.Less(t, len(s.Troubles[0].Log), logTold+10)
 }

@@ -97,7 +97,8 @@ func (l *Lead) waits(r *running) bool {
 	able := false
 	needs := r.needs()
 	for _, w := range l.workers {
-		if w.Build != r.c.Build || !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(w.Needs, n) }) {
+		if w.Build != r.c.Build ||
+			!slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(w.Needs, n) }) {
 			continue
 		}
 		if w.Doing != "" {
@@ -118,9 +119,10 @@ func (l *Lead) offers(build string) []byte {
 		needs := r.needs()
 		for i, s := range r.c.Searches {
 			n := r.need[i]
-			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] && !slices.ContainsFunc(list, func(o board.Offer) bool {
-				return o.Needs == n
-			}) {
+			if slices.Contains(needs, n) && l.made[r.c.Build+"-"+n] &&
+				!slices.ContainsFunc(list, func(o board.Offer) bool {
+					return o.Needs == n
+				}) {
 				list = append(list, board.Offer{Needs: n, Blobs: s.Blobs()})
 			}
 		}

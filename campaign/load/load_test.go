@@ -53,7 +53,8 @@ func campaign(t testing.TB, n int) *plan.Campaign {
 	s := &plan.Search{Flags: &findings.Explore{}}
 	for left := n; left > 0; left -= each {
 		e := &results.Explored{Name: fmt.Sprintf("load-%d", len(s.Scenarios)), Runs: uint64(min(left, each))}
-		s.Scenarios, s.Points, s.Canary, s.Bundle = append(s.Scenarios, e), append(s.Points, points), append(s.Canary, ""),
+		s.Scenarios, s.Points, s.Canary, s.Bundle = append(s.Scenarios, e), append(s.Points, points),
+			append(s.Canary, ""),
 			append(s.Bundle, 1)
 		require.EqualValues(t, e.Runs, s.Units(len(s.Bundle)-1))
 	}
@@ -68,7 +69,8 @@ func result(u *plan.Unit, size int) unit.Result {
 	for len(noise) < size {
 		noise = fmt.Appendf(noise, "%016x", draw.Uint64())
 	}
-	data := fmt.Appendf(nil, `[{"index":%d,"runs":1,"counts":{"Points":48000000},"found":[{"message":"%s"}]}]`, u.From, noise)
+	data := fmt.Appendf(nil, `[{"index":%d,"runs":1,"counts":{"Points":48000000},"found":[{"message":"%s"}]}]`, u.From,
+		noise)
 	return unit.Result{Data: data, Took: time.Second}
 }
 
@@ -214,7 +216,8 @@ func TestLarge(t *testing.T) {
 		}
 		last = now
 	}
-	t.Logf("%d workers of %d cores are at work after %v", *connections, *coresEach, time.Since(began).Round(time.Second))
+	t.Logf("%d workers of %d cores are at work after %v", *connections, *coresEach,
+		time.Since(began).Round(time.Second))
 	time.Sleep(3 * time.Second)
 	cpu, ours, made, at := s.processor(), own(), c.made.Load(), time.Now()
 	told := asked(t, b, state.ID, int(*over/(250*time.Millisecond)), 250*time.Millisecond)
@@ -240,7 +243,8 @@ func TestLarge(t *testing.T) {
 		return err == nil && now.Done >= filled
 	}, 5*time.Minute, 100*time.Millisecond)
 	t.Logf("%d results after %v more, which took %v of a core; status %s; the command %s; memory %s", filled,
-		time.Since(began).Round(time.Second), s.processor()-cpu, asked(t, b, state.ID, 50, 10*time.Millisecond), s.status(5),
+		time.Since(began).Round(time.Second), s.processor()-cpu, asked(t, b, state.ID, 50, 10*time.Millisecond),
+		s.status(5),
 		s.memory())
 	cpu, at = s.processor(), time.Now()
 	time.Sleep(5 * time.Second)
@@ -277,7 +281,8 @@ func fill(t testing.TB, s *server, c gate.Client, id string) {
 		w := gate.Worker{Conn: nc}
 		all.Go(func() { // else nothing is handed out ahead
 			for within.Err() == nil {
-				w.Alive(&board.Alive{Name: fmt.Sprintf("fill.%p", nc), Build: build, Cores: 1024, Needs: []string{"go"}})
+				w.Alive(&board.Alive{Name: fmt.Sprintf("fill.%p", nc), Build: build, Cores: 1024,
+					Needs: []string{"go"}})
 				time.Sleep(time.Second)
 			}
 		})

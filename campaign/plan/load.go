@@ -54,9 +54,11 @@ func Load(p *cli.Program, c *Campaign, file string) error {
 	for name, f := range map[string]func(args *arguments) error{"campaign": l.campaign, "explore": l.explore,
 		"fuzz": l.fuzz, "verify": l.verify} {
 		verbs[name] = starlark.NewBuiltin(name,
-			func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+				error) {
 				if len(args) > 0 {
-					return nil, fmt.Errorf("%s: name each argument, as in explore(scenarios = [\"safe-none\"])", b.Name())
+					return nil, fmt.Errorf("%s: name each argument, as in explore(scenarios = [\"safe-none\"])",
+						b.Name())
 				}
 				return starlark.None, takeAll(b.Name(), kwargs, f)
 			})
@@ -213,7 +215,8 @@ func (l *loader) explore(a *arguments) error {
 	dir := a.text("traces", "traces")
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Explore{Scenarios: names, Seed: x.seed, Strategy: x.strategy, Unbiased: unbiased, Fetch: x.fetch,
+			f := &findings.Explore{Scenarios: names, Seed: x.seed, Strategy: x.strategy, Unbiased: unbiased,
+				Fetch:  x.fetch,
 				Memory: x.memory, Edition: x.edition, Traces: traces(dir)}
 			if f.Strategy == "" {
 				f.Strategy = "portfolio"
@@ -242,8 +245,10 @@ func (l *loader) fuzz(a *arguments) error {
 	}
 	for _, x := range l.axes(a) {
 		err := l.add(func(traces func(string) string) (*Search, error) {
-			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until), Each: uint64(each),
-				Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory, Strategy: x.strategy, Traces: traces(dir)}
+			f := &findings.Fuzz{Programs: uint64(programs), Runs: uint64(runs), UntilCovered: uint64(until),
+				Each: uint64(each),
+				Seed: x.seed, Edition: x.edition, Preempt: preempt, Memory: x.memory, Strategy: x.strategy,
+				Traces: traces(dir)}
 			if corpus != "" {
 				f.Corpus = l.file(corpus)
 			}

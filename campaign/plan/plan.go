@@ -91,7 +91,8 @@ func Of(p *cli.Program, flags *findings.Explore) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Search{Flags: flags, Head: *made.File, Scenarios: made.File.Scenarios, Points: made.Points, Canary: made.Canary}
+	s := &Search{Flags: flags, Head: *made.File, Scenarios: made.File.Scenarios, Points: made.Points,
+		Canary: made.Canary}
 	s.Head.Format, s.Head.Count = results.Format, len(s.Scenarios)
 	s.Head.Scenarios = nil
 	if err := s.files(); err != nil {

@@ -86,7 +86,8 @@ func (s *Search) check() error {
 	}
 	n := len(s.Scenarios)
 	if len(s.Points) != n || len(s.Canary) != n || len(s.Bundle) != n {
-		return fmt.Errorf("%d scenarios, but %d, %d and %d figures of them", n, len(s.Points), len(s.Canary), len(s.Bundle))
+		return fmt.Errorf("%d scenarios, but %d, %d and %d figures of them", n, len(s.Points), len(s.Canary),
+			len(s.Bundle))
 	}
 	if n > 0 && (s.Fuzz != nil || s.Verify != nil) || s.Fuzz != nil && s.Verify != nil {
 		return errors.New("it is more than one of an exploration, a fuzzing session and proofs")

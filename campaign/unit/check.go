@@ -112,7 +112,8 @@ func Parts(u *plan.Unit, data []byte) (parts []explore.Part, err error) {
 		}
 		for k := range p.Ways {
 			w := &p.Ways[k]
-			if plan.Clean(w.Words, 4000, false) != w.Words || w.Best != nil && plan.Clean(w.Best.By, 200, false) != w.Best.By {
+			if plan.Clean(w.Words, 4000, false) != w.Words || w.Best != nil &&
+				plan.Clean(w.Best.By, 200, false) != w.Best.By {
 				return nil, fmt.Errorf("part %d has a name that is none", i)
 			}
 		}

@@ -22,10 +22,12 @@ func (b *Bench) proof(s *plan.Search, u *plan.Unit, stop *atomic.Bool) (r Result
 	}
 	f := s.Verify.Flags
 	c := findings.Verify{
-		Scenarios: []string{in.Arg}, Deviations: f.Deviations, Full: f.Full, Uncounted: f.Uncounted, By: f.By, All: f.All,
+		Scenarios: []string{in.Arg}, Deviations: f.Deviations, Full: f.Full, Uncounted: f.Uncounted, By: f.By,
+		All:  f.All,
 		Runs: f.Runs, Megabytes: f.Megabytes,
-		Workers: 1, Fetch: f.Fetch, Memory: f.Memory, Edition: f.Edition, Broken: f.Broken, GoOn: f.GoOn, Traces: f.Traces,
-		Races: f.Races,
+		Workers: 1, Fetch: f.Fetch, Memory: f.Memory, Edition: f.Edition, Broken: f.Broken, GoOn: f.GoOn,
+		Traces: f.Traces,
+		Races:  f.Races,
 	}
 	c.Kernel.Kernel, c.Kernel.Objects = s.Flags.Kernel.Kernel, slices.Clone(s.Flags.Kernel.Objects)
 	var out, errs bytes.Buffer

@@ -98,8 +98,10 @@ func TestNoUnit(t *testing.T) {
 	defer b.Close()
 	var stop atomic.Bool
 	for _, u := range []plan.Unit{
-		{Search: 1, Kind: plan.Runs, To: 1}, {Search: -1, Kind: plan.Runs, To: 1}, {Job: 1, Kind: plan.Runs, To: 1}, {Kind: plan.Runs, From: 3, To: 3},
-		{Kind: plan.Runs, From: 0, To: 17}, {Kind: plan.Runs, From: -1, To: 1}, {Kind: "x"}, {Kind: plan.Island}, {Kind: plan.Proof},
+		{Search: 1, Kind: plan.Runs, To: 1}, {Search: -1, Kind: plan.Runs, To: 1}, {Job: 1, Kind: plan.Runs, To: 1},
+		{Kind: plan.Runs, From: 3, To: 3},
+		{Kind: plan.Runs, From: 0, To: 17}, {Kind: plan.Runs, From: -1, To: 1}, {Kind: "x"}, {Kind: plan.Island},
+		{Kind: plan.Proof},
 	} {
 		_, err := b.Do(c, &u, kept{}, &stop)
 		require.Error(t, err, u.Key())

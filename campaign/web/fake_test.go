@@ -52,10 +52,12 @@ const hostile = `<script>document.title = "taken"</script><img src="https://else
 // example is a status that has something of everything.
 func example(id string) *board.Status {
 	t := &board.Status{
-		ID: id, Name: "nightly", State: board.Running, Build: "0123456789ab", Units: 2004, Done: 1223, Aside: 1, Out: 24,
+		ID: id, Name: "nightly", State: board.Running, Build: "0123456789ab", Units: 2004, Done: 1223, Aside: 1,
+		Out:  24,
 		Runs: 48_212_004, RunsPlanned: 79_000_000, Points: 1 << 40, Violations: 1377, CoreSeconds: 5123, Seconds: 700,
 		Rate: 71234.5, Left: 431, WorkerCount: 15, Cores: 36,
-		Coverage: &board.Coverage{Features: 10231, Estimated: 11800, New: 0.0123, Blocks: 812, BlocksAll: 1024, Kept: 344},
+		Coverage: &board.Coverage{Features: 10231, Estimated: 11800, New: 0.0123, Blocks: 812, BlocksAll: 1024,
+			Kept: 344},
 	}
 	for i := range 15 {
 		w := board.Alive{Name: fmt.Sprintf("build-host-%d.%d", i, 4100+i), Build: t.Build, Cores: 2 + i%3,
@@ -84,13 +86,15 @@ func example(id string) *board.Status {
 		{Title: "kpsim fuzz --kernel vmlinuz-6.8", Units: 4, Done: 4, Scenarios: []board.ScenarioStatus{}}}
 	t.Finds = []board.FindStatus{
 		{New: true, Cause: board.Cause{First: id, Last: id, Build: t.Build, Find: unit.Find{
-			Cause: "T2-second-instruction", Property: "T2", Scenario: "second-instruction", Engine: "kpsim's own engine",
+			Cause: "T2-second-instruction", Property: "T2", Scenario: "second-instruction",
+			Engine:  "kpsim's own engine",
 			Message: "cpu1 stands inside the five bytes that are replaced", Place: "f+1", Deviations: 2,
 			Story: []string{"cpu1 runs the first instruction of f, and is interrupted before the second.",
 				"cpu0 replaces the five bytes at f by a jump.", "cpu1 returns to f+1, in the middle of the jump."},
 		}}},
 		{Cause: board.Cause{First: "nightly-1", Last: id, Build: t.Build, Find: unit.Find{
-			Cause: "X1-torn-jump", Property: "X1", Scenario: "torn-jump", Engine: "Linux 6.8.0 a1b2c3d4", Message: hostile,
+			Cause: "X1-torn-jump", Property: "X1", Scenario: "torn-jump", Engine: "Linux 6.8.0 a1b2c3d4",
+			Message:    hostile,
 			Deviations: 1, Story: []string{hostile, "cpu1 fetches half of it."},
 		}}},
 	}

@@ -67,7 +67,8 @@ func TestPageHostile(t *testing.T) {
 	require.Contains(t, p.text("article:nth-child(2) li"), hostile)
 	require.Equal(t, 1, js[int](p, "document.querySelectorAll('script').length"))
 	require.Equal(t, 0, js[int](p, "document.querySelectorAll('img').length"))
-	require.Equal(t, 1, js[int](p, "[...document.querySelectorAll('article a')].filter(a => a.checkVisibility()).length"),
+	require.Equal(t, 1, js[int](p,
+		"[...document.querySelectorAll('article a')].filter(a => a.checkVisibility()).length"),
 		"a cause that names no file has no link")
 	require.Equal(t, "61 % nightly-2 – kpsim", js[string](p, "document.title"))
 	p.quiet(s.URL)
@@ -135,13 +136,15 @@ func TestPageSizes(t *testing.T) {
 	tell(t, b, example("nightly-2"))
 	s := serve(t, b, "127.0.0.1:0")
 	for name, w := range map[string]window{
-		"wide": {wide: 1280, high: 800}, "narrow": {wide: 400, high: 800}, "wide-dark": {wide: 1280, high: 800, dark: true},
+		"wide": {wide: 1280, high: 800}, "narrow": {wide: 400, high: 800},
+		"wide-dark":   {wide: 1280, high: 800, dark: true},
 		"narrow-dark": {wide: 400, high: 800, dark: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, s.URL, w)
 			require.Empty(t, js[[]string](p, accessible))
-			require.True(t, js[bool](p, "document.querySelector('#figures').getBoundingClientRect().bottom < innerHeight"),
+			require.True(t, js[bool](p,
+				"document.querySelector('#figures').getBoundingClientRect().bottom < innerHeight"),
 				"above the fold")
 			do(p, chromedp.KeyEvent("\t"))
 			require.Equal(t, "Skip to the content", js[string](p, "document.activeElement.textContent"))

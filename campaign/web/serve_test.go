@@ -69,7 +69,8 @@ func TestServeGuard(t *testing.T) {
 	csp := a.Header.Get("Content-Security-Policy")
 	require.Contains(t, csp, "default-src 'none'")
 	require.NotContains(t, csp, "unsafe")
-	require.NotRegexp(t, `(?i)https?://|@import|@font-face|\bsrc=|\bon[a-z]+="|style="`, strings.ReplaceAll(page, "http://www.w3.org", ""))
+	require.NotRegexp(t, `(?i)https?://|@import|@font-face|\bsrc=|\bon[a-z]+="|style="`,
+		strings.ReplaceAll(page, "http://www.w3.org", ""))
 	for _, host := range []string{"localhost", "localhost:1234", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:80"} {
 		a, _ = get(t, s, "GET", "status.json", host)
 		require.Equal(t, 200, a.StatusCode, host)
@@ -137,11 +138,18 @@ func TestServeMetrics(t *testing.T) {
 	_, text := get(t, s, "GET", "metrics", "")
 	for _, line := range []string{
 		`kpsim_campaign_units{campaign="nightly-2"} 2004`,
-		`kpsim_campaign_units_done{campaign="nightly-2"} 1223`, `kpsim_campaign_units_set_aside{campaign="nightly-2"} 1`,
-		`kpsim_campaign_units_out{campaign="nightly-2"} 24`, `kpsim_campaign_runs_total{campaign="nightly-2"} 4.8212004e+07`, `kpsim_campaign_violations_total{campaign="nightly-2"} 1377`,
-		`kpsim_campaign_core_seconds_total{campaign="nightly-2"} 5123`, `kpsim_campaign_workers{campaign="nightly-2"} 15`, `kpsim_campaign_cores{campaign="nightly-2"} 36`,
-		`kpsim_campaign_runs_per_second{campaign="nightly-2"} 71234.5`, `kpsim_campaign_causes{campaign="nightly-2",new="yes"} 1`, `kpsim_campaign_causes{campaign="nightly-2",new="no"} 1`,
-		`kpsim_campaign_troubles_total{campaign="nightly-2"} 31`, `kpsim_campaign_state{campaign="nightly-1",state="starting"} 1`, `kpsim_board_up 1`,
+		`kpsim_campaign_units_done{campaign="nightly-2"} 1223`,
+		`kpsim_campaign_units_set_aside{campaign="nightly-2"} 1`,
+		`kpsim_campaign_units_out{campaign="nightly-2"} 24`,
+		`kpsim_campaign_runs_total{campaign="nightly-2"} 4.8212004e+07`,
+		`kpsim_campaign_violations_total{campaign="nightly-2"} 1377`,
+		`kpsim_campaign_core_seconds_total{campaign="nightly-2"} 5123`,
+		`kpsim_campaign_workers{campaign="nightly-2"} 15`, `kpsim_campaign_cores{campaign="nightly-2"} 36`,
+		`kpsim_campaign_runs_per_second{campaign="nightly-2"} 71234.5`,
+		`kpsim_campaign_causes{campaign="nightly-2",new="yes"} 1`,
+		`kpsim_campaign_causes{campaign="nightly-2",new="no"} 1`,
+		`kpsim_campaign_troubles_total{campaign="nightly-2"} 31`,
+		`kpsim_campaign_state{campaign="nightly-1",state="starting"} 1`, `kpsim_board_up 1`,
 	} {
 		require.Contains(t, text, line+"\n")
 	}

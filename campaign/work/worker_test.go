@@ -51,7 +51,8 @@ func campaign(t *testing.T, cores int, longest time.Duration,
 
 	runs := uint64(1000)
 	s, err := plan.Of(cli.New(io.Discard, io.Discard),
-		&findings.Explore{Scenarios: []string{"torn-jump"}, Runs: &runs, Seed: 1, Strategy: "portfolio", Traces: t.TempDir()})
+		&findings.Explore{Scenarios: []string{"torn-jump"}, Runs: &runs, Seed: 1, Strategy: "portfolio",
+			Traces: t.TempDir()})
 	require.NoError(t, err)
 	s.Bundle[0] = 1
 	within, stop := context.WithCancel(ctx)

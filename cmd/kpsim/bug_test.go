@@ -41,15 +41,18 @@ func TestBugOfOneProgram(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ args, again string }{
-		{"fuzz --edition 6.9 --preempt full --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed " + seed + " --programs 1 --each 2 --workers 1 --edition 6.9 --preempt full --strategy faulty"},
-		{"fuzz --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed " + seed + " --programs 1 --each 2 --workers 1 --strategy faulty"},
+		{"fuzz --edition 6.9 --preempt full --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed " + seed +
+			" --programs 1 --each 2 --workers 1 --edition 6.9 --preempt full --strategy faulty"},
+		{"fuzz --seed 3 --runs 24 --each 2 --strategy faulty", "fuzz --seed " + seed +
+			" --programs 1 --each 2 --workers 1 --strategy faulty"},
 	} {
 		for range 2 { // the line tells of itself
 			var out, errs bytes.Buffer
 			if status := run(strings.Fields(c.args), &out, &errs); status != cli.Bug {
 				t.Errorf("%s: status %d", c.args, status)
 			}
-			for _, want := range []string{"index out of range", "faulty.Choose", "(*Fibre).live", " " + c.again + "\n"} {
+			for _, want := range []string{"index out of range", "faulty.Choose", "(*Fibre).live",
+				" " + c.again + "\n"} {
 				if !strings.Contains(errs.String(), want) {
 					t.Errorf("%s: no %q in\n%s", c.args, want, &errs)
 				}

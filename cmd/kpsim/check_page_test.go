@@ -21,7 +21,8 @@ const modulesOfTests = "../../smp/image/testdata/"
 func TestFuzzPageFits(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f.html")
-	args := []string{"fuzz", "--runs", "40", "--each", "20", "--as-shipped", "--edition", "2.6", "--traces", dir, "--html", path}
+	args := []string{"fuzz", "--runs", "40", "--each", "20", "--as-shipped", "--edition", "2.6", "--traces", dir,
+		"--html", path}
 	var out, errs bytes.Buffer
 	require.Contains(t, []int{cli.OK, cli.Against}, run(args, &out, &errs), errs.String())
 	pagetest.Fits(t, path)
@@ -47,19 +48,24 @@ func TestSurveyPage(t *testing.T) {
 	require.Contains(t, text, "by k61 (Debian 6.1.192), edition 6.5, with PREEMPTION RETPOLINE FTRACE OPTPROBES.")
 	require.Contains(t, text, "Of 11 functions, 52 instructions without padding.")
 	for _, want := range []string{
-		`<th scope="row">probed</th><td class="n">23</td><td class="n">44.2</td>`, `<th scope="row">-EINVAL</th><td class="n">26</td>`, `<th scope="row">blacklisted</th><td class="n">10</td>`,
-		"Of 52 instructions probes on 1 are optimized, on 22 they stay breakpoints, on 29 they are refused.", "Each function",
+		`<th scope="row">probed</th><td class="n">23</td><td class="n">44.2</td>`,
+		`<th scope="row">-EINVAL</th><td class="n">26</td>`, `<th scope="row">blacklisted</th><td class="n">10</td>`,
+		"Of 52 instructions probes on 1 are optimized, on 22 they stay breakpoints, on 29 they are refused.",
+		"Each function",
 	} {
 		require.Contains(t, pagetest.Section(text, "sums"), want)
 	}
-	require.Contains(t, pagetest.Section(text, "functions"), `<code>sum</code></a></th><td>BUG at &#43;0x9</td><td class="n">6</td><td class="n">11</td><td class="n">5</td><td class="n">0</td><td class="n">0</td>`)
+	require.Contains(t, pagetest.Section(text, "functions"),
+		`<code>sum</code></a></th><td>BUG at &#43;0x9</td><td class="n">6</td><td class="n">11</td><td class="n">5</td><td class="n">0</td><td class="n">0</td>`)
 	for piece, bars := range map[string]int{"1": 12, "2": 12, "3": 12} {
 		require.Equal(t, bars, strings.Count(pagetest.Section(text, "sums"), "fill:url(#hatch-"+piece+")"))
 	}
-	require.Less(t, strings.Index(text, ">choose</text>"), strings.Index(text, ">sum</text>"), "the longest is the uppermost")
+	require.Less(t, strings.Index(text, ">choose</text>"), strings.Index(text, ">sum</text>"),
+		"the longest is the uppermost")
 	var widths []float64
 	for _, piece := range []string{"1", "2"} {
-		m := regexp.MustCompile(`<path d="M([\d.]+),[\d.]+L[\d.]+,[\d.]+L([\d.]+),[^"]*"\s*style="fill:url\(#hatch-` + piece + `\)`).FindStringSubmatch(text)
+		m := regexp.MustCompile(`<path d="M([\d.]+),[\d.]+L[\d.]+,[\d.]+L([\d.]+),[^"]*"\s*style="fill:url\(#hatch-` +
+			piece + `\)`).FindStringSubmatch(text)
 		require.NotNil(t, m)
 		from, err := strconv.ParseFloat(m[1], 64)
 		require.NoError(t, err)
@@ -90,9 +96,11 @@ func TestSurveyPageOfFunction(t *testing.T) {
 	require.Contains(t, list, `<th scope="row">&#43;0x0</th><td><code>48 8d 04 37</code></td><td><code>lea (%rdi,%rsi),%rax</code></td><td>int3</td><td>no</td><td><span class="good"><span aria-hidden="true">✓`+"\u00a0"+`</span>yes, 9 bytes</span></td>`)
 	require.Contains(t, list, `<td>JTPR targeted by &#43;0x20</td>`)
 
-	_, text = checkHTML(t, "--every-byte", "--edition", "6.9", "--config", "none", "--cpu", "none", "testdata/mine/mine.o")
+	_, text = checkHTML(t, "--every-byte", "--edition", "6.9", "--config", "none", "--cpu", "none",
+		"testdata/mine/mine.o")
 	require.Contains(t, text, "<code>kpsim check --edition 6.9 --config none --cpu none --every-byte --html c.html mine.o</code>")
-	require.Contains(t, pagetest.Section(text, "instructions"), `✗`+"\u00a0"+`</span>-EILSEQ</span></td><td>-</td><td>not an instruction boundary, inside &#43;0x0</td>`)
+	require.Contains(t, pagetest.Section(text, "instructions"),
+		`✗`+"\u00a0"+`</span>-EILSEQ</span></td><td>-</td><td>not an instruction boundary, inside &#43;0x0</td>`)
 	_, text = checkHTML(t, "--func", "same", modulesOfTests+"load.o")
 	require.Contains(t, text, "The function is the first of 2 of that name; write same#2 for the next.")
 	_, text = checkHTML(t, modulesOfTests+"load.o") // names that can't be printed

@@ -40,14 +40,15 @@ func TestCheckPage(t *testing.T) {
 	require.NoError(t, err)
 	t.Chdir("testdata/mine")
 	blocks := 0
-	is := regexp.MustCompile("(?s)```console\n\\$ (.*?)\n(.*?)```\n").ReplaceAllStringFunc(string(text), func(block string) string {
-		blocks++
-		line, _, _ := strings.Cut(strings.TrimPrefix(block, "```console\n$ "), "\n")
-		status, stdout, stderr := inMine(t, line)
-		assert.Zero(t, status, "%s: %s", line, stderr)
-		stdout = anyKpsim.ReplaceAllString(stdout, `"kpsim":{...}`)
-		return "```console\n$ " + line + "\n" + stdout + "```\n"
-	})
+	is := regexp.MustCompile("(?s)```console\n\\$ (.*?)\n(.*?)```\n").ReplaceAllStringFunc(string(text),
+		func(block string) string {
+			blocks++
+			line, _, _ := strings.Cut(strings.TrimPrefix(block, "```console\n$ "), "\n")
+			status, stdout, stderr := inMine(t, line)
+			assert.Zero(t, status, "%s: %s", line, stderr)
+			stdout = anyKpsim.ReplaceAllString(stdout, `"kpsim":{...}`)
+			return "```console\n$ " + line + "\n" + stdout + "```\n"
+		})
 	assert.Equal(t, 4, blocks)
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(is), 0o644))
@@ -130,7 +131,8 @@ func TestCheckPageReasons(t *testing.T) {
 	t.Chdir("testdata/mine")
 	given := make(map[string]bool) // function: reason
 	place := regexp.MustCompile(`\b\w+\+0x[0-9a-f]+`)
-	for _, kernel := range []string{"--profile k61", "--profile k612", "--edition 2.6", "--edition 4.15", "--edition 5.14"} {
+	for _, kernel := range []string{"--profile k61", "--profile k612", "--edition 2.6", "--edition 4.15",
+		"--edition 5.14"} {
 		for _, r := range jsonRows(t, "kpsim check --json --every-byte "+kernel+" reasons.o") {
 			given[r.Func+": "+place.ReplaceAllString(r.Reason, "f+0x12")] = true
 			given[r.Func+": "+place.ReplaceAllString(r.BoostReason, "f+0x12")] = true
@@ -218,7 +220,8 @@ func TestCheckTable(t *testing.T) {
 			assert.Equal(t, n, atoi(t, m[1]), "%s of %s", name, kernel)
 		}
 		for heading, total := range map[string]int{
-			"not registrable": sums["instructions"] - sums["registrable"], "registrable, not optimizable": sums["registrable"] - sums["optimizable"],
+			"not registrable":              sums["instructions"] - sums["registrable"],
+			"registrable, not optimizable": sums["registrable"] - sums["optimizable"],
 		} {
 			_, list, _ := strings.Cut(stdout, "\n"+heading+", because of\n")
 			list, _, _ = strings.Cut(list, "\n\n")

@@ -28,7 +28,8 @@ func TestComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"mine.star", "mine.o", "mine.c", "sb.litmus", "traces/a.kps", "traces/b.kps", "traces/b.txt", "traces/corpus/c.kps"} {
+	for _, name := range []string{"mine.star", "mine.o", "mine.c", "sb.litmus", "traces/a.kps", "traces/b.kps",
+		"traces/b.txt", "traces/corpus/c.kps"} {
 		if err := os.WriteFile(name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -92,19 +93,22 @@ func TestComplete(t *testing.T) {
 	if got := flags.Complete(model, nil, namings); !slices.Contains(got, "explore") {
 		t.Errorf("nothing typed: %q", got)
 	}
-	if got := flags.Complete(model, []string{"explore", ""}, namings); !slices.Contains(got, "mine.star") || len(got) != len(library.Names())+3 {
+	if got := flags.Complete(model, []string{"explore", ""}, namings); !slices.Contains(got, "mine.star") ||
+		len(got) != len(library.Names())+3 {
 		t.Errorf("explore: %q", got)
 	}
 }
 
 // Whatever takes names or files is completed; numbers and what is free aren't.
 func TestCompleteAll(t *testing.T) {
-	free := []string{"--func", "--at", "--words", "--cpu", "--config", "--cpus", "--count", "--shard", "--for", "<func>", "--tasks", "--maxactive", "--date"}
+	free := []string{"--func", "--at", "--words", "--cpu", "--config", "--cpus", "--count", "--shard", "--for",
+		"<func>", "--tasks", "--maxactive", "--date"}
 	met := map[string]bool{}
 	see := func(words []string, v *kong.Value, name, placeholder string) {
 		met[name] = true
 		offered := len(flags.ValuesOf(namings, v, "")) > 0
-		text := v.Target.Kind().String() == "string" || v.IsCumulative() && v.Target.Type().Elem().Kind().String() == "string"
+		text := v.Target.Kind().String() == "string" || v.IsCumulative() &&
+			v.Target.Type().Elem().Kind().String() == "string"
 		if text && !offered && !slices.Contains(free, name) {
 			t.Errorf("%v: nothing completes %s %s", words, name, placeholder)
 		}
@@ -146,8 +150,11 @@ func TestCompletionScripts(t *testing.T) {
 		{"kpsim expl", "explore\nexplain", "kpsim explain explore ", "explain\nexplore"},
 		{"kpsim help expl", "explore\nexplain", "kpsim help explain explore ", "explain\nexplore"},
 		{"kpsim overhead pa", "pauses", "kpsim overhead pauses ", "pauses"},
-		{"kpsim explore --mutant no-sync-", strings.Join(flags.StartingWith("no-sync-", mutants.Names()), "\n"), "kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
-		{"kpsim explore --mutant=no-sync-a", "--mutant=no-sync-arm", "kpsim explore --mutant=no-sync-arm ", "--mutant=no-sync-arm"}, // bash's readline makes three words of it
+		{"kpsim explore --mutant no-sync-", strings.Join(flags.StartingWith("no-sync-", mutants.Names()), "\n"),
+			"kpsim explore --mutant " + strings.Join(noSync, " ") + " ", strings.Join(noSync, "\n")},
+		// bash's readline makes three words of it
+		{"kpsim explore --mutant=no-sync-a", "--mutant=no-sync-arm", "kpsim explore --mutant=no-sync-arm ",
+			"--mutant=no-sync-arm"},
 		{"kpsim replay tw", `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},
 		{`kpsim replay two\ w`, `two\ words.kps`, `kpsim replay two\ words.kps `, "two words.kps"},
 		{"kpsim replay 'tw", "two words.kps", "kpsim replay 'two words.kps' ", "two words.kps"},
@@ -203,7 +210,8 @@ func TestCompletionScripts(t *testing.T) {
 		if err := os.Rename("script.zsh", "_kpsim"); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("zsh", "-f", "outer.zsh", "kpsim overhead pa").CombinedOutput(); err != nil || string(out) != "[kpsim overhead pauses ]\n" {
+		if out, err := exec.Command("zsh", "-f", "outer.zsh", "kpsim overhead pa").CombinedOutput(); err != nil ||
+			string(out) != "[kpsim overhead pauses ]\n" {
 			t.Errorf("zsh, by fpath: %s, %v", out, err)
 		}
 	}

@@ -37,8 +37,9 @@ var written = map[string]string{
 	"check --html":          "check OBJECT --html FILE",
 	"mutants --html":        "mutants no-sync-3 --seeds 1 --most 100 --html FILE",
 	"overhead table --html": "overhead table --html FILE",
-	"review --html":         "", // it compares two kernels for as long as that takes; it writes by Program.WritePage as the others
-	"man --dir":             "", // a folder
+	// it compares two kernels for as long as that takes; it writes by Program.WritePage as the others
+	"review --html": "",
+	"man --dir":     "", // a folder
 }
 
 // read are the flags and arguments that name a file to read: the file is FILE, and KERNEL one
@@ -96,11 +97,15 @@ var read = map[string]string{
 
 	// Arguments that are strings, since they may be names of what is built in.
 	"explore": "explore FILE", "verify": "verify FILE", "run": "run FILE", "shell": "shell FILE",
-	"compare": "compare --kernel KERNEL --objects OBJECT FILE", "review": "review --kernel KERNEL --objects OBJECT FILE",
-	"replay": "replay FILE", "explain": "explain FILE", "view": "view FILE --html OUT", "view beside": "view TRACE FILE --html OUT",
-	"export": "export --to json FILE", "shrink": "shrink FILE --out OUT", "rerecord": "rerecord FILE", "merge": "merge FILE",
-	"litmus": "litmus FILE", "check": "check FILE", "disasm": "disasm FILE victim", "overhead calibrate": "overhead calibrate FILE",
-	"matrix --into": "matrix --into FILE jump/sched/breakpoint",
+	"compare": "compare --kernel KERNEL --objects OBJECT FILE",
+	"review":  "review --kernel KERNEL --objects OBJECT FILE",
+	"replay":  "replay FILE", "explain": "explain FILE", "view": "view FILE --html OUT",
+	"view beside": "view TRACE FILE --html OUT",
+	"export":      "export --to json FILE", "shrink": "shrink FILE --out OUT", "rerecord": "rerecord FILE",
+	"merge":  "merge FILE",
+	"litmus": "litmus FILE", "check": "check FILE", "disasm": "disasm FILE victim",
+	"overhead calibrate": "overhead calibrate FILE",
+	"matrix --into":      "matrix --into FILE jump/sched/breakpoint",
 }
 
 // Each flag that names a file is in one of the tables, so that the tests below try it.
@@ -161,7 +166,8 @@ func newFileTest(t *testing.T) *fileTest {
 	program := thisProgram(t)
 	t.Chdir(t.TempDir())
 	return &fileTest{t: t, kernel: len(kernels) > 0, program: program, replacer: func(file string) *strings.Replacer {
-		return strings.NewReplacer("KTRACE", kernelTrace[0], "TRACE", trace, "OBJECT", object, "FILE", file, "KERNEL", append(kernels, "none")[0], "OUT", "out", " T ", " traces ")
+		return strings.NewReplacer("KTRACE", kernelTrace[0], "TRACE", trace, "OBJECT", object, "FILE", file, "KERNEL",
+			append(kernels, "none")[0], "OUT", "out", " T ", " traces ")
 	}}
 }
 
@@ -238,7 +244,8 @@ func TestReadNoFile(t *testing.T) {
 func TestWriteThrough(t *testing.T) {
 	f := newFileTest(t)
 	for _, line := range sorted(written) {
-		if first := strings.Fields(line)[0]; !thorough.Set() && slices.Contains([]string{"fuzz", "matrix", "mutants", "overhead"}, first) {
+		if first := strings.Fields(line)[0]; !thorough.Set() &&
+			slices.Contains([]string{"fuzz", "matrix", "mutants", "overhead"}, first) {
 			continue // a page takes them some seconds, and is written as check's is
 		}
 		require.NoError(t, os.Mkdir("store", 0o755))
@@ -290,7 +297,8 @@ func TestReviewInterruptedAtOnce(t *testing.T) {
 func TestReadOnlyFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("traces", nil, 0o644)) // so that root can't make the folder either
-	for _, line := range []string{"fuzz --runs 2 --each 2", "explore safe-none --runs 2", "verify safe-none --runs 2", "matrix jump/sched/breakpoint --drawn 8"} {
+	for _, line := range []string{"fuzz --runs 2 --each 2", "explore safe-none --runs 2", "verify safe-none --runs 2",
+		"matrix jump/sched/breakpoint --drawn 8"} {
 		var out, errs bytes.Buffer
 		require.Equal(t, cli.BadInput, run(strings.Fields(line), &out, &errs), line)
 		require.Regexp(t, `^kpsim: --traces: traces: .*\n$`, errs.String(), line)

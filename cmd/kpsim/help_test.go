@@ -67,7 +67,8 @@ func TestHelp(t *testing.T) {
 			if !ok || line == "--version\n" { // which stands for the command
 				continue
 			}
-			if _, err := newParser(new(commands), io.Discard, io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
+			if _, err := newParser(new(commands), io.Discard,
+				io.Discard).Parse(strings.Fields(strings.ReplaceAll(line, "'", ""))); err != nil {
 				t.Errorf("%s --help: kpsim %s: %v", name, line, err)
 			}
 		}
@@ -104,7 +105,8 @@ func TestMeant(t *testing.T) {
 		{"-V", "version"},
 		{"explore -v", "explore -v"},
 	} {
-		if got := strings.Join(flags.Meant(newParser(new(commands), io.Discard, io.Discard).Model.Node, strings.Fields(c.typed)), " "); got != c.as {
+		if got := strings.Join(flags.Meant(newParser(new(commands), io.Discard, io.Discard).Model.Node,
+			strings.Fields(c.typed)), " "); got != c.as {
 			t.Errorf("kpsim %s is taken for %s, want %s", c.typed, got, c.as)
 		}
 	}

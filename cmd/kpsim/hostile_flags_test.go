@@ -69,7 +69,8 @@ func TestEveryFlag(t *testing.T) {
 	require.NoError(t, err)
 	tests, err := filepath.Abs("testdata/litmus")
 	require.NoError(t, err)
-	values := thorough.Of([]string{"0", "-1", "18446744073709551615"}, []string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"})
+	values := thorough.Of([]string{"0", "-1", "18446744073709551615"},
+		[]string{"0", "-1", "4294967296", "1000000000000000000", "18446744073709551615"})
 	var c commands
 	walkFlags(newParser(&c, io.Discard, io.Discard).Model.Node, func(at *kong.Node, f *kong.Flag) {
 		least, most, ok := flags.RangeOf(f.Value)
@@ -88,7 +89,9 @@ func TestEveryFlag(t *testing.T) {
 				if isTime && !strings.ContainsAny(v, "smh") {
 					v += "s"
 				}
-				outside := flags.End(v) == nil || flags.End(v).Cmp(flags.End(least)) < 0 || flags.End(v).Cmp(flags.End(most)) > 0 // nil: no time is so long
+				// nil: no time is so long
+				outside := flags.End(v) == nil || flags.End(v).Cmp(flags.End(least)) < 0 ||
+					flags.End(v).Cmp(flags.End(most)) > 0
 				args := strings.Fields(strings.NewReplacer("TRACE", trace, "TESTS", tests).Replace(words))
 				if i := slices.Index(args, "--"+f.Name); i >= 0 { // once is enough
 					args = slices.Delete(args, i, i+2)
@@ -99,7 +102,8 @@ func TestEveryFlag(t *testing.T) {
 					continue
 				}
 				e := proctest.InterruptedAfter(t, kpsim, 250*time.Millisecond, args...)
-				require.Contains(t, []int{cli.OK, cli.Against, cli.BadInput, cli.Interrupted}, e.Status, "%v: %s", args, e.Stderr)
+				require.Contains(t, []int{cli.OK, cli.Against, cli.BadInput, cli.Interrupted}, e.Status, "%v: %s", args,
+					e.Stderr)
 				require.NotContains(t, e.Stderr, "bug of the simulator", args)
 				require.Less(t, e.Took, 3*time.Second, args)
 				require.Less(t, e.Memory, int64(500<<20), args)

@@ -73,13 +73,17 @@ func hostileKinds(t *testing.T) []*hostileKind {
 		{"origin", ".kps", kps, section("origin"), traceCommands},
 		{"scenario", ".kps", kps, section("scenario.star"), traceCommands},
 		{"share", ".json", shares(t), mutateShare, []string{"merge $F", "merge --json $F"}},
-		{"object", ".o", objects, mutateBytes, []string{"check $F", "check --json $F", "check --every-byte --json $F", "check --html out.html $F", "disasm $F victim"}},
+		{"object", ".o", objects, mutateBytes, []string{"check $F", "check --json $F", "check --every-byte --json $F",
+			"check --html out.html $F", "disasm $F victim"}},
 		{"module", ".ko", objects, mutateBytes, []string{"check $F", "check --json $F", "disasm $F init_module"}},
 		{"hex", ".kps", kps, mutateHex, traceCommands},
 		{"starlark", ".star", programs, mutateText, []string{"check $F", "run $F", "replay $F"}},
-		{"litmus", ".litmus", read("testdata/litmus/*.litmus"), mutateText, []string{"litmus --states 2000 $F", "litmus --states 2000 --explain $F", "litmus --states 2000 --json $F"}},
-		{"noise", ".json", [][]byte{[]byte(noiseSeed)}, mutateText, []string{"overhead --noise --noise-file $F --probe k --machine pentium-m/i386 --runs 2 --hits 30"}},
-		{"figures", ".csv", read("../../internal/eval/overhead/figures.csv"), mutateText, []string{"overhead calibrate $F", "overhead --profile $F"}},
+		{"litmus", ".litmus", read("testdata/litmus/*.litmus"), mutateText,
+			[]string{"litmus --states 2000 $F", "litmus --states 2000 --explain $F", "litmus --states 2000 --json $F"}},
+		{"noise", ".json", [][]byte{[]byte(noiseSeed)}, mutateText,
+			[]string{"overhead --noise --noise-file $F --probe k --machine pentium-m/i386 --runs 2 --hits 30"}},
+		{"figures", ".csv", read("../../internal/eval/overhead/figures.csv"), mutateText,
+			[]string{"overhead calibrate $F", "overhead --profile $F"}},
 	}
 }
 
@@ -178,13 +182,20 @@ func mutateBytes(r *rand.Rand, seeds [][]byte) []byte {
 
 // inserted are what strangers write.
 var inserted = []string{
-	"18446744073709551615", "9223372036854775808", "-9223372036854775809", "4294967296", "1073741824", "2147483647", "0x7fffffffffffffff", "1e308", "-1", "0",
-	"99999999999999999999999999", "\x1b[2J\x1b[31m", "\x1b]0;title\a", "\r", "\x00", "\x7f", "\u009b31m", "\u202eevil", "\u2066", "\u200f", "\u061c", "\xff\xfe", "\xc3",
-	`"\x1b[31m\u202e"`, `"\u009b2J"`, "/dev/zero", "trip.fifo", "../trip.fifo", "./trip.txt", "/dev/tty", "../../../../etc/passwd", "--out=trip", "-o", "$(touch trip)", "`id`", "'; rm x #",
-	`elf("/dev/zero")`, "\no = elf(\"trip.fifo\")\n", "\nx = elf(\"/proc/kmsg\")\n", "\nfor i in range(1000000000): pass\n", `"a" * 999999999`,
-	strings.Repeat("[", 20000), strings.Repeat("(", 100000), strings.Repeat("[[],", 3000), strings.Repeat("-", 50000), strings.Repeat("a", 300000),
-	"\n-- schedule --\n", "\n-- scenario.star --\n", "-- x --", "\nscenario file: ../trip.fifo\n", "\nscenario file: --out=x.star\n", "\nmutant: no-stop\n", "\nfetch: stale\n", "\nscenario checksum: 00\n",
-	"\nmachine(steps = 1073741824, cpus = 64)\n", "steps = 1073741824, ", "repeat = 1000000, ", "cpus = 64, ", "at_most = 1000, ", "{", "}", "null", `{"a":`, "NaN", "<script>alert(1)</script>", "</script>", "%s%n%d", "é漢☃",
+	"18446744073709551615", "9223372036854775808", "-9223372036854775809", "4294967296", "1073741824", "2147483647",
+	"0x7fffffffffffffff", "1e308", "-1", "0",
+	"99999999999999999999999999", "\x1b[2J\x1b[31m", "\x1b]0;title\a", "\r", "\x00", "\x7f", "\u009b31m", "\u202eevil",
+	"\u2066", "\u200f", "\u061c", "\xff\xfe", "\xc3",
+	`"\x1b[31m\u202e"`, `"\u009b2J"`, "/dev/zero", "trip.fifo", "../trip.fifo", "./trip.txt", "/dev/tty",
+	"../../../../etc/passwd", "--out=trip", "-o", "$(touch trip)", "`id`", "'; rm x #",
+	`elf("/dev/zero")`, "\no = elf(\"trip.fifo\")\n", "\nx = elf(\"/proc/kmsg\")\n",
+	"\nfor i in range(1000000000): pass\n", `"a" * 999999999`,
+	strings.Repeat("[", 20000), strings.Repeat("(", 100000), strings.Repeat("[[],", 3000), strings.Repeat("-", 50000),
+	strings.Repeat("a", 300000),
+	"\n-- schedule --\n", "\n-- scenario.star --\n", "-- x --", "\nscenario file: ../trip.fifo\n",
+	"\nscenario file: --out=x.star\n", "\nmutant: no-stop\n", "\nfetch: stale\n", "\nscenario checksum: 00\n",
+	"\nmachine(steps = 1073741824, cpus = 64)\n", "steps = 1073741824, ", "repeat = 1000000, ", "cpus = 64, ",
+	"at_most = 1000, ", "{", "}", "null", `{"a":`, "NaN", "<script>alert(1)</script>", "</script>", "%s%n%d", "é漢☃",
 }
 
 // mutateText changes lines, words and numbers of a text, and sometimes bytes.

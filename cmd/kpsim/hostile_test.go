@@ -31,7 +31,8 @@ var (
 	hostileFiles  = flag.Int("hostile", thorough.Of(8, 25), "how many mutated files of each kind are given to commands")
 	hostileSeed   = flag.Uint64("hostile-seed", 1, "which ones")
 	hostileOnly   = flag.String("hostile-only", "", "one kind of file only")
-	hostileBinary = flag.String("hostile-binary", "", "give one file in 50 to this kpsim, too, under strace if that is there")
+	hostileBinary = flag.String("hostile-binary", "",
+		"give one file in 50 to this kpsim, too, under strace if that is there")
 )
 
 // What a command may take, whatever it is given.
@@ -73,8 +74,10 @@ func TestHostile(t *testing.T) {
 			for i := range *hostileFiles {
 				h.one(i)
 			}
-			t.Logf("%-9s %6d files  status 0: %d, 1: %d, 2: %d  longest %.1f s  memory %d MB  by the binary %d", kind.name,
-				h.row.files, h.row.status[0], h.row.status[1], h.row.status[2], h.row.longest.Seconds(), h.row.memory>>10, h.row.binaries)
+			t.Logf("%-9s %6d files  status 0: %d, 1: %d, 2: %d  longest %.1f s  memory %d MB  by the binary %d",
+				kind.name,
+				h.row.files, h.row.status[0], h.row.status[1], h.row.status[2], h.row.longest.Seconds(),
+				h.row.memory>>10, h.row.binaries)
 		})
 	}
 }
@@ -257,7 +260,8 @@ func (h *host) byBinary(args []string) string {
 func opensOutside(line, dir string) bool {
 	_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
 	name, rest, _ := strings.Cut(strings.TrimSpace(call), "(")
-	if !slices.Contains([]string{"open", "openat", "creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "symlink", "link"}, name) {
+	if !slices.Contains([]string{"open", "openat", "creat", "mkdir", "mkdirat", "rename", "renameat", "renameat2",
+		"unlink", "unlinkat", "symlink", "link"}, name) {
 		return false
 	}
 	_, path, ok := strings.Cut(rest, `"`)
@@ -265,12 +269,14 @@ func opensOutside(line, dir string) bool {
 		return false
 	}
 	path, _, _ = strings.Cut(path, `"`)
-	for _, system := range []string{"/sys/", "/proc/self/", "/etc/ld.so", "/lib", "/usr/lib", "/usr/share/zoneinfo", "/etc/localtime", "/dev/null"} {
+	for _, system := range []string{"/sys/", "/proc/self/", "/etc/ld.so", "/lib", "/usr/lib", "/usr/share/zoneinfo",
+		"/etc/localtime", "/dev/null"} {
 		if strings.HasPrefix(path, system) {
 			return false
 		}
 	}
-	return strings.Contains(path, "trip") || filepath.IsAbs(path) && !strings.HasPrefix(path, dir) || strings.HasPrefix(filepath.Clean(path), "..")
+	return strings.Contains(path, "trip") || filepath.IsAbs(path) && !strings.HasPrefix(path, dir) ||
+		strings.HasPrefix(filepath.Clean(path), "..")
 }
 
 // resetPeak makes peakMemory begin anew, where the system can.

@@ -23,7 +23,8 @@ func TestFilesAreShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := bytes.Count(text, []byte("\n")); n > verbLinesMost && !strings.HasSuffix(name, "_test.go") {
-			t.Errorf("%s has %d lines, at most %d: move what the verb does to a package below internal/", name, n, verbLinesMost)
+			t.Errorf("%s has %d lines, at most %d: move what the verb does to a package below internal/", name, n,
+				verbLinesMost)
 		}
 	}
 }

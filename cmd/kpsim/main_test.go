@@ -42,12 +42,14 @@ func (c panicking) Run(p *cli.Program) (int, error) {
 
 // A bug is printed with all that is needed to report it, and is exit status 3.
 func TestBug(t *testing.T) {
-	for _, v := range []any{&sim.BugError{Message: "cpu 1: frame stack empty", Stack: []byte("panicking.Run\n")}, "index out of range"} {
+	for _, v := range []any{&sim.BugError{Message: "cpu 1: frame stack empty", Stack: []byte("panicking.Run\n")},
+		"index out of range"} {
 		var out, errs bytes.Buffer
 		if status := do(cli.New(&out, &errs), panicking{v}); status != cli.Bug {
 			t.Errorf("status %d", status)
 		}
-		for _, want := range []string{"bug of the simulator", "panicking.Run", "scenario torn-jump, strategy portfolio, seed 7", "Please open an issue"} {
+		for _, want := range []string{"bug of the simulator", "panicking.Run",
+			"scenario torn-jump, strategy portfolio, seed 7", "Please open an issue"} {
 			if !strings.Contains(errs.String(), want) {
 				t.Errorf("no %q in\n%s", want, &errs)
 			}

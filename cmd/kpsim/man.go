@@ -41,7 +41,8 @@ Exit status: 0, or 2 for bad input.`
 }
 
 func (c *manCmd) Run(p *cli.Program) (int, error) {
-	foot := manual.Foot{Date: c.Date, From: "kpsim " + cmp.Or(version.This().Version, version.This().Commit, "unreleased")}
+	foot := manual.Foot{Date: c.Date, From: "kpsim " + cmp.Or(version.This().Version, version.This().Commit,
+		"unreleased")}
 	if _, err := time.Parse(time.DateOnly, c.Date); err != nil && c.Date != "" {
 		return 0, fmt.Errorf("--date: %q is no date; write it as 2026-11-25", c.Date)
 	}
@@ -71,7 +72,8 @@ func (c *manCmd) Run(p *cli.Program) (int, error) {
 				return 0, fmt.Errorf("%s has no commands below it; leave %q out", above.FullPath(), w)
 			}
 			line := cli.Typed() + strings.TrimPrefix(above.FullPath(), "kpsim")
-			return 0, fmt.Errorf("no command of %s is called %q; %s", above.FullPath(), w, cmp.Or(nearest.DidYouMean(w, names), line+" --help lists them"))
+			return 0, fmt.Errorf("no command of %s is called %q; %s", above.FullPath(), w,
+				cmp.Or(nearest.DidYouMean(w, names), line+" --help lists them"))
 		}
 	}
 	_, err := p.Out.Write(manual.Page(at, foot))

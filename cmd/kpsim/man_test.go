@@ -49,7 +49,8 @@ func TestMan(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, pages)
 	require.Contains(t, out, ": "+cli.Number(pages, "page")+"\n")
-	for tool, args := range map[string][]string{"mandoc": {"-T", "lint", "-W", "warning"}, "groff": {"-man", "-ww", "-z"}} {
+	for tool, args := range map[string][]string{"mandoc": {"-T", "lint", "-W", "warning"},
+		"groff": {"-man", "-ww", "-z"}} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Logf("no %s here", tool)
 			continue
@@ -74,6 +75,7 @@ func TestManRefuses(t *testing.T) {
 		status, out, errs := man(strings.Fields(typed)...)
 		require.Equal(t, cli.BadInput, status, typed)
 		require.Empty(t, out)
-		require.True(t, strings.HasPrefix(errs, "kpsim: "+want) && strings.Count(errs, "\n") == 1, "%s: %s", typed, errs)
+		require.True(t, strings.HasPrefix(errs, "kpsim: "+want) && strings.Count(errs, "\n") == 1, "%s: %s", typed,
+			errs)
 	}
 }

@@ -55,17 +55,21 @@ func TestOverheadPage(t *testing.T) {
 	require.Contains(t, section("figures"), `<td class="n">0.06</td><td class="n">0.060</td><td class="n">0.0</td>`)
 	require.Contains(t, section("figures"), `</span>-8.0<span class="unseen">, more than 5 % off</span></strong>`)
 	require.Contains(t, section("figures"), `</span>-7.2<span class="unseen">, more than 5 % off</span></strong>`)
-	require.Equal(t, 6+2+26+23, strings.Count(section("figures"), "more than 5 % off</span>"), "mechanistic; calibrated and left out; a machine out; an architecture out")
+	require.Equal(t, 6+2+26+23, strings.Count(section("figures"), "more than 5 % off</span>"),
+		"mechanistic; calibrated and left out; a machine out; an architecture out")
 	for id, ticks := range map[string][]string{ // in their units
-		"attribution": {"100", "0.8", "jprobe and return probe (jr)"}, "noise": {"0.1", "99.99 %"}, "scaling": {"64", "100k"}, "pauses": {"99 %"},
+		"attribution": {"100", "0.8", "jprobe and return probe (jr)"}, "noise": {"0.1", "99.99 %"},
+		"scaling": {"64", "100k"}, "pauses": {"99 %"},
 	} {
 		for _, tick := range ticks {
 			require.Contains(t, section(id), ">"+tick+"</text>", id)
 		}
 	}
 	require.NotRegexp(t, `>\d{3,}</text>`, section("pauses"), "cycles aren't microseconds")
-	require.Regexp(t, `<th scope="row">2\.6</th><td class="n">[01]\.[1-9]`, section("scaling"), "a hit takes some microseconds at most, and a tenth of one at least")
-	require.Regexp(t, `<th scope="row" class="n">16</th><td class="n">\d\d\.\d</td>`, section("scaling"), "of 16 calls at a time one is followed")
+	require.Regexp(t, `<th scope="row">2\.6</th><td class="n">[01]\.[1-9]`, section("scaling"),
+		"a hit takes some microseconds at most, and a tenth of one at least")
+	require.Regexp(t, `<th scope="row" class="n">16</th><td class="n">\d\d\.\d</td>`, section("scaling"),
+		"of 16 calls at a time one is followed")
 	for _, series := range []string{"attribution", "noise", "scaling", "pauses"} {
 		require.Contains(t, section(series), "A bar ", "what bars are of")
 	}
@@ -86,7 +90,8 @@ func TestOverheadPage(t *testing.T) {
 	}
 	require.NotContains(t, text, "table below")
 	for _, id := range []string{"attribution", "noise", "scaling", "pauses"} { // next to each figure
-		require.Equal(t, strings.Count(section(id), "<figure>"), strings.Count(section(id), "<table")+strings.Count(section(id), "</figure>\n<figure>"), id)
+		require.Equal(t, strings.Count(section(id), "<figure>"),
+			strings.Count(section(id), "<table")+strings.Count(section(id), "</figure>\n<figure>"), id)
 	}
 	require.NotContains(t, section("figures"), `<th scope="row">k<`)
 	require.Contains(t, section("figures"), `<th scope="row">optimized return probe (ro)</th>`)
@@ -139,6 +144,7 @@ func TestOverheadPageOfProfile(t *testing.T) {
 func calibrated(t *testing.T) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Equal(t, cli.OK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64", "../../internal/eval/overhead/figures.csv"}, &out, &errs), errs.String())
+	require.Equal(t, cli.OK, run([]string{"overhead", "calibrate", "--machine", "xeon-e5410/x86_64",
+		"../../internal/eval/overhead/figures.csv"}, &out, &errs), errs.String())
 	return out.String()
 }

@@ -22,25 +22,34 @@ import (
 // lasting are command lines of all commands that can take more than a second, as short as they can
 // be, or with little to do.
 var lasting = []string{
-	"explore --runs 600 second-instruction safe-none", "explore --runs 600 --self-check second-instruction", "explore --shard 1/2 --runs 600 --out 1.json torn-jump",
+	"explore --runs 600 second-instruction safe-none", "explore --runs 600 --self-check second-instruction",
+	"explore --shard 1/2 --runs 600 --out 1.json torn-jump",
 	"explore --shard 2/2 --runs 600 --out 2.json torn-jump", "merge 1.json 2.json",
-	"fuzz --runs 1400 --each 4", "fuzz --programs 120 --each 1", "fuzz --for 1h --programs 120 --each 1", "fuzz --for 4s", "fuzz --until-covered 1000 --each 1",
-	"verify --deviations 2 safe-none torn-jump", "verify --full --uncounted --all torn-jump", "verify --runs 600 --deviations 9 safe-none",
-	"compare --kernel KERNEL --programs 60", "compare --kernel KERNEL --mutant skip-call:text_poke_memcpy:__memcpy:1 --runs 20 torn-jump",
-	"review --before KERNEL --kernel NEWER --runs 2 --programs 1 torn-jump safe-none second-instruction", "matrix raw/poke-2 --deviations 1 --drawn 8",
+	"fuzz --runs 1400 --each 4", "fuzz --programs 120 --each 1", "fuzz --for 1h --programs 120 --each 1",
+	"fuzz --for 4s", "fuzz --until-covered 1000 --each 1",
+	"verify --deviations 2 safe-none torn-jump", "verify --full --uncounted --all torn-jump",
+	"verify --runs 600 --deviations 9 safe-none",
+	"compare --kernel KERNEL --programs 60",
+	"compare --kernel KERNEL --mutant skip-call:text_poke_memcpy:__memcpy:1 --runs 20 torn-jump",
+	"review --before KERNEL --kernel NEWER --runs 2 --programs 1 torn-jump safe-none second-instruction",
+	"matrix raw/poke-2 --deviations 1 --drawn 8",
 	"explain --runs 5 t.kps", "shrink t.kps --out small.kps", "rerecord t.kps small.kps",
 	"check OBJECT", "check --html page.html OBJECT", "check --json OBJECT", "check --all OBJECT",
 	"litmus TESTS",
 	"bench search --seeds 2 --time 1ms --mutants no-quiesce",
 	"mutants --seeds 2 --blind no-quiesce free-early",
-	"overhead --noise --machine xeon-e5410/x86_64 --runs 2 --hits 100", "overhead --html page.html --machine xeon-e5410/x86_64 --probe k", "overhead --cpus 1,2,3 --edition 6.9",
-	"overhead maxactive --tasks 1-2 --maxactive 1-2", "overhead pauses --cpus 2,3 --runs 2", "overhead probes --count 1,8,64",
+	"overhead --noise --machine xeon-e5410/x86_64 --runs 2 --hits 100",
+	"overhead --html page.html --machine xeon-e5410/x86_64 --probe k", "overhead --cpus 1,2,3 --edition 6.9",
+	"overhead maxactive --tasks 1-2 --maxactive 1-2", "overhead pauses --cpus 2,3 --runs 2",
+	"overhead probes --count 1,8,64",
 }
 
 // soon are the other commands: they make one run, or none, or are told by the user how to go on.
 var soon = []string{
-	"run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants", "kernel table", "kernel runs",
-	"overhead table", "overhead fit", "overhead calibrate", "editions", "list", "version", "completion", "complete", "man",
+	"run", "shell", "replay", "view", "export", "disasm", "kernel info", "kernel closure", "kernel mutants",
+	"kernel table", "kernel runs",
+	"overhead table", "overhead fit", "overhead calibrate", "editions", "list", "version", "completion", "complete",
+	"man",
 }
 
 // Each command that can take more than a second says how much of what it does is done, of a total
@@ -76,7 +85,9 @@ func TestProgressOfAll(t *testing.T) {
 	walk = func(n *kong.Node) {
 		if n.Leaf() {
 			name := strings.TrimPrefix(n.FullPath(), "kpsim ")
-			require.True(t, slices.ContainsFunc(known, func(line string) bool { return line == name || strings.HasPrefix(line, name+" ") }),
+			require.True(t, slices.ContainsFunc(known, func(line string) bool {
+				return line == name || strings.HasPrefix(line, name+" ")
+			}),
 				"%s: does it show progress? See lasting and soon.", name)
 		}
 		for _, child := range n.Children {
@@ -128,5 +139,6 @@ func progresses(t *testing.T, args []string) {
 	require.Equal(t, done, last[1], "all is done in the end: %s", last[0])
 	require.Equal(t, "100", last[3])
 	require.NotZero(t, estimates, errs.String())
-	require.True(t, strings.HasSuffix(errs.String(), "\r\x1b[K") || !strings.HasSuffix(errs.String(), last[0]), "the line is removed")
+	require.True(t, strings.HasSuffix(errs.String(), "\r\x1b[K") || !strings.HasSuffix(errs.String(), last[0]),
+		"the line is removed")
 }

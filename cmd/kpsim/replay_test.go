@@ -29,7 +29,8 @@ func TestReplayTellsOfWhatMoved(t *testing.T) {
 		require.True(t, ok)
 		at := ordinal.FindIndex(schedule)
 		path := filepath.Join(t.TempDir(), "late.kps")
-		late := slices.Concat(before, []byte("\n-- schedule --\n"), schedule[:at[0]], []byte("1000th time"), schedule[at[1]:])
+		late := slices.Concat(before, []byte("\n-- schedule --\n"), schedule[:at[0]], []byte("1000th time"),
+			schedule[at[1]:])
 		require.NoError(t, os.WriteFile(path, late, 0o644))
 
 		var out, errs bytes.Buffer
@@ -50,7 +51,8 @@ func TestReplayTellsOfWhatMoved(t *testing.T) {
 // the same as the trace says has no first divergence.
 func TestReplayNamesWhatWasMeant(t *testing.T) {
 	names := 0
-	for _, name := range []string{"T1-no-sync-2", "T2-second-instruction", "T2-call-five", "S1-free-early", "X2-fprobe-stopped-late", "B1-late-unowned"} {
+	for _, name := range []string{"T1-no-sync-2", "T2-second-instruction", "T2-call-five", "S1-free-early",
+		"X2-fprobe-stopped-late", "B1-late-unowned"} {
 		data, err := os.ReadFile("../../traces/corpus/" + name + ".kps")
 		if os.IsNotExist(err) {
 			continue
@@ -81,8 +83,10 @@ func TestReplayNamesWhatWasMeant(t *testing.T) {
 				require.Empty(t, errs.String())
 				says := strings.Join(strings.Fields(out.String()), " ")
 				_, says, _ = strings.Cut(says, "The schedule differs")
-				require.Regexp(t, `called "`+regexp.QuoteMeta(*word)+`"; (did you mean|there (is|are)) [^?]*"`+regexp.QuoteMeta(meant)+`"`, says)
-				require.False(t, strings.Contains(says, "first divergence") && strings.Contains(says, "the same as the trace says"), says)
+				require.Regexp(t, `called "`+regexp.QuoteMeta(*word)+`"; (did you mean|there (is|are)) [^?]*"`+
+					regexp.QuoteMeta(meant)+`"`, says)
+				require.False(t, strings.Contains(says, "first divergence") &&
+					strings.Contains(says, "the same as the trace says"), says)
 			}
 		}
 	}

@@ -85,8 +85,10 @@ func TestFortyColumns(t *testing.T) {
 	require.NoError(t, os.Symlink(trace, "t.kps"))
 	var commands [][]string
 	for _, line := range []string{
-		"--help", "explore --runs 200 second-instruction no-sail-past torn-jump", "verify torn-jump", "fuzz --runs 200 --edition 6.9",
-		"run safe-full", "replay t.kps", "explain --runs 20 t.kps", "mutants --seeds 2 --blind no-quiesce", "list", "editions", "version", "overhead fit",
+		"--help", "explore --runs 200 second-instruction no-sail-past torn-jump", "verify torn-jump",
+		"fuzz --runs 200 --edition 6.9",
+		"run safe-full", "replay t.kps", "explain --runs 20 t.kps", "mutants --seeds 2 --blind no-quiesce", "list",
+		"editions", "version", "overhead fit",
 	} {
 		commands = append(commands, strings.Fields(line))
 	}

@@ -55,7 +55,8 @@ func typing(t *testing.T, state string, args ...string) *typist {
 	require.NoError(t, err)
 	defer tty.Close()
 
-	y := &typist{t: t, master: master, ended: make(chan error, 1), cmd: exec.Command(thisProgram(t), append([]string{"shell"}, args...)...)}
+	y := &typist{t: t, master: master, ended: make(chan error, 1),
+		cmd: exec.Command(thisProgram(t), append([]string{"shell"}, args...)...)}
 	y.cmd.Stdin, y.cmd.Stdout, y.cmd.Stderr = tty, tty, tty
 	y.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that ^C is a signal to it
 	y.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "XDG_STATE_HOME="+state)

@@ -18,11 +18,13 @@ func TestVersionJSON(t *testing.T) {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
 	var b map[string]any
-	if err := json.Unmarshal(out.Bytes(), &b); err != nil || len(b) != 10 || b["source"] == "" || b["modules"] == nil || !strings.HasPrefix(b["go"].(string), "go1.") {
+	if err := json.Unmarshal(out.Bytes(), &b); err != nil || len(b) != 10 || b["source"] == "" || b["modules"] == nil ||
+		!strings.HasPrefix(b["go"].(string), "go1.") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	// What is known depends on how the test was built, that all of it is said doesn't.
-	said, err := json.Marshal(map[string]any{"version": b["version"], "commit": b["commit"], "modified": b["modified"], "source": b["source"]})
+	said, err := json.Marshal(map[string]any{"version": b["version"], "commit": b["commit"], "modified": b["modified"],
+		"source": b["source"]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,8 @@ func TestVersionJSON(t *testing.T) {
 	require.JSONEq(t, string(known), string(said))
 	require.JSONEq(t, string(known), string(named))
 	out.Reset()
-	if run([]string{"version"}, &out, &errs); run([]string{"--version"}, &flag, &errs) != cli.OK || flag.String() != out.String() {
+	if run([]string{"version"}, &out, &errs); run([]string{"--version"}, &flag, &errs) != cli.OK ||
+		flag.String() != out.String() {
 		t.Errorf("--version prints\n%s, version\n%s", &flag, &out)
 	}
 }

@@ -22,7 +22,8 @@ type direct struct {
 	ops  *client             // set at the boot of a run: direct_ops
 	tmp  *client             // set at the boot of a run: while it is there the site calls ftrace's trampoline
 	to   kapi.Var[arch.Addr] // the client's trampoline
-	code arch.Code           `state:"skip: follows from what its maker has read"` // owned by ftrace_lock: the call of it
+	// owned by ftrace_lock: the call of it
+	code arch.Code `state:"skip: follows from what its maker has read"`
 }
 
 // BootDirect says, at boot, that the site at ip may call a trampoline directly. claims: then

@@ -38,7 +38,8 @@ type Ftrace struct {
 
 	direct directs // functions that call a client directly
 
-	Writer Writer `state:"skip: the engine"` // owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
+	// owned by the boot of a run: it writes the sites' text; nil: Deps.Patch does
+	Writer Writer `state:"skip: the engine"`
 
 	// owned by the boot of a run: its lock is taken for reading under text_mutex (stop_machine in
 	// ftrace_run_update_code, 5.2-rc); nil: it isn't: a mutant
@@ -323,7 +324,8 @@ func (o *client) Unregister(x kapi.Context) (errno int) {
 	if !was {
 		return EINVAL
 	}
-	if o.flags&Dynamic != 0 { // a handler runs with preemption off: each CPU has to schedule (synchronize_rcu_tasks_rude)
+	// a handler runs with preemption off: each CPU has to schedule (synchronize_rcu_tasks_rude)
+	if o.flags&Dynamic != 0 {
 		f.d.RCU.Synchronize(x, kapi.QuiesceSched)
 	}
 	return 0

@@ -55,9 +55,10 @@ type Patches struct {
 
 	// owned by the boot of a run: a patch is taken away without waiting for the tasks in the new
 	// functions: a mutant
-	NoWait    bool
-	Forced    bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
-	Unchecked bool // owned by the boot of a run: a task that doesn't run is switched without a look at its stack: a mutant
+	NoWait bool
+	Forced bool // owned by the boot of a run: tasks are switched wherever they are (klp_force_transition): a mutant
+	// owned by the boot of a run: a task that doesn't run is switched without a look at its stack: a mutant
+	Unchecked bool
 }
 
 // ops are what a patched function has with ftrace (klp_ops).

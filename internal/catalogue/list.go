@@ -143,7 +143,8 @@ func (c *List) wants(words ...string) bool {
 }
 
 func listFix(f *mutants.Fix) listedFix {
-	l := listedFix{Commit: f.Commit, Introduced: f.Introduced.String(), Fixed: f.Fixed.String(), Area: f.Area, Kind: f.Kind, Seen: f.Seen, Says: f.Says}
+	l := listedFix{Commit: f.Commit, Introduced: f.Introduced.String(), Fixed: f.Fixed.String(), Area: f.Area,
+		Kind: f.Kind, Seen: f.Seen, Says: f.Says}
 	for _, b := range f.Back {
 		l.Back = append(l.Back, b.String())
 	}
@@ -208,7 +209,8 @@ func (l *listing) print(p *cli.Program) {
 		{&properties, "Properties: what must hold in every run"},
 		{&mutants, "Mutants: what can be broken on purpose, and where which property notices"},
 		{&strategies, "Strategies: who decides the schedules"},
-		{&barriers, "Barriers: what keeps accesses in order, each a mutant that leaves it out; under memory sc none can matter"},
+		{&barriers, "Barriers: what keeps accesses in order, each a mutant that leaves it out; under memory sc " +
+			"none can matter"},
 		{&history, "History: faults that kernels had, by the release that mended them, and what brings each back"},
 	} {
 		if len(t.rows) > 0 {

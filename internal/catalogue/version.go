@@ -47,7 +47,8 @@ func (c *Version) Run(p *cli.Program) (int, error) {
 func builtFrom(v version.Info, info *debug.BuildInfo) *built {
 	b := &built{
 		Version: v.Version, Commit: v.Commit, Time: v.Time, Modified: v.Modified, Source: v.Source,
-		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Format: traces.ScheduleFormat, Modules: []builtModule{},
+		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Format: traces.ScheduleFormat,
+		Modules: []builtModule{},
 	}
 	if info == nil {
 		return b

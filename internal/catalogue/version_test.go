@@ -16,8 +16,11 @@ import (
 func TestVersion(t *testing.T) {
 	vcs := func(modified string) *debug.BuildInfo {
 		return &debug.BuildInfo{
-			Main: debug.Module{Path: version.Module, Version: "v1.2.3"}, Deps: []*debug.Module{{Path: "example.org/a", Version: "v0.1.0"}, {Path: "example.org/b", Replace: &debug.Module{Path: "../b"}}},
-			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: modified}},
+			Main: debug.Module{Path: version.Module, Version: "v1.2.3"},
+			Deps: []*debug.Module{{Path: "example.org/a", Version: "v0.1.0"},
+				{Path: "example.org/b", Replace: &debug.Module{Path: "../b"}}},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"},
+				{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: modified}},
 		}
 	}
 	none := &debug.BuildInfo{Main: debug.Module{Path: version.Module, Version: "(devel)"}}
@@ -32,10 +35,12 @@ func TestVersion(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		builtFrom(version.Of(info), info).print(cli.New(&out, &out))
-		if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, fmt.Sprintf("\nschedule format  %d\nmodules\n", traces.ScheduleFormat)) {
+		if got := out.String(); !strings.HasPrefix(got, want) ||
+			!strings.Contains(got, fmt.Sprintf("\nschedule format  %d\nmodules\n", traces.ScheduleFormat)) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
-		if got := out.String(); info != nil && info.Deps != nil && !strings.HasSuffix(got, "modules\n  example.org/a  v0.1.0\n  ../b           (a folder)\n") {
+		if got := out.String(); info != nil && info.Deps != nil &&
+			!strings.HasSuffix(got, "modules\n  example.org/a  v0.1.0\n  ../b           (a folder)\n") {
 			t.Errorf("%s", got)
 		}
 	}

@@ -163,7 +163,8 @@ func mostly(rows []survey.Row) (first *survey.Row, n int) {
 const nameWidth = 30
 
 // printInstructions prints a table for each function.
-func (c *Check) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Survey, symbols []image.Symbol) (all survey.Totals) {
+func (c *Check) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Survey,
+	symbols []image.Symbol) (all survey.Totals) {
 	t, d := columns{w: w}, newReader(s)
 	for i := range symbols {
 		sym := &symbols[i]
@@ -174,14 +175,17 @@ func (c *Check) printInstructions(p *cli.Program, w *bufio.Writer, s *survey.Sur
 			note = among(s, sym)
 		}
 		fmt.Fprintf(w, "%s: %s%s\n", sym.Label(), cli.Number(sym.Size, "byte"), note)
-		t.cell("offset", -offsetWidth).cell("bytes", bytesWidth).cell("instruction", textWidth).cell("probe", probeWidth).cell("boost", boostWidth).cell("jump, or why not", 0).end()
+		t.cell("offset", -offsetWidth).cell("bytes", bytesWidth).cell("instruction", textWidth).cell("probe",
+			probeWidth).cell("boost", boostWidth).cell("jump, or why not", 0).end()
 		for j := range rows {
 			r := &rows[j]
 			if r.Padding && !c.EveryByte {
-				t.cell(offset(r.Offset), -offsetWidth).cell(cli.Number(sym.Size-r.Offset, "byte")+" of padding", 0).end()
+				t.cell(offset(r.Offset), -offsetWidth).cell(cli.Number(sym.Size-r.Offset, "byte")+" of padding",
+					0).end()
 				break
 			}
-			t.cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, bytesShown), bytesWidth).cell(d.read(sym, r), textWidth)
+			t.cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, bytesShown), bytesWidth).cell(d.read(sym, r),
+				textWidth)
 			t.verdict(p, r)
 		}
 		if c.Func == "" {
@@ -196,11 +200,13 @@ const barWidth = 40
 
 // printTotals prints the sums, and the reasons by how often they were met.
 func printTotals(p *cli.Program, w *bufio.Writer, t *survey.Totals) {
-	fmt.Fprintf(w, "%s, %s without padding\n", cli.Number(t.Functions, "function"), cli.Number(t.Instructions, "instruction"))
+	fmt.Fprintf(w, "%s, %s without padding\n", cli.Number(t.Functions, "function"),
+		cli.Number(t.Instructions, "instruction"))
 	for _, l := range []struct {
 		what string
 		n    int
-	}{{"registrable", t.Registrable}, {"  boostable", t.Boostable}, {"  emulated", t.Emulated}, {"  by ftrace", t.Ftrace}, {"  optimizable", t.Jumpable}} {
+	}{{"registrable", t.Registrable}, {"  boostable", t.Boostable}, {"  emulated", t.Emulated},
+		{"  by ftrace", t.Ftrace}, {"  optimizable", t.Jumpable}} {
 		share := float64(l.n) / float64(max(t.Instructions, 1))
 		line := fmt.Sprintf("%-13s %8d  %5.1f %%", l.what, l.n, 100*share)
 		if p.Width > 0 {

@@ -49,7 +49,8 @@ func (c *Disasm) probe(sym *image.Symbol, rows []survey.Row) (int, error) {
 	if c.At != "" {
 		at, err := strconv.ParseInt(strings.TrimPrefix(c.At, "+"), 0, 32)
 		if err != nil || at < 0 || int(at) >= sym.Size {
-			return 0, fmt.Errorf("--at %s: not an offset in %s, which has %s; write 0x1f, say", c.At, sym.Label(), cli.Number(sym.Size, "byte"))
+			return 0, fmt.Errorf("--at %s: not an offset in %s, which has %s; write 0x1f, say", c.At, sym.Label(),
+				cli.Number(sym.Size, "byte"))
 		}
 		return int(at), nil
 	}
@@ -110,7 +111,8 @@ func (d *drawing) list(w *bufio.Writer) {
 	for i := range d.rows {
 		r := &d.rows[i]
 		if r.Padding && r.Offset >= d.end {
-			t.cell("", 2).cell(offset(r.Offset), -offsetWidth).cell(cli.Number(d.sym.Size-r.Offset, "byte")+" of padding", 0).end()
+			t.cell("", 2).cell(offset(r.Offset), -offsetWidth).cell(cli.Number(d.sym.Size-r.Offset, "byte")+
+				" of padding", 0).end()
 			break
 		}
 		mark := " "
@@ -123,7 +125,8 @@ func (d *drawing) list(w *bufio.Writer) {
 		if slices.Contains(d.from, r.Offset) {
 			mark += "t"
 		}
-		t.cell(mark, 2).cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, longest), 3*longest-1).cell(text.read(d.sym, r), 0).end()
+		t.cell(mark, 2).cell(offset(r.Offset), -offsetWidth).cell(shortHex(r.Bytes, longest),
+			3*longest-1).cell(text.read(d.sym, r), 0).end()
 	}
 }
 
@@ -201,7 +204,8 @@ func (d *drawing) say(w *bufio.Writer, r survey.Row) {
 	case r.Ftrace:
 		fmt.Fprintf(w, "A probe at %s goes through ftrace: no breakpoint, and never a jump.\n", where)
 	case r.Optimizable():
-		fmt.Fprintf(w, "A probe at %s can be optimized: the jump replaces %s, and %d are copied.\n", where, cli.Number(jumpBytes, "byte"), r.Region)
+		fmt.Fprintf(w, "A probe at %s can be optimized: the jump replaces %s, and %d are copied.\n", where,
+			cli.Number(jumpBytes, "byte"), r.Region)
 	default:
 		fmt.Fprintf(w, "A probe at %s stays a breakpoint: %s.\n", where, why)
 	}

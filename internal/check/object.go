@@ -50,7 +50,8 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 	data, err := cli.ReadFile(path, cli.MostObject)
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
-		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are, or a scenario, NAME.star", path, perr.Err)
+		return nil, fmt.Errorf("%s: %v; give an object file, as gcc -c or a kernel's modules are, or a "+
+			"scenario, NAME.star", path, perr.Err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,8 @@ func (u *underKernel) survey(path string) (*survey.Survey, error) {
 		return nil, err
 	}
 	if len(m.Symbols) == 0 && !o.IsModule() {
-		return nil, fmt.Errorf("%s: no code with a name: a kernel finds functions by their symbols, don't strip them", path)
+		return nil, fmt.Errorf("%s: no code with a name: a kernel finds functions by their symbols, don't strip them",
+			path)
 	}
 	s := survey.New(m, k)
 	s.OneCPU = slices.Contains(strings.Split(boot.Features, ","), "up")
@@ -158,7 +160,8 @@ func (u *underKernel) kernel(k rules.Kernel) (rules.Kernel, error) {
 	case known && !bits32 && profile.Bits32:
 		return k, fmt.Errorf("--profile %s: it is of i386, and the code of x86-64; write k61 or k612", u.Profile)
 	case u.Profile != "" && u.Edition != "":
-		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile, u.Edition)
+		return k, fmt.Errorf("--profile %s and --edition %s: a profile has its edition; leave one out", u.Profile,
+			u.Edition)
 	case u.Profile != "":
 		k = profile
 	}
@@ -239,5 +242,6 @@ func symbol(s *survey.Survey, path, name string) (*image.Symbol, error) {
 	for i := range s.Module.Symbols {
 		names = append(names, s.Module.Symbols[i].Name)
 	}
-	return nil, fmt.Errorf("%s: no function %s; %s", path, name, cmp.Or(nearest.DidYouMean(name, names), cli.Line(cli.Typed(), "check", path)+" lists them"))
+	return nil, fmt.Errorf("%s: no function %s; %s", path, name,
+		cmp.Or(nearest.DidYouMean(name, names), cli.Line(cli.Typed(), "check", path)+" lists them"))
 }

@@ -25,7 +25,8 @@ func TestSurveyPageIsBounded(t *testing.T) {
 	require.Contains(t, text, "The page ends here: 3 of the 17 lines of this function are on it.")
 	require.Equal(t, 2, strings.Count(text, "<details id="))
 	require.Contains(t, text, "Of 11 functions, 52 instructions without padding.")
-	require.Len(t, regexp.MustCompile(`<th scope="row">&#43;0x`).FindAllString(pagetest.Section(text, "instructions"), -1), 15, "and a row of padding")
+	require.Len(t, regexp.MustCompile(`<th scope="row">&#43;0x`).FindAllString(pagetest.Section(text, "instructions"),
+		-1), 15, "and a row of padding")
 
 	o = &surveyPage{c: c, s: s, d: newReader(s), mostFunctions: 11, mostLines: 1000}
 	c.Func = "choose"

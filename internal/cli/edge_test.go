@@ -43,7 +43,8 @@ func TestEdge(t *testing.T) {
 
 // Whatever is written, in whatever pieces, comes out as Plain shows it.
 func TestEdgeAny(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"\x1b", "[", "31", ";", "m", "K", "\r", "\u202e", "\xc3", "\xff", "é", "a", "\x1b[31m", "\u009b", "\n", "\x00"})
+	piece := rapid.SampledFrom([]string{"\x1b", "[", "31", ";", "m", "K", "\r", "\u202e", "\xc3", "\xff", "é", "a",
+		"\x1b[31m", "\u009b", "\n", "\x00"})
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
 		e, text := newEdge(&out), ""
@@ -63,7 +64,8 @@ func TestTypedWords(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash")
 	}
-	words := []string{"a", "", "a b", "it's", "$(touch trip)", "`id`", "; rm x #", "a\nb", "\x1b[31m", "é", "\u202e", "\xff", "a\\b'\x01", "~", "-x", "a=b", "{a,b}", "!x", "^a", "*"}
+	words := []string{"a", "", "a b", "it's", "$(touch trip)", "`id`", "; rm x #", "a\nb", "\x1b[31m", "é", "\u202e",
+		"\xff", "a\\b'\x01", "~", "-x", "a=b", "{a,b}", "!x", "^a", "*"}
 	line := Line(append([]string{"printf", `%s\0`}, words...)...)
 	require.Equal(t, line, traces.PlainString(line))
 	require.NotContains(t, line, "\n")

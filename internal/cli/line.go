@@ -45,7 +45,8 @@ const needsNoQuotes = "_@%+=:,./-"
 
 func quotedWord(w string) string {
 	special := func(r rune) bool {
-		return r < utf8.RuneSelf && !strings.ContainsRune(needsNoQuotes, r) && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+		return r < utf8.RuneSelf && !strings.ContainsRune(needsNoQuotes, r) && (r < '0' || r > '9') &&
+			(r|0x20 < 'a' || r|0x20 > 'z')
 	}
 	switch {
 	case traces.PlainString(w) != w || strings.ContainsAny(w, "\n\t"): // a terminal would obey it, or it ends the line

@@ -31,8 +31,10 @@ func Must(err error) {
 
 // Last lines of pages; SameFigures is for those that print the date.
 const (
-	SameFigures = "Written by kpsim, which simulates live code patching on x86 machines. The same command gives the same page on every computer, but for the date."
-	WrittenBy   = "Written by kpsim, which simulates live code patching on x86 machines. The same command gives the same page, byte for byte, on every computer."
+	SameFigures = "Written by kpsim, which simulates live code patching on x86 machines. The same command " +
+		"gives the same page on every computer, but for the date."
+	WrittenBy = "Written by kpsim, which simulates live code patching on x86 machines. The same command gives " +
+		"the same page, byte for byte, on every computer."
 )
 
 // Today is the date of a page.

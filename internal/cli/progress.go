@@ -90,7 +90,8 @@ func (p *Program) watch(what string, total uint64, unit string, steps uint64) *P
 		now = time.Now
 	}
 	at := now()
-	g := &Progress{w: p.Err, width: p.ErrWidth, now: now, what: what, unit: unit, steps: steps, total: total, start: at, last: at, began: at}
+	g := &Progress{w: p.Err, width: p.ErrWidth, now: now, what: what, unit: unit, steps: steps, total: total, start: at,
+		last: at, began: at}
 	if o, ok := p.Out.(*output); ok {
 		o.line.Store(g)
 	}
@@ -146,7 +147,8 @@ func (g *Progress) Far(units float64, note string) {
 
 // rate says how many runs were made, and how fast.
 func rate(runs, violations uint64, took time.Duration) string {
-	return fmt.Sprintf("%s, %s, %.0f runs/s", Number(runs, "run"), Number(violations, "violation"), float64(runs)/max(took.Seconds(), 1e-3))
+	return fmt.Sprintf("%s, %s, %.0f runs/s", Number(runs, "run"), Number(violations, "violation"),
+		float64(runs)/max(took.Seconds(), 1e-3))
 }
 
 // At tells how much of the part is done, in units, and what else there is to say.

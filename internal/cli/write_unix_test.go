@@ -47,7 +47,8 @@ func TestWriteThroughLinks(t *testing.T) {
 		require.NoError(t, os.Symlink(to, in(link)))
 	}
 	for path, file := range map[string]string{
-		"there": "store/there", "new": "store/new", "chain": "store/there", "absolute": "store/absolute", "folder/up": "deep/up",
+		"there": "store/there", "new": "store/new", "chain": "store/there", "absolute": "store/absolute",
+		"folder/up": "deep/up",
 	} {
 		require.NoError(t, FileName(in(path)).Check(), path)
 		require.NoError(t, WriteWhole(in(path), []byte(path)), path)
@@ -137,7 +138,8 @@ func TestWritePipe(t *testing.T) {
 func TestWriteDevice(t *testing.T) {
 	dir := t.TempDir()
 	full := "/dev/full"
-	if syscall.Mknod(filepath.Join(dir, "full"), syscall.S_IFCHR|0o666, 1<<8|7) == nil { // not the computer's own, if that may be
+	// not the computer's own, if that may be
+	if syscall.Mknod(filepath.Join(dir, "full"), syscall.S_IFCHR|0o666, 1<<8|7) == nil {
 		full = filepath.Join(dir, "full")
 	} else if s, err := os.Stat(full); err != nil || s.Mode()&os.ModeCharDevice == 0 {
 		t.Skip("there is no such device")

@@ -28,7 +28,8 @@ func (c *Explore) beforehand(p *cli.Program, j *job, probed []rig.Probed) error 
 	for i := range min(len(probed), len(j.Probes)) {
 		k, r := &j.Probes[i], &probed[i]
 		if r.Refused && !r.Registered && !j.Wants(k.Name) && len(list) < inputs.MostTold {
-			says := fmt.Sprintf("probe %s at %s is refused: %s", k.Name, j.PlaceName(k), inputs.Refused(j.Scenario, k, uint64(r.Errno)))
+			says := fmt.Sprintf("probe %s at %s is refused: %s", k.Name, j.PlaceName(k),
+				inputs.Refused(j.Scenario, k, uint64(r.Errno)))
 			list = append(list, &scenario.Fault{Part: scenario.PartOf(scenario.TheProbes, i), Msg: says})
 		}
 	}

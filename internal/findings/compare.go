@@ -112,7 +112,8 @@ func (c *Compare) Run(p *cli.Program) (int, error) {
 // kernels opens the kernel as it is, and as it is changed: nil if nothing changes it.
 func (c *Compare) kernels() (base, changed *linux.Kernel, err error) {
 	if c.Kernel.Kernel == "" {
-		return nil, nil, fmt.Errorf("--kernel: none is given; give the kernel whose engine is compared: %s", cli.Line(cli.Typed(), "compare", "--kernel", "vmlinuz"))
+		return nil, nil, fmt.Errorf("--kernel: none is given; give the kernel whose engine is compared: %s",
+			cli.Line(cli.Typed(), "compare", "--kernel", "vmlinuz"))
 	}
 	if err := c.Kernel.Alone("", c.Mutant); err != nil {
 		return nil, nil, err
@@ -182,7 +183,8 @@ type sum struct {
 func (s *sum) add(list []change.Answer) {
 	s.differing += len(list)
 	for _, a := range list {
-		if len(s.first) < mostTold && !slices.ContainsFunc(s.first, func(b change.Answer) bool { return a.Says == b.Says }) {
+		if len(s.first) < mostTold &&
+			!slices.ContainsFunc(s.first, func(b change.Answer) bool { return a.Says == b.Says }) {
 			s.first = append(s.first, a)
 		}
 	}
@@ -224,9 +226,11 @@ func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) erro
 		return nil // they were printed as they came
 	}
 	if changed == nil {
-		p.Indented("", fmt.Sprintf("%s: %s answered as the rules say, %d otherwise", base.Image.Release, cli.Number(s.programs-s.differing, "program"), s.differing))
+		p.Indented("", fmt.Sprintf("%s: %s answered as the rules say, %d otherwise", base.Image.Release,
+			cli.Number(s.programs-s.differing, "program"), s.differing))
 	} else {
-		p.Indented("", fmt.Sprintf("%s as it is changed: %s compared, %d answered neither by the rules nor as before; %d by the rules that weren't before",
+		p.Indented("", fmt.Sprintf("%s as it is changed: %s compared, %d answered neither by the rules nor as "+
+			"before; %d by the rules that weren't before",
 			base.Image.Release, cli.Number(s.programs, "program"), s.differing, s.mended))
 	}
 	for i := range s.first {
@@ -242,7 +246,8 @@ func (c *Compare) tell(p *cli.Program, base, changed *linux.Kernel, s *sum) erro
 
 // otherwise tells of a program that is answered otherwise, and writes it.
 func (c *Compare) otherwise(p *cli.Program, a *change.Answer) error {
-	out := answered{Program: a.Program.Name, Says: a.Says, Before: a.Before, File: filepath.Join(c.Traces, inputs.TraceName(a.Program.Name)+".star")}
+	out := answered{Program: a.Program.Name, Says: a.Says, Before: a.Before,
+		File: filepath.Join(c.Traces, inputs.TraceName(a.Program.Name)+".star")}
 	if err := cli.WriteWhole(out.File, []byte(lang.Print(a.Program)+"\n")); err != nil {
 		return fmt.Errorf("%s", cli.Cause(err, out.File))
 	}
@@ -254,7 +259,8 @@ func (c *Compare) otherwise(p *cli.Program, a *change.Answer) error {
 		p.Indented(cli.Indent+cli.Indent, l)
 	}
 	if a.Before != "" {
-		p.Indented(cli.Indent+cli.Indent, "without the change it differed already: "+strings.ReplaceAll(a.Before, "\n", "; "))
+		p.Indented(cli.Indent+cli.Indent, "without the change it differed already: "+
+			strings.ReplaceAll(a.Before, "\n", "; "))
 	}
 	p.ToType("the program alone:", c.line(out.File))
 	return nil
@@ -288,7 +294,9 @@ func (c *Compare) search(p *cli.Program, in *inputs.Input, base, changed *linux.
 	}
 	p.Doing, p.Again = "scenario "+in.Name, c.line(in.Arg)
 	most := c.Runs
-	s := change.Search{Scenario: in.Scenario, Base: base, Kernel: changed, Mutant: c.Mutant, Runs: c.Runs, Seed: c.Seed, Workers: c.Workers, Progress: func(runs, violations uint64) { c.progress.Of(runs, most, runs, violations) }, Cancelled: &c.stop}
+	s := change.Search{Scenario: in.Scenario, Base: base, Kernel: changed, Mutant: c.Mutant, Runs: c.Runs, Seed: c.Seed,
+		Workers: c.Workers, Progress: func(runs, violations uint64) { c.progress.Of(runs, most, runs, violations) },
+		Cancelled: &c.stop}
 	all, err := s.Run()
 	if c.stop.Load() {
 		return false, nil
@@ -333,7 +341,8 @@ func (c *Compare) broke(p *cli.Program, in *inputs.Input, b *change.Break, known
 	if known {
 		return nil
 	}
-	p.Indented("", fmt.Sprintf("%s  %s  %d of %d runs; without the change %d of %d", in.Name, b.Property, b.Violations, b.Runs, b.Base, b.BaseRuns))
+	p.Indented("", fmt.Sprintf("%s  %s  %d of %d runs; without the change %d of %d", in.Name, b.Property, b.Violations,
+		b.Runs, b.Base, b.BaseRuns))
 	if out.Trace != nil {
 		p.Indented(cli.Indent, report.Headline(p, b.Witness.File))
 		p.ToType(cli.Number(len(b.Witness.Schedule), "deviation")+"; to replay:", c.Kernel.Line("replay", *out.Trace))

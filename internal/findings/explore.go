@@ -190,7 +190,8 @@ func (c *Explore) prepare(p *cli.Program, j *job) error {
 		return err
 	}
 	if c.Kernel.Kernel != "" && len(c.Scenarios) == 0 && !j.OfKernel() {
-		return fmt.Errorf("%s: it has no probe, and nothing else patches with text_poke_bp, so nothing of the kernel would run", j.Name)
+		return fmt.Errorf("%s: it has no probe, and nothing else patches with text_poke_bp, so nothing of the "+
+			"kernel would run", j.Name)
 	}
 	if c.Edition != "" {
 		if err := j.SetEdition(c.Edition); err != nil {
@@ -264,7 +265,8 @@ func (c *Explore) lineBy(strategy string, j *job, mutant string, more ...string)
 	words := append([]string{cli.Typed(), "explore", j.Arg}, more...)
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
-		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""}, {"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
+		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", mutant, ""},
+		{"--runs", fmt.Sprint(j.runs), fmt.Sprint(j.usual)},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
@@ -279,7 +281,8 @@ func (c *Explore) lineBy(strategy string, j *job, mutant string, more ...string)
 // overridden says why nothing is expected, "" if something is.
 func (c *Explore) overridden() string {
 	var list []string
-	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"memory", c.Memory}, {"kernel", cmp.Or(c.Kernel.Base(), c.release)}, {"edition", c.Edition}} {
+	for _, f := range []struct{ what, value string }{{"mutant", c.Mutant}, {"fetch", c.Fetch}, {"memory", c.Memory},
+		{"kernel", cmp.Or(c.Kernel.Base(), c.release)}, {"edition", c.Edition}} {
 		if f.value != "" {
 			list = append(list, f.what+" "+f.value)
 		}

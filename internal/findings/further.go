@@ -89,7 +89,8 @@ func (r *printer) further(w *row) {
 			like, report.Headline(r.p, f.cause.Witness.File), f.Runs, cli.Number(w.Runs, "run")))
 		if f.Trace == nil {
 			tellSchedule(r.p, f.cause.Witness.Schedule)
-			r.p.ToType(cli.Number(f.Deviations, "deviation")+", not saved; to find it again:", r.c.line(w.job, r.c.Mutant))
+			r.p.ToType(cli.Number(f.Deviations, "deviation")+", not saved; to find it again:",
+				r.c.line(w.job, r.c.Mutant))
 			continue
 		}
 		r.p.ToType(cli.Number(f.Deviations, "deviation")+"; to replay:", r.c.Kernel.Line("replay", *f.Trace))

@@ -21,12 +21,15 @@ import (
 // written is one.
 func TestFurtherUnreadable(t *testing.T) {
 	way := func(deviations int) *row {
-		w := &shrink.Witness{Property: properties.All[0], File: &traces.File{Scenario: "s", Property: properties.All[0].ID, Format: traces.ScheduleFormat}}
+		w := &shrink.Witness{Property: properties.All[0],
+			File: &traces.File{Scenario: "s", Property: properties.All[0].ID, Format: traces.ScheduleFormat}}
 		for i := range deviations {
-			w.Schedule = append(w.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1, Alt: "cpu1"})
+			w.Schedule = append(w.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1,
+				Alt: "cpu1"})
 		}
 		w.File.Schedule = w.Schedule
-		return &row{Runs: 10, Further: []*furtherRow{{Runs: 3, Deviations: deviations, cause: cause.Further{Cause: &cause.Cause{}, Witness: w}}}}
+		return &row{Runs: 10, Further: []*furtherRow{{Runs: 3, Deviations: deviations,
+			cause: cause.Further{Cause: &cause.Cause{}, Witness: w}}}}
 	}
 	for _, c := range []struct {
 		deviations     int

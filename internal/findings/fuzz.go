@@ -88,9 +88,10 @@ type fuzzRow struct {
 	New       float64    `json:"new,omitempty"`       // the chance that one more program shows one
 	Kept      int        `json:"kept,omitempty"`      // programs that others are made from
 	Causes    []causeRow `json:"causes,omitempty"`    // new ones first
-	Otherwise uint64     `json:"otherwise,omitempty"` // programs that the kernel answers otherwise than by the rules, and not as is known
-	Blocks    int        `json:"blocks,omitempty"`    // of the kernel, reached
-	BlocksAll int        `json:"blocks_all,omitempty"`
+	// programs that the kernel answers otherwise than by the rules, and not as is known
+	Otherwise uint64 `json:"otherwise,omitempty"`
+	Blocks    int    `json:"blocks,omitempty"` // of the kernel, reached
+	BlocksAll int    `json:"blocks_all,omitempty"`
 }
 
 // add adds a program.
@@ -147,7 +148,8 @@ func (c *Fuzz) Run(p *cli.Program) (int, error) {
 
 // spec checks the flags that kong doesn't, and makes a session's.
 func (c *Fuzz) spec() (fuzz.Spec, error) {
-	spec := fuzz.Spec{Mutant: c.Mutant, Strategy: c.Strategy, Seed: c.Seed, Each: c.Each, Fresh: c.Fresh, Workers: c.Workers, Stop: &c.late}
+	spec := fuzz.Spec{Mutant: c.Mutant, Strategy: c.Strategy, Seed: c.Seed, Each: c.Each, Fresh: c.Fresh,
+		Workers: c.Workers, Stop: &c.late}
 	if err := cli.Optional("--strategy", "strategy", c.Strategy, inputs.StrategyNames()); err != nil {
 		return spec, err
 	}
@@ -162,7 +164,8 @@ func (c *Fuzz) spec() (fuzz.Spec, error) {
 		return spec, errors.New("--reach: it is about a kernel's code; give the kernel with --kernel FILE")
 	}
 	if c.Unreached && c.Kernel.Kernel == "" {
-		return spec, errors.New("--unreached: it lists what of a kernel's code no program comes to; give the kernel with --kernel FILE")
+		return spec, errors.New("--unreached: it lists what of a kernel's code no program comes to; give the " +
+			"kernel with --kernel FILE")
 	}
 	if err := c.HTML.CheckPage(); err != nil {
 		return spec, err
@@ -195,7 +198,8 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 		return nil, nil
 	}
 	for _, m := range gen.Machines() {
-		if (c.Edition == "" || c.Edition == m.Edition.String()) && (c.Preempt == "" || c.Preempt == m.Preempt.String()) {
+		if (c.Edition == "" || c.Edition == m.Edition.String()) &&
+			(c.Preempt == "" || c.Preempt == m.Preempt.String()) {
 			if err = nil; c.AsShipped {
 				err = mutants.CheckShipped(m.Edition)
 			}
@@ -208,7 +212,8 @@ func (c *Fuzz) machines() (list []scenario.Machine, err error) {
 	case list == nil && err != nil:
 		return nil, fmt.Errorf("--as-shipped: %w", err)
 	case list == nil:
-		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out", c.Edition, c.Preempt)
+		return nil, fmt.Errorf("--edition %q --preempt %q: no kernel of that edition had that; leave one of them out",
+			c.Edition, c.Preempt)
 	}
 	return list, nil
 }
@@ -284,7 +289,8 @@ func (c *Fuzz) tellProgress(line *cli.Progress, cov *fuzz.Coverage) {
 	if len(c.total.Broken) != 1 {
 		broken = fmt.Sprintf("%d properties", len(c.total.Broken))
 	}
-	note := fmt.Sprintf("%s, %s; %d features of some %d%s; %s broken", cli.Number(c.total.Programs, "program"), cli.Number(c.total.Runs, "schedule"),
+	note := fmt.Sprintf("%s, %s; %d features of some %d%s; %s broken", cli.Number(c.total.Programs, "program"),
+		cli.Number(c.total.Runs, "schedule"),
 		cov.Features, cov.Estimated, blocks(cov), broken)
 	switch c.ends() {
 	case [4]bool{true}:
@@ -373,7 +379,8 @@ func (c *Fuzz) took(p *cli.Program, one *fuzz.Program, looks []*look, clear func
 
 // line is the command that runs a recipe's program.
 func (c *Fuzz) line(r *gen.Recipe, runs uint64) string {
-	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(gen.FirstOf(r.Seed)), "--programs", "1", "--each", fmt.Sprint(runs), "--workers", "1"}
+	words := []string{cli.Typed(), "fuzz", "--seed", fmt.Sprint(gen.FirstOf(r.Seed)), "--programs", "1", "--each",
+		fmt.Sprint(runs), "--workers", "1"}
 	if len(r.Parts) > 0 {
 		words[2], words[3] = "--recipe", "NAME.recipe"
 	}
@@ -399,7 +406,8 @@ func (c *Fuzz) words() []string {
 
 // flags adds those that say what is drawn and how it is run.
 func (c *Fuzz) flags(words []string) []string {
-	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--memory", c.Memory}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt},
+		{"--memory", c.Memory}, {"--strategy", c.Strategy}, {"--mutant", c.Mutant}} {
 		if f.value != "" {
 			words = append(words, f.flag, f.value)
 		}
@@ -418,7 +426,8 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 	}
 	cov := c.session.Coverage()
 	all := &c.total
-	all.Edition, all.Seconds, all.Features, all.Estimated, all.New, all.Kept, all.Blocks, all.BlocksAll = "all", took.Seconds(), cov.Features, cov.Estimated, float64(cov.New)/1000, cov.Kept, cov.Blocks, cov.BlocksAll
+	all.Edition, all.Seconds, all.Features, all.Estimated, all.New, all.Kept, all.Blocks, all.BlocksAll = "all",
+		took.Seconds(), cov.Features, cov.Estimated, float64(cov.New)/1000, cov.Kept, cov.Blocks, cov.BlocksAll
 	if all.Causes = c.rows(); c.Kernel.Kernel != "" {
 		all.Edition = "kernel"
 	}
@@ -442,7 +451,8 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 		}
 	}
 	if hopeless {
-		fmt.Fprintf(p.Err, "kpsim: each run of each program broke something, so it ended early: nothing else can be seen behind that\n")
+		fmt.Fprintf(p.Err, "kpsim: each run of each program broke something, so it ended early: nothing else "+
+			"can be seen behind that\n")
 	}
 	switch {
 	case c.stop.Load():
@@ -459,7 +469,8 @@ func (c *Fuzz) end(p *cli.Program, took time.Duration, hopeless bool) (int, erro
 // shows says in a line what was shown, and what there is, for all that is known.
 func (c *Fuzz) shows() string {
 	cov := c.session.Coverage()
-	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept)
+	return fmt.Sprintf("%d features shown of some %d%s; a program more shows a new one with a chance of %.3f. "+
+		"Programs are made from %d.", cov.Features, cov.Estimated, blocks(&cov), float64(cov.New)/1000, cov.Kept)
 }
 
 func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
@@ -476,7 +487,8 @@ func (c *Fuzz) print(p *cli.Program, r *fuzzRow, s *inputs.Shipped) error {
 	if r.Optimizing > 0 {
 		during = cli.Share(r.During, r.Optimizing) + " optimized during a call"
 	}
-	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", r.Edition, cli.Counted(int(r.Programs), 6, "program"), cli.Counted(r.Runs, 8, "schedule"), during, said))
+	p.Indented("", fmt.Sprintf("%-10s  %s  %s  %31s  %s", r.Edition, cli.Counted(int(r.Programs), 6, "program"),
+		cli.Counted(r.Runs, 8, "schedule"), during, said))
 	return nil
 }
 

@@ -38,7 +38,8 @@ func (c *Fuzz) answered(p *cli.Program, one *fuzz.Program, clear func()) error {
 	if err != nil {
 		return err
 	}
-	a := fuzzAnswer{one.Otherwise, one.Like, sc.Name, filepath.Join(c.Traces, inputs.TraceName("answers-"+sc.Name)+".recipe")}
+	a := fuzzAnswer{one.Otherwise, one.Like, sc.Name,
+		filepath.Join(c.Traces, inputs.TraceName("answers-"+sc.Name)+".recipe")}
 	if err := cli.WriteWhole(a.Recipe, one.Recipe.Marshal()); err != nil {
 		return err
 	}

@@ -182,7 +182,8 @@ func (c *Fuzz) saw(p *cli.Program, one *fuzz.Program, looks []*look, clear func(
 		}
 		l := looks[i]
 		if l.w == nil {
-			sim.Bug("%s breaks %s in run %d, and not when it is run again: %s", one.Recipe.Marshal(), b.Property, b.First, c.line(&one.Recipe, one.Runs))
+			sim.Bug("%s breaks %s in run %d, and not when it is run again: %s", one.Recipe.Marshal(), b.Property,
+				b.First, c.line(&one.Recipe, one.Runs))
 		}
 		k.looked++
 		k.asked += l.asked
@@ -251,7 +252,8 @@ type causeRow struct {
 func (c *Fuzz) rows() (list []causeRow) {
 	for _, f := range c.newFirst() {
 		programs, looked := c.causes.ofProperty(f.find.Property)
-		list = append(list, causeRow{f.find.Property, f.find.Like, f.find.Like == nil, f.find.Program, f.find.Trace, f.looked, looked, programs})
+		list = append(list, causeRow{f.find.Property, f.find.Like, f.find.Like == nil, f.find.Program, f.find.Trace,
+			f.looked, looked, programs})
 	}
 	return list
 }
@@ -266,9 +268,11 @@ func (c *Fuzz) tellCauses(p *cli.Program) {
 		if f := c.newFirst()[i].find; f.Like != nil {
 			is = c.like(f)
 		}
-		p.Indented("", fmt.Sprintf("%s, like %s: %s; %d of %s looked at, of %d that break it", r.Property, is, r.Program, r.Shown, cli.Number(r.Looked, "program"), r.Broken))
+		p.Indented("", fmt.Sprintf("%s, like %s: %s; %d of %s looked at, of %d that break it", r.Property, is,
+			r.Program, r.Shown, cli.Number(r.Looked, "program"), r.Broken))
 	}
 	if c.causes.more > 0 {
-		p.Indented("", fmt.Sprintf("not shown: %s; at most %d causes are", cli.Number(c.causes.more, "further program"), causesMost))
+		p.Indented("", fmt.Sprintf("not shown: %s; at most %d causes are", cli.Number(c.causes.more, "further program"),
+			causesMost))
 	}
 }

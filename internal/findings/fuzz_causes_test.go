@@ -19,7 +19,8 @@ import (
 func TestFuzzCauses(t *testing.T) {
 	run := func(workers int) (out string, finds []fuzzFind, all fuzzRow) {
 		t.Chdir(t.TempDir())
-		c := &Fuzz{Seed: 1, Each: 3, Programs: 40, Edition: "2.6", Workers: workers, Broken: inputs.Broken{AsShipped: true}, Traces: "traces", JSON: true}
+		c := &Fuzz{Seed: 1, Each: 3, Programs: 40, Edition: "2.6", Workers: workers,
+			Broken: inputs.Broken{AsShipped: true}, Traces: "traces", JSON: true}
 		var printed bytes.Buffer
 		p := cli.New(&printed, new(bytes.Buffer))
 		_, err := c.Run(p)
@@ -74,8 +75,10 @@ func TestFuzzBehindAKnownCause(t *testing.T) {
 	of := kindOf{"progress", 1}
 	c := new(Fuzz)
 	c.start()
-	list := []*fuzz.Program{{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}}, {Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}}}
-	require.Len(t, c.looks(list, false), 1, "the first of a kind is looked at, and nothing is known yet of what that takes")
+	list := []*fuzz.Program{{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}},
+		{Broken: []fuzz.Broke{{Property: of.property, Kind: of.kind, Runs: 1}}}}
+	require.Len(t, c.looks(list, false), 1,
+		"the first of a kind is looked at, and nothing is known yet of what that takes")
 	c.causes.kinds[of] = &fuzzKind{programs: 5, looked: 1, asked: lookAsks}
 	c.total.Points = 2 * looksShare * lookAsks
 	require.Len(t, c.looks(list, false), 1, "another look takes as much as the first")

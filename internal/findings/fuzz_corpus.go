@@ -69,7 +69,8 @@ func (c *Fuzz) corpus() (list []gen.Recipe, next uint64, err error) {
 			continue
 		}
 		if len(list) == corpusMost {
-			return nil, 0, fmt.Errorf("--corpus: %s has more than %d recipes; remove some, or give another folder", c.Corpus, corpusMost)
+			return nil, 0, fmt.Errorf("--corpus: %s has more than %d recipes; remove some, or give another folder",
+				c.Corpus, corpusMost)
 		}
 		r, err := readRecipe(filepath.Join(c.Corpus, f.Name()))
 		if err != nil {

@@ -28,7 +28,8 @@ type fuzzFind struct {
 func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 	w, one := l.w, l.one
 	name := filepath.Join(c.Traces, inputs.TraceName(w.Property.ID+"-"+l.name))
-	for n := 2; slices.ContainsFunc(c.causes.all, func(f *fuzzCause) bool { return f.find.Recipe == name+recipeFile }); n++ {
+	for n := 2; slices.ContainsFunc(c.causes.all,
+		func(f *fuzzCause) bool { return f.find.Recipe == name+recipeFile }); n++ {
 		name = filepath.Join(c.Traces, inputs.TraceName(fmt.Sprintf("%s-%s-%d", w.Property.ID, l.name, n)))
 	}
 	find := &fuzzFind{
@@ -60,7 +61,8 @@ func (c *Fuzz) save(p *cli.Program, l *look) (*fuzzFind, error) {
 		p.ToType("to find it with fewer:", c.again(find.Recipe))
 		return find, nil
 	}
-	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:", cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
+	p.ToType(cli.Number(len(w.Schedule), "deviation")+"; to replay:",
+		cli.Line(append([]string{cli.Typed(), "replay", find.Trace}, c.Kernel.Words()...)...))
 	return find, nil
 }
 
@@ -78,8 +80,10 @@ const fewerRuns = 3000
 
 // again is the command that looks in a find's program for runs of fewer deviations.
 func (c *Fuzz) again(recipe string) string {
-	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy", inputs.Few}
-	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt}, {"--memory", c.Memory}, {"--mutant", c.Mutant}} {
+	words := []string{cli.Typed(), "fuzz", "--recipe", recipe, "--runs", fmt.Sprint(fewerRuns), "--strategy",
+		inputs.Few}
+	for _, f := range []struct{ flag, value string }{{"--edition", c.Edition}, {"--preempt", c.Preempt},
+		{"--memory", c.Memory}, {"--mutant", c.Mutant}} {
 		if f.value != "" {
 			words = append(words, f.flag, f.value)
 		}

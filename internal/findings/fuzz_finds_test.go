@@ -23,7 +23,8 @@ func TestFuzzUnreadable(t *testing.T) {
 	session, err := fuzz.New(fuzz.Spec{Seed: 1, Each: 1})
 	require.NoError(t, err)
 	q := properties.All[0]
-	w := &shrink.Witness{Property: q, Message: "it breaks", File: &traces.File{Scenario: "s", Property: q.ID, Format: traces.ScheduleFormat}}
+	w := &shrink.Witness{Property: q, Message: "it breaks",
+		File: &traces.File{Scenario: "s", Property: q.ID, Format: traces.ScheduleFormat}}
 	for i := range traces.MaxDeviations + 1 {
 		w.Schedule = append(w.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1, Alt: "cpu1"})
 	}
@@ -37,7 +38,8 @@ func TestFuzzUnreadable(t *testing.T) {
 	name := q.ID + "-fuzz-7"
 	require.NoFileExists(t, name+".kps")
 	require.FileExists(t, name+".recipe")
-	require.Contains(t, out.String(), name+".kps isn't written: it would have 2001 deviations, and no more than 2000 are read\n")
+	require.Contains(t, out.String(),
+		name+".kps isn't written: it would have 2001 deviations, and no more than 2000 are read\n")
 	require.Contains(t, out.String(), "fuzz --recipe "+name+".recipe --runs 3000 --strategy pct")
 	require.NotContains(t, out.String(), "to replay:")
 	require.Equal(t, 1, c.unsaved)

@@ -43,7 +43,8 @@ var ErrUntrue = errors.New("run again, it isn't so")
 func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 	switch {
 	case c.For > 0:
-		return nil, errors.New("--for: rounds don't end by time, else they would differ from computer to computer; give --programs, --runs or --until-covered")
+		return nil, errors.New("--for: rounds don't end by time, else they would differ from computer to " +
+			"computer; give --programs, --runs or --until-covered")
 	case c.Recipe != "":
 		return nil, errors.New("--recipe: one program has no rounds; leave it out")
 	case c.Print:
@@ -54,7 +55,8 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 		return nil, err
 	}
 	r := &FuzzRounds{
-		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt, Memory: c.Memory, Strategy: c.Strategy, Mutant: c.Mutant,
+		Islands: islands, Size: size, Seed: next, Each: c.Each, Edition: c.Edition, Preempt: c.Preempt,
+		Memory: c.Memory, Strategy: c.Strategy, Mutant: c.Mutant,
 		AsShipped: c.AsShipped, Fresh: c.Fresh, Programs: c.Programs, Runs: c.Runs, UntilCovered: c.UntilCovered,
 	}
 	for i := range list {
@@ -66,7 +68,8 @@ func (c *Fuzz) Plan(islands, size uint64) (*FuzzRounds, error) {
 // Begin begins the session of a plan, here or on another computer: there c has no flags yet but
 // for where the kernel and its objects lie. It writes nothing.
 func (c *Fuzz) Begin(r *FuzzRounds) error {
-	c.Seed, c.Each, c.Edition, c.Preempt, c.Memory, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each, r.Edition, r.Preempt, r.Memory, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
+	c.Seed, c.Each, c.Edition, c.Preempt, c.Memory, c.Strategy, c.Mutant, c.AsShipped, c.Fresh = r.Seed, r.Each,
+		r.Edition, r.Preempt, r.Memory, r.Strategy, r.Mutant, r.AsShipped, r.Fresh
 	c.Programs, c.Runs, c.UntilCovered = r.Programs, r.Runs, r.UntilCovered
 	if r.Each == 0 {
 		return errors.New("a program has one run at least")
@@ -259,7 +262,8 @@ func (c *Fuzz) Witness(p *cli.Program, claim *FuzzClaim) (w *shrink.Witness, sce
 		return nil, "", fmt.Errorf("a claim of %d runs", claim.Runs)
 	}
 	p.Again = c.line(&r, claim.Runs)
-	l := &look{one: &fuzz.Program{Recipe: r, Runs: claim.Runs}, broke: fuzz.Broke{Property: q.Name, Runs: 1, First: claim.Runs - 1}}
+	l := &look{one: &fuzz.Program{Recipe: r, Runs: claim.Runs},
+		broke: fuzz.Broke{Property: q.Name, Runs: 1, First: claim.Runs - 1}}
 	if err = c.look(l); err == nil && l.w == nil {
 		err = fmt.Errorf("%s: %w", q.Name, ErrUntrue)
 	}
@@ -276,7 +280,8 @@ const claimMost = 1 << 40
 func (c *Fuzz) ahead() string {
 	var until []string
 	for i, s := range []string{
-		fmt.Sprintf("%v are over", c.For), cli.Number(c.Runs, "schedule") + " were run", cli.Number(c.Programs, "program") + " were run",
+		fmt.Sprintf("%v are over", c.For), cli.Number(c.Runs, "schedule") + " were run",
+		cli.Number(c.Programs, "program") + " were run",
 		fmt.Sprintf("of a thousand programs more %d or fewer would show something new", c.UntilCovered),
 	} {
 		if c.ends()[i] {

@@ -143,7 +143,8 @@ func TestUntrue(t *testing.T) {
 
 // TestNoRounds: flags that rounds can't keep are refused.
 func TestNoRounds(t *testing.T) {
-	for flag, c := range map[string]*Fuzz{"--for": {For: 1}, "--recipe": {Recipe: "a"}, "--print": {Print: true}, "--strategy": {Each: 1, Strategy: "none"}} {
+	for flag, c := range map[string]*Fuzz{"--for": {For: 1}, "--recipe": {Recipe: "a"}, "--print": {Print: true},
+		"--strategy": {Each: 1, Strategy: "none"}} {
 		_, err := c.Plan(1, 1)
 		require.ErrorContains(t, err, flag)
 	}

@@ -17,30 +17,32 @@ const everyProperty = "every property"
 // A row is what an exploration has shown of one property: a line, or a JSON
 // object.
 type row struct {
-	Scenario    string     `json:"scenario"`
-	Property    string     `json:"property"`
-	Observation string     `json:"observation"`
-	Runs        uint64     `json:"runs"`
-	Violations  uint64     `json:"violations"`
-	Expected    *bool      `json:"expected"` // null: nothing was expected
-	Trace       *string    `json:"trace"`    // null: there is no witness
-	Deviations  *int       `json:"deviations"`
-	Points      uint64     `json:"points"`
-	Rate        uint64     `json:"schedules_per_s"`
-	After       uint64     `json:"after_another,omitempty"` // of the violations, those in runs that had broken another property before
-	Ignored     []string   `json:"ignored,omitempty"`       // what the witness breaks before, and goes on after
-	Reason      string     `json:"reason,omitempty"`        // why it isn't as expected, or nothing was
-	Complete    int        `json:"complete_for_deviations,omitempty"`
-	Probes      int        `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
-	Registered  int        `json:"registered,omitempty"`
-	Refused     int        `json:"refused,omitempty"` // … register returned an errno
-	Hit         int        `json:"hit,omitempty"`
-	Optimized   int        `json:"optimized,omitempty"`
-	Each        []probeRow `json:"each_probe,omitempty"`   // what became of each
-	Idle        []string   `json:"idle,omitempty"`         // why probes were hit in no run, and what else was made and not used
-	SelfChecked uint64     `json:"self_checked,omitempty"` // runs that were played again and came out the same
-	Unsaved     string     `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
-	Text        string     `json:"trace_text,omitempty"`   // and what it would hold
+	Scenario    string  `json:"scenario"`
+	Property    string  `json:"property"`
+	Observation string  `json:"observation"`
+	Runs        uint64  `json:"runs"`
+	Violations  uint64  `json:"violations"`
+	Expected    *bool   `json:"expected"` // null: nothing was expected
+	Trace       *string `json:"trace"`    // null: there is no witness
+	Deviations  *int    `json:"deviations"`
+	Points      uint64  `json:"points"`
+	Rate        uint64  `json:"schedules_per_s"`
+	// of the violations, those in runs that had broken another property before
+	After      uint64     `json:"after_another,omitempty"`
+	Ignored    []string   `json:"ignored,omitempty"` // what the witness breaks before, and goes on after
+	Reason     string     `json:"reason,omitempty"`  // why it isn't as expected, or nothing was
+	Complete   int        `json:"complete_for_deviations,omitempty"`
+	Probes     int        `json:"probes,omitempty"` // how many the scenario has; and of how many in some run …
+	Registered int        `json:"registered,omitempty"`
+	Refused    int        `json:"refused,omitempty"` // … register returned an errno
+	Hit        int        `json:"hit,omitempty"`
+	Optimized  int        `json:"optimized,omitempty"`
+	Each       []probeRow `json:"each_probe,omitempty"` // what became of each
+	// why probes were hit in no run, and what else was made and not used
+	Idle        []string `json:"idle,omitempty"`
+	SelfChecked uint64   `json:"self_checked,omitempty"` // runs that were played again and came out the same
+	Unsaved     string   `json:"unsaved,omitempty"`      // why there is no trace although there is a witness
+	Text        string   `json:"trace_text,omitempty"`   // and what it would hold
 
 	Further    []*furtherRow   `json:"further_ways,omitempty"` // of the property, that the witness doesn't show
 	Shipped    *inputs.Shipped `json:"as_shipped,omitempty"`
@@ -77,7 +79,8 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 	res := e.res
 	add := func(property string, ok bool, reason string) *row {
 		r := &row{
-			Scenario: j.Name, Property: property, Observation: inputs.Never, Runs: res.Runs, Points: res.Counts.Points, job: j,
+			Scenario: j.Name, Property: property, Observation: inputs.Never, Runs: res.Runs, Points: res.Counts.Points,
+			job:        j,
 			Statistics: res.Stats, Rate: uint64(float64(res.Runs) / max(e.took.Seconds(), 1e-6)),
 		}
 		if n := res.Broken[property]; n > 0 {
@@ -115,7 +118,8 @@ func (c *Explore) judge(j *job, e *explored, first []explore.First) []*row {
 		case c.shares > 1 && r.Observation == inputs.Never:
 			r.open(fmt.Sprintf("shard %d of %d", c.share, c.shares))
 		case res.Counts.Points == 0:
-			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a second task or timer()")
+			r.expect(false, "nothing could interleave: no run had a decision to take; give the scenario a "+
+				"second task or timer()")
 			r.advice = cli.Line(cli.Typed(), "list") + "   # names scenarios to begin from"
 		case why != "":
 			r.open(why)
@@ -167,7 +171,8 @@ func (r *row) follows(after uint64, ignored properties.Set) {
 }
 
 // nothingPatched is why a Never of a scenario that patches no text says nothing.
-const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls for ftrace; add register(k) to one's ops"
+const nothingPatched = "nothing is patched: no task registers a probe, flips a label, loads a module or calls " +
+	"for ftrace; add register(k) to one's ops"
 
 // judgeNever says whether a Never may be believed.
 func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
@@ -196,11 +201,13 @@ func (c *Explore) judgeNever(r *row, res *explore.Result, canary bool) {
 
 // refusedAll says of a Never that nothing was probed.
 func (r *row) refusedAll(res *explore.Result) {
-	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want say so, errno = …", r.job.WhyRefused(res.Probed, res.Census.Errno)))
+	r.expect(false, fmt.Sprintf("nothing was probed: register was refused, with %s; if that is what you want "+
+		"say so, errno = …", r.job.WhyRefused(res.Probed, res.Census.Errno)))
 	r.advice = cli.Line(cli.Typed(), "shell", r.job.Arg) + "   # where `register` says what the kernel does"
 }
 
 // longer is the line that searches ten times as long.
 func (c *Explore) longer(j *job, res *explore.Result) string {
-	return cli.Line(cli.Typed(), "explore", j.Arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) + "   # 10 times these runs"
+	return cli.Line(cli.Typed(), "explore", j.Arg, "--runs", fmt.Sprint(10*max(res.Runs, 1))) +
+		"   # 10 times these runs"
 }

@@ -51,7 +51,8 @@ task("caller", cpu = 1, ops = [call(f)])
 	for _, c := range []struct{ program, where, says string }{
 		{head + tasks + `
 sometimes("no-start-insid")`, "7:1", `sometimes(): no property "no-start-insid"; did you mean "no-start-inside"`},
-		{head + tasks + `never(canary = "no-quiese")`, "6:1", `never(): no mutant "no-quiese"; did you mean "no-quiesce"`},
+		{head + tasks + `never(canary = "no-quiese")`, "6:1",
+			`never(): no mutant "no-quiese"; did you mean "no-quiesce"`},
 		{head + tasks + `sometimes("no-quiesce")`, "6:1", "is a mutant"},
 		{head + tasks + `never(canary = "no-start-inside")`, "6:1", "is a property"},
 		{head + tasks + `h = text("h", "90 90")
@@ -96,7 +97,8 @@ task(ops = [register(k), call(f)])`, "2:5", "nothing is probed"},
 			if x[1] > len(program) || y[1] > len(program) {
 				continue
 			}
-			word := []string{"", program[y[0]:y[1]], "0", "1", "7", "\"x\"", program[x[0]:x[1]] + "x", "-1", "None"}[rnd.IntN(9)]
+			word := []string{"", program[y[0]:y[1]], "0", "1", "7", "\"x\"", program[x[0]:x[1]] + "x", "-1",
+				"None"}[rnd.IntN(9)]
 			program = program[:x[0]] + word + program[x[1]:]
 		}
 		path := filepath.Join(t.TempDir(), "x.star")

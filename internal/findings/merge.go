@@ -42,14 +42,15 @@ func (c *Merge) Run(p *cli.Program) (int, error) {
 	}
 
 	x := &Explore{Traces: c.Traces, JSON: c.JSON}
-	return x.report(p, all, cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...), func(spec explore.Spec, i int) error {
-		for _, r := range list { // before anything is believed
-			if err := r.Check(spec, r.Scenarios[i]); err != nil {
-				return err
+	return x.report(p, all, cli.Line(append([]string{cli.Typed(), "merge"}, c.Files...)...),
+		func(spec explore.Spec, i int) error {
+			for _, r := range list { // before anything is believed
+				if err := r.Check(spec, r.Scenarios[i]); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 // again is the line that makes a share.
@@ -60,7 +61,8 @@ func (c *Merge) again(r *results.File, share int) string {
 	}
 	for _, f := range []struct{ flag, value, unless string }{
 		{"--strategy", r.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(r.Seed), "1"},
-		{"--fetch", r.Fetch, ""}, {"--memory", r.Memory, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""}, {"--runs", fmt.Sprint(r.Runs), "0"},
+		{"--fetch", r.Fetch, ""}, {"--memory", r.Memory, ""}, {"--edition", r.Edition, ""}, {"--mutant", r.Mutant, ""},
+		{"--runs", fmt.Sprint(r.Runs), "0"},
 	} {
 		if strings.HasPrefix(f.value, "-") {
 			words = append(words, f.flag+"="+f.value)
@@ -77,7 +79,8 @@ func (c *Merge) again(r *results.File, share int) string {
 	if r.Every {
 		words = append(words, "--all-properties")
 	}
-	if slices.ContainsFunc(r.Scenarios, func(e *results.Explored) bool { return strings.Contains(e.Text, `, image = "`) }) {
+	if slices.ContainsFunc(r.Scenarios,
+		func(e *results.Explored) bool { return strings.Contains(e.Text, `, image = "`) }) {
 		words = append(words, "--kernel", "FILE")
 	}
 	if r.SelfCheck > 0 {

@@ -51,7 +51,8 @@ func (c *Explore) olders(j *job, own, other string, written []string) (list []ol
 				continue
 			}
 			file := traceOf(path, j.Name)
-			if file == nil || name == other && slices.Contains([]string{"", j.Source}, file.Remark(inputs.OriginSource)) {
+			if file == nil || name == other &&
+				slices.Contains([]string{"", j.Source}, file.Remark(inputs.OriginSource)) {
 				continue
 			}
 			list = append(list, c.older(j, path, file))

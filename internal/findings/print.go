@@ -99,15 +99,18 @@ func (r *printer) print(w *row) error {
 // row prints the line of a row; on a narrow terminal the columns that are names,
 // and below them the rest.
 func (r *printer) row(w *row) {
-	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(inputs.Sometimes), w.Observation)
+	names := fmt.Sprintf("%-*s  %-*s  %-*s", r.scenario, w.Scenario, r.property, w.Property, len(inputs.Sometimes),
+		w.Observation)
 	rest := append([]string{r.verdict(w)}, w.notes...)
-	line := fmt.Sprintf("%s  %*d of %*d runs  %s", names, r.count, w.Violations, r.count, w.Runs, strings.Join(rest, ", "))
+	line := fmt.Sprintf("%s  %*d of %*d runs  %s", names, r.count, w.Violations, r.count, w.Runs,
+		strings.Join(rest, ", "))
 	if r.p.Width == 0 || view.Visible(line) <= r.p.Width {
 		fmt.Fprintln(r.p.Out, line)
 		return
 	}
 	r.p.Indented("", strings.TrimRight(names, " "))
-	r.p.Indented(cli.Indent, fmt.Sprintf("%d of %s, %s", w.Violations, cli.Number(w.Runs, "run"), strings.Join(rest, ", ")))
+	r.p.Indented(cli.Indent, fmt.Sprintf("%d of %s, %s", w.Violations, cli.Number(w.Runs, "run"),
+		strings.Join(rest, ", ")))
 }
 
 func (r *printer) verdict(w *row) string {
@@ -141,9 +144,11 @@ func (r *printer) total() {
 	if r.checked > 0 {
 		again = "; " + cli.Number(r.checked, "run") + " came out the same again"
 	}
-	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"), strings.Join(parts, ", "), again)
+	fmt.Fprintf(r.p.Out, "\n%s, %s: %s%s\n", cli.Number(len(r.jobs), "scenario"), cli.Number(r.runs, "run"),
+		strings.Join(parts, ", "), again)
 	if r.few > 0 {
-		r.p.Indented("", fmt.Sprintf("Of those against expectation %d had fewer runs than they get without --runs, and fewer may not show what they should.", r.few))
+		r.p.Indented("", fmt.Sprintf("Of those against expectation %d had fewer runs than they get without "+
+			"--runs, and fewer may not show what they should.", r.few))
 	}
 }
 

@@ -32,7 +32,8 @@ func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error)
 	}
 	e := &explored{res: res, took: time.Since(start)}
 
-	if x := &j.Expect; !x.Sometimes && x.Canary != "" && j.blind == "" && c.overridden() == "" && res.Violations == 0 && !c.stop.Load() {
+	if x := &j.Expect; !x.Sometimes && x.Canary != "" && j.blind == "" && c.overridden() == "" && res.Violations == 0 &&
+		!c.stop.Load() {
 		spec.Mutant, spec.Stop, spec.Blind = x.Canary, true, true
 		found, err := c.once(p, j, spec, what+", canary "+x.Canary)
 		if err != nil {
@@ -45,8 +46,9 @@ func (c *Explore) search(p *cli.Program, j *job, what string) (*explored, error)
 
 func (c *Explore) spec(j *job) explore.Spec {
 	return explore.Spec{
-		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased, Workers: c.Workers,
-		Dealt: explore.Deal(j.runs, j.points), Share: c.share, Shares: c.shares, Cancelled: &c.stop,
+		Scenario: j.Scenario, Mutant: c.Mutant, Strategy: c.Strategy, Runs: j.runs, Seed: c.Seed, Unbiased: c.Unbiased,
+		Workers: c.Workers,
+		Dealt:   explore.Deal(j.runs, j.points), Share: c.share, Shares: c.shares, Cancelled: &c.stop,
 		Ignore: c.Ignored, Past: c.Past(),
 	}
 }
@@ -152,7 +154,8 @@ func (c *Explore) save(j *job, rows []*row) {
 // result is what a result file holds of the scenario.
 func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 	x := &results.Explored{
-		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: results.DigestName(j.digest), Runs: j.runs,
+		Name: j.Name, Arg: j.Arg, Source: j.Source, Text: lang.Print(j.Scenario), Default: results.DigestName(j.digest),
+		Runs:   j.runs,
 		Canary: e.canary, Checked: j.checked, Seconds: e.took.Seconds(), Parts: e.res.Parts, Traces: []string{},
 	}
 	for _, r := range rows {
@@ -174,7 +177,8 @@ func (c *Explore) result(j *job, e *explored, rows []*row) *results.Explored {
 // file makes a result file of what the jobs have found.
 func (c *Explore) file(jobs []*job) *results.File {
 	r := &results.File{
-		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant, Fetch: c.Fetch, Memory: c.Memory, Edition: c.Edition,
+		Share: max(c.share, 1), Shares: max(c.shares, 1), Strategy: c.Strategy, Seed: c.Seed, Mutant: c.Mutant,
+		Fetch: c.Fetch, Memory: c.Memory, Edition: c.Edition,
 		Unbiased: c.Unbiased, SelfCheck: uint64(c.SelfCheck), Ignored: c.Ignored.Names(), Every: c.AllProperties,
 	}
 	if c.Runs != nil {

@@ -37,13 +37,15 @@ func orNull(n uint64) *uint64 {
 
 func soonLine(f *explore.First, median, low, high uint64) string {
 	if median == 0 {
-		return fmt.Sprintf("first witness within %s for %d of %d seeds", cli.Number(f.Bound, "schedule"), len(f.Found), f.Seeds)
+		return fmt.Sprintf("first witness within %s for %d of %d seeds", cli.Number(f.Bound, "schedule"), len(f.Found),
+			f.Seeds)
 	}
 	to := fmt.Sprint(high)
 	if high == 0 {
 		to = fmt.Sprintf("more than %d", f.Bound)
 	}
-	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", cli.Number(median, "schedule"), low, to, f.Seeds)
+	return fmt.Sprintf("first witness after %s in the median (%d to %s, %d seeds)", cli.Number(median, "schedule"), low,
+		to, f.Seeds)
 }
 
 // thorough says in two lines how much of all behaviours a search has seen.
@@ -52,11 +54,13 @@ func thorough(res *explore.Result) []string {
 	if st.Sampled == 0 {
 		return []string{cli.Number(res.Counts.Points, "point") + "; too few runs for an estimate"}
 	}
-	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s", cli.Number(res.Counts.Points, "point"),
+	lines := []string{fmt.Sprintf("%s; %s in %s sampled; the next is new with %s",
+		cli.Number(res.Counts.Points, "point"),
 		cli.Number(st.Behaviours, "behaviour"), cli.Number(st.Sampled, "run"), chance(st.New))}
 	seen := fmt.Sprintf("all %s of event seen", cli.Number(len(st.Seen), "kind"))
 	if n := len(st.Unseen); n > 0 {
-		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), cli.Number(len(st.Seen)+n, "kind"), strings.Join(st.Unseen, ", "))
+		seen = fmt.Sprintf("%d of %s of event seen, never %s", len(st.Seen), cli.Number(len(st.Seen)+n, "kind"),
+			strings.Join(st.Unseen, ", "))
 	}
 	for _, s := range st.Sources {
 		seen += fmt.Sprintf("; %s at %d of %s", s.Source, s.Fired, cli.Number(s.Visited, "place"))

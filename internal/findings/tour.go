@@ -43,7 +43,8 @@ func (c *Explore) tellTour(p *cli.Program, jobs []*job) {
 	}
 	took /= time.Duration(min(workers, runtime.NumCPU()))
 	c.progress.Clear()
-	fmt.Fprintf(p.Err, "%s, %s: some %v\n", cli.Number(len(jobs), "scenario"), cli.Number(runs, "run"), max(took.Round(5*time.Second), 5*time.Second))
+	fmt.Fprintf(p.Err, "%s, %s: some %v\n", cli.Number(len(jobs), "scenario"), cli.Number(runs, "run"),
+		max(took.Round(5*time.Second), 5*time.Second))
 }
 
 // defaultRunTime measures how long a rig's default run takes on this computer.

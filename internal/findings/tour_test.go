@@ -12,7 +12,8 @@ import (
 	"kpsim/sched"
 )
 
-var tours = flag.Int("tours", 1, "with how many seeds each built-in scenario's race is searched as kpsim explore does without names")
+var tours = flag.Int("tours", 1,
+	"with how many seeds each built-in scenario's race is searched as kpsim explore does without names")
 
 // A tour finds the race that each built-in scenario is about, whatever the seed: the
 // canary of a Never, what a Sometimes expects.
@@ -31,7 +32,8 @@ func TestTour(t *testing.T) {
 		var firsts []uint64
 		for seed := range uint64(*tours) {
 			res, err := explore.Run(explore.Spec{
-				Scenario: sc, Mutant: sc.Expect.Canary, Runs: runs, Seed: 101 + seed, Stop: true, Blind: true, Workers: 1,
+				Scenario: sc, Mutant: sc.Expect.Canary, Runs: runs, Seed: 101 + seed, Stop: true, Blind: true,
+				Workers: 1,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -47,7 +49,8 @@ func TestTour(t *testing.T) {
 		}
 		slices.Sort(firsts)
 		if n := len(firsts); n >= 12 {
-			t.Logf("%-28s %6d of %6d schedules, found after %6d in the median, %6d at most", sc.Name, runs, usual, firsts[n/2], firsts[n-1])
+			t.Logf("%-28s %6d of %6d schedules, found after %6d in the median, %6d at most", sc.Name, runs, usual,
+				firsts[n/2], firsts[n-1])
 			if firsts[n/2] > 2*library.Effort(sc.Name) { // a median of so few is off by as much
 				t.Errorf("%s: its effort is %d; make it %d", sc.Name, library.Effort(sc.Name), firsts[n/2])
 			}

@@ -14,7 +14,8 @@ func idle(j *job, res *explore.Result) []string {
 	if j.Builtin() || res.Census.Registered == 0 && j.Expect.Canary == "" {
 		return nil
 	}
-	lines := j.NeverHit(res.Probed, "other arguments, a task that goes on calling it (repeat = 10) or more --runs may help")
+	lines := j.NeverHit(res.Probed,
+		"other arguments, a task that goes on calling it (repeat = 10) or more --runs may help")
 	for _, s := range res.Stats.Sources {
 		if s.Visited == 0 {
 			if slices.ContainsFunc(j.notes, func(l string) bool { return strings.HasPrefix(l, s.Source+" ") }) {

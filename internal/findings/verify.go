@@ -56,7 +56,8 @@ func (c *Verify) Run(p *cli.Program) (int, error) {
 // ahead says what is run if that will take long. How many schedules there are isn't known before.
 func (c *Verify) ahead(p *cli.Program, scenarios int) {
 	if c.Runs == 0 && c.Deviations != nil && *c.Deviations > DeviationsDefault+1 {
-		p.Ahead(fmt.Sprintf("%s, every schedule of at most %d deviations: each deviation more takes some 10 to 20 times as long; ^C ends it, and says how far it came",
+		p.Ahead(fmt.Sprintf("%s, every schedule of at most %d deviations: each deviation more takes some 10 to "+
+			"20 times as long; ^C ends it, and says how far it came",
 			cli.Number(scenarios, "scenario"), *c.Deviations))
 	}
 }
@@ -116,11 +117,14 @@ func (c *Verify) check() error {
 	case c.Full && c.Deviations != nil:
 		return errors.New("--full runs all schedules, whatever their deviations; leave --deviations out")
 	case c.Uncounted && !(c.Full && c.By == "states"):
-		return errors.New("--uncounted: only --full by states counts the schedules that there are; give --full, and no --by classes")
+		return errors.New("--uncounted: only --full by states counts the schedules that there are; give " +
+			"--full, and no --by classes")
 	case c.Races && !(c.Full && c.By == "classes"):
 		return errors.New("--races: only --full --by classes looks for races; give those too")
 	}
-	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Memory: c.Memory, Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces, elsewhere: c.Write != nil}
+	c.base = Explore{Seed: 1, Strategy: explore.DefaultStrategy, Workers: c.Workers, Fetch: c.Fetch, Memory: c.Memory,
+		Edition: c.Edition, Kernel: c.Kernel, Broken: c.Broken, GoOn: c.GoOn, Traces: c.Traces,
+		elsewhere: c.Write != nil}
 	err := c.base.check()
 	c.Broken, c.GoOn = c.base.Broken, c.base.GoOn
 	return err
@@ -134,34 +138,37 @@ const deviationsMost = 99
 
 // A proved is what verify prints of a scenario.
 type proved struct {
-	Scenario    string            `json:"scenario"`
-	Observation string            `json:"observation"`
-	Certificate string            `json:"certificate"` // "" if there is none
-	Fetch       string            `json:"fetch"`
-	MemoryModel string            `json:"memory,omitempty"` // if it isn't sc
-	Full        bool              `json:"full"`
-	Deviations  int               `json:"deviations"` // every schedule of at most so many was run; -1: not even the default one, or --full
-	Complete    bool              `json:"complete"`   // and nothing was out of budget
-	Runs        uint64            `json:"runs"`
-	Pruned      uint64            `json:"pruned"`
-	Cut         uint64            `json:"out_of_budget"`
-	Restarts    uint64            `json:"restarts"`
-	Depth       int               `json:"depth"`
-	Points      uint64            `json:"points"`
-	By          string            `json:"by"`
-	States      int               `json:"states,omitempty"`             // that were told apart
-	Circles     uint64            `json:"circles,omitempty"`            // schedules that reach a state again: they never end
-	Checked     uint64            `json:"merges_checked,omitempty"`     // of the pruned
-	Filled      bool              `json:"memory_full,omitempty"`        // so it isn't complete
-	Without     string            `json:"schedules_unmerged,omitempty"` // how many there are
-	Broken      map[string]uint64 `json:"broken,omitempty"`
-	After       map[string]uint64 `json:"after_another,omitempty"` // of these, those in schedules that had broken another property before
-	Expected    *bool             `json:"expected"`
-	Reason      string            `json:"reason,omitempty"`
-	Traces      []string          `json:"traces,omitempty"`
-	Racing      []proof.Racing    `json:"racing,omitempty"`
-	Unsaved     string            `json:"unsaved,omitempty"`     // why a trace isn't written
-	Texts       []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
+	Scenario    string `json:"scenario"`
+	Observation string `json:"observation"`
+	Certificate string `json:"certificate"` // "" if there is none
+	Fetch       string `json:"fetch"`
+	MemoryModel string `json:"memory,omitempty"` // if it isn't sc
+	Full        bool   `json:"full"`
+	// every schedule of at most so many was run; -1: not even the default one, or --full
+	Deviations int    `json:"deviations"`
+	Complete   bool   `json:"complete"` // and nothing was out of budget
+	Runs       uint64 `json:"runs"`
+	Pruned     uint64 `json:"pruned"`
+	Cut        uint64 `json:"out_of_budget"`
+	Restarts   uint64 `json:"restarts"`
+	Depth      int    `json:"depth"`
+	Points     uint64 `json:"points"`
+	By         string `json:"by"`
+	States     int    `json:"states,omitempty"` // that were told apart
+	// schedules that reach a state again: they never end
+	Circles uint64            `json:"circles,omitempty"`
+	Checked uint64            `json:"merges_checked,omitempty"`     // of the pruned
+	Filled  bool              `json:"memory_full,omitempty"`        // so it isn't complete
+	Without string            `json:"schedules_unmerged,omitempty"` // how many there are
+	Broken  map[string]uint64 `json:"broken,omitempty"`
+	// of these, those in schedules that had broken another property before
+	After    map[string]uint64 `json:"after_another,omitempty"`
+	Expected *bool             `json:"expected"`
+	Reason   string            `json:"reason,omitempty"`
+	Traces   []string          `json:"traces,omitempty"`
+	Racing   []proof.Racing    `json:"racing,omitempty"`
+	Unsaved  string            `json:"unsaved,omitempty"`     // why a trace isn't written
+	Texts    []string          `json:"trace_texts,omitempty"` // and what those that aren't would hold
 
 	Shipped *inputs.Shipped `json:"as_shipped,omitempty"`
 
@@ -178,14 +185,17 @@ func (c *Verify) verify(p *cli.Program, j *job) (*proved, error) {
 	c.base.doing(p, j, c.Mutant)
 	p.Again = c.line(j, c.Deviations, "--workers", "1")
 	pr := proof.Proof{
-		Spec:   explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1, Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
-		Memory: c.Megabytes << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All || c.AllProperties, Deviations: DeviationsDefault,
+		Spec: explore.Spec{Scenario: j.Scenario, Mutant: c.Mutant, Runs: c.Runs, Workers: c.Workers, Seed: 1,
+			Cancelled: &c.base.stop, Ignore: c.Ignored, Past: c.Past()},
+		Memory: c.Megabytes << 20, Full: c.Full, Uncounted: c.Uncounted, Classes: c.By == "classes", All: c.All ||
+			c.AllProperties, Deviations: DeviationsDefault,
 	}
 	if c.Deviations != nil {
 		pr.Deviations = *c.Deviations
 	}
 	bound := pr.Deviations
-	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), MemoryModel: inputs.WeakMemory(j.Machine.Memory), Full: c.Full}
+	row := &proved{Scenario: j.Name, Fetch: j.Machine.Fetch.String(), MemoryModel: inputs.WeakMemory(j.Machine.Memory),
+		Full: c.Full}
 	row.By = c.By
 	pr.Watch = func(runs, violations, done uint64) {
 		if c.Full || c.By == "states" { // of many at once none speaks for all
@@ -340,7 +350,8 @@ func (r *proved) take(v *proof.Verified) {
 	case v.Complete && r.Full:
 		r.Certificate = fmt.Sprintf("%s, complete under %s", inputs.Never, r.models())
 	case !r.Full && v.Done >= 0:
-		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under %s", inputs.Never, cli.Number(v.Done, "deviation"), r.models())
+		r.Certificate = fmt.Sprintf("%s, complete for ≤ %s under %s", inputs.Never, cli.Number(v.Done, "deviation"),
+			r.models())
 	}
 }
 
@@ -409,7 +420,8 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 	if r.Shipped != nil && len(r.Broken) == 0 {
 		said += ", " + inputs.OfThoseKnown
 	}
-	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned), fmt.Sprintf("depth %d", r.Depth)}
+	how := []string{cli.Number(r.Runs, "schedule"), fmt.Sprintf("%d pruned", r.Pruned),
+		fmt.Sprintf("depth %d", r.Depth)}
 	if r.States > 0 {
 		how = append(how, cli.Number(r.States, "state"), fmt.Sprintf("%d merges checked", r.Checked))
 	}
@@ -429,7 +441,8 @@ func (c *Verify) print(p *cli.Program, j *job, r *proved) error {
 		how = append(how, fmt.Sprintf("%d MB of them, as many as --megabytes says", c.Megabytes))
 	}
 	if !r.Complete && r.far > 0 {
-		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000, r.far%10_000))
+		how = append(how, fmt.Sprintf("some %d.%04d %% of the schedules that are known so far", r.far/10_000,
+			r.far%10_000))
 	}
 	p.Indented("", fmt.Sprintf("%s  %s  (%s)  %s", r.Scenario, said, strings.Join(how, ", "), c.verdict(p, r)))
 	for i, w := range r.witnesses {
@@ -488,7 +501,9 @@ func (c *Verify) Words() []string {
 		words = append(words, "--deviations", fmt.Sprint(*c.Deviations))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"}, {"--megabytes", fmt.Sprint(c.Megabytes), fmt.Sprint(megabytesDefault)}, {"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
+		{"--by", c.By, "states"}, {"--runs", fmt.Sprint(c.Runs), "0"},
+		{"--megabytes", fmt.Sprint(c.Megabytes), fmt.Sprint(megabytesDefault)}, {"--fetch", c.Fetch, ""},
+		{"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)

@@ -66,7 +66,8 @@ func (c *Explore) Words() []string {
 		words = append(words, "--runs", fmt.Sprint(*c.Runs))
 	}
 	for _, f := range []struct{ flag, value, unless string }{
-		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"}, {"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
+		{"--strategy", c.Strategy, explore.DefaultStrategy}, {"--seed", fmt.Sprint(c.Seed), "1"},
+		{"--fetch", c.Fetch, ""}, {"--memory", c.Memory, ""}, {"--edition", c.Edition, ""}, {"--mutant", c.Mutant, ""},
 	} {
 		if f.value != f.unless {
 			words = append(words, f.flag, f.value)
@@ -79,8 +80,10 @@ func (c *Explore) Words() []string {
 }
 
 // report is Report; where the file comes from may say what is wrong with a scenario's parts.
-func (c *Explore) report(p *cli.Program, all *results.File, again string, believe func(spec explore.Spec, i int) error) (int, error) {
-	c.Strategy, c.Seed, c.Unbiased, c.Broken, c.Fetch, c.Memory, c.Edition = all.Strategy, all.Seed, all.Unbiased, inputs.Broken{Mutant: all.Mutant, AsShipped: c.AsShipped}, all.Fetch, all.Memory, all.Edition
+func (c *Explore) report(p *cli.Program, all *results.File, again string,
+	believe func(spec explore.Spec, i int) error) (int, error) {
+	c.Strategy, c.Seed, c.Unbiased, c.Broken, c.Fetch, c.Memory, c.Edition = all.Strategy, all.Seed, all.Unbiased,
+		inputs.Broken{Mutant: all.Mutant, AsShipped: c.AsShipped}, all.Fetch, all.Memory, all.Edition
 	c.GoOn = inputs.GoOn{Ignore: all.Ignored, AllProperties: all.Every}
 	if err := c.GoOn.Check(); err != nil {
 		return 0, err
@@ -101,7 +104,8 @@ func (c *Explore) report(p *cli.Program, all *results.File, again string, believ
 		if err := believe(spec, i); err != nil {
 			return 0, err
 		}
-		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs, points: points, usual: defaultRuns(points), checked: e.Checked}
+		j := &job{Input: &inputs.Input{Scenario: spec.Scenario, Arg: cli.AsFile(e.Arg), Source: e.Source}, runs: e.Runs,
+			points: points, usual: defaultRuns(points), checked: e.Checked}
 		c.Kernel.Laid(j.Input)
 		if !j.Builtin() {
 			var never []*scenario.Fault

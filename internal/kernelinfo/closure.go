@@ -70,7 +70,8 @@ func (c *Closure) Run(p *cli.Program) (int, error) {
 	if c.JSON {
 		return cli.OK, p.PrintJSON(differenceOf(o, s, &d))
 	}
-	fmt.Fprintf(p.Out, "%s of %s: %d functions, %d instructions; they call %d others, of which %d are served\n", c.Set, o.im.Release, s.Functions, s.Instructions, s.Boundary, s.Boundary-len(s.Unserved))
+	fmt.Fprintf(p.Out, "%s of %s: %d functions, %d instructions; they call %d others, of which %d are served\n", c.Set,
+		o.im.Release, s.Functions, s.Instructions, s.Boundary, s.Boundary-len(s.Unserved))
 	if o.stops != nil {
 		p.Indented("  ", "kpsim doesn't run this kernel: "+o.stops.Error())
 	}
@@ -137,8 +138,10 @@ func printAll(p *cli.Program, c *closure.Closure) {
 
 func differenceOf(o *opened, s *setInfo, d *closure.Difference) difference {
 	out := difference{
-		Release: o.im.Release, Set: s.Set, With: d.With, NewInside: some(d.NewInside), GoneInside: some(d.GoneInside), NewBoundary: some(d.NewOutside), GoneBoundary: some(d.GoneBeside),
-		Unserved: s.Unserved, Missing: s.Missing, Refused: s.Refused, Indirect: places(s.c.Indirect), SpecialOnes: places(s.c.Special), ThroughPointer: s.c.Paravirt,
+		Release: o.im.Release, Set: s.Set, With: d.With, NewInside: some(d.NewInside), GoneInside: some(d.GoneInside),
+		NewBoundary: some(d.NewOutside), GoneBoundary: some(d.GoneBeside),
+		Unserved: s.Unserved, Missing: s.Missing, Refused: s.Refused, Indirect: places(s.c.Indirect),
+		SpecialOnes: places(s.c.Special), ThroughPointer: s.c.Paravirt,
 	}
 	for _, f := range s.c.Inside {
 		out.Inside = append(out.Inside, f.Name)

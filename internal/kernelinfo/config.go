@@ -83,7 +83,8 @@ func configuration(im *vmlinux.Image) (out []option, from string) {
 
 // preemption is the model that the banner names. One that is chosen at boot is "dynamic".
 func preemption(banner string) string {
-	for _, m := range []struct{ says, is string }{{"PREEMPT_RT", "rt"}, {"PREEMPT_DYNAMIC", "dynamic"}, {"PREEMPT_LAZY", "lazy"}, {" PREEMPT ", "full"}} {
+	for _, m := range []struct{ says, is string }{{"PREEMPT_RT", "rt"}, {"PREEMPT_DYNAMIC", "dynamic"},
+		{"PREEMPT_LAZY", "lazy"}, {" PREEMPT ", "full"}} {
 		if strings.Contains(banner+" ", m.says) {
 			return m.is
 		}

@@ -43,7 +43,8 @@ func (c *Info) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	t := told{
-		Release: o.im.Release, Series: closure.Series(o.im.Release), Banner: o.im.Banner, BuildID: hex.EncodeToString(o.im.BuildID), Digest: hex.EncodeToString(o.im.Digest[:]),
+		Release: o.im.Release, Series: closure.Series(o.im.Release), Banner: o.im.Banner,
+		BuildID: hex.EncodeToString(o.im.BuildID), Digest: hex.EncodeToString(o.im.Digest[:]),
 		Symbols: len(o.im.Symbols()), Objects: []string{},
 	}
 	_, t.Flavour, _ = strings.Cut(closure.Key(o.im.Release), "-")
@@ -104,7 +105,8 @@ func (t *told) print(p *cli.Program) {
 	fmt.Fprintln(p.Out)
 	table := table.Grid{Head: []string{"set", "runs", "functions", "instructions", "boundary", "not served"}, Text: 2}
 	for _, s := range t.Sets {
-		table.Add(s.Set, has(s.Runs, "yes", "no"), fmt.Sprint(s.Functions), fmt.Sprint(s.Instructions), fmt.Sprint(s.Boundary), fmt.Sprint(len(s.Unserved)))
+		table.Add(s.Set, has(s.Runs, "yes", "no"), fmt.Sprint(s.Functions), fmt.Sprint(s.Instructions),
+			fmt.Sprint(s.Boundary), fmt.Sprint(len(s.Unserved)))
 	}
 	table.Print(p, false)
 	for _, s := range t.Sets {
@@ -167,7 +169,8 @@ func (o *opened) asked(set string) ([]setInfo, error) {
 
 // Run prints a row for each kernel and set.
 func (c *Table) Run(p *cli.Program) (int, error) {
-	table := table.Grid{Head: []string{"kernel", "preemption", "set", "runs", "functions", "instructions", "boundary", "not served"}, Text: 4}
+	table := table.Grid{Head: []string{"kernel", "preemption", "set", "runs", "functions", "instructions", "boundary",
+		"not served"}, Text: 4}
 	missing := map[string][]string{}
 	for _, f := range c.Files {
 		o, err := open(f, nil)
@@ -184,7 +187,8 @@ func (c *Table) Run(p *cli.Program) (int, error) {
 			if s.Runs {
 				runs = "yes"
 			}
-			table.Add(name, preempt, s.Set, runs, fmt.Sprint(s.Functions), fmt.Sprint(s.Instructions), fmt.Sprint(s.Boundary), fmt.Sprint(len(s.Unserved)))
+			table.Add(name, preempt, s.Set, runs, fmt.Sprint(s.Functions), fmt.Sprint(s.Instructions),
+				fmt.Sprint(s.Boundary), fmt.Sprint(len(s.Unserved)))
 			for _, u := range s.Unserved {
 				if !slices.Contains(missing[s.Set], u.Name) {
 					missing[s.Set] = append(missing[s.Set], u.Name)

@@ -45,7 +45,8 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 		for _, f := range cut.Inside {
 			names = append(names, f.Name)
 		}
-		return 0, fmt.Errorf("--func: no function of %s is called %q in %s; %s", c.Set, c.Func, im.Release, cli.Suggest(c.Func, names))
+		return 0, fmt.Errorf("--func: no function of %s is called %q in %s; %s", c.Set, c.Func, im.Release,
+			cli.Suggest(c.Func, names))
 	}
 	list := mutate.All(cut)
 	if c.Draw > 0 {
@@ -59,7 +60,8 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 		}
 		n++
 		if c.JSON {
-			if err := p.PrintJSON(mutant{m.Name, m.Says, m.Addr, hex.EncodeToString(m.Old), hex.EncodeToString(m.New)}); err != nil {
+			if err := p.PrintJSON(mutant{m.Name, m.Says, m.Addr, hex.EncodeToString(m.Old),
+				hex.EncodeToString(m.New)}); err != nil {
 				return 0, err
 			}
 			continue

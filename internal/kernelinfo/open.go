@@ -101,7 +101,8 @@ func (o *opened) set(name string) (*setInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &setInfo{Set: name, Does: rows[0].Says, Functions: len(c.Inside), Boundary: len(c.Boundary), Unserved: []callee{}, Missing: []string{}, Refused: []place{}, c: c}
+	s := &setInfo{Set: name, Does: rows[0].Says, Functions: len(c.Inside), Boundary: len(c.Boundary),
+		Unserved: []callee{}, Missing: []string{}, Refused: []place{}, c: c}
 	own := 0
 	for i := range c.Inside {
 		s.Instructions += c.Inside[i].Insns

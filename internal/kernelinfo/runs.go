@@ -97,7 +97,8 @@ func (t *seen) read(f cli.FileName) error {
 		return err
 	}
 	if r.Mutant != "" || r.Fetch != "" || r.Memory != "" || len(r.Ignored) > 0 || r.Every {
-		return fmt.Errorf("%s: it isn't of the kernel alone: a mutant, a fetch or memory model or properties were set; leave it out", f)
+		return fmt.Errorf("%s: it isn't of the kernel alone: a mutant, a fetch or memory model or properties "+
+			"were set; leave it out", f)
 	}
 	for _, e := range r.Scenarios {
 		sc, err := lang.Parse(string(f), []byte(e.Text))

@@ -244,8 +244,9 @@ func (t *test) json(holds, fails int) *jsonTest {
 	j := &jsonTest{
 		Name: t.name, File: t.path, Language: t.language, Memory: string(t.memory),
 		Condition: t.condition(), Verdict: verdict(holds, fails), Expected: t.expected,
-		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless, States: t.result.States,
-		Runs: t.result.Runs,
+		Positive: holds, Negative: fails, Complete: t.result.Complete, Endless: t.result.Endless,
+		States: t.result.States,
+		Runs:   t.result.Runs,
 	}
 	j.Unlisted = t.result.Unlisted
 	if r := t.result.Race; r != nil {

@@ -42,7 +42,8 @@ func TestRace(t *testing.T) {
 	}{
 		{run.LKMM, "0", "Sometimes 1 3", "compilers may show more"},
 		{run.LKMM, "7", "Never 0 4", "Never is limited: compilers may show more"},
-		{run.TSO, "0", "Never 0 3", "Never is limited: compilers may show more than these final states; plain accesses are run as READ_ONCE"},
+		{run.TSO, "0", "Never 0 3",
+			"Never is limited: compilers may show more than these final states; plain accesses are run as READ_ONCE"},
 	} {
 		x := searched(t, c.memory, strings.Replace(racy, "OTHER", c.other, 1))
 		holds := 0

@@ -108,7 +108,8 @@ func (t *test) readC(text []byte) error {
 		return err
 	}
 	if parsed.Prop == nil {
-		return fmt.Errorf("%s: there is no condition; a test ends with exists (...), ~exists (...) or forall (...)", t.path)
+		return fmt.Errorf("%s: there is no condition; a test ends with exists (...), ~exists (...) or forall (...)",
+			t.path)
 	}
 	if err := t.model(run.LKMM, run.TSO, run.SC); err != nil {
 		return err
@@ -117,7 +118,8 @@ func (t *test) readC(text []byte) error {
 	if err != nil {
 		return err
 	}
-	t.name, t.quant, t.cond, t.filtered = parsed.Name, quantifier(parsed.Quantity), prog.PropText(), parsed.Filter != nil
+	t.name, t.quant, t.cond, t.filtered = parsed.Name, quantifier(parsed.Quantity), prog.PropText(),
+		parsed.Filter != nil
 	t.program, t.c, t.races = prog, prog, parsed.Races
 	switch parsed.Result {
 	case "Never", "Sometimes", "Always":

@@ -8,7 +8,8 @@ import (
 )
 
 func TestNear(t *testing.T) {
-	names := []string{"victim", "caller", "caller_resched", "labelled", "labelled_on", "f", "victim", "victims", "vict", "pos"}
+	names := []string{"victim", "caller", "caller_resched", "labelled", "labelled_on", "f", "victim", "victims", "vict",
+		"pos"}
 	for _, c := range []struct {
 		name string
 		want []string
@@ -42,7 +43,8 @@ func TestNearByWords(t *testing.T) {
 		{"INSMOD", []string{"insmod", "rmmod"}, []string{"insmod"}},
 		{"quiesce-no", []string{"no-quiesce", "no-grace"}, []string{"no-quiesce"}},
 		{"6.12", []string{"6.1.0-56-amd64", "6.12.117+deb12-amd64"}, []string{"6.12.117+deb12-amd64"}},
-		{"sync", []string{"no-sync-1", "no-sync-2", "no-sync-3", "no-sync-4", "grace"}, []string{"no-sync-1", "no-sync-2", "no-sync-3"}},
+		{"sync", []string{"no-sync-1", "no-sync-2", "no-sync-3", "no-sync-4", "grace"},
+			[]string{"no-sync-1", "no-sync-2", "no-sync-3"}},
 		{"no", []string{"no-sync-1", "no-sync-2"}, nil}, // two letters are near nothing
 		{"----", []string{"no-sync-1", "+"}, nil},
 		{"grace_period", []string{"no-quiesce", "torn-jump"}, nil},
@@ -55,7 +57,8 @@ func TestNearByWords(t *testing.T) {
 
 func TestDidYouMean(t *testing.T) {
 	names := []string{"victim", "victims", "caller"}
-	for name, want := range map[string]string{"vitcim": `did you mean "victim", "victims"?`, "calle": `did you mean "caller"?`, "xyz": ""} {
+	for name, want := range map[string]string{"vitcim": `did you mean "victim", "victims"?`,
+		"calle": `did you mean "caller"?`, "xyz": ""} {
 		if got := nearest.DidYouMean(name, names); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}

@@ -39,22 +39,28 @@ func testDocument(t *testing.T) *Document {
 		[]plot.Range{{Low: 1, Middle: 2, High: 5, Farthest: 40}, {Low: 10, Middle: 10, High: 10, Farthest: 10}}))
 	plot.LogAxis(&ranges.X)
 	return &Document{
-		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'", Foot: "The end.",
+		Title: "A <page>", Lead: []Text{"What `x<y` is & isn't."}, Command: "kpsim page --html 'a b.html'",
+		Foot: "The end.",
 		Sections: []Section{
 			{ID: "one", Title: "One & only", Blocks: []Block{
 				Text("Prose."), List{"an item", "one with `code`"}, Steps{"the first", "then `this`"},
 				&Table{Caption: "Numbers.", Head: []string{"probe", "by", "µs"}, Text: 2, Groups: []Group{
-					{Name: "Pentium M", Rows: [][]Cell{Row("k", "us", "0.57"), {{Text: "j"}, {Text: "us"}, {Text: "1.20", Mark: "far off"}}}},
+					{Name: "Pentium M",
+						Rows: [][]Cell{Row("k", "us", "0.57"),
+							{{Text: "j"}, {Text: "us"}, {Text: "1.20", Mark: "far off"}}}},
 					{Rows: [][]Cell{Row("o", "us", "-0.05")}},
 				}},
-				&Table{Caption: "Verdicts.", Over: []Over{{"", 1}, {"<none>", 2}}, Head: []string{"row", "stale", "mixing"},
+				&Table{Caption: "Verdicts.", Over: []Over{{"", 1}, {"<none>", 2}},
+					Head: []string{"row", "stale", "mixing"},
 					Text: 3, Groups: []Group{{Rows: [][]Cell{
-						{{Text: "a/b-c", Code: true, ID: "row-a"}, {Text: "Never", Is: Good}, {Text: "T1/2", Is: Bad, To: "more"}},
+						{{Text: "a/b-c", Code: true, ID: "row-a"}, {Text: "Never", Is: Good},
+							{Text: "T1/2", Is: Bad, To: "more"}},
 						{{Text: "d", To: "row-a"}, {Text: "blind", Is: Neither}, {Text: "?", ID: "last"}},
 					}}}},
 			}},
 			{ID: "two", Title: "Two", Blocks: []Block{
-				&Figure{Caption: "Lines and bars.", Legend: []Key{{Name: "first", Of: 1}, {Name: "locks", Of: 4, Piece: true}},
+				&Figure{Caption: "Lines and bars.",
+					Legend: []Key{{Name: "first", Of: 1}, {Name: "locks", Of: 4, Piece: true}},
 					Plots: []Plot{{Title: "lines & lines", Says: "Eight go up.", Plot: lines},
 						{Title: "bars", Says: "Two <bars>.", Plot: bars, Height: plot.BarsHeight(2)},
 						{Title: "ranges", Says: "Two ranges.", Plot: ranges, Height: plot.RangesHeight(2)}}},
@@ -83,7 +89,8 @@ func TestRender(t *testing.T) {
 	require.Equal(t, text, render(t, testDocument(t)))
 	pagetest.Check(t, text)
 	for _, want := range []string{
-		"<title>A &lt;page&gt;</title>", "<h1>A &lt;page&gt;</h1>", "<p>What <code>x&lt;y</code> is &amp; isn&#39;t.</p>",
+		"<title>A &lt;page&gt;</title>", "<h1>A &lt;page&gt;</h1>",
+		"<p>What <code>x&lt;y</code> is &amp; isn&#39;t.</p>",
 		"<code>kpsim page --html &#39;a b.html&#39;</code>",
 		`<a href="#one">One &amp; only</a>`,
 		`<section id="two" aria-labelledby="two-title">`, "<li>one with <code>code</code></li>",
@@ -92,7 +99,8 @@ func TestRender(t *testing.T) {
 		`<td class="n"><strong class="mark"><span aria-hidden="true">! </span>1.20<span class="unseen">, far off</span></strong></td>`,
 		`<tr><th scope="row" class="n">1</th></tr>`,
 		"<details id=\"more\">\n<summary>More</summary>", "<b>Figure 1.</b> Lines and bars.", "<b>Table 3.</b> Two.",
-		`<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">&lt;none&gt;</th></tr>`, `<colgroup span="2"></colgroup>`,
+		`<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">&lt;none&gt;</th></tr>`,
+		`<colgroup span="2"></colgroup>`,
 		`<th scope="row" id="row-a"><code>a/<wbr>b-<wbr>c</code></th><td><span class="good"><span aria-hidden="true">✓ </span>Never</span></td>`,
 		`<td><span class="bad"><span aria-hidden="true">✗ </span><a href="#more">T1/<wbr>2</a></span></td>`,
 		`<th scope="row"><a href="#row-a">d</a></th><td><span class="neither"><span aria-hidden="true">◦ </span>blind</span></td><td id="last">?</td>`,

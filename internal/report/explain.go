@@ -37,7 +37,8 @@ func (c *Explain) Run(p *cli.Program) (int, error) {
 	if r.Property != nil {
 		g = p.WatchParts("continuations of "+c.Trace, 1, "trace")
 		defer g.Clear()
-		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs, Progress: func(runs, most, fails uint64) { g.Of(runs, most, runs, fails) }})
+		e.lost, err = blame.Find(file, r, blame.Sampling{Seed: c.Seed, Runs: c.Runs,
+			Progress: func(runs, most, fails uint64) { g.Of(runs, most, runs, fails) }})
 		if err == nil && r.Breaks {
 			now := *file
 			now.Schedule = e.schedule

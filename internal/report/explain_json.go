@@ -50,7 +50,8 @@ type blameShown struct {
 }
 
 func showBlame(b *blame.Choice) *blameShown {
-	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(), b.After.Chance()}
+	return &blameShown{b.Question, b.Deviation, b.Label.String(), view.Choice(b.Label), b.Before.Chance(),
+		b.After.Chance()}
 }
 
 func (c *Explain) printJSON(p *cli.Program, e *explained) error {
@@ -71,7 +72,8 @@ func (c *Explain) printJSON(p *cli.Program, e *explained) error {
 		}
 	}
 	if n := e.lost; n != nil {
-		s := &noReturnShown{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart, Sharp: n.Sharp, Says: blamed(e)}
+		s := &noReturnShown{Questions: n.Questions, Runs: n.Runs, Curve: n.Curve, FromStart: n.FromStart,
+			Sharp: n.Sharp, Says: blamed(e)}
 		if !n.FromStart {
 			s.Blamed = showBlame(&n.Point)
 			if n.Worst.Question >= 0 {

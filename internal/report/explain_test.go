@@ -26,7 +26,8 @@ import (
 	"kpsim/traces/view"
 )
 
-var updateStories = flag.Bool("update-stories", false, "write the stories of the corpus to testdata/stories.txt; read the diff")
+var updateStories = flag.Bool("update-stories", false,
+	"write the stories of the corpus to testdata/stories.txt; read the diff")
 
 // A told is a trace of the corpus with its story.
 type told struct {
@@ -49,7 +50,8 @@ func tellCorpus(t *testing.T) []told {
 		r, err := replay.Play(path, file, true)
 		require.NoError(t, err)
 		in := viewInput(cli.New(io.Discard, io.Discard), file, r)
-		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in, view.Story(in)})
+		list = append(list, told{filepath.Base(path), len(file.Schedule) == 0, slices.Clone(r.Rig.Log.Events), in,
+			view.Story(in)})
 		r.Rig.Close()
 	}
 	return list
@@ -105,7 +107,8 @@ func TestStories(t *testing.T) {
 	require.NoError(t, err)
 	for _, text := range got {
 		if !strings.Contains("\n"+string(data), "\n"+text) {
-			t.Errorf("%s doesn't have this story any more; go test -update-stories writes it; read the diff\n%s", path, text)
+			t.Errorf("%s doesn't have this story any more; go test -update-stories writes it; read the diff\n%s", path,
+				text)
 		}
 	}
 	assert.Len(t, string(data), len(strings.Join(got, between)), "there is more in %s than stories", path)
@@ -118,7 +121,8 @@ func TestExplainNamesRows(t *testing.T) {
 	require.NoError(t, err)
 	cells, err := filepath.Glob("../../traces/corpus/matrix/*.kps")
 	require.NoError(t, err)
-	event, question, share := regexp.MustCompile(`event (\d+)`), regexp.MustCompile(`question (\d+)`), regexp.MustCompile(`\S+ %`)
+	event, question, share := regexp.MustCompile(`event (\d+)`), regexp.MustCompile(`question (\d+)`),
+		regexp.MustCompile(`\S+ %`)
 	rowOf, oddsOf := regexp.MustCompile(`(?m)^[ >] *(\d+)  `), regexp.MustCompile(`(?m)^ +(\d+) +(\d+) +(\S+ %)`)
 	first := func(matches [][]string) (list []string) {
 		for _, m := range matches {
@@ -139,7 +143,8 @@ func TestExplainNamesRows(t *testing.T) {
 		parts := strings.SplitN(out.String(), "\n\n", 4)
 		require.Len(t, parts, 4, path)
 		story, rows := parts[1], first(rowOf.FindAllStringSubmatch(parts[2], -1))
-		for _, n := range append(first(rowOf.FindAllStringSubmatch(story, -1)), first(event.FindAllStringSubmatch(strings.Join(strings.Fields(story), " "), -1))...) {
+		for _, n := range append(first(rowOf.FindAllStringSubmatch(story, -1)),
+			first(event.FindAllStringSubmatch(strings.Join(strings.Fields(story), " "), -1))...) {
 			assert.Contains(t, rows, n, "%s: %s", path, story)
 		}
 		_, end, ok := strings.Cut(parts[3], "The point of no return.")
@@ -238,11 +243,13 @@ var claims = []struct {
 	{`hasn't run anything yet, and the grace period waits for it\.$`, []traces.Kind{smpev.GPStart}},
 	{`^(cpu\d+) idles from here on: `, []traces.Kind{smpev.Switch}},
 	{`^(cpu\d+) runs \w+ from here on, which doesn't give it up\.$`, []traces.Kind{smpev.Switch}},
-	{`^(cpu\d+): the transition of live patch \d+ to the (new|old) functions (begins|is turned round|is complete)\.$`, []traces.Kind{smpev.LivePatch}},
+	{`^(cpu\d+): the transition of live patch \d+ to the (new|old) functions (begins|is turned round|is complete)\.$`,
+		[]traces.Kind{smpev.LivePatch}},
 	{`^(cpu\d+): \S+ goes over to the (new|old) functions, `, []traces.Kind{smpev.LiveSwitch}},
 	{`^(cpu\d+): a call of \S+ (goes on in \S+|stays in the old function)`, []traces.Kind{smpev.LiveCall}},
 	{`^\S+ was in the version that it will return into: it ran (.+)\.$`, []traces.Kind{smpev.Exec}},
-	{`^(cpu\d+): the fprobe of \S+ (is registered, of|is unregistered|hooks no call any more)`, []traces.Kind{smpev.Fprobe}},
+	{`^(cpu\d+): the fprobe of \S+ (is registered, of|is unregistered|hooks no call any more)`,
+		[]traces.Kind{smpev.Fprobe}},
 	{`^(cpu\d+): a call of \S+ (is hooked, and|has returned, and|is missed)`, []traces.Kind{smpev.Fprobe}},
 	{`^(cpu\d+): (in user mode it comes to|on the way back to user mode the handler of|it is to step the copy at \S+ of the instruction at|behind) `, []traces.Kind{smpev.Uprobe}},
 	{`^(cpu\d+): uprobes claimed the #\w+ at \S+, in the kernel\.$`, []traces.Kind{smpev.Claim}},
@@ -289,12 +296,14 @@ func TestStoriesAreTrue(t *testing.T) {
 	number := regexp.MustCompile(`event (\d+)`)
 	for _, x := range tellCorpus(t) {
 		least := 2
-		if x.straight || strings.HasPrefix(x.in.Property, "K1 ") || strings.HasPrefix(x.in.Property, "R2 ") || strings.HasPrefix(x.in.Property, "C2 ") {
+		if x.straight || strings.HasPrefix(x.in.Property, "K1 ") || strings.HasPrefix(x.in.Property, "R2 ") ||
+			strings.HasPrefix(x.in.Property, "C2 ") {
 			// The default run, what a lock's user does alone, a count that is wrong: there
 			// may be no more to tell than where it ends.
 			least = 1
 		}
-		if strings.HasPrefix(x.in.Property, "P1 ") && len(x.story) == 1 && strings.Contains(x.story[0].Text, " didn't end; ") {
+		if strings.HasPrefix(x.in.Property, "P1 ") && len(x.story) == 1 &&
+			strings.Contains(x.story[0].Text, " didn't end; ") {
 			least = 1 // one task turns for ever in a routine, where nothing is an event, and all others have ended
 		}
 		if len(x.story) == 1 && strings.Contains(x.story[0].Text, ": allocate ") {
@@ -305,7 +314,8 @@ func TestStoriesAreTrue(t *testing.T) {
 		last := x.story[len(x.story)-1].Seq
 		if x.in.At != 0 && !strings.HasPrefix(x.in.Property, "P3 ") { // that is in no log: a call has lasted too long
 			// Nor is what monitors alone are told: then the story ends with what came before.
-			require.EqualValues(t, min(int(x.in.At), len(x.events)-1), last, "%s: the story ends with the violation", x.name)
+			require.EqualValues(t, min(int(x.in.At), len(x.events)-1), last, "%s: the story ends with the violation",
+				x.name)
 		}
 		for _, s := range x.story {
 			at := fmt.Sprintf("%s: %q of event %d", x.name, s.Text, s.Seq)
@@ -357,7 +367,8 @@ func holds(t *testing.T, x told, e *traces.Event, s *view.Sentence, at string) {
 		from, _ := strconv.Atoi(m[3])
 		for _, o := range x.events[from:x.in.At] {
 			if fmt.Sprint(o.CPU) == m[2] {
-				assert.NotContains(t, []traces.Kind{smpev.Serialise, smpev.Return}, o.Kind, "%s, but event %d", at, o.Seq)
+				assert.NotContains(t, []traces.Kind{smpev.Serialise, smpev.Return}, o.Kind, "%s, but event %d", at,
+					o.Seq)
 			}
 		}
 	}

@@ -227,8 +227,10 @@ func checkChrome(text string) (*chromeChecker, error) {
 	if doc.DisplayTimeUnit != "ns" || d.More() {
 		return nil, fmt.Errorf("the unit is %q", doc.DisplayTimeUnit)
 	}
-	c := &chromeChecker{open: make(map[chromeLane][]chromeEvent), async: make(map[string]int64), used: make(map[string]bool), flows: make(map[string]int64),
-		threads: make(map[chromeLane]string), process: make(map[int64]string), counters: make(map[string][]string), phases: make(map[string]int)}
+	c := &chromeChecker{open: make(map[chromeLane][]chromeEvent), async: make(map[string]int64),
+		used: make(map[string]bool), flows: make(map[string]int64),
+		threads: make(map[chromeLane]string), process: make(map[int64]string), counters: make(map[string][]string),
+		phases: make(map[string]int)}
 	for i, raw := range doc.TraceEvents {
 		e, err := c.parse(raw)
 		if err == nil {

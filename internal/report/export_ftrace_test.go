@@ -47,7 +47,8 @@ func parseFtrace(text string) (cpus int, list []ftraceLine, err error) {
 		return 0, nil, fmt.Errorf("%q, and there are %d", head[2], len(lines))
 	}
 	cpus, _ = strconv.Atoi(title[3])
-	for i, name := range []string{"_-----=> irqs-off", "_----=> need-resched", "_---=> hardirq/softirq", "_--=> preempt-depth", "delay"} {
+	for i, name := range []string{"_-----=> irqs-off", "_----=> need-resched", "_---=> hardirq/softirq",
+		"_--=> preempt-depth", "delay"} {
 		if !strings.HasSuffix(head[4+i], " "+name) {
 			return 0, nil, fmt.Errorf("%q isn't the legend of %s", head[4+i], name)
 		}
@@ -69,7 +70,8 @@ func parseFtrace(text string) (cpus int, list []ftraceLine, err error) {
 		if err != nil {
 			return 0, nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		if strings.TrimSpace(line[:p[0]]) != l.task || line[p[12]:p[13]] != l.event || c[1] != l.task || c[5] != l.event || c[6] != l.args {
+		if strings.TrimSpace(line[:p[0]]) != l.task || line[p[12]:p[13]] != l.event || c[1] != l.task ||
+			c[5] != l.event || c[6] != l.args {
 			return 0, nil, fmt.Errorf("line %d is read otherwise: %q", n, line)
 		}
 		if line[flags:flags+4] != l.flags {
@@ -139,7 +141,8 @@ func TestExportFtrace(t *testing.T) {
 		}
 	})
 	require.NotZero(t, hard)
-	for _, n := range []string{"sched_switch", "sched_waking", "sched_wakeup", "call_function_entry", "call_function_exit", "ipi_send_cpumask", "tracing_mark_write"} {
+	for _, n := range []string{"sched_switch", "sched_waking", "sched_wakeup", "call_function_entry",
+		"call_function_exit", "ipi_send_cpumask", "tracing_mark_write"} {
 		require.NotZero(t, tracepoints[n], n)
 	}
 }

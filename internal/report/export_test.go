@@ -22,7 +22,8 @@ import (
 	"kpsim/traces/view"
 )
 
-var updateScripts = flag.Bool("update-scripts", false, "write the table of docs that is made from the code anew; read the diff")
+var updateScripts = flag.Bool("update-scripts", false,
+	"write the table of docs that is made from the code anew; read the diff")
 
 // exported calls f with each trace of the corpus in a format.
 func exported(t *testing.T, format string, f func(name, text string, s *view.Scene)) {
@@ -148,7 +149,8 @@ Addresses in says have names: f+0x1 is a function's, slot and detour are memory 
 	for _, block := range []struct {
 		title string
 		to    traces.Kind
-	}{{"The machine and its kernel", traces.KprobesBlock}, {"Kprobes", traces.EngineBlock}, {"A kernel's own engine", 1 << 15}} {
+	}{{"The machine and its kernel", traces.KprobesBlock}, {"Kprobes", traces.EngineBlock},
+		{"A kernel's own engine", 1 << 15}} {
 		b.WriteString("\n## " + block.title + "\n\n| kind | args | what has happened | marks |\n|---|---|---|---|\n")
 		for ; len(kinds) > 0 && kinds[0] < block.to; kinds = kinds[1:] {
 			row, list, marks := kinds[0].Spec(), []string{}, []string{}
@@ -170,7 +172,8 @@ Addresses in says have names: f+0x1 is a function's, slot and detour are memory 
 					marks = append(marks, m.word)
 				}
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.Name, strings.Join(list, ", "), strings.ReplaceAll(row.Doc, "|", "\\|"), strings.Join(marks, ", "))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.Name, strings.Join(list, ", "),
+				strings.ReplaceAll(row.Doc, "|", "\\|"), strings.Join(marks, ", "))
 		}
 	}
 	b.WriteString("\n## Arguments\n\n| type | what the number is |\n|---|---|\n")

@@ -47,14 +47,17 @@ func TestExportTraceDat(t *testing.T) {
 			if m[4][2] == 'h' {
 				hard++
 			}
-			require.Equal(t, want[i], strings.Join([]string{task, m[2], m[3], m[4], m[5] + "." + m[6], m[7], m[8]}, " "), "%s: %s", name, line)
+			require.Equal(t, want[i], strings.Join([]string{task, m[2], m[3], m[4], m[5] + "." + m[6], m[7], m[8]},
+				" "), "%s: %s", name, line)
 		}
 	})
 	require.NotZero(t, hard)
-	for _, n := range []string{"sched_switch", "sched_waking", "call_function_entry", "ipi_send_cpumask", "deviation", "TextStore", "Exec", "Trap"} {
+	for _, n := range []string{"sched_switch", "sched_waking", "call_function_entry", "ipi_send_cpumask", "deviation",
+		"TextStore", "Exec", "Trap"} {
 		require.NotZero(t, kinds[n], n)
 	}
-	events, err := exec.Command(tool, "report", "--check-events", "-i", filepath.Join(dir, "trace.dat")).CombinedOutput()
+	events, err := exec.Command(tool, "report", "--check-events", "-i",
+		filepath.Join(dir, "trace.dat")).CombinedOutput()
 	require.NoError(t, err, "%s", events)
 	require.NotContains(t, string(events), "rror")
 }
@@ -95,7 +98,8 @@ func tracedatLines(t *testing.T, name string, s *view.Scene) (list []string) {
 			step++
 		}
 		task = task[:min(len(task), 8)] // report -l has no more of it
-		list = append(list, strings.Join([]string{task, fmt.Sprint(l.pid), fmt.Sprint(l.cpu), l.flags[:3], fmt.Sprintf("%d.%09d", l.ns/1e9, l.ns%1e9), event, args}, " "))
+		list = append(list, strings.Join([]string{task, fmt.Sprint(l.pid), fmt.Sprint(l.cpu), l.flags[:3],
+			fmt.Sprintf("%d.%09d", l.ns/1e9, l.ns%1e9), event, args}, " "))
 	}
 	return list
 }

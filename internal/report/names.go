@@ -67,7 +67,8 @@ func placeLacks(r *replay.Replay, d *traces.Deviation, tasks []string) string {
 		for i := range r.Rig.Scenario.Texts {
 			funcs = append(funcs, r.Rig.Scenario.Texts[i].Name)
 		}
-		hint := cmp.Or(spelling.DidYouMean(d.Name, append(slices.Clone(funcs), r.Places...)), spelling.OrAll(d.Name, funcs))
+		hint := cmp.Or(spelling.DidYouMean(d.Name, append(slices.Clone(funcs), r.Places...)),
+			spelling.OrAll(d.Name, funcs))
 		return fmt.Sprintf("the scenario has no function called %q; %s", d.Name, hint)
 	}
 	if _, task := names.TaskNamed(d.Name); task {

@@ -17,7 +17,8 @@ func printNoReturn(p *cli.Program, e *explained) {
 		return
 	}
 	fmt.Fprintln(p.Out)
-	p.Indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and the others random, there break %s:", e.replay.Property.ID))
+	p.Indented("", fmt.Sprintf("The point of no return. Of the runs whose first so many choices are these, and "+
+		"the others random, there break %s:", e.replay.Property.ID))
 	fmt.Fprintln(p.Out)
 	odds(p, fmt.Sprintf("  %9s  %5s  %5s  %-11s", "questions", "event", "fail", "95 %"), "and then")
 	for i := range n.Curve {
@@ -29,8 +30,10 @@ func printNoReturn(p *cli.Program, e *explained) {
 		if o.Questions == n.Questions {
 			then = "all of it"
 		}
-		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question || o.Questions == n.Point.Question+1
-		if creeps := !n.FromStart && !n.Sharp && (o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
+		told := i == 0 || then != "" || deviationAt(n, i-1) > 0 || o.Questions == n.Point.Question ||
+			o.Questions == n.Point.Question+1
+		if creeps := !n.FromStart && !n.Sharp &&
+			(o.Questions == n.From.Questions || o.Questions == n.To.Questions); !told && !creeps {
 			continue // a step of the bisection
 		}
 		odds(p, fmt.Sprintf("  %9d  %5d  %5s  %-11s", o.Questions, o.Event, percent(o.Chance()), interval(o)), then)
@@ -55,7 +58,8 @@ func odds(p *cli.Program, row, then string) {
 // deviationAt returns the number of the deviation right after the prefix i of
 // the curve, or 0.
 func deviationAt(n *blame.Point, i int) int {
-	if i+1 < len(n.Curve) && n.Curve[i+1].Questions == n.Curve[i].Questions+1 && n.Curve[i+1].Deviations > n.Curve[i].Deviations {
+	if i+1 < len(n.Curve) && n.Curve[i+1].Questions == n.Curve[i].Questions+1 &&
+		n.Curve[i+1].Deviations > n.Curve[i].Deviations {
 		return n.Curve[i+1].Deviations
 	}
 	return 0
@@ -65,17 +69,21 @@ func deviationAt(n *blame.Point, i int) int {
 func blamed(e *explained) []string {
 	n := e.lost
 	if n.FromStart {
-		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever is chosen.", percent(n.Curve[0].Chance()))}
+		return []string{fmt.Sprintf("There is none: %s of the runs fail from the start, whatever is chosen.",
+			percent(n.Curve[0].Chance()))}
 	}
 	b := &n.Point
 	var list []string
 	switch {
 	case n.Sharp && b.Deviation > 0 && b.Deviation == len(e.schedule):
-		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.", view.Choice(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
+		list = append(list, fmt.Sprintf("It is the last deviation, %s: with it %s fail, without it %s.",
+			view.Choice(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp && b.Deviation > 0:
-		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation, view.Choice(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
+		list = append(list, fmt.Sprintf("It is deviation %d, %s: with it %s fail, without it %s.", b.Deviation,
+			view.Choice(b.Label), percent(b.After.Chance()), percent(b.Before.Chance())))
 	case n.Sharp:
-		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, without it %s.", view.Choice(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
+		list = append(list, fmt.Sprintf("It is no deviation but a default answer, %s (%v): with it %s fail, "+
+			"without it %s.", view.Choice(b.Label), b.Label, percent(b.After.Chance()), percent(b.Before.Chance())))
 	default:
 		which := "a default answer"
 		if b.Deviation > 0 {
@@ -85,11 +93,13 @@ func blamed(e *explained) []string {
 		if n.To.Questions < n.Questions {
 			to = fmt.Sprintf("event %d", n.To.Event)
 		}
-		list = append(list, fmt.Sprintf("No one choice is it: from event %d to %s the odds creep from %s to %s.", n.From.Event, to, percent(n.From.Chance()), percent(n.To.Chance())),
+		list = append(list, fmt.Sprintf("No one choice is it: from event %d to %s the odds creep from %s to %s.",
+			n.From.Event, to, percent(n.From.Chance()), percent(n.To.Chance())),
 			fmt.Sprintf("They pass 1/2 at question %d, %s: %s.", b.Question, which, view.Choice(b.Label)))
 	}
 	if w := &n.Worst; w.Question >= 0 && w.Question != b.Question {
-		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation, view.Choice(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
+		list = append(list, fmt.Sprintf("Of the deviations number %d raises them most, %s: from %s to %s.", w.Deviation,
+			view.Choice(w.Label), percent(w.Before.Chance()), percent(w.After.Chance())))
 	}
 	return list
 }

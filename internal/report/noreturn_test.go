@@ -19,7 +19,8 @@ func TestBlamedInWords(t *testing.T) {
 	last := traces.Deviation{Mover: "cpu0", Name: "idle", Occ: 2, Kind: sim.Step, Alt: "cpu1"}
 	none := blame.Choice{Question: -1}
 	b := func(deviation, before, after int, label traces.Deviation) blame.Choice {
-		return blame.Choice{Question: 7, Deviation: deviation, Label: label, Before: odds(before, 0), After: odds(after, 0)}
+		return blame.Choice{Question: 7, Deviation: deviation, Label: label, Before: odds(before, 0),
+			After: odds(after, 0)}
 	}
 	for _, test := range []struct {
 		lost blame.Point
@@ -40,10 +41,11 @@ func TestBlamedInWords(t *testing.T) {
 			"They pass 1/2 at question 7, a default answer: cpu1 goes on while cpu0 stands in idle.",
 			"Of the deviations number 1 raises them most, timer@cpu1 fires while cpu1 stands in f+0x1: from 1 % to 20 %.",
 		}},
-		{blame.Point{Questions: 9, Point: b(2, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: none}, []string{
-			"No one choice is it: from event 30 to event 44 the odds creep from 20 % to 76 %.",
-			"They pass 1/2 at question 7, deviation 2: cpu1 goes on while cpu0 stands in idle.",
-		}},
+		{blame.Point{Questions: 9, Point: b(2, 49, 51, last), From: odds(20, 30), To: odds(76, 44), Worst: none},
+			[]string{
+				"No one choice is it: from event 30 to event 44 the odds creep from 20 % to 76 %.",
+				"They pass 1/2 at question 7, deviation 2: cpu1 goes on while cpu0 stands in idle.",
+			}},
 		{blame.Point{Point: b(2, 49, 51, last), From: odds(20, 30), To: odds(100, 44), Worst: none}, []string{
 			"No one choice is it: from event 30 to the end the odds creep from 20 % to 100 %.",
 			"They pass 1/2 at question 7, deviation 2: cpu1 goes on while cpu0 stands in idle.",

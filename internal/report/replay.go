@@ -48,7 +48,8 @@ type ended struct {
 }
 
 func endOf(trace string, file *traces.File, r *replay.Replay) ended {
-	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message, Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
+	e := ended{Edited: inputs.Edited(trace, file), Trace: trace, Place: r.Place, Message: r.Message,
+		Digest: fmt.Sprintf("%016x", r.Digest), Same: r.Same}
 	if r.Property != nil {
 		e.Property = &r.Property.ID
 	}
@@ -145,7 +146,8 @@ func (c *Replay) print(p *cli.Program, file *traces.File, r *replay.Replay) erro
 
 // beginning says what is played.
 func beginning(trace string, file *traces.File, r *replay.Replay) string {
-	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name, cli.Number(len(file.Schedule), "deviation"))
+	s := fmt.Sprintf("%s: scenario %s, %s from the default run", trace, r.Rig.Scenario.Name,
+		cli.Number(len(file.Schedule), "deviation"))
 	if after := file.Remark(traces.OriginIgnored); after != "" {
 		s += "; it goes on after " + after + ", which it breaks before"
 	}
@@ -223,12 +225,14 @@ func drift(file *traces.File, r *replay.Replay, d sched.Drift) string {
 	if why != "" {
 		return fmt.Sprintf("deviation %d was not met: %s", d.Index+1, why)
 	}
-	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(), cli.Number(d.Times, "time"))
+	return fmt.Sprintf("deviation %d was not met: %s was asked about at %s %s", d.Index+1, f.Mover, f.Place(),
+		cli.Number(d.Times, "time"))
 }
 
 // firstDivergence says where the file couldn't be taken at its word.
 func firstDivergence(file *traces.File, r *replay.Replay) string {
-	return fmt.Sprintf("first divergence: deviation %d, %s: %s", r.Miss.Index+1, file.Schedule[r.Miss.Index], missed(file, r))
+	return fmt.Sprintf("first divergence: deviation %d, %s: %s", r.Miss.Index+1, file.Schedule[r.Miss.Index],
+		missed(file, r))
 }
 
 // missed says what there was instead of a deviation.

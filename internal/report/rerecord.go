@@ -81,7 +81,8 @@ func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, er
 
 	if out.Same = bytes.Equal(now.Marshal(), file.Marshal()); !out.Same {
 		if _, err := inputs.WriteTrace(path, now); err != nil {
-			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to", cli.Cause(err, path))
+			return false, fmt.Errorf("%s; it is as it was; make room, or let the folder be written to",
+				cli.Cause(err, path))
 		}
 		out.Written = true
 	}
@@ -91,7 +92,8 @@ func (c *Rerecord) one(p *cli.Program, path string, file *traces.File) (bool, er
 	case out.Same:
 		fmt.Fprintf(p.Out, "%s: up to date\n", path)
 	default:
-		fmt.Fprintf(p.Out, "%s: written anew, %s, digest %s\n", path, cli.Number(len(now.Schedule), "deviation"), out.Digest)
+		fmt.Fprintf(p.Out, "%s: written anew, %s, digest %s\n", path, cli.Number(len(now.Schedule), "deviation"),
+			out.Digest)
 		for _, d := range drifts(file, r) {
 			fmt.Fprintf(p.Out, "    %s\n", d)
 		}

@@ -58,7 +58,8 @@ func (c *Once) Schedule(read inputs.ScenarioReader, what, usual string) (*inputs
 		return nil, nil, err
 	}
 	if len(jobs) > 1 {
-		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs), jobs[0].Name)
+		return nil, nil, fmt.Errorf("%s is a family of %d scenarios; choose one of them, as %s", what, len(jobs),
+			jobs[0].Name)
 	}
 	j := jobs[0]
 	if err := c.Kernel.Set(j); err != nil {
@@ -139,8 +140,9 @@ func (c *OneRun) Run(p *cli.Program) (int, error) {
 	}
 
 	out := ranOnce{
-		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed, Outcome: run.Outcome.String(),
-		List: lines(rig.List()), Probes: HitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
+		Scenario: j.Name, Edition: j.Machine.Edition.String(), Mutant: c.Mutant, Strategy: s.String(), Seed: c.Seed,
+		Outcome: run.Outcome.String(),
+		List:    lines(rig.List()), Probes: HitsOf(rig, tally), Log: append([]string{}, tally.Lines...),
 		Steps: run.Counts.Boundaries, Digest: fmt.Sprintf("%016x", run.Digest), Shipped: c.ShippedAs(j.Machine.Edition),
 	}
 	out.Idle = append([]string{}, j.NeverHit(tally.Probed(len(j.Probes)), "another order may: "+c.other())...)
@@ -166,7 +168,8 @@ func (c *OneRun) other() string {
 	if c.Seed != nil {
 		seed = *c.Seed + 1
 	}
-	return c.Kernel.Line("run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " + c.Kernel.Line("explore", c.Scenario) + " tries"
+	return c.Kernel.Line("run", "--seed", fmt.Sprint(seed), c.Scenario) + ", or all that " +
+		c.Kernel.Line("explore", c.Scenario) + " tries"
 }
 
 // search is the command that looks for what one run has found. It makes this run, too.
@@ -237,7 +240,8 @@ func HitsOf(rig *rig.Rig, t *rig.Tally) []ranProbe {
 	for i := range rig.Scenario.Probes {
 		sp := &rig.Scenario.Probes[i]
 		at, nmissed := rig.Probe(i)
-		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed, Handlers: map[string]int{}}
+		h := ranProbe{Name: sp.Name, Place: rig.Machine.Names().Symbol(at), Nmissed: nmissed,
+			Handlers: map[string]int{}}
 		h.Line = fmt.Sprintf("%s at %s:", h.Name, h.Place)
 		count := func(which uint64, there bool) {
 			if name := kpev.HandlerNames.Name(which); there {

@@ -61,7 +61,8 @@ func (c *Shrink) Run(p *cli.Program) (int, error) {
 		return 0, err
 	}
 	if s, err := os.Stat(out); err == nil && s.Mode().IsRegular() && !c.Force { // a pipe or a device loses nothing
-		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force", c.Out)
+		return 0, fmt.Errorf("%s: it is there already; name another file with --out, or write over it with --force",
+			c.Out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s; name another file with --out", cli.Cause(err, out))
 	}
@@ -111,8 +112,9 @@ func noLonger(p *cli.Program, k *inputs.TracesKernel, path string, file *traces.
 
 func (c *Shrink) printJSON(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, unsaved string) error {
 	out := shrunk{
-		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs, Exhausted: s.Exhausted,
-		Before: shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
+		Trace: c.Trace, Out: string(c.Out), Property: s.File.Property, Place: s.File.Place, Runs: s.Runs,
+		Exhausted: s.Exhausted,
+		Before:    shrunkSize{s.Found, s.Was}, After: shrunkSize{len(s.File.Schedule), s.Is}, Needs: []shrunkNeed{},
 	}
 	if unsaved != "" {
 		out.Unsaved, out.Text = unsaved, string(s.File.Marshal())
@@ -142,7 +144,8 @@ func (c *Shrink) print(p *cli.Program, s *shrink.Shrunk, needs []replay.Need, un
 		return
 	}
 	if s.Exhausted {
-		fmt.Fprintf(p.Out, "%s were not enough to try all; to go on:  %s\n", cli.Number(s.Runs, "run"), c.Line("shrink", string(c.Out)))
+		fmt.Fprintf(p.Out, "%s were not enough to try all; to go on:  %s\n", cli.Number(s.Runs, "run"),
+			c.Line("shrink", string(c.Out)))
 	} else {
 		fmt.Fprintf(p.Out, "%s; nothing more can be taken away\n", cli.Number(s.Runs, "run"))
 	}

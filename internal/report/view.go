@@ -61,7 +61,8 @@ func (c *View) Run(p *cli.Program) (int, error) {
 	if err := cli.WriteWhole(string(c.HTML), text); err != nil {
 		return 0, fmt.Errorf("--html: %s", cli.Cause(err, string(c.HTML)))
 	}
-	fmt.Fprintf(p.Out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024, shown(page.Runs[0].Scene))
+	fmt.Fprintf(p.Out, "%s: %d KB, %s; open it in a browser\n", c.HTML, (len(text)+1023)/1024,
+		shown(page.Runs[0].Scene))
 	return status, nil
 }
 
@@ -124,7 +125,8 @@ func shortest(a, b string) (nameA, nameB string) {
 	if b == "" {
 		return filepath.Base(a), ""
 	}
-	x, y := strings.Split(filepath.ToSlash(filepath.Clean(a)), "/"), strings.Split(filepath.ToSlash(filepath.Clean(b)), "/")
+	x, y := strings.Split(filepath.ToSlash(filepath.Clean(a)), "/"), strings.Split(filepath.ToSlash(filepath.Clean(b)),
+		"/")
 	tail := func(list []string, n int) []string { return list[len(list)-min(n, len(list)):] }
 	n := 1
 	for n < max(len(x), len(y)) && slices.Equal(tail(x, n), tail(y, n)) {
@@ -140,7 +142,8 @@ func shortest(a, b string) (nameA, nameB string) {
 func nearest(n *replay.Neighbour, file *traces.File) string {
 	says := "The nearest run that breaks nothing"
 	for k, i := range n.Without {
-		says += fmt.Sprintf("%s deviation %d (%s)", map[bool]string{true: ": without", false: ","}[k == 0], i+1, view.Choice(file.Schedule[i]))
+		says += fmt.Sprintf("%s deviation %d (%s)", map[bool]string{true: ": without", false: ","}[k == 0], i+1,
+			view.Choice(file.Schedule[i]))
 	}
 	if n.Mutant != "" {
 		says += ": without the mutant " + n.Mutant
@@ -201,7 +204,8 @@ func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) 
 func (c *View) serve(p *cli.Program, name string, page []byte) error {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
 	if err != nil {
-		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port, reason(err))
+		return fmt.Errorf("--port: %d can't be listened at: %s; leave --port out for one that is free", c.Port,
+			reason(err))
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: served(name, page)}
 	p.LeaveInterrupt() // it ends as it should

@@ -30,12 +30,16 @@ func (c checker) alternatives() error {
 		}
 		place := placeName(a.Func, a.Offset)
 		if c.inModule(a.Func) {
-			return Faultf(p, "alternative(): %s is of a module, whose alternatives are applied before anybody runs it; write its function as it is then", place)
+			return Faultf(p, "alternative(): %s is of a module, whose alternatives are applied before anybody "+
+				"runs it; write its function as it is then", place)
 		}
 		if c.rewritten(a.Func, a.Offset) {
 			return Faultf(p, "alternative(): at %s text is rewritten by others; take another instruction", place)
 		}
-		if slices.ContainsFunc(c.s.Alternatives[:i], func(b Alternative) bool { return b.Func == a.Func && b.Offset == a.Offset }) {
+		if slices.ContainsFunc(c.s.Alternatives[:i], func(b Alternative) bool {
+			return b.Func == a.Func &&
+				b.Offset == a.Offset
+		}) {
 			return Faultf(p, "alternative(): %s has one already; leave one out", place)
 		}
 		was, err := c.instruction(p, "alternative()", a.Func, a.Offset)
@@ -47,7 +51,8 @@ func (c checker) alternatives() error {
 		case err != nil || in.Size() != len(a.Code):
 			return Faultf(p, "alternative(): % x isn't one instruction; give the bytes of one", a.Code)
 		case in.Size() != was.Size():
-			return Faultf(p, "alternative(): % x is %d long, and what is at %s %d; fill the shorter one up, as with a longer nop", a.Code, in.Size(), place, was.Size())
+			return Faultf(p, "alternative(): % x is %d long, and what is at %s %d; fill the shorter one up, as "+
+				"with a longer nop", a.Code, in.Size(), place, was.Size())
 		case bytes.Equal(a.Code, was.Bytes()):
 			return Faultf(p, "alternative(): % x is what is at %s; give another instruction", a.Code, place)
 		}

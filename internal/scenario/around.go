@@ -65,9 +65,11 @@ func (c checker) fprobes() error {
 		}
 		switch m := &c.s.Machine; {
 		case m.Engine != "":
-			return Faultf(p, "%s: fprobes are of kpsim's own kernel, and engine %s knows none; leave it out, or take kpsim's own engine", who, m.Engine)
+			return Faultf(p, "%s: fprobes are of kpsim's own kernel, and engine %s knows none; leave it out, "+
+				"or take kpsim's own engine", who, m.Engine)
 		case m.Edition != rules.EditionNone && m.Edition < rules.Edition65:
-			return Faultf(p, "%s: edition %v has no fprobes, which came with 5.18; leave it out, or take a later edition", who, m.Edition)
+			return Faultf(p, "%s: edition %v has no fprobes, which came with 5.18; leave it out, or take a "+
+				"later edition", who, m.Edition)
 		}
 		if slices.ContainsFunc(c.s.Fprobes[:i], func(q Fprobe) bool { return q.Name == fp.Name }) {
 			return Faultf(p, "%s: there are two of that name; give one another", who)
@@ -95,7 +97,8 @@ func (c checker) around() error {
 			return err
 		}
 		if s.Offset != 0 && s.Offset != EndbrLen || !bytes.HasPrefix(c.s.Text(s.Func).Code[s.Offset:], x86.Nop5[:]) {
-			return Faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a function's first byte or behind its endbr64", s.Func, s.Offset)
+			return Faultf(p, "fentry(): no 5-byte nop begins at %s+%#x; a site stands on 0f1f440000, at a "+
+				"function's first byte or behind its endbr64", s.Func, s.Offset)
 		}
 	}
 	if err := c.fprobes(); err != nil {
@@ -127,7 +130,8 @@ func (c checker) modules() error {
 		m, p := &c.s.Modules[i], PartOf(TheModules, i)
 		who := fmt.Sprintf("module %q", m.Name)
 		if m.Loaded && c.s.Machine.Modules == LoadingNone {
-			return Faultf(p, "%s is loaded when a run begins, and the machine loads none; leave loaded out, or modules = \"none\"", who)
+			return Faultf(p, "%s is loaded when a run begins, and the machine loads none; leave loaded out, or "+
+				"modules = \"none\"", who)
 		}
 		if len(m.Core) == 0 {
 			return Faultf(p, "%s has no function that stays; give it funcs = [f]", who)
@@ -143,8 +147,10 @@ func (c checker) modules() error {
 				sections[name] = fmt.Sprintf("%s, section %d", who, k)
 			}
 		}
-		if m.Enter != "" && !slices.Contains(append(slices.Clone(m.Init), m.Core...), m.Enter) || m.Leave != "" && !slices.Contains(m.Core, m.Leave) {
-			return Faultf(p, "%s: its init is a function of it, and its exit one that stays; add them to funcs or init_funcs", who)
+		if m.Enter != "" && !slices.Contains(append(slices.Clone(m.Init), m.Core...), m.Enter) || m.Leave != "" &&
+			!slices.Contains(m.Core, m.Leave) {
+			return Faultf(p, "%s: its init is a function of it, and its exit one that stays; add them to funcs "+
+				"or init_funcs", who)
 		}
 	}
 	if len(sections) == 0 {
@@ -159,7 +165,9 @@ func (c checker) modules() error {
 		for at := t.At &^ (Page - 1); at < t.At+arch.Addr(len(t.Code)); at += Page {
 			other, taken := owners[at]
 			if taken && other.section != mine.section {
-				return Faultf(PartOf(TheTexts, i), "functions %q and %q share the page at %#x, and aren't of one section of one module; give one at = another page", other.name, t.Name, uint64(at))
+				return Faultf(PartOf(TheTexts, i),
+					"functions %q and %q share the page at %#x, and aren't of one section of one module; give "+
+						"one at = another page", other.name, t.Name, uint64(at))
 			}
 			owners[at] = mine
 		}
@@ -181,7 +189,8 @@ func (c checker) moduleData() error {
 			case of[name] != "":
 				return Faultf(p, "module %q: data %q is in a module already; give it to one", m.Name, name)
 			case c.s.Datas[k].PerCPU || c.s.Datas[k].Away:
-				return Faultf(p, "module %q: data %q is a CPU's own, or away when a run begins; a module's data is neither", m.Name, name)
+				return Faultf(p, "module %q: data %q is a CPU's own, or away when a run begins; a module's "+
+					"data is neither", m.Name, name)
 			}
 			of[name] = m.Name
 		}
@@ -192,7 +201,9 @@ func (c checker) moduleData() error {
 		for at := d.At &^ (Page - 1); !d.PerCPU && at < d.At+arch.Addr(len(d.Bytes)); at += Page {
 			other, taken := owners[at]
 			if taken && other.section != of[d.Name] {
-				return Faultf(PartOf(TheDatas, i), "data %q and %q share the page at %#x, and aren't of one module; give one at = another page", other.name, d.Name, uint64(at))
+				return Faultf(PartOf(TheDatas, i),
+					"data %q and %q share the page at %#x, and aren't of one module; give one at = another page",
+					other.name, d.Name, uint64(at))
 			}
 			owners[at] = pageOwner{d.Name, of[d.Name]}
 		}
@@ -201,7 +212,9 @@ func (c checker) moduleData() error {
 		for _, steps := range c.s.Probes[i].Handlers() {
 			for _, st := range *steps {
 				if st.Kind.Has(StepData) && of[st.Func] != "" {
-					return Faultf(PartOf(TheProbes, i), "probe %q stores to %s, which comes and goes with module %q; have it call a function that does", c.s.Probes[i].Name, st.Func, of[st.Func])
+					return Faultf(PartOf(TheProbes, i),
+						"probe %q stores to %s, which comes and goes with module %q; have it call a function that does",
+						c.s.Probes[i].Name, st.Func, of[st.Func])
 				}
 			}
 		}
@@ -209,7 +222,9 @@ func (c checker) moduleData() error {
 	for i := range c.s.Tasks {
 		for k := range c.s.Tasks[i].Ops {
 			if op := &c.s.Tasks[i].Ops[k]; op.Kind.Has(ParamData) && of[op.Target] != "" {
-				return Faultf(PartIn(TheTasks, i, k), "expect(): %s comes and goes with module %q; call a function that reads it, with returns", op.Target, of[op.Target])
+				return Faultf(PartIn(TheTasks, i, k),
+					"expect(): %s comes and goes with module %q; call a function that reads it, with returns",
+					op.Target, of[op.Target])
 			}
 		}
 	}
@@ -230,7 +245,8 @@ func (c checker) locked() error {
 			return err
 		}
 		if c.s.Text(s.Func).Code[s.Offset] != lockPrefix {
-			return Faultf(p, "lock_prefix(): the byte at %s+%#x isn't a lock prefix, f0; give the place of one that an instruction begins with", s.Func, s.Offset)
+			return Faultf(p, "lock_prefix(): the byte at %s+%#x isn't a lock prefix, f0; give the place of one "+
+				"that an instruction begins with", s.Func, s.Offset)
 		}
 	}
 	return nil

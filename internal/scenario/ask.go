@@ -134,7 +134,9 @@ func (s *Scenario) Registers(name string) bool {
 
 func (s *Scenario) HandlerDoes(kind *StepKind, name string) bool {
 	return slices.ContainsFunc(s.Probes, func(k Probe) bool {
-		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool { return st.Kind == kind && st.Func == name })
+		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool {
+			return st.Kind == kind && st.Func == name
+		})
 	})
 }
 
@@ -193,7 +195,9 @@ func (s *Scenario) Size() string {
 		what string
 	}{
 		{s.Machine.CPUs, "CPU"}, {len(s.Tasks), "task"}, {ops, "operation"}, {len(s.Sources), "source"},
-		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"}, {len(s.Fprobes), "fprobe"}, {len(s.Locked), "lock prefix"}, {len(s.Alternatives), "alternative"}, {len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
+		{len(s.Probes), "probe"}, {len(s.Labels), "label"}, {len(s.Modules), "module"}, {len(s.Sites), "ftrace site"},
+		{len(s.Fprobes), "fprobe"}, {len(s.Locked), "lock prefix"}, {len(s.Alternatives), "alternative"},
+		{len(s.Calls), "static call"}, {len(s.Texts), "function"}, {len(s.Datas), "block"},
 	} {
 		if n.n == 0 {
 			continue

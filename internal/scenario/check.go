@@ -129,7 +129,8 @@ func (c checker) names() error {
 	}
 
 	if int(s.Needs) >= len(NeedsWords) {
-		return Faultf(PartOf(TheScenario, 0), "needs = %d isn't known; it is one of %s", s.Needs, nearest.Quoted(NeedsWords))
+		return Faultf(PartOf(TheScenario, 0), "needs = %d isn't known; it is one of %s", s.Needs,
+			nearest.Quoted(NeedsWords))
 	}
 
 	type count struct {
@@ -251,7 +252,8 @@ func (c checker) function(p Part, who, name string, offset int) error {
 		return Faultf(p, "%s: no function %q; %s", who, name, nearest.OrAll(name, names))
 	}
 	if offset < 0 || offset >= len(t.Code) {
-		return Faultf(p, "%s: offset %d is outside %s; it has %d bytes, so 0 to %d", who, offset, name, len(t.Code), len(t.Code)-1)
+		return Faultf(p, "%s: offset %d is outside %s; it has %d bytes, so 0 to %d", who, offset, name, len(t.Code),
+			len(t.Code)-1)
 	}
 	return nil
 }

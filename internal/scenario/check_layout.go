@@ -45,7 +45,8 @@ func (c checker) layout() error {
 		}
 		for k, off := range t.Extable {
 			if off < 0 || off >= len(t.Code) || k > 0 && off <= t.Extable[k-1] {
-				return Faultf(p, "extable of function %q: %d isn't an offset in it, or not in ascending order; sort them, 0 to %d",
+				return Faultf(p,
+					"extable of function %q: %d isn't an offset in it, or not in ascending order; sort them, 0 to %d",
 					t.Name, off, len(t.Code)-1)
 			}
 		}
@@ -61,19 +62,24 @@ func (c checker) layout() error {
 			return Faultf(PartOf(TheDatas, i), "all data up to %q take %d bytes; at most %d", d.Name, total, MaxMemory)
 		}
 		if d.Away && (d.At%Page != 0 || d.PerCPU || len(d.Bytes) == 0) {
-			return Faultf(PartOf(TheDatas, i), "data %q is away when a run begins, and that are whole pages of all CPUs; give a multiple of %d, and some bytes", d.Name, Page)
+			return Faultf(PartOf(TheDatas, i),
+				"data %q is away when a run begins, and that are whole pages of all CPUs; give a multiple of "+
+					"%d, and some bytes", d.Name, Page)
 		}
 		if err := add(PartOf(TheDatas, i), "data", d.Name, d.At, d.Room(), MaxData); err != nil {
 			return err
 		}
 		if d.PerCPU && (d.At < variables.From || d.At+arch.Addr(len(d.Bytes)) > variables.To-1) {
-			return Faultf(PartOf(TheDatas, i), "percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At), uint64(variables.From))
+			return Faultf(PartOf(TheDatas, i),
+				"percpu %q can't lie at %#x; leave at out, or choose an address from %#x upward", d.Name, uint64(d.At),
+				uint64(variables.From))
 		}
 	}
 	for i := range c.s.Missing {
 		m, p := &c.s.Missing[i], PartOf(TheMissing, i)
 		if m.At%Page != 0 || m.Size <= 0 || m.Size%int(Page) != 0 {
-			return Faultf(p, "missing symbol %q at %#x with %d bytes doesn't take whole pages, in which nothing else lies; give multiples of %d",
+			return Faultf(p, "missing symbol %q at %#x with %d bytes doesn't take whole pages, in which "+
+				"nothing else lies; give multiples of %d",
 				m.Name, uint64(m.At), m.Size, Page)
 		}
 		if err := add(p, "missing symbol", m.Name, m.At, m.Size, MaxData); err != nil {

@@ -50,7 +50,9 @@ var params = [...]struct {
 	takes func(op *Op)
 	check func(c checker, p Part, who string, op *Op) error
 }{
-	ParamProbe:     {takesTarget, func(c checker, p Part, who string, op *Op) error { return c.probe(p, who, op.Target) }},
+	ParamProbe: {takesTarget, func(c checker, p Part, who string, op *Op) error {
+		return c.probe(p, who, op.Target)
+	}},
 	ParamProbes:    {takesTargets, checker.array},
 	ParamLabel:     {takesTarget, named("label", labels)},
 	ParamModule:    {takesTarget, named("module", modules)},
@@ -138,7 +140,8 @@ func (c checker) memory(p Part, who string, op *Op) error {
 			continue
 		}
 		if n := len(op.Bytes); n == 0 || op.Offset < 0 || op.Offset > len(d.Bytes)-n {
-			return Faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name, len(d.Bytes))
+			return Faultf(p, "%s: %d bytes at offset %d aren't in %s; it has %d", who, n, op.Offset, d.Name,
+				len(d.Bytes))
 		}
 		return nil
 	}
@@ -165,7 +168,8 @@ func (c checker) goes(p Part, who string, op *Op) error {
 // args checks that a call's arguments are all in registers.
 func (c checker) args(p Part, who string, op *Op) error {
 	if most := len(c.s.Machine.Processor().Args); len(op.Args) > most {
-		return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args), most)
+		return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(op.Args),
+			most)
 	}
 	return nil
 }

@@ -90,7 +90,8 @@ func (c checker) kind(p Part, who string, k *Probe) error {
 		rest.Fault = nil
 	case ProbeKretprobe:
 		if k.Maxactive > MaxRet || k.Maxactive < -MaxRet || k.DataSize < 0 || k.DataSize > MaxRetData {
-			return Faultf(p, "%s: maxactive = %d, data_size = %d are out of range; at most %d", who, k.Maxactive, k.DataSize, MaxRet)
+			return Faultf(p, "%s: maxactive = %d, data_size = %d are out of range; at most %d", who, k.Maxactive,
+				k.DataSize, MaxRet)
 		}
 		if k.Pre != nil || k.DataSize > 0 {
 			if err := c.has(p, who, "entry handlers and private data of return probes", "batches", m); err != nil {
@@ -102,11 +103,14 @@ func (c checker) kind(p Part, who string, k *Probe) error {
 		if err := c.has(p, who, "jprobes", "jprobes", m); err != nil {
 			return err
 		}
-		if m.Kernel.Ftrace && len(c.s.Sites) > 0 { // kernels 3.7 to 4.14 had both: the handler's way back isn't modelled
-			return Faultf(p, "%s: jprobes beside sites of ftrace aren't modelled; leave the sites out, or say machine(ftrace = False)", who)
+		// kernels 3.7 to 4.14 had both: the handler's way back isn't modelled
+		if m.Kernel.Ftrace && len(c.s.Sites) > 0 {
+			return Faultf(p, "%s: jprobes beside sites of ftrace aren't modelled; leave the sites out, or say "+
+				"machine(ftrace = False)", who)
 		}
 		if k.Post != nil || k.Pre != nil && k.Entry != "" {
-			return Faultf(p, "%s: a jprobe has no handler but its entry, which is a function or steps; leave the others out", who)
+			return Faultf(p, "%s: a jprobe has no handler but its entry, which is a function or steps; leave "+
+				"the others out", who)
 		}
 		if k.Pre == nil {
 			if err := c.function(p, who+" entry", k.Entry, 0); err != nil {
@@ -166,11 +170,14 @@ func (c checker) tasks() error {
 			return Faultf(p, "%s: repeat = %d is out of range; 1 to %d", who, t.Repeat, MaxRepeat)
 		}
 		if t.Setup < 0 || t.Setup > len(t.Ops) || t.Setup > 0 && t.Repeat > 1 {
-			return Faultf(p, "%s: setup = %d is how many of its %d ops are done before all tasks, and a task that repeats has none; give 0 to %d", who, t.Setup, len(t.Ops), len(t.Ops))
+			return Faultf(p, "%s: setup = %d is how many of its %d ops are done before all tasks, and a task "+
+				"that repeats has none; give 0 to %d", who, t.Setup, len(t.Ops), len(t.Ops))
 		}
 		for j := range t.Setup {
 			if k := t.Ops[j].Kind; k != nil && k.Traits&SetsUp == 0 {
-				return Faultf(PartIn(TheTasks, i, j), "%s ops[%d]: what sets up registers, unregisters, enables, disables, waits and switches; leave %v to what comes after", who, j, t.Ops[j].Kind)
+				return Faultf(PartIn(TheTasks, i, j),
+					"%s ops[%d]: what sets up registers, unregisters, enables, disables, waits and switches; "+
+						"leave %v to what comes after", who, j, t.Ops[j].Kind)
 			}
 		}
 		for j := range t.Ops {
@@ -212,13 +219,15 @@ func (e Expect) CheckNames(properties, mutants []string) error {
 	p := PartOf(TheExpect, 0)
 	if e.Property != "" && !slices.Contains(properties, e.Property) {
 		if slices.Contains(mutants, e.Property) {
-			return Faultf(p, "sometimes(): %q is a mutant, not a property; name the property that breaks, or plant it with --mutant", e.Property)
+			return Faultf(p, "sometimes(): %q is a mutant, not a property; name the property that breaks, or "+
+				"plant it with --mutant", e.Property)
 		}
 		return Faultf(p, "sometimes(): no property %q; %s", e.Property, nearest.OrAll(e.Property, properties))
 	}
 	if e.Canary != "" && !slices.Contains(mutants, e.Canary) {
 		if slices.Contains(properties, e.Canary) {
-			return Faultf(p, "never(): %q is a property, and never() takes a mutant, its canary; never() alone expects every property to hold", e.Canary)
+			return Faultf(p, "never(): %q is a property, and never() takes a mutant, its canary; never() alone "+
+				"expects every property to hold", e.Canary)
 		}
 		return Faultf(p, "never(): no mutant %q; %s", e.Canary, nearest.OrAll(e.Canary, mutants))
 	}

@@ -20,7 +20,9 @@ func (c checker) breakpoint(p Part, who string, op *Op) error {
 		return Faultf(p, "%s: engine %s isn't told of a debugger's breakpoints; leave %s out", who, m.Engine, op.Kind)
 	case c.inModule(op.Target):
 		return Faultf(p, "%s: %s is of a module, which comes and goes; give a function that stays", who, op.Target)
-	case c.rewritten(op.Target, op.Offset), slices.ContainsFunc(c.s.Alternatives, func(a Alternative) bool { return a.holds(op.Target, op.Offset) }):
+	case c.rewritten(op.Target, op.Offset), slices.ContainsFunc(c.s.Alternatives, func(a Alternative) bool {
+		return a.holds(op.Target, op.Offset)
+	}):
 		return Faultf(p, "%s: at %s text is rewritten by others than probes; take another instruction", who, place)
 	}
 	in, err := c.instruction(p, who, op.Target, op.Offset)
@@ -43,12 +45,15 @@ func (c checker) instruction(p Part, who, name string, offset int) (in arch.Inst
 			return in, nil
 		}
 	}
-	return in, Faultf(p, "%s: %s is inside an instruction; give the place of its first byte", who, placeName(name, offset))
+	return in, Faultf(p, "%s: %s is inside an instruction; give the place of its first byte", who,
+		placeName(name, offset))
 }
 
 // inModule reports whether a function is of a module.
 func (c checker) inModule(name string) bool {
-	return slices.ContainsFunc(c.s.Modules, func(m Module) bool { return slices.Contains(m.Core, name) || slices.Contains(m.Init, name) })
+	return slices.ContainsFunc(c.s.Modules, func(m Module) bool {
+		return slices.Contains(m.Core, name) || slices.Contains(m.Init, name)
+	})
 }
 
 func placeName(f string, off int) string { return fmt.Sprintf("%s+%#x", f, off) }

@@ -34,7 +34,8 @@ func (k *Operation) of(r *engine.Row) bool {
 func (c checker) engine() error {
 	r := c.s.Machine.Row()
 	if r == nil {
-		return Faultf(PartOf(TheMachine, 0), "engine = %q isn't known; it is one of %s", c.s.Machine.Engine, nearest.Quoted(Engines()))
+		return Faultf(PartOf(TheMachine, 0), "engine = %q isn't known; it is one of %s", c.s.Machine.Engine,
+			nearest.Quoted(Engines()))
 	}
 	for i := range c.s.Probes {
 		k := &c.s.Probes[i]
@@ -43,13 +44,15 @@ func (c checker) engine() error {
 		}
 		post := k.Kind == ProbeKprobe && k.Post != nil && !slices.Contains(r.Handlers, kpev.Post)
 		if post || k.Fault != nil && !slices.Contains(r.Handlers, kpev.Fault) {
-			return Faultf(PartOf(TheProbes, i), "probe %q: engine %s calls no such handler; leave post and fault out", k.Name, r.Name)
+			return Faultf(PartOf(TheProbes, i), "probe %q: engine %s calls no such handler; leave post and fault out",
+				k.Name, r.Name)
 		}
 	}
 	for i := range c.s.Tasks {
 		for j := range c.s.Tasks[i].Ops {
 			if k := c.s.Tasks[i].Ops[j].Kind; k != nil && !k.of(r) {
-				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: engine %s has no %s", c.s.Tasks[i].Name, j, r.Name, k.What)
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: engine %s has no %s", c.s.Tasks[i].Name, j,
+					r.Name, k.What)
 			}
 		}
 	}

@@ -85,7 +85,8 @@ func (s *Scenario) Answers() []Answer {
 		}
 		answers[i] = s.askedFor(p)
 		f, ok := s.Place(p)
-		if t := s.Text(f); !answers[i].Known && ok && t != nil && len(t.Extable) == 0 && len(s.Reserved) == 0 && !slices.Contains(taken, f) {
+		if t := s.Text(f); !answers[i].Known && ok && t != nil && len(t.Extable) == 0 && len(s.Reserved) == 0 &&
+			!slices.Contains(taken, f) {
 			answers[i] = s.answer(judge, p, t)
 		}
 	}
@@ -100,7 +101,8 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 	case (p.Func == "") == (p.Symbol == ""):
 		return Answer{Known: true, Errno: einval}
 	case p.Func != "" || known || strings.Contains(p.Symbol, ":") || s.Reserved != nil || len(s.Modules) > 0:
-	case s.Text(p.Symbol) != nil && s.Machine.Kernel.Edition < rules.Edition514: // behind its end; the later ones look it up first (cc66bb914578)
+	// behind its end; the later ones look it up first (cc66bb914578)
+	case s.Text(p.Symbol) != nil && s.Machine.Kernel.Edition < rules.Edition514:
 		return Answer{Known: true, Errno: einval}
 	case s.Machine.Kernel.Edition == rules.Edition26:
 		return Answer{Known: true, Errno: einval}
@@ -112,22 +114,26 @@ func (s *Scenario) askedFor(p *Probe) Answer {
 
 // answer says what the rules answer to a probe in a function that nothing else has to do with.
 func (s *Scenario) answer(judge *rules.Judge, p *Probe, t *Text) Answer {
-	newer := p.Kind == ProbeKretprobe && (p.Pre != nil || p.DataSize != 0) // 2.6 refuses it before it looks at the place
+	// 2.6 refuses it before it looks at the place
+	newer := p.Kind == ProbeKretprobe && (p.Pre != nil || p.DataSize != 0)
 	if rules.KretprobeBlacklisted(t.Name) && !(newer && s.Machine.Return == era.ReturnGlobal) {
 		return Answer{Known: true, Errno: einval}
 	}
 	if p.Kind == ProbeKretprobe && p.Offset > len(endbr64) && !newer {
 		return Answer{Known: true, Errno: einval}
 	}
-	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && !newer || p.Kind == ProbeJprobe && s.Machine.Jprobes)
+	plain := p.Kind == ProbeKprobe || p.Offset == 0 && (p.Kind == ProbeKretprobe && p.Maxactive >= 0 && !newer ||
+		p.Kind == ProbeJprobe && s.Machine.Jprobes)
 	if !plain || p.Offset >= len(t.Code) {
 		return Answer{}
 	}
-	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code, Thunks: s.thunks()})
+	judge.Load(&s.Machine.Kernel, &rules.Function{Name: t.Name, Addr: t.At, Size: len(t.Code), Code: t.Code,
+		Thunks: s.thunks()})
 	at := p.Offset + s.Entry(p)
 	v, rest := judge.At(at), t.Code[min(at, len(t.Code)):]
 	switch {
-	case s.Machine.AnyByte && (v.Errno != 0 || !judge.Boundary(p.Offset)): // it may be read from the middle of an instruction
+	// it may be read from the middle of an instruction
+	case s.Machine.AnyByte && (v.Errno != 0 || !judge.Boundary(p.Offset)):
 		return Answer{}
 	case v.Errno != 0:
 		return Answer{Known: p.Kind == ProbeKprobe && v.Errno != -eopnotsupp, Errno: -v.Errno}

@@ -44,7 +44,8 @@ func (s *Scenario) HandlerIPs() []HandlerIP {
 			continue // that engine may be built with IBT, whatever the machine says
 		}
 		list[i].Pre = at + 1
-		if in, err := target.Decode(code, at); err == nil && in.Flow() == arch.FlowNext && code[0]&0xfe != 0xf2 && !s.Machine.AnyByte {
+		if in, err := target.Decode(code, at); err == nil && in.Flow() == arch.FlowNext && code[0]&0xfe != 0xf2 &&
+			!s.Machine.AnyByte {
 			list[i].Post = in.Next()
 		}
 	}

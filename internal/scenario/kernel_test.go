@@ -12,7 +12,8 @@ import (
 // Addresses of the kernel's exports are in the bytes of traces: this list only
 // grows.
 func TestKernelExports(t *testing.T) {
-	require.Equal(t, []string{"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return"}, scenario.KernelExports())
+	require.Equal(t, []string{"cond_resched", "cond_resched_tasks_rcu_qs", "do_exit", "jprobe_return"},
+		scenario.KernelExports())
 	at, ok := scenario.KernelExport("cond_resched")
 	require.True(t, ok)
 	require.Equal(t, arch.Addr(0xffffffff82000000), at)

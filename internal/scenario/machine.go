@@ -70,9 +70,12 @@ var Settings = slices.Concat([]*Setting{
 	{
 		Word: "preempt", Value: word(func(m *Machine) *Preempt { return &m.Preempt }, PreemptWords),
 		Says: "`\"none\"`; `\"voluntary\"`: `might_sleep` schedules as `cond_resched` does; `\"dynamic\"`: built with " +
-			"preemption, run as voluntary; `\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a timer tick. " +
-			"`cond_resched` schedules under the first two; under `\"dynamic\"` it preempts, which `quiesce = \"tasks\"` " +
-			"doesn't count; under the last two it does nothing. The build, the first two or the others, decides RCU's " +
+			"preemption, run as voluntary; " +
+			"`\"full\"`; `\"lazy\"`: a task that wants the CPU gets it at a timer tick. " +
+			"`cond_resched` schedules under the first two; under " +
+			"`\"dynamic\"` it preempts, which `quiesce = \"tasks\"` " +
+			"doesn't count; under the last two it does nothing. The build, the first two or the others, " +
+			"decides RCU's " +
 			"flavour and much of what an edition presets; the mode, who may switch tasks",
 	},
 	{
@@ -81,8 +84,11 @@ var Settings = slices.Concat([]*Setting{
 			"`\"mixing\"`: old and new in one instruction",
 	},
 	{
-		Word: "edition", Value: optional(word(func(m *Machine) *rules.Edition { return &m.Edition }, append([]string{""}, rules.EditionNames()...))),
-		Says: "presets all that follows as the kernels of one document have it: `\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, " +
+		Word: "edition", Value: optional(word(func(m *Machine) *rules.Edition {
+			return &m.Edition
+		}, append([]string{""}, rules.EditionNames()...))),
+		Says: "presets all that follows as the kernels of one document have it: " +
+			"`\"2.6\"`, `\"4.15\"`, `\"5.14\"`, `\"6.5\"`, " +
 			"`\"6.9\"`, `\"documented\"`; `kpsim editions` prints the table. What is said beside it holds by itself",
 		OfKprobes: true,
 	},
@@ -97,22 +103,27 @@ var Settings = slices.Concat([]*Setting{
 	},
 	{
 		Word: "profile", Value: Value{Kind: ValueBuild},
-		Says: "what `kpsim check --profile` takes, `\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its " +
+		Says: "what `kpsim check --profile` takes, " +
+			"`\"k61\"` or `\"k612\"`: the edition of that recorded kernel and its " +
 			"`config`",
 		OfKprobes: true,
 	},
 	{
 		Word: "arch", Value: word(func(m *Machine) *target.Processor { return &m.Arch }, target.Words),
-		Says: "what the kernel is built for; `\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and " +
+		Says: "what the kernel is built for; " +
+			"`\"i386\"`: functions are 32-bit code, with arguments in eax, edx and ecx, and " +
 			"per-CPU data at fs. It stands before functions and data",
 	},
 	{
 		Word: "modules", Value: word(func(m *Machine) *Loading { return &m.Modules }, ModuleWords),
-		Says: "modules are loaded and unloaded; `\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what " +
+		Says: "modules are loaded and unloaded; " +
+			"`\"stay\"`: no CONFIG_MODULE_UNLOAD; `\"none\"`: no CONFIG_MODULES: what " +
 			"isn't there answers `ENOSYS`",
 	},
 	{
-		Word: "steps", Value: number(func(m *Machine) *int { return &m.Steps }, 0, MaxBudget, "0 is the default budget, %d the largest"),
+		Word: "steps", Value: number(func(m *Machine) *int {
+			return &m.Steps
+		}, 0, MaxBudget, "0 is the default budget, %d the largest"),
 		Says: "budget of boundaries of one run; 0: the default",
 	},
 	{
@@ -126,30 +137,36 @@ var Settings = slices.Concat([]*Setting{
 				m.Engine = ""
 			}
 		}},
-		Says: "the engine that puts the probes in. Another one than `\"kprobes\"` has none of the settings from `edition` " +
+		Says: "the engine that puts the probes in. Another one than " +
+			"`\"kprobes\"` has none of the settings from `edition` " +
 			"to `profile` but `patch`",
 	},
 	{Word: "image", Value: Value{Kind: ValueName, name: func(m *Machine) *string { return &m.Image }}},
 	{
 		Word: "memory", Value: word(func(m *Machine) *smp.Ordering { return &m.Memory }, smp.Orderings()),
-		Says: "in what order other CPUs see a CPU's accesses to data: as they are made; `\"tso\"`: x86's, a CPU holds its " +
+		Says: "in what order other CPUs see a CPU's accesses to data: as they are made; " +
+			"`\"tso\"`: x86's, a CPU holds its " +
 			"stores for a while; `\"lkmm\"`: the kernel's memory model, of the kernel's and the engine's cells only. " +
 			"[The memory models](memory.md) says what each promises",
 		check: checker.memoryModel,
 	},
 	{
 		Word: "fred", Value: flag(func(m *Machine) *bool { return &m.FRED }),
-		Says: "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET does: what a " +
+		Says: "CPUs return from traps and interrupts as FRED has it, by ERETS, which doesn't serialise as IRET " +
+			"does: what a " +
 			"CPU fetches may be old for longer. It shows where `fetch` isn't `\"coherent\"`",
 		// The engine is one that synchronizes CPUs after it has written a copy. A jump that is put behind a copy
 		// later can't be. There is no FRED of 32 bits.
 		Drawn: &DrawnSetting{Part: "returns", In: 12,
-			Unless: func(s *Scenario) bool { return s.Machine.Boost == era.BoostStepped || s.Machine.Arch == target.I386 },
-			With:   func(m *Machine) { m.SyncCopies = true }},
+			Unless: func(s *Scenario) bool {
+				return s.Machine.Boost == era.BoostStepped || s.Machine.Arch == target.I386
+			},
+			With: func(m *Machine) { m.SyncCopies = true }},
 	},
 	{
 		Word: "late_int3", Value: flag(func(m *Machine) *bool { return &m.Late }),
-		Says: "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and interrupts, as under " +
+		Says: "the trap of a breakpoint may come late: between it and its handler a CPU takes IPIs and " +
+			"interrupts, as under " +
 			"an emulator. A breakpoint may be gone by then, with all syncs done",
 		// The engine is one that looks whether the breakpoint is still there. That is no help beside other patchers,
 		// whose breakpoints come again at the same place.
@@ -159,28 +176,36 @@ var Settings = slices.Concat([]*Setting{
 	},
 	{
 		Word: "nohz", Value: flag(func(m *Machine) *bool { return &m.NoHZ }),
-		Says: "a CPU that idles, and has nothing to run, gets no timer tick: `timer(idle = True)` doesn't come there until " +
+		Says: "a CPU that idles, and has nothing to run, gets no timer tick: `timer(idle = True)` doesn't come " +
+			"there until " +
 			"a task wants the CPU",
 		Drawn: &DrawnSetting{Part: "ticks", In: 12},
 	},
 	{ // not drawn: a program that is drawn may well keep a CPU for long
-		Word: "stall", Value: number(func(m *Machine) *int { return &m.Stall }, 0, MaxStall, "0 reports no grace period, %d cycles are the most"),
-		Says: "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does after 21 s, " +
+		Word: "stall", Value: number(func(m *Machine) *int {
+			return &m.Stall
+		}, 0, MaxStall, "0 reports no grace period, %d cycles are the most"),
+		Says: "a grace period that has lasted so many cycles is reported at the next tick, as the kernel does " +
+			"after 21 s, " +
 			"and breaks `no-stall`; 0: none is. Of a CPU's cycles those count that it spends, and a grace period has " +
-			"lasted as long as the CPU with something to do that has spent the fewest. A tick is a `timer()`'s, which has " +
+			"lasted as long as the CPU with something to do that has spent the fewest. A tick is a " +
+			"`timer()`'s, which has " +
 			"to be there. There are no proofs of such a scenario: clocks are no part of a state",
 		check: checker.ticks,
 	},
 	{
 		Word: "offline", Value: Value{Kind: ValueCPUs,
 			get: func(m *Machine) uint64 { return m.Offline }, set: func(m *Machine, v uint64) { m.Offline = v }},
-		Says: "the CPUs that are offline when a run begins, as `[2]`, but never the first. A task on one of them begins when " +
+		Says: "the CPUs that are offline when a run begins, as `[2]`, but never the first. A task on one of " +
+			"them begins when " +
 			"the CPU is online, so an operation `online(2)` has to be there. It has never been sent a sync",
 		check: checker.absent,
 		Plainer: func(m *Machine) (list []Change) {
 			for set := m.Offline; set != 0; set &= set - 1 {
 				cpu := bits.TrailingZeros64(set)
-				list = append(list, Change{fmt.Sprintf("cpu%d is online from the beginning", cpu), func(m *Machine) { m.Offline &^= 1 << cpu }})
+				list = append(list, Change{fmt.Sprintf("cpu%d is online from the beginning", cpu), func(m *Machine) {
+					m.Offline &^= 1 << cpu
+				}})
 			}
 			return list
 		},

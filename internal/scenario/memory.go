@@ -34,7 +34,8 @@ func (c checker) memoryModel(p Part) error {
 		return Faultf(p, "memory = \"lkmm\" is of the cells of an engine in Go; those of engine %q are memory, so say \"sc\" or \"tso\"", m.Engine)
 	}
 	if m.Memory == smp.TSO && m.CPUs > memoryCPUs {
-		return Faultf(p, "cpus = %d is out of range under memory = \"tso\"; at most %d CPUs hold stores", m.CPUs, memoryCPUs)
+		return Faultf(p, "cpus = %d is out of range under memory = \"tso\"; at most %d CPUs hold stores", m.CPUs,
+			memoryCPUs)
 	}
 	return nil
 }

@@ -48,9 +48,11 @@ func (c checker) reserved() error {
 		case whole && (r.Offset != 0 || r.Size != 0):
 			return Faultf(p, "reserved(): a blacklisted function is so as a whole; give its start, and no size")
 		case !whole && (r.Size < 1 || r.Size > x86.MaxLen):
-			return Faultf(p, "reserved(): size = %d is out of range; an instruction has 1 to %d bytes", r.Size, x86.MaxLen)
+			return Faultf(p, "reserved(): size = %d is out of range; an instruction has 1 to %d bytes", r.Size,
+				x86.MaxLen)
 		case r.Offset+r.Size > len(c.s.Text(r.Func).Code):
-			return Faultf(p, "reserved(): %d bytes at %s+%#x go beyond its end; it has %d", r.Size, r.Func, r.Offset, len(c.s.Text(r.Func).Code))
+			return Faultf(p, "reserved(): %d bytes at %s+%#x go beyond its end; it has %d", r.Size, r.Func, r.Offset,
+				len(c.s.Text(r.Func).Code))
 		}
 	}
 	return nil

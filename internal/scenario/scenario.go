@@ -36,8 +36,9 @@ type Needs uint8
 
 // The needs.
 const (
-	NeedsNothing   Needs = iota
-	NeedsInterrupt       // a deviation that fires a source, delays an IPI, or takes the turn from an interrupt's handler
+	NeedsNothing Needs = iota
+	// a deviation that fires a source, delays an IPI, or takes the turn from an interrupt's handler
+	NeedsInterrupt
 )
 
 // Text is one function: its bytes as linked at At.
@@ -146,5 +147,6 @@ type Task struct {
 type Expect struct {
 	Sometimes bool   // some schedule breaks Property; else none breaks any
 	Property  string // the name of the property, for Sometimes
-	Canary    string // a mutant under which some schedule must break a property, for Never: proof that the search can see
+	// a mutant under which some schedule must break a property, for Never: proof that the search can see
+	Canary string
 }

@@ -38,10 +38,12 @@ func (s *Scenario) SetEdition(name string) error {
 func (s *Scenario) SetLinux(k *linux.Kernel) error {
 	m := &s.Machine
 	if m.Arch != k.Processor {
-		return fmt.Errorf("it is for %s, and the kernel %s for %s; leave the kernel out", target.Words[m.Arch], k.Image.Release, target.Words[k.Processor])
+		return fmt.Errorf("it is for %s, and the kernel %s for %s; leave the kernel out", target.Words[m.Arch],
+			k.Image.Release, target.Words[k.Processor])
 	}
 	if id := k.ID(); m.Image != "" && m.Image != id {
-		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path, id)
+		return fmt.Errorf("it is of the kernel %s, and %s is %s; give the file that it names", m.Image, k.Image.Path,
+			id)
 	}
 	m.Engine, m.Edition, m.Image = linux.Row.Name, rules.EditionNone, k.ID()
 	if k.Preemptible() && m.Preempt < PreemptDynamic {
@@ -55,20 +57,28 @@ func (s *Scenario) SetLinux(k *linux.Kernel) error {
 		for j := range s.Tasks[i].Ops {
 			kind := s.Tasks[i].Ops[j].Kind
 			if slices.ContainsFunc(kind.Switches, func(w engine.Switch) bool { return !k.Has(w) }) {
-				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s", s.Tasks[i].Name, j, kind.What)
+				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built without the %s",
+					s.Tasks[i].Name, j, kind.What)
 			}
 			if kind.Has(ParamInsn) && k.AsksKgdbFirst() {
-				return Faultf(PartIn(TheTasks, i, j), "task %q ops[%d]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP, and asks a debugger before its probes; leave %s or the kernel out", s.Tasks[i].Name, j, kind)
+				return Faultf(PartIn(TheTasks, i, j),
+					"task %q ops[%d]: the kernel was built with CONFIG_KGDB_LOW_LEVEL_TRAP, and asks a "+
+						"debugger before its probes; leave %s or the kernel out", s.Tasks[i].Name, j, kind)
 			}
 		}
 	}
 	if len(s.Calls) > 0 && !k.CallSites() {
-		return Faultf(PartOf(TheCalls, 0), "static call %q: the kernel is built without sites of static calls, whose calls go through trampolines alone; leave it out", s.Calls[0].Name)
+		return Faultf(PartOf(TheCalls, 0),
+			"static call %q: the kernel is built without sites of static calls, whose calls go through "+
+				"trampolines alone; leave it out", s.Calls[0].Name)
 	}
 	for i := range s.Labels {
 		for k := range s.Modules {
-			if m := &s.Modules[k]; slices.Contains(m.Core, s.Labels[i].Func) || slices.Contains(m.Init, s.Labels[i].Func) {
-				return Faultf(PartOf(TheLabels, i), "label %q is in module %q: a kernel's own jump labels aren't told here of modules that come and go; leave the kernel out", s.Labels[i].Name, m.Name)
+			if m := &s.Modules[k]; slices.Contains(m.Core, s.Labels[i].Func) ||
+				slices.Contains(m.Init, s.Labels[i].Func) {
+				return Faultf(PartOf(TheLabels, i),
+					"label %q is in module %q: a kernel's own jump labels aren't told here of modules that "+
+						"come and go; leave the kernel out", s.Labels[i].Name, m.Name)
 			}
 		}
 	}
@@ -163,7 +173,8 @@ func (c checker) has(p Part, who, what, word string, m *Machine) error {
 				here += " built with preemption"
 			}
 		}
-		return Faultf(p, "%s: %s has no %s; %s: choose one, or say machine(%s = True)", who, here, what, haveIt(have), word)
+		return Faultf(p, "%s: %s has no %s; %s: choose one, or say machine(%s = True)", who, here, what, haveIt(have),
+			word)
 	}
 	return nil
 }

@@ -97,16 +97,20 @@ func preemptsNone(s *Scenario, src *Source) string {
 			tasks++
 		}
 	}
-	stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher // each CPU has a stopper then
+	// each CPU has a stopper then
+	stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck ||
+		m.Unoptimize == era.UnoptimizePatcher
 	switch {
 	case m.Preempt < PreemptFull:
-		return fmt.Sprintf("never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", m.Preempt)
+		return fmt.Sprintf("never comes: with preempt = %q nobody is preempted; say preempt = "+
+			"\"full\", or leave it out", m.Preempt)
 	case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
 		have := fmt.Sprintf("%d tasks", tasks)
 		if tasks == 1 {
 			have = "one task"
 		}
-		return fmt.Sprintf("preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, task(cpu = %d, ops = [schedule()])", src.CPU, have, src.CPU)
+		return fmt.Sprintf("preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, "+
+			"task(cpu = %d, ops = [schedule()])", src.CPU, have, src.CPU)
 	}
 	return ""
 }
@@ -118,8 +122,10 @@ var lacks = [...]struct {
 }{
 	SourceRun:   {func(s *Source) bool { return s.Run != "" }, "runs no function; use timer() or nmi()"},
 	SourceOpens: {func(s *Source) bool { return s.Opens }, "can't turn interrupts on; use timer(opens = True)"},
-	SourceIdle:  {func(s *Source) bool { return s.Idle }, "finds nobody to preempt on an idle CPU; use timer(idle = True)"},
-	SourceArgs:  {func(*Source) bool { return false }, ""}, // they are those of run
+	SourceIdle: {func(s *Source) bool {
+		return s.Idle
+	}, "finds nobody to preempt on an idle CPU; use timer(idle = True)"},
+	SourceArgs: {func(*Source) bool { return false }, ""}, // they are those of run
 }
 
 func (c checker) sources() error {
@@ -150,7 +156,8 @@ func (c checker) sources() error {
 			return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
 		}
 		if most := len(c.s.Machine.Processor().Args); len(s.Args) > most {
-			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), most)
+			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args),
+				most)
 		}
 	}
 	return nil

@@ -168,8 +168,9 @@ var (
 	StepSave = &StepKind{
 		Word:   "save",
 		Params: []StepParam{{"reg", StepReg}},
-		Says:   "of a return probe with `data_size = 8`, or more: the saved register `reg` goes into the private data of the call",
-		Of:     hasPrivate,
+		Says: "of a return probe with `data_size = 8`, or more: the saved register `reg` goes into the " +
+			"private data of the call",
+		Of: hasPrivate,
 		do: func(r Running, _ kapi.Context, st *Step) bool {
 			binary.LittleEndian.PutUint64(r.Private, r.Regs.R[st.Reg])
 			return false
@@ -188,8 +189,9 @@ var (
 	}
 
 	StepSleep = &StepKind{
-		Word:   "sleep",
-		Says:   "what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, `enable(k)`, `disable(k)`",
+		Word: "sleep",
+		Says: "what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, " +
+			"`enable(k)`, `disable(k)`",
 		Kernel: []string{"msleep", "might_sleep", "usleep_range"},
 		Traits: StepRefused,
 		do: func(_ Running, x kapi.Context, _ *Step) bool {

@@ -23,7 +23,8 @@ import (
 	"kpsim/traces"
 )
 
-var rerecord = flag.Bool("rerecord", false, "explore again where each was found and write traces/corpus anew; commit it by itself, and say why")
+var rerecord = flag.Bool("rerecord", false,
+	"explore again where each was found and write traces/corpus anew; commit it by itself, and say why")
 
 const corpusDir = "../../traces/corpus"
 
@@ -42,7 +43,8 @@ func corpusRows() (rows []row) {
 		must(err)
 		sc, err := lang.Parse(path, []byte(f.Scenario))
 		must(err)
-		rows = append(rows, row{strings.TrimSuffix(filepath.Base(path), ".kps"), sc.Name, f.Remark(traces.OriginMutant)})
+		rows = append(rows, row{strings.TrimSuffix(filepath.Base(path), ".kps"), sc.Name,
+			f.Remark(traces.OriginMutant)})
 	}
 	return rows
 }
@@ -110,7 +112,9 @@ func TestCorpus(t *testing.T) {
 // along it.
 func requireRight(t *testing.T, path string, f *traces.File) {
 	right := *f
-	right.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool { return r.Key == traces.OriginMutant })
+	right.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool {
+		return r.Key == traces.OriginMutant
+	})
 	require.Less(t, len(right.Origin), len(f.Origin))
 	rig, err := replay.Open(path, &right)
 	require.NoError(t, err)
@@ -134,7 +138,8 @@ func record(t *testing.T, path, name, broken, property string) {
 		}
 	}
 	for seed := range uint64(200) {
-		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1, Stop: true})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1,
+			Stop: true})
 		require.NoError(t, err)
 		if seed == 0 && (res.Witness == nil || len(res.Witness.Schedule) > 0) { // more runs may have a shorter one
 			res, err = explore.Run(explore.Spec{Scenario: sc, Mutant: broken, Runs: 20_000, Seed: seed, Workers: 1})

@@ -185,7 +185,8 @@ func byDrawn(t *testing.T) (names []string) {
 func kernelRows(t *testing.T) (rows []string) {
 	page, err := os.ReadFile(findingsPage)
 	require.NoError(t, err)
-	_, table, found := strings.Cut(string(page), "\n| find | scenario, property | witness | status |\n|---|---|---|---|\n")
+	_, table, found := strings.Cut(string(page),
+		"\n| find | scenario, property | witness | status |\n|---|---|---|---|\n")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	return strings.Split(strings.TrimSpace(table), "\n")
@@ -238,8 +239,10 @@ func TestFindingsComplete(t *testing.T) {
 			require.NotEmpty(t, logs, "no log of a run")
 			report, err := os.ReadFile(filepath.Join(reportsDir, c.name+".md"))
 			require.NoError(t, err)
-			for _, part := range []string{"\nSubject: ", "\n## Versions\n", "\n## What happens\n", "\n## Seen\n", "\n## Schedule\n",
-				"\n## To reproduce\n", "\n## Impact\n", "\n## A fix that was tried\n", "\n## Status\n", "scripts/on-a-kernel/" + c.name} {
+			for _, part := range []string{"\nSubject: ", "\n## Versions\n", "\n## What happens\n", "\n## Seen\n",
+				"\n## Schedule\n",
+				"\n## To reproduce\n", "\n## Impact\n", "\n## A fix that was tried\n", "\n## Status\n",
+				"scripts/on-a-kernel/" + c.name} {
 				require.Contains(t, string(report), part)
 			}
 		})

@@ -97,12 +97,13 @@ timer(cpu = 0, run = f)
 			defer r.Close()
 			shape, _ := r.Survey(0)
 			runs := 0
-			err = r.Runs(sched.NewDeviations(sched.Params{Shape: shape, Most: c.most}), 200_000, func(_ uint64, run rig.Run) bool {
-				runs++
-				require.Nil(t, run.Property, "%v", run.Finding.Message)
-				require.Equal(t, smp.Passed, run.Outcome)
-				return true
-			})
+			err = r.Runs(sched.NewDeviations(sched.Params{Shape: shape, Most: c.most}), 200_000,
+				func(_ uint64, run rig.Run) bool {
+					runs++
+					require.Nil(t, run.Property, "%v", run.Finding.Message)
+					require.Equal(t, smp.Passed, run.Outcome)
+					return true
+				})
 			require.NoError(t, err)
 			t.Logf("%d runs", runs)
 		})

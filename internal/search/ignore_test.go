@@ -87,7 +87,8 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	first, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true})
 	require.NoError(t, err)
-	all, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Past: properties.Every})
+	all, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true,
+		Past: properties.Every})
 	require.NoError(t, err)
 	require.Positive(t, first.Violations)
 	require.Equal(t, first.Violations, all.Violations)
@@ -99,7 +100,8 @@ func TestEveryHoldsTheFirst(t *testing.T) {
 	// An ignored property is never reported, and the others are found after it
 	// as often.
 	ignored := properties.SetOf(&properties.NoStartInside)
-	rest, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true, Ignore: ignored})
+	rest, err := explore.Run(explore.Spec{Scenario: sc, Strategy: "sticky", Runs: 4000, Seed: 1, Blind: true,
+		Ignore: ignored})
 	require.NoError(t, err)
 	require.Zero(t, rest.Broken[properties.NoStartInside.Name])
 	require.Equal(t, all.Broken[properties.WholeInstructions.Name], rest.Broken[properties.WholeInstructions.Name])
@@ -118,7 +120,8 @@ task("caller", cpu = 1, ops = [schedule(), call(v)])
 never()
 `), nil)
 	require.NoError(t, err)
-	for _, spec := range []explore.Spec{{Past: properties.Every}, {Ignore: properties.SetOf(&properties.WholeInstructions)}} {
+	for _, spec := range []explore.Spec{{Past: properties.Every},
+		{Ignore: properties.SetOf(&properties.WholeInstructions)}} {
 		spec.Scenario, spec.Runs, spec.Seed, spec.Blind, spec.Workers = sc, 8000, 1, true, 1
 		res, err := explore.Run(spec)
 		require.NoError(t, err)

@@ -91,7 +91,8 @@ text("__x86_return_thunk", "c3")
 		{"testdata/judged.o", ""},
 		{"testdata/judged_thunks.o", thunks},
 		{"../../cmd/kpsim/testdata/mine/mine.o", ""},
-		{"../../cmd/kpsim/testdata/mine/reasons.o", "stub(\"away\")\nstub(\"__SCT__hook\")\nstub(\"__SCK__hook\")" + thunks},
+		{"../../cmd/kpsim/testdata/mine/reasons.o", "stub(\"away\")\nstub(\"__SCT__hook\")\nstub(\"__SCK__hook\")" +
+			thunks},
 		{"../../smp/image/testdata/module61.ko", ""},
 		{"../../smp/image/testdata/module612.ko", ""},
 		{"../scenario/testdata/module.ko", ""},
@@ -117,21 +118,28 @@ text("__x86_return_thunk", "c3")
 			{`config = "PREEMPTION,RETPOLINE,IBT,FTRACE"`, rules.K612},
 			{`config = "none"`, rules.Kernel{Edition: rules.Edition69, Optprobes: true}},
 			{`config = "IBT"`, rules.Kernel{Edition: rules.Edition69, Optprobes: true, IBT: true}},
-			{`config = "RETPOLINE,FTRACE", edition = "6.5"`, rules.Kernel{Edition: rules.Edition65, Optprobes: true, Retpoline: true, Ftrace: true}},
-			{`config = "CONFIG_RETPOLINE=y,IBT", edition = "5.14"`, rules.Kernel{Edition: rules.Edition514, Optprobes: true, Retpoline: true, IBT: true}},
-			{`config = ["FTRACE", "OPTPROBES=n"], edition = "5.14"`, rules.Kernel{Edition: rules.Edition514, Ftrace: true}},
-			{`config = "PREEMPTION", edition = "4.15"`, rules.Kernel{Edition: rules.Edition415, Optprobes: true, Preemption: true}},
+			{`config = "RETPOLINE,FTRACE", edition = "6.5"`, rules.Kernel{Edition: rules.Edition65, Optprobes: true,
+				Retpoline: true, Ftrace: true}},
+			{`config = "CONFIG_RETPOLINE=y,IBT", edition = "5.14"`,
+				rules.Kernel{Edition: rules.Edition514, Optprobes: true, Retpoline: true, IBT: true}},
+			{`config = ["FTRACE", "OPTPROBES=n"], edition = "5.14"`,
+				rules.Kernel{Edition: rules.Edition514, Ftrace: true}},
+			{`config = "PREEMPTION", edition = "4.15"`, rules.Kernel{Edition: rules.Edition415, Optprobes: true,
+				Preemption: true}},
 			{`edition = "4.15", ftrace = True`, rules.Kernel{Edition: rules.Edition415, Optprobes: true, Ftrace: true}},
 		} {
 			if (i+j)%thorough.Of(2, 1) != 0 {
 				continue // half of the pairs
 			}
 			s := survey.New(m, k.kernel)
-			head := fmt.Sprintf("machine(cpus = 1, quiesce = \"tasks\", %s)\n%so = elf(%q)", k.machine, c.head, c.object)
+			head := fmt.Sprintf("machine(cpus = 1, quiesce = \"tasks\", %s)\n%so = elf(%q)", k.machine, c.head,
+				c.object)
 			for i := range m.Symbols {
 				sym := &m.Symbols[i]
 				if sym.Init || sym.Name == "undecodable" || sym.Name == "secret.cold" {
-					continue // it is gone when check looks; a scenario has to be code as a whole; code of another section, without a symbol, is counted to it
+					// it is gone when check looks; a scenario has to be code as a whole; code of another
+					// section, without a symbol, is counted to it
+					continue
 				}
 				count += judgedAlike(t, s, sym, head, k.machine)
 			}

@@ -30,7 +30,8 @@ func TestReleases(t *testing.T) {
 			}{
 				{"return-probes", "", 20, nil},
 				{"second-instruction", "", 20, nil},
-				{"second-instruction", "skip-call:" + optimizer + ":synchronize_rcu_tasks:1", 400, &properties.NoStartInside},
+				{"second-instruction", "skip-call:" + optimizer + ":synchronize_rcu_tasks:1", 400,
+					&properties.NoStartInside},
 			} {
 				sc, err := library.Load(c.scenario)
 				require.NoError(t, err)

@@ -25,7 +25,8 @@ func TestKernelsWitnesses(t *testing.T) {
 			f, err := traces.Parse(path, data)
 			require.NoError(t, err)
 			r, err := replay.Play(path, f, false)
-			if err != nil && (strings.Contains(err.Error(), "--kernel FILE") || strings.Contains(err.Error(), "and --kernel gives")) {
+			if err != nil && (strings.Contains(err.Error(), "--kernel FILE") ||
+				strings.Contains(err.Error(), "and --kernel gives")) {
 				t.Skip(err) // it names the package to be fetched
 			}
 			require.NoError(t, err)

@@ -30,7 +30,8 @@ func TestLostOrders(t *testing.T) {
 		t.Run(l.Mutant, func(t *testing.T) {
 			said := false
 			for line := range strings.Lines(string(page)) {
-				said = said || strings.Contains(line, "`"+l.Mutant+"`") && strings.Contains(line, l.Scenario) && strings.Contains(line, "| "+l.Model)
+				said = said || strings.Contains(line, "`"+l.Mutant+"`") && strings.Contains(line, l.Scenario) &&
+					strings.Contains(line, "| "+l.Model)
 			}
 			require.True(t, said, "docs/memory.md has no row with %s, %s and %s", l.Mutant, l.Scenario, l.Model)
 
@@ -55,7 +56,8 @@ func TestHeldInstances(t *testing.T) {
 			sc, err := library.Load("return-rings")
 			require.NoError(t, err)
 			sc.Machine.Memory = model
-			res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mutant, Runs: 1000, Seed: 1, Workers: 1, Blind: true})
+			res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mutant, Runs: 1000, Seed: 1, Workers: 1,
+				Blind: true})
 			require.NoError(t, err)
 			require.Equal(t, mutant != "", res.Violations > 0, "%v %s: %v", model, mutant, res.Broken)
 		}
@@ -72,7 +74,8 @@ func verifyOrder(t *testing.T, l *mutants.Lost, mutant string, deviations int) *
 		}
 	}
 	require.Equal(t, l.Model, sc.Machine.Memory.String())
-	v, err := proof.Verify(proof.Proof{Spec: explore.Spec{Scenario: sc, Mutant: mutant, Workers: 1}, Deviations: deviations})
+	v, err := proof.Verify(proof.Proof{Spec: explore.Spec{Scenario: sc, Mutant: mutant, Workers: 1},
+		Deviations: deviations})
 	require.NoError(t, err)
 	return v
 }

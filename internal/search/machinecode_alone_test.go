@@ -31,8 +31,9 @@ import (
 var (
 	aloneRuns     = flag.Int("alone-runs", 6, "how many schedules of each of two strategies a scenario has")
 	alonePrograms = flag.Uint64("alone-programs", thorough.Of[uint64](24, 256), "how many programs are drawn")
-	aloneMost     = flag.Int("alone-most", thorough.Of(6, 40), "in how many drawn programs a mutant is looked for, at most")
-	aloneAll      = flag.Bool("alone-all", false, "and in the whole library")
+	aloneMost     = flag.Int("alone-most", thorough.Of(6, 40),
+		"in how many drawn programs a mutant is looked for, at most")
+	aloneAll = flag.Bool("alone-all", false, "and in the whole library")
 )
 
 // A site is a scenario that mutants are looked for in, and what it does as the kernel is.
@@ -60,7 +61,8 @@ func TestDrawnMachineCodeMutantsAlone(t *testing.T) {
 	list := mutate.Draw(probes, *drawnBy, *drawn)
 	begin := time.Now()
 	explored, drawn := explorable(t, k, list), keptPrograms(t, k, list)
-	t.Logf("%d scenarios of the library, %d drawn programs: %.0f s", len(explored), len(drawn), time.Since(begin).Seconds())
+	t.Logf("%d scenarios of the library, %d drawn programs: %.0f s", len(explored), len(drawn),
+		time.Since(begin).Seconds())
 
 	total, noticed := make(map[string]int), make(map[string]int)
 	for i, m := range list {
@@ -104,7 +106,9 @@ func TestDrawnMachineCodeMutantsAlone(t *testing.T) {
 func explorable(t *testing.T, k *linux.Kernel, list []mutate.Mutant) (out []*site) {
 	names := quick
 	if *aloneAll {
-		names = append(slices.Clone(quick), slices.DeleteFunc(library.Names(), func(n string) bool { return slices.Contains(quick, n) })...)
+		names = append(slices.Clone(quick), slices.DeleteFunc(library.Names(), func(n string) bool {
+			return slices.Contains(quick, n)
+		})...)
 	}
 	for _, name := range names {
 		sc, err := library.Load(name)

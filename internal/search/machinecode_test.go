@@ -39,7 +39,8 @@ var (
 // quick are the scenarios that a mutant is looked for with first; with -drawn-all the rest
 // of the library comes after.
 var quick = []string{
-	"safe-full", "return-siblings", "handlers-at-work", "second-instruction", "trampoline-off", "switches", "return-probes",
+	"safe-full", "return-siblings", "handlers-at-work", "second-instruction", "trampoline-off", "switches",
+	"return-probes",
 	"neighbours", "boost-room", "unoptimized", "lock-orders", "register-storm-full", "unsafe-regions", "return-exit",
 }
 
@@ -59,7 +60,9 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 	linux.Give(k)
 	names := quick
 	if *drawnAll {
-		names = append(slices.Clone(quick), slices.DeleteFunc(library.Names(), func(n string) bool { return slices.Contains(quick, n) })...)
+		names = append(slices.Clone(quick), slices.DeleteFunc(library.Names(), func(n string) bool {
+			return slices.Contains(quick, n)
+		})...)
 	}
 	probes, err := closure.Of(k.Image, "kprobes")
 	require.NoError(t, err)
@@ -73,7 +76,8 @@ func TestDrawnMachineCodeMutants(t *testing.T) {
 		if !sc.OfKernel() {
 			continue
 		}
-		l := &look{Search: change.Search{Scenario: sc, Base: k, Kernel: k, Runs: *drawnIn, Seed: 1, Blind: true}, executed: make([]bool, len(list))}
+		l := &look{Search: change.Search{Scenario: sc, Base: k, Kernel: k, Runs: *drawnIn, Seed: 1, Blind: true},
+			executed: make([]bool, len(list))}
 		of := *sc
 		if of.SetLinux(k) != nil {
 			continue // it asks for what no kernel has any more
@@ -140,7 +144,8 @@ func (l *look) notices(mutant string) string {
 	case err != nil:
 		return l.Scenario.Name + ": " + err.Error()
 	case len(list) > 0:
-		return fmt.Sprintf("%s by %s, %d of %d, without it %d of %d", l.Scenario.Name, list[0].Property, list[0].Violations, list[0].Runs, list[0].Base, list[0].BaseRuns)
+		return fmt.Sprintf("%s by %s, %d of %d, without it %d of %d", l.Scenario.Name, list[0].Property,
+			list[0].Violations, list[0].Runs, list[0].Base, list[0].BaseRuns)
 	}
 	return ""
 }
@@ -152,7 +157,8 @@ func executes(sc *scenario.Scenario, saw func(m *smp.Memory)) {
 
 // breaks returns what a kernel breaks in so many runs; it stops after the first that isn't
 // known. saw gets the memory after all runs, if it isn't nil.
-func breaks(sc *scenario.Scenario, mutant string, runs int, known properties.Set, saw func(m *smp.Memory)) (set properties.Set) {
+func breaks(sc *scenario.Scenario, mutant string, runs int, known properties.Set,
+	saw func(m *smp.Memory)) (set properties.Set) {
 	r, err := rig.New(sc, mutant)
 	if err != nil {
 		return properties.Every // its boot, or its setup, fails

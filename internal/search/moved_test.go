@@ -59,8 +59,10 @@ preempt(cpu = 1, at_most = 3)
 // function reads what it reads without the probe.
 func TestHandlerLeavesRegisters(t *testing.T) {
 	for arch, text := range map[string][3]string{
-		"x86-64": {"48c7c600200081 31ff 31d2 31c0 c3", "0xffffffff81002000", "488b042500200081 c3"}, // mov $d,%rsi; xor of edi, edx, eax
-		"i386":   {"ba00000483 31c0 31c9 c3", "0x83040000", "a100000483 c3"},                        // mov $d,%edx; xor of eax, ecx
+		// mov $d,%rsi; xor of edi, edx, eax
+		"x86-64": {"48c7c600200081 31ff 31d2 31c0 c3", "0xffffffff81002000", "488b042500200081 c3"},
+		// mov $d,%edx; xor of eax, ecx
+		"i386": {"ba00000483 31c0 31c9 c3", "0x83040000", "a100000483 c3"},
 	} {
 		for _, edition := range []string{"4.15", "5.14", "6.5", "6.9"} {
 			never(t, arch+" "+edition, fmt.Sprintf(`

@@ -36,7 +36,8 @@ func TestNeedsJump(t *testing.T) {
 			}
 		}
 		require.NoError(t, lang.Check(sc), name)
-		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: name, Runs: thorough.Of[uint64](200, 600) / searchtest.Slow, Seed: 1, Blind: true})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: name,
+			Runs: thorough.Of[uint64](200, 600) / searchtest.Slow, Seed: 1, Blind: true})
 		require.NoError(t, err, name)
 		return res.Violations
 	}

@@ -47,7 +47,8 @@ var changes = map[string]func(*scenario.Scenario){
 	"another function and probe": func(s *scenario.Scenario) {
 		code := []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}
 		s.Texts = append(s.Texts, scenario.Text{Name: "unrelated", At: 0xffffffff81800000, Code: code})
-		s.Probes = append(s.Probes, scenario.Probe{Name: "unrelated", Func: "unrelated", Pre: []scenario.Step{{Kind: scenario.StepCount}}})
+		s.Probes = append(s.Probes, scenario.Probe{Name: "unrelated", Func: "unrelated",
+			Pre: []scenario.Step{{Kind: scenario.StepCount}}})
 	},
 	"another CPU":    func(s *scenario.Scenario) { s.Machine.CPUs++ },
 	"a task renamed": func(s *scenario.Scenario) { s.Tasks[0].Name = "somebody" },
@@ -108,7 +109,8 @@ func TestReplaySurvives(t *testing.T) {
 			} else {
 				t.Logf("%s, %s: %s; %+v", c.file, name, r.Why, r.Miss)
 				require.NotEmpty(t, r.Why)
-				if !strings.Contains(r.Why, " is broken") { // the change has broken something else, or moved the place: all was found
+				// the change has broken something else, or moved the place: all was found
+				if !strings.Contains(r.Why, " is broken") {
 					require.NotNil(t, r.Miss, "%s, %s: %s", c.file, name, r.Why)
 				}
 			}
@@ -140,13 +142,22 @@ func TestReplaySurvives(t *testing.T) {
 		if name == "another CPU" { // it has IPIs to answer: what was to be had is not there so soon
 			least = n * 3 / 4
 		}
-		if name == "a nop at the end" { // the texts of R1-frame-unchecked, of T2-call-five, of X2-ret-keeps, of two traces of R2, of the four of objpool, of two of alternatives of both of U1, and of X2-nmi-unlatched call another function, which has moved; four of O1 go on outside all text
+		// the texts of R1-frame-unchecked, of T2-call-five, of X2-ret-keeps, of two traces of R2, of
+		// the four of objpool, of two of alternatives of both of U1, and of X2-nmi-unlatched call
+		// another function, which has moved; four of O1 go on outside all text
+		if name == "a nop at the end" {
 			least = n - thorough.Of(9, 18)
 		}
-		if name == "moved" { // two X2 read relative to themselves, R1-frame-unchecked, R2-empty-late, T2-call-five and another call what stays; T5-detour-misplaced reads relative to itself, five of O1 go on outside all text
+		// two X2 read relative to themselves, R1-frame-unchecked, R2-empty-late, T2-call-five and
+		// another call what stays; T5-detour-misplaced reads relative to itself, five of O1 go on
+		// outside all text
+		if name == "moved" {
 			least = n - thorough.Of(4, 12)
 		}
-		if name == "one call more before" { // what fault-in-copy's two have found comes in but once, and the modules of T3-no-module-ref and T2-gone-posts aren't there yet; what X2-drop-worker-clear-before-working brings late is there already
+		// what fault-in-copy's two have found comes in but once, and the modules of T3-no-module-ref
+		// and T2-gone-posts aren't there yet; what X2-drop-worker-clear-before-working brings late is
+		// there already
+		if name == "one call more before" {
 			least = n - thorough.Of(4, 5)
 		}
 		if name == "another function and probe" { // O1-label-asked has the module's text gone later

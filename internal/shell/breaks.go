@@ -133,7 +133,8 @@ func (h *sh) breakAt(args []string) error {
 	if near != "" {
 		near += " "
 	}
-	return fmt.Errorf("%s is no function, kind of event or property; %swrite break %s, break TextStore or break T1", name, near, h.functions()[0])
+	return fmt.Errorf("%s is no function, kind of event or property; %swrite break %s, break TextStore or break T1",
+		name, near, h.functions()[0])
 }
 
 // propertiesLike says which properties there are with the letter of an ID that there isn't.
@@ -164,12 +165,14 @@ func (h *sh) reachable(name string, at arch.Addr) (remark string, err error) {
 		case off >= 0 && off < int64(len(t.Code)):
 			return h.inside(t, int(off)), nil
 		case inFunction && t.Name == function:
-			return "", fmt.Errorf("%s is beyond %s, which has %d bytes; text %s lists its instructions", name, t.Name, len(t.Code), t.Name)
+			return "", fmt.Errorf("%s is beyond %s, which has %d bytes; text %s lists its instructions", name, t.Name,
+				len(t.Code), t.Name)
 		}
 	}
 	if _, _, known := h.s.Rig.Machine.Names().SymbolAt(at); !known { // slots are made during a run
 		f := h.functions()[0]
-		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name, f, f)
+		return "", fmt.Errorf("%s: no code is at this address; write break %s, or an address that text %s prints", name,
+			f, f)
 	}
 	return "", nil
 }
@@ -184,7 +187,8 @@ func (h *sh) inside(t *scenario.Text, off int) string {
 	if begin == off {
 		return ""
 	}
-	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code that is patched", t.Name, off, t.Name, begin)
+	return fmt.Sprintf("%s+%#x is inside the instruction at %s+%#x: a CPU comes there only through code "+
+		"that is patched", t.Name, off, t.Name, begin)
 }
 
 func (h *sh) addStop(s *stop) error {
@@ -317,7 +321,8 @@ func (h *sh) look(s *stop) {
 			if len(is) < s.length {
 				became = "gone from memory"
 			}
-			because("%s was % x, is %s; written by %s, %s", m.Names().Symbol(s.at), s.old, became, h.writer(), h.when(s))
+			because("%s was % x, is %s; written by %s, %s", m.Names().Symbol(s.at), s.old, became, h.writer(),
+				h.when(s))
 		}
 	}
 }
@@ -331,7 +336,8 @@ func (h *sh) describe(e *traces.Event) string {
 // stored returns which event of the step is a store to the text that s watches, -1 if none is.
 func (h *sh) stored(s *stop) int {
 	return slices.IndexFunc(h.heard.events, func(e traces.Event) bool {
-		return e.Kind == smpev.TextStore && arch.Addr(e.A) < s.at+arch.Addr(s.length) && s.at < arch.Addr(e.A)+arch.Addr(e.C)
+		return e.Kind == smpev.TextStore && arch.Addr(e.A) < s.at+arch.Addr(s.length) &&
+			s.at < arch.Addr(e.A)+arch.Addr(e.C)
 	})
 }
 
@@ -389,7 +395,8 @@ func (h *sh) tellStops(from uint64) (back bool, err error) {
 		return true, err
 	}
 	h.spared = last
-	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops[i].n, h.stops[i].says, h.position()))
+	h.p.Indented("", fmt.Sprintf("%d: %s: the next step breaks it, %s; step makes it", h.stops[i].n, h.stops[i].says,
+		h.position()))
 	h.p.Indented("", verdict)
 	return true, nil
 }

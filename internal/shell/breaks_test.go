@@ -76,7 +76,8 @@ func TestBack(t *testing.T) {
 			require.Equal(t, all, events(h), "%s: back %d", what, n)
 		}
 		for _, e := range []int{len(all) - 1, len(all) / 2, len(all)/2 + 9} { // back, back, and on
-			require.Contains(t, do(t, h, out, fmt.Sprint("goto ", e)), fmt.Sprint("at step ", h.steps(), ", after event "))
+			require.Contains(t, do(t, h, out, fmt.Sprint("goto ", e)),
+				fmt.Sprint("at step ", h.steps(), ", after event "))
 			require.Greater(t, len(events(h)), e)
 			at := h.steps()
 			do(t, h, out, "back")
@@ -96,14 +97,16 @@ func TestBackIntoACall(t *testing.T) {
 	require.Contains(t, do(t, h, out, "back"), "cpu0  shell/0, in call")
 	require.ErrorContains(t, h.line("call victim"), "the shell of cpu0 is still at the call of victim(3, 5)")
 	require.Contains(t, do(t, h, out, "continue"), "victim(3, 5) = 0xffffffffffffffbb\n")
-	require.Contains(t, do(t, h, out, "break victim+0x1", "call victim 3 5"), "1: break victim+0x1: cpu0 is at victim+0x1, step ")
+	require.Contains(t, do(t, h, out, "break victim+0x1", "call victim 3 5"),
+		"1: break victim+0x1: cpu0 is at victim+0x1, step ")
 	require.ErrorContains(t, h.line("back x"), "x is no number of steps")
 }
 
 // The breakpoint of a property stops before the step that breaks it, and lets it be made then.
 func TestBreakProperty(t *testing.T) {
 	h, out := begun(t, "../../traces/corpus/T2-call-five.kps", 0)
-	require.Contains(t, do(t, h, out, "break no-start-inside", "run"), "1: break no-start-inside: the next step breaks it, step ")
+	require.Contains(t, do(t, h, out, "break no-start-inside", "run"),
+		"1: break no-start-inside: the next step breaks it, step ")
 	require.Nil(t, h.s.Run)
 	at := h.steps()
 	do(t, h, out, "back 5", "continue")
@@ -144,7 +147,8 @@ func TestBreakWhereNothingIs(t *testing.T) {
 	}
 	require.Empty(t, h.stops)
 	require.Equal(t, "1: break victim+0x2\n  victim+0x2 is inside the instruction at victim+0x1: a CPU comes there only through code that is patched\n", do(t, h, out, "break victim+0x2"))
-	require.Equal(t, "2: break victim+0x1\n3: break 0xffffffff81000001\n", do(t, h, out, "break victim+0x1", "break 0xffffffff81000001"))
+	require.Equal(t, "2: break victim+0x1\n3: break 0xffffffff81000001\n",
+		do(t, h, out, "break victim+0x1", "break 0xffffffff81000001"))
 }
 
 // A breakpoint within a step of many, or a call, is no mistake and no standstill.
@@ -196,7 +200,8 @@ func TestBreakEvent(t *testing.T) {
 // A watchpoint tells old and new bytes, who wrote them, and at which event.
 func TestWatch(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)
-	require.Regexp(t, `1: watch victim 1: victim\+0x0 was 55, is cc; written by cpu0, event \d+, step \d+\n`, do(t, h, out, "watch victim 1", "run"))
+	require.Regexp(t, `1: watch victim 1: victim\+0x0 was 55, is cc; written by cpu0, event \d+, step \d+\n`,
+		do(t, h, out, "watch victim 1", "run"))
 	require.Equal(t, uint64(smpev.TextStore), uint64(events(h)[h.heard.events[0].Seq].Kind))
 	require.Contains(t, do(t, h, out, "back", "step"), "1: watch victim 1: victim+0x0 was 55, is cc;")
 }
@@ -214,7 +219,8 @@ func TestInterrupt(t *testing.T) {
 func TestThrough(t *testing.T) {
 	h, out := begun(t, "safe-full", 3)
 	require.Equal(t, "2\n", do(t, h, out, "where | grep -c idle | head"))
-	require.Regexp(t, `^0\n1: break victim: cpu1 is at victim\+0x0`, do(t, h, out, "delete all", "break victim | head -0", "run | wc -l"))
+	require.Regexp(t, `^0\n1: break victim: cpu1 is at victim\+0x0`,
+		do(t, h, out, "delete all", "break victim | head -0", "run | wc -l"))
 	require.ErrorContains(t, h.line("nosuch | head"), "nosuch: no such command")
 	p := new(piped)
 	n, err := p.Write(make([]byte, mostPiped+1))
@@ -237,7 +243,8 @@ func TestOpen(t *testing.T) {
 // Each command's example can be typed.
 func TestExamples(t *testing.T) {
 	scenarios := map[string]string{"insmod": "module-unload", "rmmod": "module-unload"}
-	before := map[string][]string{"rmmod": {"insmod m"}, "unregister": {"register k"}, "enable": {"register k"}, "disable": {"register k"}, "back": {"run"}, "goto": {"start", "continue"}, "events": {"run"}, "start": {}}
+	before := map[string][]string{"rmmod": {"insmod m"}, "unregister": {"register k"}, "enable": {"register k"},
+		"disable": {"register k"}, "back": {"run"}, "goto": {"start", "continue"}, "events": {"run"}, "start": {}}
 	for _, w := range shellWords {
 		what := "safe-full"
 		if s := scenarios[w.word]; s != "" {

@@ -107,7 +107,8 @@ func (h *sh) symbols() []string {
 
 // probing are the words of the commands that make probes.
 func (h *sh) probing() []string {
-	return append(h.functions(), "at", "post", "nopre", "fault", "disabled", "maxactive=", "entry", "entry=", "leave", "data=", "ip=")
+	return append(h.functions(), "at", "post", "nopre", "fault", "disabled", "maxactive=", "entry", "entry=", "leave",
+		"data=", "ip=")
 }
 
 func (h *sh) breakable() []string { return slices.Concat(h.functions(), kindNames(), propertyNames()) }

@@ -33,10 +33,12 @@ func (h *sh) saw(hit engine.Hit) {
 	m := h.s.Rig.Machine
 	name := kpev.HandlerNames.Name(hit.Which)
 	if hit.Which == kpev.Return {
-		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), hit.Regs.R[target.Arch.Result])
+		fmt.Fprintf(h.p.Out, "  %s of %s: %s returned %#x\n", name, h.probeName(uint64(hit.Probe)),
+			m.Names().Symbol(hit.At), hit.Regs.R[target.Arch.Result])
 		return
 	}
-	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(uint64(hit.Probe)), m.Names().Symbol(hit.At), m.Names().Symbol(hit.Regs.IP), hit.Regs.Flags)
+	fmt.Fprintf(h.p.Out, "  %s of %s: p->addr = %s, ip = %s, flags = %#x\n", name, h.probeName(uint64(hit.Probe)),
+		m.Names().Symbol(hit.At), m.Names().Symbol(hit.Regs.IP), hit.Regs.Flags)
 }
 
 func (h *sh) probeName(id uint64) string { return h.s.Rig.Scenario.Probes[id].Name }
@@ -71,7 +73,8 @@ func (h *sh) function(name string) error {
 	}
 	if i, ok := h.s.Probe(name); ok {
 		at, _ := h.s.Rig.Probe(i)
-		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name, h.s.Rig.Machine.Names().Symbol(at), cli.List(names))
+		return fmt.Errorf("%s is a probe, at %s, not a function; there are %s", name,
+			h.s.Rig.Machine.Names().Symbol(at), cli.List(names))
 	}
 	if f, _, ok := strings.Cut(name, "+"); ok && slices.Contains(names, f) {
 		return fmt.Errorf("%s is a place within a function; write %s", name, f)
@@ -92,7 +95,8 @@ func (h *sh) symbol(name string) error {
 func (h *sh) missing(f string) string {
 	for i := range h.s.Rig.Scenario.Modules {
 		m := &h.s.Rig.Scenario.Modules[i]
-		if (slices.Contains(m.Core, f) || slices.Contains(m.Init, f)) && h.s.Rig.ModuleState(m.Name) == kapi.ModuleUnformed {
+		if (slices.Contains(m.Core, f) || slices.Contains(m.Init, f)) &&
+			h.s.Rig.ModuleState(m.Name) == kapi.ModuleUnformed {
 			return m.Name
 		}
 	}
@@ -253,7 +257,8 @@ func (h *sh) setReg(steps *[]scenario.Step, set string) error {
 		return errUsage
 	}
 	v, err := h.value(value)
-	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(slices.Index(regNames, reg)), Value: v})
+	*steps = append(*steps, scenario.Step{Kind: scenario.StepSetReg, Reg: arch.Reg(slices.Index(regNames, reg)),
+		Value: v})
 	return err
 }
 
@@ -269,7 +274,8 @@ func (h *sh) enable(args []string) error { return h.api(args, "enable", act.Enab
 
 func (h *sh) disable(args []string) error { return h.api(args, "disable", act.Disable, nil) }
 
-var apiKinds = map[scenario.ProbeKind]string{scenario.ProbeKprobe: "kprobe", scenario.ProbeKretprobe: "kretprobe", scenario.ProbeJprobe: "jprobe"}
+var apiKinds = map[scenario.ProbeKind]string{scenario.ProbeKprobe: "kprobe", scenario.ProbeKretprobe: "kretprobe",
+	scenario.ProbeJprobe: "jprobe"}
 
 // api makes a call of the API for the probes named: one for all of them, if they
 // are of one kind and it takes arrays, else one for each.
@@ -294,12 +300,15 @@ func (h *sh) api(args []string, f string, one, all *scenario.Operation) error {
 	}
 	if all != nil && len(args) > 1 && same && kinds[0] != scenario.ProbeJprobe && h.s.Rig.Scenario.Machine.Batches {
 		says := fmt.Sprintf("%s_%ss(%s)", f, apiKinds[kinds[0]], cli.List(args))
-		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) })
+		return h.s.Op(cpu, says, scenario.Op{Kind: all, Targets: args}, behind, func(errno kprobes.Errno, _ uint64) {
+			h.answer(says, errno)
+		})
 	}
 	for i, name := range args {
 		says := fmt.Sprintf("%s_%s(%s)", f, apiKinds[kinds[i]], name)
 		op := scenario.Op{Kind: one, Target: name}
-		if err := h.s.Op(cpu, says, op, behind, func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
+		if err := h.s.Op(cpu, says, op, behind,
+			func(errno kprobes.Errno, _ uint64) { h.answer(says, errno) }); err != nil {
 			return err
 		}
 	}
@@ -339,7 +348,8 @@ func (h *sh) module(args []string, f string, kind *scenario.Operation) error {
 const noModule = "the scenario has no module; module() makes one"
 
 // moduleErrnos are the answers of insmod and rmmod that the API of probes hasn't.
-var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY", kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
+var moduleErrnos = map[kprobes.Errno]string{kernel.ModuleEAGAIN: "-EAGAIN", kernel.ModuleEBUSY: "-EBUSY",
+	kernel.ModuleEEXIST: "-EEXIST", kernel.ModuleENOSYS: "-ENOSYS"}
 
 func (h *sh) lsmod(args []string) error {
 	if len(args) > 0 {

@@ -61,7 +61,8 @@ func (h *history) read() (lines []string, err error) {
 
 // keeps reports whether a line is kept: it is text, and no longer than it may be.
 func keeps(line string) bool {
-	return strings.TrimSpace(line) != "" && len(line) <= longestKept && utf8.ValidString(line) && !strings.ContainsFunc(line, unicode.IsControl)
+	return strings.TrimSpace(line) != "" && len(line) <= longestKept && utf8.ValidString(line) &&
+		!strings.ContainsFunc(line, unicode.IsControl)
 }
 
 // add adds a line, unless it is the latest one already.

@@ -69,7 +69,8 @@ func (h *sh) where(args []string) error {
 		h.p.Indented("", "not begun: "+cli.List(held))
 	}
 	if h.s.Run == nil {
-		h.p.Indented("", fmt.Sprintf("%s so far; can move: %s", cli.Number(m.Interactive().Steps(), "step"), h.movers()))
+		h.p.Indented("", fmt.Sprintf("%s so far; can move: %s", cli.Number(m.Interactive().Steps(), "step"),
+			h.movers()))
 	}
 	return nil
 }

@@ -92,7 +92,8 @@ func TestFilters(t *testing.T) {
 
 // What is parsed can be written again, and is the same; filters take any lines.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"dmesg | tail -3", "events | grep -iv 'a|b' | sort -nru | uniq -c | wc # c", "echo 1 > enabled", "'", "|", "x |head -n 3", " # "} {
+	for _, s := range []string{"dmesg | tail -3", "events | grep -iv 'a|b' | sort -nru | uniq -c | wc # c",
+		"echo 1 > enabled", "'", "|", "x |head -n 3", " # "} {
 		f.Add(s, "1 a\n\x00 b\n")
 	}
 	f.Fuzz(func(t *testing.T, line, text string) {

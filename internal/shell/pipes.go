@@ -25,10 +25,14 @@ var filterWords = []struct {
 }{
 	{"head", "[-N]", "the first N lines, else 10", "events 100 | head -20", headFilter},
 	{"tail", "[-N]", "the last N lines, else 10", "dmesg | tail -3", tailFilter},
-	{"grep", "[-v] [-i] [-c] PATTERN", "lines that match a regular expression; -v: that don't; -i: in any case; -c: how many", "events | grep -i store", grepFilter},
+	{"grep", "[-v] [-i] [-c] PATTERN",
+		"lines that match a regular expression; -v: that don't; -i: in any case; -c: how many",
+		"events | grep -i store", grepFilter},
 	{"wc", "[-l] [-w] [-c]", "how many lines, words and bytes", "dmesg | wc -l", wcFilter},
-	{"sort", "[-n] [-r] [-u]", "sorted; -n: by the number that a line begins with; -r: backwards; -u: each once", "hits | sort -r", sortFilter},
-	{"uniq", "[-c]", "a line that is there several times in a row, once; -c: with how often", "dmesg | sort | uniq -c", uniqFilter},
+	{"sort", "[-n] [-r] [-u]", "sorted; -n: by the number that a line begins with; -r: backwards; -u: each once",
+		"hits | sort -r", sortFilter},
+	{"uniq", "[-c]", "a line that is there several times in a row, once; -c: with how often", "dmesg | sort | uniq -c",
+		uniqFilter},
 }
 
 func filterNames() (names []string) {
@@ -109,7 +113,8 @@ func grepFilter(args []string) (filter, error) {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("grep: %.40q is no regular expression: %s", rest[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, fmt.Errorf("grep: %.40q is no regular expression: %s", rest[0],
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	return func(lines []string) []string {
 		lines = slices.DeleteFunc(lines, func(l string) bool { return re.MatchString(l) == is['v'] })
@@ -228,7 +233,8 @@ func (h *sh) through(c command) error {
 		return h.one(c.words)
 	}()
 	if p.over {
-		return fmt.Errorf("%s prints more than %d MiB, too much for a pipe; ask for less, as events 1000", c.words[0], mostPiped>>20)
+		return fmt.Errorf("%s prints more than %d MiB, too much for a pipe; ask for less, as events 1000", c.words[0],
+			mostPiped>>20)
 	}
 	var lines []string
 	if text := strings.TrimSuffix(p.String(), "\n"); text != "" {

@@ -102,7 +102,8 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	p.ExitAtInterrupt("the session is over")
 	if inputs.IsTraceFile(c.What) || strings.HasSuffix(c.What, ".kps") {
 		if c.Once.Given() {
-			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, --strategy, --mutant, --as-shipped and --edition out", c.What)
+			return nil, fmt.Errorf("%s: a trace has its own schedule, mutant and edition; leave --seed, "+
+				"--strategy, --mutant, --as-shipped and --edition out", c.What)
 		}
 		k := inputs.TracesKernel{Kernel: c.Kernel.Kernel, Objects: c.Objects}
 		file, err := k.Read(c.What)
@@ -121,7 +122,8 @@ func (c *Shell) open(p *cli.Program) (*session.Session, error) {
 	c.anew = func() (*session.Session, error) {
 		s := sched.Strategy(new(sched.Default))
 		if once.Seed != nil {
-			spec := explore.Spec{Scenario: j.Scenario, Mutant: once.Mutant, Strategy: cmp.Or(once.Strategy, usual), Seed: *once.Seed}
+			spec := explore.Spec{Scenario: j.Scenario, Mutant: once.Mutant, Strategy: cmp.Or(once.Strategy, usual),
+				Seed: *once.Seed}
 			var err error
 			if s, err = spec.First(); err != nil {
 				return nil, err
@@ -176,8 +178,12 @@ func (h *sh) script(in io.Reader) error {
 	n, empty := 1, true
 	for ; !h.done && lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
-		if strings.ContainsFunc(line, func(c rune) bool { return c == utf8.RuneError || unicode.IsControl(c) && c != '\t' }) {
-			return fmt.Errorf("stdin:%d: %.20q is no text; a script has a command a line, as call or cat; help lists them", n, line)
+		if strings.ContainsFunc(line, func(c rune) bool {
+			return c == utf8.RuneError || unicode.IsControl(c) &&
+				c != '\t'
+		}) {
+			return fmt.Errorf("stdin:%d: %.20q is no text; a script has a command a line, as call or cat; "+
+				"help lists them", n, line)
 		}
 		empty = empty && line == ""
 		switch {
@@ -204,7 +210,8 @@ func (h *sh) script(in io.Reader) error {
 	case err != nil:
 		return fmt.Errorf("%s; give a script of commands, or use a terminal", cli.Cause(err, "stdin"))
 	case empty:
-		return fmt.Errorf("stdin: nothing is in it; write commands, as in echo 'text victim' | %s, or use a terminal", cli.Line(cli.Typed(), "shell", "safe-full"))
+		return fmt.Errorf("stdin: nothing is in it; write commands, as in echo 'text victim' | %s, or use a terminal",
+			cli.Line(cli.Typed(), "shell", "safe-full"))
 	}
 	return nil
 }
@@ -265,7 +272,8 @@ func noCommand(word string) error {
 	for _, w := range shellWords {
 		names = append(names, w.word)
 	}
-	return fmt.Errorf("%s: no such command; %shelp lists them", word, strings.Replace(nearest.DidYouMean(word, names), "?", "? ", 1))
+	return fmt.Errorf("%s: no such command; %shelp lists them", word,
+		strings.Replace(nearest.DidYouMean(word, names), "?", "? ", 1))
 }
 
 // choice says which there are of what the words of a command begin with.
@@ -280,7 +288,8 @@ func (h *sh) choice(args string) string {
 	for _, of := range []struct {
 		word  string
 		names []string
-	}{{"FUNC", h.functions()}, {"NAME…", h.probes()}, {"MODULE", h.modules()}, {"FILE", paths}, {"[-l] [DIRECTORY]", dirs}} {
+	}{{"FUNC", h.functions()}, {"NAME…", h.probes()}, {"MODULE", h.modules()}, {"FILE", paths},
+		{"[-l] [DIRECTORY]", dirs}} {
 		if strings.HasPrefix(args, of.word) && len(of.names) > 0 {
 			return "; there are " + cli.List(of.names)
 		}

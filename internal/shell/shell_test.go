@@ -20,7 +20,9 @@ func TestShellPrompt(t *testing.T) {
 	defer h.s.Close()
 	h.talk(strings.NewReader("call nosuch\n\n# nothing\ncall victim 3 5  # with a comment\nexit\nnever\n"))
 	for _, want := range []string{
-		"start lets its tasks begin (prober, caller, other), run has them run to their end. help lists the commands", prompt + "no function is called nosuch; there are victim\n" + prompt + prompt + prompt + "victim(3, 5) = 0xffffffffffffffbb\n",
+		"start lets its tasks begin (prober, caller, other), run has them run to their end. help lists the commands",
+		prompt + "no function is called nosuch; there are victim\n" + prompt + prompt + prompt +
+			"victim(3, 5) = 0xffffffffffffffbb\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)

@@ -12,7 +12,8 @@ import (
 
 // stamped is what go build notes in a clone.
 func stamped(main, modified string) *debug.BuildInfo {
-	return &debug.BuildInfo{Main: debug.Module{Path: main, Version: "(devel)"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.modified", Value: modified}}}
+	return &debug.BuildInfo{Main: debug.Module{Path: main, Version: "(devel)"},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "c0ffee"}, {Key: "vcs.modified", Value: modified}}}
 }
 
 // What the linker says goes before what Go says; of another module's commit nothing is taken.
@@ -23,11 +24,13 @@ func TestOf(t *testing.T) {
 	derived := stamped(Module, "true")
 	derived.Main.Version = "v0.0.0-20260102030405-c0ffeec0ffee+dirty"
 	required := stamped("example.org/driver", "false")
-	required.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0", Replace: &debug.Module{Path: "example.org/kpsim", Version: "v1.4.0"}}}
+	required.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0",
+		Replace: &debug.Module{Path: "example.org/kpsim", Version: "v1.4.0"}}}
 	folder := stamped("example.org/driver", "false")
 	folder.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0", Replace: &debug.Module{Path: "../kpsim"}}}
 	devel := stamped("example.org/driver", "false") // as go install notes a folder
-	devel.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0", Replace: &debug.Module{Path: "../kpsim", Version: "(devel)"}}}
+	devel.Deps = []*debug.Module{{Path: Module, Version: "v0.0.0",
+		Replace: &debug.Module{Path: "../kpsim", Version: "(devel)"}}}
 	for _, c := range []struct {
 		version, commit, source string
 		build                   *debug.BuildInfo
@@ -43,7 +46,8 @@ func TestOf(t *testing.T) {
 		{"", "", "", required, "v1.4.0 (commit not known), from module example.org/kpsim"},
 		{"", "", "", folder, "unreleased (commit not known), from module kpsim"},
 		{"", "", "", devel, "unreleased (commit not known), from module kpsim"},
-		{"1.0-1", "deadbeef", "https://example.org/kpsim", stamped("", "true"), "1.0-1 (commit deadbeef), from https://example.org/kpsim"},
+		{"1.0-1", "deadbeef", "https://example.org/kpsim", stamped("", "true"),
+			"1.0-1 (commit deadbeef), from https://example.org/kpsim"},
 		{"1.0-1", "deadbeef-dirty", "", tagged, "1.0-1 (commit deadbeef, modified), from module kpsim"},
 		{"1.0-1", "", "", tagged, "1.0-1 (commit c0ffee), from module kpsim"},
 	} {
@@ -51,7 +55,8 @@ func TestOf(t *testing.T) {
 		require.Equal(t, c.want, Of(c.build).String())
 	}
 	version, commit = "", ""
-	require.Equal(t, "unreleased (commit c0ffee, perhaps modified), from module kpsim", Info{Commit: "c0ffee", Source: "module kpsim"}.String())
+	require.Equal(t, "unreleased (commit c0ffee, perhaps modified), from module kpsim",
+		Info{Commit: "c0ffee", Source: "module kpsim"}.String())
 }
 
 // The commit of a clone is read where git keeps it: in a file of its own, packed, detached,
@@ -62,16 +67,20 @@ func TestHead(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"loose":       {map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": h + "\n"}, h},
-		"packed":      {map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/packed-refs": "# pack-refs with: peeled\n" + strings.Repeat("1", 40) + " refs/heads/maint\n" + h + " refs/heads/main\n^" + strings.Repeat("2", 40) + "\n"}, h},
-		"detached":    {map[string]string{".git/HEAD": h + "\n"}, h},
-		"worktree":    {map[string]string{".git": "gitdir: ../main/w\n", "../main/w/HEAD": "ref: refs/heads/x\n", "../main/w/commondir": "..\n", "../main/refs/heads/x": h + "\n"}, h},
-		"none":        {nil, ""},
-		"unborn":      {map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, ""},
-		"reftable":    {map[string]string{".git/HEAD": "ref: refs/heads/.invalid\n"}, ""},
-		"elsewhere":   {map[string]string{".git/HEAD": "ref: ../../secret\n", "secret": h}, ""},
-		"other":       {map[string]string{"go.mod": "module other\n", ".git/HEAD": h + "\n"}, ""},
-		"no hash":     {map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": "<script>\n"}, ""},
+		"loose": {map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": h + "\n"}, h},
+		"packed": {map[string]string{".git/HEAD": "ref: refs/heads/main\n",
+			".git/packed-refs": "# pack-refs with: peeled\n" + strings.Repeat("1", 40) + " refs/heads/maint\n" + h +
+				" refs/heads/main\n^" + strings.Repeat("2", 40) + "\n"}, h},
+		"detached": {map[string]string{".git/HEAD": h + "\n"}, h},
+		"worktree": {map[string]string{".git": "gitdir: ../main/w\n", "../main/w/HEAD": "ref: refs/heads/x\n",
+			"../main/w/commondir": "..\n", "../main/refs/heads/x": h + "\n"}, h},
+		"none":      {nil, ""},
+		"unborn":    {map[string]string{".git/HEAD": "ref: refs/heads/main\n"}, ""},
+		"reftable":  {map[string]string{".git/HEAD": "ref: refs/heads/.invalid\n"}, ""},
+		"elsewhere": {map[string]string{".git/HEAD": "ref: ../../secret\n", "secret": h}, ""},
+		"other":     {map[string]string{"go.mod": "module other\n", ".git/HEAD": h + "\n"}, ""},
+		"no hash": {map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": "<script>\n"},
+			""},
 		"empty HEAD":  {map[string]string{".git/HEAD": ""}, ""},
 		"git is long": {map[string]string{".git": strings.Repeat("gitdir: ", 1<<18)}, ""},
 	} {

@@ -74,7 +74,8 @@ func TestAxisInSight(t *testing.T) {
 				p := open(t, path, window{wide: int64(size[0]), high: int64(size[1])})
 				p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.lanes').scrollIntoView({ block: 'center' })"))
 				for _, at := range []string{"0", "1e6", "v.lanes.scrollHeight / 3"} {
-					scrolled := js[bool](p, "(v => { v.lanes.scrollTop = %s; return v.lanes.scrollTop > 0; })(kpsim.viewers[0])", at)
+					scrolled := js[bool](p,
+						"(v => { v.lanes.scrollTop = %s; return v.lanes.scrollTop > 0; })(kpsim.viewers[0])", at)
 					if cpus >= 8 && at != "0" {
 						require.True(t, scrolled, what)
 					}

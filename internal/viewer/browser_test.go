@@ -118,7 +118,8 @@ func open(t testing.TB, file string, w window) *tab {
 		assert.Empty(t, p.console, "what the browser complains of")
 		assert.NotEmpty(t, p.loaded)
 		for _, url := range p.loaded {
-			assert.True(t, strings.HasPrefix(url, p.url) || strings.HasPrefix(url, "data:"), "the page has loaded %s", url)
+			assert.True(t, strings.HasPrefix(url, p.url) || strings.HasPrefix(url, "data:"), "the page has loaded %s",
+				url)
 		}
 	})
 	return p

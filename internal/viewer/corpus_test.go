@@ -36,7 +36,8 @@ func TestIPIs(t *testing.T) {
 			assert.NotZero(t, from.A>>to.CPU&1, "%s: %v leads to %v", name, from, to)
 			for i := a.From + 1; i < a.To; i++ {
 				e := &s.Steps[i].Event
-				assert.False(t, e.CPU == to.CPU && e.Kind == smpev.Trap && e.A == to.A, "%s: %v came before %v", name, e, to)
+				assert.False(t, e.CPU == to.CPU && e.Kind == smpev.Trap && e.A == to.A, "%s: %v came before %v", name,
+					e, to)
 			}
 		}
 		for _, w := range s.Spans {
@@ -51,11 +52,13 @@ func TestIPIs(t *testing.T) {
 				if e.Kind == smpev.Serialise && e.CPU != sent.CPU && s.Steps[i].Depth > 0 {
 					left &^= 1 << e.CPU
 				}
-				goesOn := e.Task == sent.Task && s.Steps[i].Depth == s.Steps[w.From].Depth && e.Kind != smpev.Serialise &&
+				goesOn := e.Task == sent.Task && s.Steps[i].Depth == s.Steps[w.From].Depth &&
+					e.Kind != smpev.Serialise &&
 					e.Kind != smpev.Trap && e.Kind != smpev.Fire
 				assert.False(t, goesOn && i < w.To, "%s: %v while it waits since %v", name, e, sent)
 			}
-			assert.True(t, left == 0 || w.To == len(s.Steps)-1, "%s: %v waits until %v", name, sent, &s.Steps[w.To].Event)
+			assert.True(t, left == 0 || w.To == len(s.Steps)-1, "%s: %v waits until %v", name, sent,
+				&s.Steps[w.To].Event)
 		}
 	}
 	t.Logf("%d arrows, %d waits", arrows, waits)

@@ -138,7 +138,9 @@ func TestMouse(t *testing.T) {
 	from, to = wheel("ctrlKey: true, deltaY: 200")
 	require.InDelta(t, 0, from, 0.1)
 	require.InDelta(t, all, to, 0.1)
-	require.True(t, js[bool](p, `kpsim.viewers[0].canvas.dispatchEvent(new WheelEvent("wheel", { cancelable: true, deltaY: 100 }))`), "a wheel alone scrolls the page")
+	require.True(t, js[bool](p,
+		`kpsim.viewers[0].canvas.dispatchEvent(new WheelEvent("wheel", { cancelable: true, deltaY: 100 }))`),
+		"a wheel alone scrolls the page")
 }
 
 // Whatever is drawn lies between the first step and the last, and the step that is shown is

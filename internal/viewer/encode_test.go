@@ -103,14 +103,21 @@ func TestEncode(t *testing.T) {
 			{Kind: view.SpanTrap, CPU: 1, Task: "prober", Says: "#BP", From: 1, To: 2, Depth: 3}},
 		Arrows: []view.Arrow{{Kind: "ipi", From: 0, To: 2}},
 		Texts: []view.Patch{
-			{Name: "f+0x0", At: 0x1000, Len: 2, Site: true, Versions: []view.Version{{Step: -1, Bytes: "55 90", Listing: "push"}, {Step: 1, Bytes: "cc 90", Listing: "int3"}}, Sights: []view.Sight{{Step: -1, CPU: 1, Bytes: "55 90"}}},
-			{Name: "slot", At: 0x2000, Len: 2, Versions: []view.Version{{Step: 0, Bytes: "?? ??", Listing: "(unknown)"}, {Step: 1, Bytes: "55 ??", Listing: "push"}, {Step: 3, Bytes: "55 cc", Listing: "push; int3"}, {Step: 4, Bytes: "cc cc", Gone: true}}},
+			{Name: "f+0x0", At: 0x1000, Len: 2, Site: true,
+				Versions: []view.Version{{Step: -1, Bytes: "55 90", Listing: "push"},
+					{Step: 1, Bytes: "cc 90", Listing: "int3"}},
+				Sights: []view.Sight{{Step: -1, CPU: 1, Bytes: "55 90"}}},
+			{Name: "slot", At: 0x2000, Len: 2, Versions: []view.Version{{Step: 0, Bytes: "?? ??", Listing: "(unknown)"},
+				{Step: 1, Bytes: "55 ??", Listing: "push"}, {Step: 3, Bytes: "55 cc", Listing: "push; int3"},
+				{Step: 4, Bytes: "cc cc", Gone: true}}},
 		},
 		Stands: []view.Stand{{Step: 1, Task: 1, CPU: -1,
-			At: []view.Place{{Patch: 0, Off: 1, Ran: "90"}, {Patch: 1, Off: 0, Trap: "NMI"}}}, {Step: 2, Task: 0, CPU: 1}},
-		Bands:      []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
-		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"}, Step: 1}},
-		Story:      []view.Told{{Step: 2, Text: "It came so."}},
+			At: []view.Place{{Patch: 0, Off: 1, Ran: "90"}, {Patch: 1, Off: 0, Trap: "NMI"}}},
+			{Step: 2, Task: 0, CPU: 1}},
+		Bands: []view.Band{{At: 0x1000, Place: "f+0x0", State: "armed", From: 1, To: 2}},
+		Deviations: []view.Turn{{Deviation: traces.Deviation{Mover: "cpu1", Name: "idle", Occ: 1, Alt: "cpu0"},
+			Step: 1}},
+		Story: []view.Told{{Step: 2, Text: "It came so."}},
 	}
 	e := encodedOf(t, &Run{Name: "a", About: "b", Banner: "c", Scene: s, Task: func(id uint64) string {
 		return []string{"idle/0", "prober"}[id]

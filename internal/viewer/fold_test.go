@@ -50,7 +50,8 @@ func TestKeepsRoom(t *testing.T) {
 	file, _ := page(t, pair(t, "T2-second-instruction")...)
 	p := open(t, file, window{wide: 1280, high: 800, hash: "#event=0"})
 	top := func(run int) float64 {
-		return js[float64](p, "document.querySelector('#run%d .steps').getBoundingClientRect().top + window.scrollY", run)
+		return js[float64](p, "document.querySelector('#run%d .steps').getBoundingClientRect().top + window.scrollY",
+			run)
 	}
 	was := top(0)
 	for range 5 {
@@ -93,8 +94,9 @@ func TestCPUs(t *testing.T) {
 		file, _ := page(t, r)
 		p := open(t, file, desk)
 		s := r.Scene
-		verbs := map[string]string{view.SpanTrap: "in", view.SpanCall: "in", view.SpanLock: "holds", view.SpanGrace: "waits:",
-			view.SpanSync: "waits:", view.SpanStop: "stopped by"}
+		verbs := map[string]string{view.SpanTrap: "in", view.SpanCall: "in", view.SpanLock: "holds",
+			view.SpanGrace: "waits:",
+			view.SpanSync:  "waits:", view.SpanStop: "stopped by"}
 		for step := 0; step < len(s.Steps); step += 7 {
 			p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", step)))
 			rows := js[[][]string](p,

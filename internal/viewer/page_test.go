@@ -331,11 +331,14 @@ func TestKeyboardAlone(t *testing.T) {
 		}
 		require.NotEqual(t, "none", js[string](p, "getComputedStyle(document.activeElement).outlineStyle"),
 			"%s shows that it has the focus", name)
-		require.True(t, js[bool](p, `(e => !e.closest("header, .controls") || e.offsetHeight >= 24 && e.offsetWidth >= 24)(document.activeElement)`), "%s is large enough to be hit (WCAG 2.2, 2.5.8)", name)
-		require.NotEmpty(t, js[string](p, `(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
+		require.True(t, js[bool](p,
+			`(e => !e.closest("header, .controls") || e.offsetHeight >= 24 && e.offsetWidth >= 24)(document.activeElement)`), "%s is large enough to be hit (WCAG 2.2, 2.5.8)", name)
+		require.NotEmpty(t, js[string](p,
+			`(e => e.getAttribute("aria-label") || e.textContent || e.labels?.[0]?.textContent)(document.activeElement)`), "%s has a name", name)
 	}
 	require.Equal(t, []string{"keys-button", "story", "previous", "next", "slider", "first", "back", "on", "last",
-		"violation", "number", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY", "deviations"},
+		"violation", "number", "fold", "closer", "wider", "all", "axis", "patch site", "patch", "SUMMARY",
+		"deviations"},
 		order)
 
 	require.Equal(t, "polite", p.attribute(".now", "aria-live"))
@@ -370,7 +373,8 @@ func TestNarrow(t *testing.T) {
 			p := open(t, file, window{wide: wide, high: 800})
 			for _, key := range []string{kb.Home, kb.PageDown, "d", "d", "v", "?"} {
 				p.press(key)
-				require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), wide, "%d pixels, %s", wide, key)
+				require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), wide, "%d pixels, %s",
+					wide, key)
 			}
 		}
 	}

@@ -96,7 +96,8 @@ func TestText(t *testing.T) {
 					stand[v.Task] = v
 				}
 			}
-			list := js[[][2]string](p, `Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
+			list := js[[][2]string](p,
+				`Array.from(document.querySelectorAll(".patch table")).filter(t => t.caption.textContent === %q).flatMap(t => Array.from(t.rows))
 				.map(r => [r.cells[0].textContent, Array.from(r.cells).slice(1).map(c => c.textContent || "-").join(" ")])`, "bytes of "+s.Texts[site].Name)
 			rows := map[string]string{}
 			for _, r := range list {

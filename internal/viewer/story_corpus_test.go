@@ -57,10 +57,13 @@ func TestSentencesAreOfTheirEvents(t *testing.T) {
 	for word, least := range map[string]int{
 		"A": 90, "B": 63, "C": 12, "alsoLock": 3, "alsoTask": 5, "api": 55, "areaA": 14, "areaEnd": 1, "arrived": 20,
 		"arriver": 9,
-		"at":      17, "before": 17, "behind": 8, "bytes": 57, "cell": 4, "cpu": 507, "end": 15, "errno": 12, "event": 24,
+		"at":      17, "before": 17, "behind": 8, "bytes": 57, "cell": 4, "cpu": 507, "end": 15, "errno": 12,
+		"event":   24,
 		"flavour": 24,
-		"handler": 9, "held": 17, "hit": 29, "image": 73, "insn": 91, "into": 3, "linked": 12, "lock": 48, "nA": 15, "nB": 24,
-		"next": 23, "other": 15, "over": 152, "passed": 5, "probeA": 14, "probeB": 57, "rest": 2, "sent": 27, "stood": 1,
+		"handler": 9, "held": 17, "hit": 29, "image": 73, "insn": 91, "into": 3, "linked": 12, "lock": 48, "nA": 15,
+		"nB":   24,
+		"next": 23, "other": 15, "over": 152, "passed": 5, "probeA": 14, "probeB": 57, "rest": 2, "sent": 27,
+		"stood": 1,
 		"task":  68,
 		"taskA": 24, "taskB": 9, "trapped": 5, "vector": 64,
 	} {
@@ -154,7 +157,8 @@ func (c *cited) check(s *view.Sentence) {
 			return
 		}
 	}
-	for _, lead := range []string{`^cpu(?P<cpu>\d+): (?P<task>[\w@.\-]+) didn't end; its last event: `, `^cpu(?P<cpu>\d+): `} {
+	for _, lead := range []string{`^cpu(?P<cpu>\d+): (?P<task>[\w@.\-]+) didn't end; its last event: `,
+		`^cpu(?P<cpu>\d+): `} {
 		m := regexp.MustCompile(lead).FindStringSubmatch(text)
 		if m == nil {
 			continue

@@ -42,7 +42,8 @@ func TestStoryFirst(t *testing.T) {
 				p := open(t, file, w)
 				what := fmt.Sprintf("%s, %d pixels", name, w.wide)
 				require.Zero(t, js[float64](p, "window.scrollY"), what)
-				require.Equal(t, len(r.Scene.Story), js[int](p, "document.querySelectorAll('#run0 .story li').length"), what)
+				require.Equal(t, len(r.Scene.Story), js[int](p, "document.querySelectorAll('#run0 .story li').length"),
+					what)
 				parts := []string{"#run0 .headline"}
 				for i := range r.Scene.Story {
 					parts = append(parts, fmt.Sprintf("#run0 .story li:nth-child(%d)", i+1))
@@ -99,7 +100,8 @@ func TestAlong(t *testing.T) {
 			js[string](p, "Array.from(document.querySelectorAll('.story [aria-current=true]')).map(b => b.dataset.told).join()"))
 		require.Equal(t, fmt.Sprint(i),
 			js[string](p, "Array.from(document.querySelectorAll('.story .at button')).map(b => b.dataset.told).join()"))
-		require.Equal(t, fmt.Sprintf("Sentence %d of %d: %s", i+1, len(list), list[i].Text), p.text("[aria-live] .tells"))
+		require.Equal(t, fmt.Sprintf("Sentence %d of %d: %s", i+1, len(list), list[i].Text),
+			p.text("[aria-live] .tells"))
 		require.Equal(t, fmt.Sprintf("%d of %d", i+1, len(list)), p.text(".count"))
 	}
 	at(len(list) - 1)
@@ -167,7 +169,8 @@ func TestMarks(t *testing.T) {
 						seen = append(seen, js[int](p, "kpsim.viewers[0].told"))
 						x := js[float64](p, "(v => v.canvas.getBoundingClientRect().left + v.x(%d))(kpsim.viewers[0])",
 							r.Scene.Story[i].Step)
-						require.True(t, x > m.X-16 && x < m.X+m.Wide+16, "%s: sentence %d at %v, its mark at %+v", name, i+1, x, m)
+						require.True(t, x > m.X-16 && x < m.X+m.Wide+16, "%s: sentence %d at %v, its mark at %+v", name,
+							i+1, x, m)
 					}
 				}
 				want := []int{}
@@ -210,12 +213,14 @@ func TestFolds(t *testing.T) {
 	// In the list the fold is a row; the cursor goes in, and sees what is there.
 	last := s.Folds[len(s.Folds)-1]
 	require.Contains(t, p.text(".steps .fold"),
-		fmt.Sprintf("… %d events, %d to %d", last.To-last.From+1, s.Steps[last.From].Event.Seq, s.Steps[last.To].Event.Seq))
+		fmt.Sprintf("… %d events, %d to %d", last.To-last.From+1, s.Steps[last.From].Event.Seq,
+			s.Steps[last.To].Event.Seq))
 	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("kpsim.viewers[0].go(%d)", last.From-1)))
 	p.press(kb.ArrowRight)
 	p.shows(0, &r, last.From)
 	require.Contains(t, p.text(".now"), "In a fold of")
-	require.Equal(t, 0, js[int](p, "document.querySelectorAll('.steps .at ~ .fold').length"), "its events are in the list")
+	require.Equal(t, 0, js[int](p, "document.querySelectorAll('.steps .at ~ .fold').length"),
+		"its events are in the list")
 	x := js[[]float64](p, "(v => [v.x(%d), v.x(%d), v.x(%d)])(kpsim.viewers[0])", last.From-1, last.From, last.To+1)
 	require.True(t, x[0] < x[1] && x[1] < x[2], "the line of the event is in the fold")
 
@@ -298,7 +303,8 @@ func TestSource(t *testing.T) {
 	evil := "\tif (a < b) /* </script><b>&amp; */"
 	frames := []view.Frame{
 		{Func: "text_poke_bp_batch"},
-		{Func: "kprobe_optimizer", File: "kernel/kprobes.c", Line: 628, From: 627, Text: []string{"\t/* wait */", evil, "}"}},
+		{Func: "kprobe_optimizer", File: "kernel/kprobes.c", Line: 628, From: 627,
+			Text: []string{"\t/* wait */", evil, "}"}},
 		{Func: "worker", File: "kernel/workqueue.c", Line: 7},
 	}
 	r.Scene.Calls = []view.Coded{

@@ -86,7 +86,8 @@ func (c *cited) word(word, says string, e *traces.Event, s *view.Sentence) {
 	case "behind":
 		c.instruction(also(0), says)
 	case "before":
-		c.instruction(&traces.Event{Seq: e.Seq, A: e.B, B: c.word64(e.B, e), C: c.word64(e.B+8, e)&(1<<56-1) | 15<<56}, says)
+		c.instruction(&traces.Event{Seq: e.Seq, A: e.B, B: c.word64(e.B, e), C: c.word64(e.B+8, e)&(1<<56-1) | 15<<56},
+			says)
 	case "image":
 		for i := e.Seq; ; i-- {
 			if o := &c.ev[i]; o.Kind == smpev.Image && e.A-o.A < o.C>>56 && o.C>>56 > 1 {

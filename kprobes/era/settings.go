@@ -89,33 +89,39 @@ const dataMost = 4096
 // Settings are what an engine's configuration and edition decide. Each can be
 // set by itself. Of makes them; the zero value is no edition's.
 type Settings struct {
-	Kernel        rules.Kernel // which bytes can be probed, and which regions optimized
-	Quiesce       kapi.Flavour // what the optimizer waits for (spec 4.6)
-	Patch         Patch        // how jumps are written: which patcher the engine is given
-	RemovedInt3   bool         // a breakpoint that is no longer there is handled (until 6.2)
-	AnyByte       bool         // instruction boundaries aren't looked at (2.6)
-	Step          Step         // how the end of a copy is noticed
-	Boost         Boost        // where the jump after a copy comes from
-	Return        Return       // how return probes keep track of calls
-	OldTrampoline bool         // on i386, too, the trampoline is a nop with a probe as long as x86-64 has that (until 2.6.16), else it is code there (spec 2.1)
-	MaxactiveAll  bool         // the default of maxactive doesn't depend on the build (6.1 and later)
-	DataMax       int          // the most bytes of data_size; 0: any (until 5.15)
-	Unwind        bool         // backtraces see through the trampoline of return probes (5.15 and later)
-	FaultHandlers bool         // probes have fault handlers (until 5.13)
-	Jprobes       bool         // there are jprobes (until 4.14)
-	Batches       bool         // arrays can be registered, probes disabled and enabled (2.6.30 and later)
-	Order         Order        // which locks the optimizer holds while it waits
-	Batch         int          // how many jumps a run of the optimizer writes and takes away at most; 0: all
-	SaveSS        bool         // detours save a whole register image (5.10 and later), else none of its ss
-	DetourIRQsOff bool         // handlers of a detour run with interrupts off (until 4.14)
-	Unoptimize    Unoptimize   // how a jump is taken away
-	SyncArm       bool         // every CPU is synchronized after a breakpoint was written (5.6 and later); the kernel's to do
-	SyncCopies    bool         // every CPU is synchronized after a copy was written (no kernel does)
-	FtraceClaims  bool         // every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
-	ModuleRefs    bool         // a probe holds its module until it is unregistered (2.6), else while it is being registered
-	Files         Files        // the interface files
+	Kernel      rules.Kernel // which bytes can be probed, and which regions optimized
+	Quiesce     kapi.Flavour // what the optimizer waits for (spec 4.6)
+	Patch       Patch        // how jumps are written: which patcher the engine is given
+	RemovedInt3 bool         // a breakpoint that is no longer there is handled (until 6.2)
+	AnyByte     bool         // instruction boundaries aren't looked at (2.6)
+	Step        Step         // how the end of a copy is noticed
+	Boost       Boost        // where the jump after a copy comes from
+	Return      Return       // how return probes keep track of calls
+	// on i386, too, the trampoline is a nop with a probe as long as x86-64 has that (until 2.6.16),
+	// else it is code there (spec 2.1)
+	OldTrampoline bool
+	MaxactiveAll  bool       // the default of maxactive doesn't depend on the build (6.1 and later)
+	DataMax       int        // the most bytes of data_size; 0: any (until 5.15)
+	Unwind        bool       // backtraces see through the trampoline of return probes (5.15 and later)
+	FaultHandlers bool       // probes have fault handlers (until 5.13)
+	Jprobes       bool       // there are jprobes (until 4.14)
+	Batches       bool       // arrays can be registered, probes disabled and enabled (2.6.30 and later)
+	Order         Order      // which locks the optimizer holds while it waits
+	Batch         int        // how many jumps a run of the optimizer writes and takes away at most; 0: all
+	SaveSS        bool       // detours save a whole register image (5.10 and later), else none of its ss
+	DetourIRQsOff bool       // handlers of a detour run with interrupts off (until 4.14)
+	Unoptimize    Unoptimize // how a jump is taken away
+	// every CPU is synchronized after a breakpoint was written (5.6 and later); the kernel's to do
+	SyncArm    bool
+	SyncCopies bool // every CPU is synchronized after a copy was written (no kernel does)
+	// every probe at a site of ftrace says that it may change the path (until 5.3), else those with a post_handler
+	FtraceClaims bool
+	// a probe holds its module until it is unregistered (2.6), else while it is being registered
+	ModuleRefs bool
+	Files      Files // the interface files
 
-	NMILatch bool          // an NMI that comes in an NMI's handler waits for its end (3.3 and later); the kernel's to do
+	// an NMI that comes in an NMI's handler waits for its end (3.3 and later); the kernel's to do
+	NMILatch bool
 	Counting kapi.Counting // what a breakpoint's handler counts in the preemption count; the kernel's to do
 }
 

@@ -11,20 +11,27 @@ import (
 // those that editions decide, then those of the build. The presets' columns are:
 // nothing said, 2.6, 4.15, 5.14, 6.5, 6.9, documented.
 var Table = []Row{
-	row("quiesce", enum(func(s *Settings) *kapi.Flavour { return &s.Quiesce }, "none", "sched", "rcu", "tasks", "stack-check"),
+	row("quiesce", enum(func(s *Settings) *kapi.Flavour {
+		return &s.Quiesce
+	}, "none", "sched", "rcu", "tasks", "stack-check"),
 		"none none sched/tasks rcu/tasks rcu/tasks rcu/tasks rcu",
 		"what the optimizer waits for before it writes a jump",
-		"what the optimizer waits for before it writes a jump: nothing; `\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"),
-	row("patch", enum(func(s *Settings) *Patch { return &s.Patch }, "breakpoint", "stop_machine", "naive", "naive-tail-first"),
+		"what the optimizer waits for before it writes a jump: nothing; "+
+			"`\"sched\"`: every CPU schedules; `\"rcu\"`: a grace period; `\"tasks\"`: every task schedules voluntarily; `\"stack-check\"`: the machine is stopped, and nobody stands in the region, by what is on the stacks"),
+	row("patch", enum(func(s *Settings) *Patch {
+		return &s.Patch
+	}, "breakpoint", "stop_machine", "naive", "naive-tail-first"),
 		"breakpoint breakpoint breakpoint breakpoint breakpoint breakpoint stop_machine",
 		"how a jump is written over live text",
-		"how a jump is written: int3 first; `\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"),
+		"how a jump is written: int3 first; "+
+			"`\"stop_machine\"`; `\"naive\"`: plain stores, the head byte first; `\"naive-tail-first\"`. So are jump labels and static calls written; what ftrace does is always behind an int3"),
 	row("removed_int3", flag(func(s *Settings) *bool { return &s.RemovedInt3 }),
 		"_ yes yes yes yes _ yes",
 		"a trap on a breakpoint that is gone is taken as one",
 		"a trap on a breakpoint that is gone is taken as one (kernels until 6.2)"),
 	row("rules", list(func(s *Settings) *rules.Edition { return &s.Kernel.Edition },
-		[]rules.Edition{rules.Edition69, rules.Edition65, rules.Edition514, rules.Edition415, rules.Edition26}, newestFirst()...),
+		[]rules.Edition{rules.Edition69, rules.Edition65, rules.Edition514, rules.Edition415, rules.Edition26},
+		newestFirst()...),
 		"6.9 2.6 4.15 5.14 6.5 6.9 6.5",
 		"whose rules say what can be probed",
 		"whose rules say what can be probed, boosted and optimized: also `\"6.5\"`, `\"5.14\"`, `\"4.15\"`, `\"2.6\"`"),
@@ -35,20 +42,28 @@ var Table = []Row{
 	row("step", enum(func(s *Settings) *Step { return &s.Step }, "int3", "debug"),
 		"int3 debug debug int3 int3 int3 int3",
 		"how the end of the copied instruction is noticed",
-		"how the end of a copied instruction is noticed: a breakpoint behind it; `\"debug\"`: the trap flag (until 5.12)"),
+		"how the end of a copied instruction is noticed: a breakpoint behind it; "+
+			"`\"debug\"`: the trap flag (until 5.12)"),
 	row("boost", enum(func(s *Settings) *Boost { return &s.Boost }, "never", "prepare", "stepped"),
 		"never never stepped prepare prepare prepare prepare",
 		"where the jump behind the copy comes from, built without preemption",
-		"where the jump behind a copy comes from that saves the step, built without preemption: `\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12). In 2.6 i386 has the second"),
-	row("returns", enum(func(s *Settings) *Return { return &s.Return }, "objpool", "rethook", "freelist", "hashed", "global"),
+		"where the jump behind a copy comes from that saves the step, built without preemption: "+
+			"`\"prepare\"`: written with the copy; `\"stepped\"`: when that has run once (until 5.12). In 2.6 i386 has the second"),
+	row("returns", enum(func(s *Settings) *Return {
+		return &s.Return
+	}, "objpool", "rethook", "freelist", "hashed", "global"),
 		"objpool global hashed freelist rethook objpool rethook",
 		"how return probes keep track of calls",
-		"how return probes keep track of calls: a per-CPU array; `\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"),
+		"how return probes keep track of calls: a per-CPU array; "+
+			"`\"rethook\"`: a lock-free list; `\"freelist\"`: that, and a list a task; `\"hashed\"`: a table with a lock a bucket; `\"global\"`: with one lock, and a probe as the trampoline"),
 	row("old_trampoline", flag(func(s *Settings) *bool { return &s.OldTrampoline }),
 		"_ _ _ _ _ _ _",
 		"whether on i386, too, a probe is the trampoline of return probes",
-		"with `returns = \"global\"` a probe is the trampoline on i386, too (until 2.6.16); it is code there otherwise"),
-	row("maxactive", list(func(s *Settings) *bool { return &s.MaxactiveAll }, []bool{true, false}, "always", "preemption"),
+		"with `returns = "+
+			"\"global\"` a probe is the trampoline on i386, too (until 2.6.16); it is code there otherwise"),
+	row("maxactive", list(func(s *Settings) *bool {
+		return &s.MaxactiveAll
+	}, []bool{true, false}, "always", "preemption"),
 		"always preemption preemption preemption always always always",
 		"whether maxactive is by default max(10, 2 CPUs) always, or built with preemption, and else the CPUs",
 		"its default: max(10, 2 CPUs); `\"preemption\"`: built without preemption, the CPUs (until 6.0)"),
@@ -79,11 +94,13 @@ var Table = []Row{
 	row("order", enum(func(s *Settings) *Order { return &s.Order }, "text", "module", "step"),
 		"text step module text text text text",
 		"which locks the optimizer holds while it waits",
-		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; `\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
+		"which locks the optimizer holds while it waits: cpus_read_lock and text_mutex; "+
+			"`\"module\"`: text_mutex a step only (4.15 to 5.2); `\"step\"`: neither (until 4.12)"),
 	row("batch", list(func(s *Settings) *int { return &s.Batch }, []int{0, MostOptimized}, "all", "256"),
 		"all all all all all all 256",
 		"how many jumps a run of the optimizer writes, and takes away, at most",
-		"how many jumps a run of the optimizer writes, and takes away, at most; `\"256\"`: as long as text_poke_smp_batch wrote them"),
+		"how many jumps a run of the optimizer writes, and takes away, at most; "+
+			"`\"256\"`: as long as text_poke_smp_batch wrote them"),
 	row("save_ss", flag(func(s *Settings) *bool { return &s.SaveSS }),
 		"_ _ _ yes yes yes yes",
 		"whether detours save ss with the other registers",
@@ -92,10 +109,13 @@ var Table = []Row{
 		"_ _ _ _ _ _ _",
 		"whether handlers behind a detour run with interrupts off",
 		"handlers behind a detour run with interrupts off (until 4.14)"),
-	row("unoptimize", enum(func(s *Settings) *Unoptimize { return &s.Unoptimize }, "as-patched", "breakpoint", "patcher"),
+	row("unoptimize", enum(func(s *Settings) *Unoptimize {
+		return &s.Unoptimize
+	}, "as-patched", "breakpoint", "patcher"),
 		"as-patched patcher patcher breakpoint breakpoint breakpoint patcher",
 		"how a jump is taken away",
-		"how a jump is taken away: `\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"),
+		"how a jump is taken away: "+
+			"`\"breakpoint\"`: by one, and syncs (5.6 and later); `\"patcher\"`: as it was written; else the first if `patch` is `\"breakpoint\"`"),
 	row("sync_arm", flag(func(s *Settings) *bool { return &s.SyncArm }),
 		"yes yes yes yes yes yes yes",
 		"whether every CPU is synchronized after a breakpoint was written",
@@ -103,7 +123,8 @@ var Table = []Row{
 	row("sync_copies", flag(func(s *Settings) *bool { return &s.SyncCopies }),
 		"_ _ _ _ _ _ _",
 		"whether every CPU is synchronized after a slot or a detour was written",
-		"every CPU is synchronized after a slot or a detour was written: no kernel does so. With `fred = True` nothing else keeps a CPU from running what was there before"),
+		"every CPU is synchronized after a slot or a detour was written: no kernel does so. With `fred = True` "+
+			"nothing else keeps a CPU from running what was there before"),
 	row("ftrace", flag(func(s *Settings) *bool { return &s.Kernel.Ftrace }),
 		"_ _ yes yes yes yes yes",
 		"whether a probe at a function's fentry goes through ftrace",
@@ -119,21 +140,26 @@ var Table = []Row{
 	row("files", enum(func(s *Settings) *Files { return &s.Files }, "bool", "char", "plain", "first"),
 		"bool first plain char bool bool bool",
 		"what the interface files take and print: as since 5.16, as until 5.15, as until 4.17, as in 2.6",
-		"what the files of debugfs take and print: `\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"),
+		"what the files of debugfs take and print: "+
+			"`\"char\"`: as until 5.15; `\"plain\"`: as until 4.17; `\"first\"`: as in 2.6"),
 	row("int3_count", enum(func(s *Settings) *kapi.Counting { return &s.Counting }, "nmi", "twice", "once"),
 		"nmi once twice nmi nmi nmi nmi",
 		"what a breakpoint's handler counts in the preemption count: as an NMI, 2, or 1",
-		"what a breakpoint's handler finds in `__preempt_count`: as in an NMI's (5.8 and later); `\"twice\"`: preemption disabled twice, and once while an instruction is stepped (4.0 to 4.18); `\"once\"`: once"),
+		"what a breakpoint's handler finds in `__preempt_count`: as in an NMI's (5.8 and later); "+
+			"`\"twice\"`: preemption disabled twice, and once while an instruction is stepped (4.0 to 4.18); `\"once\"`: once"),
 	row("nmi_latch", flag(func(s *Settings) *bool { return &s.NMILatch }),
 		"yes _ yes yes yes yes yes",
 		"whether an NMI that comes in an NMI's handler waits for its end",
-		"an NMI that comes in an NMI's handler waits for its end (3.3 and later); without it the return from a breakpoint there lets the next one in"),
+		"an NMI that comes in an NMI's handler waits for its end (3.3 and later); without it the return from a "+
+			"breakpoint there lets the next one in"),
 	ofBuild("retpoline", flag(func(s *Settings) *bool { return &s.Kernel.Retpoline }),
 		"built with CONFIG_RETPOLINE",
-		"built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks (`__x86_indirect_thunk_…`), and the rules of probing go by that"),
+		"built with CONFIG_RETPOLINE: there are no jump tables, but jumps to thunks "+
+			"(`__x86_indirect_thunk_…`), and the rules of probing go by that"),
 	ofBuild("ibt", flag(func(s *Settings) *bool { return &s.Kernel.IBT }),
 		"built with CONFIG_X86_KERNEL_IBT",
-		"built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it (5.18 and later)"),
+		"built with CONFIG_X86_KERNEL_IBT: functions begin with endbr64, and a probe at one goes behind it "+
+			"(5.18 and later)"),
 }
 
 // ByEdition are the rows that editions decide.

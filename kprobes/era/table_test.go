@@ -25,7 +25,9 @@ func leaves(t reflect.Type) (names []string) {
 // TestEveryFieldHasARow: each field of Settings is one row's, but for what the build's
 // preemption, the processor and mutants say.
 func TestEveryFieldHasARow(t *testing.T) {
-	fields := slices.DeleteFunc(leaves(reflect.TypeFor[Settings]()), func(n string) bool { return n == "Preemption" || n == "Unchecked" || n == "Bits32" })
+	fields := slices.DeleteFunc(leaves(reflect.TypeFor[Settings]()), func(n string) bool {
+		return n == "Preemption" || n == "Unchecked" || n == "Bits32"
+	})
 	require.Len(t, Table, len(fields), fields)
 	for i := range Table {
 		r := &Table[i]

@@ -7,7 +7,8 @@ import "fmt"
 var Errnos = [...]struct {
 	Name string
 	N    uint64
-}{{"ENOENT", 2}, {"E2BIG", 7}, {"EAGAIN", 11}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EEXIST", 17}, {"ENODEV", 19}, {"EINVAL", 22},
+}{{"ENOENT", 2}, {"E2BIG", 7}, {"EAGAIN", 11}, {"ENOMEM", 12}, {"EBUSY", 16}, {"EEXIST", 17}, {"ENODEV", 19},
+	{"EINVAL", 22},
 	{"ENOSPC", 28}, {"ENOSYS", 38}, {"EILSEQ", 84}, {"EOPNOTSUPP", 95}}
 
 // ErrnoName returns the name of an errno, "" if it is none of Errnos.

@@ -133,7 +133,8 @@ var _ = traces.Define(
 		Doc:  "n references to what instances belong to are dropped",
 		Says: "return probe memory {holder}: {n#reference} dropped, {left} left"},
 	traces.Spec{Kind: HolderFree, Name: "HolderFree", Args: args{holder, probe},
-		Doc: "the memory of what instances belong to is given back", Says: "return probe memory {holder} of {probe} freed"},
+		Doc:  "the memory of what instances belong to is given back",
+		Says: "return probe memory {holder} of {probe} freed"},
 	traces.Spec{Kind: Hooked, Name: "Hooked", Args: args{instance, slot, addr},
 		Doc:  "the return address at a place of the stack is kept, and the trampoline's put there",
 		Says: "instance {instance} keeps the return address {addr} at {slot}: now the trampoline's"},
@@ -175,10 +176,12 @@ var _ = traces.Define(
 
 	traces.Spec{Kind: State, Name: "State", Args: args{addr, states, traces.Place.Named("detour")},
 		Monitors: true, Rig: true,
-		Doc: "what the engine holds of a point, when kprobe_mutex is about to be free", Says: "the engine holds of {addr}: {bits}"},
+		Doc:  "what the engine holds of a point, when kprobe_mutex is about to be free",
+		Says: "the engine holds of {addr}: {bits}"},
 	traces.Spec{Kind: Listed, Name: "Listed", Args: args{addr, traces.Number.Named("letter"), tags},
 		Monitors: true, Rig: true,
-		Doc: "a line of kprobes/list, at the end of the run; letter 0: the file is opened", Says: "kprobes/list: {addr} {tags}"},
+		Doc:  "a line of kprobes/list, at the end of the run; letter 0: the file is opened",
+		Says: "kprobes/list: {addr} {tags}"},
 	traces.Spec{Kind: NoJump, Name: "NoJump", Args: args{probe}, Monitors: true, Rig: true,
 		Doc:  "no jump may be at its address while it is registered: it has a post_handler, or is a jprobe",
 		Says: "{probe} has a post_handler, or is a jprobe: no jump may be there"},
@@ -187,7 +190,8 @@ var _ = traces.Define(
 	traces.Spec{Kind: Seeks, Name: "Seeks", Args: args{probe}, Monitors: true,
 		Doc: "a call of its function looks for a free instance of a return probe"},
 	traces.Spec{Kind: Lies, Name: "Lies", Args: args{instance, probe, traces.Number.Named("free")}, Monitors: true,
-		Doc: "an instance becomes one that a call can find (free 1; 2: on this CPU, on others maybe later), or isn't any more"},
+		Doc: "an instance becomes one that a call can find (free 1; 2: on this CPU, on others maybe later), or " +
+			"isn't any more"},
 	traces.Spec{Kind: Stays, Name: "Stays", Args: args{instance, probe, traces.Task.Named("task")}, Monitors: true,
 		Doc: "an instance is given back, and is in the list of a task's calls in flight all the same"},
 	traces.Spec{Kind: Wants, Name: "Wants", Args: args{probe, traces.Count.Named("n")}, Monitors: true, Rig: true,
@@ -226,7 +230,8 @@ var (
 var Verbs = smpev.NewWords("api", "", "register", "unregister", "enable", "disable")
 
 // HandlerNames are the names of a probe's handlers.
-var HandlerNames = smpev.NewWords("handler", "", "pre_handler", "post_handler", "entry_handler", "handler", "fault_handler", "entry")
+var HandlerNames = smpev.NewWords("handler", "", "pre_handler", "post_handler", "entry_handler", "handler",
+	"fault_handler", "entry")
 
 func probeKind(n uint64) string {
 	return [...]string{"kprobe", "return probe", "jprobe", "?"}[min(n, 3)]

@@ -27,7 +27,8 @@ const (
 	LineEnabledSome                       // LineArmedSome of 5.16 and later
 	LineDisabledSome                      // LineDisarmedSome, likewise
 	LineFtraceArm                         // a WARN: ftrace refuses a site (until 4.15)
-	LineFtraceInit                        // a WARN: ftrace refuses the client that has the site in its filter (until 4.15)
+	// a WARN: ftrace refuses the client that has the site in its filter (until 4.15)
+	LineFtraceInit
 	lineCount
 )
 
@@ -53,15 +54,18 @@ var formats = [lineCount]string{
 
 	LineArmedSome:    "Kprobes globally enabled, but failed to arm %d out of %d probes",
 	LineDisarmedSome: "Kprobes globally disabled, but failed to disarm %d out of %d probes",
-	LineEnabledSome:  "Kprobes globally enabled, but failed to enable %d out of %d probes. Please check which kprobes are kept disabled via debugfs.",
-	LineDisabledSome: "Kprobes globally disabled, but failed to disable %d out of %d probes. Please check which kprobes are kept enabled via debugfs.",
+	LineEnabledSome: "Kprobes globally enabled, but failed to enable %d out of %d probes. Please check which " +
+		"kprobes are kept disabled via debugfs.",
+	LineDisabledSome: "Kprobes globally disabled, but failed to disable %d out of %d probes. Please check " +
+		"which kprobes are kept enabled via debugfs.",
 
 	LineFtraceArm:  "Failed to arm kprobe-ftrace at %x (-%d)",
 	LineFtraceInit: "Failed to init kprobe-ftrace (-%d)",
 }
 
 // verbs is how many numbers each has in it.
-var verbs = [lineCount]int{LineRetBug: 2, LineUnrecoverable: 1, LineArmedSome: 2, LineDisarmedSome: 2, LineEnabledSome: 2, LineDisabledSome: 2, LineFtraceArm: 2, LineFtraceInit: 1}
+var verbs = [lineCount]int{LineRetBug: 2, LineUnrecoverable: 1, LineArmedSome: 2, LineDisarmedSome: 2,
+	LineEnabledSome: 2, LineDisabledSome: 2, LineFtraceArm: 2, LineFtraceInit: 1}
 
 // A Switch is what an administrator writes to.
 type Switch uint8

@@ -6,8 +6,10 @@ import (
 
 // clients are mutants of ftrace's other clients, and of what it tells them apart by.
 var clients = []Mutant{
-	{Name: "ip-not-recovered", Source: "kprobe_ftrace_handler, 3.7 to 3.18", Scenario: "livepatch-probe", Property: "right-result",
-		Says: "a probe at a site of ftrace has the function go on behind the site, wherever another client has sent it",
+	{Name: "ip-not-recovered", Source: "kprobe_ftrace_handler, 3.7 to 3.18", Scenario: "livepatch-probe",
+		Property: "right-result",
+		Says: "a probe at a site of ftrace has the function go on behind the site, wherever another client " +
+			"has sent it",
 		Apply: on(func(s *steps) {
 			handle := s.Gone.KprobeFtraceHandler
 			s.Gone.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
@@ -17,28 +19,33 @@ var clients = []Mutant{
 				}
 			}
 		})},
-	{Name: "ipmodify-shared", Source: "f8b8be8a310a, 3.7 to 3.18", Scenario: "livepatch-refused", Property: "right-result",
-		Says:  "a function has two clients that may change where its calls go on",
-		Apply: func(w *Wiring) { w.Ftrace.Shared = true }},
-	{Name: "ipmodify-kept", Source: "__ftrace_hash_update_ipmodify", Scenario: "livepatch-refused", Property: "right-result",
-		Also:  []string{"accounted"},
-		Says:  "a client that is refused one of its functions keeps the others from being another's",
-		Apply: func(w *Wiring) { w.Ftrace.Kept = true }},
-	{Name: "unpatched-at-work", Source: "klp_try_switch_task", Scenario: "livepatch-leaves", Property: "no-use-after-free",
-		Also:  []string{"no-oops"},
-		Says:  "a live patch is taken away, and its module goes, while a task is in the new function",
-		Apply: func(w *Wiring) { w.Klp.NoWait = true }},
-	{Name: "direct-freed", Source: "unregister_ftrace_direct: synchronize_rcu_tasks", Scenario: "direct-leaves", Property: "no-use-after-free",
-		Also:  []string{"no-oops"},
-		Says:  "a direct call is taken away, and the trampoline goes, while a task is in it",
-		Apply: func(w *Wiring) { w.Ftrace.DirectStays = true }},
+	{Name: "ipmodify-shared", Source: "f8b8be8a310a, 3.7 to 3.18", Scenario: "livepatch-refused",
+		Property: "right-result",
+		Says:     "a function has two clients that may change where its calls go on",
+		Apply:    func(w *Wiring) { w.Ftrace.Shared = true }},
+	{Name: "ipmodify-kept", Source: "__ftrace_hash_update_ipmodify", Scenario: "livepatch-refused",
+		Property: "right-result",
+		Also:     []string{"accounted"},
+		Says:     "a client that is refused one of its functions keeps the others from being another's",
+		Apply:    func(w *Wiring) { w.Ftrace.Kept = true }},
+	{Name: "unpatched-at-work", Source: "klp_try_switch_task", Scenario: "livepatch-leaves",
+		Property: "no-use-after-free",
+		Also:     []string{"no-oops"},
+		Says:     "a live patch is taken away, and its module goes, while a task is in the new function",
+		Apply:    func(w *Wiring) { w.Klp.NoWait = true }},
+	{Name: "direct-freed", Source: "unregister_ftrace_direct: synchronize_rcu_tasks", Scenario: "direct-leaves",
+		Property: "no-use-after-free",
+		Also:     []string{"no-oops"},
+		Says:     "a direct call is taken away, and the trampoline goes, while a task is in it",
+		Apply:    func(w *Wiring) { w.Ftrace.DirectStays = true }},
 	{Name: "direct-own-way", Source: "BPF_TRAMP_F_ORIG_STACK, 6.0", Scenario: "direct-shares", Property: "right-result",
 		Says:  "a direct call returns behind the site, although a live patch has sent the call elsewhere",
 		Apply: func(w *Wiring) { w.Ftrace.DirectOwn = true }},
-	{Name: "direct-overwritten", Source: "ftrace_modify_direct_caller", Scenario: "direct-modified", Property: "whole-instructions",
-		Also:  []string{"no-oops", "no-start-inside", "progress"},
-		Says:  "a direct call is written over another one without a breakpoint and without a sync",
-		Apply: func(w *Wiring) { w.Ftrace.PlainDirect = true }},
+	{Name: "direct-overwritten", Source: "ftrace_modify_direct_caller", Scenario: "direct-modified",
+		Property: "whole-instructions",
+		Also:     []string{"no-oops", "no-start-inside", "progress"},
+		Says:     "a direct call is written over another one without a breakpoint and without a sync",
+		Apply:    func(w *Wiring) { w.Ftrace.PlainDirect = true }},
 }
 
 // branchLen is the length of a site.
@@ -56,10 +63,12 @@ var fprobes = []Mutant{
 
 // transitions are mutants of live patches' transitions. They stand last, as events do.
 var transitions = []Mutant{
-	{Name: "stack-unchecked", Source: "klp_check_stack, 4.12", Scenario: "livepatch-consistent", Property: "one-universe",
-		Says:  "a task that doesn't run goes over to a live patch's functions without a look at its stack",
-		Apply: func(w *Wiring) { w.Klp.Unchecked = true }},
-	{Name: "transition-forced", Source: "klp_force_transition, 4.15", Scenario: "livepatch-reversed", Property: "one-universe",
-		Says:  "all tasks go over to a live patch's functions at once, wherever they are",
-		Apply: func(w *Wiring) { w.Klp.Forced = true }},
+	{Name: "stack-unchecked", Source: "klp_check_stack, 4.12", Scenario: "livepatch-consistent",
+		Property: "one-universe",
+		Says:     "a task that doesn't run goes over to a live patch's functions without a look at its stack",
+		Apply:    func(w *Wiring) { w.Klp.Unchecked = true }},
+	{Name: "transition-forced", Source: "klp_force_transition, 4.15", Scenario: "livepatch-reversed",
+		Property: "one-universe",
+		Says:     "all tasks go over to a live patch's functions at once, wherever they are",
+		Apply:    func(w *Wiring) { w.Klp.Forced = true }},
 }

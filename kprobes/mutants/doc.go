@@ -4,13 +4,13 @@
 // What it is not: it holds no copy of an engine. A mutant wraps an interface of
 // the waist, or a step of kprobes.Steps.
 //
-// Where a row goes: All (table.go, and past.go for rows of History) has the mutants that a property notices in a scenario.
-// ofRules (rules.go) has those that only the tests of the specification's rules notice.
-// History (history.tsv) are the faults that kernels had; Shipped (shipped.go) says which of
-// All an edition's kernels had; Absent (absent.go) are
-// faults of our notes that can't be made here, with the reason. Barriers (barriers.go) are
-// made of kapi's table of orders, one each, and need no row; LostOrders (lost.go) says of those
-// that Linux lacked once where they show, and Unchecked has what isn't a place's order.
+// Where a row goes: All (table.go, and past.go for rows of History) has the mutants that a property
+// notices in a scenario. ofRules (rules.go) has those that only the tests of the specification's
+// rules notice. History (history.tsv) are the faults that kernels had; Shipped (shipped.go) says
+// which of All an edition's kernels had; Absent (absent.go) are faults of our notes that can't be
+// made here, with the reason. Barriers (barriers.go) are made of kapi's table of orders, one each,
+// and need no row; LostOrders (lost.go) says of those that Linux lacked once where they show, and
+// Unchecked has what isn't a place's order.
 //
 // Its rule: a mutant is a row of All and at most one function beside the table. A mutant
 // that no property kills, or that the wrong one does, fails the table test.

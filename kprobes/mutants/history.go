@@ -55,7 +55,8 @@ const (
 )
 
 // lastMinor are the last releases of the major versions that have ended.
-var lastMinor = [...]Release{2: 2<<20 | 6<<10 | 39, 3: 3<<20 | 19<<10, 4: 4<<20 | 20<<10, 5: 5<<20 | 19<<10, 6: 6<<20 | 19<<10}
+var lastMinor = [...]Release{2: 2<<20 | 6<<10 | 39, 3: 3<<20 | 19<<10, 4: 4<<20 | 20<<10, 5: 5<<20 | 19<<10,
+	6: 6<<20 | 19<<10}
 
 // ParseRelease reads 2.6.38, 5.13 or never.
 func ParseRelease(s string) (Release, error) {
@@ -73,7 +74,8 @@ func ParseRelease(s string) (Release, error) {
 	}
 	r := Release(n[0]<<20 | n[1]<<10 | n[2])
 	old := n[0] == 2
-	if old && (len(parts) != 3 || n[1] != 6) || !old && len(parts) != 2 || r < First || int(n[0]) < len(lastMinor) && r > lastMinor[n[0]] {
+	if old && (len(parts) != 3 || n[1] != 6) || !old && len(parts) != 2 || r < First || int(n[0]) < len(lastMinor) &&
+		r > lastMinor[n[0]] {
 		return 0, fmt.Errorf("no release is called %q; write it as 2.6.38 or 5.13", s)
 	}
 	return r, nil
@@ -124,8 +126,10 @@ var hows = [...]string{"mutant", "like", "rule", "taken back", "scenario", "sett
 
 // whyNot says, for each How but NotHere, why --as-shipped doesn't bring such a fault back.
 var whyNot = [...]string{
-	AMutant: "can't be noticed", LikeOne: "a mutant does more than the kernel did, or only something like it", ARule: "only tests of the specification's rules have a mutant",
-	TakenBack: "only the kernel's own source without the fix shows it (taken-back.md)", AScenario: "kernels show it as they are", ASetting: "it is a setting of scenarios",
+	AMutant: "can't be noticed", LikeOne: "a mutant does more than the kernel did, or only something like it",
+	ARule:     "only tests of the specification's rules have a mutant",
+	TakenBack: "only the kernel's own source without the fix shows it (taken-back.md)",
+	AScenario: "kernels show it as they are", ASetting: "it is a setting of scenarios",
 }
 
 func (b Back) String() string { return strings.TrimSpace(hows[b.How] + " " + b.Name) }
@@ -138,10 +142,12 @@ var Reasons = []Reason{
 	{"open", "it could be: the mutant is still to be written"},
 	{"symbol", "it is about which of the kernel's own functions may be probed or traced: those are Go here"},
 	{"below", "it is in what lies below text patching: page tables, write protection, the processor's errata"},
-	{"boot", "it is in what happens once, at boot or when a module is loaded: alternatives, init text, the order of starting"},
+	{"boot", "it is in what happens once, at boot or when a module is loaded: alternatives, init text, the " +
+		"order of starting"},
 	{"order", "data accesses take effect in their order here"},
 	{"memory", "no allocation fails here"},
-	{"fprobe", "it is in what isn't modelled of fprobes: their memory, FPROBE_FL_KPROBE_SHARED, what they are since 6.14"},
+	{"fprobe", "it is in what isn't modelled of fprobes: their memory, FPROBE_FL_KPROBE_SHARED, what they " +
+		"are since 6.14"},
 	{"decoder", "it is in tables of the kernel's decoder; ours is compared with objdump"},
 	{"absent", "what it is in isn't modelled"},
 	{"setting", "kernels differ there by their configuration or their compiler, and a scenario says so"},
@@ -153,12 +159,14 @@ var Reasons = []Reason{
 
 // Areas, Kinds and Sources are the words of those columns.
 var (
-	Areas = []string{"kprobes", "stepping", "optprobe", "return", "jprobe", "rethook", "objpool", "fprobe", "ftrace", "module", "blacklist", "text", "jump_label", "static_call", "decoder"}
+	Areas = []string{"kprobes", "stepping", "optprobe", "return", "jprobe", "rethook", "objpool", "fprobe", "ftrace",
+		"module", "blacklist", "text", "jump_label", "static_call", "decoder"}
 	Kinds = []string{"race", "deadlock", "condition", "check", "decode", "leak", "refcount", "memory", "build"}
 
 	Sources = []Reason{
 		{"tree", "in the history of a kernel's source, 2.6.12 to 2.6.39"},
-		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; the id stood there with its subject or message"},
+		{"mail", "in archived mail: of the stable kernels, of the tip tree, of what was pushed to kernel.org; " +
+			"the id stood there with its subject or message"},
 		{"study", "in the notes that this engine was built from, which say of some ids that they are from memory"},
 		{"web", "in a copy of a kernel's source on the web: the id stood there with its subject and what it changes"},
 		{"run", "no commit: it was found here, and shown on a real kernel"},

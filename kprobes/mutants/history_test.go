@@ -42,7 +42,9 @@ func TestHistory(t *testing.T) {
 			last = f.Fixed
 			assert.Contains(t, mutants.Areas, f.Area)
 			assert.Contains(t, mutants.Kinds, f.Kind)
-			assert.True(t, slices.ContainsFunc(mutants.Sources, func(r mutants.Reason) bool { return r.Word == f.Seen }), f.Seen)
+			assert.True(t, slices.ContainsFunc(mutants.Sources, func(r mutants.Reason) bool {
+				return r.Word == f.Seen
+			}), f.Seen)
 			assert.NotContains(t, says, f.Says)
 			says[f.Says] = true
 			assert.Regexp(t, `^\S.*[^.\s]$`, f.Says)
@@ -64,14 +66,16 @@ func requireBack(t *testing.T, f *mutants.Fix, b mutants.Back) {
 	case mutants.ARule:
 		require.Contains(t, mutants.RuleNames(), b.Name)
 	case mutants.TakenBack:
-		require.Regexp(t, `(?m)^# commit: `+f.Commit+`, `+regexp.QuoteMeta(f.Fixed.String())+`$`, read(t, filepath.Join(takeBack, b.Name)))
+		require.Regexp(t, `(?m)^# commit: `+f.Commit+`, `+regexp.QuoteMeta(f.Fixed.String())+`$`,
+			read(t, filepath.Join(takeBack, b.Name)))
 	case mutants.AScenario:
 		require.FileExists(t, "../../scripts/take-back.scenarios/"+b.Name+".star")
 	case mutants.ASetting:
 		require.Empty(t, b.Name)
 	case mutants.NotHere:
 		require.Len(t, f.Back, 1)
-		require.True(t, slices.ContainsFunc(mutants.Reasons, func(r mutants.Reason) bool { return r.Word == b.Name }), b.Name)
+		require.True(t, slices.ContainsFunc(mutants.Reasons, func(r mutants.Reason) bool { return r.Word == b.Name }),
+			b.Name)
 	}
 }
 
@@ -105,7 +109,8 @@ func TestHistoryMalformed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "until 5.5", list[0].Releases())
 	for column, bad := range map[int][]string{
-		1: {"", "2.6", "2.7.1", "2.6.8", "2.6.40", "3.20", "3.1.1", "3", "5.013", "-1.2", "5.13-rc1", "5.1024", "99999999999.1"},
+		1: {"", "2.6", "2.7.1", "2.6.8", "2.6.40", "3.20", "3.1.1", "3", "5.013", "-1.2", "5.13-rc1", "5.1024",
+			"99999999999.1"},
 		2: {"", "ever"},
 		6: {"", "mutants no-grace?;", "none"},
 	} {
@@ -126,7 +131,8 @@ func TestHistoryMalformed(t *testing.T) {
 // TestReleases: releases are ordered as they came, and a span is said in words.
 func TestReleases(t *testing.T) {
 	before := mutants.Release(0)
-	for _, s := range []string{"2.6.9", "2.6.39", "3.0", "3.19", "4.0", "4.20", "5.0", "5.19", "6.0", "6.19", "7.0", "7.3", "never"} {
+	for _, s := range []string{"2.6.9", "2.6.39", "3.0", "3.19", "4.0", "4.20", "5.0", "5.19", "6.0", "6.19", "7.0",
+		"7.3", "never"} {
 		r, err := mutants.ParseRelease(s)
 		require.NoError(t, err)
 		require.Equal(t, s, r.String())
@@ -134,8 +140,10 @@ func TestReleases(t *testing.T) {
 		before = r
 	}
 	for _, c := range []struct{ since, until, says string }{
-		{"2.6.9", "2.6.34", "until 2.6.33"}, {"2.6.9", "3.0", "until 2.6.39"}, {"5.13", "6.0", "5.13 to 5.19"}, {"6.7", "never", "6.7 and later"},
-		{"5.6", "5.6", "5.6-rc"}, {"5.5", "5.6", "5.5"}, {"4.15", "7.0", "4.15 to 6.19"}, {"2.6.38", "2.6.39", "2.6.38"},
+		{"2.6.9", "2.6.34", "until 2.6.33"}, {"2.6.9", "3.0", "until 2.6.39"}, {"5.13", "6.0", "5.13 to 5.19"},
+		{"6.7", "never", "6.7 and later"},
+		{"5.6", "5.6", "5.6-rc"}, {"5.5", "5.6", "5.5"}, {"4.15", "7.0", "4.15 to 6.19"},
+		{"2.6.38", "2.6.39", "2.6.38"},
 	} {
 		f := mutants.Fix{}
 		var err error
@@ -207,11 +215,15 @@ only the tests of [the specification's rules](spec-coverage.md) notice; `+"`scen
 	fmt.Fprintf(&b, "To 2.6.39 the subject of every commit that touched kprobes, alternatives, the instruction decoder or jump labels was read in the source's history, and the messages of about a hundred of them. For later kernels there was no such history: the rows are from lists of what the stable kernels took, from archived mail, and from the notes that this engine was built from. "+
 		"Fixes of 3.0 to 4.19 that were not sent to stable kernels are the most likely to be missing, and so are fixes of fprobe. Fixes for other architectures are left out.\n\nWhere commit and fault were looked up:\n\n| word | where | rows |\n|---|---|--:|\n")
 	for _, s := range mutants.Sources {
-		fmt.Fprintf(&b, "| %s | %s | %d |\n", s.Word, s.Says, count(func(f *mutants.Fix) bool { return f.Seen == s.Word }))
+		fmt.Fprintf(&b, "| %s | %s | %d |\n", s.Word, s.Says, count(func(f *mutants.Fix) bool {
+			return f.Seen == s.Word
+		}))
 	}
 	b.WriteString("\nWhy a row isn't brought back:\n\n| word | why | rows |\n|---|---|--:|\n")
 	for _, r := range mutants.Reasons {
-		fmt.Fprintf(&b, "| %s | %s | %d |\n", r.Word, r.Says, count(func(f *mutants.Fix) bool { return f.Back[0] == mutants.Back{How: mutants.NotHere, Name: r.Word} }))
+		fmt.Fprintf(&b, "| %s | %s | %d |\n", r.Word, r.Says, count(func(f *mutants.Fix) bool {
+			return f.Back[0] == mutants.Back{How: mutants.NotHere, Name: r.Word}
+		}))
 	}
 	b.WriteString("\nWhat `--as-shipped` has of each edition:\n\n| edition | stands for | known | brought back |\n|---|---|--:|--:|\n")
 	for _, e := range rules.AllEditions() {
@@ -226,7 +238,8 @@ only the tests of [the specification's rules](spec-coverage.md) notice; `+"`scen
 		if f.Commit != "" {
 			commit = "`" + f.Commit + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %v | %s | %s | %s | %s | %s | %s |\n", commit, f.Fixed, f.Releases(), f.Area, f.Kind, f.Says, backs(f), f.Seen)
+		fmt.Fprintf(&b, "| %s | %v | %s | %s | %s | %s | %s | %s |\n", commit, f.Fixed, f.Releases(), f.Area, f.Kind,
+			f.Says, backs(f), f.Seen)
 	}
 	return b.String()
 }

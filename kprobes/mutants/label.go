@@ -10,7 +10,8 @@ type label = jumplabel.Label
 // The orders of a key.
 var (
 	keyPublishes = kapi.DefineBarrier("jump_label: the text, then the key", kapi.OrderRelease,
-		"static_key_slow_inc_cpuslocked, kernel/jump_label.c: atomic_set_release(&key->enabled, 1); of the mutants with a key")
+		"static_key_slow_inc_cpuslocked, kernel/jump_label.c: atomic_set_release(&key->enabled, 1); of the "+
+			"mutants with a key")
 	keyCounts = kapi.DefineBarrier("jump_label: count a key", kapi.OrderFull,
 		"static_key_slow_inc_cpuslocked: atomic_try_cmpxchg(&key->enabled); of the mutants with a key")
 )

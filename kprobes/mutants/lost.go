@@ -4,7 +4,8 @@ package mutants
 // All: searches that draw schedules find them too seldom.
 var Unchecked = []Mutant{
 	{Name: "objpool-unchecked", Source: "d67f39d2b81b, 6.7-rc", Scenario: "order-rings", Property: "instances",
-		Says:  "a call takes an instance from an array that is empty, if it reads how far that is filled as it was before",
+		Says: "a call takes an instance from an array that is empty, if it reads how far that is filled as " +
+			"it was before",
 		Apply: on(objpoolUnchecked)},
 }
 

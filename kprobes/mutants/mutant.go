@@ -29,9 +29,11 @@ type Wiring struct {
 
 // A Mutant is one fault put in on purpose.
 type Mutant struct {
-	Name     string
-	Says     string
-	Source   string   // the fault of history that it brings back: its number in our collection (R, K, M), the kernel's function, the releases, or the rule of the specification that it breaks
+	Name string
+	Says string
+	// the fault of history that it brings back: its number in our collection (R, K, M), the kernel's
+	// function, the releases, or the rule of the specification that it breaks
+	Source   string
 	Scenario string   // where it shows
 	Property string   // and which property must notice
 	Also     []string // properties that may notice first, since the step serves them too
@@ -67,7 +69,8 @@ func NeedsJump(name string) bool {
 // ByName returns the mutant of that name, AsShipped and Barriers included.
 func ByName(name string) (*Mutant, bool) {
 	if name == AsShipped {
-		return &Mutant{Name: name, Says: "the faults that the kernels of the scenario's edition had", Apply: applyShipped}, true
+		return &Mutant{Name: name, Says: "the faults that the kernels of the scenario's edition had",
+			Apply: applyShipped}, true
 	}
 	if m, ok := find(name); ok {
 		return m, true

@@ -69,7 +69,8 @@ func TestMutants(t *testing.T) {
 				requireOnPage(t, rows, k)
 			}
 			median, low, high := k.First.Median()
-			t.Logf("%-24s %-24s %-20s %d schedules in the median (%d to %d)", mu.Name, mu.Scenario, mu.Property, median, low, high)
+			t.Logf("%-24s %-24s %-20s %d schedules in the median (%d to %d)", mu.Name, mu.Scenario, mu.Property, median,
+				low, high)
 		})
 	}
 }
@@ -89,14 +90,16 @@ func TestShipped(t *testing.T) {
 			mu, ok := mutants.ByName(f.Mutant)
 			require.True(t, ok, f.Mutant)
 			find := func(name string, runs uint64) *explore.Result {
-				res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1, Stop: name != "", Blind: true})
+				res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: name, Runs: runs, Workers: 1,
+					Stop: name != "", Blind: true})
 				require.NoError(t, err)
 				return res
 			}
 			require.Empty(t, find("", thorough.Of[uint64](100, 400)/slow).Broken)
 			alone := find(f.Mutant, most)
 			for got := range alone.Broken {
-				require.True(t, got == f.Property || slices.Contains(mu.Also, got), "noticed by %s, not by %s", got, f.Property)
+				require.True(t, got == f.Property || slices.Contains(mu.Also, got), "noticed by %s, not by %s", got,
+					f.Property)
 			}
 			require.NotZero(t, alone.Violations, "%d runs have not found it", alone.Runs)
 			require.NotZero(t, find(mutants.AsShipped, most).Violations)
@@ -118,7 +121,9 @@ func TestEveryPropertyHasAMutant(t *testing.T) {
 		if p.OfKernel() {
 			continue // mutants are of the engine in Go
 		}
-		has := slices.ContainsFunc(mutants.All, func(mu mutants.Mutant) bool { return mu.Property == p.Name && mu.Equivalent == nil })
+		has := slices.ContainsFunc(mutants.All, func(mu mutants.Mutant) bool {
+			return mu.Property == p.Name && mu.Equivalent == nil
+		})
 		require.Equal(t, !slices.Contains(waiting, p.Name), has, "%s: has a mutant: %v", p.Name, has)
 	}
 }
@@ -136,7 +141,8 @@ func TestEquivalent(t *testing.T) {
 		require.NotEmpty(t, mu.Equivalent.Proof, mu.Name)
 		sc, err := library.Load(mu.Scenario)
 		require.NoError(t, err)
-		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mu.Name, Runs: thorough.Of[uint64](1_500, 6_000) / slow})
+		res, err := explore.Run(explore.Spec{Scenario: sc, Mutant: mu.Name,
+			Runs: thorough.Of[uint64](1_500, 6_000) / slow})
 		require.NoError(t, err)
 		require.NotZero(t, res.Counts.Points)
 		require.Empty(t, res.Broken, mu.Name)

@@ -88,7 +88,8 @@ func TestPage(t *testing.T) {
 		if q.OfKernel() {
 			continue // mutants are of the engine in Go
 		}
-		m := regexp.MustCompile(`(?m)^\| ` + q.ID + " " + q.Name + ` \| (\d+) \| (\d+) \|$`).FindStringSubmatch(string(data))
+		m := regexp.MustCompile(`(?m)^\| ` + q.ID + " " + q.Name +
+			` \| (\d+) \| (\d+) \|$`).FindStringSubmatch(string(data))
 		require.NotNil(t, m, "%s: kpsim mutants --markdown > docs/mutants.md", q.ID)
 		for _, n := range m[1:] {
 			count, err := strconv.Atoi(n)
@@ -110,5 +111,6 @@ func requireOnPage(t *testing.T, rows map[string]pageRow, k *mutantsearch.Kill) 
 	const apart, few = 4, 25
 	_, low, high := k.First.Median()
 	require.LessOrEqual(t, low, max(r.high*apart, few), "docs/mutants.md says %d (%d to %d)", r.median, r.low, r.high)
-	require.GreaterOrEqual(t, max(high*apart, few), r.low, "docs/mutants.md says %d (%d to %d)", r.median, r.low, r.high)
+	require.GreaterOrEqual(t, max(high*apart, few), r.low, "docs/mutants.md says %d (%d to %d)", r.median, r.low,
+		r.high)
 }

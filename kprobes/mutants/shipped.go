@@ -62,7 +62,10 @@ var Shipped = sync.OnceValue(func() (all []Fault) {
 		history := History()
 		for i := range history {
 			name := history[i].ships(s.release)
-			if name == "" || slices.ContainsFunc(all, func(f Fault) bool { return f.Edition == s.edition && f.Mutant == name }) {
+			if name == "" || slices.ContainsFunc(all, func(f Fault) bool {
+				return f.Edition == s.edition &&
+					f.Mutant == name
+			}) {
 				continue
 			}
 			m, _ := find(name)
@@ -195,5 +198,6 @@ func CheckShipped(e rules.Edition) error {
 			have = append(have, f.Edition.String())
 		}
 	}
-	return fmt.Errorf("no fault is known that edition %v was shipped with; of these there are: %s", e, strings.Join(have, ", "))
+	return fmt.Errorf("no fault is known that edition %v was shipped with; of these there are: %s", e,
+		strings.Join(have, ", "))
 }

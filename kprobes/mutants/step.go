@@ -109,7 +109,9 @@ func arrayFirst(s *steps) {
 // unregisterUnknown has a probe that isn't registered taken out of the table by links that
 // are null.
 func unregisterUnknown(w *Wiring) {
-	w.Steps().Register.ClearAddr = func(x context, _ *kprobe) { w.Deps.Traps.Bug(x, "hlist_del follows a null pointer") }
+	w.Steps().Register.ClearAddr = func(x context, _ *kprobe) {
+		w.Deps.Traps.Bug(x, "hlist_del follows a null pointer")
+	}
 }
 
 func nullHandler(w *Wiring) {
@@ -169,7 +171,8 @@ func postCleared[L any](s *steps, publish *func(context, *aggr, *L), posts func(
 // forcedKept leaves the breakpoint of what loses its jump by force, when it waits for the
 // optimizer to take that away, and the breakpoint with it.
 func forcedKept(s *steps) {
-	unoptimize, work, disarmed, working := s.Optimizer.ArchUnoptimizeKprobe, s.Optimizer.DoUnoptimizeKprobes, s.Optimizer.FreedDisarmed, false
+	unoptimize, work, disarmed, working := s.Optimizer.ArchUnoptimizeKprobe, s.Optimizer.DoUnoptimizeKprobes,
+		s.Optimizer.FreedDisarmed, false
 	s.Optimizer.DoUnoptimizeKprobes = func(e *engine, x context) {
 		working = true
 		work(e, x)

@@ -254,7 +254,8 @@ func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
 	if on {
 		which = words[1]
 	}
-	write(x, which[n%len(which)]) // an engine that doesn't understand it leaves the switch as it was, which monitors see
+	// an engine that doesn't understand it leaves the switch as it was, which monitors see
+	write(x, which[n%len(which)])
 	write(x, others[n%len(others)])
 	write(x, others[(n+len(others)/2)%len(others)])
 }
@@ -325,15 +326,19 @@ func (p *plug) Files() []engine.File {
 		debugfs = "/debug/kprobes" // as the document of 2.6 has it
 	}
 	list := []engine.File{
-		{Dir: debugfs, Name: "enabled", Mode: "-rw-------", Read: e.Files.ReadEnabled, Write: e.Files.WriteEnabled, Parse: e.Files.ParseEnabled, Switch: engine.Armed},
+		{Dir: debugfs, Name: "enabled", Mode: "-rw-------", Read: e.Files.ReadEnabled, Write: e.Files.WriteEnabled,
+			Parse: e.Files.ParseEnabled, Switch: engine.Armed},
 		{Dir: debugfs, Name: "list", Mode: "-r--------", Read: func() string { return string(e.Table.List(nil)) }},
 	}
 	if e.Files.HasBlacklist() {
-		list = append(list, engine.File{Dir: debugfs, Name: "blacklist", Mode: "-r--------", Read: func() string { return string(e.Files.Blacklist(nil)) }})
+		list = append(list, engine.File{Dir: debugfs, Name: "blacklist", Mode: "-r--------", Read: func() string {
+			return string(e.Files.Blacklist(nil))
+		}})
 	}
 	if e.Files.HasOptimization() {
 		list = append(list, engine.File{Dir: "/proc/sys/debug", Name: "kprobes-optimization", Mode: "-rw-r--r--",
-			Read: e.Files.ReadOptimization, Write: e.Files.WriteOptimization, Parse: e.Files.ParseOptimization, Switch: engine.Optimization})
+			Read: e.Files.ReadOptimization, Write: e.Files.WriteOptimization, Parse: e.Files.ParseOptimization,
+			Switch: engine.Optimization})
 	}
 	return list
 }
@@ -363,7 +368,8 @@ func (p *plug) entry(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int 
 
 func (p *plug) returned(x kapi.Context, ri *kprobes.Instance, regs *arch.Regs) int {
 	k := &ri.Rp.Kprobe
-	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Return, At: k.Addr, Regs: regs, Ret: ri.RetAddr, Private: ri.Data})
+	return p.handle(x, engine.Hit{Probe: int(k.ID), Which: kpev.Return, At: k.Addr, Regs: regs, Ret: ri.RetAddr,
+		Private: ri.Data})
 }
 
 func (p *plug) jump(x kapi.Context, j *kprobes.Jprobe, regs *arch.Regs) {

@@ -48,7 +48,8 @@ func (k *Kernel) Configure(list string) error {
 		switch {
 		case name == "":
 		case i < 0 || value != "" && value != "y" && value != "n":
-			return fmt.Errorf("the rules ask for no such option; write some of PREEMPTION,RETPOLINE,IBT,FTRACE, or none, or OPTPROBES=n")
+			return fmt.Errorf("the rules ask for no such option; write some of " +
+				"PREEMPTION,RETPOLINE,IBT,FTRACE, or none, or OPTPROBES=n")
 		default:
 			*options[i].set = value != "n"
 		}

@@ -139,7 +139,8 @@ func (d *decoding) opcode() bool {
 	case c == isREX2 && d.t.rex2:
 		return d.opcodeREX2()
 	}
-	if front[d.w[d.i]] == isVEX && (!d.t.bits32 || d.w[d.i+1] >= 0xc0) { // else les, lds or bound, whose operand is in memory
+	// else les, lds or bound, whose operand is in memory
+	if front[d.w[d.i]] == isVEX && (!d.t.bits32 || d.w[d.i+1] >= 0xc0) {
 		return d.opcodeVEX()
 	}
 	d.read()

@@ -116,7 +116,8 @@ func TestEveryFactEverywhere(t *testing.T) {
 // TestOverlappingSites: a place is refused if any of its sites forbids it, in any
 // order.
 func TestOverlappingSites(t *testing.T) {
-	sites := []Site{{2, 2, SiteBug}, {1, 3, SiteStaticCall}, {3, 4, SiteJumpLabel}, {-2, 4, SiteJumpLabel}, {6, 100, SiteStaticCall}, {2, 1, SiteAlternative}}
+	sites := []Site{{2, 2, SiteBug}, {1, 3, SiteStaticCall}, {3, 4, SiteJumpLabel}, {-2, 4, SiteJumpLabel},
+		{6, 100, SiteStaticCall}, {2, 1, SiteAlternative}}
 	for shift := range sites {
 		f := function(bytes.Repeat([]byte{0x90}, 20)...)
 		f.Sites = append(append([]Site(nil), sites[shift:]...), sites[:shift]...)
@@ -125,7 +126,8 @@ func TestOverlappingSites(t *testing.T) {
 		}
 	}
 	f := function(bytes.Repeat([]byte{0x90}, 12)...)
-	f.Sites, f.Extable = []Site{{-5, 5, SiteJumpLabel}, {12, 9, SiteJumpLabel}, {3, 0, SiteJumpLabel}, {400, 2, SiteBug}, {-1, 2, SiteBug}}, []int{-1, 12, 13}
+	f.Sites, f.Extable = []Site{{-5, 5, SiteJumpLabel}, {12, 9, SiteJumpLabel}, {3, 0, SiteJumpLabel},
+		{400, 2, SiteBug}, {-1, 2, SiteBug}}, []int{-1, 12, 13}
 	for offset := range f.Size - jumpSize + 1 {
 		v := at(K61, f, offset)
 		require.True(t, v.Optimizable(), "+%d: all of them lie outside", offset)
@@ -223,9 +225,13 @@ func TestWhyRefused(t *testing.T) {
 		{old, []byte{0x90, 0xcc, 0x90, 0x90}, nil, 2, "behind the int3 at f+0x1"},
 		{old, []byte{0x90, 0xcc, 0x90, 0x90}, nil, 3, "behind the int3 at f+0x1"},
 		{old, []byte{0x66, 0xcc, 0x90, 0x90}, nil, 1, "behind the int3 at f+0x0"},
-		{K612, []byte{0x90, 0x90}, func(f *Function) { f.Sites = []Site{{1, 1, SiteStaticCall}} }, 1, "static call at f+0x1"},
-		{K612, []byte{0x90, 0x90}, func(f *Function) { f.Blacklisted, f.Sites = true, []Site{{1, 1, SiteStaticCall}} }, 1, "blacklisted"},
-		{K612, []byte{0x90, 0x90}, func(f *Function) { f.Name, f.Sites = "__pfx_f", []Site{{1, 1, SiteStaticCall}} }, 1, "static call at f+0x1"},
+		{K612, []byte{0x90, 0x90}, func(f *Function) {
+			f.Sites = []Site{{1, 1, SiteStaticCall}}
+		}, 1, "static call at f+0x1"},
+		{K612, []byte{0x90, 0x90}, func(f *Function) { f.Blacklisted, f.Sites = true, []Site{{1, 1, SiteStaticCall}} },
+			1, "blacklisted"},
+		{K612, []byte{0x90, 0x90}, func(f *Function) { f.Name, f.Sites = "__pfx_f", []Site{{1, 1, SiteStaticCall}} }, 1,
+			"static call at f+0x1"},
 		{K612, []byte{0x90, 0xcc}, func(f *Function) { f.Name = "__pfx_f" }, 1, "preamble of a function"},
 		{K612, []byte{0x0f, 0x0b, 0x90}, func(f *Function) { f.Sites = []Site{{0, 2, SiteBug}} }, 0, "BUG at f+0x0"},
 		{K61, []byte{0x0f, 0x0b, 'x', 'e', 'n', 0xcc}, nil, 0, "forced-emulation prefix"},

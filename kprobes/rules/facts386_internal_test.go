@@ -46,7 +46,8 @@ func declare386(f *Function) {
 		case x.kind == "extable":
 			f.Extable = append(f.Extable, x.at)
 		default:
-			f.Sites = append(f.Sites, Site{Offset: x.at, Len: x.size, Kind: SiteKind(slices.Index(siteNames[:], x.kind))})
+			f.Sites = append(f.Sites,
+				Site{Offset: x.at, Len: x.size, Kind: SiteKind(slices.Index(siteNames[:], x.kind))})
 		}
 	}
 	f.Blacklisted = slices.Contains(refusing386, f.Name)

@@ -159,7 +159,8 @@ func (j *Judge) loadJump(at int, in *insn) {
 
 // forbid notes that no probe in the function can be optimized.
 func (j *Judge) forbid(at int, why ReasonKind) {
-	if why == ExtableEntry && j.k.Unchecked&CheckExtable != 0 || why == IndirectJumpAt && j.k.Unchecked&CheckIndirect != 0 {
+	if why == ExtableEntry && j.k.Unchecked&CheckExtable != 0 || why == IndirectJumpAt &&
+		j.k.Unchecked&CheckIndirect != 0 {
 		return
 	}
 	if j.never.Kind == None {
@@ -274,7 +275,8 @@ func (j *Judge) checkAddress(at int) (errno int, why Reason) {
 		return inval, Reason{Kind: NotText}
 	case j.f.Blacklisted:
 		return inval, Reason{Kind: Blacklisted}
-	case b.site != 0 && j.f.Sites[b.site-1].Kind != SiteAlternative: // alternatives are checked with an empty range: see inRegion
+	// alternatives are checked with an empty range: see inRegion
+	case b.site != 0 && j.f.Sites[b.site-1].Kind != SiteAlternative:
 		site := &j.f.Sites[b.site-1]
 		return inval, Reason{Kind: InSite, Site: site.Kind, At: site.Offset}
 	case j.k.Edition >= Edition69 && isPreamble(j.f.Name): // since 6.6 (de02f2ac5d8c)

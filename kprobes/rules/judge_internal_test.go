@@ -48,13 +48,16 @@ func TestErrnoByEdition(t *testing.T) {
 		{"undecodable", []byte{0xc5, 0xf8, 0x06, 0xc3}, 0, [5]int{0, 0, inval, inval, ilseq}},
 		{"behind it", []byte{0xc5, 0xf8, 0x06, 0xc3}, 3, [5]int{0, 0, ilseq, ilseq, ilseq}},
 		{"mov %eax,%ss", []byte{0x8e, 0xd0, 0xc3}, 0, [5]int{0, inval, inval, inval, inval}},
-		{"cpuid under Xen's prefix", []byte{0x0f, 0x0b, 'x', 'e', 'n', 0x0f, 0xa2, 0xc3}, 0, [5]int{0, inval, inval, inval, inval}},
-		{"nop under KVM's prefix", []byte{0x0f, 0x0b, 'k', 'v', 'm', 0x90, 0xc3}, 0, [5]int{0, inval, inval, inval, inval}},
+		{"cpuid under Xen's prefix", []byte{0x0f, 0x0b, 'x', 'e', 'n', 0x0f, 0xa2, 0xc3}, 0,
+			[5]int{0, inval, inval, inval, inval}},
+		{"nop under KVM's prefix", []byte{0x0f, 0x0b, 'k', 'v', 'm', 0x90, 0xc3}, 0,
+			[5]int{0, inval, inval, inval, inval}},
 		{"int3 under it", []byte{0x0f, 0x0b, 'k', 'v', 'm', 0xcc, 0xc3}, 0, [5]int{0, inval, inval, inval, ilseq}},
 		{"ud2 under it", []byte{0x0f, 0x0b, 'k', 'v', 'm', 0x0f, 0x0b, 0xc3}, 0, [5]int{0, inval, inval, inval, ilseq}},
 		{"the prefix cut short is a ud2", []byte{0x0f, 0x0b, 'x', 'e', 0x90, 0xc3}, 0, [5]int{0, 0, 0, 0, ilseq}},
 		{"and a jump behind it", []byte{0x0f, 0x0b, 'x', 'e', 0x90, 0xc3}, 2, [5]int{}},
-		{"the prefix behind 66 is a ud2", []byte{0x66, 0x0f, 0x0b, 'x', 'e', 'n', 0x90, 0xc3}, 0, [5]int{0, 0, 0, 0, ilseq}},
+		{"the prefix behind 66 is a ud2", []byte{0x66, 0x0f, 0x0b, 'x', 'e', 'n', 0x90, 0xc3}, 0,
+			[5]int{0, 0, 0, 0, ilseq}},
 		{"pop %ds of 32-bit mode", []byte{0x1f, 0xc3}, 0, [5]int{0, inval, inval, inval, inval}},
 		{"pop %ss", []byte{0x17, 0xc3}, 0, [5]int{}},
 		{"mov %eax,%ds", []byte{0x8e, 0xd8, 0xc3}, 0, [5]int{}},
@@ -64,8 +67,10 @@ func TestErrnoByEdition(t *testing.T) {
 		{"int1", []byte{0xf1, 0xc3}, 0, [5]int{0, 0, 0, 0, ilseq}},
 		{"far call", []byte{0x9a, 0, 0, 0, 0, 0, 0, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
 		{"far jump", []byte{0xea, 0, 0, 0, 0, 0, 0, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
-		{"far jump to 64 bits, which isn't one", []byte{0x48, 0xea, 0, 0, 0, 0, 0xc3}, 0, [5]int{0, 0, inval, inval, ilseq}},
-		{"behind it, to a decoder without errors", []byte{0x48, 0xea, 0, 0, 0, 0, 0xc3}, 2, [5]int{0, 0, ilseq, ilseq, ilseq}},
+		{"far jump to 64 bits, which isn't one", []byte{0x48, 0xea, 0, 0, 0, 0, 0xc3}, 0,
+			[5]int{0, 0, inval, inval, ilseq}},
+		{"behind it, to a decoder without errors", []byte{0x48, 0xea, 0, 0, 0, 0, 0xc3}, 2,
+			[5]int{0, 0, ilseq, ilseq, ilseq}},
 		{"far call through memory", []byte{0xff, 0x18, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
 		{"far jump through memory", []byte{0xff, 0x28, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
 		{"call through memory", []byte{0xff, 0x10, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
@@ -75,7 +80,8 @@ func TestErrnoByEdition(t *testing.T) {
 		{"sgdt", []byte{0x0f, 0x01, 0x00, 0xc3}, 0, [5]int{}},
 		{"14 bytes", append(make15()[1:], 0xc3), 0, [5]int{}},
 		{"16 bytes", append([]byte{0x66}, append(make15(), 0xc3)...), 0, [5]int{0, 0, inval, inval, ilseq}},
-		{"a VEX group's hole goes on behind its operand", []byte{0xc5, 0xf9, 0x72, 0x68, 0x10, 0x90, 0xc3}, 5, [5]int{0, 0, ilseq, ilseq, ilseq}},
+		{"a VEX group's hole goes on behind its operand", []byte{0xc5, 0xf9, 0x72, 0x68, 0x10, 0x90, 0xc3}, 5,
+			[5]int{0, 0, ilseq, ilseq, ilseq}},
 		{"iret", []byte{0x48, 0xcf}, 0, [5]int{0, 0, notsup, notsup, notsup}},
 		{"jump through memory", []byte{0xff, 0x20, 0xc3}, 0, [5]int{0, 0, notsup, notsup, notsup}},
 		{"15 bytes", append(make15(), 0xc3), 0, [5]int{0, 0, nospc, nospc, nospc}},
@@ -113,11 +119,16 @@ func TestFactsByEdition(t *testing.T) {
 		want   [5]int
 	}{
 		{"blacklisted", func(f *Function) { f.Blacklisted = true }, 0, [5]int{inval, inval, inval, inval, inval}},
-		{"no symbol: until 5.17 there was no start to decode from", func(f *Function) { f.NoSymbol = true }, 0, [5]int{0, ilseq, noent, noent, noent}},
-		{"nothing", func(f *Function) { f.NoSymbol, f.NotText = true, true }, 0, [5]int{inval, inval, noent, noent, noent}},
+		{"no symbol: until 5.17 there was no start to decode from", func(f *Function) { f.NoSymbol = true }, 0,
+			[5]int{0, ilseq, noent, noent, noent}},
+		{"nothing", func(f *Function) {
+			f.NoSymbol, f.NotText = true, true
+		}, 0, [5]int{inval, inval, noent, noent, noent}},
 		{"data", func(f *Function) { f.NotText = true }, 0, [5]int{inval, inval, inval, inval, inval}},
 		{"freed", func(f *Function) { f.InitFreed = true }, 0, [5]int{inval, noent, noent, noent, noent}},
-		{"freed, and was blacklisted", func(f *Function) { f.InitFreed, f.Blacklisted = true, true }, 0, [5]int{inval, noent, noent, noent, noent}},
+		{"freed, and was blacklisted", func(f *Function) {
+			f.InitFreed, f.Blacklisted = true, true
+		}, 0, [5]int{inval, noent, noent, noent, noent}},
 		{"preamble", func(f *Function) { f.Name = "__pfx_f" }, 0, [5]int{0, 0, 0, 0, inval}},
 		{"preamble, its last byte", func(f *Function) { f.Name = "__pfx_f" }, 7, [5]int{0, 0, 0, 0, inval}},
 		{"preamble for CFI, inside an instruction", func(f *Function) {
@@ -135,7 +146,8 @@ func TestFactsByEdition(t *testing.T) {
 		{"BUG, and a jump label on its second byte", func(f *Function) {
 			f.Sites = []Site{{1, 2, SiteBug}, {2, 2, SiteJumpLabel}}
 		}, 2, [5]int{0, inval, inval, inval, inval}},
-		{"fentry site, its second byte", site(SiteFentry), 2, [5]int{0, ilseq, 0, 0, 0}}, // nops of one byte each, for once
+		// nops of one byte each, for once
+		{"fentry site, its second byte", site(SiteFentry), 2, [5]int{0, ilseq, 0, 0, 0}},
 		{"the same of what is blacklisted", func(f *Function) {
 			f.Sites, f.Blacklisted = []Site{{1, 5, SiteFentry}}, true
 		}, 2, [5]int{inval, ilseq, inval, inval, inval}},
@@ -166,7 +178,8 @@ func TestStep(t *testing.T) {
 	}{
 		{"mov", []byte{0x48, 0x89, 0xf8}, [5]bool{}, [5]bool{false, true, true, true, true}},
 		{"call", []byte{0xe8, 0, 0, 0, 0}, [5]bool{false, false, true, true, true}, [5]bool{}},
-		{"ret: boosted, and then not emulated", []byte{0xc3}, [5]bool{false, false, true, true, true}, [5]bool{false, true, true, true, true}},
+		{"ret: boosted, and then not emulated", []byte{0xc3}, [5]bool{false, false, true, true, true},
+			[5]bool{false, true, true, true, true}},
 		{"pushf", []byte{0x9c}, [5]bool{false, false, true, true, true}, [5]bool{false, true, true, true, true}},
 		{"shl", []byte{0xc1, 0xe0, 3}, [5]bool{}, [5]bool{false, false, false, false, true}},
 		{"incl", []byte{0xff, 0xc0}, [5]bool{}, [5]bool{false, false, false, false, true}},
@@ -179,7 +192,8 @@ func TestStep(t *testing.T) {
 		{"jcc, near", []byte{0x0f, 0x84, 0, 0, 0, 0}, [5]bool{false, false, true, true, true}, [5]bool{}},
 		{"jcc, short", []byte{0x7f, 0}, [5]bool{false, false, true, true, true}, [5]bool{}},
 		{"call through a register", []byte{0xff, 0xd0}, [5]bool{false, false, true, true, true}, [5]bool{}},
-		{"jump through a register", []byte{0xff, 0xe0}, [5]bool{false, false, true, true, true}, [5]bool{false, false, true, true, true}},
+		{"jump through a register", []byte{0xff, 0xe0}, [5]bool{false, false, true, true, true},
+			[5]bool{false, false, true, true, true}},
 		{"push through a register", []byte{0xff, 0xf0}, [5]bool{}, [5]bool{}},
 		{"decb", []byte{0xfe, 0xc8}, [5]bool{}, [5]bool{false, false, false, false, true}},
 		{"shl's reserved form", []byte{0xd1, 0xf0}, [5]bool{}, [5]bool{}},
@@ -189,8 +203,10 @@ func TestStep(t *testing.T) {
 		{"bt, immediate", []byte{0x0f, 0xba, 0xe0, 1}, [5]bool{}, [5]bool{}},
 		{"pshufb", []byte{0x0f, 0x38, 0x00, 0xc1}, [5]bool{}, [5]bool{}},
 		{"syscall", []byte{0x0f, 0x05}, [5]bool{}, [5]bool{}},
-		{"11 bytes and a jump don't fit", []byte{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90}, [5]bool{}, [5]bool{}},
-		{"10 bytes and a jump do", []byte{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90}, [5]bool{}, [5]bool{false, true, true, true, true}},
+		{"11 bytes and a jump don't fit", []byte{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90},
+			[5]bool{}, [5]bool{}},
+		{"10 bytes and a jump do", []byte{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90}, [5]bool{},
+			[5]bool{false, true, true, true, true}},
 	} {
 		for i, e := range editions {
 			k := K612
@@ -254,7 +270,8 @@ func TestSlot(t *testing.T) {
 		require.Equal(t, test.want, got, "%v", test)
 		_, ok = j.Slot(nil, &v, testAddr-1<<33)
 		require.False(t, ok)
-		for distance, reached := range map[int64]bool{-1 << 33: false, -1<<31 + 0x10: false, -1<<31 + 0x11: true, 1<<31 + 0x10: true, 1<<31 + 0x11: false} {
+		for distance, reached := range map[int64]bool{-1 << 33: false, -1<<31 + 0x10: false, -1<<31 + 0x11: true,
+			1<<31 + 0x10: true, 1<<31 + 0x11: false} {
 			_, ok = j.Copy(nil, &v, arch.Addr(testAddr)+arch.Addr(distance))
 			require.Equal(t, reached, ok, "%#x", distance)
 		}
@@ -305,31 +322,42 @@ func TestOptimize(t *testing.T) {
 		{"just room", K612, nops(6, 0xc3), nil, 2, 5, ""},
 		{"a jump to its second byte", K612, nops(8, 0xeb, 0xf7, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
 		{"a jump to byte +5, behind it", K612, nops(8, 0xeb, 0xfb, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
-		{"a jump to byte +5, where the function ends", K612, append([]byte{0xeb, 5}, nops(5)...), nil, 2, 0, "JTPR targeted by f+0x0"},
+		{"a jump to byte +5, where the function ends", K612, append([]byte{0xeb, 5}, nops(5)...), nil, 2, 0,
+			"JTPR targeted by f+0x0"},
 		{"a jump behind the function", K612, append([]byte{0xeb, 6}, nops(5)...), nil, 2, 5, ""},
 		{"a jump in front of it", K612, append([]byte{0xeb, 0x80}, nops(5)...), nil, 2, 5, ""},
 		{"a jump to byte +6", K612, nops(8, 0xeb, 0xfc, 0xc3), nil, 0, 5, ""},
 		{"a jump to its first byte", K612, nops(8, 0xeb, 0xf6, 0xc3), nil, 0, 5, ""},
-		{"the first of two jumps is named", K612, nops(8, 0x74, 0xfa, 0xeb, 0xf5, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
-		{"the first of two to one byte is named", K612, nops(8, 0x74, 0xf9, 0xeb, 0xf7, 0xc3), nil, 0, 0, "JTPR targeted by f+0x8"},
+		{"the first of two jumps is named", K612, nops(8, 0x74, 0xfa, 0xeb, 0xf5, 0xc3), nil, 0, 0,
+			"JTPR targeted by f+0x8"},
+		{"the first of two to one byte is named", K612, nops(8, 0x74, 0xf9, 0xeb, 0xf7, 0xc3), nil, 0, 0,
+			"JTPR targeted by f+0x8"},
 		{"a call into it doesn't matter", K612, nops(8, 0xe8, 0xf5, 0xff, 0xff, 0xff, 0xc3), nil, 0, 5, ""},
-		{"vmovdqa seems to jump behind itself", K612, nops(1, 0xc5, 0xf9, 0x7f, 0x07, 0x90, 0x90, 0xc3), nil, 0, 0, "JTPR targeted by f+0x1"},
+		{"vmovdqa seems to jump behind itself", K612, nops(1, 0xc5, 0xf9, 0x7f, 0x07, 0x90, 0x90, 0xc3), nil, 0, 0,
+			"JTPR targeted by f+0x1"},
 		{"a call", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), nil, 0, 0, "call in DCR at f+0x3"},
 		{"a jump", K612, nops(3, 0xeb, 0x20, 0x90, 0x90, 0xc3), nil, 0, 0, "jump in DCR at f+0x3"},
 		{"a far jump", K612, nops(3, 0xff, 0x28, 0x90, 0xc3), nil, 0, 0, "jump in DCR at f+0x3"},
 		{"a far call, direct", K612, nops(3, 0x9a, 0, 0, 0, 0, 0, 0, 0xc3), nil, 0, 0, "call in DCR at f+0x3"},
 		{"a far call", K612, nops(3, 0xff, 0x18, 0x90, 0xc3), nil, 0, 0, "call in DCR at f+0x3"},
 		{"mov to %ss", K612, nops(3, 0x8e, 0xd0, 0x90, 0xc3), nil, 0, 0, "not relocatable in DCR at f+0x3"},
-		{"cpuid under Xen's prefix", K612, nops(3, 0x0f, 0x0b, 'x', 'e', 'n', 0x40, 0x90, 0xc3), nil, 0, 0, "not relocatable in DCR at f+0x3"},
+		{"cpuid under Xen's prefix", K612, nops(3, 0x0f, 0x0b, 'x', 'e', 'n', 0x40, 0x90, 0xc3), nil, 0, 0,
+			"not relocatable in DCR at f+0x3"},
 		{"hlt", K612, nops(3, 0xf4, 0x90, 0x90, 0xc3), nil, 0, 0, "not relocatable in DCR at f+0x3"},
 		{"int3 in it", K612, nops(3, 0xcc, 0x90, 0x90, 0xc3), nil, 0, 0, "int3 at f+0x3"},
 		{"int3 behind it", K612, nops(6, 0xcc), nil, 0, 5, ""},
-		{"int3 behind it, a debugger's until 6.1", Kernel{Edition: Edition514, Optprobes: true}, nops(6, 0xcc), nil, 0, 0, "int3 at f+0x6"},
+		{"int3 behind it, a debugger's until 6.1", Kernel{Edition: Edition514, Optprobes: true}, nops(6, 0xcc), nil, 0,
+			0, "int3 at f+0x6"},
 		{"undecodable behind it", K612, nops(6, 0xc5, 0xf8, 0x06), nil, 0, 0, "undecodable byte at f+0x6"},
-		{"undecodable behind it, to a decoder without errors", Kernel{Edition: Edition415, Optprobes: true}, nops(6, 0xc5, 0xf8, 0x06), nil, 0, 5, ""},
-		{"an exception-table entry anywhere", K612, nops(8, 0xc3), func(f *Function) { f.Extable = []int{7} }, 0, 0, "exception-table entry at f+0x7"},
-		{"one on bytes that are no instruction", K612, nops(6, 0xc5, 0xf8, 0x06), func(f *Function) { f.Extable = []int{6} }, 0, 0, "exception-table entry at f+0x6"},
-		{"one between instructions", K612, nops(6, 0x31, 0xc0, 0xc3), func(f *Function) { f.Extable = []int{7} }, 0, 5, ""},
+		{"undecodable behind it, to a decoder without errors", Kernel{Edition: Edition415, Optprobes: true},
+			nops(6, 0xc5, 0xf8, 0x06), nil, 0, 5, ""},
+		{"an exception-table entry anywhere", K612, nops(8, 0xc3), func(f *Function) { f.Extable = []int{7} }, 0, 0,
+			"exception-table entry at f+0x7"},
+		{"one on bytes that are no instruction", K612, nops(6, 0xc5, 0xf8, 0x06), func(f *Function) {
+			f.Extable = []int{6}
+		}, 0, 0, "exception-table entry at f+0x6"},
+		{"one between instructions", K612, nops(6, 0x31, 0xc0, 0xc3), func(f *Function) { f.Extable = []int{7} }, 0, 5,
+			""},
 		{"an indirect jump, with jump tables", plain, nops(6, 0xff, 0xe0), nil, 0, 0, "indirect jump at f+0x6"},
 		{"an indirect jump, no jump tables for retpolines", K612, nops(6, 0xff, 0xe0), nil, 0, 5, ""},
 		{"nor with retpolines alone", with(func(k *Kernel) { k.IBT = false }), nops(6, 0xff, 0xe0), nil, 0, 5, ""},
@@ -339,29 +367,63 @@ func TestOptimize(t *testing.T) {
 		{"an indirect call", K61, nops(6, 0xff, 0xd0), nil, 0, 5, ""},
 		{"a jump to a thunk until 6.5", K61, nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 0, "jump to a thunk at f+0x6"},
 		{"a jump to a thunk", K612, nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 5, ""},
-		{"a jump label in it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{4, 2, SiteJumpLabel}} }, 0, 0, "jump label at f+0x4 in DCR"},
-		{"a jump label behind it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{5, 2, SiteJumpLabel}} }, 0, 5, ""},
-		{"a static call in it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{2, 5, SiteStaticCall}} }, 0, 0, "static call at f+0x2 in DCR"},
-		{"4.15 knew no static calls", Kernel{Edition: Edition415, Optprobes: true}, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{2, 5, SiteStaticCall}} }, 0, 5, ""},
-		{"BUG hides no jump label", K61, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{4, 2, SiteBug}, {4, 2, SiteJumpLabel}} }, 0, 0, "jump label at f+0x4 in DCR"},
-		{"BUG in it", K61, nops(3, 0x0f, 0x0b, 0x90, 0xc3), func(f *Function) { f.Sites = []Site{{3, 2, SiteBug}} }, 0, 0, "not relocatable in DCR at f+0x3"},
-		{"a jump to a thunk in 4.19", Kernel{Edition: Edition415, Retpoline: true, Optprobes: true}, nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 0, "jump to a thunk at f+0x6"},
-		{"a jump behind a thunk", K61, nops(6, 0xe9, 0, 0, 0, 0), func(f *Function) { f.Thunks = []Span{{testAddr + 6, testAddr + 6 + 5}} }, 0, 5, ""},
-		{"and one that isn't asked for", Kernel{Edition: Edition415, Optprobes: true}, nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 5, ""},
-		{"preemption forbids no jump since 4.15", Kernel{Edition: Edition415, Preemption: true, Optprobes: true}, nops(6), nil, 0, 5, ""},
-		{"straddling comes before the walk", K612, nops(6, 0xc3), func(f *Function) { f.Extable = []int{0} }, 3, 0, "DCR straddles the function's end"},
-		{"the walk comes before the copying", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), func(f *Function) { f.Extable = []int{8} }, 0, 0, "exception-table entry at f+0x8"},
-		{"a jump in front of the entry comes first", K612, nops(6, 0xeb, 0xfa, 0xc3), func(f *Function) { f.Extable = []int{8} }, 0, 0, "JTPR targeted by f+0x6"},
-		{"the entry, in front of the jump", K612, nops(6, 0xeb, 0xfa, 0xc3), func(f *Function) { f.Extable = []int{0} }, 0, 0, "exception-table entry at f+0x0"},
-		{"the entry on the jump itself", K612, nops(6, 0xeb, 0xfa, 0xc3), func(f *Function) { f.Extable = []int{6} }, 0, 0, "exception-table entry at f+0x6"},
-		{"the copying comes before the sites", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), func(f *Function) { f.Sites = []Site{{0, 2, SiteAlternative}, {1, 2, SiteFentry}} }, 2, 0, "call in DCR at f+0x3"},
-		{"a lock prefix", K612, nops(8), func(f *Function) { f.Sites = []Site{{3, 1, SiteAlternative}} }, 0, 0, "alternative at f+0x3 in DCR"},
-		{"a lock prefix on the region's last byte", K612, nops(8), func(f *Function) { f.Sites = []Site{{4, 1, SiteAlternative}} }, 0, 5, ""},
-		{"a lock prefix counts where it begins", K612, nops(10), func(f *Function) { f.Sites = []Site{{2, 4, SiteAlternative}} }, 3, 5, ""},
-		{"an entry of the BUG table, on what can be copied", K61, nops(8), func(f *Function) { f.Sites = []Site{{3, 2, SiteBug}} }, 0, 5, ""},
-		{"a fentry site behind the function", K612, []byte{0x90, 0x90, 0x90, 0x48, 0x89, 0xf8}, func(f *Function) { f.Size, f.Sites = 5, []Site{{5, 5, SiteFentry}} }, 0, 0, "fentry site at f+0x5 in DCR"},
-		{"through ftrace", K612, append(nops(0, x86.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 0, "through ftrace"},
-		{"nothing of ftrace's", with(func(k *Kernel) { k.Ftrace = false }), append(nops(0, x86.Nop5[:]...), nops(6)...), func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 5, ""},
+		{"a jump label in it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{4, 2, SiteJumpLabel}} }, 0, 0,
+			"jump label at f+0x4 in DCR"},
+		{"a jump label behind it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{5, 2, SiteJumpLabel}} },
+			0, 5, ""},
+		{"a static call in it", K612, nops(8, 0xc3), func(f *Function) { f.Sites = []Site{{2, 5, SiteStaticCall}} }, 0,
+			0, "static call at f+0x2 in DCR"},
+		{"4.15 knew no static calls", Kernel{Edition: Edition415, Optprobes: true}, nops(8, 0xc3), func(f *Function) {
+			f.Sites = []Site{{2, 5, SiteStaticCall}}
+		}, 0, 5, ""},
+		{"BUG hides no jump label", K61, nops(8, 0xc3), func(f *Function) {
+			f.Sites = []Site{{4, 2, SiteBug}, {4, 2, SiteJumpLabel}}
+		}, 0, 0, "jump label at f+0x4 in DCR"},
+		{"BUG in it", K61, nops(3, 0x0f, 0x0b, 0x90, 0xc3), func(f *Function) { f.Sites = []Site{{3, 2, SiteBug}} }, 0,
+			0, "not relocatable in DCR at f+0x3"},
+		{"a jump to a thunk in 4.19", Kernel{Edition: Edition415, Retpoline: true, Optprobes: true},
+			nops(6, 0xe9, 0, 0, 0, 0), thunk, 0, 0, "jump to a thunk at f+0x6"},
+		{"a jump behind a thunk", K61, nops(6, 0xe9, 0, 0, 0, 0), func(f *Function) {
+			f.Thunks = []Span{{testAddr + 6, testAddr + 6 + 5}}
+		}, 0, 5, ""},
+		{"and one that isn't asked for", Kernel{Edition: Edition415, Optprobes: true}, nops(6, 0xe9, 0, 0, 0, 0), thunk,
+			0, 5, ""},
+		{"preemption forbids no jump since 4.15", Kernel{Edition: Edition415, Preemption: true, Optprobes: true},
+			nops(6), nil, 0, 5, ""},
+		{"straddling comes before the walk", K612, nops(6, 0xc3), func(f *Function) { f.Extable = []int{0} }, 3, 0,
+			"DCR straddles the function's end"},
+		{"the walk comes before the copying", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), func(f *Function) {
+			f.Extable = []int{8}
+		}, 0, 0, "exception-table entry at f+0x8"},
+		{"a jump in front of the entry comes first", K612, nops(6, 0xeb, 0xfa, 0xc3), func(f *Function) {
+			f.Extable = []int{8}
+		}, 0, 0, "JTPR targeted by f+0x6"},
+		{"the entry, in front of the jump", K612, nops(6, 0xeb, 0xfa, 0xc3), func(f *Function) { f.Extable = []int{0} },
+			0, 0, "exception-table entry at f+0x0"},
+		{"the entry on the jump itself", K612, nops(6, 0xeb, 0xfa, 0xc3), func(f *Function) { f.Extable = []int{6} }, 0,
+			0, "exception-table entry at f+0x6"},
+		{"the copying comes before the sites", K612, nops(3, 0xe8, 0, 0, 0, 0, 0xc3), func(f *Function) {
+			f.Sites = []Site{{0, 2, SiteAlternative}, {1, 2, SiteFentry}}
+		}, 2, 0, "call in DCR at f+0x3"},
+		{"a lock prefix", K612, nops(8), func(f *Function) { f.Sites = []Site{{3, 1, SiteAlternative}} }, 0, 0,
+			"alternative at f+0x3 in DCR"},
+		{"a lock prefix on the region's last byte", K612, nops(8), func(f *Function) {
+			f.Sites = []Site{{4, 1, SiteAlternative}}
+		}, 0, 5, ""},
+		{"a lock prefix counts where it begins", K612, nops(10), func(f *Function) {
+			f.Sites = []Site{{2, 4, SiteAlternative}}
+		}, 3, 5, ""},
+		{"an entry of the BUG table, on what can be copied", K61, nops(8), func(f *Function) {
+			f.Sites = []Site{{3, 2, SiteBug}}
+		}, 0, 5, ""},
+		{"a fentry site behind the function", K612, []byte{0x90, 0x90, 0x90, 0x48, 0x89, 0xf8}, func(f *Function) {
+			f.Size, f.Sites = 5, []Site{{5, 5, SiteFentry}}
+		}, 0, 0, "fentry site at f+0x5 in DCR"},
+		{"through ftrace", K612, append(nops(0, x86.Nop5[:]...), nops(6)...), func(f *Function) {
+			f.Sites = []Site{{0, 5, SiteFentry}}
+		}, 0, 0, "through ftrace"},
+		{"nothing of ftrace's", with(func(k *Kernel) { k.Ftrace = false }), append(nops(0, x86.Nop5[:]...), nops(6)...),
+			func(f *Function) { f.Sites = []Site{{0, 5, SiteFentry}} }, 0, 5, ""},
 		{"no optprobes", with(func(k *Kernel) { k.Optprobes = false }), nops(6), nil, 0, 0, "no optprobes"},
 		{"2.6 has none", with(func(k *Kernel) { k.Edition = Edition26 }), nops(6), nil, 0, 0, "no optprobes"},
 	} {

@@ -26,7 +26,8 @@ func drawKernel(t *rapid.T) rules.Kernel {
 
 // drawCode draws bytes of which many are prefixes, escapes and short jumps.
 func drawCode(t *rapid.T) []byte {
-	common := rapid.SampledFrom([]byte{0x0f, 0x66, 0xf2, 0xf3, 0x48, 0xc4, 0xc5, 0x62, 0xd5, 0x90, 0x74, 0xeb, 0xe9, 0xcc, 0xff, 0xf7, 0x38, 0x3a, 0x02, 0x05})
+	common := rapid.SampledFrom([]byte{0x0f, 0x66, 0xf2, 0xf3, 0x48, 0xc4, 0xc5, 0x62, 0xd5, 0x90, 0x74, 0xeb, 0xe9,
+		0xcc, 0xff, 0xf7, 0x38, 0x3a, 0x02, 0x05})
 	return rapid.SliceOfN(rapid.OneOf(common, rapid.Byte()), 1, 64).Draw(t, "code")
 }
 
@@ -37,7 +38,8 @@ func drawFunction(t *rapid.T) *rules.Function {
 	for range rapid.IntRange(0, 2).Draw(t, "sites") {
 		f.Sites = append(f.Sites, rules.Site{
 			Offset: offset.Draw(t, "site"), Len: rapid.IntRange(0, 6).Draw(t, "len"),
-			Kind: rapid.SampledFrom([]rules.SiteKind{rules.SiteBug, rules.SiteJumpLabel, rules.SiteStaticCall, rules.SiteAlternative, rules.SiteFentry}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]rules.SiteKind{rules.SiteBug, rules.SiteJumpLabel, rules.SiteStaticCall,
+				rules.SiteAlternative, rules.SiteFentry}).Draw(t, "kind"),
 		})
 	}
 	if rapid.Bool().Draw(t, "extable") {

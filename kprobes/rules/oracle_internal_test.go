@@ -19,7 +19,8 @@ type answer struct {
 // parseAnswer reads the columns of a probe, of which the first is errno.
 func parseAnswer(t testing.TB, r []string) answer {
 	return answer{
-		errno: number(t, r[0]), opt: number(t, r[1]), ftrace: number(t, r[2]), emul: number(t, r[4]), size: number(t, r[5]),
+		errno: number(t, r[0]), opt: number(t, r[1]), ftrace: number(t, r[2]), emul: number(t, r[4]),
+		size: number(t, r[5]),
 		aggr: number(t, r[6]), delta: number(t, r[8]), slot: bytesOf(t, r[11]),
 	}
 }
@@ -146,7 +147,8 @@ func compare(t *testing.T, dir, kernel string, k *Kernel, set string, kd kind) {
 				continue
 			}
 			if differ++; differ <= 40 {
-				t.Errorf("%s+%d d=%d: % x: %s\n got %s %s\nwant %s %s", f.Name, offset, d, f.Code[offset:min(len(f.Code), offset+maxLen)],
+				t.Errorf("%s+%d d=%d: % x: %s\n got %s %s\nwant %s %s", f.Name, offset, d,
+					f.Code[offset:min(len(f.Code), offset+maxLen)],
 					v.Why.In(f.Name), got, got2, want, want2)
 			}
 		}
@@ -162,5 +164,6 @@ func same(a, b answer) bool {
 }
 
 func (a answer) String() string {
-	return fmt.Sprintf("{errno %d opt %d ftrace %d emul %d size %d aggr %d delta %d slot %x}", a.errno, a.opt, a.ftrace, a.emul, a.size, a.aggr, a.delta, a.slot)
+	return fmt.Sprintf("{errno %d opt %d ftrace %d emul %d size %d aggr %d delta %d slot %x}", a.errno, a.opt, a.ftrace,
+		a.emul, a.size, a.aggr, a.delta, a.slot)
 }

@@ -71,8 +71,10 @@ var reasonTexts = [...]string{
 	NoSymbol: "no symbol", NotText: "not in text", InitFreed: "init text, freed", Blacklisted: "blacklisted",
 	Preamble: "preamble of a function", InSite: "%s", Boundary: "not an instruction boundary, inside %s",
 	BehindBad: "behind the undecodable bytes at %s", BehindInt3: "behind the int3 at %s",
-	Undecodable: "undecodable", Breakpoint: "int3", Traps: "int or ud instruction", MasksTraps: "masks exceptions: to ss",
-	ForcedEmulated: "forced-emulation prefix", Unsupported: "neither stepped nor emulated", NoRoom: "no room for int3 behind 15 bytes",
+	Undecodable: "undecodable", Breakpoint: "int3", Traps: "int or ud instruction",
+	MasksTraps:     "masks exceptions: to ss",
+	ForcedEmulated: "forced-emulation prefix", Unsupported: "neither stepped nor emulated",
+	NoRoom: "no room for int3 behind 15 bytes",
 
 	NoOptprobes: "no optprobes", ViaFtrace: "through ftrace", Straddles: "DCR straddles the function's end",
 	ExtableEntry: "exception-table entry at %s", UndecodableAt: "undecodable byte at %s", Int3At: "int3 at %s",
@@ -80,7 +82,8 @@ var reasonTexts = [...]string{
 	CallInRegion: "call in DCR at %s", JumpInRegion: "jump in DCR at %s", FixedInRegion: "not relocatable in DCR at %s",
 	SiteInRegion: "%s in DCR", UnreachableCopy: "operand out of reach at %s",
 
-	NoBooster: "no booster", Preemptible: "preemptible kernel", Fixed: "not relocatable", NoRoomJump: "no room for a jump behind it",
+	NoBooster: "no booster", Preemptible: "preemptible kernel", Fixed: "not relocatable",
+	NoRoomJump: "no room for a jump behind it",
 }
 
 // hasAt are the kinds whose text has a place.

@@ -102,7 +102,8 @@ func readFunctions(t testing.TB, dir, set, kernel string) map[string]*Function {
 		if set == "hand" {
 			declare(f, kernel)
 		} else if len(f.Code) < f.Size+maxLen {
-			f.Code = append(f.Code[:len(f.Code):len(f.Code)], bytes.Repeat([]byte{x86.Int3}, maxLen)...) // what text_modules.py puts behind the last one
+			// what text_modules.py puts behind the last one
+			f.Code = append(f.Code[:len(f.Code):len(f.Code)], bytes.Repeat([]byte{x86.Int3}, maxLen)...)
 		}
 		byName[f.Name] = f
 	}

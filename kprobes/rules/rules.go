@@ -80,9 +80,12 @@ const (
 	CheckExtable                       // no instruction of the function has an exception-table entry
 	CheckFault                         // what is boosted has none
 	CheckStaticCall                    // no probe stands on a static call's site
-	CheckForced                        // no probe stands on the prefix by which a hypervisor is asked to emulate an instruction
-	CheckPlace                         // what is relative to itself in a region is relocated for where it comes to lie in the detour, not for where that begins
-	CheckInt3                          // no probe stands on another one's breakpoint
+	// no probe stands on the prefix by which a hypervisor is asked to emulate an instruction
+	CheckForced
+	// what is relative to itself in a region is relocated for where it comes to lie in the detour,
+	// not for where that begins
+	CheckPlace
+	CheckInt3 // no probe stands on another one's breakpoint
 )
 
 // The kernels whose answers were recorded:
@@ -100,11 +103,12 @@ type SiteKind uint8
 
 // The kinds of sites.
 const (
-	SiteBug         SiteKind = iota // ud2 or ud1 of BUG and WARN, in __bug_table
-	SiteJumpLabel                   // in __jump_table
-	SiteStaticCall                  // in .static_call_sites
-	SiteAlternative                 // an alternative that is kept for rewriting: .smp_locks; only where it may still be patched
-	SiteFentry                      // the call of __fentry__, in __mcount_loc
+	SiteBug        SiteKind = iota // ud2 or ud1 of BUG and WARN, in __bug_table
+	SiteJumpLabel                  // in __jump_table
+	SiteStaticCall                 // in .static_call_sites
+	// an alternative that is kept for rewriting: .smp_locks; only where it may still be patched
+	SiteAlternative
+	SiteFentry // the call of __fentry__, in __mcount_loc
 )
 
 // A Site is a range of a function's text that something other than kprobes may
@@ -137,7 +141,8 @@ type Function struct {
 
 	Debugger []int // offsets at which a debugger's breakpoint stands
 
-	Blacklisted bool // NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; for 2.6 the caller sets it for __kprobes only
+	// NOKPROBE_SYMBOL, .kprobes.text, .noinstr.text, entry text; for 2.6 the caller sets it for __kprobes only
+	Blacklisted bool
 	InitFreed   bool // a module's init text, after its init
 	NoSymbol    bool // no symbol covers Addr: Size is the number of bytes to judge
 	NotText     bool // data, or nothing

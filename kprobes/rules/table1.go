@@ -9,7 +9,8 @@ package rules
 // is an error.
 var rows = []row{
 	// One byte.
-	{map1, noPrefix, legacyOnly, "00-03 08-0b 10-13 18-1b 20-23 28-2b 30-33 38-3b 62 63 84-8f c4 c5 d0-d3 d8-df fe ff"}, // 62, c4, c5: of 32-bit mode,
+	// 62, c4, c5: of 32-bit mode,
+	{map1, noPrefix, legacyOnly, "00-03 08-0b 10-13 18-1b 20-23 28-2b 30-33 38-3b 62 63 84-8f c4 c5 d0-d3 d8-df fe ff"},
 	{map1, noPrefix, immB, "04 0c 14 1c 24 2c 34 3c 6a 70-7f a8 b0-b7 cd d4 d5 e0-e7 eb"},
 	{map1, noPrefix, immZ, "05 0d 15 1d 25 2d 35 3d 68 a9"},
 	{map1, noPrefix, legacyOnly | immZ, "69 81 c7"},
@@ -24,8 +25,9 @@ var rows = []row{
 	{map1, noPrefix, legacyOnly | group3V, "f7"},
 
 	// Two bytes: 0f.
-	{map0F, noPrefix, legacyOnly, "00-03 0d 13 18 1a-1c 1e 1f 20-23 2a 2c 2d 40 43 48 49 4c-4f 60-6b 6e 6f 74-76 7e 7f 94-97 9a-9f " +
-		"a3 a5-a7 ab ad af b0-b7 b9 bb-bf c0 c1 c3 c7 d1-d5 d7-e5 e7-ef f1-fe"},
+	{map0F, noPrefix, legacyOnly,
+		"00-03 0d 13 18 1a-1c 1e 1f 20-23 2a 2c 2d 40 43 48 49 4c-4f 60-6b 6e 6f 74-76 7e 7f 94-97 9a-9f " +
+			"a3 a5-a7 ab ad af b0-b7 b9 bb-bf c0 c1 c3 c7 d1-d5 d7-e5 e7-ef f1-fe"},
 	{map0F, noPrefix, legacyOnly | immB, "0f 70 a4 ac ba c4 c5"},
 	{map0F, noPrefix, both, "10-17 28 29 2b 2e 2f 41 42 44-47 4a 4b 50-5f 78 79 90-93 98 99"},
 	{map0F, noPrefix, both | immB, "c2 c6"},
@@ -35,7 +37,8 @@ var rows = []row{
 	{map0F, noPrefix, legacyOnly | group13, "72"},
 	{map0F, noPrefix, legacyOnly | group14, "73"},
 	{map0F, noPrefix, legacyOnly | group15, "ae"},
-	{map0F, prefix66, both, "10-17 28 29 2b 2e 2f 41 42 44-47 4a 4b 50 51 54-5f 60-6f 74-76 7c-7f 90-93 98 99 d0-e6 e7-ef f1-fe"},
+	{map0F, prefix66, both, "10-17 28 29 2b 2e 2f 41 42 44-47 4a 4b 50 51 54-5f 60-6f 74-76 7c-7f 90-93 98 99 " +
+		"d0-e6 e7-ef f1-fe"},
 	{map0F, prefix66, both | immB, "70 c2 c4-c6"},
 	{map0F, prefix66, legacyOnly, "1a 1b 2a 2c 2d bc bd"},
 	{map0F, prefix66, evexOnly, "78-7b"},
@@ -56,7 +59,8 @@ var rows = []row{
 	{map0F38, noPrefix, legacyOnly | group18, "c6 c7"},
 	{map0F38, prefix66, both, "00-0b 10 14 15 17 1c-1e 20-25 28-2b 30-35 37-41 49 4b 50-53 5e cf db-df"},
 	{map0F38, prefix66, vexOnly, "0c-0f 13 16 18-1a 2c-2f 36 45-47 58-5a 78 79 8c 8e 90-93 96-9f a6-af b6-bf f7"},
-	{map0F38, prefix66, evexOnly, "11 12 1b 1f 26 27 42-44 4c-4f 54 55 5b 62-66 70-73 75-77 7a-7f 83 88-8b 8d 8f a0-a3 b4 b5 c4 c8 ca-cd"},
+	{map0F38, prefix66, evexOnly,
+		"11 12 1b 1f 26 27 42-44 4c-4f 54 55 5b 62-66 70-73 75-77 7a-7f 83 88-8b 8d 8f a0-a3 b4 b5 c4 c8 ca-cd"},
 	{map0F38, prefix66, legacyOnly, "80-82 f0 f1 f5 f6 f8"},
 	{map0F38, prefixF3, evexOnly, "10-15 20-2a 30-35 38-3a 52 72"},
 	{map0F38, prefixF3, both, "5c 5e"},

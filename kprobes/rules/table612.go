@@ -21,7 +21,8 @@ var rows612 = []row{
 
 	// EVEX map 4: the old integer instructions, with APX.
 	{map4, noPrefix, evexOnly, "00 02 08 0a 10 12 18 1a 20 22 28 2a 30 32 38 3a 66 84 8f f9"},
-	{map4, noPrefix, scalable, "01 03 09 0b 11 13 19 1b 21 23 29 2b 31 33 39 3b 40-4f 60 61 85 88 a5 ad af f0 f1 f4 f5"},
+	{map4, noPrefix, scalable,
+		"01 03 09 0b 11 13 19 1b 21 23 29 2b 31 33 39 3b 40-4f 60 61 85 88 a5 ad af f0 f1 f4 f5"},
 	{map4, noPrefix, scalable | immB, "24 2c 6b"},
 	{map4, noPrefix, scalable | immZ, "69"},
 	{map4, noPrefix, evexOnly | groupAny | immB, "80 c0"},

@@ -54,7 +54,8 @@ func TestRealModules(t *testing.T) {
 			last := [2]string{}
 			for _, r := range rows {
 				if r[0] != last[0] {
-					s = loadModule(t, filepath.Join(dir, test.name), r[0], test.version, features, test.kernel, test.oneCPU)
+					s = loadModule(t, filepath.Join(dir, test.name), r[0], test.version, features, test.kernel,
+						test.oneCPU)
 					last[1] = ""
 				}
 				if r[1] != last[1] && s != nil {
@@ -79,7 +80,8 @@ func TestRealModules(t *testing.T) {
 			}
 			t.Logf("%d rows agree; %d modules of the recording aren't there", compared, len(absent))
 			if compared == 0 {
-				t.Skipf("SKIPPED: no module of %s that was recorded is in %s", test.version, filepath.Join(dir, test.name))
+				t.Skipf("SKIPPED: no module of %s that was recorded is in %s", test.version,
+					filepath.Join(dir, test.name))
 			}
 		})
 	}

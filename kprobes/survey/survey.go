@@ -110,7 +110,8 @@ func (s *Survey) isFill(r *Row) bool {
 			}
 		}
 	}
-	return b[0] == 0xcc || b[0] == 0x90 || b[0] == 0 && (len(b) == 1 || b[1] == 0) || len(b) > 1 && b[0] == 0x0f && b[1] == 0x1f
+	return b[0] == 0xcc || b[0] == 0x90 || b[0] == 0 && (len(b) == 1 || b[1] == 0) || len(b) > 1 && b[0] == 0x0f &&
+		b[1] == 0x1f
 }
 
 // Row judges the byte at an offset of a function.
@@ -176,14 +177,16 @@ type Totals struct {
 	Functions, Instructions                    int
 	Registrable, Boostable, Emulated, Jumpable int
 	Ftrace                                     int
-	Refused                                    map[int]int              // by errno
-	WhyRefused, WhyNotJumped                   map[rules.ReasonKind]int // of the refused; of the registrable but not optimizable
+	Refused                                    map[int]int // by errno
+	// of the refused; of the registrable but not optimizable
+	WhyRefused, WhyNotJumped map[rules.ReasonKind]int
 }
 
 // Add counts a function's rows.
 func (t *Totals) Add(rows []Row) {
 	if t.Refused == nil {
-		t.Refused, t.WhyRefused, t.WhyNotJumped = make(map[int]int), make(map[rules.ReasonKind]int), make(map[rules.ReasonKind]int)
+		t.Refused, t.WhyRefused, t.WhyNotJumped = make(map[int]int), make(map[rules.ReasonKind]int),
+			make(map[rules.ReasonKind]int)
 	}
 	before := t.Instructions
 	for i := range rows {

@@ -38,7 +38,8 @@ func TestSites(t *testing.T) {
 				}
 			}
 		}
-		want := []string{"BUG", "static call", "jump label", "through ftrace", "exception-table entry", "blacklisted", "init text, freed"}
+		want := []string{"BUG", "static call", "jump label", "through ftrace", "exception-table entry", "blacklisted",
+			"init text, freed"}
 		if k == rules.K61 { // from 6.9 on the rest of such a function may be optimized
 			want = append(want, "jump to a thunk")
 		}

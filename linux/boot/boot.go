@@ -44,7 +44,8 @@ func Kernel(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 // boot runs the kernel's initialisation on a machine of its own.
 func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	if most := k.MostCPUs(); cpus > most {
-		return nil, fmt.Errorf("it is built for %d CPUs at most, and the machine has %d; give the machine fewer", most, cpus)
+		return nil, fmt.Errorf("it is built for %d CPUs at most, and the machine has %d; give the machine fewer", most,
+			cpus)
 	}
 	var log traces.Log
 	m, err := smp.New(smp.Config{CPUs: cpus, Full: true, Budget: budget, Arch: k.Arch()}, &log)
@@ -64,8 +65,9 @@ func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	n.Reset()
 	c.Deps = engine.Deps{
 		CPUs: cpus, Cells: &m.Cells, Text: &n.Text, Patch: &n.Poke, Sync: &n.Sync, RCU: &n.RCU, Locks: &n.Locks,
-		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks, Hotplug: &n.Hotplug,
-		Stacks: &n.Stacks, Modules: &n.Modules, Guest: &n.Guest,
+		Work: &n.Work, Exec: &n.Exec, Traps: &n.Traps, Bind: n, Symbols: &n.Symbols, Tasks: &n.Tasks,
+		Hotplug: &n.Hotplug,
+		Stacks:  &n.Stacks, Modules: &n.Modules, Guest: &n.Guest,
 		Tell: func(kapi.Context, traces.Kind, uint64, uint64, uint64) {},
 	}
 	e = linux.Row.New(&c).(*linux.Linux)

@@ -31,7 +31,8 @@ func Given(id string) (*linux.Kernel, error) {
 		return nil, err
 	}
 	if k.ID() != id {
-		return nil, fmt.Errorf("it runs the kernel %s with object files laid over it; give them with --kernel %s --objects FILE,…", k.ID(), path)
+		return nil, fmt.Errorf("it runs the kernel %s with object files laid over it; give them with --kernel "+
+			"%s --objects FILE,…", k.ID(), path)
 	}
 	linux.Give(k)
 	return k, nil

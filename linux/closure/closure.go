@@ -158,7 +158,9 @@ func Series(release string) string {
 
 // Function returns the function that an address lies in, nil if it isn't inside.
 func (c *Closure) Function(addr uint64) *Function {
-	i, found := slices.BinarySearchFunc(c.Inside, addr, func(f Function, a uint64) int { return cmp.Compare(f.Addr, a) })
+	i, found := slices.BinarySearchFunc(c.Inside, addr, func(f Function, a uint64) int {
+		return cmp.Compare(f.Addr, a)
+	})
 	if !found {
 		i--
 	}

@@ -41,7 +41,8 @@ func TestProbes(t *testing.T) {
 			assert.InDelta(t, 165, len(c.Inside), 10)
 			assert.InDelta(t, 65, len(c.Boundary), 10)
 			assert.Empty(t, c.Missing)
-			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "text_poke_bp_batch", "insn_decode", "poke_int3_handler", "rethook_trampoline_handler", "do_sync_core", "kprobe_seq_show"} {
+			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "text_poke_bp_batch", "insn_decode",
+				"poke_int3_handler", "rethook_trampoline_handler", "do_sync_core", "kprobe_seq_show"} {
 				in := slices.ContainsFunc(c.Inside, func(f Function) bool { return f.Name == name })
 				assert.Equal(t, name != "kprobe_seq_show", in, name)
 			}
@@ -93,7 +94,8 @@ func TestFiles(t *testing.T) {
 					continue
 				}
 				where := frames[len(frames)-1].File
-				assert.True(t, strings.HasSuffix(where, f.File) || strings.Contains(where, "/include/") || strings.HasPrefix(where, "include/"), "%s: %s, and DWARF says %s", f.Name, f.File, where)
+				assert.True(t, strings.HasSuffix(where, f.File) || strings.Contains(where, "/include/") ||
+					strings.HasPrefix(where, "include/"), "%s: %s, and DWARF says %s", f.Name, f.File, where)
 			}
 		})
 	}
@@ -137,7 +139,8 @@ func TestKnown(t *testing.T) {
 	if !*update {
 		return
 	}
-	require.Empty(t, without(Known(), kernels), "these aren't at hand, and known.txt would lose them: fetch them, or take them out of its line of kernels")
+	require.Empty(t, without(Known(), kernels),
+		"these aren't at hand, and known.txt would lose them: fetch them, or take them out of its line of kernels")
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The closures of the sets in Debian's and Ubuntu's kernels: inside, and the boundary.\n# Made by go test ./linux/closure -run TestKnown -update.\n\nkernels %s\n\n", strings.Join(kernels, " "))
 	for _, row := range slices.Sorted(maps.Keys(have)) {
@@ -164,10 +167,13 @@ func TestNamed(t *testing.T) {
 func TestReleases(t *testing.T) {
 	const last = "7.3.4+deb13-amd64"
 	for release, want := range map[string][2]string{
-		"6.1.0-50-amd64": {"6.1", "6.1.0-50-amd64"}, "6.1.0-40-amd64": {"6.1", "6.1.0-56-amd64"}, "6.1.0-55-rt-amd64": {"6.1-rt", "6.1.0-56-rt-amd64"},
+		"6.1.0-50-amd64": {"6.1", "6.1.0-50-amd64"}, "6.1.0-40-amd64": {"6.1", "6.1.0-56-amd64"},
+		"6.1.0-55-rt-amd64":          {"6.1-rt", "6.1.0-56-rt-amd64"},
 		"6.12.119+deb12-cloud-amd64": {"6.12-cloud", "6.12.117+deb12-cloud-amd64"},
-		"6.12-rc3":                   {"6.12", "6.12.117+deb12-amd64"}, "6.13.2": {"6.13", "6.12.117+deb12-amd64"}, "6.6.8": {"6.6", "6.5.0-45-generic"},
-		"6.8.0-31-generic": {"6.8", "6.8.0-151-generic"}, "7.10.1": {"7.10", last}, "8": {"8", last}, "5.4.1": {"5.4", "5.19.0-50-generic"}, "": {"", "5.19.0-50-generic"},
+		"6.12-rc3":                   {"6.12", "6.12.117+deb12-amd64"}, "6.13.2": {"6.13", "6.12.117+deb12-amd64"},
+		"6.6.8":            {"6.6", "6.5.0-45-generic"},
+		"6.8.0-31-generic": {"6.8", "6.8.0-151-generic"}, "7.10.1": {"7.10", last}, "8": {"8", last},
+		"5.4.1": {"5.4", "5.19.0-50-generic"}, "": {"", "5.19.0-50-generic"},
 	} {
 		assert.Equal(t, want, [2]string{Key(release), Nearest(release)}, release)
 	}
@@ -177,7 +183,8 @@ func TestReleases(t *testing.T) {
 // A kernel made up has no probes, and does no harm.
 func TestFake(t *testing.T) {
 	path := t.TempDir() + "/vmlinux"
-	require.NoError(t, os.WriteFile(path, kerneltest.Fake{Names: []string{"register_kprobe", "memcpy"}, Release: "6.1.9"}.ELF(), 0o644))
+	require.NoError(t, os.WriteFile(path, kerneltest.Fake{Names: []string{"register_kprobe", "memcpy"},
+		Release: "6.1.9"}.ELF(), 0o644))
 	im, err := vmlinux.Open(path)
 	require.NoError(t, err)
 	c, err := Of(im, "kprobes")

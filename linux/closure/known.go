@@ -118,7 +118,8 @@ func (c *Closure) Compare(set, with string) Difference {
 		}
 	}
 	d.NewInside, d.GoneInside = without(c.insideNames(), was["inside"]), without(was["inside"], c.insideNames())
-	d.NewOutside, d.GoneBeside = without(c.boundaryNames(), was["boundary"]), without(was["boundary"], c.boundaryNames())
+	d.NewOutside, d.GoneBeside = without(c.boundaryNames(), was["boundary"]),
+		without(was["boundary"], c.boundaryNames())
 	return d
 }
 

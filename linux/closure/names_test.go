@@ -96,7 +96,8 @@ func units(t *testing.T, path string, f func(file, name string, alone bool)) {
 	}
 }
 
-func unitFunctions(t *testing.T, d *dwarf.Data, r *dwarf.Reader, unit *dwarf.Entry, file string, f func(file, name string, alone bool)) {
+func unitFunctions(t *testing.T, d *dwarf.Data, r *dwarf.Reader, unit *dwarf.Entry, file string,
+	f func(file, name string, alone bool)) {
 	lr, err := d.LineReader(unit)
 	require.NoError(t, err)
 	lines := lr.Files()

@@ -36,7 +36,8 @@ func (w *walk) enter(addr uint64, from string) bool {
 			m = w.sets[from]
 		}
 		w.sets[s.Name] = m
-		w.queue = append(w.queue, Function{Name: s.Name, Set: m.set, File: m.file, Addr: s.Addr, Size: min(s.Size, mostFunction), From: from})
+		w.queue = append(w.queue, Function{Name: s.Name, Set: m.set, File: m.file, Addr: s.Addr,
+			Size: min(s.Size, mostFunction), From: from})
 	}
 	return true
 }
@@ -58,7 +59,9 @@ func (w *walk) run() {
 		slices.SortFunc(callee.Callers, bySite)
 		c.Boundary = append(c.Boundary, *callee)
 	}
-	slices.SortFunc(c.Boundary, func(a, b Callee) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr)) })
+	slices.SortFunc(c.Boundary, func(a, b Callee) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Addr, b.Addr))
+	})
 	slices.SortFunc(c.Special, func(a, b Site) int { return cmp.Or(strings.Compare(a.Text, b.Text), bySite(a, b)) })
 	slices.SortFunc(c.Indirect, bySite)
 }
@@ -203,7 +206,8 @@ func (c *Closure) number(in *x86.Inst, at [2]int) (uint64, bool) {
 // special reports whether an instruction concerns the machine: it stops, it changes the
 // interrupt flag or a system register, it does I/O. Or it isn't executed here.
 func special(in *x86.Inst) bool {
-	if in.Unsupported() || in.WritesIF() || in.Flow() == arch.FlowUndefined || in.Flow() == arch.FlowOther || in.Flow() == arch.FlowHalt || in.Flow() == arch.FlowTrapReturn {
+	if in.Unsupported() || in.WritesIF() || in.Flow() == arch.FlowUndefined || in.Flow() == arch.FlowOther ||
+		in.Flow() == arch.FlowHalt || in.Flow() == arch.FlowTrapReturn {
 		return true
 	}
 	switch op := in.Opcode(); {
@@ -213,7 +217,8 @@ func special(in *x86.Inst) bool {
 		return true
 	case op >= 0xe4 && op <= 0xe7, op >= 0xec && op <= 0xef, op >= 0x6c && op <= 0x6f: // in, out
 		return in.Encoding() == x86.Legacy
-	case op == 0x0f00, op == 0x0f01, op >= 0x0f20 && op <= 0x0f23, op >= 0x0f30 && op <= 0x0f33, op == 0x0fa2: // system registers
+	// system registers
+	case op == 0x0f00, op == 0x0f01, op >= 0x0f20 && op <= 0x0f23, op >= 0x0f30 && op <= 0x0f33, op == 0x0fa2:
 		return true
 	}
 	return false

@@ -40,7 +40,8 @@ const (
 	Sections                // of RCU that the task is in
 )
 
-var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free", BadFree: "bad free", Leak: "leak", User: "user access"}
+var misuse = [...]string{UseAfterFree: "use after free", OutOfBounds: "out of bounds", DoubleFree: "double free",
+	BadFree: "bad free", Leak: "leak", User: "user access"}
 
 // Misuse returns what is wrong with memory in words.
 func Misuse(what uint64) string {

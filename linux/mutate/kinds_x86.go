@@ -40,13 +40,15 @@ func (l *lister) function(f *closure.Function) {
 }
 
 // dull are the callees that only say something: without the call nothing else changes.
-var dull = map[string]bool{"__stack_chk_fail": true, "_printk": true, "printk": true, "__warn_printk": true, "dump_kprobe": true, "dump_stack": true}
+var dull = map[string]bool{"__stack_chk_fail": true, "_printk": true, "printk": true, "__warn_printk": true,
+	"dump_kprobe": true, "dump_stack": true}
 
 // call skips a call, or a jump that stands for a call and a return.
 func (l *lister) call(in *x86.Inst) {
 	s, kind := l.c.Target(l.f, in)
 	jump := in.Flow() == arch.FlowJump
-	if kind != closure.Inner && kind != closure.Outer || dull[s.Name] || jump && closure.Base(s.Name) == closure.Base(l.f.Name) {
+	if kind != closure.Inner && kind != closure.Outer || dull[s.Name] || jump &&
+		closure.Base(s.Name) == closure.Base(l.f.Name) {
 		return
 	}
 	with := nops(in)
@@ -54,7 +56,8 @@ func (l *lister) call(in *x86.Inst) {
 		with = returns(in)
 	}
 	l.calls[s.Name]++
-	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, s.Name, l.calls[s.Name]), "skip the call to "+s.Name, uint64(in.Addr), in.Bytes(), with)
+	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, s.Name, l.calls[s.Name]), "skip the call to "+s.Name,
+		uint64(in.Addr), in.Bytes(), with)
 }
 
 // paravirt skips a call through pv_ops.
@@ -64,7 +67,8 @@ func (l *lister) paravirt(in *x86.Inst) {
 		return
 	}
 	l.calls[name]++
-	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, name, l.calls[name]), "skip the call to "+name, uint64(in.Addr), in.Bytes(), nops(in))
+	l.add(fmt.Sprintf("skip-call:%s:%s:%d", l.label, name, l.calls[name]), "skip the call to "+name, uint64(in.Addr),
+		in.Bytes(), nops(in))
 }
 
 // condition inverts a conditional jump, or takes it always or never.
@@ -145,7 +149,8 @@ func (l *lister) compare(in *x86.Inst) {
 	} else {
 		number[0]++
 	}
-	l.add("off-by-one:"+l.place(uint64(in.Addr)), "compare with a number off by one: "+in.String(), uint64(in.Addr), in.Bytes(), with)
+	l.add("off-by-one:"+l.place(uint64(in.Addr)), "compare with a number off by one: "+in.String(), uint64(in.Addr),
+		in.Bytes(), with)
 }
 
 // stores reports whether an instruction writes memory that ModRM describes.

@@ -51,9 +51,11 @@ func Named(c *closure.Closure, name string) (Mutant, error) {
 		return Mutant{}, fmt.Errorf("no mutant of %s is called %q; %s", c.Image.Release, name, near)
 	}
 	if same := ofFunction(name, names); len(same) > 0 {
-		return Mutant{}, fmt.Errorf("no mutant of %s is called %q; of this function there are %s", c.Image.Release, name, strings.Join(same, ", "))
+		return Mutant{}, fmt.Errorf("no mutant of %s is called %q; of this function there are %s", c.Image.Release,
+			name, strings.Join(same, ", "))
 	}
-	return Mutant{}, fmt.Errorf("no mutant of %s is called %q; a name is as skip-call:FUNCTION:CALLEE:1 or invert:FUNCTION+0x1c", c.Image.Release, name)
+	return Mutant{}, fmt.Errorf("no mutant of %s is called %q; a name is as skip-call:FUNCTION:CALLEE:1 or "+
+		"invert:FUNCTION+0x1c", c.Image.Release, name)
 }
 
 // mostNear is how many mutants of the same function an error lists.

@@ -59,7 +59,8 @@ func TestAll(t *testing.T) {
 				assert.Contains(t, m.Says, f.Name)
 			}
 			t.Log(kinds)
-			for _, kind := range []string{"skip-call", "invert", "always", "never", "drop-store", "drop-locked", "off-by-one"} {
+			for _, kind := range []string{"skip-call", "invert", "always", "never", "drop-store", "drop-locked",
+				"off-by-one"} {
 				assert.Greater(t, kinds[kind], 5, kind)
 			}
 		})
@@ -123,7 +124,8 @@ func TestLines(t *testing.T) {
 	require.NoError(t, err)
 	m, err := Named(c, "skip-call:kprobe_optimizer:synchronize_rcu_tasks:1")
 	require.NoError(t, err)
-	assert.Regexp(t, `^skip the call to synchronize_rcu_tasks at kprobe_optimizer\+0x[0-9a-f]+, kernel/kprobes.c:\d+`, m.Says)
+	assert.Regexp(t, `^skip the call to synchronize_rcu_tasks at kprobe_optimizer\+0x[0-9a-f]+, kernel/kprobes.c:\d+`,
+		m.Says)
 }
 
 // A kernel made up has code of a few returns: no mutants, and no harm.

@@ -27,7 +27,8 @@ func (l *linker) define() error {
 				continue
 			}
 			if s.name == "init_module" || s.name == "__this_module" {
-				return fmt.Errorf("%s: was compiled as a module (it has %s): compile it with obj-y, as scripts/kernel-objects does", o.name, s.name)
+				return fmt.Errorf("%s: was compiled as a module (it has %s): compile it with obj-y, as "+
+					"scripts/kernel-objects does", o.name, s.name)
 			}
 			was, twice := l.defined[s.name]
 			switch {
@@ -35,7 +36,8 @@ func (l *linker) define() error {
 				l.defined[s.name] = definition{o, s}
 				l.names = appendNew(l.names, s.name, twice)
 			case s.bind != elf.STB_WEAK && was.s.bind != elf.STB_WEAK:
-				return fmt.Errorf("%s: defines %s, which %s defines too: give each file of the kernel once", o.name, s.name, was.o.name)
+				return fmt.Errorf("%s: defines %s, which %s defines too: give each file of the kernel once", o.name,
+					s.name, was.o.name)
 			}
 		}
 	}
@@ -84,7 +86,8 @@ func (l *linker) bindDefined(d definition) error {
 		return nil
 	}
 	if old.Func != in.exec() || l.isPerCPU(old.Addr) != in.percpu() {
-		return fmt.Errorf("%s: %s lies in %s, and in other memory in %s: give a vmlinux of the same source", d.o.name, d.s.name, in.name, l.im.Path)
+		return fmt.Errorf("%s: %s lies in %s, and in other memory in %s: give a vmlinux of the same source", d.o.name,
+			d.s.name, in.name, l.im.Path)
 	}
 	switch {
 	case d.s.bind == elf.STB_WEAK && !old.Weak:
@@ -119,7 +122,8 @@ func (l *linker) own(d definition, old vmlinux.Symbol) error {
 	if len(users) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %s has %d bytes, and %d in %s, where %s use it: give the objects of the files that define these too", d.o.name, d.s.name, d.s.size, old.Size, l.im.Path, list(users, 5))
+	return fmt.Errorf("%s: %s has %d bytes, and %d in %s, where %s use it: give the objects of the files that "+
+		"define these too", d.o.name, d.s.name, d.s.size, old.Size, l.im.Path, list(users, 5))
 }
 
 // bindUndefined finds what an undefined symbol, or one that another object defines
@@ -142,9 +146,11 @@ func (l *linker) bindUndefined(o *object, s *symbol) error {
 	case s.bind == elf.STB_WEAK:
 		s.at = 0
 	case l.statics[s.name] > 0:
-		return fmt.Errorf("%s: refers to %s, which is static in %s: give the object that defines it too", o.name, s.name, l.im.Path)
+		return fmt.Errorf("%s: refers to %s, which is static in %s: give the object that defines it too", o.name,
+			s.name, l.im.Path)
 	case o.refersTo(s):
-		return fmt.Errorf("%s: refers to %s, which %s (%s) doesn't have: give the object that defines it, or a vmlinux of the same source and configuration", o.name, s.name, l.im.Path, l.im.Release)
+		return fmt.Errorf("%s: refers to %s, which %s (%s) doesn't have: give the object that defines it, or a "+
+			"vmlinux of the same source and configuration", o.name, s.name, l.im.Path, l.im.Release)
 	}
 	return nil
 }

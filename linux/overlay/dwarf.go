@@ -38,7 +38,8 @@ func (o *object) dwarf() (*dwarf.Data, error) {
 	if len(sections["info"]) == 0 || len(sections["abbrev"]) == 0 {
 		return nil, nil
 	}
-	d, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], sections["line"], nil, sections["ranges"], sections["str"])
+	d, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], sections["line"], nil, sections["ranges"],
+		sections["str"])
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,8 @@ int *fourth(void) { return &pad[4]; }`)
 
 func calledIn32(code []byte, at, to uint64) bool {
 	for i := 0; i+5 <= len(code); i++ {
-		if (code[i] == 0xe8 || code[i] == 0xe9) && uint32(at)+uint32(i)+5+binary.LittleEndian.Uint32(code[i+1:]) == uint32(to) {
+		if (code[i] == 0xe8 || code[i] == 0xe9) &&
+			uint32(at)+uint32(i)+5+binary.LittleEndian.Uint32(code[i+1:]) == uint32(to) {
 			return true
 		}
 	}
@@ -117,7 +118,8 @@ void fn_9(void) { late(); }`), compile32(t, "thunks", "void __fentry__(void) {}\
 	mine := symbol(t, v, "mine").Addr
 	require.Equal(t, area.Addr+64, mine, "behind the kernel's, on a line of its own")
 	get := symbol(t, v, "get")
-	require.Contains(t, string(bytesAt(t, v, get.Addr, get.Size)), string(binary.LittleEndian.AppendUint32(nil, uint32(mine))))
+	require.Contains(t, string(bytesAt(t, v, get.Addr, get.Size)),
+		string(binary.LittleEndian.AppendUint32(nil, uint32(mine))))
 
 	was, _ := im.Symbol("fn_9")
 	is := symbol(t, v, "fn_9")
@@ -133,9 +135,11 @@ void fn_9(void) { late(); }`), compile32(t, "thunks", "void __fentry__(void) {}\
 // What is for the other processor, is compiled otherwise or has no room is refused.
 func TestRefusals386(t *testing.T) {
 	for _, c := range []struct{ name, source, says string }{
-		{"pic", "extern int x; int f(void) { return x; }", "refers to _GLOBAL_OFFSET_TABLE_: relocation R_386_GOTPC isn't one of kernel code: compile it with the kernel's make"},
+		{"pic", "extern int x; int f(void) { return x; }",
+			"refers to _GLOBAL_OFFSET_TABLE_: relocation R_386_GOTPC isn't one of kernel code: compile it with the kernel's make"},
 		{"byte", "int f(void) { return 1; } __asm__(\".byte f\");", "relocation R_386_8 isn't one of kernel code"},
-		{"percpu", "__attribute__((section(\".data..percpu\"))) char many[4096]; char *f(void) { return many; }", "4096 bytes of per-CPU data are too many: 1984 are free behind those of "},
+		{"percpu", "__attribute__((section(\".data..percpu\"))) char many[4096]; char *f(void) { return many; }",
+			"4096 bytes of per-CPU data are too many: 1984 are free behind those of "},
 		{"undefined", "int g(void); int f(void) { return g(); }", "refers to g, which "},
 		{"processor", "int f(void) { return 2; }", "is for another processor than the kernel: compile it for i386"},
 	} {
@@ -174,7 +178,8 @@ void *user(void) { return kretprobe_blacklist[3].addr; }`)
 	v, err := overlay.Link(im, base32, files...)
 	require.NoError(t, err)
 	moved := movesByName(t, im, v)
-	for _, name := range []string{"register_kprobe", "kprobe_int3_handler", "text_poke_bp", "rethook_try_get", "kprobe_optimizer", "arch_prepare_optimized_kprobe", "arch_rethook_fixup_return"} {
+	for _, name := range []string{"register_kprobe", "kprobe_int3_handler", "text_poke_bp", "rethook_try_get",
+		"kprobe_optimizer", "arch_prepare_optimized_kprobe", "arch_rethook_fixup_return"} {
 		require.Contains(t, moved, name)
 	}
 	require.Equal(t, []string{"init_kprobes", "init_optprobes", "debugfs_kprobe_init"}, v.Initcalls)

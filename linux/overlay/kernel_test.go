@@ -41,7 +41,8 @@ func TestUnedited(t *testing.T) {
 	v, err := overlay.Link(im, base, files...)
 	require.NoError(t, err)
 	moved := movesByName(t, im, v)
-	for _, name := range []string{"register_kprobe", "kprobe_int3_handler", "text_poke_bp", "rethook_try_get", "kprobe_optimizer", "arch_prepare_optimized_kprobe", "arch_populate_kprobe_blacklist"} {
+	for _, name := range []string{"register_kprobe", "kprobe_int3_handler", "text_poke_bp", "rethook_try_get",
+		"kprobe_optimizer", "arch_prepare_optimized_kprobe", "arch_populate_kprobe_blacklist"} {
 		require.Contains(t, moved, name)
 	}
 	require.NotContains(t, moved, "optimized_callback.cold")

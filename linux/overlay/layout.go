@@ -18,7 +18,8 @@ var dropped = []string{
 	"__ksymtab", "___ksymtab", "__kcrctab", "___kcrctab", ".export_symbol", ".modinfo",
 	".initcall", ".con_initcall", ".init.setup", // Initcalls names the functions
 	"__mcount_loc", ".return_sites", ".retpoline_sites", ".call_sites", ".ibt_endbr_seal", ".cfi_sites",
-	"__patchable_function_entries", ".smp_locks", "_kprobe_blacklist", // read, see sites_x86.go, tables.go and blacklist.go
+	// read, see sites_x86.go, tables.go and blacklist.go
+	"__patchable_function_entries", ".smp_locks", "_kprobe_blacklist",
 }
 
 // tables are sections that keep their name, one behind the other of all objects, for a
@@ -98,10 +99,12 @@ func (l *linker) layout(at uint64) error {
 				continue
 			}
 			if s.align > alignMax || s.align&(s.align-1) != 0 {
-				return fmt.Errorf("%s: section %s: is aligned to %#x: the file is damaged, compile it again", o.name, s.name, s.align)
+				return fmt.Errorf("%s: section %s: is aligned to %#x: the file is damaged, compile it again", o.name,
+					s.name, s.align)
 			}
 			if total += s.size + s.align; s.size > loadedMax || total > loadedMax {
-				return fmt.Errorf("%s: section %s: more than %d MiB are put in memory: give the objects of the engine only", o.name, s.name, loadedMax>>20)
+				return fmt.Errorf("%s: section %s: more than %d MiB are put in memory: give the objects of the "+
+					"engine only", o.name, s.name, loadedMax>>20)
 			}
 			name := s.group()
 			k, ok := byName[name]
@@ -135,7 +138,8 @@ func (l *linker) layout(at uint64) error {
 		if g.Name != ".data..percpu" {
 			at = alignUp(end, pageBytes)
 		} else if room := l.percpuRoom(); end-from > room {
-			return fmt.Errorf("%d bytes of per-CPU data are too many: %d are free behind those of %s; have them in memory that isn't per-CPU, or link the kernel with them", end-from, room, l.im.Path)
+			return fmt.Errorf("%d bytes of per-CPU data are too many: %d are free behind those of %s; have "+
+				"them in memory that isn't per-CPU, or link the kernel with them", end-from, room, l.im.Path)
 		}
 	}
 	l.end = at

@@ -35,7 +35,8 @@ func (l *linker) moves() error {
 	slices.SortStableFunc(l.moved, func(a, b Move) int { return cmp.Compare(a.From, b.From) })
 	for i := 1; i < len(l.moved); i++ {
 		if a, b := l.moved[i-1], l.moved[i]; b.From-a.From < jumpBytes {
-			return fmt.Errorf("%s at %#x and %s at %#x of %s are too close for jumps to the new ones", a.Name, a.From, b.Name, b.From, l.im.Path)
+			return fmt.Errorf("%s at %#x and %s at %#x of %s are too close for jumps to the new ones", a.Name, a.From,
+				b.Name, b.From, l.im.Path)
 		}
 	}
 	return nil
@@ -53,7 +54,8 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 			continue
 		}
 		if room := l.room(old); room < jumpBytes {
-			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its callers instead", o.name, s.name, room, l.im.Path)
+			return fmt.Errorf("%s: %s has %d bytes in %s, too few for a jump to the new one: overlay its "+
+				"callers instead", o.name, s.name, room, l.im.Path)
 		}
 		l.moved = append(l.moved, Move{s.name, old.Addr, s.at})
 		low, high = min(low, old.Addr), max(high, old.Addr)
@@ -63,7 +65,8 @@ func (l *linker) movesOf(o *object, index elf.SectionIndex) error {
 	}
 	static := make(map[string]*symbol)
 	for i := range o.symbols {
-		if s := &o.symbols[i]; s.index == index && s.kind == elf.STT_FUNC && s.bind == elf.STB_LOCAL && !isClone(s.name) {
+		if s := &o.symbols[i]; s.index == index && s.kind == elf.STT_FUNC && s.bind == elf.STB_LOCAL &&
+			!isClone(s.name) {
 			static[s.name] = s
 		}
 	}

@@ -97,7 +97,8 @@ func (o *object) readSections(file []byte) error {
 	case elfclass.Of(file) != o.Class:
 		return fmt.Errorf("is for another processor than the kernel: compile it for %s", processors[o.Machine])
 	case elf.Type(le.Uint16(file[16:])) != elf.ET_REL:
-		return fmt.Errorf("is linked already (its type is %v): give the object file, kernel/kprobes.o", elf.Type(le.Uint16(file[16:])))
+		return fmt.Errorf("is linked already (its type is %v): give the object file, kernel/kprobes.o",
+			elf.Type(le.Uint16(file[16:])))
 	}
 	at, has, many, names := o.Headers(file)
 	n, each := uint64(many), uint64(o.Shdr)
@@ -166,10 +167,12 @@ func (o *object) readSymbols() error {
 	for i := range o.symbols {
 		row := o.Symbol(t.data[i*o.Sym:])
 		s := &o.symbols[i]
-		*s = symbol{bind: elf.ST_BIND(row.Info), kind: elf.ST_TYPE(row.Info), index: row.Section, value: row.Value, size: row.Size}
+		*s = symbol{bind: elf.ST_BIND(row.Info), kind: elf.ST_TYPE(row.Info), index: row.Section, value: row.Value,
+			size: row.Size}
 		var ok bool
 		if s.name, ok = stringAt(names, row.Name); !ok {
-			return fmt.Errorf("symbol %d: its name isn't in the file, or has more than %d bytes: the file is damaged, compile it again", i, nameMax-1)
+			return fmt.Errorf("symbol %d: its name isn't in the file, or has more than %d bytes: the file is "+
+				"damaged, compile it again", i, nameMax-1)
 		}
 		if err := o.checkSymbol(s); err != nil {
 			return err
@@ -184,17 +187,20 @@ func (o *object) checkSymbol(s *symbol) error {
 	case s.kind == elf.STT_TLS:
 		return fmt.Errorf("%s: is thread-local, which no kernel code is: compile it with the kernel's make", s.name)
 	case s.kind == elf.STT_GNU_IFUNC:
-		return fmt.Errorf("%s: is chosen by a function when it is linked, which no kernel code is: compile it with the kernel's make", s.name)
+		return fmt.Errorf("%s: is chosen by a function when it is linked, which no kernel code is: compile it "+
+			"with the kernel's make", s.name)
 	case s.index == elf.SHN_COMMON:
 		return fmt.Errorf("%s: is a common variable: compile it with -fno-common, as the kernel's make does", s.name)
 	case s.index == elf.SHN_UNDEF || s.index == elf.SHN_ABS:
 		return nil
 	case int(s.index) >= len(o.sections):
-		return fmt.Errorf("%s: lies in section %d of %d: the file is damaged, compile it again", s.name, s.index, len(o.sections))
+		return fmt.Errorf("%s: lies in section %d of %d: the file is damaged, compile it again", s.name, s.index,
+			len(o.sections))
 	}
 	in := &o.sections[s.index]
 	if s.value > in.size || s.size > in.size-s.value {
-		return fmt.Errorf("%s: ends after the end of section %s: the file is damaged, compile it again", s.name, in.name)
+		return fmt.Errorf("%s: ends after the end of section %s: the file is damaged, compile it again", s.name,
+			in.name)
 	}
 	return nil
 }
@@ -214,12 +220,15 @@ func (o *object) readRelas() error {
 		case to.flags&elf.SHF_ALLOC == 0:
 			continue
 		case s.kind == elf.SHT_REL:
-			return fmt.Errorf("section %s: has relocations without addends: compile it for %s", s.name, processors[o.Machine])
+			return fmt.Errorf("section %s: has relocations without addends: compile it for %s", s.name,
+				processors[o.Machine])
 		default:
-			return fmt.Errorf("section %s: has relocations with addends: compile it for %s", s.name, processors[o.Machine])
+			return fmt.Errorf("section %s: has relocations with addends: compile it for %s", s.name,
+				processors[o.Machine])
 		}
 		if to.rela != nil {
-			return fmt.Errorf("section %s: has two tables of relocations: the file is damaged, compile it again", to.name)
+			return fmt.Errorf("section %s: has two tables of relocations: the file is damaged, compile it again",
+				to.name)
 		}
 		if err := o.readRows(to, s.data); err != nil {
 			return fmt.Errorf("section %s: %w", to.name, err)
@@ -238,10 +247,12 @@ func (o *object) readRows(to *section, rows []byte) error {
 			continue
 		}
 		if symbol >= uint64(len(o.symbols)) || off >= to.size || to.data == nil {
-			return fmt.Errorf("a relocation at %#x of %#x bytes, symbol %d of %d: the file is damaged, compile it again", off, to.size, symbol, len(o.symbols))
+			return fmt.Errorf("a relocation at %#x of %#x bytes, symbol %d of %d: the file is damaged, "+
+				"compile it again", off, to.size, symbol, len(o.symbols))
 		}
 		if !known {
-			return fmt.Errorf("+%#x: refers to %s: relocation %s isn't one of kernel code: compile it with the kernel's make", off, o.called(&o.symbols[symbol]), o.RelocName(number))
+			return fmt.Errorf("+%#x: refers to %s: relocation %s isn't one of kernel code: compile it with the "+
+				"kernel's make", off, o.called(&o.symbols[symbol]), o.RelocName(number))
 		}
 		r := rela{off: off, kind: kind, symbol: uint32(symbol)}
 		if o.Rels == elf.SHT_RELA {

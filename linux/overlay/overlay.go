@@ -111,7 +111,8 @@ func readFile(name string) ([]byte, error) {
 		defer f.Close()
 	}
 	if err != nil || info.Size() > fileMax {
-		return nil, fmt.Errorf("%s: isn't a file of up to %d MiB: give an object, such as kernel/kprobes.o", name, fileMax>>20)
+		return nil, fmt.Errorf("%s: isn't a file of up to %d MiB: give an object, such as kernel/kprobes.o", name,
+			fileMax>>20)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, fileMax))
 	if err != nil {

@@ -30,7 +30,8 @@ func gcc(t *testing.T, name, source string, flags ...string) string {
 	c := filepath.Join(t.TempDir(), name+".c")
 	require.NoError(t, os.WriteFile(c, []byte(source), 0o644))
 	o := c[:len(c)-1] + "o"
-	args := append([]string{"-c", "-O2", "-fno-pic", "-fno-pie", "-mno-sse", "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-fno-common", "-o", o, c}, flags...)
+	args := append([]string{"-c", "-O2", "-fno-pic", "-fno-pie", "-mno-sse", "-fcf-protection=none",
+		"-fno-asynchronous-unwind-tables", "-fno-common", "-o", o, c}, flags...)
 	out, err := exec.Command(cc, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return o
@@ -85,7 +86,8 @@ int twice(int x) { return 2 * x; }`)
 		twice := symbol(t, v, "twice")
 		require.True(t, twice.Func && twice.Global)
 		require.Equal(t, twice.Addr, binary.LittleEndian.Uint64(bytesAt(t, v, symbol(t, v, "hook").Addr, 8)))
-		require.Equal(t, symbol(t, v, "last").Addr, binary.LittleEndian.Uint64(bytesAt(t, v, symbol(t, v, "where").Addr, 8)))
+		require.Equal(t, symbol(t, v, "last").Addr,
+			binary.LittleEndian.Uint64(bytesAt(t, v, symbol(t, v, "where").Addr, 8)))
 		require.False(t, symbol(t, v, "last").Global)
 		calls := 0 // of the weak one, which lost, there is no symbol
 		for _, s := range v.Symbols {
@@ -161,12 +163,14 @@ func TestOffsetTable(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	good := compile(t, "a", "int x = 1; int f(void) { return x; }")
 	for _, c := range []struct{ name, source, flag, says string }{
-		{"undefined", "int g(void); int f(void) { return g(); }", "", "refers to g, which vmlinux () doesn't have: give the object that defines it"},
+		{"undefined", "int g(void); int f(void) { return g(); }", "",
+			"refers to g, which vmlinux () doesn't have: give the object that defines it"},
 		{"module", "int init_module(void) { return 0; }", "", "was compiled as a module"},
 		{"thread", "__thread int x; int f(void) { return x; }", "", "is thread-local"},
 		{"common", "int x; int f(void) { return x; }", "-fcommon", "compile it with -fno-common"},
 		{"twice", "int f(void) { return 2; }", "", "give each file of the kernel once"},
-		{"processor", "int f(void) { return 2; }", "-m32", "is for another processor than the kernel: compile it for x86-64"},
+		{"processor", "int f(void) { return 2; }", "-m32",
+			"is for another processor than the kernel: compile it for x86-64"},
 		{"reach", "long f(void) { return *(int *)4; } __asm__(\".byte f\");", "", "out of reach of R_X86_64_8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -88,7 +88,8 @@ func (l *linker) relocateSection(o *object, s *section) error {
 	for _, r := range s.rela {
 		to := &o.symbols[r.symbol]
 		if name := o.strayed(to, r); name != "" {
-			return fmt.Errorf("+%#x: refers to %s as a part of its section, so it can't be led to the vmlinux's: compile it without -fsection-anchors", r.off, name)
+			return fmt.Errorf("+%#x: refers to %s as a part of its section, so it can't be led to the "+
+				"vmlinux's: compile it without -fsection-anchors", r.off, name)
 		}
 		value := to.at
 		if forms[r.kind].slot {
@@ -146,7 +147,8 @@ func (o *object) put(r rela, b []byte, at, value uint64) error {
 			fits = v>>bits == 0
 		}
 		if !fits {
-			return fmt.Errorf("that is out of reach of %v from %#x: put the overlay within 2 GiB of the kernel, in the last 2 GiB of addresses", r.kind, at+r.off)
+			return fmt.Errorf("that is out of reach of %v from %#x: put the overlay within 2 GiB of the "+
+				"kernel, in the last 2 GiB of addresses", r.kind, at+r.off)
 		}
 	}
 	switch f.bytes {

@@ -65,7 +65,8 @@ func (l *linker) symbols() []vmlinux.Symbol {
 		for i := range o.symbols {
 			s := &o.symbols[i]
 			in := o.section(s)
-			if in == nil || !in.kept || s.name == "" || s.away || s.kind > elf.STT_FUNC || strings.HasPrefix(s.name, ".L") {
+			if in == nil || !in.kept || s.name == "" || s.away || s.kind > elf.STT_FUNC ||
+				strings.HasPrefix(s.name, ".L") {
 				continue
 			}
 			all = append(all, vmlinux.Symbol{
@@ -128,7 +129,8 @@ func (v *Overlay) readExtable(c *elfclass.Class) {
 	word := func(off int) int32 { return int32(binary.LittleEndian.Uint32(s.Data[off:])) }
 	for off := 0; off+12 <= len(s.Data); off += 12 {
 		at := s.Addr + uint64(off)
-		v.Extable = append(v.Extable, vmlinux.ExEntry{Addr: c.Addr(at + uint64(int64(word(off)))), Fixup: c.Addr(at + 4 + uint64(int64(word(off+4)))), Data: word(off + 8)})
+		v.Extable = append(v.Extable, vmlinux.ExEntry{Addr: c.Addr(at + uint64(int64(word(off)))),
+			Fixup: c.Addr(at + 4 + uint64(int64(word(off+4)))), Data: word(off + 8)})
 	}
 	slices.SortStableFunc(v.Extable, func(a, b vmlinux.ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 }

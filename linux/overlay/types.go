@@ -75,7 +75,8 @@ func (l *linker) checkStruct(r *dwarf.Reader, e *dwarf.Entry, name string) error
 		member, _ := m.Val(dwarf.AttrName).(string)
 		off, at := m.Val(dwarf.AttrDataMemberLoc).(int64)
 		was, _, ok := l.im.Types().Off(name, member)
-		if where == nil && m.Tag == dwarf.TagMember && m.Val(dwarf.AttrBitSize) == nil && at && ok && known && int64(was) != off {
+		if where == nil && m.Tag == dwarf.TagMember && m.Val(dwarf.AttrBitSize) == nil && at && ok && known &&
+			int64(was) != off {
 			where = l.differs(name+"."+member, fmt.Sprintf("lies at byte %d, and at %d", off, was))
 		}
 		r.SkipChildren()
@@ -87,5 +88,6 @@ func (l *linker) checkStruct(r *dwarf.Reader, e *dwarf.Entry, name string) error
 }
 
 func (l *linker) differs(what, how string) error {
-	return fmt.Errorf("struct %s %s in %s (%s): compile against the headers of that kernel, or if you changed it, build the whole vmlinux", what, how, l.im.Path, l.im.Release)
+	return fmt.Errorf("struct %s %s in %s (%s): compile against the headers of that kernel, or if you changed "+
+		"it, build the whole vmlinux", what, how, l.im.Path, l.im.Release)
 }

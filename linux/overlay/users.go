@@ -102,6 +102,8 @@ func (l *linker) listReplaced() {
 
 // symbolsFrom returns the symbols, sorted by address, from an address up.
 func symbolsFrom(symbols []vmlinux.Symbol, addr uint64) []vmlinux.Symbol {
-	i, _ := slices.BinarySearchFunc(symbols, addr, func(s vmlinux.Symbol, at uint64) int { return cmp.Compare(s.Addr, at) })
+	i, _ := slices.BinarySearchFunc(symbols, addr, func(s vmlinux.Symbol, at uint64) int {
+		return cmp.Compare(s.Addr, at)
+	})
 	return symbols[i:]
 }

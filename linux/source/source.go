@@ -29,7 +29,8 @@ type Source struct {
 // folder. For "" it is that which lies beside an object that was laid over the kernel,
 // and isn't newer; of a kernel without objects that of its release on the shelf.
 func Of(k *linux.Kernel, dir string) *Source {
-	s := &Source{k: k, dir: dir, files: make(map[string][]string), known: make(map[arch.Addr][]vmlinux.Frame), jumped: make(map[[2]string]bool)}
+	s := &Source{k: k, dir: dir, files: make(map[string][]string), known: make(map[arch.Addr][]vmlinux.Frame),
+		jumped: make(map[[2]string]bool)}
 	for _, sec := range k.Image.Sections() {
 		if sec.Exec {
 			s.code = append(s.code, sec)
@@ -39,7 +40,8 @@ func Of(k *linux.Kernel, dir string) *Source {
 		s.lines = l
 		return s
 	}
-	for _, path := range []string{filepath.Join(filepath.Dir(k.Image.Path), "vmlinux"), shelf.Of(k.Image.Release, "vmlinux")} {
+	for _, path := range []string{filepath.Join(filepath.Dir(k.Image.Path), "vmlinux"),
+		shelf.Of(k.Image.Release, "vmlinux")} {
 		if path == "" {
 			continue
 		}
@@ -209,7 +211,8 @@ func (s *Source) path(name string) string {
 	object := strings.TrimSuffix(filepath.FromSlash(name), ".c") + ".o"
 	for _, o := range s.k.Objects {
 		root, ok := strings.CutSuffix(filepath.Clean(o), object)
-		if path := filepath.Join(root, name); ok && (root == "" || os.IsPathSeparator(root[len(root)-1])) && !newer(path, o) {
+		if path := filepath.Join(root, name); ok && (root == "" || os.IsPathSeparator(root[len(root)-1])) &&
+			!newer(path, o) {
 			return path
 		}
 	}

@@ -39,7 +39,8 @@ func TestChain(t *testing.T) {
 	require.NoError(t, err)
 	s := Of(k, "")
 	stale := returnOf(t, s, "enable_kprobe", "mutex_lock")
-	inner, outer := returnOf(t, s, "register_kprobe", "mutex_lock"), returnOf(t, s, "register_kprobes", "register_kprobe")
+	inner, outer := returnOf(t, s, "register_kprobe", "mutex_lock"),
+		returnOf(t, s, "register_kprobes", "register_kprobe")
 	const gate = 1
 	stack := []uint64{inner, stale, 7, outer - 1, stale, outer, 0, gate, stale}
 	load := func(a arch.Addr) (uint64, bool) {
@@ -73,7 +74,8 @@ func TestText(t *testing.T) {
 		file string
 		line int
 		want string
-	}{{"kprobes.c", 2, "two();"}, {"kprobes.c", 1, "one"}, {"kprobes.c", 9, ""}, {"kprobes.c", 0, ""}, {"other.c", 1, ""}, {"../kernel/kprobes.c", 1, ""}} {
+	}{{"kprobes.c", 2, "two();"}, {"kprobes.c", 1, "one"}, {"kprobes.c", 9, ""}, {"kprobes.c", 0, ""},
+		{"other.c", 1, ""}, {"../kernel/kprobes.c", 1, ""}} {
 		assert.Equal(t, c.want, s.Text(c.file, c.line), "%s:%d", c.file, c.line)
 	}
 }

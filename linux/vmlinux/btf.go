@@ -24,7 +24,8 @@ func (im *Image) readTypes(o *object) (*Types, error) {
 	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(s.Data))
 	if err != nil {
-		return nil, fmt.Errorf(".BTF: %w: the file is damaged, or made by a pahole that is newer than this program", err)
+		return nil, fmt.Errorf(".BTF: %w: the file is damaged, or made by a pahole that is newer than this program",
+			err)
 	}
 	r := btfReader{spec: spec, word: im.class.Word, made: map[btf.Type]*composite{}}
 	return &Types{From: "BTF", known: map[string]*composite{}, source: r.named}, nil
@@ -99,7 +100,8 @@ func (r *btfReader) composite(typ btf.Type, depth int) (c *composite, elements i
 			size = 0 // an incomplete type has none
 		}
 		of, elements := r.composite(m.Type, depth-1)
-		c.members = append(c.members, member{name: m.Name, bit: int(m.Offset), size: size, width: int(m.BitfieldSize), array: elements, of: of})
+		c.members = append(c.members, member{name: m.Name, bit: int(m.Offset), size: size, width: int(m.BitfieldSize),
+			array: elements, of: of})
 	}
 	return c, 0
 }

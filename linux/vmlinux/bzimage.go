@@ -19,7 +19,8 @@ func payload(head []byte, size uint64) (at, n uint64, err error) {
 	}
 	le := binary.LittleEndian
 	if v := le.Uint16(head[0x206:]); v < 0x208 {
-		return 0, 0, fmt.Errorf("boot header: protocol %d.%02d doesn't say where the kernel is: give a vmlinuz of 2.6.24 or later", v>>8, v&0xff)
+		return 0, 0, fmt.Errorf("boot header: protocol %d.%02d doesn't say where the kernel is: give a vmlinuz "+
+			"of 2.6.24 or later", v>>8, v&0xff)
 	}
 	setup := uint64(head[0x1f1])
 	if setup == 0 {
@@ -27,7 +28,8 @@ func payload(head []byte, size uint64) (at, n uint64, err error) {
 	}
 	at, n = (setup+1)*512+uint64(le.Uint32(head[0x248:])), uint64(le.Uint32(head[0x24c:]))
 	if n < 8 || at > size || size-at < n {
-		return 0, 0, fmt.Errorf("boot header: the kernel at %#x, %d bytes, ends after the end of the file (%d bytes): give the file whole", at, n, size)
+		return 0, 0, fmt.Errorf("boot header: the kernel at %#x, %d bytes, ends after the end of the file (%d "+
+			"bytes): give the file whole", at, n, size)
 	}
 	return at, n, nil
 }

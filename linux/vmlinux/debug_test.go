@@ -108,7 +108,8 @@ func TestLines(t *testing.T) {
 			require.NoError(t, err)
 			var addrs []uint64
 			var in strings.Builder
-			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "kprobe_int3_handler", "text_poke_bp_batch", "insn_decode", "rethook_trampoline_handler"} {
+			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "kprobe_int3_handler",
+				"text_poke_bp_batch", "insn_decode", "rethook_trampoline_handler"} {
 				s, ok := im.Symbol(name)
 				require.True(t, ok, name)
 				for at := s.Addr; at < s.Addr+s.Size; at += 7 {
@@ -133,7 +134,8 @@ func TestLines(t *testing.T) {
 				for j, f := range frames {
 					require.Equal(t, lines[2*j], f.Func, "%#x: %v, not %v", addr, frames, lines)
 					place, _, _ := strings.Cut(lines[2*j+1], " (discriminator")
-					require.True(t, strings.HasSuffix(place, fmt.Sprintf("/%s:%d", f.File, f.Line)), "%#x: %s, not %v", addr, place, f)
+					require.True(t, strings.HasSuffix(place, fmt.Sprintf("/%s:%d", f.File, f.Line)), "%#x: %s, not %v",
+						addr, place, f)
 				}
 			}
 			s, _ := im.Symbol("register_kprobe")
@@ -150,8 +152,10 @@ func TestDwarfTypes(t *testing.T) {
 			require.NoError(t, err)
 			dwarf, btf := im.DwarfTypes(), im.Types()
 			for _, name := range []string{
-				"kprobe", "optimized_kprobe", "kretprobe", "kretprobe_instance", "rethook_node", "rethook", "arch_optimized_insn",
-				"list_head", "hlist_node", "mutex", "pt_regs", "insn", "jump_entry", "static_key", "module", "task_struct", "bug_entry",
+				"kprobe", "optimized_kprobe", "kretprobe", "kretprobe_instance", "rethook_node", "rethook",
+				"arch_optimized_insn",
+				"list_head", "hlist_node", "mutex", "pt_regs", "insn", "jump_entry", "static_key", "module",
+				"task_struct", "bug_entry",
 				"kprobe_opcode_t", "u64", "unsigned int", "no_such_type_anywhere",
 			} {
 				n, ok := dwarf.Size(name)

@@ -96,7 +96,8 @@ func (o *object) lines(info *header) (*Lines, error) {
 			continue
 		}
 		if h.kind == elf.SHT_NOBITS || h.flags&elf.SHF_COMPRESSED != 0 {
-			return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: build with CONFIG_DEBUG_INFO_COMPRESSED_NONE, or run objcopy --decompress-debug-sections", part.name)
+			return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: build with "+
+				"CONFIG_DEBUG_INFO_COMPRESSED_NONE, or run objcopy --decompress-debug-sections", part.name)
 		}
 		if part.to != nil {
 			var err error

@@ -35,10 +35,10 @@
 //
 // # Limits
 //
-// x86-64 and i386, with CONFIG_KALLSYMS and SMP, from 5.0 on; kernels from 5.10 to 7.3
-// were opened, of i386 6.1. A kernel of i386 without relocations isn't moved. Payloads may be gzip, bzip2, xz, lzma, zstd or lz4,
-// and 512 MiB unpacked;
-// lzo is refused. Types need CONFIG_DEBUG_INFO_BTF, or a vmlinux with DWARF.
+// x86-64 and i386, with CONFIG_KALLSYMS and SMP, from 5.0 on; kernels from 5.10 to 7.3 were opened,
+// of i386 6.1. A kernel of i386 without relocations isn't moved. Payloads may be gzip, bzip2, xz,
+// lzma, zstd or lz4, and 512 MiB unpacked; lzo is refused. Types need CONFIG_DEBUG_INFO_BTF, or a
+// vmlinux with DWARF.
 //
 // A vmlinuz's symbols have no sizes: each ends where the next one begins.
 package vmlinux

@@ -8,7 +8,8 @@ import (
 
 // typesFrom are functions whose compilation units are read first for a type: they
 // have most of what concerns patching.
-var typesFrom = []string{"register_kprobe", "arch_optimize_kprobes", "text_poke", "rethook_try_get", "jump_label_init", "start_kernel"}
+var typesFrom = []string{"register_kprobe", "arch_optimize_kprobes", "text_poke", "rethook_try_get", "jump_label_init",
+	"start_kernel"}
 
 // A dwarfTypes reads types from DWARF: units are indexed one after the other until
 // one has the type.
@@ -30,7 +31,8 @@ type typePlace struct {
 // typesOfDwarf returns the types of a vmlinux without BTF. Finding one takes some
 // milliseconds, or as long as .debug_info takes to read if no unit at hand has it.
 func (im *Image) typesOfDwarf() *Types {
-	r := &dwarfTypes{lines: im.lines, read: map[uint64]bool{}, where: map[string]typePlace{}, made: map[*dwarf.StructType]*composite{}}
+	r := &dwarfTypes{lines: im.lines, read: map[uint64]bool{}, where: map[string]typePlace{},
+		made: map[*dwarf.StructType]*composite{}}
 	for _, name := range typesFrom {
 		if s, ok := im.Symbol(name); ok {
 			r.ahead = append(r.ahead, s.Addr) // becomes a unit when one is asked for
@@ -58,7 +60,8 @@ func (im *Image) typesOfDwarf() *Types {
 // named returns the struct, union or other type with a size of that name, nil
 // without one.
 func (r *dwarfTypes) named(l *Lines, name string) *composite {
-	if !bytes.Contains(l.sections.Str, append([]byte(name), 0)) && len(name) >= 8 { // shorter ones may stand in .debug_info
+	// shorter ones may stand in .debug_info
+	if !bytes.Contains(l.sections.Str, append([]byte(name), 0)) && len(name) >= 8 {
 		return nil
 	}
 	p, ok := r.where[name]

@@ -65,7 +65,8 @@ func executable(h []byte) (*class, error) {
 	case c == nil:
 		return nil, fmt.Errorf("is an ELF file of another processor: give a kernel of x86-64 or i386")
 	case kind != elf.ET_EXEC:
-		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the root of the build", kind)
+		return nil, fmt.Errorf("is an ELF file, but no linked kernel (its type is %v): give the vmlinux at the "+
+			"root of the build", kind)
 	}
 	return c, nil
 }
@@ -84,7 +85,8 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	at, has, many, names := c.Headers(h)
 	n, each := uint64(many), uint64(c.Shdr)
 	if uint64(has) != each || n == 0 || at > size || size-at < n*each {
-		return nil, fmt.Errorf("has no section headers, or they end after the end of the file: give the file whole, and not stripped of its sections")
+		return nil, fmt.Errorf("has no section headers, or they end after the end of the file: give the file " +
+			"whole, and not stripped of its sections")
 	}
 	raw := make([]byte, n*each)
 	if _, err := r.ReadAt(raw, int64(at)); err != nil {
@@ -95,7 +97,8 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 	for i := range o.headers {
 		h := c.Header(raw[i*c.Shdr:])
 		nameAt[i] = h.Name
-		o.headers[i] = header{kind: h.Kind, flags: h.Flags, addr: h.Addr, off: h.Off, size: h.Size, link: h.Link, info: h.Info, entry: h.Entry}
+		o.headers[i] = header{kind: h.Kind, flags: h.Flags, addr: h.Addr, off: h.Off, size: h.Size, link: h.Link,
+			info: h.Info, entry: h.Entry}
 		s := &o.headers[i]
 		if s.kind == elf.SHT_NULL || s.kind == elf.SHT_NOBITS {
 			continue
@@ -114,7 +117,8 @@ func readObject(r io.ReaderAt, size uint64) (*object, error) {
 // readNames fills in the names, at these offsets of the table.
 func (o *object) readNames(at []uint32, table *header) error {
 	if table.kind != elf.SHT_STRTAB || table.size > 1<<20 {
-		return fmt.Errorf("section names: there is no table of them, or it has more than 1 MiB: give a vmlinux as it was linked")
+		return fmt.Errorf("section names: there is no table of them, or it has more than 1 MiB: give a vmlinux " +
+			"as it was linked")
 	}
 	b := make([]byte, table.size)
 	if _, err := o.r.ReadAt(b, int64(table.off)); err != nil {
@@ -135,10 +139,12 @@ func (o *object) readNames(at []uint32, table *header) error {
 // are a part of it.
 func (o *object) read(s *header, limit uint64) ([]byte, error) {
 	if s.kind == elf.SHT_NOBITS || s.flags&elf.SHF_COMPRESSED != 0 {
-		return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: link the kernel without compressed sections", s.name)
+		return nil, fmt.Errorf("section %s: has no bytes, or compressed ones: link the kernel without "+
+			"compressed sections", s.name)
 	}
 	if s.size > limit {
-		return nil, fmt.Errorf("section %s: has %d MiB, more than the %d MiB that are read: this is no kernel", s.name, s.size>>20, limit>>20)
+		return nil, fmt.Errorf("section %s: has %d MiB, more than the %d MiB that are read: this is no kernel", s.name,
+			s.size>>20, limit>>20)
 	}
 	if o.whole != nil {
 		return o.whole[s.off : s.off+s.size : s.off+s.size], nil
@@ -163,7 +169,8 @@ func (o *object) load() ([]Section, error) {
 			return nil, fmt.Errorf("section %s: wraps around the address space: this is no kernel", h.name)
 		}
 		if h.size > left {
-			return nil, fmt.Errorf("section %s: the kernel has more than %d MiB: that isn't supported", h.name, loadedMax>>20)
+			return nil, fmt.Errorf("section %s: the kernel has more than %d MiB: that isn't supported", h.name,
+				loadedMax>>20)
 		}
 		left -= h.size
 		s := Section{Name: h.name, Addr: h.addr, Size: h.size, Write: h.flags&elf.SHF_WRITE != 0}

@@ -19,7 +19,8 @@ var packers = []string{"gzip", "xz", "zstd", "lz4", "lzma"}
 
 // A kernel made up is read in each form that kernels come in.
 func TestFake(t *testing.T) {
-	for _, f := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {NoRelocs: true}, {Bits32: true}, {Bits32: true, Tables: "6.4"}, {Bits32: true, Tables: "7.0"}} {
+	for _, f := range []kerneltest.Fake{{}, {Tables: "6.4"}, {Tables: "7.0"}, {NoRelocs: true}, {Bits32: true},
+		{Bits32: true, Tables: "6.4"}, {Bits32: true, Tables: "7.0"}} {
 		kernel := f.ELF()
 		files := [][]byte{kernel}
 		for _, how := range packers {
@@ -72,7 +73,8 @@ func TestLinked(t *testing.T) {
 	distance := int32(binary.LittleEndian.Uint32(im.Bytes(user, 4)))
 
 	require.NoError(t, im.Move(delta))
-	for name, want := range map[string]uint64{"fn_0": f.Addr(0) + delta, "this_cpu": kerneltest.FakePerCPU, "absolute": 5} {
+	for name, want := range map[string]uint64{"fn_0": f.Addr(0) + delta, "this_cpu": kerneltest.FakePerCPU,
+		"absolute": 5} {
 		s, ok := im.Symbol(name)
 		require.True(t, ok, name)
 		require.Equal(t, want, s.Addr, name)
@@ -113,7 +115,8 @@ func TestLayerLines(t *testing.T) {
 func TestFakeTypes(t *testing.T) {
 	im, err := vmlinux.Read(kerneltest.Fake{}.ELF())
 	require.NoError(t, err)
-	for path, want := range map[string][3]int{"addr": {0, 0, 64}, "flags": {8, 0, 32}, "gone": {8, 0, 1}, "lists": {16, 0, 256}} {
+	for path, want := range map[string][3]int{"addr": {0, 0, 64}, "flags": {8, 0, 32}, "gone": {8, 0, 1},
+		"lists": {16, 0, 256}} {
 		off, bit, width, ok := im.Types().Bits("kprobe", path)
 		require.True(t, ok, path)
 		require.Equal(t, want, [3]int{off, bit, width}, path)
@@ -147,7 +150,8 @@ func TestNames(t *testing.T) {
 		for i, name := range names {
 			s, ok := im.Lookup(f.Addr(i) + 15)
 			require.True(t, ok)
-			require.Equal(t, vmlinux.Symbol{Name: name, Addr: f.Addr(i), Size: 16, Func: true}, vmlinux.Symbol{Name: s.Name, Addr: s.Addr, Size: s.Size, Func: s.Func})
+			require.Equal(t, vmlinux.Symbol{Name: name, Addr: f.Addr(i), Size: 16, Func: true},
+				vmlinux.Symbol{Name: s.Name, Addr: s.Addr, Size: s.Size, Func: s.Func})
 		}
 	})
 }

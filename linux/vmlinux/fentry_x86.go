@@ -21,7 +21,8 @@ func (im *Image) callsOfFentry() []uint64 {
 		if b := im.Bytes(at, 4); bytes.Equal(b, []byte{0xf3, 0x0f, 0x1e, 0xfa}) {
 			at += 4
 		}
-		if b := im.Bytes(at, 5); b != nil && b[0] == 0xe8 && (at+5+uint64(int64(int32(binary.LittleEndian.Uint32(b[1:])))))&im.mask == fentry.Addr {
+		if b := im.Bytes(at, 5); b != nil && b[0] == 0xe8 &&
+			(at+5+uint64(int64(int32(binary.LittleEndian.Uint32(b[1:])))))&im.mask == fentry.Addr {
 			all = append(all, at)
 		}
 	}

@@ -132,7 +132,8 @@ func packedIn(r io.ReaderAt, size uint64) (*vmlinuz, error) {
 	case err != nil:
 		return nil, err
 	case n == 0:
-		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 or i386 (it begins with % x): give a vmlinux or a vmlinuz", head[:min(8, len(head))])
+		return nil, fmt.Errorf("is neither an ELF file nor a vmlinuz of x86-64 or i386 (it begins with % x): "+
+			"give a vmlinux or a vmlinuz", head[:min(8, len(head))])
 	case size > vmlinuzMost:
 		return nil, fmt.Errorf("has %d MiB, and a vmlinuz at most %d: this is no kernel", size>>20, vmlinuzMost>>20)
 	}

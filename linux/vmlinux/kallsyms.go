@@ -54,7 +54,8 @@ func readKallsyms(s *Section, c *class) ([]Symbol, error) {
 		}
 		return k.symbols(addrs, moves), nil
 	}
-	return nil, fmt.Errorf("%s: holds no kallsyms tables: build the kernel with CONFIG_KALLSYMS, or give the vmlinux with its symbol table", s.Name)
+	return nil, fmt.Errorf("%s: holds no kallsyms tables: build the kernel with CONFIG_KALLSYMS, or give the "+
+		"vmlinux with its symbol table", s.Name)
 }
 
 // findTokens says whether token_index is at that offset, and reads the tokens.
@@ -90,7 +91,8 @@ func (k *kallsyms) readTokens(table, index int) bool {
 			}
 			end++
 		}
-		if end == len(t) || i < 255 && end+1 != int(binary.LittleEndian.Uint16(k.b[index+2*i+2:]))-int(binary.LittleEndian.Uint16(k.b[index+2*i:])) {
+		if end == len(t) || i < 255 &&
+			end+1 != int(binary.LittleEndian.Uint16(k.b[index+2*i+2:]))-int(binary.LittleEndian.Uint16(k.b[index+2*i:])) {
 			return false
 		}
 		k.tokens[i] = string(t[:end])
@@ -109,7 +111,8 @@ func (k *kallsyms) findNames() bool {
 		}
 		ends := m + 4
 		for ends+4 <= k.index {
-			if d := int64(le.Uint32(k.b[ends:])) - int64(le.Uint32(k.b[ends-4:])); d < 2*markerEvery || d > nameEntryMax*markerEvery {
+			if d := int64(le.Uint32(k.b[ends:])) - int64(le.Uint32(k.b[ends-4:])); d < 2*markerEvery ||
+				d > nameEntryMax*markerEvery {
 				break
 			}
 			ends += 4
@@ -199,7 +202,9 @@ func (k *kallsyms) addresses(section uint64) (addrs []uint64, moves []bool, err 
 		}
 		return addrs, moves, nil
 	default:
-		return nil, nil, fmt.Errorf("kallsyms: %d names, but their addresses aren't where they are known to be: the kernel has CONFIG_KALLSYMS_BASE_RELATIVE off, or is newer than this program; give the vmlinux with its symbol table", k.num)
+		return nil, nil, fmt.Errorf("kallsyms: %d names, but their addresses aren't where they are known to "+
+			"be: the kernel has CONFIG_KALLSYMS_BASE_RELATIVE off, or is newer than this program; give the "+
+			"vmlinux with its symbol table", k.num)
 	}
 	from := k.Get(k.b[base:])
 	perCPU := false

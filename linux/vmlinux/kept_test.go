@@ -57,7 +57,8 @@ func TestKept(t *testing.T) {
 	require.True(t, os.SameFile(first, second), "it is written once")
 	require.True(t, second.ModTime().After(old), "its use is noted")
 
-	for what, bad := range map[string][]byte{"cut off": whole[:len(whole)/2], "empty": {}, "changed": append(append([]byte(nil), whole[:len(whole)-1]...), ^whole[len(whole)-1])} {
+	for what, bad := range map[string][]byte{"cut off": whole[:len(whole)/2], "empty": {},
+		"changed": append(append([]byte(nil), whole[:len(whole)-1]...), ^whole[len(whole)-1])} {
 		require.NoError(t, os.WriteFile(files()[0], bad, 0o600))
 		open(large)
 		now, err := os.ReadFile(files()[0])

@@ -27,7 +27,8 @@ func TestOpenKernels(t *testing.T) {
 			require.Greater(t, len(im.Returns()), 10_000)
 			require.Greater(t, len(im.Fentries()), 10_000)
 			require.Greater(t, len(im.Extable()), 100)
-			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "text_poke_bp", "arch_prepare_kprobe"} {
+			for _, name := range []string{"register_kprobe", "kprobe_optimizer", "text_poke_bp",
+				"arch_prepare_kprobe"} {
 				s, ok := im.Symbol(name)
 				require.True(t, ok && s.Func, name)
 				in, ok := im.Lookup(s.Addr + s.Size - 1)

@@ -131,7 +131,8 @@ func (l *Lines) open(at uint64) (d *dwarf.Data, n uint64, err error) {
 	}
 	n = 4 + uint64(binary.LittleEndian.Uint32(head[:]))
 	if n > s.InfoSize-at || n > unitMax || n < 12 {
-		return nil, 0, fmt.Errorf(".debug_info: the unit at %#x has %d bytes: DWARF of 64 bits isn't read, or the file isn't whole", at, n)
+		return nil, 0, fmt.Errorf(".debug_info: the unit at %#x has %d bytes: DWARF of 64 bits isn't read, or "+
+			"the file isn't whole", at, n)
 	}
 	info := make([]byte, n)
 	if _, err := s.Info.ReadAt(info, int64(at)); err != nil {

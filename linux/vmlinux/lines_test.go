@@ -36,7 +36,8 @@ func compiled(t testing.TB, flags ...string) (vmlinux.DebugSections, elf.Symbol)
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.c"), []byte(source), 0o666))
-	args := append([]string{"-O2", "-ffreestanding", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-mcmodel=kernel", "-Wl,-Ttext=0xffffffff81000000,-e,hit", "-o", "probe", "probe.c"}, flags...)
+	args := append([]string{"-O2", "-ffreestanding", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-mcmodel=kernel",
+		"-Wl,-Ttext=0xffffffff81000000,-e,hit", "-o", "probe", "probe.c"}, flags...)
 	cmd := exec.Command("gcc", args...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -54,8 +55,9 @@ func compiled(t testing.TB, flags ...string) (vmlinux.DebugSections, elf.Symbol)
 		return b
 	}
 	s := vmlinux.DebugSections{
-		Abbrev: data(".debug_abbrev"), Aranges: data(".debug_aranges"), Line: data(".debug_line"), LineStr: data(".debug_line_str"),
-		Str: data(".debug_str"), Ranges: data(".debug_ranges"), Rnglists: data(".debug_rnglists"),
+		Abbrev: data(".debug_abbrev"), Aranges: data(".debug_aranges"), Line: data(".debug_line"),
+		LineStr: data(".debug_line_str"),
+		Str:     data(".debug_str"), Ranges: data(".debug_ranges"), Rnglists: data(".debug_rnglists"),
 	}
 	info := data(".debug_info")
 	s.Info, s.InfoSize = bytes.NewReader(info), uint64(len(info))
@@ -111,7 +113,8 @@ func FuzzLines(f *testing.F) {
 		for _, aranges := range [][]byte{aranges, nil} {
 			l, err := vmlinux.NewLines(vmlinux.DebugSections{
 				Info: bytes.NewReader(info), InfoSize: uint64(len(info)),
-				Abbrev: abbrev, Aranges: aranges, Line: line, LineStr: lineStr, Str: str, Ranges: ranges, Rnglists: rnglists,
+				Abbrev: abbrev, Aranges: aranges, Line: line, LineStr: lineStr, Str: str, Ranges: ranges,
+				Rnglists: rnglists,
 			})
 			if err != nil {
 				continue

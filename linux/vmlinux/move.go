@@ -21,14 +21,16 @@ func (im *Image) Move(delta int64) error {
 	case im.moved:
 		return fmt.Errorf("%s: move by %#x: the kernel was moved already", im.Path, delta)
 	case im.relocs.empty() && im.class == class32:
-		return fmt.Errorf("%s: move by %#x: it has no relocations, and a kernel of i386 isn't searched for them: build it with CONFIG_RELOCATABLE", im.Path, delta)
+		return fmt.Errorf("%s: move by %#x: it has no relocations, and a kernel of i386 isn't searched for "+
+			"them: build it with CONFIG_RELOCATABLE", im.Path, delta)
 	case im.relocs.empty():
 		im.relocs = im.recovered()
 	}
 	im.moved, im.delta = true, delta
 	for i := range im.sections {
 		s := &im.sections[i]
-		if to := s.Addr + uint64(delta); im.moves(s) && (to < im.class.low || to+s.Size < to || to+s.Size-1 > im.class.mask) {
+		if to := s.Addr + uint64(delta); im.moves(s) &&
+			(to < im.class.low || to+s.Size < to || to+s.Size-1 > im.class.mask) {
 			return fmt.Errorf("%s: move by %#x: section %s would leave the kernel's 2 GiB", im.Path, delta, s.Name)
 		}
 	}

@@ -45,13 +45,15 @@ func (o *object) appended() (relocs, error) {
 	case o.Word == class32.Word && n == 1:
 		return relocs{add32: lists[0]}, nil
 	case o.Word == class32.Word:
-		return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 1: the kernel is newer than this program, or damaged", n)
+		return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 1: the kernel is newer than "+
+			"this program, or damaged", n)
 	case n == 2:
 		return relocs{add64: lists[0], add32: lists[1]}, nil
 	case n == 3:
 		return relocs{add64: lists[0], minus32: lists[1], add32: lists[2]}, nil
 	}
-	return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 2 or 3: the kernel is newer than this program, or damaged", len(lists))
+	return relocs{}, fmt.Errorf("relocations: there are %d lists of them, not 2 or 3: the kernel is newer than "+
+		"this program, or damaged", len(lists))
 }
 
 // emitted reads the relocations that the linker left in a vmlinux (--emit-relocs,

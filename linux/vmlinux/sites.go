@@ -77,7 +77,8 @@ func (im *Image) Extable() []ExEntry {
 		return all
 	}
 	for off := 0; off+12 <= len(s.Data); off += 12 {
-		all = append(all, ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4), Data: int32(binary.LittleEndian.Uint32(s.Data[off+8:]))})
+		all = append(all, ExEntry{Addr: s.ref(off), Fixup: s.ref(off + 4),
+			Data: int32(binary.LittleEndian.Uint32(s.Data[off+8:]))})
 	}
 	slices.SortStableFunc(all, func(a, b ExEntry) int { return cmp.Compare(a.Addr, b.Addr) })
 	return all

@@ -60,7 +60,8 @@ func (im *Image) merge(table []tabled) {
 	rows := slices.Clone(table)
 	rows = slices.DeleteFunc(rows, func(r tabled) bool {
 		t := elf.ST_TYPE(r.info)
-		return r.name == "" || r.section == elf.SHN_UNDEF || t > elf.STT_FUNC && t != elf.STT_GNU_IFUNC || len(r.name) > 1 && r.name[:2] == ".L"
+		return r.name == "" || r.section == elf.SHN_UNDEF || t > elf.STT_FUNC && t != elf.STT_GNU_IFUNC ||
+			len(r.name) > 1 && r.name[:2] == ".L"
 	})
 	type key struct {
 		name string

@@ -32,17 +32,21 @@ const dictionaryMax = 128 << 20
 type packer struct {
 	name, magic string
 	open        func(packed *bytes.Reader, size uint64) (io.Reader, error) // nil: can't be read here
-	sized       bool                                                       // the format doesn't end with its size, so that four bytes were appended
+	// the format doesn't end with its size, so that four bytes were appended
+	sized bool
 }
 
 var packers = []packer{
 	{"gzip", "\x1f\x8b", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return openGzip(r) }, false},
 	{"bzip2", "BZh", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return bzip2.NewReader(r), nil }, true},
-	{"xz", xz.Magic, func(r *bytes.Reader, size uint64) (io.Reader, error) { return xz.NewReader(r, size, dictionaryMax) }, true},
+	{"xz", xz.Magic, func(r *bytes.Reader, size uint64) (io.Reader, error) {
+		return xz.NewReader(r, size, dictionaryMax)
+	}, true},
 	{"zstd", "\x28\xb5\x2f\xfd", func(r *bytes.Reader, _ uint64) (io.Reader, error) {
 		return zstd.NewReader(r, zstd.WithDecoderMaxWindow(dictionaryMax), zstd.WithDecoderConcurrency(1))
 	}, true},
-	{"lz4", "\x02\x21\x4c\x18", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return lz4.NewReader(r), nil }, true},
+	{"lz4", "\x02\x21\x4c\x18", func(r *bytes.Reader, _ uint64) (io.Reader, error) { return lz4.NewReader(r), nil },
+		true},
 	{"lzma", "\x5d\x00\x00", func(r *bytes.Reader, _ uint64) (io.Reader, error) {
 		return lzma.ReaderConfig{DictCap: dictionaryMax}.NewReader(r)
 	}, true},
@@ -66,15 +70,18 @@ func packerOf(packed []byte) (p *packer, size uint64, err error) {
 			continue
 		}
 		if p.open == nil {
-			return nil, 0, fmt.Errorf("the kernel is compressed with %s, which isn't read here: unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", p.name)
+			return nil, 0, fmt.Errorf("the kernel is compressed with %s, which isn't read here: unpack it with "+
+				"the kernel's scripts/extract-vmlinux, and give the vmlinux", p.name)
 		}
 		size = uint64(binary.LittleEndian.Uint32(packed[len(packed)-4:]))
 		if size > loadedMax || swells(size, uint64(len(packed))) {
-			return nil, 0, fmt.Errorf("%s payload: claims to be %d MiB from %d KiB: this is no kernel", p.name, size>>20, len(packed)>>10)
+			return nil, 0, fmt.Errorf("%s payload: claims to be %d MiB from %d KiB: this is no kernel", p.name,
+				size>>20, len(packed)>>10)
 		}
 		return p, size, nil
 	}
-	return nil, 0, fmt.Errorf("the kernel is compressed in a way that isn't known here (it begins with % x): unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", packed[:min(8, len(packed))])
+	return nil, 0, fmt.Errorf("the kernel is compressed in a way that isn't known here (it begins with % x): "+
+		"unpack it with the kernel's scripts/extract-vmlinux, and give the vmlinux", packed[:min(8, len(packed))])
 }
 
 // pieceMost is how much is unpacked before it is looked at, in bytes.

@@ -225,7 +225,8 @@ func firstDifference(k invocation, a, z outcome) (difference, bool) {
 		return difference{k, "", z.err.Error()}, true
 	}
 	if a.status != z.status {
-		return difference{k, fmt.Sprintf("status %d", a.status), fmt.Sprintf("status %d, %s", z.status, lastLine(z.text))},
+		return difference{k, fmt.Sprintf("status %d", a.status),
+				fmt.Sprintf("status %d, %s", z.status, lastLine(z.text))},
 			true
 	}
 	if a.text == z.text {
@@ -241,7 +242,8 @@ func firstDifference(k invocation, a, z outcome) (difference, bool) {
 			m = new[i]
 		}
 		if l != m {
-			return difference{k, fmt.Sprintf("%d: %s", i+1, around(l, m)), fmt.Sprintf("%d: %s", i+1, around(m, l))}, true
+			return difference{k, fmt.Sprintf("%d: %s", i+1, around(l, m)), fmt.Sprintf("%d: %s", i+1, around(m, l))},
+				true
 		}
 	}
 	return difference{}, false

@@ -37,7 +37,8 @@ func TestRow(t *testing.T) {
 		{"a file", "echo a; echo b > f", "echo a; echo c > f", "3: b|3: c"},
 		{"no file", "echo a; echo b > f", "echo a", "2: == f|2: "},
 		{"rate", `echo '"schedules_per_s":3.1e5,"runs":2'`, `echo '"schedules_per_s":12,"runs":2'`, ""},
-		{"beside a rate", `echo '"schedules_per_s":3,"runs":2'`, `echo '"schedules_per_s":3,"runs":3'`, `1: "schedules_per_s":RATE,"runs":2|1: "schedules_per_s":RATE,"runs":3`},
+		{"beside a rate", `echo '"schedules_per_s":3,"runs":2'`, `echo '"schedules_per_s":3,"runs":3'`,
+			`1: "schedules_per_s":RATE,"runs":2|1: "schedules_per_s":RATE,"runs":3`},
 		{"date", "echo of 2026-01-02", "echo of 2026-11-30", ""},
 		{"program", "echo $0 replay; pwd", "echo $0 replay; pwd", ""},
 	} {

@@ -162,14 +162,17 @@ func (p plan) searches() []row {
 	return []row{
 		each("explore", "explore --workers 1 --seed 1 --runs "+runs+" %s", p.scenarios),
 		each("explore --json", "explore --workers 1 --seed 7 --json --runs "+runs+" %s", p.every(3, p.scenarios)),
-		each("explore --all-properties", "explore --workers 1 --all-properties --runs "+runs+" %s", p.every(10, p.scenarios)),
-		each("explore --edition 2.6", "explore --workers 1 --edition 2.6 --runs "+runs+" %s", p.every(3, p.editions["2.6"])),
+		each("explore --all-properties", "explore --workers 1 --all-properties --runs "+runs+" %s",
+			p.every(10, p.scenarios)),
+		each("explore --edition 2.6", "explore --workers 1 --edition 2.6 --runs "+runs+" %s",
+			p.every(3, p.editions["2.6"])),
 		each("explore --edition 4.15", "explore --workers 1 --edition 4.15 --runs "+runs+" %s",
 			p.every(6, p.editions["4.15"])),
 		each("explore --strategy",
 			"explore --workers 1 --runs "+runs+" safe-none second-instruction jump-label-flip --strategy %s",
 			strings.Fields("portfolio sticky arriving pct pos guided random deviations default")),
-		each("explore --mutant", "explore --workers 1 --runs "+p.of("2000", "150")+" safe-none return-storm --mutant %s",
+		each("explore --mutant", "explore --workers 1 --runs "+p.of("2000", "150")+
+			" safe-none return-storm --mutant %s",
 			p.every(12, p.mutants)),
 		lines("explore --self-check",
 			"explore --workers 1 --self-check="+p.of("200", "20")+" --runs 100 safe-none return-nmi function-at-work"),
@@ -254,13 +257,15 @@ func (p plan) tables() []row {
 			"overhead pauses --json --schedule sticky --cpus 2 --runs 5 --preempt full"),
 		lines("overhead maxactive", "overhead maxactive --tasks 2,4 --runs 3",
 			"overhead maxactive --json --tasks 2 --edition 2.6"),
-		lines("overhead probes", "overhead probes --count 1,64,1000", "overhead probes --json --count 64 --probe k,b,o"),
+		lines("overhead probes", "overhead probes --count 1,64,1000",
+			"overhead probes --json --count 64 --probe k,b,o"),
 		lines("mutants", "mutants --workers 1 --seeds "+p.of("3", "1")+" --blind "+some),
 		lines("mutants --json", "mutants --workers 1 --seeds 1 --json no-quiesce holder-refs"),
 		lines("mutants --markdown", "mutants --workers 1 --seeds 1 --markdown no-quiesce jng-and objpool-last"),
 		lines("mutants --html", "mutants --workers 1 --seeds 2 --blind --html mutants.html no-quiesce jng-and"),
 		lines("bench search",
-			"bench search --workers 1 --seeds "+p.of("20", "2")+" --time 0s --mutants no-grace,cancel-rcu --most 500 --json"),
+			"bench search --workers 1 --seeds "+p.of("20", "2")+
+				" --time 0s --mutants no-grace,cancel-rcu --most 500 --json"),
 	}
 	if p.quick {
 		return append(rows, lines("matrix", "matrix --workers 1 --deviations 1 --drawn 20 raw/naive"))
@@ -281,7 +286,8 @@ func (p plan) sessions() []row {
 	shell.invocations = append(shell.invocations, invocation{args: []string{"shell", "safe-none"}, stdin: sessionHelp})
 	runs := row{name: "shell, run"}
 	for _, s := range p.every(3, p.scenarios) {
-		runs.invocations = append(runs.invocations, invocation{args: []string{"shell", "--seed", "3", s}, stdin: sessionRuns})
+		runs.invocations = append(runs.invocations, invocation{args: []string{"shell", "--seed", "3", s},
+			stdin: sessionRuns})
 	}
 	along := row{name: "shell, along a trace"}
 	for _, t := range p.every(8, p.corpus) {

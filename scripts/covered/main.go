@@ -158,7 +158,8 @@ func read(profiles []*cover.Profile) (list []block, err error) {
 			if b.StartLine > len(lines) {
 				return nil, fmt.Errorf("the profile is of another %s", file)
 			}
-			list = append(list, block{file, functions(b.StartLine), text(lines, b), b.StartLine, b.NumStmt, b.Count > 0})
+			list = append(list, block{file, functions(b.StartLine), text(lines, b), b.StartLine, b.NumStmt,
+				b.Count > 0})
 		}
 	}
 	return list, nil
@@ -189,7 +190,8 @@ func functionsOf(file string, source []byte) (func(line int) string, error) {
 	}
 	return func(line int) string {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && set.Position(fn.Pos()).Line <= line && line <= set.Position(fn.End()).Line {
+			if fn, ok := d.(*ast.FuncDecl); ok && set.Position(fn.Pos()).Line <= line &&
+				line <= set.Position(fn.End()).Line {
 				return fn.Name.Name
 			}
 		}
@@ -206,7 +208,8 @@ func readExcuses(text string) (list []*excuse, err error) {
 		}
 		f := strings.Split(line, "\t")
 		if len(f) != 4 || slices.Contains(f, "") {
-			return nil, fmt.Errorf("excused.txt:%d: %q isn't file, function, text and reason with a tab between", n+1, line)
+			return nil, fmt.Errorf("excused.txt:%d: %q isn't file, function, text and reason with a tab between", n+1,
+				line)
 		}
 		list = append(list, &excuse{f[0], f[1], f[2], f[3], false})
 	}

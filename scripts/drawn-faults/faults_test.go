@@ -96,7 +96,8 @@ func TestFaultsAreGuardedAndNoticed(t *testing.T) {
 	}
 	assert.Greater(t, noticed, 30)
 	for _, before := range equal { // what is logged is shown nowhere, and times is always 1
-		assert.Regexp(t, `log|note|most|done|c\.n == Most|< 0|from > to|Most in|^c\.sum \+= by; |^loop: { c\.sum`, before)
+		assert.Regexp(t, `log|note|most|done|c\.n == Most|< 0|from > to|Most in|^c\.sum \+= by; |^loop: { c\.sum`,
+			before)
 	}
 }
 
@@ -114,10 +115,13 @@ func TestWhatIsAgainstExpectation(t *testing.T) {
 	for _, k := range []struct{ out, how, by string }{
 		{`{"scenario":"a","property":"T1","observation":"Never","expected":true}`, unnoticed, ""},
 		{`{"scenario":"a","property":"T1","observation":"Sometimes","violations":3,"expected":true}`, unnoticed, ""},
-		{`{"scenario":"a","property":"T1","observation":"Sometimes","violations":3,"expected":false}`, violation, "a: T1"},
-		{`{"scenario":"a","property":"T1","observation":"Never","expected":false,"reason":"expected Sometimes"}`, missing, "a: T1: expected Sometimes"},
+		{`{"scenario":"a","property":"T1","observation":"Sometimes","violations":3,"expected":false}`, violation,
+			"a: T1"},
+		{`{"scenario":"a","property":"T1","observation":"Never","expected":false,"reason":"expected Sometimes"}`,
+			missing, "a: T1: expected Sometimes"},
 		{`{"edition":"6.9","programs":3,"violations":0}`, unnoticed, ""},
-		{`{"edition":"6.9","preempt":"none","programs":3,"violations":2,"broken":{"T1":2},"seeds":[7]}`, violation, "6.9 none seed 7: T1"},
+		{`{"edition":"6.9","preempt":"none","programs":3,"violations":2,"broken":{"T1":2},"seeds":[7]}`, violation,
+			"6.9 none seed 7: T1"},
 		{`{"property":"T1","seed":7,"deviations":3,"trace":"x"}`, violation, "seed 7: T1"},
 		{`{"property":"T1","program":"fuzz-7","deviations":3}`, violation, "fuzz-7: T1"},
 		{"no JSON\n" + `{"property":"T1","seed":7}`, violation, "seed 7: T1"},
@@ -205,7 +209,8 @@ func TestEquivalents(t *testing.T) {
 func TestTheTable(t *testing.T) {
 	o := &options{Search: []string{"explore", "fuzz"}}
 	x := func(id, kind string) *Fault { return &Fault{ID: id, Kind: kind, File: "a.go", Line: 3, Before: id} }
-	list := []*Fault{x("a", dropped), x("b", dropped), x("c", dropped), x("d", dropped), x("e", negated), x("f", negated)}
+	list := []*Fault{x("a", dropped), x("b", dropped), x("c", dropped), x("d", dropped), x("e", negated),
+		x("f", negated)}
 	r := &results{done: make(map[string]*trial)}
 	for id, hows := range map[string][2]string{
 		"a": {violation, violation}, "b": {unnoticed, crash}, "c": {unnoticed, unnoticed}, "d": {unnoticed, late},

@@ -198,7 +198,8 @@ func build(rooms []*room, list []*Fault, dir, program string) (binary string, er
 		return "", err
 	}
 	binary = filepath.Join(dir, "faulty")
-	if said, err := exec.Command("go", "build", "-overlay", overlay, "-o", binary, program).CombinedOutput(); err != nil {
+	if said, err := exec.Command("go", "build", "-overlay", overlay, "-o", binary,
+		program).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the faults together don't compile: %w\n%s", err, said)
 	}
 	return binary, nil

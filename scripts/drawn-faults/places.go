@@ -257,7 +257,8 @@ func (f *finder) binary(b *ast.BinaryExpr) bool {
 		op.text = ", func() bool { return"
 		for how, after := range []string{x + " " + other + " " + y, x, y} {
 			f.add(logic, b, x+" "+b.Op.String()+" "+y, after,
-				edit{text: fmt.Sprintf("%s.%s($n, %s.%s, ", helper, name, helper, []string{"Swap", "Left", "Right"}[how])}, op,
+				edit{text: fmt.Sprintf("%s.%s($n, %s.%s, ", helper, name, helper,
+					[]string{"Swap", "Left", "Right"}[how])}, op,
 				edit{text: " })", ends: true})
 		}
 	}
@@ -274,7 +275,8 @@ func (f *finder) call(c *ast.CallExpr) {
 	for i := range len(c.Args) - 1 {
 		a, b := c.Args[i], c.Args[i+1]
 		x, y := f.source(a), f.source(b)
-		if x == y || !still(a) || !still(b) || !types.Identical(sig.Params().At(i).Type(), sig.Params().At(i+1).Type()) {
+		if x == y || !still(a) || !still(b) ||
+			!types.Identical(sig.Params().At(i).Type(), sig.Params().At(i+1).Type()) {
 			continue
 		}
 		f.addTo(argument, a.Pos(), b.End(), line(f.source(c)), line(f.source(c.Fun))+"(… "+y+", "+x+" …)",

@@ -116,7 +116,9 @@ func (o *options) report(w io.Writer, all []*verdict) {
 		{"Reached, not noticed, and the searches print the same", func(v *verdict) bool {
 			return v.why == "" && v.reached && v.changed && v.same
 		}},
-		{"Reached, but never with another value", func(v *verdict) bool { return v.why == "" && v.reached && !v.changed }},
+		{"Reached, but never with another value", func(v *verdict) bool {
+			return v.why == "" && v.reached && !v.changed
+		}},
 		{"Never reached", func(v *verdict) bool { return v.why == "" && !v.reached }},
 		{"Changes nothing", func(v *verdict) bool { return v.why != "" }},
 	} {

@@ -47,7 +47,8 @@ var rooms = []string{"kprobes", "smp/kernel"}
 // The tests, the quickest first: the first stage that fails ends a line's trial.
 var stages = [][]string{
 	{"./kprobes/...", "./smp/kernel", "./smp"},
-	{"./properties", "./kprobes/mutants", "./internal/eval/matrix", "./internal/scenario/...", "./traces/...", "./sched"},
+	{"./properties", "./kprobes/mutants", "./internal/eval/matrix", "./internal/scenario/...", "./traces/...",
+		"./sched"},
 	{"./internal/search/...", "./cmd/kpsim", "."},
 }
 
@@ -69,7 +70,8 @@ func (l line) where() string { return fmt.Sprintf("%s:%d", l.File, l.Line) }
 
 func main() {
 	var o options
-	kong.Parse(&o, kong.Description("Removes lines of the engine and of the kernel, and sees whether the tests notice."))
+	kong.Parse(&o, kong.Description("Removes lines of the engine and of the kernel, and sees whether the "+
+		"tests notice."))
 	survivors, err := run(o)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "remove-lines: %v\n", err)
@@ -252,7 +254,8 @@ func try(l line, limit time.Duration) (by string, err error) {
 	}
 	for _, packages := range stages {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		test := exec.CommandContext(ctx, "go", append([]string{"test", "-failfast", "-overlay", overlay}, packages...)...)
+		test := exec.CommandContext(ctx, "go", append([]string{"test", "-failfast", "-overlay", overlay},
+			packages...)...)
 		test.WaitDelay = time.Second
 		said, err := test.CombinedOutput()
 		late := ctx.Err() != nil

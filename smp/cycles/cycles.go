@@ -37,7 +37,8 @@ func All() (list []Event) {
 // Work returns the event of a kind of work.
 func Work(k kapi.Work) Event { return machineEvents + Event(k) }
 
-var names = [machineEvents]string{"instruction", "breakpoint", "debug", "trap", "iret", "switch", "sync_core", "send-ipi", "point", "cache-line"}
+var names = [machineEvents]string{"instruction", "breakpoint", "debug", "trap", "iret", "switch", "sync_core",
+	"send-ipi", "point", "cache-line"}
 
 // String returns the event's name in profiles.
 func (e Event) String() string {

@@ -57,7 +57,8 @@ func protocol(t *testing.T) string {
 	table := "| done so far | coherent | stale, one chunk | stale, two chunks | mixing, one chunk | mixing, two chunks " +
 		"|\n|---|---|---|---|---|---|\n"
 	for _, done := range [][]step{
-		{bp}, {bp, s}, {bp, tail}, {bp, s, tail}, {bp, tail, head}, {bp, s, tail, head}, {bp, s, tail, s, head}, {bp, s, tail, s, head, s},
+		{bp}, {bp, s}, {bp, tail}, {bp, s, tail}, {bp, tail, head}, {bp, s, tail, head}, {bp, s, tail, s, head},
+		{bp, s, tail, s, head, s},
 	} {
 		row := ""
 		for _, d := range done {

@@ -60,8 +60,10 @@ func (p *parser) readAlternatives(i int) error {
 				return err
 			}
 		}
-		if a.withN > a.n || a.n > altBytesMax || a.withN > 0 && a.withN > len(p.o.sections[a.with.sec].data)-a.with.off {
-			return fmt.Errorf("%s+%#x: an alternative of %d bytes for %d: the file is damaged", e.refs[0].table, e.refs[0].off, a.withN, a.n)
+		if a.withN > a.n || a.n > altBytesMax || a.withN > 0 &&
+			a.withN > len(p.o.sections[a.with.sec].data)-a.with.off {
+			return fmt.Errorf("%s+%#x: an alternative of %d bytes for %d: the file is damaged", e.refs[0].table,
+				e.refs[0].off, a.withN, a.n)
 		}
 		p.o.alts = append(p.o.alts, a)
 		return p.addSite(rawSite{kind: SiteAlternative, place: at, n: a.n, key: len(p.o.alts) - 1}, e.refs[0])
@@ -89,7 +91,8 @@ func (l *linked) alternatives() error {
 	for i := range alts {
 		a := &alts[i]
 		if a.n > len(l.bytes[a.at.sec])-a.at.off {
-			return fmt.Errorf("%s: alternatives go beyond the end of the section: the file is damaged", l.o.where(a.at.sec, a.at.off))
+			return fmt.Errorf("%s: alternatives go beyond the end of the section: the file is damaged",
+				l.o.where(a.at.sec, a.at.off))
 		}
 		code := l.bytes[a.at.sec][a.at.off : a.at.off+a.n]
 		at := l.at[a.at.sec] + arch.Addr(a.at.off)
@@ -101,7 +104,8 @@ func (l *linked) alternatives() error {
 		n := copy(buf, l.bytes[a.with.sec][a.with.off:a.with.off+a.withN])
 		if a.call {
 			if !l.pointerCall(buf, code, at) {
-				return fmt.Errorf("%s: an alternative that calls directly what isn't called through a pointer: the file is damaged", l.o.where(a.at.sec, a.at.off))
+				return fmt.Errorf("%s: an alternative that calls directly what isn't called through a pointer: "+
+					"the file is damaged", l.o.where(a.at.sec, a.at.off))
 			}
 			n = x86.JumpLen
 		}
@@ -118,7 +122,8 @@ func (l *linked) alternatives() error {
 			ok = l.move(buf, a.withN, from, at)
 		}
 		if !ok {
-			return fmt.Errorf("%s: a jump in its alternative is out of reach from there: the file is damaged", l.o.where(a.at.sec, a.at.off))
+			return fmt.Errorf("%s: a jump in its alternative is out of reach from there: the file is damaged",
+				l.o.where(a.at.sec, a.at.off))
 		}
 		l.joinNops(buf, at)
 		copy(code, buf)

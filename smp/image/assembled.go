@@ -27,6 +27,8 @@ func Assembled(name string, funcs []Func, sites []Site) *Module {
 			m.Sites = append(m.Sites, Site{Addr: f.Addr + arch.Addr(off), Len: 1, Kind: SiteExtable})
 		}
 	}
-	slices.SortFunc(m.Sites, func(a, b Site) int { return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(m.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.Kind, b.Kind))
+	})
 	return m
 }

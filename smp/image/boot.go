@@ -54,7 +54,8 @@ func (b *Boot) features(v Version) (features, error) {
 		case name == "call_depth" || name == "indirect_thunk_its":
 			return nil, fmt.Errorf("feature %s: text that is patched for it isn't modelled: leave it out", name)
 		case n < 0:
-			return nil, fmt.Errorf("feature %s: no kernel module asks for it: write one of %s", name, strings.Join(featureNames(), ", "))
+			return nil, fmt.Errorf("feature %s: no kernel module asks for it: write one of %s", name,
+				strings.Join(featureNames(), ", "))
 		default:
 			has[n] = true
 		}

@@ -74,7 +74,8 @@ func TestParseELFDamaged(t *testing.T) {
 		{"symbol", change(t, m, ".rela.text", 12, 0xff, 0xff, 0xff), []string{".rela.text", "refers to symbol"}},
 		{"reloc outside", change(t, m, ".rela.text", 0, 0xff, 0xff), []string{".text+0xff", "behind the end"}},
 		{"reloc unknown", change(t, m, ".rela.text", 8, 37), []string{"R_X86_64_IRELATIVE", "-fno-pic"}},
-		{"reloc far too unknown", change(t, m, ".rela.text", 8, 0xff, 0xff, 0xff, 0x7f), []string{"relocation 2147483647 isn't supported"}},
+		{"reloc far too unknown", change(t, m, ".rela.text", 8, 0xff, 0xff, 0xff, 0x7f),
+			[]string{"relocation 2147483647 isn't supported"}},
 		{"reloc out of reach", change(t, m, ".rela.text", 20, 0x7f), []string{"is out of reach"}},
 		{"archive", []byte("!<arch>\n and so on, for a while"), []string{"archive", "ar x"}},
 		{"stripped", head(t, m, ".symtab", 4, 1), []string{"don't strip"}},
@@ -82,9 +83,11 @@ func TestParseELFDamaged(t *testing.T) {
 		{"strings", head(t, m, ".strtab", 32, 4), []string{"symbol ", "table of names"}},
 		{"bug odd", head(t, m, "__bug_table", 32, 11), []string{"__bug_table", "11 bytes", "12"}},
 		{"jump word", change(t, m, ".rela__jump_table", 0, 1), []string{"__jump_table+0x1", "inside an entry"}},
-		{"jump hole", change(t, m, ".rela__jump_table", 8, 0), []string{"__jump_table+0x0", "an entry with 2 relocations, not 3"}},
+		{"jump hole", change(t, m, ".rela__jump_table", 8, 0),
+			[]string{"__jump_table+0x0", "an entry with 2 relocations, not 3"}},
 		{"return", change(t, m, ".rela.return_sites", 16, 0, 0, 1), []string{".return_sites+0x0", "where no code is"}},
-		{"endbr", change(t, m, ".rela.ibt_endbr_seal", 16, 0x78), []string{".ibt_endbr_seal+0x0", "beyond the end of its section"}},
+		{"endbr", change(t, m, ".rela.ibt_endbr_seal", 16, 0x78),
+			[]string{".ibt_endbr_seal+0x0", "beyond the end of its section"}},
 		{"mcount", change(t, m, ".rela__mcount_loc", 8, 15), []string{"__mcount_loc+0x0", "relocation R_X86_64_PC8"}},
 		{"alternative", change(t, m, ".altinstructions", 13, 9), []string{".altinstructions+0x0", "9 bytes for 3"}},
 	} {
@@ -240,7 +243,8 @@ func checkLoaded(t *testing.T, o *image.Object) {
 		end := arch.Addr(modulesAt)
 		for _, s := range m.Symbols {
 			if s.Addr < end || len(m.Bytes(s.Addr, s.Size)) != s.Size {
-				t.Fatalf("%s at %#x, %d bytes: overlaps what ends at %#x, or the text's end", s.Name, s.Addr, s.Size, end)
+				t.Fatalf("%s at %#x, %d bytes: overlaps what ends at %#x, or the text's end", s.Name, s.Addr, s.Size,
+					end)
 			}
 			end = s.End()
 		}

@@ -60,7 +60,8 @@ func ParseELF(name string, data []byte) (*Object, error) {
 	}
 	p := parser{f: f, o: &Object{name: name, class: f.Class}}
 	for _, step := range []func() error{
-		p.readModinfo, p.checkCode, p.check386, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs, p.readRelocs, p.readExtable, p.readTables, p.readCalls,
+		p.readModinfo, p.checkCode, p.check386, f.readSymbols, p.readRelas, p.loadSections, p.readTargets, p.readFuncs,
+		p.readRelocs, p.readExtable, p.readTables, p.readCalls,
 	} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -95,7 +96,8 @@ func (p *parser) loadSections() error {
 				continue
 			}
 			if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
-				return fmt.Errorf("section %s: more than %d MiB of code and data: take what is probed out into a smaller file", s.name, objectBytesMax>>20)
+				return fmt.Errorf("section %s: more than %d MiB of code and data: take what is probed out into "+
+					"a smaller file", s.name, objectBytesMax>>20)
 			}
 			sec, err := p.loadSection(i)
 			if err != nil {
@@ -126,7 +128,8 @@ func (p *parser) checkCode() error {
 		lto = lto || strings.HasPrefix(s.name, ".gnu.lto_")
 	}
 	if lto {
-		return fmt.Errorf("holds no code, only what gcc -flto leaves for the linker: compile it without -flto, or with -ffat-lto-objects too")
+		return fmt.Errorf("holds no code, only what gcc -flto leaves for the linker: compile it without -flto, " +
+			"or with -ffat-lto-objects too")
 	}
 	return fmt.Errorf("holds no code: give an object with a .text section")
 }
@@ -141,7 +144,8 @@ func (p *parser) check386() error {
 		switch s := &p.f.sections[i]; s.name {
 		case ".static_call_sites", ".return_sites", ".retpoline_sites", ".ibt_endbr_seal":
 			if s.size > 0 && s.flags&elf.SHF_ALLOC != 0 {
-				return fmt.Errorf("section %s: no kernel for i386 rewrites text by it, objtool makes it for x86-64: leave it out", s.name)
+				return fmt.Errorf("section %s: no kernel for i386 rewrites text by it, objtool makes it for "+
+					"x86-64: leave it out", s.name)
 			}
 		}
 	}
@@ -186,7 +190,8 @@ func (p *parser) loadSection(i int) (section, error) {
 	s := &p.f.sections[i]
 	sec := section{name: s.name, align: max(s.align, 1)}
 	if sec.align&(sec.align-1) != 0 || sec.align > alignMax {
-		return sec, fmt.Errorf("section %s: alignment %#x: must be a power of two, at most %#x", s.name, s.align, alignMax)
+		return sec, fmt.Errorf("section %s: alignment %#x: must be a power of two, at most %#x", s.name, s.align,
+			alignMax)
 	}
 	if s.kind == elf.SHT_NOBITS {
 		sec.data = make([]byte, s.size)

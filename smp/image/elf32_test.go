@@ -27,11 +27,13 @@ func TestPlace386(t *testing.T) {
 		blocks[b.Name] = b
 	}
 	word := func(v uint32) string { return hex.EncodeToString(binary.LittleEndian.AppendUint32(nil, v)) }
-	data, table, text := uint32(blocks[".data"].Addr), uint32(blocks[".rodata"].Addr), uint32(blocks[".rodata.str1.1"].Addr)
+	data, table, text := uint32(blocks[".data"].Addr), uint32(blocks[".rodata"].Addr),
+		uint32(blocks[".rodata.str1.1"].Addr)
 	call := func(at, to uint32) string { return "e8" + word(to-at-5) }
 	want := map[string]string{
 		"weigh": "0105" + word(data) + "8d0440 01d0 c3 8d742600",
-		"sum": "56 53 89c3 83ec04 8b15" + word(data) + call(base+0x1d, base) + "89c6 89d8 83e301" + call(base+0x29, elsewhere) +
+		"sum": "56 53 89c3 83ec04 8b15" + word(data) + call(base+0x1d, base) + "89c6 89d8 83e301" +
+			call(base+0x29, elsewhere) +
 			"89c2 8b049d" + word(table) + "01d6 0fbe00 83c404 5b 01f0 5e c3",
 	}
 	for _, f := range img.Funcs {
@@ -65,7 +67,8 @@ func TestRefused386(t *testing.T) {
 		{"far hole", patched(link, kind+1, 0x7f), []string{"behind the end"}},
 		{"class byte", patched(link, 4, 2), []string{"-m32"}},
 		{"cut", link[:50], []string{"50 bytes", "52"}},
-		{"objtool.o", []byte(strings.Replace(string(read(t, "testdata/module32.o")), "\x00.static_call.text\x00", "\x00.return_sites\x00\x00\x00\x00\x00", 1)), []string{"section .return_sites", "no kernel for i386"}},
+		{"objtool.o", []byte(strings.Replace(string(read(t, "testdata/module32.o")), "\x00.static_call.text\x00",
+			"\x00.return_sites\x00\x00\x00\x00\x00", 1)), []string{"section .return_sites", "no kernel for i386"}},
 	} {
 		o, err := image.ParseELF(c.name, c.data)
 		if err == nil {
@@ -82,7 +85,8 @@ func TestRefused386(t *testing.T) {
 		}
 	}
 	o := parse(t, "testdata/link32.o")
-	if _, err := o.Load(0xffff_f000, image.StockBoot, nil); err == nil || !strings.Contains(err.Error(), "lower address") {
+	if _, err := o.Load(0xffff_f000, image.StockBoot, nil); err == nil ||
+		!strings.Contains(err.Error(), "lower address") {
 		t.Errorf("loaded beyond 4 GiB: %v", err)
 	}
 	if _, err := o.Place(0xffff_f000, nowhere); err == nil || !strings.Contains(err.Error(), "lower address") {

@@ -59,8 +59,10 @@ func TestUnsized(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s at %#x: %d bytes, local %v", f.Name, uint64(f.Addr), len(f.Code), f.Local))
 	}
 	if want := []string{
-		"first at 0x1000: 10 bytes, local false", "same at 0x100a: 6 bytes, local true", "local at 0x1010: 6 bytes, local true",
-		"second at 0x1016: 6 bytes, local false", "same#2 at 0x101c: 6 bytes, local true", ".text.other+0x0 at 0x1022: 2 bytes, local true",
+		"first at 0x1000: 10 bytes, local false", "same at 0x100a: 6 bytes, local true",
+		"local at 0x1010: 6 bytes, local true",
+		"second at 0x1016: 6 bytes, local false", "same#2 at 0x101c: 6 bytes, local true",
+		".text.other+0x0 at 0x1022: 2 bytes, local true",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -77,7 +79,8 @@ func TestLabels(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s: %s+%d, local %v", l.Name, l.In, l.Off, l.Local))
 	}
 	slices.Sort(got)
-	if want := []string{"alias: second+0, local false", "counter: .data+8, local false", "same: same#2+0, local true"}; !slices.Equal(got, want) {
+	if want := []string{"alias: second+0, local false", "counter: .data+8, local false",
+		"same: same#2+0, local true"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -15,7 +15,8 @@ func (p *parser) readExtable() error {
 		if s.name != "__ex_table" || s.flags&elf.SHF_ALLOC == 0 {
 			continue
 		}
-		err := p.entries(i, layout{bytes: 12, holes: []int{0, 4}, need: 2, write: "insn, fixup and type, .long each, as \".long label - .\""}, func(e entry) error {
+		err := p.entries(i, layout{bytes: 12, holes: []int{0, 4}, need: 2,
+			write: "insn, fixup and type, .long each, as \".long label - .\""}, func(e entry) error {
 			insn, err := p.code(e.refs[0])
 			if err != nil {
 				return err
@@ -31,7 +32,8 @@ func (p *parser) readExtable() error {
 			}
 			f := p.o.funcAt(insn.sec, insn.off)
 			f.extable = append(f.extable, insn.off-f.off)
-			p.o.sites = append(p.o.sites, rawSite{kind: SiteExtable, place: insn, n: 1, to: fixup, typ: int32(e.word(8))})
+			p.o.sites = append(p.o.sites, rawSite{kind: SiteExtable, place: insn, n: 1, to: fixup,
+				typ: int32(e.word(8))})
 			return nil
 		})
 		if err != nil {

@@ -49,14 +49,17 @@ func readFile(data []byte) (*file, error) {
 	each := uint64(c.Shdr)
 	switch {
 	case uint64(has) != each || at > uint64(len(data)) || uint64(len(data))-at < uint64(n)*each:
-		return nil, fmt.Errorf("can't be read as an ELF object (its section headers end behind the end of the file): give the file whole")
+		return nil, fmt.Errorf("can't be read as an ELF object (its section headers end behind the end of the " +
+			"file): give the file whole")
 	case n == 0 && at != 0:
-		return nil, fmt.Errorf("has 65280 sections or more: compile it without -ffunction-sections, or in smaller parts")
+		return nil, fmt.Errorf("has 65280 sections or more: compile it without -ffunction-sections, or in " +
+			"smaller parts")
 	}
 	f := &file{Class: c, data: data, sections: make([]fileSection, n)}
 	for i := range f.sections {
 		h := c.Header(data[at+uint64(i)*each:])
-		f.sections[i] = fileSection{kind: h.Kind, flags: h.Flags, off: h.Off, size: h.Size, link: h.Link, info: h.Info, align: h.Align}
+		f.sections[i] = fileSection{kind: h.Kind, flags: h.Flags, off: h.Off, size: h.Size, link: h.Link, info: h.Info,
+			align: h.Align}
 	}
 	if err := f.readNames(at, int(names)); err != nil {
 		return nil, err
@@ -70,7 +73,8 @@ func checkHeader(data []byte) (*elfclass.Class, error) {
 	case len(data) < 20 || string(data[:4]) != elf.ELFMAG:
 		what := "no ELF magic"
 		switch {
-		case bytes.HasPrefix(data, []byte("\xfd7zXZ")), bytes.HasPrefix(data, []byte("\x1f\x8b")), bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
+		case bytes.HasPrefix(data, []byte("\xfd7zXZ")), bytes.HasPrefix(data, []byte("\x1f\x8b")),
+			bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
 			return nil, fmt.Errorf("is compressed: unpack it with unxz, gunzip or unzstd")
 		case bytes.HasPrefix(data, []byte("!<arch>\n")), bytes.HasPrefix(data, []byte("!<thin>\n")):
 			return nil, fmt.Errorf("is an archive of objects: take one out with ar x")
@@ -79,7 +83,8 @@ func checkHeader(data []byte) (*elfclass.Class, error) {
 		case len(data) < 20:
 			what = fmt.Sprintf("%d bytes", len(data))
 		}
-		return nil, fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a kernel module", what)
+		return nil, fmt.Errorf("can't be read as an ELF object (%s): give a .o file made by gcc -c or as, or a "+
+			"kernel module", what)
 	case elf.Data(data[5]) == elf.ELFDATA2MSB:
 		return nil, fmt.Errorf("big-endian code: compile it for x86-64")
 	}
@@ -91,7 +96,8 @@ func checkHeader(data []byte) (*elfclass.Class, error) {
 	case c == nil:
 		return nil, fmt.Errorf("32-bit code for x86-64 (-mx32), or a damaged header: compile it with -m64 or -m32")
 	case len(data) < c.Ehdr:
-		return nil, fmt.Errorf("can't be read as an ELF object (%d bytes, its header has %d): give the file whole", len(data), c.Ehdr)
+		return nil, fmt.Errorf("can't be read as an ELF object (%d bytes, its header has %d): give the file whole",
+			len(data), c.Ehdr)
 	case kind != elf.ET_REL:
 		return nil, fmt.Errorf("linked already (%v): give the .o file, as gcc -c makes it", kind)
 	}
@@ -100,7 +106,8 @@ func checkHeader(data []byte) (*elfclass.Class, error) {
 
 func (f *file) readNames(headers uint64, names int) error {
 	if names == 0 || names >= len(f.sections) {
-		return fmt.Errorf("can't be read as an ELF object (its sections have no names): give the file whole, not stripped of its section headers")
+		return fmt.Errorf("can't be read as an ELF object (its sections have no names): give the file whole, " +
+			"not stripped of its section headers")
 	}
 	b, err := f.contents(names)
 	if err != nil {
@@ -154,7 +161,8 @@ func (f *file) contents(i int) ([]byte, error) {
 	case s.flags&elf.SHF_COMPRESSED != 0:
 		return nil, fmt.Errorf("section %s: is compressed: assemble it without compression", s.name)
 	case s.kind == elf.SHT_NOBITS:
-		return nil, fmt.Errorf("section %s: has no bytes in the file, but should: the file is damaged, or only debug information", s.name)
+		return nil, fmt.Errorf("section %s: has no bytes in the file, but should: the file is damaged, or only "+
+			"debug information", s.name)
 	case s.off > n || s.size > n-s.off:
 		return nil, fmt.Errorf("section %s: ends behind the end of the file: the file is truncated", s.name)
 	}

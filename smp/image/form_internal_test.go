@@ -11,7 +11,8 @@ import (
 // What goes into a hole, and what doesn't fit: System V ABI, AMD64,
 // "Relocation Types".
 func TestForms(t *testing.T) {
-	at := [quantities]uint64{symbolAt: 0x40002010, slotAt: 0x40009008, tableAt: 0x40009000, holeAt: 0x40001000, sizeOf: 24}
+	at := [quantities]uint64{symbolAt: 0x40002010, slotAt: 0x40009008, tableAt: 0x40009000, holeAt: 0x40001000,
+		sizeOf: 24}
 	for _, c := range []struct {
 		kind   elf.R_X86_64
 		addend int64
@@ -67,7 +68,8 @@ func TestForms(t *testing.T) {
 		assert.Equal(t, c.ok, ok, "%v%+#x", c.kind, c.addend)
 		assert.Equal(t, c.want, got, "%v%+#x", c.kind, c.addend)
 	}
-	for _, kind := range []elf.R_X86_64{elf.R_X86_64_NONE, elf.R_X86_64_COPY, elf.R_X86_64_JMP_SLOT, elf.R_X86_64_RELATIVE, elf.R_X86_64_IRELATIVE, elf.R_X86_64_TLSDESC, 43, 1 << 30} {
+	for _, kind := range []elf.R_X86_64{elf.R_X86_64_NONE, elf.R_X86_64_COPY, elf.R_X86_64_JMP_SLOT,
+		elf.R_X86_64_RELATIVE, elf.R_X86_64_IRELATIVE, elf.R_X86_64_TLSDESC, 43, 1 << 30} {
 		_, known := formOf(kind)
 		assert.False(t, known, kind)
 	}
@@ -75,7 +77,8 @@ func TestForms(t *testing.T) {
 
 // A hole is filled as wide as it is.
 func TestPut(t *testing.T) {
-	for n, want := range map[int]string{1: "\x88.......", 2: "\x88\x77......", 4: "\x88\x77\x66\x55....", 8: "\x88\x77\x66\x55\x44\x33\x22\x11", 0: "........"} {
+	for n, want := range map[int]string{1: "\x88.......", 2: "\x88\x77......", 4: "\x88\x77\x66\x55....",
+		8: "\x88\x77\x66\x55\x44\x33\x22\x11", 0: "........"} {
 		hole := []byte("........")
 		(&form{bytes: n}).put(hole, 0x1122334455667788)
 		assert.Equal(t, want, string(hole), n)
@@ -85,7 +88,8 @@ func TestPut(t *testing.T) {
 // Names come out in one line and as text, however they were made.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"f": "f", "_ZN1aE.cold": "_ZN1aE.cold", `a"b\c`: `a"b\c`, "é": "é", "a\nb": `a\nb`, "\x01\xff\u2028": `\x01\xff\u2028`, "\x7f\\\"": "\\x7f\\\"",
+		"f": "f", "_ZN1aE.cold": "_ZN1aE.cold", `a"b\c`: `a"b\c`, "é": "é", "a\nb": `a\nb`,
+		"\x01\xff\u2028": `\x01\xff\u2028`, "\x7f\\\"": "\\x7f\\\"",
 	} {
 		assert.Equal(t, want, visible(name))
 	}

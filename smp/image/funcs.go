@@ -60,7 +60,8 @@ func (p *parser) readLabels() {
 	for i := range p.f.symbols {
 		s := &p.f.symbols[i]
 		sec := p.section(s.section)
-		if sec < 0 || s.name == "" || strings.HasPrefix(s.name, ".L") || s.name[0] == '$' || s.value >= uint64(len(p.o.sections[sec].data)) {
+		if sec < 0 || s.name == "" || strings.HasPrefix(s.name, ".L") || s.name[0] == '$' ||
+			s.value >= uint64(len(p.o.sections[sec].data)) {
 			continue
 		}
 		switch elf.ST_TYPE(s.info) {
@@ -89,7 +90,8 @@ func (p *parser) sizedFuncs() error {
 			continue
 		}
 		if n := uint64(len(o.sections[sec].data)); s.value > n || s.size > n-s.value {
-			return fmt.Errorf("function %s: ends behind the end of section %s: the file is damaged", s.name, o.sections[sec].name)
+			return fmt.Errorf("function %s: ends behind the end of section %s: the file is damaged", s.name,
+				o.sections[sec].name)
 		}
 		o.funcs = append(o.funcs, function{name: s.name, sec: sec, off: int(s.value), size: int(s.size), local: local})
 	}
@@ -143,7 +145,8 @@ func (o *Object) dropAliases() {
 func (o *Object) checkFuncs() error {
 	for i, f := range o.funcs {
 		if i > 0 && o.funcs[i-1].sec == f.sec && f.off < o.funcs[i-1].off+o.funcs[i-1].size {
-			return fmt.Errorf("functions %s and %s share bytes: end the first with .size before the second begins", o.funcs[i-1].name, f.name)
+			return fmt.Errorf("functions %s and %s share bytes: end the first with .size before the second begins",
+				o.funcs[i-1].name, f.name)
 		}
 	}
 	return nil

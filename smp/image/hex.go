@@ -48,11 +48,15 @@ type hexReader struct {
 }
 
 var (
-	dashed   = lazyregexp.New(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2})+$`)
-	declared = lazyregexp.New(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`) // an array's beginning
-	counted  = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)                                   // what xxd -i ends with
-	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)   // V8: address, offset, bytes
-	inlined  = lazyregexp.New(`/\*.*?\*/`)                                                         // a comment in the middle
+	dashed = lazyregexp.New(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2})+$`)
+	// an array's beginning
+	declared = lazyregexp.New(`^[\w\s*&:;\[\]]*=\s*(?:&|b|\[\]byte|new byte\[\])?\s*([{\["'].*)$`)
+	// what xxd -i ends with
+	counted = lazyregexp.New(`^\s*unsigned int \w+_len = \d+$`)
+	// V8: address, offset, bytes
+	compiled = lazyregexp.New(`^\s*0x([0-9a-f]{6,16})\s+[0-9a-f]+\s+([0-9a-f]{2,}(?:\s\s.*)?)$`)
+	// a comment in the middle
+	inlined = lazyregexp.New(`/\*.*?\*/`)
 )
 
 // blanks may stand before a token.
@@ -69,8 +73,10 @@ func (r *hexReader) line(line string) error {
 	}
 	trimmed := strings.Trim(line, blanks)
 	switch {
-	case strings.HasSuffix(trimmed, ">:"), strings.HasPrefix(trimmed, "Disassembly of section "), strings.Contains(trimmed, "file format "),
-		strings.HasPrefix(trimmed, "Dump of assembler code "), trimmed == "End of assembler dump.", strings.HasPrefix(trimmed, "Address range "):
+	case strings.HasSuffix(trimmed, ">:"), strings.HasPrefix(trimmed, "Disassembly of section "),
+		strings.Contains(trimmed, "file format "),
+		strings.HasPrefix(trimmed, "Dump of assembler code "), trimmed == "End of assembler dump.",
+		strings.HasPrefix(trimmed, "Address range "):
 		r.source, r.dump = true, false
 		return nil // headings of objdump and gdb
 	case strings.HasPrefix(trimmed, "Contents of section "):
@@ -126,7 +132,8 @@ func (r *hexReader) cutDumped(line, trimmed string) (addr uint64, rest string, o
 // free reads bytes with no address before them.
 func (r *hexReader) free(line string) error {
 	word, list, _ := strings.Cut(strings.ReplaceAll(strings.TrimLeft(line, blanks), "\t", " "), " ")
-	if list = strings.ToLower(list); word == ".byte" || strings.EqualFold(word, "db") && (strings.ContainsAny(list, ",h") || strings.Contains(list, "0x")) {
+	if list = strings.ToLower(list); word == ".byte" || strings.EqualFold(word, "db") &&
+		(strings.ContainsAny(list, ",h") || strings.Contains(list, "0x")) {
 		return r.numbers(line, strings.Index(line, word)+len(word))
 	}
 	const between = blanks + `,{}[]()"'`
@@ -143,7 +150,8 @@ func (r *hexReader) free(line string) error {
 		t := line[i : i+n]
 		if _, err := strconv.ParseUint(t, 10, 64); err == nil && hexed {
 			if n > 1 {
-				return r.errorf(i, "%s stands beside numbers with 0x, and may be decimal; write 0x before it, or 0x and its hexadecimal digits", t)
+				return r.errorf(i, "%s stands beside numbers with 0x, and may be decimal; write 0x before it, "+
+					"or 0x and its hexadecimal digits", t)
 			}
 			t = "0x" + t
 		}
@@ -218,7 +226,8 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 	case !r.based:
 		r.based, r.base = true, base
 	case base != r.base:
-		return r.errorf(0, "the line is of %#x, and the bytes before it end at %#x; leave no line out", addr, r.base+uint64(len(r.out)))
+		return r.errorf(0, "the line is of %#x, and the bytes before it end at %#x; leave no line out", addr,
+			r.base+uint64(len(r.out)))
 	}
 	for n := 0; i < len(line); n++ {
 		word := line[i:]
@@ -227,7 +236,8 @@ func (r *hexReader) row(addr uint64, line string, i int) error {
 		}
 		number := strings.HasPrefix(word, "0x")
 		if number && len(word) > 4 {
-			return r.errorf(i, "%s has several bytes, and nothing says which comes first; have them printed one by one, in gdb by x/16xb", word)
+			return r.errorf(i, "%s has several bytes, and nothing says which comes first; have them printed "+
+				"one by one, in gdb by x/16xb", word)
 		}
 		digits := strings.TrimPrefix(word, "0x")
 		if word == "|" {
@@ -277,7 +287,8 @@ func (r *hexReader) token(t string, i int) error {
 		return nil
 	case strings.HasPrefix(number, "0x"):
 		if len(digits) > 4 {
-			return r.errorf(i, "%s has several bytes, and nothing says which comes first; write them apart, as %s", t, apart(digits[2:]))
+			return r.errorf(i, "%s has several bytes, and nothing says which comes first; write them apart, as %s", t,
+				apart(digits[2:]))
 		}
 		digits = fmt.Sprintf("%02s", digits[2:])
 	case strings.HasSuffix(number, "h"):
@@ -304,9 +315,12 @@ func (r *hexReader) pairs(digits string, i int) error {
 	var invalid hex.InvalidByteError
 	switch {
 	case errors.As(err, &invalid):
-		return r.errorf(i+strings.IndexByte(digits, byte(invalid)), "%q is no hexadecimal digit; write pairs of digits, 55 4889e5, and # before what is no bytes", rune(invalid))
+		return r.errorf(i+strings.IndexByte(digits, byte(invalid)),
+			"%q is no hexadecimal digit; write pairs of digits, 55 4889e5, and # before what is no bytes",
+			rune(invalid))
 	case err != nil:
-		return r.errorf(i+len(digits)-1, "a single digit %q: a byte is two digits side by side, 0%c", digits[len(digits)-1], digits[len(digits)-1])
+		return r.errorf(i+len(digits)-1, "a single digit %q: a byte is two digits side by side, 0%c",
+			digits[len(digits)-1], digits[len(digits)-1])
 	}
 	r.out = append(r.out, b...)
 	return nil

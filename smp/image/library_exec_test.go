@@ -113,7 +113,8 @@ func caller(n uint64) uint64 {
 
 func TestLibraryExecutes(t *testing.T) {
 	m, at := boot(t)
-	values := []uint64{0, 1, 2, 5, 99, 100, 101, 4095, 4096, 4097, 1 << 31, 1<<63 - 1, 1 << 63, ^uint64(0), 0x0123456789abcdef}
+	values := []uint64{0, 1, 2, 5, 99, 100, 101, 4095, 4096, 4097, 1 << 31, 1<<63 - 1, 1 << 63, ^uint64(0),
+		0x0123456789abcdef}
 	check := func(name string, want uint64, args ...uint64) {
 		t.Helper()
 		if got := call(t, m, at[name], args...); got != want {

@@ -34,7 +34,8 @@ func TestLibraryDecodes(t *testing.T) {
 		{"victim.o", []string{"victim"}},
 		{"callers.o", []string{"caller", "caller_resched"}},
 		{"label.o", []string{"labelled", "labelled_on", "labelled_cross", "labelled_cross_on"}},
-		{"probe_targets.o", []string{"clamp", "sign", "triangle", "gcd", "scramble", "field", "tally", "over", "checksum"}},
+		{"probe_targets.o", []string{"clamp", "sign", "triangle", "gcd", "scramble", "field", "tally", "over",
+			"checksum"}},
 	} {
 		if got := parse(t, library+c.file).Names(); !slices.Equal(got, c.names) {
 			t.Errorf("%s: functions %q, want %q", c.file, got, c.names)
@@ -51,7 +52,8 @@ func TestLibraryDecodes(t *testing.T) {
 func TestVictimStart(t *testing.T) {
 	code, at := find(t, place(t, "victim.o"), "victim")
 	if start := []byte{0x55, 0x48, 0x89, 0xe5, 0x53}; !bytes.HasPrefix(code, start) {
-		t.Errorf("victim begins with\n%swant % x: see internal/scenario/generate.go", image.Listing(x86.Mode64, at, code[:8]), start)
+		t.Errorf("victim begins with\n%swant % x: see internal/scenario/generate.go",
+			image.Listing(x86.Mode64, at, code[:8]), start)
 	}
 }
 
@@ -106,7 +108,8 @@ func TestCheckDecodesRefuses(t *testing.T) {
 	}{
 		{image.Func{Name: "f", Code: []byte{0x55, 0x06, 0x90}}, "f+0x1: bytes 06 90"},
 		{image.Func{Name: "f", Code: []byte{0x55, 0xe8, 0x00}}, "f+0x1: bytes e8 00"},
-		{image.Func{Name: "f", Code: []byte{0x48, 0x8b, 0x07, 0xc3}, Extable: []int{1}}, "f+0x1: has an exception-table entry"},
+		{image.Func{Name: "f", Code: []byte{0x48, 0x8b, 0x07, 0xc3}, Extable: []int{1}},
+			"f+0x1: has an exception-table entry"},
 	} {
 		if err := image.CheckDecodes(c.f); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("% x: error %v, want %q", c.f.Code, err, c.want)

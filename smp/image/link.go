@@ -27,7 +27,8 @@ type linked struct {
 // link puts the sections where layout says, applies the relocations and
 // patches the text. Where stubs is set, a symbol that extern doesn't know is an
 // import: it gets a page of addresses after the object.
-func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot, extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
+func (o *Object) link(base arch.Addr, layout func(arch.Addr) ([]arch.Addr, arch.Addr), boot Boot,
+	extern func(string) (arch.Addr, bool), stubs bool) (*linked, error) {
 	if err := o.room(base); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,8 @@ func (l *linked) relocate(i int) error {
 		r := &s.relocs[k]
 		t, to := &l.o.targets[r.symbol], l.symbols[r.symbol]
 		if to == nowhere && t.place == external && t.name != fentry { // whose calls become nops
-			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
+			return fmt.Errorf("%s refers to %s, which isn't defined: define it above elf(), another elf(…), "+
+				"stub(%q) or data(%q, …)", l.o.where(i, r.off), t.name, t.name, t.name)
 		}
 		f := &forms[r.kind]
 		v, ok := f.value(&[...]uint64{
@@ -113,7 +115,8 @@ func (l *linked) relocate(i int) error {
 		}, r.addend)
 		// Any part of a made-up address will do, except in a jump.
 		if made := t.place == external || t.stub; !ok && !l.o.Bits32() && !(made && f.bytes < 4 && f.less == nothing) {
-			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind, f.reach())
+			return fmt.Errorf("%s: %s at %#x is out of reach (%v): %s", l.o.where(i, r.off), t.name, uint64(to), r.kind,
+				f.reach())
 		}
 		f.put(b[r.off:], v)
 	}

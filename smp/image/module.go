@@ -140,7 +140,8 @@ func (m *Module) SitesIn(from, to arch.Addr) []Site {
 // those whose name begins with .init; no place in an object that is no module.
 func (o *Object) Load(base arch.Addr, boot Boot, extern func(symbol string) (arch.Addr, bool)) (*Module, error) {
 	if base%pageBytes != 0 {
-		return nil, fmt.Errorf("%s: base %#x is no multiple of %d: modules are loaded in whole pages", o.name, uint64(base), pageBytes)
+		return nil, fmt.Errorf("%s: base %#x is no multiple of %d: modules are loaded in whole pages", o.name,
+			uint64(base), pageBytes)
 	}
 	l, err := o.link(base, o.moduleLayout, boot, extern, true)
 	if err != nil {

@@ -52,7 +52,8 @@ func say(m *image.Module) string {
 			w.WriteString(", blacklisted")
 		}
 		code := m.Bytes(s.Addr, s.Size)
-		if zeros := len(code) - len(bytes.TrimRight(code, "\x00")); zeros > 16 { // the rest of the page, but for what may end a displacement
+		// the rest of the page, but for what may end a displacement
+		if zeros := len(code) - len(bytes.TrimRight(code, "\x00")); zeros > 16 {
 			code = code[:len(code)-zeros+4]
 		}
 		w.WriteString("\n" + squeeze(image.Listing(m.Mode, s.Addr, code)) + "\n")
@@ -154,17 +155,21 @@ func TestLoadObject(t *testing.T) {
 	assert.Equal(t, []string{"peek 0x0+15", "peek2 0xf+8"}, got, "the fixup code counts as peek's")
 	require.Len(t, m.Sites, 3)
 	for i, at := range []arch.Addr{0x1, 0xf, 0x13} {
-		assert.Equal(t, image.Site{Addr: modulesAt + at, Len: 1, Kind: image.SiteExtable, Target: modulesAt + 6, Type: 1}, m.Sites[i])
+		assert.Equal(t, image.Site{Addr: modulesAt + at, Len: 1, Kind: image.SiteExtable, Target: modulesAt + 6,
+			Type: 1}, m.Sites[i])
 	}
 }
 
 // A module is placed for a scenario too: boot patches are in, an undefined
 // symbol is an import.
 func TestPlaceModule(t *testing.T) {
-	img, err := parse(t, "testdata/module612.o").Place(0x10003, func(s string) (arch.Addr, bool) { return 0x5000, s == "traced" })
+	img, err := parse(t, "testdata/module612.o").Place(0x10003, func(s string) (arch.Addr, bool) {
+		return 0x5000, s == "traced"
+	})
 	require.NoError(t, err)
 	code, _ := find(t, img, "sum")
-	assert.Equal(t, []byte{0x66, 0x0f, 0x1f, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00}, code[:9], "sealed endbr, nop for ftrace")
+	assert.Equal(t, []byte{0x66, 0x0f, 0x1f, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00}, code[:9],
+		"sealed endbr, nop for ftrace")
 	var names []string
 	for _, s := range img.Imports {
 		names = append(names, s.Name)

@@ -195,7 +195,8 @@ func (l *linked) staticCall(s *rawSite) error {
 }
 
 func (l *linked) tooFar(s *rawSite, name string) error {
-	return fmt.Errorf("%s: static call of %s is out of reach: place the two within 2 GiB of each other", l.o.where(s.sec, s.off), name)
+	return fmt.Errorf("%s: static call of %s is out of reach: place the two within 2 GiB of each other",
+		l.o.where(s.sec, s.off), name)
 }
 
 // staticTarget returns which function a static call's key holds. That of a key
@@ -205,7 +206,9 @@ func (l *linked) staticTarget(s *rawSite) (name string, to arch.Addr, null bool)
 	if t.place == loaded {
 		off := int64(t.value) + s.keyOff
 		relocs := l.o.sections[t.sec].relocs
-		i, ok := slices.BinarySearchFunc(relocs, off, func(r reloc, off int64) int { return cmp.Compare(int64(r.off), off) })
+		i, ok := slices.BinarySearchFunc(relocs, off, func(r reloc, off int64) int {
+			return cmp.Compare(int64(r.off), off)
+		})
 		if !ok {
 			return "", 0, true
 		}

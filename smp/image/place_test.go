@@ -88,7 +88,8 @@ func TestPlaceLink(t *testing.T) {
 		}
 
 		if addr("weigh") != base || addr("sum") != base+0x20 {
-			t.Errorf("base %#x: weigh at %#x, sum at %#x: distances inside .text changed", base, addr("weigh"), addr("sum"))
+			t.Errorf("base %#x: weigh at %#x, sum at %#x: distances inside .text changed", base, addr("weigh"),
+				addr("sum"))
 		}
 		if _, twice := find(t, img, "twice"); (twice-base)%16 != 0 {
 			t.Errorf("base %#x: twice at %#x: alignment isn't counted from base", base, twice)

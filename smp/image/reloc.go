@@ -56,12 +56,15 @@ func (p *parser) readRelas() error {
 		}
 		switch {
 		case s.kind == elf.SHT_REL && p.f.Rels == elf.SHT_RELA:
-			return fmt.Errorf("section %s: relocations without addends: assemble it for x86-64, where they have them", s.name)
+			return fmt.Errorf("section %s: relocations without addends: assemble it for x86-64, where they have them",
+				s.name)
 		case s.kind != p.f.Rels:
-			return fmt.Errorf("section %s: relocations with addends: assemble it for i386, where the holes have them", s.name)
+			return fmt.Errorf("section %s: relocations with addends: assemble it for i386, where the holes have them",
+				s.name)
 		}
 		if total += s.size; s.size > objectBytesMax || total > objectBytesMax {
-			return fmt.Errorf("section %s: more than %d MiB of relocations: take what is probed out into a smaller file", s.name, objectBytesMax>>20)
+			return fmt.Errorf("section %s: more than %d MiB of relocations: take what is probed out into a "+
+				"smaller file", s.name, objectBytesMax>>20)
 		}
 		data, err := p.f.contents(i)
 		if err != nil {
@@ -94,12 +97,14 @@ func (p *parser) appendRelas(raws []reloc, i int, data []byte) ([]reloc, error) 
 			symbol: int(sym),
 		}
 		if r.symbol >= len(p.f.symbols) {
-			return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", name, r.symbol, len(p.f.symbols))
+			return nil, fmt.Errorf("section %s: refers to symbol %d of %d: the file is damaged", name, r.symbol,
+				len(p.f.symbols))
 		}
 		var known bool
 		if r.kind, known = p.f.Reloc(kind); !known {
 			name := p.f.RelocName(kind)
-			return nil, fmt.Errorf("%s+%#x: relocation %s isn't supported: %s", p.f.sections[to].name, r.off, name, remedy386(name))
+			return nil, fmt.Errorf("%s+%#x: relocation %s isn't supported: %s", p.f.sections[to].name, r.off, name,
+				remedy386(name))
 		}
 		if r.kind == elf.R_X86_64_NONE {
 			continue
@@ -122,7 +127,8 @@ func (p *parser) inHole(r *reloc, to int) error {
 		return err
 	}
 	if r.off > len(b)-4 {
-		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", p.f.sections[to].name, r.off)
+		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged",
+			p.f.sections[to].name, r.off)
 	}
 	r.addend = int64(int32(binary.LittleEndian.Uint32(b[r.off:])))
 	return nil
@@ -161,12 +167,14 @@ func (p *parser) checkReloc(sec int, r *reloc) error {
 	case common:
 		t.stub = true
 		if p.o.unplaced == nil {
-			p.o.unplaced = fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.off), t.name)
+			p.o.unplaced = fmt.Errorf("%s: %s is a common symbol: compile with -fno-common", p.o.where(sec, r.off),
+				t.name)
 		}
 	case leftOut:
 		t.stub = true
 		if p.o.unplaced == nil {
-			p.o.unplaced = fmt.Errorf("%s: refers to %s, which isn't loaded: only code and the data of a compiler is", p.o.where(sec, r.off), p.inSection(t))
+			p.o.unplaced = fmt.Errorf("%s: refers to %s, which isn't loaded: only code and the data of a compiler is",
+				p.o.where(sec, r.off), p.inSection(t))
 		}
 	}
 	return nil

@@ -73,29 +73,32 @@ var tables = map[string]struct {
 	read func(p *parser, e entry, s rawSite) error
 }{
 	"__bug_table": {layout{12, []int{0, 4}, 1, "address, file, line and flags", 0}, fixed(SiteBug, 2)},
-	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key", 4}, func(p *parser, e entry, s rawSite) error {
-		s.kind, s.n = SiteJumpLabel, 2
-		if c := p.byteAt(s.place); c == x86.OpJump || c == nops[x86.JumpLen][0] || c == p.o.nops()[x86.JumpLen][0] { // jmp rel32, a nop
-			s.n = 5
-		}
-		var err error
-		if s.to, err = p.code(e.refs[1]); err != nil {
-			return err
-		}
-		// The key's lowest two bits are flags (struct jump_entry).
-		s.key, s.keyOff = e.refs[2].symbol, e.refs[2].addend&^3
-		return p.addSite(s, e.refs[0])
-	}},
+	"__jump_table": {layout{16, []int{0, 4, 8}, 3, "code, target and key", 4},
+		func(p *parser, e entry, s rawSite) error {
+			s.kind, s.n = SiteJumpLabel, 2
+			// jmp rel32, a nop
+			if c := p.byteAt(s.place); c == x86.OpJump || c == nops[x86.JumpLen][0] || c == p.o.nops()[x86.JumpLen][0] {
+				s.n = 5
+			}
+			var err error
+			if s.to, err = p.code(e.refs[1]); err != nil {
+				return err
+			}
+			// The key's lowest two bits are flags (struct jump_entry).
+			s.key, s.keyOff = e.refs[2].symbol, e.refs[2].addend&^3
+			return p.addSite(s, e.refs[0])
+		}},
 	".static_call_sites": {layout{8, []int{0, 4}, 2, "address and key", 0}, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteStaticCall, branchBytes(p.byteAt(s.place))
 		// STATIC_CALL_SITE_TAIL is the lowest bit, STATIC_CALL_SITE_INIT the next.
 		s.key, s.keyOff, s.tail = e.refs[1].symbol, e.refs[1].addend&^3, e.refs[1].addend&1 != 0
 		return p.addSite(s, e.refs[0])
 	}},
-	".parainstructions": {layout{16, []int{0}, 1, "address, type and length", 8}, func(p *parser, e entry, s rawSite) error {
-		s.kind, s.n = SiteParavirt, int(e.data[p.f.Word+1])
-		return p.addSite(s, e.refs[0])
-	}},
+	".parainstructions": {layout{16, []int{0}, 1, "address, type and length", 8},
+		func(p *parser, e entry, s rawSite) error {
+			s.kind, s.n = SiteParavirt, int(e.data[p.f.Word+1])
+			return p.addSite(s, e.refs[0])
+		}},
 	".smp_locks": {self, fixed(SiteLock, 1)},
 	".return_sites": {self, func(p *parser, e entry, s rawSite) error {
 		s.kind, s.n = SiteReturn, 5
@@ -120,10 +123,12 @@ func isTable(name string) bool {
 // isUnread reports whether a section is a table that nothing is read of.
 func isUnread(name string) bool {
 	switch name {
-	case ".call_sites", ".cfi_sites", "__patchable_function_entries", "__versions", ".modinfo", "__kcrctab", "__kcrctab_gpl":
+	case ".call_sites", ".cfi_sites", "__patchable_function_entries", "__versions", ".modinfo", "__kcrctab",
+		"__kcrctab_gpl":
 		return true
 	}
-	return strings.HasPrefix(name, ".orc_") || strings.HasPrefix(name, ".note") || strings.HasPrefix(name, ".eh_frame") || strings.HasPrefix(name, ".debug")
+	return strings.HasPrefix(name, ".orc_") || strings.HasPrefix(name, ".note") ||
+		strings.HasPrefix(name, ".eh_frame") || strings.HasPrefix(name, ".debug")
 }
 
 // fixed reads entries whose place has a kind and a length, whatever they say.
@@ -229,14 +234,16 @@ func (p *parser) entries(i int, t layout, visit func(e entry) error) error {
 			e.refs[k] = ref{relocs[0], s.name}
 		}
 		if found < t.need {
-			return fmt.Errorf("%s+%#x: an entry with %d relocations, not %d: write %s", s.name, off, found, t.need, t.write)
+			return fmt.Errorf("%s+%#x: an entry with %d relocations, not %d: write %s", s.name, off, found, t.need,
+				t.write)
 		}
 		if err := visit(e); err != nil {
 			return err
 		}
 	}
 	if len(relocs) > 0 {
-		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.name, relocs[0].off)
+		return fmt.Errorf("%s+%#x: relocation behind the end of the section: the file is damaged", s.name,
+			relocs[0].off)
 	}
 	return nil
 }
@@ -248,7 +255,8 @@ func (p *parser) code(r ref) (place, error) {
 	case r.kind == elf.R_X86_64_PC32, r.kind == elf.R_X86_64_PC64, r.kind == elf.R_X86_64_64:
 	case r.kind == elf.R_X86_64_32 && p.o.Bits32():
 	default:
-		return place{}, fmt.Errorf("%s+%#x: relocation %v: write the word as \".long label - .\"", r.table, r.off, r.kind)
+		return place{}, fmt.Errorf("%s+%#x: relocation %v: write the word as \".long label - .\"", r.table, r.off,
+			r.kind)
 	}
 	t := &p.o.targets[r.symbol]
 	off := int64(t.value) + r.addend
@@ -259,7 +267,8 @@ func (p *parser) code(r ref) (place, error) {
 }
 
 func (p *parser) noCode(r ref) error {
-	return fmt.Errorf("%s+%#x: points to %s%+#x, where no code is: name an instruction of this object", r.table, r.off, p.o.targets[r.symbol].name, r.addend)
+	return fmt.Errorf("%s+%#x: points to %s%+#x, where no code is: name an instruction of this object", r.table, r.off,
+		p.o.targets[r.symbol].name, r.addend)
 }
 
 func (p *parser) byteAt(at place) byte { return p.o.sections[at.sec].data[at.off] }
@@ -267,7 +276,8 @@ func (p *parser) byteAt(at place) byte { return p.o.sections[at.sec].data[at.off
 // addSite keeps a site that r names, if all of it is there.
 func (p *parser) addSite(s rawSite, r ref) error {
 	if s.n > len(p.o.sections[s.sec].data)-s.off {
-		return fmt.Errorf("%s+%#x: the %v site at %s goes beyond the end of its section: the file is damaged", r.table, r.off, s.kind, p.o.where(s.sec, s.off))
+		return fmt.Errorf("%s+%#x: the %v site at %s goes beyond the end of its section: the file is damaged", r.table,
+			r.off, s.kind, p.o.where(s.sec, s.off))
 	}
 	p.o.sites = append(p.o.sites, s)
 	return nil

@@ -74,7 +74,8 @@ func TestOwned(t *testing.T) {
 		return n
 	}
 	got := func() []int {
-		return []int{v.Owned(), len(l.Owned()), in(8, tab.Owned), a.Owned(2), v.Peek(), len(l.Peek()), in(8, tab.Peek), a.Peek(2)}
+		return []int{v.Owned(), len(l.Owned()), in(8, tab.Owned), a.Owned(2), v.Peek(), len(l.Peek()), in(8, tab.Peek),
+			a.Peek(2)}
 	}
 	require.Equal(t, []int{1, 1, 0, 1, 1, 1, 0, 1}, got())
 	v.WriteOnce(&x, 2)

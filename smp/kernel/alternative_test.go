@@ -19,7 +19,8 @@ func TestLockPrefixesOfModule(t *testing.T) {
 		r := newRig(t, modes[0], smp.Config{CPUs: 1})
 		locked := []byte{0xf0, 0x48, 0xff, 0x07, 0x31, 0xc0, 0xc3} // lock incq (%rdi); xor %eax,%eax; ret
 		f := r.text("f", 0, "f0 48 ff 07 c3")
-		m := r.k.Modules.NewModule("m", []kernel.ModuleText{{Name: "core", At: work, Code: locked}, {Name: "init", At: setup, Code: locked, Init: true}}, 0, 0, loaded)
+		m := r.k.Modules.NewModule("m", []kernel.ModuleText{{Name: "core", At: work, Code: locked},
+			{Name: "init", At: setup, Code: locked, Init: true}}, 0, 0, loaded)
 		for _, at := range []arch.Addr{f, work, setup} {
 			r.k.Prefix.Add(at)
 		}
@@ -47,7 +48,9 @@ func TestLockPrefixesOfModule(t *testing.T) {
 				r.k.Prefix.Set(x, false)
 				want("a module that was there", at(x, work), 0x3e)
 				r.k.Modules.Unload(x, m)
-			} else { // nothing of the run before: to a module that isn't here nothing is written, and one that comes keeps its prefixes
+				// nothing of the run before: to a module that isn't here nothing is written, and one that
+				// comes keeps its prefixes
+			} else {
 				if write {
 					r.k.Prefix.Set(x, false)
 					r.k.Prefix.Set(x, true)

@@ -34,7 +34,8 @@ func (h *Hotplug) initCPUs() {
 	h.empty.Init(&m.Cells, 0)
 	h.dead.Init(&m.Cells, 0)
 	for c := range m.CPUs() {
-		h.emptied[c], h.gone[c], h.came[c] = hotplugWait{&h.empty, c}, hotplugWait{&h.dead, c}, hotplugWait{&h.active, c}
+		h.emptied[c], h.gone[c], h.came[c] = hotplugWait{&h.empty, c}, hotplugWait{&h.dead, c},
+			hotplugWait{&h.active, c}
 		h.threads[c] = m.Tasks().AddPerCPU(fmt.Sprintf("cpuhp/%d", c), c, h.thread)
 	}
 }
@@ -183,7 +184,8 @@ func (h *Hotplug) settle(x *smp.Ctx) {
 	if h.k.cfg.Goes != GoesSched {
 		h.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	}
-	if h.k.cfg.Goes == GoesSched || h.k.cfg.Goes == GoesMigrated && h.k.cfg.Preemptible { // the kernel waits for both at once
+	// the kernel waits for both at once
+	if h.k.cfg.Goes == GoesSched || h.k.cfg.Goes == GoesMigrated && h.k.cfg.Preemptible {
 		h.k.RCU.Synchronize(x, kapi.QuiesceSched)
 	}
 }
@@ -386,10 +388,10 @@ func (h *Hotplug) waitsFor(l link, id kapi.CellID) link {
 // isn't waited for.
 //
 // What waits for a grace period, a task too, is a callback on the CPU that asked for it
-// (synchronize_rcu is a call_rcu of wakeme_after_rcu). When the grace period is over that
-// CPU runs it: at once if it idles, else when it next switches tasks or has a tick. If it has gone the callback waits until the task that
-// took it down has adopted it. A grace period for all tasks has no such callbacks: a thread of
-// its own ends it.
+// (synchronize_rcu is a call_rcu of wakeme_after_rcu). When the grace period is over that CPU runs
+// it: at once if it idles, else when it next switches tasks or has a tick. If it has gone the
+// callback waits until the task that took it down has adopted it. A grace period for all tasks has
+// no such callbacks: a thread of its own ends it.
 
 // awaits reports whether a grace period that begins waits for a CPU.
 func (r *RCU) awaits(cpu int) bool {
@@ -398,7 +400,8 @@ func (r *RCU) awaits(cpu int) bool {
 		return !idles
 	}
 	r.quiet(cpu, false)
-	return r.here>>cpu&1 != 0 && (!idles || r.k.M.Processors().IsOff(cpu)) // a CPU that is dead doesn't idle as RCU sees it
+	// a CPU that is dead doesn't idle as RCU sees it
+	return r.here>>cpu&1 != 0 && (!idles || r.k.M.Processors().IsOff(cpu))
 }
 
 // queued reports whether what a grace period ends for isn't run by what a CPU does now.

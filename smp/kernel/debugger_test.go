@@ -17,7 +17,8 @@ import (
 // CPU that hits it goes on after the instruction, whatever that does to the path and the stack.
 func TestDebugger(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
-	f := r.text("f", 0, "53 48 8d 5f 01 e8 04 00 00 00 5b c3 90 90 48 89 d8 c3") // push %rbx; lea 1(%rdi),%rbx; call g; pop %rbx; ret; g: mov %rbx,%rax; ret
+	// push %rbx; lea 1(%rdi),%rbx; call g; pop %rbx; ret; g: mov %rbx,%rax; ret
+	f := r.text("f", 0, "53 48 8d 5f 01 e8 04 00 00 00 5b c3 90 90 48 89 d8 c3")
 	g := debugger.New(debugger.Deps{Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Sync: &r.k.Sync, Traps: &r.k.Traps})
 	places := []arch.Addr{f, f + 1, f + 5, f + 10, f + 11, f + 14, f + 17}
 	for _, at := range append(places, f) {

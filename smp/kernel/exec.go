@@ -89,7 +89,8 @@ func (e *ExecMem) init(k *Kernel) {
 	k.M.Names().AddSymbol("slots", base, execPages*pageSize)
 	for _, kind := range k.cfg.Exec {
 		for uint64(len(e.kinds)) <= kind.What {
-			e.kinds, e.free, e.caches = append(e.kinds, kapi.Memory{}), append(e.free, nil), append(e.caches, insnCache{})
+			e.kinds, e.free, e.caches = append(e.kinds, kapi.Memory{}), append(e.free, nil),
+				append(e.caches, insnCache{})
 		}
 		e.kinds[kind.What] = kind
 		if kind.Slot > 0 {

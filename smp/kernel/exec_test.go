@@ -329,7 +329,8 @@ func TestSymbols(t *testing.T) {
 	s := &r.k.Symbols
 	s.Add(kapi.Function{Name: "f", Addr: 0x1000, Size: 16}, []int{4})
 	s.Add(kapi.Function{Name: "g", Addr: 0x1010, Size: 8}, nil)
-	for addr, want := range map[arch.Addr]string{0xfff: "", 0x1000: "f", 0x100f: "f", 0x1010: "g", 0x1017: "g", 0x1018: ""} {
+	for addr, want := range map[arch.Addr]string{0xfff: "", 0x1000: "f", 0x100f: "f", 0x1010: "g", 0x1017: "g",
+		0x1018: ""} {
 		if f, ok := s.Lookup(addr); f.Name != want || ok != (want != "") {
 			t.Errorf("%#x lies in %q, want %q", addr, f.Name, want)
 		}

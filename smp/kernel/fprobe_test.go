@@ -25,7 +25,8 @@ func TestFprobe(t *testing.T) {
 			got = append(got, name)
 		})
 	}
-	p := fprobe.New(fprobe.Deps{Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer, Traps: &r.k.Traps, Tasks: &r.k.Tasks, CPUs: 2})
+	p := fprobe.New(fprobe.Deps{Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer, Traps: &r.k.Traps,
+		Tasks: &r.k.Tasks, CPUs: 2})
 	both := p.Add([]arch.Addr{r.f, r.g}, handler("enters"), handler("leaves"))
 	second := p.Add([]arch.Addr{r.f}, 0, handler("second"))
 	part := p.Add([]arch.Addr{r.g, r.aside}, handler("part"), 0)

@@ -144,7 +144,8 @@ func TestFtraceUnderRunningCPUs(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", md.name, model), func(t *testing.T) {
 				handled, poked, late, wrong := raceFtrace(t, md, model, kernel.PokeMutants{}, ftrace.Dynamic, 12)
 				if handled == 0 || poked == 0 || late != 0 || wrong != 0 {
-					t.Errorf("%d handlers ran, %d of them late, %d breakpoints were the patcher's, %d wrong results", handled, late, poked, wrong)
+					t.Errorf("%d handlers ran, %d of them late, %d breakpoints were the patcher's, %d wrong results",
+						handled, late, poked, wrong)
 				}
 			})
 		}
@@ -156,7 +157,8 @@ func TestFtraceUnderRunningCPUs(t *testing.T) {
 	}
 }
 
-func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMutants, flags ftrace.Flags, n uint64) (handled, poked, late, wrong int) {
+func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMutants, flags ftrace.Flags,
+	n uint64) (handled, poked, late, wrong int) {
 	p := newTracked(t, md, smp.Config{CPUs: 3, Fetch: model})
 	for c := range 3 {
 		p.source(smp.NMISource, c, 1)
@@ -291,7 +293,8 @@ func TestBatchHeld(t *testing.T) {
 			for i := range 3 {
 				tail := byte(i)
 				sp = 0
-				r.k.Poke.Batch(x, []kapi.Rewrite{{At: f, Insn: []byte{x86.Int3, 1, tail, 3, 4}}, {At: g, Insn: []byte{x86.Int3, 1, tail, 3, 4}}})
+				r.k.Poke.Batch(x, []kapi.Rewrite{{At: f, Insn: []byte{x86.Int3, 1, tail, 3, 4}},
+					{At: g, Insn: []byte{x86.Int3, 1, tail, 3, 4}}})
 				if sp != 2 {
 					t.Errorf("%d syncs", sp)
 				}
@@ -321,7 +324,8 @@ func TestBatchHeld(t *testing.T) {
 			}
 		}
 		if late > 0 != no || died > 0 != no || busy == 0 {
-			t.Errorf("without the wait %v: %d times a handler held a descriptor that was gone, %d times it used one", no, late, died)
+			t.Errorf("without the wait %v: %d times a handler held a descriptor that was gone, %d times it used one",
+				no, late, died)
 		}
 	}
 }
@@ -329,7 +333,8 @@ func TestBatchHeld(t *testing.T) {
 // Sites of a module come and go with it.
 func TestFtraceModule(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 2})
-	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: append(bytes.Clone(x86.Nop5[:]), 0xc3)}}, 0, 0, false)
+	m := r.k.Modules.NewModule("mod",
+		[]kernel.ModuleText{{Name: "work", At: work, Code: append(bytes.Clone(x86.Nop5[:]), 0xc3)}}, 0, 0, false)
 	r.ftrace.AddSite(work)
 	n := 0
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {

@@ -8,8 +8,9 @@ import (
 
 // Guest serves an engine that is guest code. It implements kapi.Guest.
 type Guest struct {
-	k        *Kernel
-	preempt  arch.Addr                       `state:"boot"` // set at boot: from PerCPUOffset; 0: text doesn't count there
+	k *Kernel
+	// set at boot: from PerCPUOffset; 0: text doesn't count there
+	preempt  arch.Addr                       `state:"boot"`
 	onSwitch func(cpu int, next kapi.TaskID) `state:"boot"` // set at boot
 }
 

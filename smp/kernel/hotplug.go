@@ -55,10 +55,13 @@ type Hotplug struct {
 	threads [64]*smp.Task    `state:"boot"` // set at boot: cpuhp/0, …
 	Bound   bool             // owned by the boot of a run: workers stay bound to a CPU that goes: a mutant
 	Stale   bool             // owned by the boot of a run: a CPU comes up without serialising: a mutant
-	Late    bool             // owned by the boot of a run: a CPU that refuses to go has left those online by then: a mutant
-	Untold  bool             // owned by the boot of a run: a CPU that fails to come doesn't tell RCU that it dies: a mutant
-	Idles   bool             // owned by the boot of a run: a CPU that goes on after all isn't made active again: a mutant
-	reads   [256]bool        // owned by the task of that number: it reads
+	// owned by the boot of a run: a CPU that refuses to go has left those online by then: a mutant
+	Late bool
+	// owned by the boot of a run: a CPU that fails to come doesn't tell RCU that it dies: a mutant
+	Untold bool
+	// owned by the boot of a run: a CPU that goes on after all isn't made active again: a mutant
+	Idles bool
+	reads [256]bool // owned by the task of that number: it reads
 }
 
 func (h *Hotplug) init(k *Kernel) {

@@ -16,7 +16,8 @@ func TestHotplug(t *testing.T) {
 	for _, md := range modes {
 		for _, writer := range []bool{true, false} {
 			r := newRig(t, md, smp.Config{CPUs: 3})
-			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: writer})
+			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible,
+				Voluntary: md.voluntary, Hotplug: writer})
 			readers, most, changes, reads := 0, 0, 0, 0
 			r.reset = func() { readers = 0 }
 			for c := range 3 {
@@ -65,7 +66,8 @@ func TestHotplug(t *testing.T) {
 func TestCPUStates(t *testing.T) {
 	for _, md := range modes {
 		r := newRig(t, md, smp.Config{CPUs: 3})
-		r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: true, Offline: true})
+		r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible,
+			Voluntary: md.voluntary, Hotplug: true, Offline: true})
 		online, active, moved, synced := true, true, 0, 0
 		r.reset = func() { online, active = true, true }
 		r.hear(smpev.CPUActive, func(e *traces.Event) {
@@ -111,7 +113,8 @@ func TestCPUStates(t *testing.T) {
 			}
 		}
 		if moved == 0 || synced == 0 {
-			t.Errorf("%s: a task has moved %d times; %d syncs reached a CPU that is online and not active", md.name, moved, synced)
+			t.Errorf("%s: a task has moved %d times; %d syncs reached a CPU that is online and not active", md.name,
+				moved, synced)
 		}
 	}
 }
@@ -121,7 +124,8 @@ func TestCPUStates(t *testing.T) {
 func TestAbsent(t *testing.T) {
 	for _, md := range modes {
 		r := newRig(t, md, smp.Config{CPUs: 2, Offline: 2})
-		r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: true, Offline: true})
+		r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible,
+			Voluntary: md.voluntary, Hotplug: true, Offline: true})
 		ran, up := 0, false
 		r.reset = func() { up = false }
 		r.hear(smpev.SendIPI, func(e *traces.Event) {
@@ -159,7 +163,8 @@ func TestCPUFails(t *testing.T) {
 	for _, md := range modes {
 		for _, goes := range []kernel.Going{kernel.GoesPushed, kernel.GoesMigrated, kernel.GoesSched} {
 			r := newRig(t, md, smp.Config{CPUs: 3})
-			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: true, Offline: true, Goes: goes})
+			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible,
+				Voluntary: md.voluntary, Hotplug: true, Offline: true, Goes: goes})
 			online, active, fails := true, true, 0
 			r.reset = func() { online, active = true, true }
 			r.hear(smpev.CPUActive, func(e *traces.Event) { active = e.B == 1 })
@@ -167,7 +172,8 @@ func TestCPUFails(t *testing.T) {
 			r.hear(smpev.CPUFails, func(*traces.Event) { fails++ })
 			expect := func(is bool, after string, s smpev.CPUStep) {
 				if online != is || active != is {
-					t.Errorf("%s, way %d: cpu1 is online %v, active %v after %s at %v", md.name, goes, online, active, after, s)
+					t.Errorf("%s, way %d: cpu1 is online %v, active %v after %s at %v", md.name, goes, online, active,
+						after, s)
 				}
 			}
 			r.source(smp.PreemptSource, 1, 2)
@@ -215,7 +221,8 @@ func TestMigrates(t *testing.T) {
 	for _, goes := range []kernel.Going{kernel.GoesPushed, kernel.GoesMigrated} {
 		for _, md := range modes {
 			r := newRig(t, md, smp.Config{CPUs: 2})
-			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, Hotplug: true, Offline: true, Goes: goes})
+			r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible,
+				Voluntary: md.voluntary, Hotplug: true, Offline: true, Goes: goes})
 			active, stayed, moved := true, 0, 0
 			r.reset = func() { active = true }
 			r.hear(smpev.CPUActive, func(e *traces.Event) { active = e.B == 1 })
@@ -236,7 +243,8 @@ func TestMigrates(t *testing.T) {
 				r.want(smp.Passed, md.name+"/"+name, ch)
 			}
 			if moved == 0 || (stayed > 0) != (goes == kernel.GoesMigrated) {
-				t.Errorf("%s, way %d: a task is moved %d times, and goes on %d times on a CPU that isn't active", md.name, goes, moved, stayed)
+				t.Errorf("%s, way %d: a task is moved %d times, and goes on %d times on a CPU that isn't active",
+					md.name, goes, moved, stayed)
 			}
 		}
 	}

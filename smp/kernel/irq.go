@@ -77,5 +77,6 @@ func (k *Kernel) irqExit(x *smp.Ctx, regs *arch.Regs) {
 // task, not another trap but an exception of its user mode, with preemption and interrupts on, also by its text.
 func (k *Kernel) preemptible(x *smp.Ctx, regs *arch.Regs) bool {
 	t := x.Thread()
-	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&target.Arch.IRQFlag != 0 && k.textPreemptible(x)
+	return !t.Idle() && t.PreemptCount() == 0 && t.Interrupts() == 1 && regs.Flags&target.Arch.IRQFlag != 0 &&
+		k.textPreemptible(x)
 }

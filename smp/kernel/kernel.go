@@ -34,9 +34,11 @@ type Going uint8
 
 // The ways to go.
 const (
-	GoesPushed   Going = iota // tasks leave when they schedule (balance_push, 5.11 and later); rcu
-	GoesMigrated              // they leave when the CPU is taken down, the machine stopped (migrate_tasks, until 5.10); rcu, and sched if the kernel is preemptible (until 4.20)
-	GoesSched                 // the same; sched (2.6)
+	GoesPushed Going = iota // tasks leave when they schedule (balance_push, 5.11 and later); rcu
+	// they leave when the CPU is taken down, the machine stopped (migrate_tasks, until 5.10); rcu,
+	// and sched if the kernel is preemptible (until 4.20)
+	GoesMigrated
+	GoesSched // the same; sched (2.6)
 )
 
 // A Kernel is the services of one machine.
@@ -63,14 +65,16 @@ type Kernel struct {
 	Prefix       LockPrefixes
 	Alternatives Alternatives
 	Guest        Guest
-	cfg          Config                          `state:"boot"` // set at boot
-	onTimer      func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot: what the timer's handler does besides the tick
-	onNMI        func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
-	nmis         kapi.PerCPU[nmiState]
-	Unlatched    bool                     `state:"boot"` // set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
-	plain        func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
-	gates        []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
-	nGates       int                      // owned by the boot of a run: how many are bound so far
+	cfg          Config `state:"boot"` // set at boot
+	// set at boot: what the timer's handler does besides the tick
+	onTimer func(x *smp.Ctx, s *smp.Source) `state:"boot"`
+	onNMI   func(x *smp.Ctx, s *smp.Source) `state:"boot"` // set at boot
+	nmis    kapi.PerCPU[nmiState]
+	// set at the boot of a run: NMIs nest (Config.NMIsNest, or a mutant)
+	Unlatched bool                     `state:"boot"`
+	plain     func(s *smp.Source) bool `state:"boot"` // set at boot: onTimer and onNMI do nothing for the source
+	gates     []arch.Addr              `state:"boot"` // set at boot: the addresses of bound routines, in order
+	nGates    int                      // owned by the boot of a run: how many are bound so far
 
 	onReset    []func()              `state:"boot"` // set at boot
 	onSections []kapi.SectionHandler `state:"boot"` // set at boot

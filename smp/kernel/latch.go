@@ -4,8 +4,10 @@ import "kpsim/smp/kapi"
 
 // The orders of a latch.
 var (
-	latchOpen = kapi.DefineBarrier("latch: open", kapi.OrderRelease, "smp_store_release() of a flag; complete_all(): its lock's unlock")
-	latchWait = kapi.DefineBarrier("latch: wait", kapi.OrderAcquire, "smp_load_acquire() of a flag; wait_for_completion(): its lock")
+	latchOpen = kapi.DefineBarrier("latch: open", kapi.OrderRelease,
+		"smp_store_release() of a flag; complete_all(): its lock's unlock")
+	latchWait = kapi.DefineBarrier("latch: wait", kapi.OrderAcquire,
+		"smp_load_acquire() of a flag; wait_for_completion(): its lock")
 )
 
 // A Latch is what tasks wait for until another says so. Scenarios have one for tasks

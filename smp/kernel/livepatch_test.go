@@ -16,9 +16,11 @@ import (
 func TestLivepatch(t *testing.T) {
 	r := newTracked(t, modes[0], smp.Config{CPUs: 2})
 	work, other := r.f, r.aside
-	p := livepatch.New(livepatch.Deps{Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer, RCU: &r.k.RCU, Tasks: &r.k.Tasks, Switches: &r.k.Switches})
+	p := livepatch.New(livepatch.Deps{Boot: r.k, Cells: &r.Cells, Text: &r.k.Text, Ftrace: r.ftrace.Tracer,
+		RCU: &r.k.RCU, Tasks: &r.k.Tasks, Switches: &r.k.Switches})
 	at := func(a arch.Addr) kapi.Span { return kapi.Span{From: a, To: a + 5} }
-	none, first, second := livepatch.Func{Old: at(other), New: at(work)}, livepatch.Func{Old: at(work), New: at(other)}, livepatch.Func{Old: at(work), New: at(other + 5)}
+	none, first, second := livepatch.Func{Old: at(other), New: at(work)}, livepatch.Func{Old: at(work), New: at(other)},
+		livepatch.Func{Old: at(work), New: at(other + 5)}
 	p.AddFunc(at(work), work)
 	p.AddFunc(at(other), 0)
 	for _, f := range []livepatch.Func{none, first, second} {

@@ -109,7 +109,8 @@ func (ms *Modules) NewModule(name string, texts []ModuleText, init, exit arch.Ad
 	if ms.mutex == nil {
 		ms.mutex = k.Locks.bootMutex("module_mutex")
 	}
-	m := &Module{Module: kapi.Module{Name: name}, k: k, number: uint64(len(ms.list)), init: init, exit: exit, boot: loaded}
+	m := &Module{Module: kapi.Module{Name: name}, k: k, number: uint64(len(ms.list)), init: init, exit: exit,
+		boot: loaded}
 	for i := range texts {
 		t := &texts[i]
 		m.funcs = append(m.funcs, moduleFunc{t.At, t.Code, t.Init})

@@ -116,7 +116,8 @@ func TestModuleReaders(t *testing.T) {
 func TestFtraceInitText(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
 	nopRet := append(bytes.Clone(x86.Nop5[:]), 0x31, 0xc0, 0xc3) // nop5; xor %eax,%eax; ret
-	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "setup", At: setup, Code: nopRet, Init: true}, {Name: "work", At: work, Code: nopRet}}, setup, 0, false)
+	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "setup", At: setup, Code: nopRet, Init: true},
+		{Name: "work", At: work, Code: nopRet}}, setup, 0, false)
 	r.ftrace.AddSite(work)
 	r.ftrace.AddSite(setup)
 	var seen []arch.Addr

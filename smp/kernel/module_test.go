@@ -51,7 +51,8 @@ func newModular(t testing.TB, md mode, cfg smp.Config, loaded bool, ret byte) *m
 		p.told, p.faults = p.told[:0], 0
 		p.k.Modules.OnChange(func(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 			p.told = append(p.told, fmt.Sprintf("%v: state %v, core %v, init %v, present %v %v, can be held %v", s,
-				p.k.Modules.State(x, m), p.found(x, work), p.found(x, setup), p.Memory().Present(work), p.Memory().Present(setup), p.tryHold(x, m)))
+				p.k.Modules.State(x, m), p.found(x, work), p.found(x, setup), p.Memory().Present(work),
+				p.Memory().Present(setup), p.tryHold(x, m)))
 		})
 	}
 	return p
@@ -81,7 +82,8 @@ func TestModuleLife(t *testing.T) {
 	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		ms := &p.k.Modules
 		for range 2 {
-			if p.found(x, work) || p.found(x, setup) || p.Memory().Present(work) || ms.Unload(x, p.m) != kernel.ModuleENOENT {
+			if p.found(x, work) || p.found(x, setup) || p.Memory().Present(work) ||
+				ms.Unload(x, p.m) != kernel.ModuleENOENT {
 				t.Error("it is found before it was loaded")
 			}
 			if errno := ms.Load(x, p.m); errno != 0 {
@@ -157,7 +159,8 @@ func TestModuleConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := kernel.Boot(m, c.cfg)
-		mod := k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: []byte{0xc3}}}, 0, 0, false)
+		mod := k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: []byte{0xc3}}}, 0, 0,
+			false)
 		m.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			if load, unload := k.Modules.Load(x, mod), k.Modules.Unload(x, mod); load != c.load || unload != c.unload {
 				t.Errorf("%+v: load %d, unload %d", c, load, unload)

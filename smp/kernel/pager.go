@@ -11,11 +11,12 @@ import (
 // task that accesses it meanwhile sleeps in the page fault, wherever its
 // instruction stands.
 type Pager struct {
-	k      *Kernel        // set at boot
-	work   *DelayedWork   // set at boot; nil: nothing is ever away
-	wanted []arch.Addr    // owned by the worker, and by the faulting task within one step
-	served kapi.Var[int]  // stored when pages have come
-	waits  [256]pagerWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
+	k      *Kernel       // set at boot
+	work   *DelayedWork  // set at boot; nil: nothing is ever away
+	wanted []arch.Addr   // owned by the worker, and by the faulting task within one step
+	served kapi.Var[int] // stored when pages have come
+	// owned by the task of that number
+	waits [256]pagerWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
 }
 
 var pagerServes = kapi.DefineBarrier("pager: serve", kapi.OrderRelease,

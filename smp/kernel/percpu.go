@@ -50,9 +50,11 @@ func PerCPUOffset(a *arch.Arch, cpu int) arch.Addr {
 func PerCPUPlaces(a *arch.Arch) (variables, copies kapi.Span) {
 	if is32(a) {
 		low := a.Addr(smp.DataBase)
-		return kapi.Span{From: low, To: low + perCPURoom32}, kapi.Span{From: PerCPUOffset(a, 0) + a.Addr(pcpuHot), To: PerCPUOffset(a, sim.MaxCPUs) + low}
+		return kapi.Span{From: low, To: low + perCPURoom32}, kapi.Span{From: PerCPUOffset(a, 0) + a.Addr(pcpuHot),
+			To: PerCPUOffset(a, sim.MaxCPUs) + low}
 	}
-	return kapi.Span{From: perCPULow, To: 0}, kapi.Span{From: PerCPUOffset(a, 0) + perCPULow, To: PerCPUOffset(a, sim.MaxCPUs-1) + 1<<12}
+	return kapi.Span{From: perCPULow, To: 0},
+		kapi.Span{From: PerCPUOffset(a, 0) + perCPULow, To: PerCPUOffset(a, sim.MaxCPUs-1) + 1<<12}
 }
 
 func is32(a *arch.Arch) bool { return a.Word == 4 }

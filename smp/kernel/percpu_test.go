@@ -51,7 +51,8 @@ func TestPerCPU32(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 3, Arch: x86.I386})
 	at := x86.I386.Addr(smp.TextBase)
 	// mov %fs:cpu_number,%ecx; mov %fs:this_cpu_off,%edx; mov cpu_number(%edx),%ebx; movl $9,%fs:cpu_number; ret
-	code, err := hex.DecodeString("648b0d0400c082" + "648b154000c082" + "8b9a0400c082" + "64c7050400c08209000000" + "c3")
+	code, err := hex.DecodeString("648b0d0400c082" + "648b154000c082" + "8b9a0400c082" + "64c7050400c08209000000" +
+		"c3")
 	require.NoError(t, err)
 	r.Memory().Map(at, code, smp.PermRead|smp.PermExec)
 	for c := range 3 {

@@ -39,7 +39,8 @@ type TextPoke struct {
 	refs    kapi.Var[int]         // handlers that hold the descriptor
 	idle    kapi.Is[int]          `state:"boot"` // set at boot
 	only    descriptor
-	batches []*batch `state:"skip: those of before, and what follows from the number of this one"` // owned by text_mutex: of the run
+	// owned by text_mutex: of the run
+	batches []*batch `state:"skip: those of before, and what follows from the number of this one"`
 	n       int      // owned by text_mutex: how many of them there have been
 }
 
@@ -142,7 +143,8 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		if !target.Arch.IsBreakpoint(as[0]) {
 			in, err := p.k.M.Text().Decode(as, w.At)
 			if err != nil || !emulates(in) && !bytes.Equal(as, p.k.M.Arch().BranchNop.Bytes()) {
-				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
+				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as,
+					uint64(w.At)))
 				in = nil
 			}
 			if e.as = in; in != nil && in.Flow() == arch.FlowCall && p.k.M.Arch().Frame.NoSP {

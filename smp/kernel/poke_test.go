@@ -134,7 +134,8 @@ func TestPatchUnderRunningCPUs(t *testing.T) {
 					for name, ch := range schedules(12) {
 						p.want(smp.Passed, name, ch)
 						if p.blends+p.late+p.inside+p.wrong != 0 {
-							t.Fatalf("%s: %d blends, %d claims after Retire, %d instructions inside, %d wrong results", name, p.blends, p.late, p.inside, p.wrong)
+							t.Fatalf("%s: %d blends, %d claims after Retire, %d instructions inside, %d wrong results",
+								name, p.blends, p.late, p.inside, p.wrong)
 						}
 						old, new, traps = old+p.old, new+p.new, traps+p.traps
 					}
@@ -257,7 +258,8 @@ func TestPokeStopped(t *testing.T) {
 				for name, ch := range schedules(12) {
 					p.want(smp.Passed, name, ch)
 					if p.blends+p.traps+p.wrong+p.inside != 0 {
-						t.Fatalf("%s: %d blends, %d breakpoints, %d wrong results, %d instructions inside", name, p.blends, p.traps, p.wrong, p.inside)
+						t.Fatalf("%s: %d blends, %d breakpoints, %d wrong results, %d instructions inside", name,
+							p.blends, p.traps, p.wrong, p.inside)
 					}
 				}
 			})

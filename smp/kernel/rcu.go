@@ -51,7 +51,8 @@ var (
 	rcuEnds = kapi.DefineBarrier("rcu: wait before acting", kapi.OrderMB,
 		"rcu_gp_cleanup and rcu_gp_init, kernel/rcu/tree.c: each CPU has had a smp_mb() when a grace period has ended")
 	rcuLeaves = kapi.DefineBarrier("rcu: read before telling", kapi.OrderMB,
-		"rcu_preempt_deferred_qs_irqrestore, kernel/rcu/tree_plugin.h: raw_spin_lock_rcu_node(), smp_mb__after_unlock_lock()")
+		"rcu_preempt_deferred_qs_irqrestore, kernel/rcu/tree_plugin.h: raw_spin_lock_rcu_node(), "+
+			"smp_mb__after_unlock_lock()")
 )
 
 // Objects that decide which steps commute. A CPU's quiescent states and
@@ -106,12 +107,14 @@ type grace struct {
 	tasks   [4]uint64      // owned by RCU: not yet switched
 	on      uint8          // owned by RCU: the CPU on which the callback is queued that ends it for the one who asked
 	done    kapi.Var[bool] // what the waiter sleeps for
-	ended   kapi.Is[bool]  `state:"boot"`                                                        // set at boot
-	head    kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"` // owned by RCU: no task waits; this is called back
-	by      emitter        // owned by RCU: the task that asked for the callback
-	spent   []sim.Time     `state:"skip: clocks are no part of a state, and nothing is proved where they count"` // owned by RCU: of each CPU, when it began
-	over    bool           // owned by RCU: nothing is left to wait for, and the callback hasn't run
-	told    bool           // owned by RCU: it was reported as stalled
+	ended   kapi.Is[bool]  `state:"boot"` // set at boot
+	// owned by RCU: no task waits; this is called back
+	head kapi.Reclaimer `state:"address: what it points to is the engine's, and found there"`
+	by   emitter        // owned by RCU: the task that asked for the callback
+	// owned by RCU: of each CPU, when it began
+	spent []sim.Time `state:"skip: clocks are no part of a state, and nothing is proved where they count"`
+	over  bool       // owned by RCU: nothing is left to wait for, and the callback hasn't run
+	told  bool       // owned by RCU: it was reported as stalled
 }
 
 // An emitter takes down what is done for a context that is no more. It

@@ -81,9 +81,11 @@ func TestQuiescentStates(t *testing.T) {
 			}
 		}, nil},
 		{"schedule, with nobody else to run", func(s *subject) { s.x.Sleep(kapi.Yield) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks,
+				"dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
 		{"user mode", func(s *subject) { s.k.User(s.x) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks,
+				"dynamic": sched | rcu | tasks, "full": sched | rcu | tasks, "lazy": sched | rcu | tasks}},
 		{"cond_resched, which sees that it is wanted", func(s *subject) { s.k.CondResched(s.x) },
 			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks}},
 		{"cond_resched, where another task wants the CPU", func(s *subject) {
@@ -92,7 +94,8 @@ func TestQuiescentStates(t *testing.T) {
 			s.k.CondResched(s.x)
 		}, map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu}},
 		{"cond_resched_tasks_rcu_qs", func(s *subject) { s.k.CondReschedTasks(s.x) },
-			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": tasks, "full": tasks, "lazy": tasks}},
+			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": tasks,
+				"full": tasks, "lazy": tasks}},
 		{"a sleep that isn't one", func(s *subject) { s.x.Sleep(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spin", func(s *subject) { s.x.Spin(&kapi.Is[int]{Var: &s.never.Var, Want: 0}) }, nil},
 		{"a spinlock", func(s *subject) {
@@ -102,7 +105,8 @@ func TestQuiescentStates(t *testing.T) {
 		{"an NMI", func(s *subject) { s.fire(nmiSource) }, nil},
 	} {
 		for _, md := range modes {
-			for bit, f := range map[int]kapi.Flavour{sched: kapi.QuiesceSched, rcu: kapi.QuiesceRCU, tasks: kapi.QuiesceTasks} {
+			for bit, f := range map[int]kapi.Flavour{sched: kapi.QuiesceSched, rcu: kapi.QuiesceRCU,
+				tasks: kapi.QuiesceTasks} {
 				t.Run(c.name+"/"+md.name+"/"+f.String(), func(t *testing.T) {
 					s := newSubject(t, md, f)
 					if got, want := s.quiescent(c.do), c.ends[md.name]&bit != 0; got != want {
@@ -323,7 +327,8 @@ func gracePeriods(t *testing.T, md mode) {
 		quiet(e.CPU, e.A, true)
 	})
 	r.hear(smpev.Trap, func(e *traces.Event) {
-		if e.A == smpev.VecTimer && !idle(uint64(e.Task)) && traps[uint64(e.Task)] == 0 && atomic[e.CPU] == 0 && md.preemptible {
+		if e.A == smpev.VecTimer && !idle(uint64(e.Task)) && traps[uint64(e.Task)] == 0 && atomic[e.CPU] == 0 &&
+			md.preemptible {
 			for _, g := range open {
 				if g.flavour == smpev.GPRcu {
 					g.cpus &^= 1 << e.CPU
@@ -361,7 +366,8 @@ func gracePeriods(t *testing.T, md mode) {
 	})
 	r.hear(smpev.GPEnd, func(e *traces.Event) {
 		if g := open[e.B]; g.cpus != 0 || len(g.tasks) != 0 {
-			t.Errorf("grace period %d of flavour %d ended; not quiescent: CPUs %#x, tasks %v", e.B, e.A, g.cpus, g.tasks)
+			t.Errorf("grace period %d of flavour %d ended; not quiescent: CPUs %#x, tasks %v", e.B, e.A, g.cpus,
+				g.tasks)
 		}
 		delete(open, e.B)
 		ended++

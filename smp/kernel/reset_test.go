@@ -153,7 +153,8 @@ func (b *busy) end(i int, ch sim.Chooser) (ok bool) {
 // schedule is run number i of one of the searching strategies.
 func schedule(i uint64) sched.Strategy {
 	p := sched.Params{Seed: 5, Length: 400, Mean: 8}
-	s := []sched.Strategy{sched.NewRandom(p), sched.NewSticky(p), sched.NewRandom(sched.Params{Seed: 6, Length: 60})}[i%3]
+	s := []sched.Strategy{sched.NewRandom(p), sched.NewSticky(p),
+		sched.NewRandom(sched.Params{Seed: 6, Length: 60})}[i%3]
 	s.Begin(i)
 	return s
 }
@@ -194,7 +195,8 @@ func TestResetEqualsFresh(t *testing.T) {
 			for _, i := range order {
 				used.end(ending(i), schedule(uint64(i)))
 				if used.log.Digest() != want[i] || used.Counts() != counts[i] {
-					t.Fatalf("run %d, %s: digest %#x and %+v on a used machine, %#x and %+v on a new one", i, endings[ending(i)].how, used.log.Digest(), used.Counts(), want[i], counts[i])
+					t.Fatalf("run %d, %s: digest %#x and %+v on a used machine, %#x and %+v on a new one", i,
+						endings[ending(i)].how, used.log.Digest(), used.Counts(), want[i], counts[i])
 				}
 			}
 		})
@@ -210,8 +212,10 @@ func TestHoldChangesNothing(t *testing.T) {
 			held.Strategy = schedule(i)
 			out := b.run(held)
 			digest, counts := b.log.Digest(), b.Counts()
-			if got := b.run(sched.NoHold{Strategy: schedule(i)}); got != out || b.log.Digest() != digest || b.Counts() != counts {
-				t.Fatalf("%s, run %d: %v %#x %+v with holds, %v %#x %+v without", md.name, i, out, digest, counts, got, b.log.Digest(), b.Counts())
+			if got := b.run(sched.NoHold{Strategy: schedule(i)}); got != out || b.log.Digest() != digest ||
+				b.Counts() != counts {
+				t.Fatalf("%s, run %d: %v %#x %+v with holds, %v %#x %+v without", md.name, i, out, digest, counts, got,
+					b.log.Digest(), b.Counts())
 			}
 		}
 		if held.n == 0 {

@@ -9,9 +9,10 @@ import (
 // Stacks looks at all stacks while the machine is stopped. It implements
 // kapi.Stacks.
 type Stacks struct {
-	k      *Kernel
-	timer  *DelayedWork   // set at boot; nil: stacks are never looked at (Config.StackCheck)
-	inside [4]uint64      // owned by the one caller, and by the machine's hooks while it waits: tasks that stood in a span
+	k     *Kernel
+	timer *DelayedWork // set at boot; nil: stacks are never looked at (Config.StackCheck)
+	// owned by the one caller, and by the machine's hooks while it waits: tasks that stood in a span
+	inside [4]uint64
 	sure   bool           // owned by the one caller: it waits for one of them to give its CPU up
 	later  kapi.Var[bool] // it is time to look again
 	again  kapi.Is[bool]  `state:"boot"` // set at boot

@@ -31,7 +31,8 @@ func TestStacksQuiesce(t *testing.T) {
 
 func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 	r := newRig(t, md, smp.Config{CPUs: 3})
-	r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary, StackCheck: true})
+	r.k = kernel.Boot(r.Machine, kernel.Config{Exec: memory(0, 0), Preemptible: md.preemptible, Voluntary: md.voluntary,
+		StackCheck: true})
 	g := r.text("g", 0x40, loop8)
 	f := r.text("f", 0, "50 e8 3a 00 00 00 58 c3") // push; call g; pop; ret
 	gone := false

@@ -189,7 +189,8 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	return l, true
 }
 
-var graceNames = [...]string{1: "all CPUs to schedule", 2: "an RCU grace period", 3: "all tasks to schedule"} // by smpev.GP…
+// by smpev.GP…
+var graceNames = [...]string{1: "all CPUs to schedule", 2: "an RCU grace period", 3: "all tasks to schedule"}
 
 // among are the tasks that CPUs of a set are at, and those of another set.
 func (k *Kernel) among(cpus uint64, tasks [4]uint64) (list []*smp.Task) {

@@ -31,8 +31,10 @@ func TestStaticCall(t *testing.T) {
 				} else if to, _ := in.Target(); to != tramp {
 					t.Fatalf("the call goes to %#x", to)
 				}
-				s := r.calls.Add(tramp, 0, staticcall.CallSite{At: f + 2}, staticcall.CallSite{At: tail + 2, Tail: true})
-				if !s.Reaches(one) || s.Reaches(one+1<<40) || !r.k.Symbols.Reserved(f+6, 1) || r.k.Symbols.Reserved(f+7, 1) || !r.k.Symbols.Reserved(tramp, 1) {
+				s := r.calls.Add(tramp, 0, staticcall.CallSite{At: f + 2},
+					staticcall.CallSite{At: tail + 2, Tail: true})
+				if !s.Reaches(one) || s.Reaches(one+1<<40) || !r.k.Symbols.Reserved(f+6, 1) ||
+					r.k.Symbols.Reserved(f+7, 1) || !r.k.Symbols.Reserved(tramp, 1) {
 					t.Error("reach, or what is reserved")
 				}
 				for c := range 3 {
@@ -90,7 +92,8 @@ func TestLockPrefix(t *testing.T) {
 	f := r.text("f", 0, "f0 48 ff 07 c3") // lock incq (%rdi); ret
 	l := &r.k.Prefix
 	l.Add(f)
-	if !r.k.Symbols.Reserved(f, 1) || r.k.Symbols.Reserved(f+1, 1) || len(r.k.Symbols.Sites(nil, f, 1)) != 1 || r.k.Symbols.Sites(nil, f, 1)[0].Kind != kapi.SiteAlternative {
+	if !r.k.Symbols.Reserved(f, 1) || r.k.Symbols.Reserved(f+1, 1) || len(r.k.Symbols.Sites(nil, f, 1)) != 1 ||
+		r.k.Symbols.Sites(nil, f, 1)[0].Kind != kapi.SiteAlternative {
 		t.Error("what is reserved")
 	}
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {

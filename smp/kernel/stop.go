@@ -14,12 +14,15 @@ import (
 // where it gave the CPU up. NMIs still run. It doesn't serialise instruction
 // fetch by itself: each CPU does so before it leaves.
 type Stop struct {
-	k       *Kernel
-	Sync    kapi.Sync            `state:"boot"` // set at boot, wrapped by mutants
-	Reads   bool                 // owned by the boot of a run: it takes the hotplug lock, which its callers have taken: a mutant
-	Early   bool                 // owned by the boot of a run: the function is run before the others are there: a mutant
-	mutex   *Mutex               // set at boot
-	f       func(x kapi.Context) `state:"skip: follows from what its caller has read, who waits until it is done"` // owned by mutex
+	k    *Kernel
+	Sync kapi.Sync `state:"boot"` // set at boot, wrapped by mutants
+	// owned by the boot of a run: it takes the hotplug lock, which its callers have taken: a mutant
+	Reads bool
+	// owned by the boot of a run: the function is run before the others are there: a mutant
+	Early bool
+	mutex *Mutex // set at boot
+	// owned by mutex
+	f       func(x kapi.Context) `state:"skip: follows from what its caller has read, who waits until it is done"`
 	state   kapi.Var[int]        // the protocol's step that all stoppers are to make
 	who     int                  // owned by mutex: the CPU that runs the function
 	set     uint64               // owned by mutex: those that take part
@@ -32,7 +35,8 @@ var (
 	stopSteps = kapi.DefineBarrier("stop_machine: count before step", kapi.OrderWMB,
 		"set_state, kernel/stop_machine.c: smp_wmb(), before WRITE_ONCE(msdata->state)")
 	stopQueues = kapi.DefineBarrier("stop_machine: step before waking", kapi.OrderMB,
-		"cpu_stop_queue_work, kernel/stop_machine.c: raw_spin_lock_irqsave(&stopper->lock), then wake_up_q: smp_mb__after_spinlock() of try_to_wake_up")
+		"cpu_stop_queue_work, kernel/stop_machine.c: raw_spin_lock_irqsave(&stopper->lock), then wake_up_q: "+
+			"smp_mb__after_spinlock() of try_to_wake_up")
 	stopAcks = kapi.DefineBarrier("stop_machine: acknowledge", kapi.OrderFull,
 		"ack_state, kernel/stop_machine.c: atomic_dec_and_test(&msdata->thread_ack)")
 )

@@ -163,7 +163,9 @@ func (s *Symbols) Named(name string) (kapi.Function, bool) {
 	if !qualified {
 		symbol = name
 	}
-	i, _ := slices.BinarySearchFunc(s.named, symbol, func(n int32, name string) int { return strings.Compare(s.funcs[n].Name, name) })
+	i, _ := slices.BinarySearchFunc(s.named, symbol, func(n int32, name string) int {
+		return strings.Compare(s.funcs[n].Name, name)
+	})
 	for ; i < len(s.named); i++ {
 		f := &s.funcs[s.named[i]]
 		if f.Name != symbol {
@@ -187,7 +189,9 @@ func (s *Symbols) Extable(addr arch.Addr, size int) bool {
 func (s *Symbols) from(addr arch.Addr) int {
 	s.sort()
 	first := addr - min(addr, arch.Addr(s.widest))
-	i, _ := slices.BinarySearchFunc(s.sites, first, func(t kapi.Site, a arch.Addr) int { return cmp.Compare(t.Addr, a) })
+	i, _ := slices.BinarySearchFunc(s.sites, first, func(t kapi.Site, a arch.Addr) int {
+		return cmp.Compare(t.Addr, a)
+	})
 	return i
 }
 

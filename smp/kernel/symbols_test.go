@@ -29,8 +29,10 @@ func TestSymbolsOrder(t *testing.T) {
 	s.Add(kapi.Function{Name: "g", Addr: 0x3000, Size: 16, Module: "m"}, []int{8})
 	s.Add(kapi.Function{Name: "f", Addr: 0x1000, Size: 16}, nil)
 	s.Add(kapi.Function{Name: "g", Addr: 0x2000, Size: 16}, []int{0, 15})
-	require.Equal(t, []string{"", "f", "f", "", "g", "g", ""}, namesAt(s, 0xfff, 0x1000, 0x100f, 0x1010, 0x2000, 0x300f, 0x3010))
-	for name, want := range map[string]arch.Addr{"f": 0x1000, "g": 0x2000, "m:g": 0x3000, "m:f": 0, "h": 0, ":g": 0x2000, "": 0} {
+	require.Equal(t, []string{"", "f", "f", "", "g", "g", ""}, namesAt(s, 0xfff, 0x1000, 0x100f, 0x1010, 0x2000, 0x300f,
+		0x3010))
+	for name, want := range map[string]arch.Addr{"f": 0x1000, "g": 0x2000, "m:g": 0x3000, "m:f": 0, "h": 0,
+		":g": 0x2000, "": 0} {
 		f, ok := s.Named(name)
 		require.Equal(t, want, f.Addr, name)
 		require.Equal(t, want != 0, ok, name)
@@ -39,7 +41,8 @@ func TestSymbolsOrder(t *testing.T) {
 		at   arch.Addr
 		size int
 		want bool
-	}{{0x1000, 0x1000, false}, {0x1000, 0x1001, true}, {0x2001, 14, false}, {0x2001, 15, true}, {0x2010, 0xff8, false}, {0x3008, 1, true}, {0x3009, 100, false}} {
+	}{{0x1000, 0x1000, false}, {0x1000, 0x1001, true}, {0x2001, 14, false}, {0x2001, 15, true}, {0x2010, 0xff8, false},
+		{0x3008, 1, true}, {0x3009, 100, false}} {
 		require.Equal(t, test.want, s.Extable(test.at, test.size), "%#x+%d", test.at, test.size)
 	}
 	s.Add(kapi.Function{Name: "e", Addr: 0x800, Size: 4}, nil) // after it was looked up
@@ -91,7 +94,8 @@ func TestSymbolsKinds(t *testing.T) {
 		return all
 	}
 	booted := []kapi.TextKind{
-		kapi.TextCore, kapi.TextNone, kapi.TextInit, kapi.TextCore, kapi.TextNone, kapi.TextInit, kapi.TextData, kapi.TextNone,
+		kapi.TextCore, kapi.TextNone, kapi.TextInit, kapi.TextCore, kapi.TextNone, kapi.TextInit, kapi.TextData,
+		kapi.TextNone,
 	}
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		require.Equal(t, booted, kinds())

@@ -13,8 +13,9 @@ type Sync struct {
 	calls  kapi.Var[syncCall] // the last one
 	served kapi.PerCPU[uint64]
 	wake   kapi.Var[int] // stored at each answer, in the step in which it is served: what callers wait on
-	waits  [256]syncWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"` // owned by the task of that number
-	all    uint64        // set at boot: the set of all CPUs
+	// owned by the task of that number
+	waits [256]syncWait `state:"skip: a task's own: what its routine sets it to follows from what that has read"`
+	all   uint64        // set at boot: the set of all CPUs
 }
 
 // A syncCall is what a CPU is sent.
@@ -30,7 +31,8 @@ var (
 	syncTakes = kapi.DefineBarrier("sync_core: take the call", kapi.OrderAcquire,
 		"__flush_smp_call_function_queue, kernel/smp.c: llist_del_all(), xchg(&head->first)")
 	syncAnswers = kapi.DefineBarrier("sync_core: answer", kapi.OrderRelease,
-		"csd_unlock, kernel/smp.c: smp_store_release(&csd->node.u_flags, 0); here one word of all answers, changed by a locked instruction")
+		"csd_unlock, kernel/smp.c: smp_store_release(&csd->node.u_flags, 0); here one word of all answers, "+
+			"changed by a locked instruction")
 )
 
 // syncWait is the condition that every CPU of a set has served a call.

@@ -20,7 +20,8 @@ func TestSyncCore(t *testing.T) {
 
 func syncCore(t *testing.T, md mode, cpus int) {
 	r := newRig(t, md, smp.Config{CPUs: cpus})
-	f := r.text("f", 0, "b9 04 00 00 00 fa 90 fb 90 ff c9 75 f8 c3") // mov $4,%ecx; 1: cli; nop; sti; nop; dec %ecx; jnz 1b; ret
+	// mov $4,%ecx; 1: cli; nop; sti; nop; dec %ecx; jnz 1b; ret
+	f := r.text("f", 0, "b9 04 00 00 00 fa 90 fb 90 ff c9 75 f8 c3")
 	r.source(smp.TimerSource, 0, 3)
 	r.source(smp.NMISource, 0, 2)
 	now, last := 0, make([]int, cpus)

@@ -138,7 +138,9 @@ func TestBacktrace(t *testing.T) {
 	unwinds := false
 	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		if unwinds {
-			r.k.Tasks.OnUnwind(func(_ kapi.Context, _ kapi.TaskID, _, word arch.Addr) (arch.Addr, bool) { return word | 1, true })
+			r.k.Tasks.OnUnwind(func(_ kapi.Context, _ kapi.TaskID, _, word arch.Addr) (arch.Addr, bool) {
+				return word | 1, true
+			})
 		}
 		x.Regs().R[x86.RBX] = uint64(outer) // saved on the stack: the beginning of a function is no return address
 		x.Call(outer)
@@ -147,7 +149,10 @@ func TestBacktrace(t *testing.T) {
 	for _, unwinds = range []bool{false, true} {
 		r.Reset(new(sched.Default))
 		r.k.Reset()
-		if r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) { got = r.k.Tasks.Backtrace(x, x86.SP(regs), got[:0]) }) != at {
+		if r.k.Bind("trace", func(x kapi.Context, regs *arch.Regs) {
+			got = r.k.Tasks.Backtrace(x, x86.SP(regs),
+				got[:0])
+		}) != at {
 			t.Fatal("bound elsewhere")
 		}
 		if o := r.Run(); o != smp.Passed {

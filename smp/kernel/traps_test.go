@@ -37,9 +37,11 @@ func TestFaults(t *testing.T) {
 		{name: "#DE, fixed up", code: div, nr: smpev.VecDE, extable: true, want: 7, owner: smpev.OwnerFault},
 		{name: "wanted", code: load, nr: smpev.VecPF, extable: true, want: 8, owner: ownerOwn,
 			asked: func(regs *arch.Regs) uint64 { regs.IP += 2; regs.R[x86.RAX]++; return ownerOwn }},
-		{name: "moved, and not wanted", code: "90 90 " + load, nr: smpev.VecPF, extable: true, want: 5, owner: smpev.OwnerFault,
+		{name: "moved, and not wanted", code: "90 90 " + load, nr: smpev.VecPF, extable: true, want: 5,
+			owner: smpev.OwnerFault,
 			asked: func(regs *arch.Regs) uint64 { regs.IP -= 2; regs.R[x86.RDI] = uint64(smp.DataBase); return 0 }},
-		{name: "brought in", code: load, nr: smpev.VecPF, extable: true, pageIn: true, want: 5, owner: smpev.OwnerFault},
+		{name: "brought in", code: load, nr: smpev.VecPF, extable: true, pageIn: true, want: 5,
+			owner: smpev.OwnerFault},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, modes[0], smp.Config{CPUs: 1})

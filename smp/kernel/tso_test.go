@@ -114,7 +114,8 @@ var orders = []ordered{
 		// A CPU runs into the breakpoint of text_poke_bp, and no descriptor claims it.
 		// The vector's own order can't be missed: a wmb follows.
 		name: "Patch", most: 3,
-		shows: []shown{{"text_poke: publish before int3", false, true}, {"int3: hit before reading", false, true}, {"text_poke: publish the vector", false, false}},
+		shows: []shown{{"text_poke: publish before int3", false, true}, {"int3: hit before reading", false, true},
+			{"text_poke: publish the vector", false, false}},
 		with: func(r *rig, wrong func()) {
 			f := r.text("f", 0, "0f 1f 44 00 00 c3")
 			r.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
@@ -129,7 +130,8 @@ var orders = []ordered{
 	{
 		// The writer counts no reader before one sees that it writes.
 		name: "cpus_write_lock", kcfg: kernel.Config{Hotplug: true},
-		shows: []shown{{"cpus_write: block before counting", true, true}, {"cpus_read: count before looking", false, true}},
+		shows: []shown{{"cpus_write: block before counting", true, true},
+			{"cpus_read: count before looking", false, true}},
 		with: func(r *rig, wrong func()) {
 			readers := 0
 			r.hear(smpev.Lock, func(e *traces.Event) {
@@ -260,7 +262,8 @@ func TestOrders(t *testing.T) {
 				t.Logf("%v: %d runs", in, runs)
 				for _, s := range o.shows {
 					runs, wrong := o.search(t, barrier(t, s.barrier), in)
-					require.Equal(t, in == smp.TSO && s.tso || in == smp.LKMM && s.lkmm, wrong, "%v, without %q: %d runs", in, s.barrier, runs)
+					require.Equal(t, in == smp.TSO && s.tso || in == smp.LKMM && s.lkmm, wrong,
+						"%v, without %q: %d runs", in, s.barrier, runs)
 					t.Logf("%v, without %q: %d runs", in, s.barrier, runs)
 				}
 			}

@@ -52,10 +52,12 @@ func TestUprobe(t *testing.T) {
 		u.Add(p.ID)
 		r.Tasks().AddProgram("q", 0, func(x *smp.Ctx) { beside = true })
 		r.want(smp.Passed, "default", sim.Always0{})
-		if want := []uint64{smpev.VecBP<<8 | smpev.OwnerUprobe, smpev.VecDB<<8 | smpev.OwnerUprobe}; !slices.Equal(owners, want) {
+		if want := []uint64{smpev.VecBP<<8 | smpev.OwnerUprobe,
+			smpev.VecDB<<8 | smpev.OwnerUprobe}; !slices.Equal(owners, want) {
 			t.Errorf("%s: owners %#x, want %#x", mode.name, owners, want)
 		}
-		if want := []uint64{smpev.UprobeHit, smpev.UprobeRuns, smpev.UprobeSteps, smpev.UprobeDone}; !slices.Equal(what, want) {
+		if want := []uint64{smpev.UprobeHit, smpev.UprobeRuns, smpev.UprobeSteps, smpev.UprobeDone}; !slices.Equal(what,
+			want) {
 			t.Errorf("%s: %d, want %d", mode.name, what, want)
 		}
 	}

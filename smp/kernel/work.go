@@ -19,7 +19,8 @@ type Workqueue struct {
 	n     int            // owned by the boot of a run: how many are handed out
 	boot  int            // set at boot: how many are the kernel's own
 	Keeps bool           // owned by the boot of a run: the timers of a CPU that has gone stay there: a mutant
-	pool  kapi.Mutex     `state:"address: it is among the mutexes"` // owned by the boot of a run: nil, or what the only worker of all works is: a mutant
+	// owned by the boot of a run: nil, or what the only worker of all works is: a mutant
+	pool kapi.Mutex `state:"address: it is among the mutexes"`
 }
 
 // Share has one worker do all works, one after the other, for a run.
@@ -28,13 +29,15 @@ func (q *Workqueue) Share() { q.pool = q.k.Locks.NewMutex("worker pool") }
 // The orders of works.
 var (
 	workQueue = kapi.DefineBarrier("queue_work: set pending", kapi.OrderFull,
-		"queue_delayed_work_on, kernel/workqueue.c: test_and_set_bit(WORK_STRUCT_PENDING_BIT), ordered even if it was set since 415d83249709 (2022)")
+		"queue_delayed_work_on, kernel/workqueue.c: test_and_set_bit(WORK_STRUCT_PENDING_BIT), ordered even if "+
+			"it was set since 415d83249709 (2022)")
 	workOwned = kapi.DefineBarrier("worker: own before clearing", kapi.OrderWMB,
 		"set_work_pool_and_clear_pending, kernel/workqueue.c: smp_wmb()")
 	workCleared = kapi.DefineBarrier("worker: clear before working", kapi.OrderMB,
 		"set_work_pool_and_clear_pending: smp_mb(), since 346c09f80459 (2016)")
 	workDone = kapi.DefineBarrier("worker: work before done", kapi.OrderRelease,
-		"process_one_work, kernel/workqueue.c: raw_spin_lock_irq(&pool->lock) and what unlocks it, before complete() of wq_barrier_func")
+		"process_one_work, kernel/workqueue.c: raw_spin_lock_irq(&pool->lock) and what unlocks it, before "+
+			"complete() of wq_barrier_func")
 )
 
 // A DelayedWork is a routine that a worker runs some time after it was queued:

@@ -109,7 +109,8 @@ var _ = traces.Define(
 	traces.Spec{Kind: Load, Name: "Load", Args: args{addr, lo, hi}, Heads: true,
 		Doc: "an instruction of original text that may be patched"},
 	traces.Spec{Kind: Image, Name: "Image", Args: args{addr, lo, hi}, Class: traces.ClassClaim, Weight: traces.Near,
-		Doc: "a patcher is about to install this whole instruction (int3 plus the bytes after it, a jump, a nop) at addr"},
+		Doc: "a patcher is about to install this whole instruction (int3 plus the bytes after it, a jump, a " +
+			"nop) at addr"},
 	traces.Spec{Kind: TextStore, Name: "TextStore", Class: traces.ClassStore, Weight: traces.Near,
 		Args: args{addr, traces.Value.Named("bytes"), traces.Size.Named("len")},
 		Doc:  "a store of at most 8 bytes to text, inside one aligned 8-byte chunk"},
@@ -201,13 +202,15 @@ var _ = traces.Define(
 		Doc: "rmmod is refused because the module is in use; loading 1: by its own load"},
 	traces.Spec{Kind: Holds, Name: "Holds", Args: args{module, traces.Count.Named("n")}, Monitors: true, Rig: true,
 		Doc: "references to a module at the end of a run, beside its load's"},
-	traces.Spec{Kind: Asked, Name: "Asked", Args: args{module, traces.Number.Named("call"), traces.Errno.Named("errno")},
+	traces.Spec{Kind: Asked, Name: "Asked",
+		Args:     args{module, traces.Number.Named("call"), traces.Errno.Named("errno")},
 		Monitors: true, Rig: true,
 		Doc: "insmod (call 0) or rmmod (1) begins, or, with 2 added and its errno, ends"},
 	traces.Spec{Kind: Held, Name: "Held", Args: args{where, value, size}, Class: traces.ClassStore, Weight: traces.Some,
 		Doc: "a CPU holds a store while others move; size 0: where is a cell, and not memory"},
-	traces.Spec{Kind: Commit, Name: "Commit", Args: args{where, value, size}, Class: traces.ClassStore, Weight: traces.Some,
-		Doc: "a held store takes effect"},
+	traces.Spec{Kind: Commit, Name: "Commit", Args: args{where, value, size}, Class: traces.ClassStore,
+		Weight: traces.Some,
+		Doc:    "a held store takes effect"},
 
 	traces.Spec{Kind: CPUState, Name: "CPUState", Args: args{cpu, traces.Flag.Named("online")},
 		Class: traces.ClassClaim, Weight: traces.Much,
@@ -232,7 +235,8 @@ var _ = traces.Define(
 		Says: "CPU {cpu} {active|isn't active any more: its tasks go to others|is active: tasks may run there}"},
 	traces.Spec{Kind: LivePatch, Name: "LivePatch", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{traces.Number.Named("patch"), traces.Number.Named("what"), state},
-		Doc:  "the transition of a live patch to a state, 1 patched or 0 unpatched, begins, is reversed (1) or complete (2)",
+		Doc: "the transition of a live patch to a state, 1 patched or 0 unpatched, begins, is reversed (1) or " +
+			"complete (2)",
 		Says: "the transition of live patch {patch} to the {state|old|new} functions " +
 			"{what|begins|is turned round|is complete}"},
 	traces.Spec{Kind: LiveSwitch, Name: "LiveSwitch", Class: traces.ClassClaim, Weight: traces.Some,
@@ -248,7 +252,8 @@ var _ = traces.Define(
 		Text: liveCall},
 	traces.Spec{Kind: Fprobe, Name: "Fprobe", Class: traces.ClassClaim, Weight: traces.Some,
 		Args: args{function, traces.Number.Named("what"), traces.Address.Named("ip")},
-		Doc: "an fprobe of func is registered, on ip functions (what 0), or gone (1); a call of func runs its entry (2) " +
+		Doc: "an fprobe of func is registered, on ip functions (what 0), or gone (1); a call of func runs " +
+			"its entry (2) " +
 			"or exit handler (3), at ip, or is missed (4); its exit handlers are stopped (5)",
 		Says: "{what|the fprobe of {func} is registered, of {ip#function}|the fprobe of {func} is unregistered|" +
 			"a call of {func} is hooked, and the entry handler {ip} runs|" +
@@ -268,7 +273,8 @@ var _ = traces.Define(
 			"behind the uprobe at {addr} it goes on in user mode, at {at}|" +
 			"behind the uprobe at {addr} it goes on in user mode where it shouldn't, at {at}}"},
 	traces.Spec{Kind: Agrees, Name: "Agrees", Monitors: true,
-		Doc: "under the kernel's memory model: a CPU is after a full fence or the entry of a trap, and sees from now on " +
+		Doc: "under the kernel's memory model: a CPU is after a full fence or the entry of a trap, and sees " +
+			"from now on " +
 			"what was done before the full fences until here",
 		Says: "sees what was done before the full fences until here"},
 )

@@ -100,7 +100,8 @@ func (c *chrome) spans() {
 	for i := range c.s.Spans {
 		p := &c.s.Spans[i]
 		pid, tid := lane(p.CPU)
-		e := chromeEvent{Name: p.Says, Cat: p.Kind, Pid: pid, Tid: tid, Ts: c.at(p.From), Args: map[string]any{"task": p.Task, "step": p.From}}
+		e := chromeEvent{Name: p.Says, Cat: p.Kind, Pid: pid, Tid: tid, Ts: c.at(p.From),
+			Args: map[string]any{"task": p.Task, "step": p.From}}
 		if p.Kind == view.SpanTask || p.Kind == view.SpanTrap {
 			d := c.until(p.To) - c.at(p.From)
 			e.Ph, e.Dur = "X", &d
@@ -126,11 +127,13 @@ func (c *chrome) steps() {
 		for k, v := range s.Event.Args() {
 			args[s.Event.Kind.Spec().Args[k].Name] = fmt.Sprintf("%#x", v)
 		}
-		c.add(chromeEvent{Name: s.Says, Cat: s.Event.Kind.String(), Ph: "i", Pid: pid, Tid: tid, Ts: c.at(i), S: scope, Args: args})
+		c.add(chromeEvent{Name: s.Says, Cat: s.Event.Kind.String(), Ph: "i", Pid: pid, Tid: tid, Ts: c.at(i), S: scope,
+			Args: args})
 	}
 	for i := range c.s.Deviations {
 		if d := &c.s.Deviations[i]; d.Step >= 0 {
-			c.add(chromeEvent{Name: "deviation: " + d.String(), Cat: "deviation", Ph: "i", Pid: chromeMachine, Ts: c.at(d.Step), S: "g"})
+			c.add(chromeEvent{Name: "deviation: " + d.String(), Cat: "deviation", Ph: "i", Pid: chromeMachine,
+				Ts: c.at(d.Step), S: "g"})
 		}
 	}
 }
@@ -207,7 +210,8 @@ func (c *chrome) stale(p *view.Patch) {
 		for cpu, b := range sees {
 			args[fmt.Sprintf("cpu%d", cpu)] = differ(b, p.Versions[v-1].Bytes)
 		}
-		c.add(chromeEvent{Name: "bytes of " + p.Name + " that may be fetched as they were", Ph: "C", Pid: chromeMachine, Ts: c.at(step), Args: args})
+		c.add(chromeEvent{Name: "bytes of " + p.Name + " that may be fetched as they were", Ph: "C", Pid: chromeMachine,
+			Ts: c.at(step), Args: args})
 	}
 }
 

@@ -45,7 +45,8 @@ func Ftrace(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 		if r.hard {
 			hard = 'h'
 		}
-		fmt.Fprintf(out, "%16s-%-7d [%03d] X.%c. %5d.%09d: %s: %s\n", r.comm, r.pid, r.cpu, hard, r.time/1e9, r.time%1e9, r.event, args)
+		fmt.Fprintf(out, "%16s-%-7d [%03d] X.%c. %5d.%09d: %s: %s\n", r.comm, r.pid, r.cpu, hard, r.time/1e9,
+			r.time%1e9, r.event, args)
 	}
 	return out.Flush()
 }

@@ -11,17 +11,18 @@ import (
 
 // A Line is an event as Lines writes it. docs/events.md lists the kinds.
 type Line struct {
-	Step      int               `json:"step"`  // from 0
-	Event     uint32            `json:"event"` // its ordinal in the run; the head of the log comes first
-	CPU       *int              `json:"cpu"`   // null: no CPU
-	Task      *string           `json:"task"`  // null: no task
-	Kind      string            `json:"kind"`
-	Args      map[string]string `json:"args"` // in hex
-	Says      string            `json:"says"`
-	Clock     uint64            `json:"clock_cycles"` // of its CPU
-	Time      uint64            `json:"time_cycles"`  // of the run: at least the CPU's clock, and later than the previous event
-	Violation bool              `json:"violation,omitempty"`
-	Deviation []string          `json:"deviations,omitempty"` // made since the previous event
+	Step  int               `json:"step"`  // from 0
+	Event uint32            `json:"event"` // its ordinal in the run; the head of the log comes first
+	CPU   *int              `json:"cpu"`   // null: no CPU
+	Task  *string           `json:"task"`  // null: no task
+	Kind  string            `json:"kind"`
+	Args  map[string]string `json:"args"` // in hex
+	Says  string            `json:"says"`
+	Clock uint64            `json:"clock_cycles"` // of its CPU
+	// of the run: at least the CPU's clock, and later than the previous event
+	Time      uint64   `json:"time_cycles"`
+	Violation bool     `json:"violation,omitempty"`
+	Deviation []string `json:"deviations,omitempty"` // made since the previous event
 }
 
 // Lines writes one JSON object a line, one for each event. Errors are those of w.
@@ -32,7 +33,8 @@ func Lines(w io.Writer, s *view.Scene, task func(id uint64) string) error {
 	for i := range s.Steps {
 		p := &s.Steps[i]
 		e := &p.Event
-		l := Line{Step: i, Event: e.Seq, Kind: e.Kind.String(), Args: make(map[string]string), Says: p.Says, Clock: p.Clock, Time: p.Time, Violation: i == s.Violation}
+		l := Line{Step: i, Event: e.Seq, Kind: e.Kind.String(), Args: make(map[string]string), Says: p.Says,
+			Clock: p.Clock, Time: p.Time, Violation: i == s.Violation}
 		if e.CPU != view.Machine {
 			cpu := int(e.CPU)
 			l.CPU = &cpu

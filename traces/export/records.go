@@ -110,12 +110,15 @@ func (r *recorder) add(step int, event, args string, values ...any) {
 	if s.Event.CPU == view.Machine {
 		to.comm, to.pid, to.cpu = "swapper/0", 0, 0
 	}
-	to.hard = slices.ContainsFunc(r.traps[s.Event.Task], func(v uint64) bool { return v == smpev.VecNMI || v > smpev.VecPF && v != smpev.VecGarbage })
+	to.hard = slices.ContainsFunc(r.traps[s.Event.Task], func(v uint64) bool {
+		return v == smpev.VecNMI || v > smpev.VecPF && v != smpev.VecGarbage
+	})
 	r.list = append(r.list, to)
 }
 
 // vectors are the tracepoints of interrupts.
-var vectors = map[uint64]string{smpev.VecTimer: "local_timer", smpev.VecResch: "reschedule", smpev.VecCall: "call_function"}
+var vectors = map[uint64]string{smpev.VecTimer: "local_timer", smpev.VecResch: "reschedule",
+	smpev.VecCall: "call_function"}
 
 // step adds an event in the kernel's words if it has any.
 func (r *recorder) step(i int) {
@@ -124,7 +127,8 @@ func (r *recorder) step(i int) {
 	case smpev.Switch:
 		r.change(i)
 	case smpev.Wake:
-		for _, event := range []string{"sched_waking", "sched_wakeup"} { // Perfetto and KernelShark look at the first, catapult at the second
+		// Perfetto and KernelShark look at the first, catapult at the second
+		for _, event := range []string{"sched_waking", "sched_wakeup"} {
 			r.ofTask(i, event, " target_cpu=%03d", max(r.home[uint8(e.A)], 0))
 		}
 	case smpev.Exit:
@@ -140,7 +144,8 @@ func (r *recorder) step(i int) {
 		}
 	case smpev.SendIPI:
 		callback := [...]string{"0x0", "do_sync_core+0x0"}[e.B&1]
-		r.add(i, "ipi_send_cpumask", fmt.Sprintf("cpumask=%s callsite=kpsim callback=%s", cpuList(e.A), callback), cpuList(e.A), callback)
+		r.add(i, "ipi_send_cpumask", fmt.Sprintf("cpumask=%s callsite=kpsim callback=%s", cpuList(e.A), callback),
+			cpuList(e.A), callback)
 	default:
 		r.says(i)
 	}
@@ -169,14 +174,17 @@ func (r *recorder) change(i int) {
 	case e.C == 0:
 		state = statePushed
 	}
-	r.add(i, "sched_switch", fmt.Sprintf("prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s next_pid=%d next_prio=%d",
-		prev, prevPid, prio, stateNames[state], next, nextPid, prio), prev, int(prevPid), prio, state, next, int(nextPid), prio)
+	r.add(i, "sched_switch", fmt.Sprintf("prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s "+
+		"next_pid=%d next_prio=%d",
+		prev, prevPid, prio, stateNames[state], next, nextPid, prio), prev, int(prevPid), prio, state, next,
+		int(nextPid), prio)
 }
 
 // ofTask adds an event that is about a task.
 func (r *recorder) ofTask(i int, event, more string, values ...any) {
 	name, pid := r.comm(r.s.Steps[i].Event.A)
-	r.add(i, event, fmt.Sprintf("comm=%s pid=%d prio=%d", name, pid, prio)+fmt.Sprintf(more, values...), append([]any{name, int(pid), prio}, values...)...)
+	r.add(i, event, fmt.Sprintf("comm=%s pid=%d prio=%d", name, pid, prio)+fmt.Sprintf(more, values...),
+		append([]any{name, int(pid), prio}, values...)...)
 }
 
 func (r *recorder) trap(i int, what string) {

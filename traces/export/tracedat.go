@@ -167,7 +167,8 @@ func (p *pages) add(time uint64, event []byte) {
 	le := binary.LittleEndian
 	event = append(event, make([]byte, up(len(event), 4)-len(event))...)
 	room := p.from + datPage - len(p.data)
-	if len(p.data) == 0 || room < 8+8+len(event) || (time-p.last)>>mostDelta > 0 { // an entry for much time, the head, the length
+	// an entry for much time, the head, the length
+	if len(p.data) == 0 || room < 8+8+len(event) || (time-p.last)>>mostDelta > 0 {
 		p.close()
 		p.from, p.last = len(p.data), time
 		p.data = le.AppendUint64(le.AppendUint64(p.data, time), 0)

@@ -29,7 +29,8 @@ func TestTraceDatLong(t *testing.T) {
 	}
 	for i, time := range times {
 		says := "à" + strings.Repeat("long ", i*7)
-		s.Steps = append(s.Steps, view.Step{Event: traces.Event{Kind: smpev.MightSleep, CPU: uint8(i % 2), Task: 1}, Says: says, Time: time})
+		s.Steps = append(s.Steps, view.Step{Event: traces.Event{Kind: smpev.MightSleep, CPU: uint8(i % 2), Task: 1},
+			Says: says, Time: time})
 	}
 	path := filepath.Join(t.TempDir(), "trace.dat")
 	f, err := os.Create(path)
@@ -52,5 +53,6 @@ func TestTraceDatLong(t *testing.T) {
 		require.True(t, strings.HasSuffix(line, " atomic=0x0"), line)
 	}
 	require.Len(t, got, len(times))
-	require.Equal(t, []string{"0.000000000:", "0.134217727:", "0.268435456:", "5.000000000:", "5.000000001:", "1152921504.606846976:", "1152921504.606846977:"}, got[:7])
+	require.Equal(t, []string{"0.000000000:", "0.134217727:", "0.268435456:", "5.000000000:", "5.000000001:",
+		"1152921504.606846976:", "1152921504.606846977:"}, got[:7])
 }

@@ -32,7 +32,8 @@ const (
 )
 
 // common are the fields that each event begins with, in 8 bytes.
-var common = []field{{decl: "unsigned short common_type", size: 2}, {decl: "unsigned char common_flags", size: 1}, {decl: "unsigned char common_preempt_count", size: 1}, {decl: "int common_pid", size: 4, signed: true}}
+var common = []field{{decl: "unsigned short common_type", size: 2}, {decl: "unsigned char common_flags", size: 1},
+	{decl: "unsigned char common_preempt_count", size: 1}, {decl: "int common_pid", size: 4, signed: true}}
 
 func chars(name string) field {
 	return field{fmt.Sprintf("char %s[%d]", name, commLen+1), commLen + 1, false, comm}
@@ -46,7 +47,8 @@ func str(name string) field     { return field{"__data_loc char[] " + name, 4, f
 var kernelPoints = func() map[string]*tracepoint {
 	list := []*tracepoint{
 		{system: "sched", name: "sched_switch",
-			fields: []field{chars("prev_comm"), integer("prev_pid"), integer("prev_prio"), {"long prev_state", 8, true, 0}, chars("next_comm"), integer("next_pid"), integer("next_prio")},
+			fields: []field{chars("prev_comm"), integer("prev_pid"), integer("prev_prio"),
+				{"long prev_state", 8, true, 0}, chars("next_comm"), integer("next_pid"), integer("next_prio")},
 			print: `"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s next_pid=%d next_prio=%d", REC->prev_comm, REC->prev_pid, REC->prev_prio, ` +
 				`__print_symbolic(REC->prev_state, { 0x0, "R" }, { 0x1, "S" }, { 0x10, "X" }, { 0x100, "R+" }), REC->next_comm, REC->next_pid, REC->next_prio`},
 		{system: "sched", name: "sched_waking",
@@ -64,7 +66,8 @@ var kernelPoints = func() map[string]*tracepoint {
 	}
 	for _, v := range []string{"local_timer", "reschedule", "call_function"} {
 		for _, end := range []string{"_entry", "_exit"} {
-			list = append(list, &tracepoint{system: "irq_vectors", name: v + end, fields: []field{integer("vector")}, print: `"vector=%d", REC->vector`})
+			list = append(list, &tracepoint{system: "irq_vectors", name: v + end, fields: []field{integer("vector")},
+				print: `"vector=%d", REC->vector`})
 		}
 	}
 	points := make(map[string]*tracepoint)
@@ -83,7 +86,8 @@ const (
 )
 
 // deviationPoint is of decisions other than the default ones.
-var deviationPoint = &tracepoint{system: "kpsim", name: "deviation", id: deviationID, fields: []field{str("says")}, print: `"%s", __get_str(says)`}
+var deviationPoint = &tracepoint{system: "kpsim", name: "deviation", id: deviationID, fields: []field{str("says")},
+	print: `"%s", __get_str(says)`}
 
 // kindPoint describes a kind of event that the kernel has no tracepoint for: what the
 // page says of it, and its arguments.

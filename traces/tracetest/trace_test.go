@@ -50,7 +50,9 @@ func TestJudge(t *testing.T) {
 		{"other-property", func(tr *Trace) { tr.Unlock(1); tr.ExpectViolation("EVEN", "") }, "expected EVEN"},
 		{"other-message", func(tr *Trace) { tr.Unlock(1); tr.ExpectViolation("ODD", "thrice") }, "(thrice)"},
 		{"too-early", func(tr *Trace) { tr.Unlock(1).Lock(1); tr.ExpectViolation("ODD", "") }, "expected ODD at event 1 (), found: ODD at event 0"},
-		{"before-end", func(tr *Trace) { tr.Unlock(1).End(true).ExpectViolation("ODD", "") }, "expected ODD at event END"},
+		{"before-end", func(tr *Trace) {
+			tr.Unlock(1).End(true).ExpectViolation("ODD", "")
+		}, "expected ODD at event END"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tr := New()

@@ -66,7 +66,8 @@ func (t *teller) weave(rows []row) []row {
 func (t *teller) callRows(calls []Call, depth int) (rows []row) {
 	for len(calls) > 0 {
 		c, n := &calls[0], 1
-		for !t.in.All && n < len(calls) && calls[n].CPU == c.CPU && calls[n].Task == c.Task && outermost(&calls[n]) == outermost(c) {
+		for !t.in.All && n < len(calls) && calls[n].CPU == c.CPU && calls[n].Task == c.Task &&
+			outermost(&calls[n]) == outermost(c) {
 			n++
 		}
 		r := row{seq: c.Seq, cpu: c.CPU, depth: depth, text: c.String()}

@@ -37,12 +37,14 @@ func TestCalls(t *testing.T) {
 	}
 	assert.Equal(t, []string{"0 f calls one, two from a.c:1 on |", "1 | h: three()", "2 f: four() |"}, print())
 	in.All = true
-	assert.Equal(t, []string{"0 f > g: one(p) a.c:1: x(); |", "0 f: two() a.c:2 |", "0 f: one() |", "1 | h: three()", "2 f: four() |"}, print())
+	assert.Equal(t, []string{"0 f > g: one(p) a.c:1: x(); |", "0 f: two() a.c:2 |", "0 f: one() |", "1 | h: three()",
+		"2 f: four() |"}, print())
 }
 
 // An event that a service makes is from the last call of its task.
 func TestOrigin(t *testing.T) {
-	in := Input{Calls: []Call{{Seq: 1, From: "f > g", Where: "a.c:1: x();"}, {Seq: 3, Task: 1, From: "h"}, {Seq: 7, From: "f"}}}
+	in := Input{Calls: []Call{{Seq: 1, From: "f > g", Where: "a.c:1: x();"}, {Seq: 3, Task: 1, From: "h"},
+		{Seq: 7, From: "f"}}}
 	for _, c := range []struct {
 		seq  uint32
 		task uint8

@@ -30,12 +30,14 @@ func (p *past) tellCall(v int) {
 		switch {
 		case o.Kind == smpev.Trap && o.A == smpev.VecBP && p.x.area(o.B-1) == nil:
 			hits = append(hits, i)
-		case o.Kind == smpev.Exec && ok && byte(o.B) == target.Arch.JumpByte && p.x.linked[o.A] != target.Arch.JumpByte && site.has(o.A):
+		case o.Kind == smpev.Exec && ok && byte(o.B) == target.Arch.JumpByte &&
+			p.x.linked[o.A] != target.Arch.JumpByte && site.has(o.A):
 			hits = append(hits, i)
 		}
 	}
 	if n := len(hits); n > hitsTold {
-		p.say(hits[n-hitsTold-1], 1, "%s had %s earlier in the same call.", p.who(hits[0]), traces.Counted(uint64(n-hitsTold), "hit"))
+		p.say(hits[n-hitsTold-1], 1, "%s had %s earlier in the same call.", p.who(hits[0]),
+			traces.Counted(uint64(n-hitsTold), "hit"))
 		hits = hits[n-hitsTold:]
 	}
 	for _, i := range hits {
@@ -48,7 +50,8 @@ func (p *past) tellCall(v int) {
 	}
 	p.tellOwners(from, v)
 	p.tellFreedUnder(from, v)
-	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno && !p.holds() {
+	if errno := p.ev[v].Kind == smpev.Got && smpev.CheckWhat(p.ev[v].A) == smpev.CheckErrno; len(hits) == 0 && !errno &&
+		!p.holds() {
 		p.say(v, 1, "%s hit no probe in that call.", p.who(v))
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.came(v))
@@ -64,7 +67,8 @@ func (p *past) tellFreedUnder(from, v int) {
 		if p.ev[f].Kind != smpev.Free || x <= from || !a.has(p.ev[x].A) {
 			continue
 		}
-		p.say(f, 0, "%s freed %s while %s was in it, behind %s.", p.who(f), p.area(a.at), p.in.task(uint64(task)), p.insn(x)).also(p, x)
+		p.say(f, 0, "%s freed %s while %s was in it, behind %s.", p.who(f), p.area(a.at), p.in.task(uint64(task)),
+			p.insn(x)).also(p, x)
 		if n := p.next(f, v, func(e *traces.Event) bool {
 			return e.Kind == smpev.Alloc && e.A < a.end && a.at < e.A+e.B
 		}); n >= 0 {
@@ -116,14 +120,16 @@ func (p *past) tellOneHit(i, v int) {
 		p.say(i, 1, "%s took the breakpoint at %s%s.", p.who(i), p.x.place(at), what)
 		return
 	}
-	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to), p.x.place(p.ev[to].B)).also(p, to)
+	p.say(i, 1, "%s took the breakpoint at %s%s; %s sent it to %s.", p.who(i), p.x.place(at), what, p.claimer(i, to),
+		p.x.place(p.ev[to].B)).also(p, to)
 	if a := p.x.area(p.ev[to].B); a != nil { // to a copy: tell where that led
 		back := p.next(to, v, func(o *traces.Event) bool {
 			return o.Kind == smpev.Return && o.Task == e.Task && o.A == smpev.VecBP
 		})
 		if k := -1; back >= 0 {
 			if k = p.trap(back); k >= 0 && a.has(p.ev[k].B-1) {
-				p.say(back, 2, "%s had stepped through %s, and was sent on to %s.", p.who(back), p.area(a.at), p.x.place(p.ev[back].B)).also(p, k)
+				p.say(back, 2, "%s had stepped through %s, and was sent on to %s.", p.who(back), p.area(a.at),
+					p.x.place(p.ev[back].B)).also(p, k)
 			}
 		}
 	}
@@ -153,7 +159,8 @@ func (p *past) tellHit(task uint8, v int) {
 	}
 	s := &stay{task: task, cpu: p.ev[x].CPU, ip: p.ev[x].A, arrive: -1, until: x}
 	p.tellEntry(s, a.span)
-	p.say(x, 1, "%s ran %s up to its call of the handlers, and no further until event %d.", p.who(x), p.area(a.at), p.ev[v].Seq)
+	p.say(x, 1, "%s ran %s up to its call of the handlers, and no further until event %d.", p.who(x), p.area(a.at),
+		p.ev[v].Seq)
 }
 
 // tellLock explains a lock that is taken or released by the wrong task, or in a wrong
@@ -202,7 +209,8 @@ func (p *past) tellReverse(v int, held []int) {
 			case o.Kind == smpev.Unlock && o.A == p.ev[v].A:
 				under = -1
 			case o.Kind == smpev.Lock && under >= 0 && o.Task == by:
-				p.say(i, 0, "%s had taken %s under %s before.", p.who(i), p.in.lock(o.A), p.in.lock(p.ev[v].A)).also(p, under, h)
+				p.say(i, 0, "%s had taken %s under %s before.", p.who(i), p.in.lock(o.A), p.in.lock(p.ev[v].A)).also(p,
+					under, h)
 				return
 			}
 		}
@@ -217,10 +225,12 @@ func (p *past) tellEnd() {
 		if i := p.last(len(p.ev), func(e *traces.Event) bool {
 			return e.Kind == kpev.ApiReturn && p.probeAt(e.B, len(p.ev)) == p.in.PlaceAt
 		}); i >= 0 {
-			p.say(i, 0, "%s(%s) returned on %s, the last call for %s.", kpev.Verbs.Name(p.ev[i].A), p.in.probe(p.ev[i].B), p.who(i), p.x.place(p.in.PlaceAt))
+			p.say(i, 0, "%s(%s) returned on %s, the last call for %s.", kpev.Verbs.Name(p.ev[i].A),
+				p.in.probe(p.ev[i].B), p.who(i), p.x.place(p.in.PlaceAt))
 		}
 		v, _ := p.value(p.in.PlaceAt, len(p.ev))
-		p.say(end, 0, "At the end %s holds %02x; linked there is %02x.", p.x.place(p.in.PlaceAt), v.value, p.x.linked[p.in.PlaceAt])
+		p.say(end, 0, "At the end %s holds %02x; linked there is %02x.", p.x.place(p.in.PlaceAt), v.value,
+			p.x.linked[p.in.PlaceAt])
 		return
 	}
 	if a := p.x.area(p.in.PlaceAt); a != nil && p.in.PlaceAt != 0 {
@@ -291,7 +301,10 @@ func (p *past) tellUnfinished() {
 		}
 		p.say(i, 1, "%s: %s didn't end; its last event: %s.", p.who(i), name, p.t.say(&p.ev[i]))
 	}
-	if i := p.last(len(p.ev), func(e *traces.Event) bool { return e.Kind == kpev.Optimizing || e.Kind == kpev.Unoptimizing }); i >= 0 &&
+	if i := p.last(len(p.ev), func(e *traces.Event) bool {
+		return e.Kind == kpev.Optimizing ||
+			e.Kind == kpev.Unoptimizing
+	}); i >= 0 &&
 		p.next(i, len(p.ev), func(e *traces.Event) bool { return e.Kind == smpev.Fire && e.CPU == machineCPU }) < 0 {
 		p.say(i, 0, "%s queued %s for the optimizer; no work began after that.", p.who(i), p.x.place(p.ev[i].A))
 	}
@@ -305,7 +318,8 @@ func (p *past) tellWarn(v int) {
 		return o.Task == e.Task && (o.Kind == kpev.ApiEnter || o.Kind == kpev.ApiReturn)
 	})
 	if i >= 0 && p.ev[i].Kind == kpev.ApiEnter {
-		p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), kpev.Verbs.Name(p.ev[i].A), p.in.probe(p.ev[i].B), p.x.place(p.ev[i].C))
+		p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), kpev.Verbs.Name(p.ev[i].A), p.in.probe(p.ev[i].B),
+			p.x.place(p.ev[i].C))
 	}
 	for _, k := range p.open(e.Task, v) {
 		p.say(k, 1, "%s took the %s at %s.", p.who(k), smpev.Vector(p.ev[k].A), p.x.place(p.ev[k].B))

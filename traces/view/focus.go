@@ -111,7 +111,8 @@ func foldCPUs(rows []row) []row {
 	var out []row
 	for _, r := range rows {
 		r.cpus = 1 << (r.cpu & 63)
-		if n := len(out) - 1; n >= 0 && r.gap == 0 && out[n].gap == 0 && r.class != violates && !r.named && r.cpu < 64 && out[n].cpu < 64 &&
+		if n := len(out) - 1; n >= 0 && r.gap == 0 && out[n].gap == 0 && r.class != violates && !r.named &&
+			r.cpu < 64 && out[n].cpu < 64 &&
 			out[n].text == r.text && out[n].depth == r.depth && out[n].cpus&r.cpus == 0 {
 			out[n].cpus |= r.cpus
 			continue

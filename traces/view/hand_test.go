@@ -197,7 +197,8 @@ func TestStoryOfTheEnd(t *testing.T) {
 func TestStoryOfAnything(t *testing.T) {
 	tr, _ := interrupted()
 	all := tr.Events
-	for _, property := range []string{"T1 x", "T2 x", "T3 x", "B1 x", "X1 x", "X2 x", "A1 x", "L1 x", "L2 x", "L3 x", "S1 x", "O1 x", "K1 x", "P1 x"} {
+	for _, property := range []string{"T1 x", "T2 x", "T3 x", "B1 x", "X1 x", "X2 x", "A1 x", "L1 x", "L2 x", "L3 x",
+		"S1 x", "O1 x", "K1 x", "P1 x"} {
 		for at := 1; at < len(all); at++ {
 			for _, from := range []int{0, 5, 30} { // without the head, too
 				in := input(tr, 2)
@@ -211,7 +212,8 @@ func TestStoryOfAnything(t *testing.T) {
 					t.Errorf("%s: the story of event %d ends with event %d", property, all[at].Seq, last.Seq)
 				}
 				for _, s := range story {
-					if !strings.HasSuffix(s.Text, ".") || strings.Contains(s.Text, "%!") || strings.Contains(s.Text, "  ") {
+					if !strings.HasSuffix(s.Text, ".") || strings.Contains(s.Text, "%!") ||
+						strings.Contains(s.Text, "  ") {
 						t.Errorf("%q", s.Text)
 					}
 				}

@@ -19,7 +19,8 @@ func NotX86(memory string) string {
 	if memory != lkmm {
 		return ""
 	}
-	return "Found under the kernel's memory model: an architecture that Linux runs on may order these accesses so; x86 doesn't necessarily."
+	return "Found under the kernel's memory model: an architecture that Linux runs on may order these accesses " +
+		"so; x86 doesn't necessarily."
 }
 
 // held names what a held store is to: memory by its symbol, a cell by its name; "" is the
@@ -29,7 +30,8 @@ func (in *Input) held(e *traces.Event) string {
 		return named(in.Cell, "cell ", e.A)
 	}
 	if in.Stack != nil {
-		if task := in.Stack(e.A); task != "" && e.Task != traces.NoTask && in.Task != nil && task == in.Task(uint64(e.Task)) {
+		if task := in.Stack(e.A); task != "" && e.Task != traces.NoTask && in.Task != nil &&
+			task == in.Task(uint64(e.Task)) {
 			return ""
 		} else if task != "" {
 			return "the stack of " + task
@@ -99,7 +101,8 @@ func (p *past) tellHeld(v int) {
 	for _, s := range list[max(0, len(list)-heldMost):] {
 		e := &p.ev[s.held]
 		if s.commit >= 0 {
-			p.say(s.held, 1, "%s held its store to %s until event %d; others went on meanwhile.", p.who(s.held), p.in.held(e), p.ev[s.commit].Seq).also(p, s.commit)
+			p.say(s.held, 1, "%s held its store to %s until event %d; others went on meanwhile.", p.who(s.held),
+				p.in.held(e), p.ev[s.commit].Seq).also(p, s.commit)
 			continue
 		}
 		p.say(s.held, 0, "%s held its store to %s; no other CPU had seen it yet.", p.who(s.held), p.in.held(e))
@@ -108,7 +111,8 @@ func (p *past) tellHeld(v int) {
 
 // scheduled says in words what a deviation of a memory model does, "" of others.
 func scheduled(d traces.Deviation) string {
-	if d.Kind == sim.Buffer || d.Kind == sim.Version || strings.HasPrefix(d.Mover, "drain@") || strings.HasPrefix(d.Alt, "drain@") {
+	if d.Kind == sim.Buffer || d.Kind == sim.Version || strings.HasPrefix(d.Mover, "drain@") ||
+		strings.HasPrefix(d.Alt, "drain@") {
 		return Choice(d)
 	}
 	return ""

@@ -66,11 +66,16 @@ func TestHeldInWords(t *testing.T) {
 		{"cpu0 in idle, 1st time, buffer: held", "stores may be held in this run: other CPUs see them late"},
 		{"drain@cpu0 in victim+0x6, 1st time: cpu1", "cpu1 goes on, and cpu0's store, made before victim+0x6, waits"},
 		{"drain@cpu0 in victim+0x6, 1st time: cpu0", "cpu0 goes on in victim+0x6, and its store waits"},
-		{"drain@cpu0 in victim+0x6, 1st time: drain@cpu1", "cpu1's store takes effect, and cpu0's, made before victim+0x6, waits"},
-		{"drain@cpu0 in victim+0x6, 1st time: ipi@cpu1", "cpu1 takes its IPI, and cpu0's store, made before victim+0x6, waits"},
-		{"drain@cpu0 in victim+0x6, 1st time: timer@cpu1", "timer@cpu1 fires, and cpu0's store, made before victim+0x6, waits"},
-		{"cpu1 in victim+0x6, 1st time: drain@cpu0", "cpu0's oldest store takes effect while cpu1 stands in victim+0x6"},
-		{"cpu1 in text_poke_bp step 3, 1st time, version: older 1", "cpu1 meets an older value at text_poke_bp step 3, or its store goes before one"},
+		{"drain@cpu0 in victim+0x6, 1st time: drain@cpu1",
+			"cpu1's store takes effect, and cpu0's, made before victim+0x6, waits"},
+		{"drain@cpu0 in victim+0x6, 1st time: ipi@cpu1",
+			"cpu1 takes its IPI, and cpu0's store, made before victim+0x6, waits"},
+		{"drain@cpu0 in victim+0x6, 1st time: timer@cpu1",
+			"timer@cpu1 fires, and cpu0's store, made before victim+0x6, waits"},
+		{"cpu1 in victim+0x6, 1st time: drain@cpu0",
+			"cpu0's oldest store takes effect while cpu1 stands in victim+0x6"},
+		{"cpu1 in text_poke_bp step 3, 1st time, version: older 1",
+			"cpu1 meets an older value at text_poke_bp step 3, or its store goes before one"},
 	} {
 		list, err := traces.ParseSchedule(test.line)
 		assert.NoError(t, err)

@@ -99,12 +99,14 @@ func (l *layer) insides() {
 	var spans []Span
 	add := func(s inner, where string) {
 		for i := range spans { // from one instruction to the next
-			if o := &spans[i]; o.CPU == s.cpu && o.Task == l.taskName(uint8(s.task)) && o.Says == where && o.To >= s.from {
+			if o := &spans[i]; o.CPU == s.cpu && o.Task == l.taskName(uint8(s.task)) && o.Says == where &&
+				o.To >= s.from {
 				o.To = max(o.To, s.to)
 				return
 			}
 		}
-		spans = append(spans, Span{Kind: SpanInside, CPU: s.cpu, Task: l.taskName(uint8(s.task)), Says: where, From: s.from, To: s.to})
+		spans = append(spans, Span{Kind: SpanInside, CPU: s.cpu, Task: l.taskName(uint8(s.task)), Says: where,
+			From: s.from, To: s.to})
 	}
 	for _, s := range l.inners() {
 		for _, x := range l.extents {

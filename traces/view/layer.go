@@ -94,7 +94,8 @@ func (l *layer) seen(before uint32) {
 		}
 		for i := range l.Texts {
 			if p := &l.Texts[i]; p.Site && p.At == s.At {
-				p.Sights = append(p.Sights, Sight{len(l.Steps) - 1, s.CPU, bytes(mem, span{s.At, s.At + uint64(len(s.Bytes))})})
+				p.Sights = append(p.Sights,
+					Sight{len(l.Steps) - 1, s.CPU, bytes(mem, span{s.At, s.At + uint64(len(s.Bytes))})})
 			}
 		}
 	}
@@ -236,10 +237,12 @@ func (l *layer) switched(e *traces.Event, n int) {
 		t.span.To = n
 	}
 	next := uint8(e.B)
-	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n, To: -1}
+	l.on[e.CPU] = &Span{Kind: SpanTask, CPU: int(e.CPU), Task: l.taskName(next), Says: l.taskName(next), From: n,
+		To: -1}
 	l.spans = append(l.spans, l.on[e.CPU])
 	for depth, t := range l.traps[next] {
-		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: smpev.Vector(t.vector), From: n, To: -1, Depth: depth}
+		t.span = &Span{Kind: SpanTrap, CPU: int(e.CPU), Task: l.taskName(next), Says: smpev.Vector(t.vector), From: n,
+			To: -1, Depth: depth}
 		l.spans = append(l.spans, t.span)
 	}
 }

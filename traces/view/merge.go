@@ -155,7 +155,8 @@ func (t *teller) mergeDetour(e *traces.Event, r *row) bool {
 	}
 	n := 0
 	last := e
-	for s := t.peek(n, smpev.Exec, e.CPU); s != nil && a.has(s.A) && t.before(s) > apart; s = t.peek(n, smpev.Exec, e.CPU) {
+	for s := t.peek(n, smpev.Exec, e.CPU); s != nil && a.has(s.A) &&
+		t.before(s) > apart; s = t.peek(n, smpev.Exec, e.CPU) {
 		last = s
 		n++
 	}

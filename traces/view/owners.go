@@ -24,7 +24,8 @@ func (p *past) tellOwners(from, v int) {
 		case o.Kind == smpev.LiveCall && own,
 			o.Kind == smpev.LiveSwitch && o.A == uint64(task),
 			o.Kind == smpev.Uprobe && own,
-			o.Kind == smpev.Fprobe && (own || o.B != smpev.FprobeEntry && o.B != smpev.FprobeExit && o.B != smpev.FprobeMiss):
+			o.Kind == smpev.Fprobe && (own || o.B != smpev.FprobeEntry && o.B != smpev.FprobeExit &&
+				o.B != smpev.FprobeMiss):
 			p.say(i, 1, "%s: %s.", p.who(i), p.t.say(o))
 		case o.Kind == smpev.LivePatch, o.Kind == smpev.Debugger, o.Kind == smpev.Fprobe && o.B == smpev.FprobeExit:
 			p.say(i, 2, "%s: %s.", p.who(i), p.t.say(o))
@@ -35,7 +36,10 @@ func (p *past) tellOwners(from, v int) {
 // tellLive explains a call that goes on in another version than the one that it will return into.
 func (p *past) tellLive(v int) {
 	e := &p.ev[v]
-	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.LivePatch && o.B != smpev.LiveComplete }); i >= 0 {
+	if i := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == smpev.LivePatch &&
+			o.B != smpev.LiveComplete
+	}); i >= 0 {
 		p.say(i, 1, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	}
 	if i := p.last(v, func(o *traces.Event) bool {
@@ -43,7 +47,10 @@ func (p *past) tellLive(v int) {
 	}); i >= 0 {
 		p.say(i, 1, "%s was in the version that it will return into: it ran %s.", p.in.task(uint64(e.Task)), p.insn(i))
 	}
-	if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.LiveSwitch && o.A == uint64(e.Task) }); i >= 0 {
+	if i := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == smpev.LiveSwitch &&
+			o.A == uint64(e.Task)
+	}); i >= 0 {
 		p.say(i, 0, "%s: %s.", p.who(i), p.t.say(&p.ev[i]))
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))

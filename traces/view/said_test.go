@@ -48,11 +48,15 @@ func TestStoryOfAKernelsReports(t *testing.T) {
 	}{
 		{linuxev.Warn, f, 1126, 0, "the kernel warns at victim+0x0: the check in line 1126 of its source fails"},
 		{linuxev.Warn, f, 0, 0, "the kernel warns at victim+0x0"},
-		{linuxev.Heap, linuxev.UseAfterFree, f + 2, 168, "access to freed memory at victim+0x2, allocated with 168 bytes"},
+		{linuxev.Heap, linuxev.UseAfterFree, f + 2, 168,
+			"access to freed memory at victim+0x2, allocated with 168 bytes"},
 		{linuxev.Heap, linuxev.UseAfterFree, f + 2, 0, "access to freed memory at victim+0x2"},
-		{linuxev.Heap, linuxev.OutOfBounds, f + 2, 1, "access past the end of memory at victim+0x2, allocated with 1 byte"},
-		{linuxev.Heap, linuxev.DoubleFree, f, 8, "memory at victim+0x0, allocated with 8 bytes, is freed a second time"},
-		{linuxev.Heap, linuxev.BadFree, f, 0, "memory at victim+0x0 is freed, and isn't the beginning of an allocation"},
+		{linuxev.Heap, linuxev.OutOfBounds, f + 2, 1,
+			"access past the end of memory at victim+0x2, allocated with 1 byte"},
+		{linuxev.Heap, linuxev.DoubleFree, f, 8,
+			"memory at victim+0x0, allocated with 8 bytes, is freed a second time"},
+		{linuxev.Heap, linuxev.BadFree, f, 0,
+			"memory at victim+0x0 is freed, and isn't the beginning of an allocation"},
 		{linuxev.Heap, linuxev.User, f, 0, "access to user space at victim+0x0 by the kernel's code"},
 		{linuxev.Uneven, linuxev.Preemption, 1, 2, "a function returns with preempt_count 0x2, which was 0x1"},
 		{linuxev.Uneven, linuxev.Interrupts, 1, 0, "a function returns with interrupts off, which were on"},
@@ -65,7 +69,8 @@ func TestStoryOfAKernelsReports(t *testing.T) {
 		other.Emit(kpev.ApiEnter, kpev.Enable, 1, f)
 		p.Trap(smpev.VecUD, f+1)
 		p.Emit(c.kind, c.a, c.b, c.c)
-		want := []string{"8 cpu0 began register(k), at victim+0x0.", "10 cpu0 took the #UD at victim+0x1.", "11 cpu0: " + c.want + "."}
+		want := []string{"8 cpu0 began register(k), at victim+0x0.", "10 cpu0 took the #UD at victim+0x1.",
+			"11 cpu0: " + c.want + "."}
 		tells(t, tr, "W1 no-warning", 0, want...)
 
 		tr, p, _ = running()

@@ -26,9 +26,12 @@ func drawn(t *rapid.T) *tracetest.Trace {
 		smpev.VecCall, smpev.VecResch, smpev.VecTimer, 0x90cc, 1<<56 | 0x90, 5 << 56, 0x80, 20,
 	})
 	kinds := rapid.OneOf(
-		rapid.SampledFrom([]traces.Kind{smpev.Trap, smpev.Return, smpev.Switch, smpev.Exec, smpev.SendIPI, smpev.Serialise, smpev.Lock, smpev.Unlock, smpev.TextStore, smpev.Image, smpev.Alloc, smpev.Free}),
+		rapid.SampledFrom([]traces.Kind{smpev.Trap, smpev.Return, smpev.Switch, smpev.Exec, smpev.SendIPI,
+			smpev.Serialise, smpev.Lock, smpev.Unlock, smpev.TextStore, smpev.Image, smpev.Alloc, smpev.Free}),
 		rapid.Map(rapid.IntRange(int(smpev.Load), int(smpev.Due)), func(n int) traces.Kind { return traces.Kind(n) }),
-		rapid.Map(rapid.IntRange(int(kpev.ApiEnter), int(kpev.Returner)), func(n int) traces.Kind { return traces.Kind(n) }),
+		rapid.Map(rapid.IntRange(int(kpev.ApiEnter), int(kpev.Returner)), func(n int) traces.Kind {
+			return traces.Kind(n)
+		}),
 	)
 	task := rapid.SampledFrom([]uint8{0, 1, prober, caller, optimizer, traces.NoTask})
 	for range rapid.IntRange(0, 60).Draw(t, "events") {

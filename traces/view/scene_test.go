@@ -22,7 +22,9 @@ func lay(tr *tracetest.Trace) *view.Scene { return view.Lay(input(tr, 2), nil) }
 func spans(s *view.Scene, kinds ...string) (list []string) {
 	for _, p := range s.Spans {
 		if strings.Contains(strings.Join(kinds, " "), p.Kind) {
-			list = append(list, strings.Join(strings.Fields(fmt.Sprintf("cpu%d %s %s %d-%d", p.CPU, p.Task, p.Says, p.From, p.To)), " "))
+			list = append(list,
+				strings.Join(strings.Fields(fmt.Sprintf("cpu%d %s %s %d-%d", p.CPU, p.Task, p.Says, p.From, p.To)),
+					" "))
 		}
 	}
 	return list
@@ -59,7 +61,8 @@ func TestSceneTrapsOverSwitches(t *testing.T) {
 	tr.On(1, 1).Emit(smpev.MightSleep, 0, 0, 0)                       // 19
 	s := lay(tr)
 	assert.Equal(t, []string{
-		"cpu1 idle idle 0-1", "cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 caller caller 1-7", "cpu1 idle idle 7-19", "cpu0 caller caller 10-19",
+		"cpu1 idle idle 0-1", "cpu0 idle idle 0-0", "cpu0 prober prober 0-10", "cpu1 caller caller 1-7",
+		"cpu1 idle idle 7-19", "cpu0 caller caller 10-19",
 	}, spans(s, view.SpanTask))
 	assert.Equal(t, []string{
 		"cpu1 caller timer interrupt 3-7", "cpu1 caller NMI 4-5", "cpu1 caller reschedule interrupt 6-7",
@@ -111,32 +114,42 @@ func TestSceneArrows(t *testing.T) {
 func TestSceneSyncWaits(t *testing.T) {
 	tr := begin()
 	p, c := tr.On(0, prober), tr.On(1, caller)
-	p.Emit(smpev.SendIPI, 2, 1, 0)                                                               // 1
-	p.Emit(smpev.Serialise, 4, 0, 0)                                                             // 2: its own
-	c.Trap(smpev.VecCall, f)                                                                     // 3
-	c.Emit(smpev.Serialise, 4, 0, 0)                                                             // 4
-	c.Return(smpev.VecCall, f)                                                                   // 5
-	p.Emit(smpev.SendIPI, 3, 1, 0)                                                               // 6: to itself, too
-	c.Emit(smpev.Serialise, 4, 0, 0)                                                             // 7: in no handler
-	c.Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecNMI, f)               // 8 to 10: in another one's
-	p.Trap(smpev.VecTimer, f).Emit(smpev.MightSleep, 0, 0, 0).Return(smpev.VecTimer, f)          // 11 to 13: what interrupts it isn't what it does
-	p.Emit(smpev.Fire, 0x80, 0, 0)                                                               // 14: nor what befalls it
-	p.Trap(smpev.VecCall, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)             // 15 to 17
-	c.Trap(smpev.VecCall, f).Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                // 18 to 20: in one that lies in it
-	c.Return(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)                                     // 21, 22
-	c.Trap(smpev.VecCall, f)                                                                     // 23
-	p.Emit(smpev.SendIPI, 2, 1, 0)                                                               // 24: to one that has taken an older one
-	c.Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f)                                    // 25, 26
-	p.Emit(smpev.Serialise, 4, 0, 0)                                                             // 27
-	tr.On(0, optimizer).Emit(smpev.MightSleep, 0, 0, 0)                                          // 28: another task
-	p.Emit(smpev.Unlock, 1, 0, 0)                                                                // 29: no second answer is needed
-	p.Trap(smpev.VecTimer, f).Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0)        // 30 to 32: in an interrupt
-	p.Emit(smpev.Unlock, 1, 0, 0).Return(smpev.VecTimer, f)                                      // 33, 34
-	p.Emit(smpev.SendIPI, 2, 0, 0)                                                               // 35: to reschedule: no wait
-	p.Emit(smpev.SendIPI, 0, 1, 0)                                                               // 36
-	p.Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0).Emit(smpev.Serialise, 4, 0, 0) // 37 to 39: never answered
+	p.Emit(smpev.SendIPI, 2, 1, 0)   // 1
+	p.Emit(smpev.Serialise, 4, 0, 0) // 2: its own
+	c.Trap(smpev.VecCall, f)         // 3
+	c.Emit(smpev.Serialise, 4, 0, 0) // 4
+	c.Return(smpev.VecCall, f)       // 5
+	p.Emit(smpev.SendIPI, 3, 1, 0)   // 6: to itself, too
+	c.Emit(smpev.Serialise, 4, 0, 0) // 7: in no handler
+	// 8 to 10: in another one's
+	c.Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecNMI, f)
+	// 11 to 13: what interrupts it isn't what it does
+	p.Trap(smpev.VecTimer, f).Emit(smpev.MightSleep, 0, 0, 0).Return(smpev.VecTimer, f)
+	// 14: nor what befalls it
+	p.Emit(smpev.Fire, 0x80, 0, 0)
+	p.Trap(smpev.VecCall, f).Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f) // 15 to 17
+	// 18 to 20: in one that lies in it
+	c.Trap(smpev.VecCall, f).Trap(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0)
+	c.Return(smpev.VecNMI, f).Emit(smpev.Serialise, 4, 0, 0) // 21, 22
+	c.Trap(smpev.VecCall, f)                                 // 23
+	// 24: to one that has taken an older one
+	p.Emit(smpev.SendIPI, 2, 1, 0)
+	c.Emit(smpev.Serialise, 4, 0, 0).Return(smpev.VecCall, f) // 25, 26
+	p.Emit(smpev.Serialise, 4, 0, 0)                          // 27
+	tr.On(0, optimizer).Emit(smpev.MightSleep, 0, 0, 0)       // 28: another task
+	// 29: no second answer is needed
+	p.Emit(smpev.Unlock, 1, 0, 0)
+	// 30 to 32: in an interrupt
+	p.Trap(smpev.VecTimer, f).Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0)
+	p.Emit(smpev.Unlock, 1, 0, 0).Return(smpev.VecTimer, f) // 33, 34
+	// 35: to reschedule: no wait
+	p.Emit(smpev.SendIPI, 2, 0, 0)
+	p.Emit(smpev.SendIPI, 0, 1, 0) // 36
+	// 37 to 39: never answered
+	p.Emit(smpev.SendIPI, 2, 1, 0).Emit(smpev.Serialise, 4, 0, 0).Emit(smpev.Serialise, 4, 0, 0)
 	assert.Equal(t, []string{
-		"cpu0 prober sync_core: cpu1 1-4", "cpu0 prober sync_core: cpu0-1 6-22", "cpu0 prober sync_core: cpu1 24-29", "cpu0 prober sync_core: cpu1 31-33",
+		"cpu0 prober sync_core: cpu1 1-4", "cpu0 prober sync_core: cpu0-1 6-22", "cpu0 prober sync_core: cpu1 24-29",
+		"cpu0 prober sync_core: cpu1 31-33",
 		"cpu0 prober sync_core: cpu1 37-39",
 	}, spans(lay(tr), view.SpanSync))
 }
@@ -165,10 +178,13 @@ func TestSceneLasting(t *testing.T) {
 	c.ApiReturn(kpev.Unregister, 0, 0)         // 17: another task's
 	p.Lock(3).Lock(3).Unlock(3).Unlock(3)      // 18 to 21: again while it is held
 	s := lay(tr)
-	assert.Equal(t, []string{"cpu0 prober kprobe_mutex 2-8", "cpu1 caller kprobe_mutex 9-12", "cpu0 prober kprobe_mutex 18-21", "cpu0 prober kprobe_mutex 19-20"}, spans(s, view.SpanLock))
-	assert.Equal(t, []string{"cpu0 prober RCU grace period 6-10", "cpu0 prober RCU-tasks grace period 7-21"}, spans(s, view.SpanGrace))
+	assert.Equal(t, []string{"cpu0 prober kprobe_mutex 2-8", "cpu1 caller kprobe_mutex 9-12",
+		"cpu0 prober kprobe_mutex 18-21", "cpu0 prober kprobe_mutex 19-20"}, spans(s, view.SpanLock))
+	assert.Equal(t, []string{"cpu0 prober RCU grace period 6-10", "cpu0 prober RCU-tasks grace period 7-21"},
+		spans(s, view.SpanGrace))
 	assert.Equal(t, []string{"cpu0 stop_machine 13-14", "cpu1 stop_machine 13-14"}, spans(s, view.SpanStop))
-	assert.Equal(t, []string{"cpu0 prober register(k) 1-11", "cpu0 prober unregister(k) 15-21"}, spans(s, view.SpanCall))
+	assert.Equal(t, []string{"cpu0 prober register(k) 1-11", "cpu0 prober unregister(k) 15-21"},
+		spans(s, view.SpanCall))
 }
 
 // Calls that begin one after another are a batch, and one span, until the last has
@@ -188,12 +204,15 @@ func TestSceneBatches(t *testing.T) {
 	c.ApiEnter(kpev.Unregister, 1, f+1)
 	c.ApiReturn(kpev.Unregister, 1, 0)
 	p.ApiReturn(kpev.Unregister, 0, 0) // 12
-	p.ApiEnter(kpev.Enable, 0, f).ApiEnter(kpev.Disable, 1, f+1).ApiReturn(kpev.Disable, 1, 0).ApiReturn(kpev.Enable, 0, 0)
-	p.Register(0, f).Register(1, f+1)                                                   // 17 to 20
-	p.ApiEnter(kpev.Register, 0, f).Lock(kpev.Register).ApiEnter(kpev.Register, 1, f+1) // the lock's number is no call's
+	p.ApiEnter(kpev.Enable, 0, f).ApiEnter(kpev.Disable, 1, f+1).ApiReturn(kpev.Disable, 1, 0).ApiReturn(kpev.Enable, 0,
+		0)
+	p.Register(0, f).Register(1, f+1) // 17 to 20
+	// the lock's number is no call's
+	p.ApiEnter(kpev.Register, 0, f).Lock(kpev.Register).ApiEnter(kpev.Register, 1, f+1)
 	assert.Equal(t, []string{
 		"cpu0 prober register(k0 to k2) 1-8", "cpu0 prober unregister(k0) 9-12", "cpu1 caller unregister(k1) 10-11",
-		"cpu0 prober enable(k0) 13-16", "cpu0 prober disable(k1) 14-15", "cpu0 prober register(k0) 17-18", "cpu0 prober register(k1) 19-20",
+		"cpu0 prober enable(k0) 13-16", "cpu0 prober disable(k1) 14-15", "cpu0 prober register(k0) 17-18",
+		"cpu0 prober register(k1) 19-20",
 		"cpu0 prober register(k0) 21-23", "cpu0 prober register(k1) 23-23",
 	}, in(tr))
 }
@@ -325,9 +344,12 @@ func TestSceneStands(t *testing.T) {
 		list = append(list, line)
 	}
 	assert.Equal(t, []string{
-		"4 task 5 cpu1, 0+0 cc", "5 task 5 cpu1, 0+1 #BP", "8 task 5 cpu1, 0+1 #BP, 0+0 cc", "9 task 5 cpu1, 0+1 #BP, 0+1 #BP",
-		"10 task 5 cpu1, 0+1 #BP, 0+1", "11 task 5 cpu1, 0+1 #BP", "12 task 5 cpu1, 0+1", "14 task 5 cpu1, 0+1 reschedule interrupt",
-		"15 task 5 cpu-1, 0+1 reschedule interrupt", "18 task 5 cpu0, 0+1 reschedule interrupt", "19 task 5 cpu0, 0+1", "20 task 5 cpu0, 0+1 48 89 e5", "21 task 5 cpu0",
+		"4 task 5 cpu1, 0+0 cc", "5 task 5 cpu1, 0+1 #BP", "8 task 5 cpu1, 0+1 #BP, 0+0 cc",
+		"9 task 5 cpu1, 0+1 #BP, 0+1 #BP",
+		"10 task 5 cpu1, 0+1 #BP, 0+1", "11 task 5 cpu1, 0+1 #BP", "12 task 5 cpu1, 0+1",
+		"14 task 5 cpu1, 0+1 reschedule interrupt",
+		"15 task 5 cpu-1, 0+1 reschedule interrupt", "18 task 5 cpu0, 0+1 reschedule interrupt", "19 task 5 cpu0, 0+1",
+		"20 task 5 cpu0, 0+1 48 89 e5", "21 task 5 cpu0",
 		"24 task 5 cpu1, 1+8 e8 00 00 00 00", "26 task 5 cpu1, 1+13 c3", "27 task 5 cpu1",
 	}, list)
 }
@@ -381,8 +403,10 @@ func TestSceneLook(t *testing.T) {
 	old := []byte{0x55, 0x48, 0x89, 0xe5, 0x53}
 	s := view.Lay(in, &view.Look{
 		Clocks: []uint64{0, 0, 0, 0, 0, 0, 100, 200, 300, 50, 301},
-		Sights: []view.Seen{{Seq: 0, CPU: 0, At: f, Bytes: old}, {Seq: 0, CPU: 1, At: f, Bytes: old}, {Seq: 8, CPU: 0, At: f, Bytes: []byte{0xcc, 0x48, 0x89, 0xe5, 0x53}}, {Seq: 8, CPU: 0, At: slots, Bytes: old}},
-		Turns:  []uint32{3, 8, 99},
+		Sights: []view.Seen{{Seq: 0, CPU: 0, At: f, Bytes: old}, {Seq: 0, CPU: 1, At: f, Bytes: old},
+			{Seq: 8, CPU: 0, At: f, Bytes: []byte{0xcc, 0x48, 0x89, 0xe5, 0x53}},
+			{Seq: 8, CPU: 0, At: slots, Bytes: old}},
+		Turns: []uint32{3, 8, 99},
 	})
 	clocks, times := []uint64{}, []uint64{}
 	for i := range s.Steps {
@@ -390,7 +414,8 @@ func TestSceneLook(t *testing.T) {
 	}
 	assert.Equal(t, []uint64{100, 200, 300, 50, 301}, clocks)
 	assert.Equal(t, []uint64{100, 200, 300, 301, 302}, times)
-	assert.Equal(t, []view.Sight{{Step: -1, CPU: 0, Bytes: "55 48 89 e5 53"}, {Step: -1, CPU: 1, Bytes: "55 48 89 e5 53"}, {Step: 2, CPU: 0, Bytes: "cc 48 89 e5 53"}}, s.Texts[0].Sights)
+	assert.Equal(t, []view.Sight{{Step: -1, CPU: 0, Bytes: "55 48 89 e5 53"},
+		{Step: -1, CPU: 1, Bytes: "55 48 89 e5 53"}, {Step: 2, CPU: 0, Bytes: "cc 48 89 e5 53"}}, s.Texts[0].Sights)
 	turns := []int{}
 	for _, d := range s.Deviations {
 		turns = append(turns, d.Step)

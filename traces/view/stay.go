@@ -113,14 +113,16 @@ func (p *past) tellArrival(s *stay, slow bool) {
 		if a := p.x.area(p.ev[k].B - 1); a != nil && p.x.area(s.ip) == nil {
 			x := p.last(k-1, func(o *traces.Event) bool { return o.Kind == smpev.Exec && o.Task == s.task })
 			if x >= 0 && a.has(p.ev[x].A) {
-				p.say(s.arrive, 0, "%s ran the probed %s in its slot and came back to %s%s.", who, p.insn(x), here, then).also(p, x, k)
+				p.say(s.arrive, 0, "%s ran the probed %s in its slot and came back to %s%s.", who, p.insn(x), here,
+					then).also(p, x, k)
 				return
 			}
 		}
 		if e.B != s.ip { // what it ran from there on is in no event
 			then = ", from where it came to " + here + then
 		}
-		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1), p.claimer(k, s.arrive), p.x.place(e.B), then).also(p, k)
+		p.say(s.arrive, 0, "%s took the breakpoint at %s; %s sent it to %s%s.", who, p.x.place(p.ev[k].B-1),
+			p.claimer(k, s.arrive), p.x.place(e.B), then).also(p, k)
 	case e.Kind == smpev.Exec:
 		if then != "" {
 			p.say(s.arrive, 0, "%s ran %s; next was %s%s.", who, p.insn(s.arrive), here, then)
@@ -154,7 +156,8 @@ func (p *past) tellEntry(s *stay, a span) {
 	for i := p.before(s.task, s.until); i >= 0; i = p.before(s.task, i) {
 		e := &p.ev[i]
 		switch {
-		case e.Kind == smpev.Exec && a.has(e.A), e.Kind == kpev.Handler, e.Kind == smpev.Trap && a.has(e.B), e.Kind == smpev.Switch:
+		case e.Kind == smpev.Exec && a.has(e.A), e.Kind == kpev.Handler, e.Kind == smpev.Trap && a.has(e.B),
+			e.Kind == smpev.Switch:
 			continue
 		case e.Kind == smpev.Return && !interrupts(e.A) && a.has(e.B):
 			in = i
@@ -174,7 +177,8 @@ func (p *past) tellEntry(s *stay, a span) {
 		return
 	}
 	if k := p.trap(in); k >= 0 {
-		p.say(in, 1, "%s took the breakpoint at %s; %s sent it to %s.", p.who(in), p.x.place(p.ev[k].B-1), p.claimer(k, in), p.x.place(e.B)).also(p, k)
+		p.say(in, 1, "%s took the breakpoint at %s; %s sent it to %s.", p.who(in), p.x.place(p.ev[k].B-1),
+			p.claimer(k, in), p.x.place(e.B)).also(p, k)
 	}
 }
 
@@ -197,7 +201,8 @@ func (p *past) tellHold(s *stay, h *hold) {
 	}
 	p.say(h.from, 0, "%s took %s at %s%s.", what, p.who(h.from), p.x.place(s.ip), before)
 	if i := p.out(s, h); i >= 0 {
-		p.say(i, 0, "%s was preempted there: %s switched to %s.", p.in.task(uint64(s.task)), p.who(i), p.in.task(p.ev[i].B)).also(p, h.from)
+		p.say(i, 0, "%s was preempted there: %s switched to %s.", p.in.task(uint64(s.task)), p.who(i),
+			p.in.task(p.ev[i].B)).also(p, h.from)
 	}
 }
 
@@ -220,7 +225,10 @@ func (p *past) tellHandlerContext(s *stay, v int) {
 		return
 	}
 	on := ""
-	if i := p.last(k, func(o *traces.Event) bool { return o.Kind == smpev.StopStart || o.Kind == smpev.StopEnd }); i >= 0 && p.ev[i].Kind == smpev.StopStart {
+	if i := p.last(k, func(o *traces.Event) bool {
+		return o.Kind == smpev.StopStart ||
+			o.Kind == smpev.StopEnd
+	}); i >= 0 && p.ev[i].Kind == smpev.StopStart {
 		p.say(i, 0, "stop_machine: every CPU stood in its stopper, interrupts off.")
 		if e.A == smpev.VecNMI {
 			on = ", which stop_machine can't hold off"
@@ -246,7 +254,10 @@ func (p *past) tellMissing(site span, v int) {
 			end = k + 1
 		}
 	}
-	if first < 0 || p.next(img, v, func(e *traces.Event) bool { return e.Kind == smpev.TextStore && site.has(e.A) }) < 0 {
+	if first < 0 || p.next(img, v, func(e *traces.Event) bool {
+		return e.Kind == smpev.TextStore &&
+			site.has(e.A)
+	}) < 0 {
 		return
 	}
 	if o := p.last(v, func(e *traces.Event) bool {
@@ -262,7 +273,8 @@ func (p *past) tellMissing(site span, v int) {
 	if head, _ := p.value(at, v); first == 0 && !target.Arch.IsBreakpoint(head.value) {
 		bare = ", and no breakpoint stood there"
 	}
-	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first), bare).also(p, img)
+	p.say(last, 1, "Of %s, %s %s still to be written%s.", p.imageName(img), numbered(first, end-1), wasWere(end-first),
+		bare).also(p, img)
 }
 
 // tellStale tells why a CPU could see bytes that memory no longer held.

@@ -67,7 +67,8 @@ type line struct {
 
 // say adds a sentence about event i.
 func (p *past) say(i, may int, format string, args ...any) *line {
-	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // rows have aligned columns, sentences don't
+	// rows have aligned columns, sentences don't
+	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 	p.lines = append(p.lines, line{Sentence{Seq: p.ev[i].Seq, Text: text}, i, len(p.lines), may})
 	return &p.lines[len(p.lines)-1]
 }
@@ -190,7 +191,8 @@ func (p *past) tellExec(v int) {
 		p.tellStay(stay, v, list)
 		p.tellWaits(stay, v, list)
 		p.tellWrites(list, 1)
-		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p, list), b, p.insn(v), src.words(p)).also(p, src.events()...)
+		p.say(v, 0, "%s %sran % x (%s): %s.", p.who(v), stay.back(p, list), b, p.insn(v), src.words(p)).also(p,
+			src.events()...)
 	case p.id() != "T3" && (src.stale() || src.mixed()): // it saw some stores, but not others
 		p.tellWrites(src.all(p, v), 1)
 		p.tellHandlerContext(stay, v)
@@ -206,7 +208,8 @@ func (p *past) tellExec(v int) {
 	default:
 		p.tellWrites(src.all(p, v), 1)
 		p.tellStay(stay, v, p.changes(site, stay.arrive, v))
-		p.say(v, 0, "%s ran % x at %s (%s): %s.", p.who(v), b, p.x.place(e.A), p.insn(v), src.words(p)).also(p, src.events()...)
+		p.say(v, 0, "%s ran % x at %s (%s): %s.", p.who(v), b, p.x.place(e.A), p.insn(v), src.words(p)).also(p,
+			src.events()...)
 	}
 }
 
@@ -214,8 +217,10 @@ func (p *past) tellExec(v int) {
 func (p *past) tellProbe(addr uint64, v int) {
 	for i := v - 1; i >= 0; i-- {
 		e := &p.ev[i]
-		if e.Kind == kpev.ApiReturn && e.C == 0 && (e.A == kpev.Register || e.A == kpev.Enable) && p.probeAt(e.B, i) == addr {
-			p.say(i, 0, "%s(%s) returned on %s: from now on every hit must be seen.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(i))
+		if e.Kind == kpev.ApiReturn && e.C == 0 && (e.A == kpev.Register || e.A == kpev.Enable) &&
+			p.probeAt(e.B, i) == addr {
+			p.say(i, 0, "%s(%s) returned on %s: from now on every hit must be seen.", kpev.Verbs.Name(e.A),
+				p.in.probe(e.B), p.who(i))
 			return
 		}
 	}
@@ -236,12 +241,16 @@ func (p *past) tellStore(v int) {
 			if i := p.last(v, func(e *traces.Event) bool {
 				return e.Kind == kpev.ApiEnter && e.B == id && (e.A == kpev.Register || e.A == kpev.Enable)
 			}); i >= 0 {
-				p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), kpev.Verbs.Name(p.ev[i].A), p.in.probe(id), p.x.place(w.at))
+				p.say(i, 1, "%s began %s(%s), at %s.", p.who(i), kpev.Verbs.Name(p.ev[i].A), p.in.probe(id),
+					p.x.place(w.at))
 			}
 			break
 		}
 	}
-	if i := p.last(v, func(e *traces.Event) bool { return e.Kind == kpev.Optimizing && e.A == p.siteAt(w.at) }); i >= 0 {
+	if i := p.last(v, func(e *traces.Event) bool {
+		return e.Kind == kpev.Optimizing &&
+			e.A == p.siteAt(w.at)
+	}); i >= 0 {
 		although := ""
 		if off >= 0 && i > off && p.ev[off].A == 0 {
 			although = ", although that was switched off"
@@ -271,7 +280,8 @@ func (p *past) tellFree(v int) {
 				p.tellStay(s, v, []write{w})
 				p.tellWaits(s, v, []write{w})
 				p.tellGoing(a, v)
-				p.say(v, 0, "%s freed %s; %s had still to return to %s.", p.who(v), p.area(a.at), p.in.task(uint64(t)), p.x.place(e.B)).also(p, k)
+				p.say(v, 0, "%s freed %s; %s had still to return to %s.", p.who(v), p.area(a.at), p.in.task(uint64(t)),
+					p.x.place(e.B)).also(p, k)
 				return
 			}
 		}
@@ -358,16 +368,19 @@ func (p *past) tellTrap(v int) {
 	if i := p.last(v, func(o *traces.Event) bool {
 		return o.Kind == kpev.ApiReturn && o.A == kpev.Unregister && o.C == 0 && p.probeAt(o.B, v) == ran.at
 	}); i >= 0 {
-		p.say(i, 0, "unregister(%s) returned on %s: nothing is registered at %s any more.", p.in.probe(p.ev[i].B), p.who(i), p.x.place(ran.at))
+		p.say(i, 0, "unregister(%s) returned on %s: nothing is registered at %s any more.", p.in.probe(p.ev[i].B),
+			p.who(i), p.x.place(ran.at))
 	}
 	if len(b) == 1 && target.Arch.IsBreakpoint(b[0]) {
 		old := ""
 		if src.stale() {
 			old = "old "
 		}
-		p.say(x, 0, "%s ran cc at %s, the %sbreakpoint, and trapped.", p.who(x), p.x.place(ran.at), old).also(p, src.events()...)
+		p.say(x, 0, "%s ran cc at %s, the %sbreakpoint, and trapped.", p.who(x), p.x.place(ran.at), old).also(p,
+			src.events()...)
 	} else {
-		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p)).also(p, src.events()...)
+		p.say(x, 0, "%s ran % x at %s (%s): %s.", p.who(x), b, p.x.place(ran.at), p.insn(x), src.words(p)).also(p,
+			src.events()...)
 	}
 	switch {
 	case e.Kind == smpev.Claim && e.C == smpev.OwnerUprobe:
@@ -394,12 +407,18 @@ func (p *past) tellHandler(v int) {
 	e := &p.ev[v]
 	id := e.A
 	p.tellHit(e.Task, v)
-	enter := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.ApiEnter && o.A == kpev.Unregister && o.B == id })
+	enter := p.last(v, func(o *traces.Event) bool {
+		return o.Kind == kpev.ApiEnter && o.A == kpev.Unregister && o.B == id
+	})
 	if enter >= 0 {
 		p.say(enter, 1, "%s began unregister(%s).", p.who(enter), p.in.probe(id))
-		back := p.next(enter, v, func(o *traces.Event) bool { return o.Kind == kpev.ApiReturn && o.A == kpev.Unregister && o.B == id })
+		back := p.next(enter, v, func(o *traces.Event) bool {
+			return o.Kind == kpev.ApiReturn && o.A == kpev.Unregister && o.B == id
+		})
 		if back >= 0 {
-			g := p.next(enter, back, func(o *traces.Event) bool { return o.Kind == smpev.GPEnd && o.Task == p.ev[enter].Task })
+			g := p.next(enter, back, func(o *traces.Event) bool {
+				return o.Kind == smpev.GPEnd && o.Task == p.ev[enter].Task
+			})
 			how := "without waiting for a grace period"
 			if g >= 0 {
 				how = "although it had waited for a grace period"
@@ -430,7 +449,8 @@ func (p *past) tellApi(v int) {
 		p.tellLeft(s, at, v)
 	}
 	if b, ok := p.value(at, v); ok && p.id() == "L2" {
-		p.say(v, 0, "%s(%s) returned on %s, and %s still held %02x.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(v), p.x.place(at), b.value)
+		p.say(v, 0, "%s(%s) returned on %s, and %s still held %02x.", kpev.Verbs.Name(e.A), p.in.probe(e.B), p.who(v),
+			p.x.place(at), b.value)
 		return
 	}
 	p.say(v, 0, "%s: %s.", p.who(v), p.t.say(e))
@@ -458,7 +478,8 @@ func (p *past) tellLeft(s span, at uint64, v int) {
 		p.tellWrites(list[n-1:], 0)
 		d := p.last(v, func(o *traces.Event) bool { return o.Kind == kpev.Disarm && o.A == at })
 		if d > list[n-1].last {
-			p.say(d, 0, "%s disarmed %s, it says, but stored nothing there.", p.who(d), p.x.place(at)).also(p, list[n-1].last)
+			p.say(d, 0, "%s disarmed %s, it says, but stored nothing there.", p.who(d), p.x.place(at)).also(p,
+				list[n-1].last)
 		}
 	}
 }

@@ -104,7 +104,8 @@ func TestTornJump(t *testing.T) {
 	tr.On(1, 1).Emit(smpev.Switch, 1, caller, 1)
 	c.Exec(f, 0xe9, 0x48, 0x89, 0xe5, 0x53)
 	in := input(tr, 2)
-	in.Property, in.Place, in.Message = "T1 whole-instructions", "victim+0x0", "cpu1 task5 runs e9 48 89 e5 53 at 0xffffffff81000000: bytes blend two instructions; linked there: 55"
+	in.Property, in.Place, in.Message = "T1 whole-instructions", "victim+0x0",
+		"cpu1 task5 runs e9 48 89 e5 53 at 0xffffffff81000000: bytes blend two instructions; linked there: 55"
 	golden(t, "torn-jump", in)
 	in.Paint = func(colour, text string) string { return colour + text + "\x1b[0m" }
 	golden(t, "torn-jump-color", in)
@@ -122,7 +123,8 @@ func TestNMIWhileStopped(t *testing.T) {
 	s0.Emit(smpev.StopStart, 0, 0, 0).Store(f, jump[:4]...)
 	s1.Emit(smpev.Fire, 0x82, 0, 0).Trap(smpev.VecNMI, kernel).Exec(f, 0xe9, 0x1b, 0x00, 0x00, 0x53)
 	in := input(tr, 2)
-	in.Property, in.Place, in.Message = "T1 whole-instructions", "victim+0x0", "cpu1 task3 runs e9 1b 00 00 53: bytes blend two instructions"
+	in.Property, in.Place, in.Message = "T1 whole-instructions", "victim+0x0",
+		"cpu1 task3 runs e9 1b 00 00 53: bytes blend two instructions"
 	in.Schedule = []traces.Deviation{{Mover: "cpu0", Name: "stopper", Off: 2, Occ: 3, Alt: "nmi@cpu1"}}
 	golden(t, "nmi-while-stopped", in)
 }
@@ -158,7 +160,8 @@ func TestAtEnd(t *testing.T) {
 	tr.End(false)
 	in := input(tr, 2)
 	in.PlaceAt = f
-	in.Property, in.Place, in.Message = "L2 text-restored", "victim+0x0", "at the end a breakpoint is left at 0xffffffff81000000"
+	in.Property, in.Place, in.Message = "L2 text-restored", "victim+0x0",
+		"at the end a breakpoint is left at 0xffffffff81000000"
 	golden(t, "at-end", in)
 }
 
@@ -191,7 +194,8 @@ func TestFreedAndLocks(t *testing.T) {
 	p.Emit(kpev.Optimized, f, detour, 0).Free(detour, 20, kpev.DetourMem)
 	c.Exec(detour+4, 0xcc)
 	in := input(tr, 2)
-	in.Property, in.Place, in.Message = "S1 no-use-after-free", "slots+0x24", "cpu1 task5 runs cc at 0xffffffffa0000024, in the freed detour at 0xffffffffa0000020"
+	in.Property, in.Place, in.Message = "S1 no-use-after-free", "slots+0x24",
+		"cpu1 task5 runs cc at 0xffffffffa0000024, in the freed detour at 0xffffffffa0000020"
 	golden(t, "freed", in)
 
 	tr = begin()

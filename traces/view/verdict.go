@@ -79,7 +79,8 @@ func (t *teller) draw(p *printer, e *traces.Event) {
 		line("linked", bytes(t.text.linked, whole), t.text.listing(t.text.linked, whole))
 	}
 	line("memory", bytes(t.text.mem, whole), t.text.listing(t.text.mem, whole))
-	line(fmt.Sprintf("cpu%d runs", e.CPU), strings.Repeat("   ", int(e.A-whole.at))+fmt.Sprintf("% x", b), t.text.disassemble(b, e.A))
+	line(fmt.Sprintf("cpu%d runs", e.CPU), strings.Repeat("   ", int(e.A-whole.at))+fmt.Sprintf("% x", b),
+		t.text.disassemble(b, e.A))
 }
 
 // schedule prints the deviations.
@@ -92,7 +93,8 @@ func (t *teller) schedule(p *printer) {
 		return
 	}
 	fmt.Fprintln(p.w)
-	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:", traces.Counted(uint64(len(t.in.Schedule)), "place")))
+	p.text("", "", fmt.Sprintf("The schedule differs from the default one in %s:",
+		traces.Counted(uint64(len(t.in.Schedule)), "place")))
 	for i, d := range t.in.Schedule {
 		p.text("", "  ", d.String())
 		if words := scheduled(d); words != "" {

@@ -12,21 +12,22 @@ import (
 
 // An Input is a run to print. For functions that are nil, numbers are printed.
 type Input struct {
-	Events   []traces.Event
-	CPUs     int
-	Symbol   func(addr uint64) string  // victim+0x1
-	Task     func(id uint64) string    // prober
-	Lock     func(id uint64) string    // text_mutex
-	Probe    func(id uint64) string    // k
-	Source   func(index uint64) string // of Fire events: timer@cpu1
-	Cell     func(id uint64) string    // of stores that are held: poke.desc
-	Stack    func(addr uint64) string  // the task whose stack an address is in; "": none's
-	Memory   string                    // the memory model: tso; "": sequential consistency
-	FRED     bool                      // returns from traps and interrupts don't serialise
-	Line     func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
-	Calls    []Call                    // what a kernel's own engine calls, by Seq
-	Stood    [][]string                // of each deviation of Schedule: where the CPUs stood, a line each; nil: not known
-	KernelIP uint64                    // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
+	Events []traces.Event
+	CPUs   int
+	Symbol func(addr uint64) string  // victim+0x1
+	Task   func(id uint64) string    // prober
+	Lock   func(id uint64) string    // text_mutex
+	Probe  func(id uint64) string    // k
+	Source func(index uint64) string // of Fire events: timer@cpu1
+	Cell   func(id uint64) string    // of stores that are held: poke.desc
+	Stack  func(addr uint64) string  // the task whose stack an address is in; "": none's
+	Memory string                    // the memory model: tso; "": sequential consistency
+	FRED   bool                      // returns from traps and interrupts don't serialise
+	Line   func(addr uint64) string  // where in its source an instruction is; "" if that isn't known
+	Calls  []Call                    // what a kernel's own engine calls, by Seq
+	// of each deviation of Schedule: where the CPUs stood, a line each; nil: not known
+	Stood    [][]string
+	KernelIP uint64 // the saved ip of a kernel routine, or of idle; 0 if Symbol names it
 	Schedule []traces.Deviation
 	ByHand   bool // the run was stepped by hand: it has no schedule
 

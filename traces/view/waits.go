@@ -88,10 +88,12 @@ func (p *past) tellWaits(s *stay, v int, list []write) {
 	}
 	switch {
 	case s.arrive > g.to:
-		p.say(g.to, 1, "%s's %s ended before %s came to %s.", who, smpev.Flavours.Name(g.flavour)+" grace period", p.cpu(s), p.x.place(s.ip)).also(p, g.from, s.arrive)
+		p.say(g.to, 1, "%s's %s ended before %s came to %s.", who, smpev.Flavours.Name(g.flavour)+" grace period",
+			p.cpu(s), p.x.place(s.ip)).also(p, g.from, s.arrive)
 	default:
 		why, rests := p.quiet(s, g)
-		p.say(g.to, 0, "%s ended although %s stood at %s: %s.", capital(g.name()), task, p.x.place(s.ip), why).also(p, append(rests, g.from, s.arrive)...)
+		p.say(g.to, 0, "%s ended although %s stood at %s: %s.", capital(g.name()), task, p.x.place(s.ip), why).also(p,
+			append(rests, g.from, s.arrive)...)
 	}
 }
 
@@ -104,17 +106,23 @@ func (p *past) tellNoWait(s *stay, w write, who string) {
 	stop := p.last(w.first, func(e *traces.Event) bool { return e.Kind == smpev.StopEnd || e.Kind == smpev.StopStart })
 	switch {
 	case stop >= 0 && p.ev[stop].Kind == smpev.StopStart && s.arrive > stop:
-		p.say(stop, 1, "stop_machine stops each CPU where it stands; %s came to %s afterwards.", p.cpu(s), p.x.place(s.ip)).also(p, w.first, s.arrive)
+		p.say(stop, 1, "stop_machine stops each CPU where it stands; %s came to %s afterwards.", p.cpu(s),
+			p.x.place(s.ip)).also(p, w.first, s.arrive)
 	case stop >= 0 && p.ev[stop].Kind == smpev.StopStart:
-		p.say(stop, 1, "stop_machine stops each CPU where it stands; it makes nobody leave %s.", p.x.place(s.ip)).also(p, w.first)
+		p.say(stop, 1, "stop_machine stops each CPU where it stands; it makes nobody leave %s.",
+			p.x.place(s.ip)).also(p, w.first)
 	case stop >= 0 && what == "freeing":
 		if stop < s.arrive {
-			p.say(stop, 1, "stop_machine was over before %s came; %s waited for nothing else before freeing.", p.cpu(s), who).also(p, w.first, s.arrive)
+			p.say(stop, 1, "stop_machine was over before %s came; %s waited for nothing else before freeing.", p.cpu(s),
+				who).also(p, w.first, s.arrive)
 			return
 		}
 		p.say(stop, 1, "%s waited for nothing but stop_machine before freeing.", who).also(p, w.first)
 	default:
-		if what == "writing" && p.next(w.first, p.at, func(e *traces.Event) bool { return e.Kind == smpev.SendIPI && e.A>>s.cpu&1 != 0 }) >= 0 {
+		if what == "writing" &&
+			p.next(w.first, p.at, func(e *traces.Event) bool {
+				return e.Kind == smpev.SendIPI && e.A>>s.cpu&1 != 0
+			}) >= 0 {
 			p.say(w.first, 0, "%s didn't wait for %s to leave; its sync IPIs only make it serialise.", who, p.cpu(s))
 			return
 		}
@@ -138,7 +146,10 @@ func (p *past) quiet(s *stay, g wait) (why string, rests []int) {
 			return "that task was on no CPU", []int{out}
 		}
 	}
-	if i := p.next(g.from, g.to, func(e *traces.Event) bool { return e.Kind == smpev.Switch && e.CPU == s.cpu }); i >= 0 {
+	if i := p.next(g.from, g.to, func(e *traces.Event) bool {
+		return e.Kind == smpev.Switch &&
+			e.CPU == s.cpu
+	}); i >= 0 {
 		return fmt.Sprintf("%s's switch at event %d was its quiescent state", cpu, p.ev[i].Seq), []int{i}
 	}
 	if i := p.next(g.from, g.to, func(e *traces.Event) bool {
@@ -169,7 +180,8 @@ func (p *past) tellStall(v int) {
 	e := &p.ev[v]
 	begun := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.GPStart && p.lasts(o, v, e.A) })
 	if begun >= 0 {
-		p.say(begun, 0, "%s on %s began to wait for the %s grace period %d.", p.in.task(uint64(p.ev[begun].Task)), p.who(begun), smpev.Flavours.Name(p.ev[begun].A), p.ev[begun].B)
+		p.say(begun, 0, "%s on %s began to wait for the %s grace period %d.", p.in.task(uint64(p.ev[begun].Task)),
+			p.who(begun), smpev.Flavours.Name(p.ev[begun].A), p.ev[begun].B)
 	}
 	told := 0
 	for c := range uint8(64) {
@@ -183,9 +195,11 @@ func (p *past) tellStall(v int) {
 			p.say(begun, 1, "%s hasn't run anything yet, and the grace period waits for it.", cpuSet(1<<c)).also(p, v)
 		case i < 0:
 		case p.in.task(p.ev[i].B) == "idle":
-			p.say(i, 1, "%s idles from here on: %s has given it up, and the grace period waits for it.", p.who(i), p.in.task(p.ev[i].A)).also(p, begun, v)
+			p.say(i, 1, "%s idles from here on: %s has given it up, and the grace period waits for it.", p.who(i),
+				p.in.task(p.ev[i].A)).also(p, begun, v)
 		default:
-			p.say(i, 1, "%s runs %s from here on, which doesn't give it up.", p.who(i), p.in.task(p.ev[i].B)).also(p, begun, v)
+			p.say(i, 1, "%s runs %s from here on, which doesn't give it up.", p.who(i), p.in.task(p.ev[i].B)).also(p,
+				begun, v)
 		}
 	}
 	told = 0
@@ -193,7 +207,8 @@ func (p *past) tellStall(v int) {
 		task := set&0xff - 1
 		told++
 		if i := p.last(v, func(o *traces.Event) bool { return o.Kind == smpev.Switch && o.B == task }); i >= 0 {
-			p.say(i, 1, "%s runs from here on, and doesn't give its CPU up by itself.", p.in.task(task)).also(p, begun, v)
+			p.say(i, 1, "%s runs from here on, and doesn't give its CPU up by itself.", p.in.task(task)).also(p, begun,
+				v)
 		}
 	}
 	p.tellOther(v)

@@ -268,7 +268,8 @@ type sources struct {
 // sources finds the newest version of each byte that the instruction executed at event
 // v can have come from.
 func (p *past) sources(ran span, b []byte, v int) *sources {
-	s := &sources{ran: ran, bytes: b, from: make([]version, len(b)), newer: make([][]int, len(b)), wrote: map[int]write{}}
+	s := &sources{ran: ran, bytes: b, from: make([]version, len(b)), newer: make([][]int, len(b)),
+		wrote: map[int]write{}}
 	for k, val := range b {
 		s.from[k] = version{-2, val} // unknown
 		list := p.hist[ran.at+uint64(k)]
@@ -310,7 +311,8 @@ func (s *sources) stale() bool {
 // mixed reports whether not all bytes come from one write, or from no write.
 func (s *sources) mixed() bool {
 	for _, v := range s.from {
-		if v.at != s.from[0].at && !(v.at >= 0 && s.from[0].at >= 0 && s.wrote[v.at].first == s.wrote[s.from[0].at].first) {
+		if v.at != s.from[0].at &&
+			!(v.at >= 0 && s.from[0].at >= 0 && s.wrote[v.at].first == s.wrote[s.from[0].at].first) {
 			return true
 		}
 	}
@@ -426,7 +428,8 @@ func (p *past) whose(addr uint64, v version) (what string, off int) {
 			return "the breakpoint", -1
 		}
 		w := p.writeOf(v.at)
-		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) && p.ev[img].B&0xff != uint64(target.Arch.Breakpoint[0]) {
+		if img := p.imageOver(addr, v.at); img >= 0 && p.part(w, img) &&
+			p.ev[img].B&0xff != uint64(target.Arch.Breakpoint[0]) {
 			return p.imageName(img), int(addr - p.ev[img].A)
 		}
 	}

@@ -36,8 +36,9 @@ func TestAnnounce(t *testing.T) {
 	say := announcer(cli.New(&out, errsIn), false, hook.URL)
 
 	find := func(isNew bool) *lead.Event {
-		f := board.FindStatus{Cause: board.Cause{Find: unit.Find{Cause: "T1-1", Scenario: "s", Property: "T1", Message: "m",
-			Story: []string{"cpu1 ran."}}, First: "c-1"}, New: isNew}
+		f := board.FindStatus{Cause: board.Cause{Find: unit.Find{Cause: "T1-1", Scenario: "s", Property: "T1",
+			Message: "m",
+			Story:   []string{"cpu1 ran."}}, First: "c-1"}, New: isNew}
 		return &lead.Event{Kind: "find", Campaign: "c-2", Find: &f}
 	}
 	say(find(false))

@@ -82,7 +82,8 @@ func newParser(c *commands, stdout, stderr io.Writer) *kong.Kong {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Vars{"strategies": cli.List(inputs.StrategyNames()), "fetches": cli.List(fetch.Names()),
 			"memories": cli.List(smp.Orderings()), "editions": cli.List(inputs.EditionNames()),
-			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()), "folder": defaultDir()})
+			"drawn": cli.List(inputs.DrawnEditions()), "preempts": cli.List(inputs.DrawnPreempts()),
+			"folder": defaultDir()})
 	if err != nil {
 		sim.Bug("the command line: %v", err)
 	}
@@ -100,8 +101,9 @@ func do(p *cli.Program, c command) (status int) {
 			if crash, ok := v.(*parallel.Crash); ok {
 				v, stack = crash.Value, crash.Stack
 			}
-			fmt.Fprintf(p.Err, "kpsim-campaign: bug of the simulator: %v\n%s\nThis is a fault of kpsim. Please open an issue "+
-				"with these lines.\n", v, stack)
+			fmt.Fprintf(p.Err,
+				"kpsim-campaign: bug of the simulator: %v\n%s\nThis is a fault of kpsim. Please open an issue "+
+					"with these lines.\n", v, stack)
 			status = cli.Bug
 		}
 	}()

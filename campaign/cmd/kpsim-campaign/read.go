@@ -98,7 +98,8 @@ func (c *statusCmd) Run(p *cli.Program) (int, error) {
 		t, err = b.Told(ctx, s.ID)
 	}
 	if errors.Is(err, board.ErrNone) {
-		return 0, fmt.Errorf("%s is %s, and no coordinator has told of it; does kpsim-campaign serve run?", s.ID, s.State)
+		return 0, fmt.Errorf("%s is %s, and no coordinator has told of it; does kpsim-campaign serve run?", s.ID,
+			s.State)
 	}
 	if err != nil {
 		return 0, err

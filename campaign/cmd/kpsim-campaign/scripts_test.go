@@ -42,7 +42,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("DIR", filepath.Join(e.WorkDir, "cache", "kpsim", "campaign"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus, "line": cmdLine, "await": cmdAwait,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus, "line": cmdLine,
+			"await": cmdAwait,
 			"until": cmdUntil, "key": cmdKey},
 	})
 }

@@ -47,7 +47,8 @@ type serving struct {
 }
 
 func (s *serving) options(dir string) hub.Options {
-	return hub.Options{Dir: dir, Listen: s.Listen, Insecure: s.Insecure, Cert: s.Cert, Key: s.TLSKey, Name: s.ServerName,
+	return hub.Options{Dir: dir, Listen: s.Listen, Insecure: s.Insecure, Cert: s.Cert, Key: s.TLSKey,
+		Name:    s.ServerName,
 		Cluster: s.Cluster, Peers: s.Peers, Routes: s.Route, SyncAlways: s.Sync, MaxStore: s.MaxStore << 20}
 }
 

@@ -30,7 +30,8 @@ func (w *what) plan(p *cli.Program, name string) (*plan.Campaign, error) {
 		given bool
 	}{{"--shard", w.Shard != ""}, {"--out", w.Out != ""}, {"--self-check", w.SelfCheck != 0}} {
 		if f.given {
-			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and compares what is "+
+			return nil, fmt.Errorf("%s: it is of kpsim explore; a campaign divides its runs by itself, and "+
+				"compares what is "+
 				"made twice", f.name)
 		}
 	}

@@ -284,7 +284,8 @@ func (r *pageReader) do(b *block) {
 		for i, line := range b.lines {
 			n := slices.IndexFunc(rest, func(l string) bool { return sameLine(line, l) })
 			if n < 0 {
-				r.fatalf(b, i, "not printed, or not in this place:\n%s\n\nthere is left\n%s", line, strings.Join(rest, "\n"))
+				r.fatalf(b, i, "not printed, or not in this place:\n%s\n\nthere is left\n%s", line,
+					strings.Join(rest, "\n"))
 			}
 			rest = rest[n+1:]
 		}
@@ -393,7 +394,8 @@ func kernelAtHand(e *testscript.Env, scripts string) error {
 			if err := os.MkdirAll(cache, 0o755); err != nil {
 				return err
 			}
-			if err := os.Symlink(filepath.Dir(dir), filepath.Join(cache, "kernels")); err != nil && !os.IsExist(err) { // where fetch-kernel looks
+			// where fetch-kernel looks
+			if err := os.Symlink(filepath.Dir(dir), filepath.Join(cache, "kernels")); err != nil && !os.IsExist(err) {
 				return err
 			}
 			return os.Symlink(scripts, filepath.Join(e.WorkDir, "scripts"))
@@ -451,10 +453,11 @@ func TestPagesNotice(t *testing.T) {
 		page  string
 		fails bool
 	}{
-		"right":       {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n    ...\n", false},
-		"wrong":       {edition + "    mine.o, as loaded by k61 (Debian 6.1.193), edition 6.5\n    ...\n", true},
-		"less":        {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n", true},
-		"output":      {edition + "\n<!-- output: of it -->\n\n    with PREEMPTION RETPOLINE FTRACE OPTPROBES\n", false},
+		"right": {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n    ...\n", false},
+		"wrong": {edition + "    mine.o, as loaded by k61 (Debian 6.1.193), edition 6.5\n    ...\n", true},
+		"less":  {edition + "    mine.o, as loaded by k61 (Debian 6.1.192), edition 6.5\n", true},
+		"output": {edition + "\n<!-- output: of it -->\n\n    with PREEMPTION RETPOLINE FTRACE OPTPROBES\n",
+			false},
 		"no-output":   {edition + "\n<!-- output: of it -->\n\n    with RETPOLINE\n", true},
 		"order":       {edition + "\n<!-- output: of it -->\n\n    with ...\n    mine.o, ...\n", true},
 		"status":      {"<!-- status: 2 -->\n\n    kpsim check no.o\n", false},
@@ -464,10 +467,12 @@ func TestPagesNotice(t *testing.T) {
 		"from":        {"<!-- from: go.mod -->\n\n    module kpsim\n", false},
 		"not-from":    {"<!-- from: go.mod -->\n\n    module kp\n", true},
 		"not-run":     {"<!-- not run: no -->\n\n    kpsim check no.o\n", false},
-		"shell":       {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 0\n", false},
-		"wrong-shell": {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 1\n", true},
-		"no-shell":    {"    kpsim> register k\n    register_kprobe(k) = 0\n", true},
-		"prompt":      {"```console\n$ cat mine.c | sed -n '1p'\nunsigned long ...\n```\n", false},
+		"shell": {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 0\n",
+			false},
+		"wrong-shell": {"    kpsim shell safe-full\n\nSo:\n\n    kpsim> register k\n    register_kprobe(k) = 1\n",
+			true},
+		"no-shell": {"    kpsim> register k\n    register_kprobe(k) = 0\n", true},
+		"prompt":   {"```console\n$ cat mine.c | sed -n '1p'\nunsigned long ...\n```\n", false},
 	}
 	dir := t.TempDir()
 	var paths []string
@@ -552,8 +557,10 @@ func TestSame(t *testing.T) {
 		shown string
 		want  bool
 	}{
-		{"a/  b 12/c/d", true}, {"a/  b 12/c", false}, {"a/b 12/c/d", false}, {"a/...", true}, {".../d", true}, {"a/.../d", true},
-		{"...", true}, {"a/.../c/...", true}, {"a/.../c", false}, {"a/  b .../c/d", true}, {"a/.../e/...", false}, {"b/...", false}, {"a/  b 12/c/d/e", false},
+		{"a/  b 12/c/d", true}, {"a/  b 12/c", false}, {"a/b 12/c/d", false}, {"a/...", true}, {".../d", true},
+		{"a/.../d", true},
+		{"...", true}, {"a/.../c/...", true}, {"a/.../c", false}, {"a/  b .../c/d", true}, {"a/.../e/...", false},
+		{"b/...", false}, {"a/  b 12/c/d/e", false},
 	} {
 		require.Equal(t, c.want, same(strings.Split(c.shown, "/"), printed), c.shown)
 	}

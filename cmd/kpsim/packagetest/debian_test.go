@@ -34,7 +34,8 @@ func (r root) dpkg(t *testing.T, args ...string) string {
 }
 
 func (r root) flags() []string {
-	return []string{"--root=" + string(r), "--log=" + r.path("var/log"), "--force-not-root", "--path-include=/usr/share/*"}
+	return []string{"--root=" + string(r), "--log=" + r.path("var/log"), "--force-not-root",
+		"--path-include=/usr/share/*"}
 }
 
 // files are those below the folder that aren't dpkg's own.
@@ -63,7 +64,8 @@ func TestDebian(t *testing.T) {
 	r := newRoot(t)
 	// The line of the page, but that sudo gives what dpkg does a root of our own.
 	sudo := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(sudo, "sudo"), []byte("#!/bin/sh\nshift\nexec dpkg "+"'"+strings.Join(r.flags(), "' '")+"' \"$@\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(sudo, "sudo"),
+		[]byte("#!/bin/sh\nshift\nexec dpkg "+"'"+strings.Join(r.flags(), "' '")+"' \"$@\"\n"), 0o755))
 	install := shown(t, made, "debian.sh", "scripts/package -o dist\n", "", "dist/", "./")
 	install.Env = append(install.Env, "PATH="+sudo+":"+os.Getenv("PATH")+":/usr/sbin:/sbin")
 	output(t, install)
@@ -100,7 +102,8 @@ func needTool(t *testing.T, name string) {
 // put them, loads it when it is asked to complete, and completes a command.
 func (r root) checkCompletions(t *testing.T) {
 	shells := map[string][]string{
-		"bash": {"--norc", "-c", `source "$1/usr/share/bash-completion/completions/kpsim"; complete -p kpsim >/dev/null || exit 1
+		"bash": {"--norc", "-c",
+			`source "$1/usr/share/bash-completion/completions/kpsim"; complete -p kpsim >/dev/null || exit 1
 			COMP_WORDS=(kpsim overh) COMP_CWORD=1; _kpsim kpsim; echo "${COMPREPLY[@]}"`, "bash", string(r)},
 		"zsh": {"-f", "-c", `fpath=("$1/usr/share/zsh/vendor-completions" $fpath); autoload -Uz compinit; compinit -u -D
 			[[ $_comps[kpsim] == _kpsim ]] && autoload +X _kpsim && functions _kpsim | grep -q compadd && kpsim complete -- overh`, "zsh", string(r)},
@@ -110,7 +113,8 @@ func (r root) checkCompletions(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			needTool(t, shell)
 			c := command(string(r), shell, args...)
-			c.Env = append(c.Env, "PATH="+r.path("usr/bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir(), "XDG_DATA_DIRS="+r.path("usr/share"))
+			c.Env = append(c.Env, "PATH="+r.path("usr/bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir(),
+				"XDG_DATA_DIRS="+r.path("usr/share"))
 			require.Equal(t, "overhead\n", output(t, c))
 		})
 	}

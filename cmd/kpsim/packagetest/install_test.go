@@ -49,7 +49,8 @@ func TestInstallFromClone(t *testing.T) {
 	if state(clone) != before {
 		t.Skip("the clone changed meanwhile")
 	}
-	if s, err := os.Stat(filepath.Join(clone, ".git")); err != nil || !s.IsDir() || command(clone, "git", "rev-parse", "HEAD").Run() != nil {
+	if s, err := os.Stat(filepath.Join(clone, ".git")); err != nil || !s.IsDir() ||
+		command(clone, "git", "rev-parse", "HEAD").Run() != nil {
 		t.Skip("this is no clone, or a worktree of one, or there is no git: Go notes no commit")
 	}
 	commit, modified := head(t)
@@ -118,7 +119,8 @@ func TestInstallByReplace(t *testing.T) {
 
 	var imports strings.Builder
 	public := 0
-	for path := range strings.FieldsSeq(output(t, command(clone, "go", "list", "-f", `{{if and (ne .Name "main") .GoFiles}}{{.ImportPath}}{{end}}`, "./..."))) {
+	for path := range strings.FieldsSeq(output(t,
+		command(clone, "go", "list", "-f", `{{if and (ne .Name "main") .GoFiles}}{{.ImportPath}}{{end}}`, "./..."))) {
 		if !regexp.MustCompile(`(^|/)(internal|cmd|scripts|campaign)(/|$)`).MatchString(path) && path != "kpsim" {
 			name := "_ "
 			if path == "kpsim/sched" {

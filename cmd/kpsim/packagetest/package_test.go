@@ -86,7 +86,8 @@ func needPackage(t *testing.T) {
 func command(dir, name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "GOFLAGS=-buildvcs=auto", "GOWORK=", "LC_ALL=C.UTF-8")
+	c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin", "GOFLAGS=-buildvcs=auto", "GOWORK=",
+		"LC_ALL=C.UTF-8")
 	return c
 }
 
@@ -122,7 +123,8 @@ func checkVersion(t *testing.T, program string) version.Info {
 // head is the commit of the clone, and whether files differ from it.
 func head(t *testing.T) (commit string, modified bool) {
 	t.Helper()
-	return strings.TrimSpace(output(t, command(clone, "git", "rev-parse", "HEAD"))), output(t, command(clone, "git", "status", "--porcelain")) != ""
+	return strings.TrimSpace(output(t, command(clone, "git", "rev-parse", "HEAD"))),
+		output(t, command(clone, "git", "status", "--porcelain")) != ""
 }
 
 // The program is static and stripped, has no path of the computer it was made on, and says
@@ -141,7 +143,8 @@ func TestProgram(t *testing.T) {
 	require.NoError(t, err)
 	home, err := os.UserHomeDir()
 	require.NoError(t, err)
-	for _, path := range []string{clone, home + "/", strings.TrimSpace(output(t, command(clone, "go", "env", "GOMODCACHE")))} {
+	for _, path := range []string{clone, home + "/",
+		strings.TrimSpace(output(t, command(clone, "go", "env", "GOMODCACHE")))} {
 		require.False(t, bytes.Contains(data, []byte(path)), path)
 	}
 
@@ -171,7 +174,8 @@ func TestReproducible(t *testing.T) {
 	needPackage(t)
 	again := filepath.Join(t.TempDir(), "another clone")
 	output(t, command(clone, "git", "clone", "-q", "--shared", clone, again))
-	for name := range strings.SplitSeq(output(t, command(clone, "git", "ls-files", "-z", "--modified", "--others", "--exclude-standard")), "\x00") {
+	for name := range strings.SplitSeq(output(t, command(clone, "git", "ls-files", "-z", "--modified", "--others",
+		"--exclude-standard")), "\x00") {
 		data, err := os.ReadFile(filepath.Join(clone, name))
 		if name == "" {
 			continue
@@ -186,9 +190,11 @@ func TestReproducible(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(again, name), data, s.Mode().Perm()))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(again, "the packages"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(again, "the packages", "kpsim"), []byte("an older one"), 0o644)) // no edit
+	// no edit
+	require.NoError(t, os.WriteFile(filepath.Join(again, "the packages", "kpsim"), []byte("an older one"), 0o644))
 	c := command(again, "sh", "-c", "umask 027; scripts/package --source "+source+" -o 'the packages'")
-	c.Env = append(c.Env, "TZ=Asia/Kathmandu", "LC_ALL=C", "SOURCE_DATE_EPOCH=1", "GOFLAGS=-tags=other", "GOAMD64=v3", "CGO_ENABLED=1")
+	c.Env = append(c.Env, "TZ=Asia/Kathmandu", "LC_ALL=C", "SOURCE_DATE_EPOCH=1", "GOFLAGS=-tags=other", "GOAMD64=v3",
+		"CGO_ENABLED=1")
 	output(t, c)
 	for _, pattern := range []string{"kpsim", "kpsim_*.tar.gz", "kpsim_*.deb", "SHA256SUMS"} {
 		path := one(t, pattern)
@@ -233,7 +239,9 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	require.Regexp(t, `^kpsim-\d`, top)
-	for _, name := range []string{"bin/kpsim", "share/man/man1/kpsim.1.gz", "share/man/man1/kpsim-overhead-fit.1.gz", "share/bash-completion/completions/kpsim", "share/zsh/site-functions/_kpsim", "share/fish/vendor_completions.d/kpsim.fish", "share/doc/kpsim/changelog.gz"} {
+	for _, name := range []string{"bin/kpsim", "share/man/man1/kpsim.1.gz", "share/man/man1/kpsim-overhead-fit.1.gz",
+		"share/bash-completion/completions/kpsim", "share/zsh/site-functions/_kpsim",
+		"share/fish/vendor_completions.d/kpsim.fish", "share/doc/kpsim/changelog.gz"} {
 		require.NotEmpty(t, files[name], name)
 	}
 	licences := string(files["share/doc/kpsim/copyright"])

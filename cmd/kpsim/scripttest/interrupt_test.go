@@ -29,12 +29,17 @@ func TestFirstInterrupt(t *testing.T) {
 	long := filepath.Join(t.TempDir(), "long.star")
 	require.NoError(t, os.WriteFile(long, []byte(repeating), 0o666))
 	for i, words := range []string{
-		"explore safe-none torn-jump --runs 1000000000", "explore LONG", "explore torn-jump --runs 1000000000 --self-check=1000000000",
+		"explore safe-none torn-jump --runs 1000000000", "explore LONG",
+		"explore torn-jump --runs 1000000000 --self-check=1000000000",
 		"fuzz --runs 1000000000", "fuzz --for 1h", "fuzz --runs 1000000000 --each 1000000000",
-		"verify --full register-storm-none", "verify --deviations 9 register-storm-none", "verify --by classes --full register-storm-none", "verify --by classes --deviations 9 register-storm-none", "verify LONG",
-		"matrix --drawn 1000000000", "matrix --full", "bench search", "bench search --time 1h --seeds 1 --most 1", "mutants --seeds 10000",
+		"verify --full register-storm-none", "verify --deviations 9 register-storm-none",
+		"verify --by classes --full register-storm-none", "verify --by classes --deviations 9 register-storm-none",
+		"verify LONG",
+		"matrix --drawn 1000000000", "matrix --full", "bench search", "bench search --time 1h --seeds 1 --most 1",
+		"mutants --seeds 10000",
 		"run LONG", "explain TRACE --runs 1000000",
-		"overhead table --noise --runs 1000 --hits 1000", "overhead table --html page.html", "overhead pauses --runs 10000", "overhead maxactive --runs 10000",
+		"overhead table --noise --runs 1000 --hits 1000", "overhead table --html page.html",
+		"overhead pauses --runs 10000", "overhead maxactive --runs 10000",
 	} {
 		if i%3 != 1 && !thorough.Set() {
 			continue // one of most commands

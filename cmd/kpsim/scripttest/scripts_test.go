@@ -88,7 +88,8 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("no condition is called %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kpsim": cmdKpsim, "status": cmdStatus, "input": cmdInput, "line": cmdLine, "lastline": cmdLastLine, "json": cmdJSON,
+			"kpsim": cmdKpsim, "status": cmdStatus, "input": cmdInput, "line": cmdLine, "lastline": cmdLastLine,
+			"json": cmdJSON,
 			"edit": cmdEdit, "truncate": cmdTruncate, "interrupt": cmdInterrupt,
 			"serve": cmdServe, "edited": cmdEdited, "crlf": cmdCRLF, "fifo": cmdFIFO, "unpack": cmdUnpack,
 		},
@@ -239,7 +240,8 @@ func cmdInterrupt(ts *testscript.TestScript, neg bool, args []string) {
 		signal, want, args = syscall.SIGTERM, terminated, args[1:]
 	}
 	line := regexp.MustCompile("(?m)" + args[0])
-	path, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], args[1]))
+	path, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0],
+		args[1]))
 	ts.Check(err)
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
 		ts.Check(os.RemoveAll(ts.MkAbs("traces")))

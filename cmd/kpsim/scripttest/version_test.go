@@ -35,7 +35,8 @@ func TestVersionLinked(t *testing.T) {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	no := false
-	require.Equal(t, version.Info{Version: "1.2.3-1", Commit: "c0ffee", Modified: &no, Source: "https://example.org/kpsim"}, versionOf(t, exe, "version", "--json"))
+	require.Equal(t, version.Info{Version: "1.2.3-1", Commit: "c0ffee", Modified: &no,
+		Source: "https://example.org/kpsim"}, versionOf(t, exe, "version", "--json"))
 }
 
 // TestVersionGoRun: go run notes nothing, so the clone is asked.

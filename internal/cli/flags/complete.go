@@ -67,7 +67,8 @@ func Complete(at *kong.Node, words []string, namings map[string]Names) []string 
 	name, value, whole := strings.Cut(last, "=")
 	switch {
 	case waiting != nil:
-		return StartingWith(strings.TrimPrefix(last, "="), ValuesOf(namings, waiting.Value, strings.TrimPrefix(last, "=")))
+		return StartingWith(strings.TrimPrefix(last, "="),
+			ValuesOf(namings, waiting.Value, strings.TrimPrefix(last, "=")))
 	case strings.HasPrefix(last, "-") && whole:
 		var list []string
 		if f := flagOf(at, name); f != nil {

@@ -79,7 +79,10 @@ func leaves(at *kong.Node, f func(*kong.Node)) {
 // says reports whether a help has a word, in any form: of trace also traces, of prove proved.
 func says(help, word string) bool {
 	word = stem(word)
-	for _, w := range strings.FieldsFunc(help, func(r rune) bool { return (r|0x20 < 'a' || r|0x20 > 'z') && r != '-' }) {
+	for _, w := range strings.FieldsFunc(help, func(r rune) bool {
+		return (r|0x20 < 'a' || r|0x20 > 'z') &&
+			r != '-'
+	}) {
 		if len(word) >= 3 && stem(w) == word {
 			return true
 		}

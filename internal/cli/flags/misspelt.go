@@ -64,7 +64,8 @@ func plainly(says string, at *kong.Node) string {
 	}
 	for _, e := range []*regexp.Regexp{dashed(), noNumber()} {
 		if m := e.FindStringSubmatch(says); m != nil {
-			if f := flagOf(at, m[1]); f != nil && f.Tag.Get(rangeTag) != "" && f.Target.Type() != reflect.TypeFor[time.Duration]() {
+			if f := flagOf(at, m[1]); f != nil && f.Tag.Get(rangeTag) != "" &&
+				f.Target.Type() != reflect.TypeFor[time.Duration]() {
 				least, most, _ := RangeOf(f.Value)
 				return fmt.Sprintf("%s: %q is no whole number from %s to %s", m[1], m[2], least, shortly(most))
 			}
@@ -92,7 +93,8 @@ func plainly(says string, at *kong.Node) string {
 		}
 	}
 	if m := whichCommand().FindStringSubmatch(says); m != nil {
-		return fmt.Sprintf("name a command, such as %s", strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
+		return fmt.Sprintf("name a command, such as %s",
+			strings.TrimSpace(strings.TrimPrefix(at.Path(), "kpsim")+" "+m[1]))
 	}
 	return says
 }

@@ -129,11 +129,14 @@ func givenScenario(arg string) ([]byte, error) {
 	case isFolder(arg):
 		return nil, isNothing(arg, nil, ".star", fmt.Sprintf(give, cli.Typed()))
 	case isObject(data):
-		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at its functions: %s", arg, filepath.Base(arg), cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
+		return nil, fmt.Errorf("%s is an object file, not a scenario; write one that has elf(%q), or look at "+
+			"its functions: %s", arg, filepath.Base(arg), cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
 	case err == nil && traces.IsTrace(data):
-		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg, cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
+		return nil, fmt.Errorf("%s is a trace, not a scenario; to run it: %s", arg,
+			cli.Line(cli.Typed(), "replay", cli.AsFile(arg)))
 	case err == nil && isTraceName(arg):
-		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
+		return nil, fmt.Errorf("%s is called as a trace, and isn't one, so it isn't run; if it is a scenario "+
+			"that you trust, rename it to %s.star", arg, strings.TrimSuffix(arg, ".kps"))
 	case err == nil && strings.HasSuffix(arg, ".star") && utf8.Valid(data): // lang.Load says what it lacks
 		return data, nil
 	case err == nil:
@@ -153,13 +156,15 @@ func givenScenario(arg string) ([]byte, error) {
 	case arg != "" && IsFile(arg+".star"):
 		return nil, fmt.Errorf("%s; there is %s.star: %s", cli.Cause(err, arg), arg, instead(arg, arg+".star"))
 	case arg != name && IsFile(trace):
-		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cli.Cause(err, arg), trace, cli.Line(cli.Typed(), "replay", trace))
+		return nil, fmt.Errorf("%s; %s is a trace, not a scenario; to run it: %s", cli.Cause(err, arg), trace,
+			cli.Line(cli.Typed(), "replay", trace))
 	}
 	if near := nearest.Names(arg, inFolder(arg, ".star")); len(near) > 0 {
 		return nil, fmt.Errorf("%s; did you mean %s?", cli.Cause(err, arg), cli.List(near))
 	}
 	if plain && arg != "" {
-		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg, cli.Suggest(arg, library.Names()))
+		return nil, fmt.Errorf("no built-in scenario %q; %s (one of your own is a file NAME.star)", arg,
+			cli.Suggest(arg, library.Names()))
 	}
 	return nil, fmt.Errorf("%s; %s", cli.Cause(err, arg), fmt.Sprintf(give, cli.Typed()))
 }
@@ -174,7 +179,8 @@ func isNothing(arg string, data []byte, end, give string) error {
 		}
 		return fmt.Errorf("%s: is a directory; %s", arg, give)
 	case isObject(data):
-		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg, cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
+		return fmt.Errorf("%s is an object file, not a trace; to see what can be probed in it: %s", arg,
+			cli.Line(cli.Typed(), "check", cli.AsFile(arg)))
 	case len(bytes.TrimSpace(data)) == 0:
 		return fmt.Errorf("%s is empty; %s", arg, give)
 	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:

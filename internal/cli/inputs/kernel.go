@@ -61,9 +61,11 @@ func (f *Kernel) Alone(edition, mutant string) error {
 	case f.Kernel == "":
 		return nil
 	case edition != "":
-		return errors.New("--edition: it is of kpsim's own engine, and a kernel's is what it is; leave it or --kernel out")
+		return errors.New("--edition: it is of kpsim's own engine, and a kernel's is what it is; leave it or " +
+			"--kernel out")
 	case mutant != "" && !ofMachineCode(mutant):
-		return fmt.Errorf("--mutant: %s breaks kpsim's own engine, not a kernel's; of a kernel: %s", mutant, cli.Line(cli.Typed(), "kernel", "mutants", cli.AsFile(string(f.Kernel))))
+		return fmt.Errorf("--mutant: %s breaks kpsim's own engine, not a kernel's; of a kernel: %s", mutant,
+			cli.Line(cli.Typed(), "kernel", "mutants", cli.AsFile(string(f.Kernel))))
 	}
 	return nil
 }
@@ -116,7 +118,8 @@ func onShelf(name string) string {
 func (f *Kernel) Open() (*linux.Kernel, error) {
 	if f.Kernel == "" {
 		if len(f.Objects) > 0 {
-			return nil, errors.New("--objects: they take the place of a kernel's functions; give the kernel with --kernel FILE")
+			return nil, errors.New("--objects: they take the place of a kernel's functions; give the kernel " +
+				"with --kernel FILE")
 		}
 		return nil, nil
 	}

@@ -19,7 +19,8 @@ func TestKernelOnShelf(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, release, "vmlinuz"), nil, 0o644))
 	}
 	_, err := (&Kernel{Kernel: "6.12"}).Open()
-	require.EqualError(t, err, "--kernel: 6.12: no such file or directory; did you mean "+filepath.Join(dir, "6.12.117+deb12-amd64", "vmlinuz")+"?")
+	require.EqualError(t, err, "--kernel: 6.12: no such file or directory; did you mean "+
+		filepath.Join(dir, "6.12.117+deb12-amd64", "vmlinuz")+"?")
 	_, err = (&Kernel{Kernel: "vmlinuz"}).Open()
 	require.EqualError(t, err, "--kernel: vmlinuz: no such file or directory")
 }

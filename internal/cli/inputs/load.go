@@ -87,7 +87,8 @@ func LoadBy(read ScenarioReader, args []string) ([]*Input, error) {
 			case j.Arg == arg:
 				return nil, fmt.Errorf("%s is given twice; leave one out", arg)
 			case TraceName(j.Name) == TraceName(s.Name):
-				return nil, fmt.Errorf("%s and %s are both the scenario %s, whose trace is one file; leave one out, or rename it with scenario(%q)",
+				return nil, fmt.Errorf("%s and %s are both the scenario %s, whose trace is one file; leave one "+
+					"out, or rename it with scenario(%q)",
 					j.Arg, arg, s.Name, s.Name+"-2")
 			}
 		}

@@ -37,7 +37,8 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 		if flags.Kernel == "" {
 			flag = "--objects"
 		}
-		return nil, fmt.Errorf("%s: %s is of kpsim's own engine, and needs none; to run its scenario on a kernel: %s", flag, path,
+		return nil, fmt.Errorf("%s: %s is of kpsim's own engine, and needs none; to run its scenario on a kernel: %s",
+			flag, path,
 			cli.Line(append([]string{cli.Typed(), "explore", s.Name}, flags.Words()...)...))
 	case flags.Kernel == "": // the one that they lie over
 		release, _, _ := strings.Cut(s.Machine.Image, " ")
@@ -50,9 +51,11 @@ func (f *TracesKernel) Read(path string) (*traces.File, error) {
 	case s.Machine.Image == "" || s.Machine.Image == k.ID():
 		return file, nil
 	case f.Kernel == "":
-		return nil, fmt.Errorf("--objects: %s is of the kernel %s, and %s with %s is %s; give the objects that it was found with", path, s.Machine.Image, flags.Kernel, flags.List(), k.ID())
+		return nil, fmt.Errorf("--objects: %s is of the kernel %s, and %s with %s is %s; give the objects that "+
+			"it was found with", path, s.Machine.Image, flags.Kernel, flags.List(), k.ID())
 	}
-	return nil, fmt.Errorf("--kernel: %s is of the kernel %s, and %s is %s; give the file that it was", path, s.Machine.Image, f.Kernel, k.ID())
+	return nil, fmt.Errorf("--kernel: %s is of the kernel %s, and %s is %s; give the file that it was", path,
+		s.Machine.Image, f.Kernel, k.ID())
 }
 
 // Line is the line of another command about the trace, with the flags as they were typed.

@@ -85,6 +85,7 @@ func TellEdited(p *cli.Program, path string, file *traces.File) {
 	if name := Edited(path, file); name != "" {
 		s, _ := lang.ParseFrom(path, []byte(file.Scenario), file.ScenarioLine) // as Edited did
 		again := append([]string{cli.Typed(), "explore", name}, new(TracesKernel).Anew(&s.Machine)...)
-		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one of now:  %s\n", path, name, cli.Line(again...))
+		fmt.Fprintf(p.Err, "kpsim: %s shows an earlier version of %s than is there now; to explore the one "+
+			"of now:  %s\n", path, name, cli.Line(again...))
 	}
 }

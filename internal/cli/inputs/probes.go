@@ -36,13 +36,15 @@ func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	first := scenario.PartOf(scenario.TheScenario, 0)
 	for i := range min(len(probed), len(s.Probes)) {
 		switch k, r := &s.Probes[i], &probed[i]; {
-		case r.Registered, !r.Refused && s.Registers(k.Name), r.Refused && !slices.Contains(lasting, kpev.ErrnoName(uint64(r.Errno))):
+		case r.Registered, !r.Refused && s.Registers(k.Name), r.Refused &&
+			!slices.Contains(lasting, kpev.ErrnoName(uint64(r.Errno))):
 			return nil
 		case r.Refused:
 			if len(lines) == 0 {
 				first = scenario.PartOf(scenario.TheProbes, i)
 			}
-			lines = append(lines, fmt.Sprintf("probe %s at %s is refused: %s", k.Name, s.PlaceName(k), Refused(s, k, uint64(r.Errno))))
+			lines = append(lines, fmt.Sprintf("probe %s at %s is refused: %s", k.Name, s.PlaceName(k),
+				Refused(s, k, uint64(r.Errno))))
 		}
 	}
 	if len(lines) == 0 {
@@ -52,7 +54,9 @@ func (j *Input) RefusedAlways(probed []rig.Probed) error {
 	if n := len(lines) - MostTold; n > 0 {
 		lines, more = lines[:MostTold], fmt.Sprintf("; and %s", cli.Number(n, "more probe"))
 	}
-	return j.FileFirst(scenario.Faultf(first, "nothing is probed, so that no search shows anything: %s%s; %s prints where a probe can be; if it is to be refused say so, errno = …",
+	return j.FileFirst(scenario.Faultf(first,
+		"nothing is probed, so that no search shows anything: %s%s; %s prints where a probe can be; if it is "+
+			"to be refused say so, errno = …",
 		strings.Join(lines, "; "), more, j.check()))
 }
 
@@ -82,7 +86,8 @@ func (j *Input) Wants(probe string) bool {
 // may change which probes are.
 func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind string) {
 	s := j.Scenario
-	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone && s.Machine.Quiesce != kapi.QuiesceNone || s.Does(act.WaitOptimized)
+	about := mutants.NeedsJump(s.Expect.Canary) || s.Machine.Edition == rules.EditionNone &&
+		s.Machine.Quiesce != kapi.QuiesceNone || s.Does(act.WaitOptimized)
 	if mutated != "" || !about {
 		return nil, ""
 	}
@@ -91,13 +96,15 @@ func (j *Input) NeverJumps(mutated string) (lines []*scenario.Fault, blind strin
 		return nil, ""
 	}
 	if n := len(lines) - MostTold; n > 0 {
-		lines = append(lines[:MostTold], &scenario.Fault{Part: lines[MostTold].Part, Msg: cli.Number(n, "more probe") + " never optimized"})
+		lines = append(lines[:MostTold], &scenario.Fault{Part: lines[MostTold].Part, Msg: cli.Number(n, "more probe") +
+			" never optimized"})
 	}
 	if mutants.NeedsJump(s.Expect.Canary) {
 		blind = "canary " + s.Expect.Canary + " can't be found: " + lines[0].Msg
 		lines = append(lines, &scenario.Fault{
 			Part: scenario.PartOf(scenario.TheExpect, 0),
-			Msg:  "canary " + s.Expect.Canary + " breaks the optimizer, so it can't be found here; probe another instruction, or choose another canary",
+			Msg: "canary " + s.Expect.Canary +
+				" breaks the optimizer, so it can't be found here; probe another instruction, or choose another canary",
 		})
 	}
 	return lines, blind
@@ -147,7 +154,8 @@ func (j *Input) NeverHit(probed []rig.Probed, try string) (lines []string) {
 		case !p.Registered || !known || k.Disabled:
 			continue
 		case !calls(s, f):
-			says = fmt.Sprintf("probe %s was never hit: %s while it was registered, and no task calls %s; add call(%s) to one", k.Name, did, f, f)
+			says = fmt.Sprintf("probe %s was never hit: %s while it was registered, and no task calls %s; add "+
+				"call(%s) to one", k.Name, did, f, f)
 		default:
 			says = fmt.Sprintf("probe %s was never hit: %s while it was registered; %s", k.Name, did, try)
 		}
@@ -182,7 +190,8 @@ func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
 		return why + "an address and a symbol are given; give one"
 	case !ok:
 		if t := s.Text(k.Symbol); t != nil {
-			return why + fmt.Sprintf("%s has %d bytes, and no function is at %s+%#x", t.Name, len(t.Code), t.Name, k.Offset)
+			return why + fmt.Sprintf("%s has %d bytes, and no function is at %s+%#x", t.Name, len(t.Code), t.Name,
+				k.Offset)
 		}
 		return why + "there is no symbol " + k.Symbol
 	case k.Kind == scenario.ProbeKretprobe && k.Offset != 0:
@@ -196,9 +205,13 @@ func Refused(s *scenario.Scenario, k *scenario.Probe, errno uint64) string {
 // calls reports whether a task, an interrupt or a handler calls a function by its name.
 func calls(s *scenario.Scenario, function string) bool {
 	return slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.Call && op.Target == function })
+		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
+			return op.Kind == act.Call && op.Target == function
+		})
 	}) || slices.ContainsFunc(s.Sources, func(src scenario.Source) bool { return src.Run == function }) ||
 		slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
-			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind.Traits&scenario.StepRuns != 0 && st.Func == function })
+			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool {
+				return st.Kind.Traits&scenario.StepRuns != 0 && st.Func == function
+			})
 		})
 }

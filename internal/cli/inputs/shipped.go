@@ -70,7 +70,8 @@ func TellShipped(p *cli.Program, s *Shipped) {
 		p.Indented("", fmt.Sprintf("--as-shipped, edition %s: no fault is known that its kernels had", s.Edition))
 		return
 	}
-	p.Indented("", fmt.Sprintf("--as-shipped, edition %s, brings back %s of its kernels:", s.Edition, cli.Number(len(s.Faults), "fault")))
+	p.Indented("", fmt.Sprintf("--as-shipped, edition %s, brings back %s of its kernels:", s.Edition,
+		cli.Number(len(s.Faults), "fault")))
 	name, releases := 0, 0
 	for _, f := range s.Faults {
 		name, releases = max(name, len(f.Mutant)), max(releases, len(f.Releases))
@@ -78,7 +79,8 @@ func TellShipped(p *cli.Program, s *Shipped) {
 	for _, f := range s.Faults {
 		p.Indented(cli.Indent, fmt.Sprintf("%-*s  %-*s  %s", name, f.Mutant, releases, f.Releases, f.Says))
 	}
-	p.Indented("", fmt.Sprintf("the history (kpsim list history) knows %s of %s: %d are brought back, %d aren't:", cli.Number(s.Known, "fault"), s.Release, s.Has, s.Known-s.Has))
+	p.Indented("", fmt.Sprintf("the history (kpsim list history) knows %s of %s: %d are brought back, %d aren't:",
+		cli.Number(s.Known, "fault"), s.Release, s.Has, s.Known-s.Has))
 	for _, n := range s.Not {
 		p.Indented(cli.Indent, fmt.Sprintf("%3d  %s", n.Faults, n.Why))
 	}

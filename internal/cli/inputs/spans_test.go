@@ -53,13 +53,15 @@ func TestNumbers(t *testing.T) {
 
 func TestOnce(t *testing.T) {
 	known := []string{"a", "b"}
-	if list, err := Once("f", "thing", []string{"b", "a", "b"}, known); err != nil || !slices.Equal(list, []string{"b", "a"}) {
+	if list, err := Once("f", "thing", []string{"b", "a", "b"}, known); err != nil ||
+		!slices.Equal(list, []string{"b", "a"}) {
 		t.Error(list, err)
 	}
 	if list, err := Once("f", "thing", nil, known); err != nil || list != nil {
 		t.Error(list, err)
 	}
-	for want, words := range map[string][]string{`--f: no thing is called "c"; there are a, b`: {"a", "c"}, "--f: the list is empty; name one, or leave the flag out": {}} {
+	for want, words := range map[string][]string{`--f: no thing is called "c"; there are a, b`: {"a", "c"},
+		"--f: the list is empty; name one, or leave the flag out": {}} {
 		if _, err := Once("f", "thing", words, known); err == nil || err.Error() != want {
 			t.Error(words, err)
 		}

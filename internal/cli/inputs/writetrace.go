@@ -20,7 +20,8 @@ func (u *Unreadable) Error() string {
 	if u.Refusal != nil {
 		return fmt.Sprintf("%s isn't written, since it would be refused: %v", u.Path, u.Refusal)
 	}
-	return fmt.Sprintf("%s isn't written: it would have %d deviations, and no more than %d are read", u.Path, u.Deviations, traces.MaxDeviations)
+	return fmt.Sprintf("%s isn't written: it would have %d deviations, and no more than %d are read", u.Path,
+		u.Deviations, traces.MaxDeviations)
 }
 
 // Few is a strategy whose runs have few deviations: what to search with if a trace has too many.
@@ -34,7 +35,8 @@ func TraceText(path string, f *traces.File) ([]byte, error) {
 		return text, &Unreadable{path, len(f.Schedule), nil}
 	}
 	if len(text) > cli.MostTrace {
-		return text, &Unreadable{path, len(f.Schedule), fmt.Errorf("%s: it has %d bytes, and no more than %d are read", path, len(text), cli.MostTrace)}
+		return text, &Unreadable{path, len(f.Schedule), fmt.Errorf("%s: it has %d bytes, and no more than %d are read",
+			path, len(text), cli.MostTrace)}
 	}
 	if _, err := traces.Parse(path, text); err != nil {
 		return text, &Unreadable{path, len(f.Schedule), err}

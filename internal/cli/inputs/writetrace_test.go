@@ -13,9 +13,11 @@ import (
 func TestWriteTrace(t *testing.T) {
 	dir := t.TempDir()
 	file := func(deviations int) *traces.File {
-		f := &traces.File{Scenario: `scenario("s")`, Property: "T1", Format: traces.ScheduleFormat, Origin: []traces.Remark{{Key: "seed", Value: "1"}}}
+		f := &traces.File{Scenario: `scenario("s")`, Property: "T1", Format: traces.ScheduleFormat,
+			Origin: []traces.Remark{{Key: "seed", Value: "1"}}}
 		for i := range deviations {
-			f.Schedule = append(f.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1, Alt: "cpu1"})
+			f.Schedule = append(f.Schedule, traces.Deviation{Mover: "cpu0", Name: "f", Text: true, Occ: i + 1,
+				Alt: "cpu1"})
 		}
 		f.WrittenBy("a test")
 		return f

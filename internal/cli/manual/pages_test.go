@@ -98,7 +98,8 @@ Look there first.
 // A page has the parts of the help in their sections; what formatters would take for their own
 // is escaped; what is hidden isn't there.
 func TestPage(t *testing.T) {
-	parser, err := kong.New(new(program), kong.Name("prog"), kong.Description("Kpsim goes: a toy.\n\nExit status, of every command:\n\n  0   good\n\nThat's all."))
+	parser, err := kong.New(new(program), kong.Name("prog"),
+		kong.Description("Kpsim goes: a toy.\n\nExit status, of every command:\n\n  0   good\n\nThat's all."))
 	require.NoError(t, err)
 	files := Pages(parser.Model.Node, Foot{"2026-11-25", "prog 1.2-3"})
 	var names []string
@@ -109,7 +110,8 @@ func TestPage(t *testing.T) {
 	require.Equal(t, farPage, string(files[2].Text))
 	require.Contains(t, string(files[0].Text), "\nprog \\- goes: a toy\n")
 	require.Contains(t, string(files[0].Text), ".SH EXIT STATUS\n.TP\n\\fB0\\fR\ngood\n.PP\nThat\\(aqs all.\n")
-	require.Contains(t, string(files[1].Text), ".SH COMMANDS\n.TP\n\\fBfar\\fR\nGo far. Or farther.\n.TP\n\\fBnear\\fR\nGo near.\n.SH OPTIONS\n")
+	require.Contains(t, string(files[1].Text),
+		".SH COMMANDS\n.TP\n\\fBfar\\fR\nGo far. Or farther.\n.TP\n\\fBnear\\fR\nGo near.\n.SH OPTIONS\n")
 	require.NotContains(t, string(files[1].Text), "away")
 
 	page := filepath.Join(t.TempDir(), files[2].Name)
@@ -121,7 +123,8 @@ func TestPage(t *testing.T) {
 	c.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80", "MANPAGER=cat", "MAN_KEEP_FORMATTING=")
 	out, err := c.CombinedOutput()
 	require.NoError(t, err)
-	for _, shown := range []string{".dots and 'quotes' at the start of a line, a\\b, \"x\", ^~`.", "north  up, mostly and cold", "A place – any.", "-m, --miles=N", "go far --miles=3 'a b'"} {
+	for _, shown := range []string{".dots and 'quotes' at the start of a line, a\\b, \"x\", ^~`.",
+		"north  up, mostly and cold", "A place – any.", "-m, --miles=N", "go far --miles=3 'a b'"} {
 		require.Contains(t, strings.Join(strings.Fields(string(out)), " "), strings.Join(strings.Fields(shown), " "))
 	}
 }

@@ -214,7 +214,8 @@ func (c *Search) head(p *cli.Program) {
 // narrow says whether the table is too wide for the terminal. Then each bug has
 // lines of its own.
 func (c *Search) narrow(p *cli.Program) bool {
-	return p.Width > 0 && p.Width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its upper 95 % bound")
+	return p.Width > 0 && p.Width < 4+bugWidth+len(searching())*(medianWidth+1)+len("  portfolio/best, its "+
+		"upper 95 % bound")
 }
 
 // What a search is given, at most, once it is known how soon the portfolio is there.
@@ -234,7 +235,8 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 			Progress: func(runs, violations uint64) { // a search ends at its first violation
 				c.line.Of(violations, uint64(c.Seeds), runs, violations)
 			},
-			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers, Cancelled: &c.stop,
+			Scenario: sc, Mutant: mutant, Seeds: c.Seeds, Seed: c.Seed, Most: row.Most, Workers: c.Workers,
+			Cancelled: &c.stop,
 			New: func(q sched.Params) sched.Strategy {
 				s, _ := sched.New(name, q) // it is one of them
 				return s
@@ -288,7 +290,8 @@ func (c *Search) search(p *cli.Program, r *searched, bug, mutant string, sc *sce
 
 // machineName says what the figures are measured on.
 func machineName() string {
-	return fmt.Sprintf("%s, %d of its processors, %s, %s/%s", processor(), runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s, %d of its processors, %s, %s/%s", processor(), runtime.GOMAXPROCS(0), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 }
 
 // processor returns the processor's name where the system tells it.

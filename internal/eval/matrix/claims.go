@@ -22,16 +22,25 @@ var (
 // Claims are those of specification 4.6, 4.7 and 4.11, and of kprobes.txt.
 var Claims = []Claim{
 	{"Without CONFIG_PREEMPTION synchronize_sched() or synchronize_rcu(), then stop_machine(), is enough (4.6).",
-		[]string{"jump/sched/stop_machine", "jump/rcu/stop_machine", "life/sched/stop_machine", "life/rcu/stop_machine"}, without, Never},
-	{"With CONFIG_PREEMPTION it isn't (4.6).", []string{"jump/sched/stop_machine", "jump/rcu/stop_machine"}, with, Sometimes},
-	{"The breakpoint first, as since 3.12, does as well as stop_machine() after such a wait without CONFIG_PREEMPTION (4.6).",
-		[]string{"jump/sched/breakpoint", "jump/rcu/breakpoint", "life/sched/breakpoint", "life/rcu/breakpoint"}, without, Never},
-	{"With CONFIG_PREEMPTION synchronize_rcu_tasks() is enough (4.6, 4.15).", []string{"jump/tasks/breakpoint", "life/tasks/breakpoint"}, with, Never},
-	{"An IPI sync belongs behind the breakpoint that is written, and behind that which is taken away (4.6, 5.6).", []string{"sync/arm", "sync/disarm"}, Preempts, Sometimes},
-	{"Without CONFIG_PREEMPTION stop_machine() is itself a quiescence (4.6).", []string{"jump/none/stop_machine", "life/none/stop_machine"}, without, Never},
-	{"Who was interrupted inside the region comes back into the jump, if nobody waits (4.7).", []string{"jump/none/breakpoint"}, Preempts, Sometimes},
+		[]string{"jump/sched/stop_machine", "jump/rcu/stop_machine", "life/sched/stop_machine",
+			"life/rcu/stop_machine"}, without, Never},
+	{"With CONFIG_PREEMPTION it isn't (4.6).", []string{"jump/sched/stop_machine", "jump/rcu/stop_machine"}, with,
+		Sometimes},
+	{"The breakpoint first, as since 3.12, does as well as stop_machine() after such a wait without " +
+		"CONFIG_PREEMPTION (4.6).",
+		[]string{"jump/sched/breakpoint", "jump/rcu/breakpoint", "life/sched/breakpoint", "life/rcu/breakpoint"},
+		without, Never},
+	{"With CONFIG_PREEMPTION synchronize_rcu_tasks() is enough (4.6, 4.15).",
+		[]string{"jump/tasks/breakpoint", "life/tasks/breakpoint"}, with, Never},
+	{"An IPI sync belongs behind the breakpoint that is written, and behind that which is taken away (4.6, 5.6).",
+		[]string{"sync/arm", "sync/disarm"}, Preempts, Sometimes},
+	{"Without CONFIG_PREEMPTION stop_machine() is itself a quiescence (4.6).",
+		[]string{"jump/none/stop_machine", "life/none/stop_machine"}, without, Never},
+	{"Who was interrupted inside the region comes back into the jump, if nobody waits (4.7).",
+		[]string{"jump/none/breakpoint"}, Preempts, Sometimes},
 	{"To look at all stacks is enough with CONFIG_PREEMPTION too (4.11).",
-		[]string{"jump/stack-check/stop_machine", "jump/stack-check/breakpoint", "life/stack-check/stop_machine", "life/stack-check/breakpoint"}, with, Never},
+		[]string{"jump/stack-check/stop_machine", "jump/stack-check/breakpoint", "life/stack-check/stop_machine",
+			"life/stack-check/breakpoint"}, with, Never},
 }
 
 // Judge says whether the cells agree with a claim, refine it, or contradict it; "" if
@@ -72,7 +81,8 @@ func (c *Claim) Judge(t Table) string {
 	case 0:
 		return fmt.Sprintf("contradicts: %s in all %d cells", other, all)
 	}
-	return fmt.Sprintf("refines: %s in %d of %d cells, but %s in %s", c.Verdict, as, all, other, strings.Join(differ, "; "))
+	return fmt.Sprintf("refines: %s in %d of %d cells, but %s in %s", c.Verdict, as, all, other,
+		strings.Join(differ, "; "))
 }
 
 // preemptsAlike are pairs of preemption models that are the same model to a

@@ -14,7 +14,8 @@ import (
 	"kpsim/traces"
 )
 
-var rerecord = flag.String("rerecord", "", "the folder to which kpsim matrix has written the traces of all rows: write traces/corpus/matrix anew from it; commit it by itself, and say why")
+var rerecord = flag.String("rerecord", "",
+	"the folder to which kpsim matrix has written the traces of all rows: write traces/corpus/matrix anew from it; commit it by itself, and say why")
 
 const kindsDir = "../../../traces/corpus/matrix"
 

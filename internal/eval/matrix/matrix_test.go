@@ -94,7 +94,8 @@ func TestWorkers(t *testing.T) {
 	columns := []Column{{"none", "stale"}, {"full", "coherent"}}
 	var first Table
 	for _, workers := range []int{1, 3} {
-		m, err := Run(Job{Rows: rowsOf(t, "raw/naive", "raw/poke-3"), Columns: columns, Effort: brief, Workers: workers})
+		m, err := Run(Job{Rows: rowsOf(t, "raw/naive", "raw/poke-3"), Columns: columns, Effort: brief,
+			Workers: workers})
 		require.NoError(t, err)
 		if first == nil {
 			first = m.Table()
@@ -140,7 +141,8 @@ func TestAlike(t *testing.T) {
 // Every schedule there is, if they are not too many, and then of the models of fetch that allow
 // less, too; else those of at most so many deviations, and drawn ones.
 func TestFull(t *testing.T) {
-	job := Job{Rows: rowsOf(t, "raw/stop_machine"), Columns: Columns()[:2], Effort: Effort{Deviations: 1, Drawn: 80, Seed: 1, States: 15_000}}
+	job := Job{Rows: rowsOf(t, "raw/stop_machine"), Columns: Columns()[:2],
+		Effort: Effort{Deviations: 1, Drawn: 80, Seed: 1, States: 15_000}}
 	m, err := Run(job)
 	require.NoError(t, err)
 	for _, c := range m.Cells {
@@ -200,12 +202,15 @@ func TestUndecided(t *testing.T) {
 	for k := 1; k <= thorough.Of(1, 2); k++ { // more than 10 schedules of one deviation, more than 200 of two
 		e := Effort{Deviations: k, Drawn: 8, Seed: 1, Limit: []uint64{10, 200}[k-1]}
 		_, err = Run(Job{Rows: rowsOf(t, "raw/breakpoint"), Columns: Columns()[:1], Effort: e})
-		require.ErrorContains(t, err, fmt.Sprintf("not complete for %d deviations, nothing found: nothing is decided", k))
+		require.ErrorContains(t, err, fmt.Sprintf("not complete for %d deviations, nothing found: nothing is decided",
+			k))
 	}
 
-	m, err := Run(Job{Rows: rowsOf(t, "raw/breakpoint"), Columns: Columns()[:1], Effort: Effort{Deviations: 2, Drawn: 8, Seed: 1}})
+	m, err := Run(Job{Rows: rowsOf(t, "raw/breakpoint"), Columns: Columns()[:1],
+		Effort: Effort{Deviations: 2, Drawn: 8, Seed: 1}})
 	require.NoError(t, err)
-	require.Greater(t, m.Cells[0].All, uint64(200*len(m.Cells[0].Offsets)), "all that the limits above were too small for")
+	require.Greater(t, m.Cells[0].All, uint64(200*len(m.Cells[0].Offsets)),
+		"all that the limits above were too small for")
 
 	var stop atomic.Bool
 	stop.Store(true)
@@ -234,7 +239,8 @@ func TestNeighbours(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.own())
 	require.Equal(t, Never, s.cell.Verdict, "then this shows nothing")
-	require.NoError(t, s.learn([]*Broken{{Property: "T1 whole-instructions", property: &properties.WholeInstructions, Offset: 0, Schedule: f.Schedule}}))
+	require.NoError(t, s.learn([]*Broken{{Property: "T1 whole-instructions", property: &properties.WholeInstructions,
+		Offset: 0, Schedule: f.Schedule}}))
 	require.Equal(t, Sometimes, s.cell.Verdict)
 	require.Equal(t, []string{"T1"}, IDs(s.cell.Short()))
 	require.Equal(t, []int{7}, s.cell.Broken[0].Offsets)
@@ -244,7 +250,8 @@ func TestNeighbours(t *testing.T) {
 func TestDeeper(t *testing.T) {
 	effort := brief
 	effort.Deeper = 3
-	m, err := Run(Job{Rows: rowsOf(t, "raw/stop"), Columns: []Column{{"none", "coherent"}, {"none", "mixing"}}, Effort: effort})
+	m, err := Run(Job{Rows: rowsOf(t, "raw/stop"), Columns: []Column{{"none", "coherent"}, {"none", "mixing"}},
+		Effort: effort})
 	require.NoError(t, err)
 	require.Equal(t, Sometimes, m.Cells[1].Verdict)
 	require.Equal(t, Never, m.Cells[0].Verdict)
@@ -263,7 +270,8 @@ func TestAllProperties(t *testing.T) {
 		{"jump/none/naive", Column{"none", "stale"}, []string{"T2", "T1"}},
 		{"jump/sched/naive", Column{"full", "mixing"}, []string{"T2", "T1"}},
 	}[:thorough.Of(1, 2)] {
-		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{x.c}, Effort: Effort{Deviations: 2, Drawn: 8000, Seed: 1}})
+		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{x.c},
+			Effort: Effort{Deviations: 2, Drawn: 8000, Seed: 1}})
 		require.NoError(t, err)
 		require.Subset(t, IDs(m.Cells[0].Short()), x.ids, x.row)
 	}

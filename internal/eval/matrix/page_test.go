@@ -61,7 +61,8 @@ func TestIdentities(t *testing.T) {
 	}{
 		{"raw/poke-1", Column{"voluntary", "stale"}, 2}, // a Sometimes: mixing must be one, too
 		{"sync/arm", Column{"lazy", "mixing"}, 2},
-		{"life/rcu/naive", Column{"none", "coherent"}, 3}, // and isn't as voluntary, nor as sched, and stale must be Sometimes, too
+		// and isn't as voluntary, nor as sched, and stale must be Sometimes, too
+		{"life/rcu/naive", Column{"none", "coherent"}, 3},
 		{"jump/tasks/breakpoint", Column{"voluntary", "mixing"}, 2},
 		{"jump/tasks/breakpoint", Column{"dynamic", "mixing"}, 0},
 		{"jump/tasks/breakpoint", Column{"dynamic", "stale"}, 1},
@@ -98,7 +99,8 @@ func TestMarkdown(t *testing.T) {
 	m := &Matrix{Rows: rowsOf(t, "raw/naive", "raw/poke-3"), Effort: Effort{Deviations: 1, Drawn: 8, Seed: 1}}
 	for i, r := range m.Rows {
 		for k, c := range Columns() {
-			cell := &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: Sometimes, Broken: []*Broken{{Property: "T1 whole-instructions", Length: i + k, Offsets: []int{k % chunk}}}}
+			cell := &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: Sometimes,
+				Broken: []*Broken{{Property: "T1 whole-instructions", Length: i + k, Offsets: []int{k % chunk}}}}
 			if k == 3 {
 				cell.Verdict, cell.Deviations, cell.Broken = Never, 1, nil
 			}
@@ -119,7 +121,8 @@ func TestMarkdown(t *testing.T) {
 	require.Contains(t, b.String(), ", 1 of its 55 rows. ")
 	require.Contains(t, b.String(), Adversary)
 	require.Contains(t, b.String(), "| Never 1 |")
-	require.Contains(t, b.String(), "- T1 whole-instructions, in 14 cells: "+properties.WholeInstructions.Says+"\n", "IDs aren't left to be looked up")
+	require.Contains(t, b.String(), "- T1 whole-instructions, in 14 cells: "+properties.WholeInstructions.Says+"\n",
+		"IDs aren't left to be looked up")
 	var text bytes.Buffer
 	require.NoError(t, m.Text(&text))
 	require.Contains(t, text.String(), "\nT1 whole-instructions, in 27 cells\n")
@@ -133,7 +136,8 @@ func TestMarkdown(t *testing.T) {
 	n := &Matrix{Rows: rowsOf(t, "raw/naive", "raw/stop"), Effort: m.Effort}
 	for _, r := range n.Rows {
 		for _, c := range Columns() {
-			n.Cells = append(n.Cells, &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: Never, Complete: true})
+			n.Cells = append(n.Cells, &Cell{Row: r.Name, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: Never,
+				Complete: true})
 		}
 	}
 	b.Reset()
@@ -161,7 +165,8 @@ func TestMarkdown(t *testing.T) {
 func TestPage(t *testing.T) {
 	page, table := readPage(t)
 	require.Empty(t, Identities(table))
-	require.Contains(t, page, Adversary+"\n\n"+Quick.Legend(), "write it anew: kpsim matrix --markdown > docs/matrix.md")
+	require.Contains(t, page, Adversary+"\n\n"+Quick.Legend(),
+		"write it anew: kpsim matrix --markdown > docs/matrix.md")
 	for k, v := range table {
 		require.NotEmpty(t, v, k)
 		require.NotContains(t, []string{"?", "blind"}, v, k)
@@ -186,9 +191,11 @@ func TestPage(t *testing.T) {
 		if table[key(x.row, x.c)] == "" {
 			continue // the page has not all rows yet
 		}
-		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{x.c}, Effort: Effort{Deviations: 1, Drawn: first * chunk, Seed: Quick.Seed}})
+		m, err := Run(Job{Rows: rowsOf(t, x.row), Columns: []Column{x.c},
+			Effort: Effort{Deviations: 1, Drawn: first * chunk, Seed: Quick.Seed}})
 		require.NoError(t, err)
-		require.Subset(t, IDs(table[key(x.row, x.c)]), IDs(m.Cells[0].Short()), "%s: write docs/matrix.md anew", key(x.row, x.c))
+		require.Subset(t, IDs(table[key(x.row, x.c)]), IDs(m.Cells[0].Short()), "%s: write docs/matrix.md anew",
+			key(x.row, x.c))
 	}
 }
 
@@ -247,7 +254,8 @@ func TestNeversStand(t *testing.T) {
 				for _, f := range byProgram[block] {
 					q, ok := properties.ByName(f.Property)
 					require.True(t, ok)
-					require.Nil(t, tr.Try(q, f.Schedule, 0), "%s at offset %d: %s of %v", key(r.Name, c), offset, f.Property, f.Schedule)
+					require.Nil(t, tr.Try(q, f.Schedule, 0), "%s at offset %d: %s of %v", key(r.Name, c), offset,
+						f.Property, f.Schedule)
 					played++
 				}
 				tr.Close()
@@ -291,5 +299,6 @@ func TestBrief(t *testing.T) {
 		return Never + " all"
 	})
 	table[key("raw/naive", Column{"dynamic", "stale"})] = "blind"
-	require.Contains(t, table.Brief(rowsOf(t, "raw/naive")), "\n| raw/naive | Never | Never | ? | T2, T1 | T1 (stale, mixing) |\n")
+	require.Contains(t, table.Brief(rowsOf(t, "raw/naive")),
+		"\n| raw/naive | Never | Never | ? | T2, T1 | T1 (stale, mixing) |\n")
 }

@@ -80,7 +80,8 @@ func isNever(short string) bool {
 
 // Certificate says what a Never stands on.
 func (e Effort) Certificate() string {
-	return fmt.Sprintf("all schedules of at most %d deviations at each of the %d offsets, and %d drawn ones", e.Deviations, chunk, e.Drawn/chunk*chunk)
+	return fmt.Sprintf("all schedules of at most %d deviations at each of the %d offsets, and %d drawn ones",
+		e.Deviations, chunk, e.Drawn/chunk*chunk)
 }
 
 // Legend is what is said of the cells above each table.
@@ -89,7 +90,9 @@ func (e Effort) Legend() string {
 	quick.Deviations = Quick.Deviations
 	deeper := ""
 	if e.Deeper > 0 {
-		deeper = fmt.Sprintf("Where a cell of the row is Sometimes, a Never that isn't proven had also all schedules of at most %d deviations at the offset of that, or of %d where these are more than %d. ", e.Deeper, e.Deeper-1, deepestRuns)
+		deeper = fmt.Sprintf("Where a cell of the row is Sometimes, a Never that isn't proven had also all "+
+			"schedules of at most %d deviations at the offset of that, or of %d where these are more than %d. ",
+			e.Deeper, e.Deeper-1, deepestRuns)
 	}
 	machine := ""
 	if e.Memory != smp.SC {
@@ -101,16 +104,26 @@ func (e Effort) Legend() string {
 	if e.SyncCopies {
 		machine += "The engine synchronizes every CPU after it has written a slot or a detour (sync_copies). "
 	}
-	return machine + Never + ": " + quick.Certificate() + ", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
-		"Neither did the schedules that break a neighbour: another cell of the row, or of a row of the same program in the same column. They are replayed at each offset by their labels, and looked around; what that breaks is tried on its neighbours in turn. " +
+	return machine + Never + ": " + quick.Certificate() +
+		", broke no property, and the same search broke the row that is known to be wrong (blind: it didn't). " +
+		"Neither did the schedules that break a neighbour: another cell of the row, or of a row of the same " +
+		"program in the same column. They are replayed at each offset by their labels, and looked around; what " +
+		"that breaks is tried on its neighbours in turn. " +
 		deeper +
-		"Never all: every schedule there is was run, so none is drawn; of what is Never all under a model of fetch nothing is broken under those that allow less, and those aren't run. Never 3: all of at most 3, by `kpsim matrix --full`. " +
+		"Never all: every schedule there is was run, so none is drawn; of what is Never all under a model of " +
+		"fetch nothing is broken under those that allow less, and those aren't run. Never 3: all of at most 3, " +
+		"by `kpsim matrix --full`. " +
 		"Of offsets that are alike the first one is searched so: " +
-		fmt.Sprintf("in all schedules of at most one deviation, and in %d more, who can move, where they stand and which bytes of the site are stored at once is the same at each step; ", alikeDrawn) +
+		fmt.Sprintf("in all schedules of at most one deviation, and in %d more, who can move, where they stand "+
+			"and which bytes of the site are stored at once is the same at each step; ", alikeDrawn) +
 		"schedules are drawn at each. " +
-		fmt.Sprintf("What can't be Never, since the same by another name is Sometimes, or a fetch model that allows less, had %d times as many drawn. ", manyMore) +
-		"T2/4@0-3,7: Sometimes; property T2 was broken, 4 deviations from the default schedule are what is left of the witness, and it was broken with the site at offsets 0 to 3 and 7 at least. " +
-		"All properties that were found broken are named; a run ends at T1, T2, B1, S1, O1 and P1, for the CPU may execute garbage from there on, and goes on after the others: T2/3@4 after T3 was broken in runs that had broken T3 before."
+		fmt.Sprintf("What can't be Never, since the same by another name is Sometimes, or a fetch model that "+
+			"allows less, had %d times as many drawn. ", manyMore) +
+		"T2/4@0-3,7: Sometimes; property T2 was broken, 4 deviations from the default schedule are what is " +
+		"left of the witness, and it was broken with the site at offsets 0 to 3 and 7 at least. " +
+		"All properties that were found broken are named; a run ends at T1, T2, B1, S1, O1 and P1, for the CPU " +
+		"may execute garbage from there on, and goes on after the others: T2/3@4 after T3 was broken in runs " +
+		"that had broken T3 before."
 }
 
 // blocks calls f for each block that has rows.
@@ -235,7 +248,8 @@ func (t Table) Whole() []Row {
 // its cell says.
 func (e Effort) CheckPage(page string) error {
 	if !strings.Contains(page, Adversary+"\n\n"+e.Legend()) {
-		return errors.New("the page is of another adversary, or of another effort; write it anew: kpsim matrix --markdown")
+		return errors.New("the page is of another adversary, or of another effort; write it anew: kpsim " +
+			"matrix --markdown")
 	}
 	_, err := ReadMarkdown(page)
 	return err
@@ -277,7 +291,9 @@ func (t Table) ofWhole() Table {
 func (t Table) markdown(w io.Writer, e Effort, date string) error {
 	t = t.ofWhole()
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# Which waits and syncs code patching needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date, len(t.Whole()), len(Rows()))
+	fmt.Fprintf(b, "# Which waits and syncs code patching "+
+		"needs\n\nWritten by `kpsim matrix` on %s, %d of its %d rows. No cell is written by hand.\n\n", date,
+		len(t.Whole()), len(Rows()))
 	fmt.Fprintf(b, "%s\n\n%s A witness is written to `traces/` by `kpsim matrix ROW`, to be read with `kpsim explain`.\n", Adversary, e.Legend())
 	blocks(t.Whole(), func(block *Block, rows []Row) {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n\n| row |", block.Name, block.Says)

@@ -77,7 +77,8 @@ func (s *searcher) rest() error {
 			return nil
 		}
 		if !v.Complete {
-			return fmt.Errorf("%s: not complete for %d deviations, nothing found: nothing is decided", s.all[offset].Name, s.effort.Deviations)
+			return fmt.Errorf("%s: not complete for %d deviations, nothing found: nothing is decided",
+				s.all[offset].Name, s.effort.Deviations)
 		}
 		all += v.Runs
 	}

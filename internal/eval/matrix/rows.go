@@ -15,9 +15,13 @@ import (
 )
 
 // Adversary says against which adversary a Never holds.
-const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which schedules and then runs the text (that of a jump label or a static call before that, too), and a task that it can be preempted for. " +
-	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
-	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions of 1, 3 and 1 bytes."
+const Adversary = "Two CPUs: the patcher's, which the optimizer runs on, too, and one with a caller, which " +
+	"schedules and then runs the text (that of a jump label or a static call before that, too), and a task " +
+	"that it can be preempted for. " +
+	"The caller's CPU has one timer tick and one reschedule interrupt, at any time, and the IPIs of the " +
+	"patcher; in the rows nmi/ it has an NMI instead, whose handler runs the text. " +
+	"The site begins at each of the 8 bytes of a chunk of text in turn; under a probe it is three instructions " +
+	"of 1, 3 and 1 bytes."
 
 // A Block is rows that are read together.
 type Block struct {
@@ -66,12 +70,17 @@ var (
 
 // Blocks are the blocks of rows, in their order.
 var Blocks = []Block{
-	{"jump", "The jump of an optimized kprobe is written in the place of its breakpoint. What the optimizer waits for before, and how it writes.", &writes},
+	{"jump", "The jump of an optimized kprobe is written in the place of its breakpoint. What the optimizer " +
+		"waits for before, and how it writes.", &writes},
 	{"life", "The jump of an optimized kprobe is taken away again, and its detour freed.", &removes},
-	{"sync", "An optimized kprobe with the right wait (tasks), and one sync left out, while its jump is written (poke-1 to poke-3) or taken away.", &removes},
-	{"raw", "A jump label: a nop of five bytes becomes a jump and a nop again. No CPU can stand inside one instruction, so nothing is waited for.", &flips},
-	{"call", "A static call: a nop of five bytes becomes a call and a nop again, which is always written by text_poke_bp.", &aims},
-	{"nmi", "The jump of an optimized kprobe is written after the right wait (tasks), and the text is run by an NMI, too.", &writesNMI},
+	{"sync", "An optimized kprobe with the right wait (tasks), and one sync left out, while its jump is " +
+		"written (poke-1 to poke-3) or taken away.", &removes},
+	{"raw", "A jump label: a nop of five bytes becomes a jump and a nop again. No CPU can stand inside one " +
+		"instruction, so nothing is waited for.", &flips},
+	{"call", "A static call: a nop of five bytes becomes a call and a nop again, which is always written by " +
+		"text_poke_bp.", &aims},
+	{"nmi", "The jump of an optimized kprobe is written after the right wait (tasks), and the text is run by " +
+		"an NMI, too.", &writesNMI},
 	{"nmi-raw", "A jump label whose text is run by an NMI, too.", &flipsNMI},
 }
 
@@ -206,7 +215,8 @@ func Select(names []string) (list []Row, err error) {
 		}
 		if !found {
 			return nil, fmt.Errorf("no row is called %q; %s", n, cmp.Or(nearest.DidYouMean(n, RowNames()),
-				"blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, sync/arm, raw/poke-2"))
+				"blocks are jump, life, sync, raw, call, nmi and nmi-raw, rows as jump/sched/breakpoint, "+
+					"sync/arm, raw/poke-2"))
 		}
 	}
 	for _, r := range Rows() {
@@ -241,7 +251,8 @@ func (r *Row) source(c Column, offset int) (name, src string) {
 	name = strings.NewReplacer("/", "-").Replace(fmt.Sprintf("matrix/%s/%s/%s/%d", r.Name, c.Preempt, c.Fetch, offset))
 	p := r.program
 	return name, fmt.Sprintf("scenario(%q, says = %q)\n", name, r.Block.Says) +
-		fmt.Sprintf("machine(cpus = 2, preempt = %q, fetch = %q, quiesce = %q, patch = %q)\n", c.Preempt, c.Fetch, r.Wait, r.Patch) +
+		fmt.Sprintf("machine(cpus = 2, preempt = %q, fetch = %q, quiesce = %q, patch = %q)\n", c.Preempt, c.Fetch,
+			r.Wait, r.Patch) +
 		fmt.Sprintf(p.site, siteBase+uint64(offset)) +
 		fmt.Sprintf("task(\"patcher\", cpu = 0, ops = [%s])\n", p.patcher) +
 		fmt.Sprintf("task(\"caller\", cpu = 1, ops = [%s])\n", p.caller) +

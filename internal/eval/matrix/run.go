@@ -27,11 +27,15 @@ type Job struct {
 	Rows      []Row
 	Columns   []Column // nil: all
 	Effort    Effort
-	Workers   int                               // cells at once; 0: one a processor
-	Cancelled *atomic.Bool                      // ends it early when it is set
-	Done      func(cells float64, doing string) // if not nil, is called after each cell of a step, by several goroutines, with how many of Searched are done, a step of a cell being its share of it
-	Save      func(*Cell, *Broken) error        // if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
-	Known     []*Cell                           // cells that aren't searched again if their Search is the same: ReadCells
+	Workers   int          // cells at once; 0: one a processor
+	Cancelled *atomic.Bool // ends it early when it is set
+	// if not nil, is called after each cell of a step, by several goroutines, with how many of
+	// Searched are done, a step of a cell being its share of it
+	Done func(cells float64, doing string)
+	// if not nil, is called for each property of a Sometimes that was searched, in their order, when all are found
+	Save func(*Cell, *Broken) error
+	// cells that aren't searched again if their Search is the same: ReadCells
+	Known []*Cell
 }
 
 // Run searches the cells, and those of the canaries that they need. Errors are about
@@ -183,16 +187,22 @@ type step struct {
 // plan lists the steps.
 func (b *board) plan() []step {
 	return []step{
-		{"some schedules of each", func() error { return b.each((*searcher).own, func(s *searcher) bool { return !s.known }) }},
+		{"some schedules of each", func() error {
+			return b.each((*searcher).own, func(s *searcher) bool { return !s.known })
+		}},
 		{"what breaks their neighbours", b.round},
 		{"all schedules", b.prove},
 		{"schedules of few deviations", func() error {
-			return b.each((*searcher).rest, func(s *searcher) bool { return !s.known && s.cell.Verdict == Never && !s.cell.Complete })
+			return b.each((*searcher).rest, func(s *searcher) bool {
+				return !s.known && s.cell.Verdict == Never && !s.cell.Complete
+			})
 		}},
 		{"what breaks their neighbours", b.round},
 		{"deeper", b.deepen},
 		{"more schedules", b.again},
-		{"the other offsets", func() error { return b.each((*searcher).spread, func(s *searcher) bool { return !s.known }) }},
+		{"the other offsets", func() error {
+			return b.each((*searcher).spread, func(s *searcher) bool { return !s.known })
+		}},
 	}
 }
 
@@ -209,7 +219,9 @@ func (b *board) each(f func(*searcher) error, wants func(*searcher) bool) error 
 			list = append(list, s)
 		}
 	}
-	return b.inParallel(len(list), func(i int) error { return f(list[i]) }, func(i int) string { return list[i].cell.key() })
+	return b.inParallel(len(list), func(i int) error {
+		return f(list[i])
+	}, func(i int) string { return list[i].cell.key() })
 }
 
 // round tries what cells break on their neighbours, and what those break then on theirs.
@@ -249,7 +261,9 @@ func (b *board) prove() error {
 		}
 		list[len(list)-1] = append(list[len(list)-1], s)
 	}
-	return b.inParallel(len(list), func(i int) error { return prove(byFetch(list[i])) }, func(i int) string { return list[i][0].cell.key() })
+	return b.inParallel(len(list), func(i int) error {
+		return prove(byFetch(list[i]))
+	}, func(i int) string { return list[i][0].cell.key() })
 }
 
 // byFetch puts the cells of a row and a model of preemption at the places of their models of
@@ -275,7 +289,9 @@ func (b *board) deepen() error {
 		if len(where) == 0 || b.j.Cancelled.Load() {
 			return nil
 		}
-		err := b.each(func(s *searcher) error { return s.deeper(where[s]) }, func(s *searcher) bool { _, ok := where[s]; return ok })
+		err := b.each(func(s *searcher) error {
+			return s.deeper(where[s])
+		}, func(s *searcher) bool { _, ok := where[s]; return ok })
 		if err != nil {
 			return err
 		}
@@ -289,7 +305,8 @@ func (b *board) deepen() error {
 // model of preemption, or of fetch, or else of any other cell of the row. false: there is none
 // but where it was searched deeper already.
 func (b *board) sibling(s *searcher) (offset int, ok bool) {
-	if s.effort.Deeper <= s.cell.Deviations || s.cell.Verdict != Never || s.cell.Complete || s.cell.Deeper != nil || len(s.deep) > 0 {
+	if s.effort.Deeper <= s.cell.Deviations || s.cell.Verdict != Never || s.cell.Complete || s.cell.Deeper != nil ||
+		len(s.deep) > 0 {
 		return 0, false
 	}
 	best := 0
@@ -407,7 +424,8 @@ func ReadCells(b []byte) (list []*Cell, err error) {
 		if err := d.Decode(&c); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
-		if c.Search == "" || c.Verdict == Sometimes && len(c.Broken) == 0 || c.Verdict != Never && c.Verdict != Sometimes {
+		if c.Search == "" || c.Verdict == Sometimes && len(c.Broken) == 0 || c.Verdict != Never &&
+			c.Verdict != Sometimes {
 			return nil, fmt.Errorf("line %d is no cell that kpsim matrix --json has printed", i+1)
 		}
 		list = append(list, c.Cell)

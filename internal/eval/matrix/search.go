@@ -22,8 +22,10 @@ import (
 type Effort struct {
 	Deviations int    // a Never: all schedules of at most so many deviations
 	Drawn      uint64 // and so many drawn ones, over all offsets
-	States     uint64 // or, if it isn't 0, every schedule there is, if that takes no more than so many runs at an offset
-	Deeper     int    // a Never that isn't proven, of whose row a cell is Sometimes: all of at most so many at the offset of that
+	// or, if it isn't 0, every schedule there is, if that takes no more than so many runs at an offset
+	States uint64
+	// a Never that isn't proven, of whose row a cell is Sometimes: all of at most so many at the offset of that
+	Deeper     int
 	Seed       uint64
 	Memory     smp.Ordering
 	FRED       bool   // events return without serialising
@@ -61,15 +63,19 @@ type Cell struct {
 	Search  string `json:"search"`  // tells it from any other search
 
 	// Never.
-	Deviations int     `json:"complete_deviations,omitempty"` // all schedules of at most so many were run, at each offset
-	All        uint64  `json:"schedules_complete,omitempty"`  // which took so many runs: of those that reach the same state one goes on
-	Offsets    []int   `json:"complete_offsets,omitempty"`    // the offsets themselves; each other one is like one of these (alike)
-	Complete   bool    `json:"complete,omitempty"`            // or every schedule there is was run, at each offset
-	By         string  `json:"complete_by,omitempty"`         // of this model of fetch, which allows all that the cell's does
-	Deeper     *Deeper `json:"deeper,omitempty"`              // and this, since a cell of the row is Sometimes
-	Drawn      uint64  `json:"schedules_drawn,omitempty"`
-	Canary     string  `json:"canary,omitempty"` // the row that the same search breaks
-	Blind      bool    `json:"blind,omitempty"`  // it doesn't: then the Never says nothing
+	// all schedules of at most so many were run, at each offset
+	Deviations int `json:"complete_deviations,omitempty"`
+	// which took so many runs: of those that reach the same state one goes on
+	All uint64 `json:"schedules_complete,omitempty"`
+	// the offsets themselves; each other one is like one of these (alike)
+	Offsets  []int `json:"complete_offsets,omitempty"`
+	Complete bool  `json:"complete,omitempty"` // or every schedule there is was run, at each offset
+	// of this model of fetch, which allows all that the cell's does
+	By     string  `json:"complete_by,omitempty"`
+	Deeper *Deeper `json:"deeper,omitempty"` // and this, since a cell of the row is Sometimes
+	Drawn  uint64  `json:"schedules_drawn,omitempty"`
+	Canary string  `json:"canary,omitempty"` // the row that the same search breaks
+	Blind  bool    `json:"blind,omitempty"`  // it doesn't: then the Never says nothing
 
 	// Sometimes: what was broken, in the order of the catalogue.
 	Broken []*Broken `json:"broken,omitempty"`
@@ -84,13 +90,14 @@ type Deeper struct {
 
 // A Broken is a property that a cell breaks.
 type Broken struct {
-	Property string             `json:"property"` // ID and name
-	Length   int                `json:"witness_deviations"`
-	Offset   int                `json:"offset"`          // of the witness
-	Offsets  []int              `json:"offsets"`         // all at which it is known to be broken
-	After    []string           `json:"after,omitempty"` // IDs of what the witness breaks before
-	Trace    string             `json:"trace,omitempty"`
-	Schedule []traces.Deviation `json:"schedule,omitempty"` // of a run of the cell's program, less short than the witness
+	Property string   `json:"property"` // ID and name
+	Length   int      `json:"witness_deviations"`
+	Offset   int      `json:"offset"`          // of the witness
+	Offsets  []int    `json:"offsets"`         // all at which it is known to be broken
+	After    []string `json:"after,omitempty"` // IDs of what the witness breaks before
+	Trace    string   `json:"trace,omitempty"`
+	// of a run of the cell's program, less short than the witness
+	Schedule []traces.Deviation `json:"schedule,omitempty"`
 	Witness  *shrink.Witness    `json:"-"`
 
 	property *properties.Property
@@ -104,7 +111,8 @@ const (
 
 // lost are the properties after which a CPU may execute garbage: a run ends at them, for what
 // it would break then says nothing of the patching. It goes on after the others.
-var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint, &properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
+var lost = properties.SetOf(&properties.WholeInstructions, &properties.NoStartInside, &properties.OwnedBreakpoint,
+	&properties.NoUseAfterFree, &properties.NoOops, &properties.Progress)
 
 // ID returns the ID of the property.
 func (b *Broken) ID() string {
@@ -148,7 +156,8 @@ func newSearcher(r *Row, c Column, e Effort, cancelled *atomic.Bool) (*searcher,
 // searched.
 func (s *searcher) spec(offset int) explore.Spec {
 	return explore.Spec{
-		Scenario: s.all[offset], Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset), Cancelled: s.cancelled, Blind: true,
+		Scenario: s.all[offset], Mutant: s.row.Mutant, Workers: 1, Seed: s.effort.Seed + uint64(offset),
+		Cancelled: s.cancelled, Blind: true,
 		Past: properties.Every &^ lost,
 	}
 }
@@ -252,10 +261,12 @@ func (s *searcher) keep(q *properties.Property, offset int, f *shrink.Found) err
 		return err
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("%s: %s was broken, and there is no witness of it: nothing is decided", s.all[offset].Name, q.ID)
+		return fmt.Errorf("%s: %s was broken, and there is no witness of it: nothing is decided", s.all[offset].Name,
+			q.ID)
 	}
 	w := list[0]
-	b := &Broken{Property: q.ID + " " + q.Name, property: q, Length: len(w.Schedule), Offset: offset, Offsets: []int{offset}, Witness: w, Schedule: w.Reduced}
+	b := &Broken{Property: q.ID + " " + q.Name, property: q, Length: len(w.Schedule), Offset: offset,
+		Offsets: []int{offset}, Witness: w, Schedule: w.Reduced}
 	for _, p := range w.After {
 		b.After = append(b.After, p.ID)
 	}
@@ -275,7 +286,8 @@ func (s *searcher) keep(q *properties.Property, offset int, f *shrink.Found) err
 	})
 	s.fresh = append(s.fresh, b)
 	if c.Complete {
-		return fmt.Errorf("%s: %s is broken, and every schedule was run without that: one of the two is wrong", s.all[offset].Name, q.ID)
+		return fmt.Errorf("%s: %s is broken, and every schedule was run without that: one of the two is wrong",
+			s.all[offset].Name, q.ID)
 	}
 	c.Verdict = Sometimes
 	c.Deviations, c.All, c.Drawn, c.Offsets, c.Deeper = 0, 0, 0, nil, nil

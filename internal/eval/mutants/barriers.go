@@ -44,7 +44,9 @@ func (c *Mutants) runBarriers(p *cli.Program, hunt *mutantsearch.Search) (int, e
 			return 0, err
 		}
 	}
-	all = slices.DeleteFunc(all, func(m mutants.Mutant) bool { return len(c.Mutants) > 0 && !slices.Contains(c.Mutants, m.Name) })
+	all = slices.DeleteFunc(all, func(m mutants.Mutant) bool {
+		return len(c.Mutants) > 0 && !slices.Contains(c.Mutants, m.Name)
+	})
 	hunt.Most = c.Runs
 	line := p.WatchParts("barriers", len(weakModels)*(len(library.Names())+len(all)), "search")
 	defer line.Clear()
@@ -104,7 +106,8 @@ func namesOf(all []mutants.Mutant) (names []string) {
 func (r *barrierRow) take(mu *mutants.Mutant, model smp.Ordering, d *mutantsearch.Dropped) {
 	place := mu.Barrier.Place()
 	if r.Under == nil {
-		*r = barrierRow{Mutant: mu.Name, Barrier: place.Name, Order: place.Order.String(), Source: place.Source, Under: map[string]barrierRun{}}
+		*r = barrierRow{Mutant: mu.Name, Barrier: place.Name, Order: place.Order.String(), Source: place.Source,
+			Under: map[string]barrierRun{}}
 	}
 	run := barrierRun{Scenario: d.Scenario, Property: d.Property, After: d.After, Searched: d.Searched, Met: d.Met}
 	if d.Scenario == "" {
@@ -186,7 +189,8 @@ Each order that the kernel's routines and the engines keep is left out, one at a
 				broken = append(broken, fmt.Sprintf("%s (%s)", g.Name, g.Broken))
 			}
 		}
-		p.Indented("", fmt.Sprintf("%v: %d of %s noticed, of which %d can matter; %s", weakModels[k], noticed, cli.Number(len(rows), "barrier"), can,
+		p.Indented("", fmt.Sprintf("%v: %d of %s noticed, of which %d can matter; %s", weakModels[k], noticed,
+			cli.Number(len(rows), "barrier"), can,
 			cli.Number(len(f.Scenarios), "scenario")))
 		if len(broken) > 0 {
 			p.Indented("", "broken with all barriers in place, and left out: "+strings.Join(broken, ", "))

@@ -19,8 +19,10 @@ func (c *Mutants) html(p *cli.Program, rows []mutantRow, summary string, wrong [
 		Command: c.command(),
 		Foot:    cli.SameFigures,
 		Lead: []page.Text{
-			page.Text(fmt.Sprintf("Found by `kpsim mutants`, written on %s. No line of it is written by hand.", cli.Today())),
-			"A mutant leaves out, doubles or swaps one step of a protocol. It is searched for in the scenario where it shows, and the property that is named for it must notice.",
+			page.Text(fmt.Sprintf("Found by `kpsim mutants`, written on %s. No line of it is written by hand.",
+				cli.Today())),
+			"A mutant leaves out, doubles or swaps one step of a protocol. It is searched for in the scenario " +
+				"where it shows, and the property that is named for it must notice.",
 			page.Text(summary + "."),
 		},
 		Sections: []page.Section{c.killed(rows, wrong), c.soon(rows), whatTheyDo(rows)},
@@ -59,8 +61,11 @@ func (c *Mutants) command() string {
 // killed is the table, and what is wrong.
 func (c *Mutants) killed(rows []mutantRow, wrong []string) page.Section {
 	t := &page.Table{
-		Caption: page.Text(fmt.Sprintf("How many schedules it takes to kill each, and deviations of the witness: in %s from seed %d on, at most %d schedules each. ✓: by a property that is to notice it. Of several, the number is in how many searches a property was first.", searches(c.Seeds), c.Seed, c.Most)),
-		Text:    4, Head: []string{"mutant", "named after", "scenario", "noticed by", "median", "95 %", "slowest", "witness"}, Groups: []page.Group{{}},
+		Caption: page.Text(fmt.Sprintf("How many schedules it takes to kill each, and deviations of the "+
+			"witness: in %s from seed %d on, at most %d schedules each. ✓: by a property that is to notice it. "+
+			"Of several, the number is in how many searches a property was first.", searches(c.Seeds), c.Seed, c.Most)),
+		Text: 4, Head: []string{"mutant", "named after", "scenario", "noticed by", "median", "95 %", "slowest",
+			"witness"}, Groups: []page.Group{{}},
 	}
 	var faults page.List
 	for i := range rows {
@@ -88,10 +93,12 @@ func (c *Mutants) killed(rows []mutantRow, wrong []string) page.Section {
 		s.Blocks = append(s.Blocks, page.Text("Wrong:"), faults)
 	}
 	s.Blocks = append(s.Blocks, t, &page.Details{Summary: "What the columns are", Blocks: []page.Block{page.List{
-		"named after: the row of history that it brings back, the kernels that were shipped with it, or the rule that it breaks.",
+		"named after: the row of history that it brings back, the kernels that were shipped with it, or the " +
+			"rule that it breaks.",
 		"noticed by: which property was broken first.",
 		"median: how many schedules a search takes; the next column holds the true median with 95 % or more.",
-		"witness: what is left of the shortest of three when they have been shrunk, in deviations from the default schedule.",
+		"witness: what is left of the shortest of three when they have been shrunk, in deviations from the " +
+			"default schedule.",
 	}}})
 	return s
 }
@@ -120,7 +127,8 @@ func (c *Mutants) soon(rows []mutantRow) page.Section {
 			continue
 		}
 		names = append(names, r.Mutant)
-		ranges = append(ranges, plot.Range{Low: r.bounded(r.Low), Middle: r.bounded(r.Median), High: r.bounded(r.High), Farthest: r.bounded(r.Slowest)})
+		ranges = append(ranges, plot.Range{Low: r.bounded(r.Low), Middle: r.bounded(r.Median), High: r.bounded(r.High),
+			Farthest: r.bounded(r.Slowest)})
 		if r.Median > 0 {
 			median = append(median, float64(r.Median))
 		}
@@ -139,13 +147,20 @@ func (c *Mutants) soon(rows []mutantRow) page.Section {
 	plot.SharesAxis(&all.Y)
 	return page.Section{ID: "soon", Title: "How soon", Blocks: []page.Block{
 		&page.Figure{
-			Caption: page.Text(fmt.Sprintf("Schedules until each mutant is killed, on a logarithmic axis: the median of %s as a dot on the interval that holds the true one with 95 %% or more, the slowest as an upright line; and the share of mutants that are killed in so many schedules or fewer. What takes more than %d stands at %d on the left, and isn't counted on the right.",
+			Caption: page.Text(fmt.Sprintf("Schedules until each mutant is killed, on a logarithmic axis: the "+
+				"median of %s as a dot on the interval that holds the true one with 95 %% or more, the slowest "+
+				"as an upright line; and the share of mutants that are killed in so many schedules or fewer. "+
+				"What takes more than %d stands at %d on the left, and isn't counted on the right.",
 				searches(c.Seeds), c.Most, c.Most)),
 			Legend: []page.Key{{Name: "by the median search", Of: 1}, {Name: "by the slowest search", Of: 2}},
 			Plots: []page.Plot{
-				{Title: "Each mutant", Says: fmt.Sprintf("Schedules to kill each of %s; the table above has the numbers.", cli.Number(len(names), "mutant")), Plot: each, Height: plot.RangesHeight(len(names))},
-				{Title: "All of them", Says: fmt.Sprintf("The median search kills %d of %d mutants, half of those in %s schedules or fewer; the slowest kills %d, half of those in %s or fewer.",
-					len(median), len(names), middleOf(median), len(slowest), middleOf(slowest)), Plot: all},
+				{Title: "Each mutant",
+					Says: fmt.Sprintf("Schedules to kill each of %s; the table above has the numbers.",
+						cli.Number(len(names), "mutant")), Plot: each, Height: plot.RangesHeight(len(names))},
+				{Title: "All of them",
+					Says: fmt.Sprintf("The median search kills %d of %d mutants, half of those in %s schedules "+
+						"or fewer; the slowest kills %d, half of those in %s or fewer.",
+						len(median), len(names), middleOf(median), len(slowest), middleOf(slowest)), Plot: all},
 			},
 		},
 	}}
@@ -167,7 +182,8 @@ func searches(n int) string {
 }
 
 func whatTheyDo(rows []mutantRow) page.Section {
-	t := &page.Table{Caption: "What each mutant does, and a line that lets one look at it.", Text: 3, Head: []string{"mutant", "does", "to look at it"}, Groups: []page.Group{{}}}
+	t := &page.Table{Caption: "What each mutant does, and a line that lets one look at it.", Text: 3,
+		Head: []string{"mutant", "does", "to look at it"}, Groups: []page.Group{{}}}
 	for i := range rows {
 		r := &rows[i]
 		cells := page.Row(r.Mutant, r.says, cli.Line("kpsim", "explore", r.Scenario, "--mutant", r.Mutant))
@@ -188,13 +204,16 @@ func equivalents(rows []mutantRow) page.Section {
 }
 
 func whoNotices(rows []mutantRow) page.Section {
-	t := &page.Table{Caption: "The properties: how many mutants are named for each, and in how many searches it was first.", Text: 2, Head: []string{"property", "says", "mutants that are its own", "searches in which it was first"}, Groups: []page.Group{{}}}
+	t := &page.Table{Caption: "The properties: how many mutants are named for each, and in how many searches " +
+		"it was first.", Text: 2, Head: []string{"property", "says", "mutants that are its own",
+		"searches in which it was first"}, Groups: []page.Group{{}}}
 	for _, q := range properties.All {
 		if q.OfKernel() {
 			continue
 		}
 		own, first := shareIn(rows, q.Name)
-		t.Groups[0].Rows = append(t.Groups[0].Rows, page.Row(q.ID+" "+q.Name, q.Says, fmt.Sprint(own), fmt.Sprint(first)))
+		t.Groups[0].Rows = append(t.Groups[0].Rows,
+			page.Row(q.ID+" "+q.Name, q.Says, fmt.Sprint(own), fmt.Sprint(first)))
 	}
 	return page.Section{ID: "who", Title: "Who notices", Blocks: []page.Block{t}}
 }

@@ -32,10 +32,14 @@ func mutantsHTML(t *testing.T, c *Mutants, rows []mutantRow) (path, text string,
 func mutantRows() []mutantRow {
 	deviations := 4
 	return []mutantRow{
-		{Mutant: "no-quiesce", Scenario: "safe-none", Property: "no-start-inside", By: map[string]int{"no-start-inside": 4, "no-use-after-free": 16}, Seeds: 20, Killed: 20, Most: 1000,
-			Median: 2, Low: 2, High: 6, Slowest: 15, Deviations: &deviations, source: "R1, M01", says: "the optimizer doesn't wait"},
-		{Mutant: "lost", Scenario: "hotplug", Property: "locks", Seeds: 20, Most: 1000, Fault: "20 of 20 searches have not found it", source: "R2", says: "it is <lost>"},
-		{Mutant: "alike", Scenario: "hotplug", Property: "locks", Seeds: 1, Most: 1000, Equivalent: "nobody can tell", source: "R3", says: "nothing"},
+		{Mutant: "no-quiesce", Scenario: "safe-none", Property: "no-start-inside",
+			By: map[string]int{"no-start-inside": 4, "no-use-after-free": 16}, Seeds: 20, Killed: 20, Most: 1000,
+			Median: 2, Low: 2, High: 6, Slowest: 15, Deviations: &deviations, source: "R1, M01",
+			says: "the optimizer doesn't wait"},
+		{Mutant: "lost", Scenario: "hotplug", Property: "locks", Seeds: 20, Most: 1000,
+			Fault: "20 of 20 searches have not found it", source: "R2", says: "it is <lost>"},
+		{Mutant: "alike", Scenario: "hotplug", Property: "locks", Seeds: 1, Most: 1000, Equivalent: "nobody can tell",
+			source: "R3", says: "nothing"},
 	}
 }
 
@@ -49,7 +53,8 @@ func TestMutantsPage(t *testing.T) {
 	killed := pagetest.Section(text, "killed")
 	for _, want := range []string{
 		`<a href="#mutant-no-quiesce">no-quiesce</a></th><td>R1, M01</td><td>safe-none</td><td><span class="good"><span aria-hidden="true">✓` + "\u00a0" + `</span>no-start-inside 4, no-use-after-free 16</span></td><td class="n">2</td><td class="n">2 to 6</td><td class="n">15</td><td class="n">4</td>`,
-		`<span class="bad"><span aria-hidden="true">✗` + "\u00a0" + `</span>nobody</span></td><td class="n">&gt; 1000</td><td class="n">&gt; 1000 to &gt; 1000</td><td class="n">&gt; 1000</td><td class="n">-</td>`,
+		`<span class="bad"><span aria-hidden="true">✗` + "\u00a0" +
+			`</span>nobody</span></td><td class="n">&gt; 1000</td><td class="n">&gt; 1000 to &gt; 1000</td><td class="n">&gt; 1000</td><td class="n">-</td>`,
 		`</span>nobody: equivalent</span></td><td class="n">-</td>`,
 		"<li>lost: 20 of 20 searches have not found it</li>", "T1 whole-instructions notices no mutant",
 	} {
@@ -60,9 +65,11 @@ func TestMutantsPage(t *testing.T) {
 	require.NotContains(t, soon, ">alike</text>")
 	require.Contains(t, soon, ">1,000</text>", "what isn't found stands at the end")
 	require.Contains(t, soon, "The median search kills 1 of 2 mutants, half of those in 2 schedules or fewer; the slowest kills 1, half of those in 15 or fewer.")
-	require.Contains(t, pagetest.Section(text, "do"), `<th scope="row" id="mutant-lost">lost</th><td>it is &lt;lost&gt;</td><td><code>kpsim explore hotplug --mutant lost</code></td>`)
+	require.Contains(t, pagetest.Section(text, "do"),
+		`<th scope="row" id="mutant-lost">lost</th><td>it is &lt;lost&gt;</td><td><code>kpsim explore hotplug --mutant lost</code></td>`)
 	require.Contains(t, pagetest.Section(text, "equivalent"), "alike: nobody can tell")
-	require.Regexp(t, `\w+ no-start-inside</th><td>[^<]+</td><td class="n">1</td><td class="n">4</td>`, pagetest.Section(text, "who"))
+	require.Regexp(t, `\w+ no-start-inside</th><td>[^<]+</td><td class="n">1</td><td class="n">4</td>`,
+		pagetest.Section(text, "who"))
 	require.Contains(t, pagetest.Section(text, "absent"), "<li>R43, M14: ")
 
 	o := pagetest.Open(t, path, 400, 1000)

@@ -14,7 +14,8 @@ import (
 // pageHead begins the page that docs/mutants.md is; for some mutants alone only the
 // table.
 func (c *Mutants) pageHead(p *cli.Program) {
-	columns := "| mutant | named after | scenario | noticed by | schedules, median | 95 % | slowest of " + fmt.Sprint(c.Seeds) + " | witness |\n|---|---|---|---|--:|--:|--:|--:|\n"
+	columns := "| mutant | named after | scenario | noticed by | schedules, median | 95 % | slowest of " +
+		fmt.Sprint(c.Seeds) + " | witness |\n|---|---|---|---|--:|--:|--:|--:|\n"
 	if len(c.Mutants) > 0 {
 		fmt.Fprint(p.Out, columns)
 		return

@@ -54,7 +54,8 @@ type mutantRow struct {
 }
 
 func (c *Mutants) Run(p *cli.Program) (int, error) {
-	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind, Cancelled: &c.stop}
+	hunt := mutantsearch.Search{Seeds: c.Seeds, Seed: c.Seed, Most: c.Most, Workers: c.Workers, Blind: c.Blind,
+		Cancelled: &c.stop}
 	if c.Barriers {
 		p.StopAtInterrupt(&c.stop)
 		cli.ManySmall()
@@ -67,7 +68,8 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 	p.StopAtInterrupt(&c.stop)
 	cli.ManySmall()
 	if len(c.Mutants) == 0 {
-		p.Ahead(fmt.Sprintf("%s, %s each: a minute or two with 20 seeds", cli.Number(len(list), "mutant"), cli.Number(c.Seeds, "seed")))
+		p.Ahead(fmt.Sprintf("%s, %s each: a minute or two with 20 seeds", cli.Number(len(list), "mutant"),
+			cli.Number(c.Seeds, "seed")))
 	}
 	c.head(p)
 	var rows []mutantRow
@@ -89,7 +91,8 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 			if c.HTML != "" {
 				none = "; no page was written"
 			}
-			fmt.Fprintf(p.Err, "kpsim: interrupted after %d of %s%s\n", len(rows), cli.Number(len(list), "mutant"), none)
+			fmt.Fprintf(p.Err, "kpsim: interrupted after %d of %s%s\n", len(rows), cli.Number(len(list), "mutant"),
+				none)
 			return cli.Interrupted, nil
 		}
 		r := mutantRowOf(k)
@@ -126,7 +129,8 @@ func mutantRowOf(k *mutantsearch.Kill) mutantRow {
 	mu := k.Mutant
 	r := mutantRow{
 		Mutant: mu.Name, Scenario: mu.Scenario, Property: mu.Property, By: k.By,
-		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(), source: mu.Source, says: mu.Says,
+		Seeds: k.First.Seeds, Killed: len(k.First.Found), Most: k.First.Bound, Fault: k.Fault(), source: mu.Source,
+		says: mu.Says,
 	}
 	if r.Seeds > 0 {
 		r.Median, r.Low, r.High = k.First.Median()
@@ -162,7 +166,8 @@ func (c *Mutants) head(p *cli.Program) {
 	case c.Markdown:
 		c.pageHead(p)
 	case p.Width == 0 || p.Width >= 100:
-		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario", noticedWidth, "noticed by",
+		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, "mutant", whereWidth, "scenario",
+			noticedWidth, "noticed by",
 			medianColumn, "median", betweenColumn, "95 %", medianColumn, "slowest", "witness")
 	}
 }
@@ -180,7 +185,8 @@ func (c *Mutants) print(p *cli.Program, r *mutantRow) error {
 	case p.Width > 0 && p.Width < 100:
 		p.Indented("", strings.Join(cells, "  "))
 	default:
-		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, cells[0], whereWidth, cells[1], noticedWidth, cells[2],
+		fmt.Fprintf(p.Out, "%-*s  %-*s  %-*s  %*s  %*s  %*s  %s\n", mutantWidth, cells[0], whereWidth, cells[1],
+			noticedWidth, cells[2],
 			medianColumn, cells[3], betweenColumn, cells[4], medianColumn, cells[5], cells[6])
 	}
 	if r.Fault != "" && !c.Markdown {
@@ -252,8 +258,10 @@ func (c *Mutants) summary(rows []mutantRow) string {
 		}
 	}
 	of := len(rows) - marked
-	return fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within %d (%s); %d marked equivalent",
-		cli.Number(len(rows), "mutant"), cli.Number(c.Seeds, "seed"), killed, of, c.Most, cli.Share(uint64(killed), uint64(of)),
+	return fmt.Sprintf("%s, %s each: %d of %d killed within %d schedules by every seed (%s), %d of them within "+
+		"%d (%s); %d marked equivalent",
+		cli.Number(len(rows), "mutant"), cli.Number(c.Seeds, "seed"), killed, of, c.Most,
+		cli.Share(uint64(killed), uint64(of)),
 		soon, killedSoon, cli.Share(uint64(soon), uint64(of)), marked)
 }
 
@@ -276,12 +284,14 @@ func (c *Mutants) conclude(p *cli.Program, rows []mutantRow) (status int, err er
 	if len(c.Mutants) == 0 {
 		for _, q := range properties.All {
 			if !by[q.Name] && !q.OfKernel() {
-				wrong = append(wrong, q.ID+" "+q.Name+" notices no mutant; write one that it must notice, or take it out of the catalogue")
+				wrong = append(wrong, q.ID+" "+q.Name+
+					" notices no mutant; write one that it must notice, or take it out of the catalogue")
 			}
 		}
 	}
 	if marked > mutants.MostEquivalent {
-		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked, mutants.MostEquivalent))
+		wrong = append(wrong, fmt.Sprintf("%d mutants are marked equivalent; there may be %d", marked,
+			mutants.MostEquivalent))
 	}
 	if len(wrong)+faults > 0 {
 		status = cli.Against

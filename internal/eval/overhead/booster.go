@@ -33,7 +33,8 @@ func Booster() []Prediction {
 	first := p4Return - (p4Stepped - p4Boosted)
 	second := first - p4Boosted + p4Trampoline // p4Boosted goes out again: three figures less one are left
 	return []Prediction{
-		{"return probe, boosted", "return - (kprobe - boosted)", p4Kprobe, first, first - 3*p4Rounding, first + 3*p4Rounding},
+		{"return probe, boosted", "return - (kprobe - boosted)", p4Kprobe, first, first - 3*p4Rounding,
+			first + 3*p4Rounding},
 		{"the same, trampoline without a breakpoint", "return - kprobe + 0.05, assumed, for the trampoline",
 			p4Both, second, second - 2*p4Rounding, second + 2*p4Rounding},
 	}

@@ -257,8 +257,9 @@ func (o *Model) Contrasts() (list []Contrast) {
 						if b == c || b == d || !sameSums(&s[a], &s[b], &s[c], &s[d]) {
 							continue
 						}
-						list = append(list, Contrast{m, [4]string{s[a].Probe.Name, s[b].Probe.Name, s[c].Probe.Name, s[d].Probe.Name},
-							s[a].Usec + s[b].Usec - s[c].Usec - s[d].Usec})
+						list = append(list,
+							Contrast{m, [4]string{s[a].Probe.Name, s[b].Probe.Name, s[c].Probe.Name, s[d].Probe.Name},
+								s[a].Usec + s[b].Usec - s[c].Usec - s[d].Usec})
 					}
 				}
 			}

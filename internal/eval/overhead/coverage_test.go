@@ -184,7 +184,8 @@ func TestShareCoverage(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, Measure{0.5, Interval{0, 1}}, shareOf([]float64{3}, []float64{6}), "one run says nothing of others")
+	require.Equal(t, Measure{0.5, Interval{0, 1}}, shareOf([]float64{3}, []float64{6}),
+		"one run says nothing of others")
 	require.Equal(t, Interval{0, 1}, shareOf([]float64{0, 0}, []float64{0, 0}).Interval)
 }
 

@@ -132,7 +132,8 @@ func (p *Probe) contended(cpus, calls int, probe bool, edition string) (*scenari
 	}
 	var b strings.Builder
 	name := fmt.Sprintf("overhead-%s-%d", p.Name, cpus)
-	fmt.Fprintf(&b, "scenario(%q, says = %q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, "+
+	fmt.Fprintf(&b, "scenario(%q, says = "+
+		"%q)\nmachine(cpus = %d, preempt = \"none\", fetch = \"coherent\", steps = %d, "+
 		"%s)\n%s%s", name, p.Says, cpus, scenario.MaxBudget, machine, p.probed(), p.probes)
 	b.WriteString("begin = text(\"begin\", hex = \"c3\")\n")
 	if waits {

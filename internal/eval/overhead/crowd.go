@@ -71,7 +71,8 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 	}
 	c.machine.Clocks().Costs(costs)
 	c.machine.Clocks().Count(&c.tally)
-	c.kernel = kernel.Boot(c.machine, kernel.Config{Exec: kprobes.Memory(sc.Machine.InsnSlot(), sc.Machine.DetourSlot())})
+	c.kernel = kernel.Boot(c.machine,
+		kernel.Config{Exec: kprobes.Memory(sc.Machine.InsnSlot(), sc.Machine.DetourSlot())})
 	f := sc.Texts[0].Code
 	from := at[0]
 	text := make([]byte, int(at[len(at)-1]-from)+len(f))
@@ -96,8 +97,9 @@ func (c *crowd) run() error {
 	k.Reset()
 	c.engine = kprobes.New(kprobes.Deps{
 		CPUs: 1, Cells: &c.machine.Cells, Text: &k.Text, Patch: &k.Poke, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug,
-		Stacks: &k.Stacks,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks,
+		Hotplug: &k.Hotplug,
+		Stacks:  &k.Stacks,
 	}, kprobes.Settings{Settings: c.say.Machine.Kprobes()})
 	if o := c.machine.Run(); o != smp.Passed {
 		return fmt.Errorf("%d probes: the run ended as %v: %v", len(c.at), o, c.machine.Refusal())

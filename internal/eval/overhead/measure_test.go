@@ -70,7 +70,8 @@ func TestExceptions(t *testing.T) {
 		for i, p := range Probes(detour) {
 			h, err := p.Measure(nil)
 			require.NoError(t, err)
-			require.Equal(t, want[era+p.Name], [2]float64{h.Events[cycles.Breakpoint], h.Events[cycles.Debug]}, era+p.Name)
+			require.Equal(t, want[era+p.Name], [2]float64{h.Events[cycles.Breakpoint], h.Events[cycles.Debug]},
+				era+p.Name)
 			q := ProbesOn("i386", detour)[i]
 			own, err := q.Measure(nil)
 			require.NoError(t, err)

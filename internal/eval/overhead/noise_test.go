@@ -40,7 +40,8 @@ func TestNoNoise(t *testing.T) {
 			require.NoError(t, err)
 			w := Measure{h.Cycles, Interval{h.Cycles, h.Cycles}}
 			most := Measure{h.Cycles, Interval{h.Cycles, math.Inf(1)}} // 300 hits don't bound it
-			require.Equal(t, &Summary{Runs: 3, HitsPerRun: 100, Mean: w, P50: w, P90: w, P99: most, P999: most, Max: h.Cycles,
+			require.Equal(t, &Summary{Runs: 3, HitsPerRun: 100, Mean: w, P50: w, P90: w, P99: most, P999: most,
+				Max:    h.Cycles,
 				Within: BatchMeans{Batches: 10, HitsOfEach: 10}}, sum, p.Name)
 		}
 	}
@@ -130,9 +131,11 @@ func TestNoiseCheck(t *testing.T) {
 func TestNoiseOnlyAdds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := Noise{
-			MissesPerAccess: rapid.Float64Range(0, 1).Draw(t, "misses"), MissNsec: rapid.Float64Range(0, 1e3).Draw(t, "nsec"),
-			MissLogSD: rapid.Float64Range(0, 3).Draw(t, "sd"), TicksPerSec: rapid.Float64Range(0, 1e5).Draw(t, "ticks"),
-			TickNsec: 1000,
+			MissesPerAccess: rapid.Float64Range(0, 1).Draw(t, "misses"),
+			MissNsec:        rapid.Float64Range(0, 1e3).Draw(t, "nsec"),
+			MissLogSD:       rapid.Float64Range(0, 3).Draw(t, "sd"),
+			TicksPerSec:     rapid.Float64Range(0, 1e5).Draw(t, "ticks"),
+			TickNsec:        1000,
 		}
 		h := testHit()
 		for _, v := range n.Draw(h, testMHz, rapid.Uint64().Draw(t, "seed"), 0, 20) {

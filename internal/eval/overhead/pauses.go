@@ -105,8 +105,10 @@ type Pauses struct {
 // Scenario returns what is run.
 func (c *PauseConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n", c.CPUs-1)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = \"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = "+
+	fmt.Fprintf(&b, "scenario(\"pauses\", says = \"A probe comes and goes while %d CPUs call its function.\")\n",
+		c.CPUs-1)
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = "+
+		"\"5.14\", fetch = \"coherent\", ftrace = False, patch = %q, preempt = "+
 		"%q, steps = 50000000)\n", c.CPUs, c.Patch, c.Preempt)
 	b.WriteString(probed + aKprobe)
 	b.WriteString(elsewhere)

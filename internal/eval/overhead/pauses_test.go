@@ -33,7 +33,8 @@ func TestSyncPauses(t *testing.T) {
 	dear[cycles.SyncCore] *= 5
 	for _, costs := range []*cycles.Profile{cycles.Nominal(), &dear} {
 		for _, cpus := range []int{2, 4} {
-			p := pauses(t, PauseConfig{CPUs: cpus, Patch: "breakpoint", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10,
+			p := pauses(t, PauseConfig{CPUs: cpus, Patch: "breakpoint", Preempt: "none", Calls: 2, Schedule: Timed,
+				Runs: 10,
 				Seed: 1, Costs: costs})
 			answer := cyclesOf(costs, cycles.Trap, cycles.Line, cycles.SyncCore)
 			// no more than what is under way ends first
@@ -55,12 +56,14 @@ func TestSyncPauses(t *testing.T) {
 // stop_machine keeps each caller once a run, and while it does the jump is written.
 func TestStopPauses(t *testing.T) {
 	for _, cpus := range []int{2, 4} {
-		c := PauseConfig{CPUs: cpus, Patch: "stop_machine", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10, Seed: 1}
+		c := PauseConfig{CPUs: cpus, Patch: "stop_machine", Preempt: "none", Calls: 2, Schedule: Timed, Runs: 10,
+			Seed: 1}
 		p := pauses(t, c)
 		require.Equal(t, 10*(cpus-1), p.Stopped.N)
 		require.InEpsilon(t, p.StopEnds.Mean, p.StopArrives.Mean+p.Stopped.Mean, 1e-9)
 		require.GreaterOrEqual(t, slices.Min(p.StopArrives.Cycles), cyclesOf(cycles.Nominal(), cycles.Switch))
-		require.GreaterOrEqual(t, slices.Min(p.Stopped.Cycles), cyclesOf(cycles.Nominal(), cycles.SyncCore, cycles.Switch))
+		require.GreaterOrEqual(t, slices.Min(p.Stopped.Cycles),
+			cyclesOf(cycles.Nominal(), cycles.SyncCore, cycles.Switch))
 		require.Greater(t, p.Optimizer.Mean, p.StopArrives.Mean)
 		for i := range p.Register.Cycles {
 			require.Greater(t, p.Register.Cycles[i], p.Optimizer.Cycles[i])
@@ -87,7 +90,8 @@ func TestPausesAreSeeded(t *testing.T) {
 
 // The largest machine finishes, too.
 func TestPausesOfMany(t *testing.T) {
-	p := pauses(t, PauseConfig{CPUs: sim.MaxCPUs, Patch: "breakpoint", Preempt: "none", Calls: 1, Schedule: Timed, Runs: 1,
+	p := pauses(t, PauseConfig{CPUs: sim.MaxCPUs, Patch: "breakpoint", Preempt: "none", Calls: 1, Schedule: Timed,
+		Runs: 1,
 		Seed: 1})
 	require.Equal(t, 7*(sim.MaxCPUs-1), p.SyncAnswer.N)
 }

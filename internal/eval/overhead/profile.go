@@ -63,7 +63,9 @@ func fit(list []sample) (*Model, error) {
 	o := &Model{Cores: make(map[string]Core), More: make(map[string][4]float64), Samples: list}
 	for _, s := range list {
 		if _, ok := o.Cores[s.Machine.core]; !ok {
-			o.Cores[s.Machine.core] = fitCore(of(list, func(t *sample) bool { return t.Machine.core == s.Machine.core }))
+			o.Cores[s.Machine.core] = fitCore(of(list, func(t *sample) bool {
+				return t.Machine.core == s.Machine.core
+			}))
 		}
 	}
 	for _, s := range list {

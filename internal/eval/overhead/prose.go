@@ -55,7 +55,8 @@ func longer(us, base float64) float64 { return 100 * (us/base - 1) }
 var Claims = []Claim{
 	{"1-2 million hits a second", "million/s", 1, 2, false, []operand{{"k", ""}}, rate},
 	{"a kprobe hit takes 0.5-1.0 µs", "µs", 0.5, 1, false, []operand{{"k", ""}}, alone},
-	{"a return probe takes 50-75 % longer", "%", 50, 75, false, []operand{{"r", "k"}, {"rb", "b"}, {"ro", "o"}}, longer},
+	{"a return probe takes 50-75 % longer", "%", 50, 75, false, []operand{{"r", "k"}, {"rb", "b"}, {"ro", "o"}},
+		longer},
 	{"a jprobe takes 50-75 % longer", "%", 50, 75, false, []operand{{"j", "k"}}, longer},
 	{"a kprobe added to a return probe: essentially no overhead", "%", 0, 10, true, []operand{{"kr", "r"}}, longer},
 	{"an optimized hit takes 0.07-0.1 µs", "µs", 0.07, 0.1, false, []operand{{"o", ""}}, alone},
@@ -122,8 +123,9 @@ func lineOf(table []Line, m *Machine, probe string) *Line {
 }
 
 func (c *Claim) verdict(op operand, l, base *Line) Verdict {
-	v := Verdict{Claim: c, Machine: l.Machine, Of: op.String(), Title: op.title(), Documented: c.value(l.Usec, base.Usec),
-		Ours: c.value(l.Ours, base.Ours)}
+	v := Verdict{Claim: c, Machine: l.Machine, Of: op.String(), Title: op.title(),
+		Documented: c.value(l.Usec, base.Usec),
+		Ours:       c.value(l.Ours, base.Ours)}
 	in, out := 0, 0
 	for _, us := range [2]float64{l.Usec - Rounding, l.Usec + Rounding} {
 		for _, b := range [2]float64{base.Usec - Rounding, base.Usec + Rounding} {

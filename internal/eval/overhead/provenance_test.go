@@ -42,10 +42,12 @@ func TestUnseenCosts(t *testing.T) {
 	require.Equal(t, "assumed nominal; no figure has one", o.Note(m, Calibrated, cycles.Switch))
 	require.Equal(t, "fitted instruction × 2 (assumed) + typical locked instruction",
 		o.Note(m, Calibrated, cycles.Work(kapi.WorkLock)))
-	require.Contains(t, o.Note(&Machines[0], Calibrated, cycles.Debug), "+ fitted single step", "though it is fitted as 0")
+	require.Contains(t, o.Note(&Machines[0], Calibrated, cycles.Debug), "+ fitted single step",
+		"though it is fitted as 0")
 	require.Equal(t, 4, o.InFigures(m, cycles.Breakpoint))
 	require.Contains(t, o.Note(m, Mechanistic, cycles.Breakpoint), "× 65 (counted)")
-	require.Contains(t, o.Note(&Machines[2], Mechanistic, cycles.Breakpoint), "× 65 (assumed)", "POWER5 has x86_64's code")
+	require.Contains(t, o.Note(&Machines[2], Mechanistic, cycles.Breakpoint), "× 65 (assumed)",
+		"POWER5 has x86_64's code")
 }
 
 // What is counted in other machines' hits isn't in those of one without such figures.

@@ -183,12 +183,14 @@ func (c *OverlapConfig) Scenario() (*scenario.Scenario, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "scenario(\"overlap\", says = \"%d tasks are in a function with a return probe that follows %d.\")\n",
 		c.Tasks, c.Maxactive)
-	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = \"none\", fetch = \"coherent\", ftrace = False, steps = "+
+	fmt.Fprintf(&b, "machine(cpus = %d, edition = %q, preempt = "+
+		"\"none\", fetch = \"coherent\", ftrace = False, steps = "+
 		"50000000)\n", c.Tasks, c.Edition)
 	fmt.Fprintf(&b, "f = text(\"f\", hex = \"55 4889e5 53 5b 5d %sc3\")\n", strings.Repeat("90 ", body))
 	b.WriteString(elsewhere)
 	fmt.Fprintf(&b, "r = kretprobe(\"r\", at = f, maxactive = %d)\n", c.Maxactive)
-	fmt.Fprintf(&b, "task(\"caller0\", cpu = 0, ops = [register(r), %s])\n", strings.Repeat("call(f), "+other(0), c.Calls))
+	fmt.Fprintf(&b, "task(\"caller0\", cpu = 0, ops = [register(r), %s])\n",
+		strings.Repeat("call(f), "+other(0), c.Calls))
 	for i := 1; i < c.Tasks; i++ {
 		fmt.Fprintf(&b, "task(\"caller%d\", cpu = %d, ops = [call(f), %s], repeat = 1000, background = True)\n",
 			i, i, other(i))
@@ -207,7 +209,8 @@ func (c OverlapConfig) Measure() (*Overlap, error) {
 		return nil, fmt.Errorf("%d tasks: calls overlap on 1 to %d CPUs", c.Tasks, sim.MaxCPUs)
 	}
 	if c.Maxactive < 1 || c.Runs < 1 || c.Calls < 1 {
-		return nil, fmt.Errorf("maxactive %d, %d runs of %d calls: each is to be 1 at least", c.Maxactive, c.Runs, c.Calls)
+		return nil, fmt.Errorf("maxactive %d, %d runs of %d calls: each is to be 1 at least", c.Maxactive, c.Runs,
+			c.Calls)
 	}
 	sc, err := c.Scenario()
 	if err != nil {

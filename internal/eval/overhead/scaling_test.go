@@ -84,7 +84,8 @@ func TestCrowdOfOne(t *testing.T) {
 						require.Equal(t, h.Events[e], c.one.Events[e], "%s: %v, of %d", p.Name, e, n)
 					}
 				}
-				require.InDelta(t, h.Cycles+(c.one.Events[nodeEvent]-h.Events[nodeEvent])*nodePrice(costs), c.one.Cycles, 1e-6,
+				require.InDelta(t, h.Cycles+(c.one.Events[nodeEvent]-h.Events[nodeEvent])*nodePrice(costs),
+					c.one.Cycles, 1e-6,
 					"%s, of %d", p.Name, n)
 			}
 		}
@@ -146,7 +147,8 @@ func TestModelProbes(t *testing.T) {
 	s, err = stepped.ScaleProbes(MostProbes+1, nil, NominalCache)
 	require.NoError(t, err)
 	require.Equal(t, "model, not simulated", s.Provenance)
-	for _, f := range []func(int, *cycles.Profile, Cache) (ProbesPoint, error){stepped.ScaleProbes, stepped.ModelProbes} {
+	for _, f := range []func(int, *cycles.Profile, Cache) (ProbesPoint, error){stepped.ScaleProbes,
+		stepped.ModelProbes} {
 		_, err = f(0, nil, NominalCache)
 		require.ErrorContains(t, err, "0 probes")
 	}
@@ -191,7 +193,8 @@ func TestOverlap(t *testing.T) {
 	for _, edition := range []string{"2.6", "4.15", "5.14", "6.5", "6.9"} {
 		for _, schedule := range []string{Timed, Sticky} {
 			for _, m := range []int{1, 2, 4} {
-				o := overlap(t, OverlapConfig{Tasks: 4, Maxactive: m, Calls: 4, Edition: edition, Schedule: schedule, Runs: 20,
+				o := overlap(t, OverlapConfig{Tasks: 4, Maxactive: m, Calls: 4, Edition: edition, Schedule: schedule,
+					Runs: 20,
 					Seed: 1})
 				name := edition + " " + schedule
 				require.Greater(t, o.Called, 4*20, name)

@@ -22,7 +22,8 @@ func aProfile() string {
 func TestReadProfile(t *testing.T) {
 	u, err := ReadProfile("my.profile", aProfile())
 	require.NoError(t, err)
-	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: *cycles.Nominal()}, u)
+	require.Equal(t, &UserProfile{Name: "My machine", Arch: "x86_64", Era: "4.15", MHz: 2330, Costs: *cycles.Nominal()},
+		u)
 	require.Equal(t, "my-machine/x86_64", u.ID())
 	tabbed, err := ReadProfile("my.profile", strings.ReplaceAll(aProfile(), "mhz         ", "\tmhz\t"))
 	require.NoError(t, err)
@@ -38,11 +39,13 @@ func TestReadProfile(t *testing.T) {
 		{"4.15", "4.16", `line 3: era: there is none called "4.16"; give 2.6 (kprobes, jprobes and return probes) or 4.15`},
 		{"2330", "2.33", `line 4: mhz: "2.33" is no clock rate; give a number of MHz, 10 to 100000`},
 		{"mhz         2330", "", fmt.Sprintf(`line %d: mhz is missing; add a line as mhz 2330`, lines+1)},
-		{"debug        200.000", "", fmt.Sprintf(`line %d: the cost of debug is missing; add a line with its cycles, as debug 12.5`, lines+1)},
+		{"debug        200.000", "",
+			fmt.Sprintf(`line %d: the cost of debug is missing; add a line with its cycles, as debug 12.5`, lines+1)},
 		{"debug        200.000", "debug -1", `line 8: debug: -1 cycles are below 0; give 0 or more`},
 		{"debug        200.000", "debug", `line 8: debug: "" is no number of cycles; write one, as debug 12.5`},
 		{"debug        200.000", "debug NaN", `line 8: debug: "NaN" is no number of cycles; write one, as debug 12.5`},
-		{"debug        200.000", "debug 1e10", `line 8: debug: 1e10 cycles are more than 1000000000; give cycles of the CPU`},
+		{"debug        200.000", "debug 1e10",
+			`line 8: debug: 1e10 cycles are more than 1000000000; give cycles of the CPU`},
 		{"debug        200.000", "iret 3", `line 10: iret is there twice, first in line 8; leave one of them out`},
 	} {
 		text := strings.Replace(aProfile(), c.old, c.new, 1)
@@ -89,17 +92,23 @@ func TestReadFigures(t *testing.T) {
 		{"", "line 1: the columns are to be machine,arch,mhz,era,probe,usec"},
 		{"machine,arch,ghz,era,probe,usec\n", "line 1: the columns are to be machine"},
 		{columnsCSV + "\nA,x86_64,2000,4.15,k\n", "record on line 3: wrong number of fields"},
-		{columnsCSV + "\nA,x86_64,2.0,4.15,k,1\n", `line 3: "2.0" is no clock rate; give a number of MHz, 10 to 100000`},
+		{columnsCSV + "\nA,x86_64,2.0,4.15,k,1\n",
+			`line 3: "2.0" is no clock rate; give a number of MHz, 10 to 100000`},
 		{columnsCSV + "A,x86_64,2000,5.14,k,1\n", `line 2: there is no era "5.14"; give 2.6 (before detours) or 4.15`},
-		{columnsCSV + "A,arm,2000,2.6,k,1\n", `line 2: of era 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
-		{columnsCSV + "A,ppc64,2000,4.15,k,1\n", `line 2: of era 4.15 no code is known for "ppc64"; there is i386, x86_64`},
+		{columnsCSV + "A,arm,2000,2.6,k,1\n",
+			`line 2: of era 2.6 no code is known for "arm"; there is i386, x86_64, ppc64`},
+		{columnsCSV + "A,ppc64,2000,4.15,k,1\n",
+			`line 2: of era 4.15 no code is known for "ppc64"; there is i386, x86_64`},
 		{columnsCSV + "A#,x86_64,2000,4.15,k,1\n", `line 2: "A#" is no name of a machine`},
 		{columnsCSV + "A,x86_64,2000,4.15,j,1\n", `line 2: era 4.15 has no probe "j"; there are k, b, o, r, rb, ro`},
-		{columnsCSV + "A,x86_64,2000,4.15,k,570\n", `line 2: usec: "570" is no number of microseconds above 0 and up to 100`},
+		{columnsCSV + "A,x86_64,2000,4.15,k,570\n",
+			`line 2: usec: "570" is no number of microseconds above 0 and up to 100`},
 		{columnsCSV + "A,x86_64,2000,4.15,k,NaN\n", `line 2: usec: "NaN"`},
 		{columnsCSV + "A,x86_64,2000,4.15,k,0\n", `line 2: usec: "0"`},
-		{columnsCSV + "A,x86_64,2000,4.15,k,1\nA,x86_64,2001,4.15,b,1\n", "line 3: A on x86_64 has another clock rate or era in a line before"},
-		{columnsCSV + strings.Repeat("A,x86_64,2000,4.15,k,1\n", mostFigures+1), "line 102: more than 100 figures; give means"},
+		{columnsCSV + "A,x86_64,2000,4.15,k,1\nA,x86_64,2001,4.15,b,1\n",
+			"line 3: A on x86_64 has another clock rate or era in a line before"},
+		{columnsCSV + strings.Repeat("A,x86_64,2000,4.15,k,1\n", mostFigures+1),
+			"line 102: more than 100 figures; give means"},
 	} {
 		_, err := ReadFigures("m.csv", c.text)
 		require.ErrorContains(t, err, c.want)
@@ -136,7 +145,8 @@ func TestAnyFigures(t *testing.T) {
 		text := columnsCSV
 		probes := probeNames(era == eras[1])
 		for range rapid.IntRange(1, 8).Draw(t, "figures") {
-			text += fmt.Sprintf("A,%s,%d,%s,%s,%.2f\n", rapid.SampledFrom([]string{"i386", "x86_64"}).Draw(t, "arch"), 2000, era,
+			text += fmt.Sprintf("A,%s,%d,%s,%s,%.2f\n", rapid.SampledFrom([]string{"i386", "x86_64"}).Draw(t, "arch"),
+				2000, era,
 				rapid.SampledFrom(probes).Draw(t, "probe"), rapid.Float64Range(0.01, 3).Draw(t, "usec"))
 		}
 		list, err := ReadFigures("m.csv", text)

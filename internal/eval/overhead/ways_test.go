@@ -72,7 +72,8 @@ func TestLeftMachines(t *testing.T) {
 	for i, s := range o.Samples {
 		var rest []sample
 		for _, q := range o.Samples {
-			if q.Machine.Arch != s.Machine.Arch && (s.Machine.Name != "Xeon E5410" || q.Machine.Name == s.Machine.Name) {
+			if q.Machine.Arch != s.Machine.Arch &&
+				(s.Machine.Name != "Xeon E5410" || q.Machine.Name == s.Machine.Name) {
 				rest = append(rest, q)
 			}
 		}

@@ -56,7 +56,9 @@ func (r *found) prices(whole bool) page.Section {
 		}
 	}
 	if len(differ) > 0 {
-		s.Blocks = append(s.Blocks, r.priced(differ, "Instructions of the kernel's own code, lines of cache that they touch, and estimated cycles, of one hit or call on one CPU."))
+		s.Blocks = append(s.Blocks,
+			r.priced(differ, "Instructions of the kernel's own code, lines of cache that they touch, and "+
+				"estimated cycles, of one hit or call on one CPU."))
 	}
 	if len(same) == 0 {
 		return s
@@ -76,9 +78,11 @@ func (r *found) prices(whole bool) page.Section {
 			says = append(says, fmt.Sprintf("%s of %s", cli.Number(n.n, "kind"), n.what))
 		}
 	}
-	s.Blocks = append(s.Blocks, page.Text("As before: "+strings.Join(says, ", ")+fmt.Sprintf(" (calls to %g %%).", 100*sameCall)))
+	s.Blocks = append(s.Blocks,
+		page.Text("As before: "+strings.Join(says, ", ")+fmt.Sprintf(" (calls to %g %%).", 100*sameCall)))
 	if whole {
-		s.Blocks = append(s.Blocks, &page.Details{Summary: "What costs the same", Blocks: []page.Block{r.priced(same, "As the table before, of what costs the same.")}})
+		s.Blocks = append(s.Blocks, &page.Details{Summary: "What costs the same",
+			Blocks: []page.Block{r.priced(same, "As the table before, of what costs the same.")}})
 	}
 	return s
 }
@@ -86,16 +90,20 @@ func (r *found) prices(whole bool) page.Section {
 // priced is the table of some costs.
 func (r *found) priced(list []cost, caption page.Text) *page.Table {
 	t := &page.Table{Caption: caption,
-		Over: []page.Over{{Name: "", Columns: 1}, {Name: "instructions", Columns: 2}, {Name: "lines", Columns: 2}, {Name: "cycles", Columns: 3}},
+		Over: []page.Over{{Name: "", Columns: 1}, {Name: "instructions", Columns: 2}, {Name: "lines", Columns: 2},
+			{Name: "cycles", Columns: 3}},
 		Head: []string{"hit or call", "before", "now", "before", "now", "before", "now", "more"}, Text: 1}
 	if r.ofPrograms {
-		t.Caption, t.Over, t.Head = "Estimated cycles of a hit, by the mechanistic costs of "+kernelcost.Machine+".", nil, []string{"hit", "before", "now", "more"}
+		t.Caption, t.Over, t.Head = "Estimated cycles of a hit, by the mechanistic costs of "+kernelcost.Machine+".",
+			nil, []string{"hit", "before", "now", "more"}
 	}
 	groups := [2]page.Group{{Name: "a hit"}, {Name: "a call, or the work after one"}}
 	for i := range list {
 		c := &list[i]
 		a, b := c.before, c.after
-		row := page.Row(a.Says, fmt.Sprint(a.Instructions), fmt.Sprint(b.Instructions), fmt.Sprint(a.Lines), fmt.Sprint(b.Lines), fmt.Sprintf("%.0f", a.Cycles), fmt.Sprintf("%.0f", b.Cycles), fmt.Sprintf("%+.1f %%", 100*c.more()))
+		row := page.Row(a.Says, fmt.Sprint(a.Instructions), fmt.Sprint(b.Instructions), fmt.Sprint(a.Lines),
+			fmt.Sprint(b.Lines), fmt.Sprintf("%.0f", a.Cycles), fmt.Sprintf("%.0f", b.Cycles),
+			fmt.Sprintf("%+.1f %%", 100*c.more()))
 		if r.ofPrograms {
 			row = slices.Delete(row, 1, 5)
 		}

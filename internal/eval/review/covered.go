@@ -26,12 +26,16 @@ func (r *found) coveredBy(c *Review, dir string) error {
 		return err
 	}
 	if len(files) == 0 {
-		r.uncovered = "The changed program wasn't built with -cover, so it isn't known which lines it came to: `go build -cover -covermode=atomic -coverpkg=./... -o kpsim-changed ./cmd/kpsim`, and `--program kpsim-changed`."
+		r.uncovered = "The changed program wasn't built with -cover, so it isn't known which lines it came to: " +
+			"`go build -cover -covermode=atomic -coverpkg=./... -o kpsim-changed ./cmd/kpsim`, and `--program " +
+			"kpsim-changed`."
 		return nil
 	}
 	profile := filepath.Join(dir, "profile")
-	if out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i", dir, "-o", profile).CombinedOutput(); err != nil {
-		r.uncovered = fmt.Sprintf("What the changed program counted of its lines couldn't be read: `go tool covdata` says %q.", strings.TrimSpace(string(bytes.SplitN(out, []byte("\n"), 2)[0])))
+	if out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i", dir, "-o",
+		profile).CombinedOutput(); err != nil {
+		r.uncovered = fmt.Sprintf("What the changed program counted of its lines couldn't be read: `go tool "+
+			"covdata` says %q.", strings.TrimSpace(string(bytes.SplitN(out, []byte("\n"), 2)[0])))
 		return nil
 	}
 	text, err := os.ReadFile(profile)
@@ -54,13 +58,15 @@ func (r *found) counted(profile []byte) {
 		if at < 0 {
 			continue
 		}
-		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); err != nil {
+		if _, err := fmt.Sscanf(s.Text()[at+1:], "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements,
+			&count); err != nil {
 			continue // the first line, which is the mode
 		}
 		file := s.Text()[:at]
 		for i := range r.lines {
 			l := &r.lines[i]
-			if l.number < from || l.number > to || !strings.HasSuffix(file, "/"+l.file) || best[i] > 0 && best[i] <= to-from+1 {
+			if l.number < from || l.number > to || !strings.HasSuffix(file, "/"+l.file) || best[i] > 0 &&
+				best[i] <= to-from+1 {
 				continue
 			}
 			best[i] = to - from + 1

@@ -16,7 +16,8 @@ import (
 // The whole has what one looks up besides, and is for a browser.
 func (r *found) document(whole bool) *page.Document {
 	d := &page.Document{Title: "Review: " + r.title(), Command: r.command(), Lead: r.lead(), Foot: cli.WrittenBy}
-	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(whole), r.coverage(), r.prices(whole), r.bothHave(), r.how(whole)} {
+	for _, s := range []page.Section{r.verdicts(whole), r.answered(), r.changedCode(whole), r.coverage(),
+		r.prices(whole), r.bothHave(), r.how(whole)} {
 		if len(s.Blocks) > 0 {
 			d.Sections = append(d.Sections, s)
 		}
@@ -52,7 +53,8 @@ func (r *found) command() string {
 	words := append([]string{"kpsim", "review"}, c.Scenarios...)
 	for _, f := range []struct {
 		flag, value string
-	}{{"--kernel", c.Kernel.Base()}, {"--objects", strings.ReplaceAll(names(c.Objects), ", ", ",")}, {"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ",")}} {
+	}{{"--kernel", c.Kernel.Base()}, {"--objects", strings.ReplaceAll(names(c.Objects), ", ", ",")},
+		{"--before-objects", strings.ReplaceAll(names(c.BeforeObjects), ", ", ",")}} {
 		if f.value != "" {
 			words = append(words, f.flag, f.value)
 		}
@@ -60,12 +62,14 @@ func (r *found) command() string {
 	for _, f := range []struct {
 		flag string
 		file cli.FileName
-	}{{"--before", c.Before}, {"--before-program", c.BeforeProgram}, {"--program", c.Program}, {"--patch", c.Patch}, {"--corpus", c.Corpus}} {
+	}{{"--before", c.Before}, {"--before-program", c.BeforeProgram}, {"--program", c.Program}, {"--patch", c.Patch},
+		{"--corpus", c.Corpus}} {
 		if f.file != "" {
 			words = append(words, f.flag, f.file.Base())
 		}
 	}
-	words = append(words, "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs), "--seed", fmt.Sprint(c.Seed))
+	words = append(words, "--runs", fmt.Sprint(c.Runs), "--programs", fmt.Sprint(c.Programs), "--seed",
+		fmt.Sprint(c.Seed))
 	if c.Markdown {
 		words = append(words, "--markdown")
 	}
@@ -86,7 +90,9 @@ func (r *found) lead() (list []page.Text) {
 		if !r.ofPrograms {
 			of = append(of, cli.Number(r.programs, "serial program"))
 		}
-		list = append(list, page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s and in %s of hit the changed engine broke nothing that the other doesn't. That is no proof: a race that these scenarios don't make, or make rarely, is missed.",
+		list = append(list, page.Text(fmt.Sprintf("Nothing worse was seen: in %d runs of %s and in %s of hit "+
+			"the changed engine broke nothing that the other doesn't. That is no proof: a race that these "+
+			"scenarios don't make, or make rarely, is missed.",
 			r.runsAfter, strings.Join(of, ", "), cli.Number(len(r.hits()), "kind"))))
 	} else {
 		list = append(list, page.Text("Worse: "+strings.Join(worse, "; ")+"."))
@@ -94,7 +100,8 @@ func (r *found) lead() (list []page.Text) {
 	switch n := len(r.code.Functions); {
 	case r.ofPrograms:
 	case r.code.Same():
-		list = append(list, "No function of the engine differs in machine code: the change is in comments, in names, or in what isn't compiled.")
+		list = append(list, "No function of the engine differs in machine code: the change is in comments, in "+
+			"names, or in what isn't compiled.")
 	case n+len(r.code.New)+len(r.code.Gone) == 0:
 		list = append(list, "No function of the engine differs in machine code; what it calls does.")
 	default:
@@ -104,7 +111,8 @@ func (r *found) lead() (list []page.Text) {
 		return list
 	}
 	if unreached := r.never(); unreached > 0 {
-		list = append(list, page.Text(fmt.Sprintf("Of the changed lines %d of %d with code were never reached: of these the review says nothing.", unreached, r.withCode())))
+		list = append(list, page.Text(fmt.Sprintf("Of the changed lines %d of %d with code were never reached: "+
+			"of these the review says nothing.", unreached, r.withCode())))
 	}
 	return list
 }
@@ -190,7 +198,8 @@ func (r *found) verdicts(whole bool) page.Section {
 	}{
 		{r.gained, "Gained: only the changed engine breaks this, or in far more of its runs.", page.Bad, "gained"},
 		{r.lost, "Lost: only the engine before breaks this.", page.Good, "lost"},
-		{r.unsure, "Unsure: few runs of the changed engine break this, and none before. With so many comparisons that may be chance, so it isn't called worse.", page.Neither, "unsure"},
+		{r.unsure, "Unsure: few runs of the changed engine break this, and none before. With so many " +
+			"comparisons that may be chance, so it isn't called worse.", page.Neither, "unsure"},
 	} {
 		if len(part.list) == 0 {
 			continue
@@ -206,10 +215,12 @@ func (r *found) verdicts(whole bool) page.Section {
 				s.Blocks = append(s.Blocks, page.Text(v.scenario+": "+quoted(v.says)))
 				s.Blocks = append(s.Blocks, v.story(!whole && !r.c.Markdown)...)
 			default:
-				rest = append(rest, &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says)), Blocks: v.story(!whole && !r.c.Markdown)})
+				rest = append(rest, &page.Details{Summary: page.Text(v.scenario + ": " + quoted(v.says)),
+					Blocks: v.story(!whole && !r.c.Markdown)})
 			}
 		}
-		t := &page.Table{Caption: part.caption, Head: []string{"scenario", "property", "witness", "runs with the change", "runs before"}, Text: 3}
+		t := &page.Table{Caption: part.caption,
+			Head: []string{"scenario", "property", "witness", "runs with the change", "runs before"}, Text: 3}
 		g := page.Group{}
 		for i := range part.list {
 			v := &part.list[i]
@@ -217,16 +228,19 @@ func (r *found) verdicts(whole bool) page.Section {
 			if part.mark == "lost" {
 				now, was = was, now
 			}
-			g.Rows = append(g.Rows, []page.Cell{{Text: v.scenario, Is: part.is, Mark: part.mark}, {Text: v.property()}, {Text: base(v.trace), Code: true}, {Text: now}, {Text: was}})
+			g.Rows = append(g.Rows, []page.Cell{{Text: v.scenario, Is: part.is, Mark: part.mark}, {Text: v.property()},
+				{Text: base(v.trace), Code: true}, {Text: now}, {Text: was}})
 		}
 		t.Groups = []page.Group{g}
 		s.Blocks = append(s.Blocks, t)
 		if whole && len(rest) > 0 {
-			s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(fmt.Sprintf("How the other %d came about", len(rest))), Blocks: rest})
+			s.Blocks = append(s.Blocks,
+				&page.Details{Summary: page.Text(fmt.Sprintf("How the other %d came about", len(rest))), Blocks: rest})
 		}
 	}
 	if len(r.behaviours) > 0 {
-		t := &page.Table{Caption: "What only one side answered, or left.", Head: []string{"scenario", "what", "side", "runs", "runs of the other"}, Text: 3}
+		t := &page.Table{Caption: "What only one side answered, or left.",
+			Head: []string{"scenario", "what", "side", "runs", "runs of the other"}, Text: 3}
 		g := page.Group{}
 		for _, b := range r.behaviours {
 			side := "changed"
@@ -295,8 +309,10 @@ func (r *found) answered() page.Section {
 	if r.ofPrograms && len(r.dies) == 0 {
 		return s
 	}
-	s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%s compared with the rules and with the kernel before: %d answered otherwise than both, %d by the rules that weren't before.",
-		cli.Number(r.programs, "program"), len(r.answers), r.mended)))
+	s.Blocks = append(s.Blocks,
+		page.Text(fmt.Sprintf("%s compared with the rules and with the kernel before: %d answered otherwise "+
+			"than both, %d by the rules that weren't before.",
+			cli.Number(r.programs, "program"), len(r.answers), r.mended)))
 	var list page.List
 	for i := range r.answers[:min(len(r.answers), answersMost)] {
 		a := &r.answers[i]
@@ -326,7 +342,9 @@ func (r *found) changedCode(whole bool) page.Section {
 		most = rowsPage
 	}
 	if len(r.code.Functions)+len(r.code.New)+len(r.code.Gone) > 0 {
-		t := &page.Table{Caption: "Functions of the engine that differ, by instructions. Where they lie is no difference.", Head: []string{"function", "calls now, and didn't", "called, and doesn't", "before", "now", "gone", "added", "runs that entered it"}, Text: 3}
+		t := &page.Table{Caption: "Functions of the engine that differ, by instructions. Where they lie is no " +
+			"difference.", Head: []string{"function", "calls now, and didn't", "called, and doesn't", "before", "now",
+			"gone", "added", "runs that entered it"}, Text: 3}
 		for _, part := range []struct {
 			name string
 			list []change.Function
@@ -337,7 +355,8 @@ func (r *found) changedCode(whole bool) page.Section {
 				if v, ok := r.entered(f.Name); ok {
 					n = share(v, r.runsAfter)
 				}
-				row := page.Row(f.Name, dash(f.Called), dash(f.CalledBefore), fmt.Sprint(f.Before), fmt.Sprint(f.Now), fmt.Sprint(f.Gone), fmt.Sprint(f.Added), n)
+				row := page.Row(f.Name, dash(f.Called), dash(f.CalledBefore), fmt.Sprint(f.Before), fmt.Sprint(f.Now),
+					fmt.Sprint(f.Gone), fmt.Sprint(f.Added), n)
 				row[0].Code = true
 				g.Rows = append(g.Rows, row)
 			}
@@ -353,7 +372,8 @@ func (r *found) changedCode(whole bool) page.Section {
 	for _, b := range []struct {
 		list []string
 		says string
-	}{{r.code.Calls, "New functions of the boundary, which the engine calls and are done outside of it: "}, {r.code.CallsGone, "Functions of the boundary that it no longer calls: "}} {
+	}{{r.code.Calls, "New functions of the boundary, which the engine calls and are done outside of it: "},
+		{r.code.CallsGone, "Functions of the boundary that it no longer calls: "}} {
 		if len(b.list) > 0 {
 			s.Blocks = append(s.Blocks, page.Text(b.says+"`"+strings.Join(b.list, "`, `")+"`."))
 		}
@@ -411,10 +431,13 @@ func (r *found) coverage() page.Section {
 		places = append(places, page.Text("`"+p.Func+p.Line+"` "+says))
 	}
 	if len(places) > 0 {
-		s.Blocks = append(s.Blocks, page.Text("Added instructions, of whose lines nothing is known: the objects have no debug information."), places)
+		s.Blocks = append(s.Blocks,
+			page.Text("Added instructions, of whose lines nothing is known: the objects have no debug information."),
+			places)
 	}
 	if r.removed > 0 {
-		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("The patch takes %s away, which nothing can reach.", cli.Number(r.removed, "line"))))
+		s.Blocks = append(s.Blocks,
+			page.Text(fmt.Sprintf("The patch takes %s away, which nothing can reach.", cli.Number(r.removed, "line"))))
 	}
 	if n := r.code.Left + r.linesLeft; n > 0 {
 		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("%d more places weren't looked for.", n)))
@@ -428,11 +451,13 @@ func (r *found) bothHave() page.Section {
 	if len(r.both) == 0 {
 		return s
 	}
-	t := &page.Table{Caption: "Both break this: of the change it says nothing.", Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
+	t := &page.Table{Caption: "Both break this: of the change it says nothing.",
+		Head: []string{"scenario", "property", "runs with the change", "runs before"}, Text: 2}
 	g := page.Group{}
 	for i := range r.both {
 		v := &r.both[i]
-		g.Rows = append(g.Rows, page.Row(v.scenario, v.Property, share(v.Violations, v.Runs), share(v.Base, v.BaseRuns)))
+		g.Rows = append(g.Rows, page.Row(v.scenario, v.Property, share(v.Violations, v.Runs),
+			share(v.Base, v.BaseRuns)))
 	}
 	t.Groups = []page.Group{g}
 	s.Blocks = append(s.Blocks, t)
@@ -466,15 +491,20 @@ func (r *found) how(whole bool) page.Section {
 	}
 	s.Blocks = append(s.Blocks, page.List{
 		page.Text("Before: " + r.sides[0] + "."), page.Text("With the change: " + r.sides[1] + "."),
-		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the other in four times as many. A verdict is gained if chance does that in fewer than one of a thousand reviews. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
-		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code; %s got fewer, because a run of theirs is long.",
-			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), change.FirstRuns, cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
+		page.Text(fmt.Sprintf("%s, %d runs on both sides together; what only one showed was looked for on the "+
+			"other in four times as many. A verdict is gained if chance does that in fewer than one of a "+
+			"thousand reviews. Seed %d.", cli.Number(len(r.rows), "scenario"), runs, r.c.Seed)),
+		page.Text(fmt.Sprintf("%s got a fifth of the runs, because their first %d came to no changed code; %s "+
+			"got fewer, because a run of theirs is long.",
+			cli.Number(r.with(func(w *row) bool { return w.unreached }), "scenario"), change.FirstRuns,
+			cli.Number(r.with(func(w *row) bool { return w.long }), "scenario"))),
 		page.Text(fmt.Sprintf("%s left out, because one side can't run them.", cli.Number(len(r.left), "scenario"))),
 	})
 	if !whole {
 		return s
 	}
-	t := &page.Table{Caption: "Runs that broke something, by scenario.", Head: []string{"scenario", "with the change", "before", "runs that came to changed code"}, Text: 1}
+	t := &page.Table{Caption: "Runs that broke something, by scenario.",
+		Head: []string{"scenario", "with the change", "before", "runs that came to changed code"}, Text: 1}
 	g := page.Group{}
 	for i := range r.rows {
 		w := &r.rows[i]
@@ -482,7 +512,8 @@ func (r *found) how(whole bool) page.Section {
 		if len(r.code.Places) > 0 && !r.ofPrograms {
 			came = share(w.reached, w.after.Runs)
 		}
-		g.Rows = append(g.Rows, page.Row(w.name, share(w.after.Violations, w.after.Runs), share(w.before.Violations, w.before.Runs), came))
+		g.Rows = append(g.Rows, page.Row(w.name, share(w.after.Violations, w.after.Runs),
+			share(w.before.Violations, w.before.Runs), came))
 	}
 	t.Groups = []page.Group{g}
 	d := &page.Details{Summary: "Each scenario", Blocks: []page.Block{t}}

@@ -113,7 +113,8 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 		line func(words ...string) string
 		end  string
 	}{
-		{b.Gained, &r.gained, r.c.Kernel.Line, ""}, {b.Lost, &r.lost, r.beforeLine, "-before"}, {b.Both, &r.both, nil, ""},
+		{b.Gained, &r.gained, r.c.Kernel.Line, ""}, {b.Lost, &r.lost, r.beforeLine, "-before"},
+		{b.Both, &r.both, nil, ""},
 		{b.Unsure, &r.unsure, r.c.Kernel.Line, ""},
 	} {
 		for i, k := range side.list {
@@ -221,7 +222,8 @@ func (r *found) worse() (says []string) {
 		}
 	}
 	if n > 0 {
-		says = append(says, fmt.Sprintf("%s of hit dearer by more than %d %%: %s by %.0f %%", cli.Number(n, "kind"), r.c.Slower, worst.after.Says, 100*worst.more()))
+		says = append(says, fmt.Sprintf("%s of hit dearer by more than %d %%: %s by %.0f %%", cli.Number(n, "kind"),
+			r.c.Slower, worst.after.Says, 100*worst.more()))
 	}
 	return says
 }

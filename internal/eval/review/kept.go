@@ -26,7 +26,8 @@ func (c *Review) kept(on gen.On) (list []*scenario.Scenario, err error) {
 	}
 	files, err := os.ReadDir(string(c.Corpus))
 	if err != nil {
-		return nil, fmt.Errorf("--corpus: %s; name a folder of .kps, .recipe or .star files", cli.Cause(err, string(c.Corpus)))
+		return nil, fmt.Errorf("--corpus: %s; name a folder of .kps, .recipe or .star files",
+			cli.Cause(err, string(c.Corpus)))
 	}
 	for _, f := range files {
 		path := filepath.Join(string(c.Corpus), f.Name())
@@ -58,7 +59,8 @@ func (c *Review) kept(on gen.On) (list []*scenario.Scenario, err error) {
 			continue
 		}
 		if list = append(list, sc); len(list) > keptMost {
-			return nil, fmt.Errorf("--corpus: %s has more than %d files; remove some, or give another folder", c.Corpus, keptMost)
+			return nil, fmt.Errorf("--corpus: %s has more than %d files; remove some, or give another folder", c.Corpus,
+				keptMost)
 		}
 	}
 	if len(list) == 0 {

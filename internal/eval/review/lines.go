@@ -76,12 +76,14 @@ func (r *found) compiledFrom() error {
 	}
 	var files []string
 	for _, name := range r.patched {
-		if strings.HasSuffix(name, ".h") || slices.ContainsFunc(known, func(k string) bool { return sameFile(name, k) }) {
+		if strings.HasSuffix(name, ".h") ||
+			slices.ContainsFunc(known, func(k string) bool { return sameFile(name, k) }) {
 			return nil
 		}
 		files = append(files, name)
 	}
-	return fmt.Errorf("--patch: %s changes %s, and the objects were compiled from %s; give the objects of what it changes", r.c.Patch, strings.Join(files, ", "), strings.Join(known, ", "))
+	return fmt.Errorf("--patch: %s changes %s, and the objects were compiled from %s; give the objects of "+
+		"what it changes", r.c.Patch, strings.Join(files, ", "), strings.Join(known, ", "))
 }
 
 // patchLines reads which lines a patch adds.
@@ -93,7 +95,8 @@ func (r *found) patchLines() error {
 	}
 	files, _, err := gitdiff.Parse(bytes.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("--patch: %s: %w; give a unified diff, as diff -u and git format-patch write it", c.Patch, err)
+		return fmt.Errorf("--patch: %s: %w; give a unified diff, as diff -u and git format-patch write it", c.Patch,
+			err)
 	}
 	for _, f := range files {
 		if rest, ok := strings.CutPrefix(f.NewName, "b/"); ok { // git's, where its own line is gone
@@ -116,7 +119,8 @@ func (r *found) patchLines() error {
 		}
 	}
 	if len(r.lines)+r.removed == 0 {
-		return fmt.Errorf("--patch: %s changes no line; give a unified diff, as diff -u and git format-patch write it", c.Patch)
+		return fmt.Errorf("--patch: %s changes no line; give a unified diff, as diff -u and git format-patch write it",
+			c.Patch)
 	}
 	if n := len(r.lines) - linesMost; n > 0 {
 		r.lines, r.linesLeft = r.lines[:linesMost], n
@@ -169,7 +173,9 @@ func (r *found) has(l *line, name string, at arch.Addr) {
 }
 
 func (r *found) sortLines() {
-	slices.SortFunc(r.lines, func(a, b line) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.number, b.number)) })
+	slices.SortFunc(r.lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.number, b.number))
+	})
 	r.lines = slices.CompactFunc(r.lines, func(a, b line) bool { return a.file == b.file && a.number == b.number })
 }
 
@@ -198,12 +204,14 @@ type stretch struct {
 // stretches puts the lines together.
 func (r *found) stretches() (list []stretch) {
 	for _, l := range r.lines {
-		s := stretch{File: l.file, From: l.number, To: l.number, Runs: r.runsAfter, HasCode: l.place >= 0, Count: r.ofPrograms}
+		s := stretch{File: l.file, From: l.number, To: l.number, Runs: r.runsAfter, HasCode: l.place >= 0,
+			Count: r.ofPrograms}
 		if l.place >= 0 {
 			s.Reached, s.Function = r.reached[l.place], r.code.Places[l.place].Func
 		}
 		if n := len(list); n > 0 {
-			if was := &list[n-1]; was.File == s.File && was.To+1 == s.From && was.Reached == s.Reached && was.HasCode == s.HasCode && was.Function == s.Function {
+			if was := &list[n-1]; was.File == s.File && was.To+1 == s.From && was.Reached == s.Reached &&
+				was.HasCode == s.HasCode && was.Function == s.Function {
 				was.To = s.To
 				continue
 			}

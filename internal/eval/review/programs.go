@@ -53,10 +53,12 @@ func (c *Review) runPrograms(p *cli.Program) (int, error) {
 // programs compares two programs. What they do they say themselves, as --json.
 func (c *Review) programs(p *cli.Program) (int, error) {
 	if c.Kernel.Kernel != "" || c.Before != "" || len(c.Objects) > 0 {
-		return 0, errors.New("--before-program: two programs are compared by their own engines; leave it or the kernels out")
+		return 0, errors.New("--before-program: two programs are compared by their own engines; leave it or " +
+			"the kernels out")
 	}
 	if c.For > 0 {
-		return 0, errors.New("--for: of two programs nothing is told before all was run; give fewer --runs, or name scenarios")
+		return 0, errors.New("--for: of two programs nothing is told before all was run; give fewer --runs, or " +
+			"name scenarios")
 	}
 	self := c.Program
 	if self == "" {
@@ -67,7 +69,8 @@ func (c *Review) programs(p *cli.Program) (int, error) {
 		self = cli.FileName(exe)
 	}
 	p.StopAtInterrupt(&c.stop)
-	after, before := program{file: string(self), flag: "--program"}, program{file: string(c.BeforeProgram), flag: "--before-program"}
+	after, before := program{file: string(self), flag: "--program"},
+		program{file: string(c.BeforeProgram), flag: "--before-program"}
 	r := &found{c: c, code: new(change.Code), ofPrograms: true}
 	for i, q := range []*program{&before, &after} {
 		if err := q.known(c); err != nil {
@@ -125,7 +128,8 @@ func (q *program) known(c *Review) error {
 		Version, Commit string
 		Format          *int `json:"schedule_format"`
 	}
-	if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &is) }, "version", "--json"); err != nil || is.Format == nil {
+	if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &is) }, "version",
+		"--json"); err != nil || is.Format == nil {
 		return fmt.Errorf("%s: %s isn't a kpsim that says its version; %s", q.flag, q.file, give)
 	}
 	if q.is = strings.TrimSpace(is.Version + " " + is.Commit); q.is == "" {
@@ -185,13 +189,15 @@ func (q *program) lines(c *Review, env []string, take func(line []byte) error, a
 		switch {
 		case exit.ExitCode() == cli.Against:
 			err = nil
-		case exit.ExitCode() == cli.Interrupted, exit.String() == "signal: interrupt": // by a terminal, which tells us too
+		// by a terminal, which tells us too
+		case exit.ExitCode() == cli.Interrupted, exit.String() == "signal: interrupt":
 			c.stop.Store(true)
 		}
 	}
 	if err != nil {
 		first, _, _ := strings.Cut(errs.String(), "\n")
-		return fmt.Errorf("%s: %s %s: %w: %s", q.flag, filepath.Base(q.file), args[0], err, strings.TrimPrefix(first, "kpsim: "))
+		return fmt.Errorf("%s: %s %s: %w: %s", q.flag, filepath.Base(q.file), args[0], err,
+			strings.TrimPrefix(first, "kpsim: "))
 	}
 	return errors.Join(wrong, s.Err())
 }
@@ -204,7 +210,8 @@ func (c *Review) common(r *found, before, after *program) (names []string, err e
 	var lists [sides][]string
 	for i, q := range []*program{before, after} {
 		var all struct{ Scenarios []struct{ Name string } }
-		if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &all) }, "list", "--json"); err != nil {
+		if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &all) }, "list",
+			"--json"); err != nil {
 			return nil, err
 		}
 		for _, s := range all.Scenarios {
@@ -215,7 +222,8 @@ func (c *Review) common(r *found, before, after *program) (names []string, err e
 		for _, name := range list {
 			switch {
 			case !slices.Contains(lists[1-i], name):
-				r.left = append(r.left, left{name, "only " + [...]string{"the one before", "the changed one"}[i] + " has it"})
+				r.left = append(r.left, left{name, "only " + [...]string{"the one before", "the changed one"}[i] +
+					" has it"})
 			case i == 0:
 				names = append(names, name)
 			}
@@ -253,9 +261,11 @@ func (c *Review) write(dir string) (files []string, err error) {
 }
 
 // explored has a program search scenarios. A line is the result for a property.
-func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran, error) {
+func (q *program) explored(c *Review, env []string, runs uint64, traces string, names []string) (map[string]*ran,
+	error) {
 	all := make(map[string]*ran)
-	args := []string{"explore", "--json", "--runs", fmt.Sprint(runs), "--seed", fmt.Sprint(c.Seed), "--traces", traces, "--workers", fmt.Sprint(max(c.Workers, 0))}
+	args := []string{"explore", "--json", "--runs", fmt.Sprint(runs), "--seed", fmt.Sprint(c.Seed), "--traces", traces,
+		"--workers", fmt.Sprint(max(c.Workers, 0))}
 	if c.Workers == 0 {
 		args = args[:len(args)-2]
 	}
@@ -275,7 +285,8 @@ func (q *program) explored(c *Review, env []string, runs uint64, traces string, 
 		}
 		a := all[row.Scenario]
 		if a == nil {
-			a = &ran{runs: row.Runs, broken: make(map[string]uint64), traces: make(map[string]string), shows: make(map[string]bool)}
+			a = &ran{runs: row.Runs, broken: make(map[string]uint64), traces: make(map[string]string),
+				shows: make(map[string]bool)}
 			all[row.Scenario] = a
 			if env != nil { // else it is looked at again
 				c.line.Part(row.Scenario, 1)
@@ -291,7 +302,8 @@ func (q *program) explored(c *Review, env []string, runs uint64, traces string, 
 			a.shows["an event "+e] = true
 		}
 		for _, e := range row.Each {
-			for what, is := range map[string]bool{"is registered": e.Registered, "is refused": e.Refused, "is hit": e.Hit, "is optimized": e.Optimized} {
+			for what, is := range map[string]bool{"is registered": e.Registered, "is refused": e.Refused,
+				"is hit": e.Hit, "is optimized": e.Optimized} {
 				if is {
 					a.shows[e.Name+" "+what] = true
 				}
@@ -346,7 +358,8 @@ func (c *Review) beside(p *cli.Program, r *found, before, after *program, names,
 			r.dies = append(r.dies, left{name, "the program before said nothing of it"})
 			continue
 		}
-		r.rows = append(r.rows, row{name: name, before: change.Run{Runs: was.runs, Violations: sum(was.broken)}, after: change.Run{Runs: now.runs, Violations: sum(now.broken)}})
+		r.rows = append(r.rows, row{name: name, before: change.Run{Runs: was.runs, Violations: sum(was.broken)},
+			after: change.Run{Runs: now.runs, Violations: sum(now.broken)}})
 		r.runsAfter += now.runs
 		what := name
 		if f := files[name]; f != "" {
@@ -391,7 +404,8 @@ func (c *Review) differ(r *found, one, other *program, name, what string, was, n
 		return longer[times], nil
 	}
 	for _, property := range slices.Sorted(maps.Keys(now.broken)) {
-		v := verdict{scenario: name, Break: change.Break{Property: property, Runs: now.runs, Violations: now.broken[property]}}
+		v := verdict{scenario: name, Break: change.Break{Property: property, Runs: now.runs,
+			Violations: now.broken[property]}}
 		for _, times := range []uint64{1, change.BaseTimes, rareTimes} {
 			base, err := more(times)
 			if err != nil {
@@ -426,7 +440,8 @@ func (c *Review) differ(r *found, one, other *program, name, what string, was, n
 			return err
 		}
 		if !base.shows[says] {
-			r.behaviours = append(r.behaviours, behaviour{name, lost, change.End{Says: says, Of: now.runs, None: base.runs}})
+			r.behaviours = append(r.behaviours,
+				behaviour{name, lost, change.End{Says: says, Of: now.runs, None: base.runs}})
 		}
 	}
 	return nil
@@ -438,7 +453,8 @@ func (q *program) explains(c *Review, trace string) (says string, sentences []st
 		Property, Place, Message string
 		Story                    []struct{ Text string }
 	}
-	if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &e) }, "explain", "--json", "--runs", "1", trace); err != nil {
+	if err := q.lines(c, nil, func(line []byte) error { return json.Unmarshal(line, &e) }, "explain", "--json",
+		"--runs", "1", trace); err != nil {
 		return err.Error(), nil
 	}
 	if says = e.Property; e.Place != "" {
@@ -465,7 +481,8 @@ func (c *Review) priced(r *found, before, after *program) error {
 			if err := json.Unmarshal(line, &h); err != nil || h.Probe == "" {
 				return err
 			}
-			*side.hits = append(*side.hits, kernelcost.Hit{Kind: h.Probe, Says: h.Says, Counted: true, Cycles: h.Cycles})
+			*side.hits = append(*side.hits, kernelcost.Hit{Kind: h.Probe, Says: h.Says, Counted: true,
+				Cycles: h.Cycles})
 			return nil
 		}, "overhead", "--json", "--machine", kernelcost.Machine, "--tier", "mechanistic")
 		if err != nil {

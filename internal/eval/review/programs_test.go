@@ -35,7 +35,8 @@ func built(t *testing.T, file, old, new string, flags ...string) (program, patch
 		diff, _ := exec.Command("diff", "-u", "--label", "a/"+file, "--label", "b/"+file, was, now).Output()
 		require.NoError(t, os.WriteFile(patch, diff, 0o600))
 	}
-	c := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", program}, flags...), "./cmd/kpsim")...)
+	c := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", program}, flags...),
+		"./cmd/kpsim")...)
 	c.Dir = root
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -70,9 +71,11 @@ func checkout(t *testing.T, from, to string) {
 func TestPrograms(t *testing.T) {
 	thorough.Only(t, "a minute: it compiles kpsim twice")
 	before, _ := built(t, "", "", "")
-	after, patch := built(t, "kprobes/optimize.go", "e.d.RCU.Synchronize(x, e.s.Quiesce)", "e.d.RCU.Synchronize(x, kapi.QuiesceRCU)",
+	after, patch := built(t, "kprobes/optimize.go", "e.d.RCU.Synchronize(x, e.s.Quiesce)",
+		"e.d.RCU.Synchronize(x, kapi.QuiesceRCU)",
 		"-cover", "-covermode=atomic", "-coverpkg=kpsim/kprobes,kpsim/cmd/kpsim")
-	list, text := told(t, cli.Against, &Review{Runs: 200, BeforeProgram: cli.FileName(before), Program: cli.FileName(after), Patch: cli.FileName(patch), Scenarios: []string{"safe-full", "emulated"}})
+	list, text := told(t, cli.Against, &Review{Runs: 200, BeforeProgram: cli.FileName(before),
+		Program: cli.FileName(after), Patch: cli.FileName(patch), Scenarios: []string{"safe-full", "emulated"}})
 	gained := what(list, "gained")
 	require.NotEmpty(t, gained)
 	for _, g := range gained {
@@ -88,19 +91,23 @@ func TestPrograms(t *testing.T) {
 	require.Len(t, what(list, "cost"), 6)
 	require.Contains(t, text, "was executed")
 
-	list, _ = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(after), Program: cli.FileName(before), Scenarios: []string{"safe-full"}})
+	list, _ = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(after), Program: cli.FileName(before),
+		Scenarios: []string{"safe-full"}})
 	require.Empty(t, what(list, "gained"))
 	require.NotEmpty(t, what(list, "lost"))
 
-	list, text = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(before), Program: cli.FileName(before), Patch: cli.FileName(patch), Scenarios: []string{"safe-full"}})
+	list, text = told(t, cli.OK, &Review{Runs: 200, BeforeProgram: cli.FileName(before), Program: cli.FileName(before),
+		Patch: cli.FileName(patch), Scenarios: []string{"safe-full"}})
 	require.Empty(t, append(what(list, "gained"), what(list, "behaviour")...))
 	require.Contains(t, text, "wasn&#39;t built with -cover")
 }
 
 // A file that is no kpsim is refused in a line that names its flag.
 func TestNoPrograms(t *testing.T) {
-	for file, says := range map[string]string{"missing": "missing: no such file", "../review": "is no program", "/bin/true": "isn't a kpsim"} {
-		_, err := (&Review{BeforeProgram: cli.FileName(file), Program: "missing"}).Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
+	for file, says := range map[string]string{"missing": "missing: no such file", "../review": "is no program",
+		"/bin/true": "isn't a kpsim"} {
+		_, err := (&Review{BeforeProgram: cli.FileName(file), Program: "missing"}).Run(cli.New(new(bytes.Buffer),
+			new(bytes.Buffer)))
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, "--before-program: ")
 		require.NotContains(t, fmt.Sprint(err), "\n")

@@ -144,7 +144,8 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 	r.odds.Comparisons = uint64(all)
 	for i := range all {
 		if c.stop.Load() || c.For > 0 && time.Since(c.began) > c.For {
-			r.partly = fmt.Sprintf("Not all was run: %d of %s, and of drawn programs, in their order.", i, cli.Number(all, "scenario"))
+			r.partly = fmt.Sprintf("Not all was run: %d of %s, and of drawn programs, in their order.", i,
+				cli.Number(all, "scenario"))
 			return nil
 		}
 		var it item
@@ -154,7 +155,8 @@ func (c *Review) all(p *cli.Program, r *found, list *items) error {
 			it = item{drawn(gen.First(c.Seed)+uint64(i-len(list.items)), r.before), nil, max(c.Runs/drawnShare, 1)}
 		}
 		c.step(p, it.sc.Name)
-		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers, Cancelled: &c.stop, Odds: r.odds, Sure: r.sure,
+		s := change.Search{Base: r.before, Kernel: r.after, Runs: it.runs, Seed: c.Seed, Workers: c.Workers,
+			Cancelled: &c.stop, Odds: r.odds, Sure: r.sure,
 			Progress: func(runs, violations uint64) { c.line.Of(runs, sides*it.runs, runs, violations) }}
 		b, err := change.Compare(it.sc, s, r.places())
 		if c.stop.Load() {
@@ -217,7 +219,8 @@ func (c *Review) kernels() (before, after *linux.Kernel, err error) {
 	case len(c.BeforeObjects) > 0 && c.Before == "":
 		c.Before = c.Kernel.Kernel
 	case len(c.Objects) == 0 && c.Before == "":
-		return nil, nil, fmt.Errorf("nothing is changed: give what was compiled with --objects, or the kernel that it was with --before: %s", again)
+		return nil, nil, fmt.Errorf("nothing is changed: give what was compiled with --objects, or the kernel "+
+			"that it was with --before: %s", again)
 	}
 	base := inputs.Kernel{Kernel: c.Before, Objects: c.BeforeObjects}
 	flags := [2]string{"--before", "--before-objects"}
@@ -231,7 +234,8 @@ func (c *Review) kernels() (before, after *linux.Kernel, err error) {
 		return nil, nil, err
 	}
 	if before.ID() == after.ID() {
-		return nil, nil, errors.New("--before: it is the same kernel with the same objects as --kernel; give another one, or the objects of the change with --objects")
+		return nil, nil, errors.New("--before: it is the same kernel with the same objects as --kernel; give " +
+			"another one, or the objects of the change with --objects")
 	}
 	return before, after, nil
 }

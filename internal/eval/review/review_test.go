@@ -42,13 +42,15 @@ func compiledFor(t *testing.T, path string, edit func(text string) string) (obje
 	edited := filepath.Join(dir, "kernel", "kprobes.c")
 	require.NoError(t, os.Mkdir(filepath.Dir(edited), 0o755))
 	require.NoError(t, os.WriteFile(edited, []byte(now), 0o644))
-	out, err := exec.Command("../../../scripts/kernel-objects", "-d", filepath.Dir(filepath.Dir(path)), "-o", filepath.Join(dir, "out"), release, edited).Output()
+	out, err := exec.Command("../../../scripts/kernel-objects", "-d", filepath.Dir(filepath.Dir(path)), "-o",
+		filepath.Join(dir, "out"), release, edited).Output()
 	if err != nil {
 		t.Skipf("kernel-objects: %v: no compiler is at hand", err)
 	}
 	old := filepath.Join(dir, "old.c")
 	require.NoError(t, os.WriteFile(old, text, 0o644))
-	diff, _ := exec.Command("diff", "-u", "--label", "a/kernel/kprobes.c", "--label", "b/kernel/kprobes.c", old, edited).Output()
+	diff, _ := exec.Command("diff", "-u", "--label", "a/kernel/kprobes.c", "--label", "b/kernel/kprobes.c", old,
+		edited).Output()
 	patch = filepath.Join(dir, "my.patch")
 	require.NoError(t, os.WriteFile(patch, diff, 0o644))
 	return strings.TrimSpace(string(out)), patch
@@ -109,7 +111,9 @@ func TestRacy386(t *testing.T) {
 	o, patch := compiledFor(t, path, func(s string) string {
 		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n", "\tsynchronize_rcu();\n", 1)
 	})
-	list, _ := told(t, cli.Against, &Review{Kernel: inputs.Kernel{Kernel: cli.FileName(path), Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"safe-386", "full-rcu"}})
+	list, _ := told(t, cli.Against,
+		&Review{Kernel: inputs.Kernel{Kernel: cli.FileName(path), Objects: []cli.FileName{cli.FileName(o)}},
+			Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"safe-386", "full-rcu"}})
 	gained := what(list, "gained")
 	require.Len(t, gained, 1)
 	require.Equal(t, "safe-386", gained[0]["scenario"])
@@ -128,9 +132,11 @@ func TestRacy386(t *testing.T) {
 // A comment and other names are no change: nothing differs, and nothing is worse.
 func TestHarmless(t *testing.T) {
 	o, _ := compiled(t, func(s string) string {
-		return strings.ReplaceAll(strings.Replace(s, "do_optimize_kprobes();", "/* now */ do_optimize_kprobes();", 1), "struct kprobe *p", "struct kprobe /* it */ *p")
+		return strings.ReplaceAll(strings.Replace(s, "do_optimize_kprobes();", "/* now */ do_optimize_kprobes();", 1),
+			"struct kprobe *p", "struct kprobe /* it */ *p")
 	})
-	list, text := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20, Scenarios: []string{"full-rcu", "return-probes"}})
+	list, text := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20,
+		Scenarios: []string{"full-rcu", "return-probes"}})
 	require.Empty(t, what(list, "gained"))
 	require.Empty(t, what(list, "lost"))
 	require.Empty(t, what(list, "behaviour"))
@@ -147,9 +153,11 @@ func TestHarmless(t *testing.T) {
 // the changed kernel replays; its line as one that was reached.
 func TestRacy(t *testing.T) {
 	o, patch := compiled(t, func(s string) string {
-		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n", "\tcpu_relax();\n\tif (kprobes_all_disarmed)\n\t\tpr_info(\"off\\n\");\n", 1)
+		return strings.Replace(s, "\tsynchronize_rcu_tasks();\n",
+			"\tcpu_relax();\n\tif (kprobes_all_disarmed)\n\t\tpr_info(\"off\\n\");\n", 1)
 	})
-	list, text := reviewed(t, cli.Against, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"second-instruction", "emulated"}})
+	list, text := reviewed(t, cli.Against, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}},
+		Patch: cli.FileName(patch), Runs: 60, Scenarios: []string{"second-instruction", "emulated"}})
 	gained := what(list, "gained")
 	require.Len(t, gained, 1)
 	require.Equal(t, "no-start-inside", gained[0]["property"])
@@ -182,7 +190,8 @@ func TestRacy(t *testing.T) {
 
 	// From the other side it is a verdict that is lost, which is nothing worse.
 	k := cli.FileName(kerneltest.Path(t, "6.1"))
-	c := &Review{Before: k, BeforeObjects: []cli.FileName{cli.FileName(o)}, Runs: 60, Scenarios: []string{"second-instruction"}}
+	c := &Review{Before: k, BeforeObjects: []cli.FileName{cli.FileName(o)}, Runs: 60,
+		Scenarios: []string{"second-instruction"}}
 	list, _ = reviewed(t, cli.OK, c)
 	require.Empty(t, what(list, "gained"))
 	require.Len(t, what(list, "lost"), 1)
@@ -201,9 +210,12 @@ func TestRefactored(t *testing.T) {
 	const was = "!list_empty(&optimizing_list) || !list_empty(&unoptimizing_list)"
 	o, patch := compiled(t, func(s string) string {
 		s = strings.ReplaceAll(s, was, "kprobe_optimizer_pending()")
-		return strings.Replace(s, "static void kprobe_optimizer(struct work_struct *work)\n{", "static bool kprobe_optimizer_pending(void)\n{\n\treturn "+was+";\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{", 1)
+		return strings.Replace(s, "static void kprobe_optimizer(struct work_struct *work)\n{",
+			"static bool kprobe_optimizer_pending(void)\n{\n\treturn "+was+
+				";\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{", 1)
 	})
-	c := &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 20, Scenarios: []string{"full-rcu"}}
+	c := &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Patch: cli.FileName(patch), Runs: 20,
+		Scenarios: []string{"full-rcu"}}
 	list, text := reviewed(t, cli.OK, c)
 	require.Contains(t, text, "Nothing worse was seen")
 	for _, l := range what(list, "lines") {
@@ -216,9 +228,12 @@ func TestRefactored(t *testing.T) {
 	}
 
 	other := filepath.Join(t.TempDir(), "other.patch")
-	require.NoError(t, os.WriteFile(other, []byte("--- a/arch/x86/kernel/kprobes/opt.c\n+++ b/arch/x86/kernel/kprobes/opt.c\n@@ -3,2 +3,3 @@\n one\n+and\n two\n"), 0o644))
-	_, err := (&Review{Kernel: c.Kernel, Patch: cli.FileName(other), Runs: 1}).Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
-	require.ErrorContains(t, err, "other.patch changes arch/x86/kernel/kprobes/opt.c, and the objects were compiled from kernel/kprobes.c; give the objects")
+	require.NoError(t, os.WriteFile(other,
+		[]byte("--- a/arch/x86/kernel/kprobes/opt.c\n+++ b/arch/x86/kernel/kprobes/opt.c\n@@ -3,2 +3,3 @@\n one\n+and\n two\n"), 0o644))
+	_, err := (&Review{Kernel: c.Kernel, Patch: cli.FileName(other), Runs: 1}).Run(cli.New(new(bytes.Buffer),
+		new(bytes.Buffer)))
+	require.ErrorContains(t, err,
+		"other.patch changes arch/x86/kernel/kprobes/opt.c, and the objects were compiled from kernel/kprobes.c; give the objects")
 }
 
 // A review that is stopped tells what it has seen.
@@ -228,7 +243,8 @@ func TestStopped(t *testing.T) {
 	newer := cli.FileName(kerneltest.Path(t, "6.12"))
 	dir := t.TempDir()
 	run := func(d time.Duration) (string, error) {
-		c := &Review{Kernel: inputs.Kernel{Kernel: newer}, Before: k, Runs: 1, For: d, Seed: 1, Slower: 1000, Traces: dir}
+		c := &Review{Kernel: inputs.Kernel{Kernel: newer}, Before: k, Runs: 1, For: d, Seed: 1, Slower: 1000,
+			Traces: dir}
 		var out bytes.Buffer
 		_, err := c.Run(cli.New(&out, new(bytes.Buffer)))
 		return out.String(), err
@@ -248,9 +264,11 @@ func TestSlower(t *testing.T) {
 	o, _ := compiled(t, func(s string) string {
 		a, b, ok := strings.Cut(s, "*get_kprobe(void *addr)")
 		require.True(t, ok)
-		return a + "*get_kprobe(void *addr)" + strings.Replace(b, "\thead = ", "\tfor (int i = 0; i < 64; i++)\n\t\tbarrier();\n\thead = ", 1)
+		return a + "*get_kprobe(void *addr)" +
+			strings.Replace(b, "\thead = ", "\tfor (int i = 0; i < 64; i++)\n\t\tbarrier();\n\thead = ", 1)
 	})
-	list, text := reviewed(t, cli.Against, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20, Scenarios: []string{"full-rcu"}})
+	list, text := reviewed(t, cli.Against, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}},
+		Runs: 20, Scenarios: []string{"full-rcu"}})
 	require.Empty(t, what(list, "gained"))
 	dearer := map[string]bool{}
 	for _, c := range what(list, "cost") {
@@ -271,7 +289,8 @@ func TestNewFunction(t *testing.T) {
 		return a + "static noinline void wait_for_tasks(void)\n{\n\tsynchronize_rcu_tasks();\n}\n\nstatic void kprobe_optimizer(struct work_struct *work)\n{" +
 			strings.Replace(b, "\tsynchronize_rcu_tasks();\n", "\twait_for_tasks();\n", 1)
 	})
-	list, _ := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20, Scenarios: []string{"full-rcu"}})
+	list, _ := reviewed(t, cli.OK, &Review{Kernel: inputs.Kernel{Objects: []cli.FileName{cli.FileName(o)}}, Runs: 20,
+		Scenarios: []string{"full-rcu"}})
 	var of []any
 	for _, f := range what(list, "function") {
 		of = append(of, f["name"], f["is"], f["entered_in_runs"])
@@ -279,14 +298,16 @@ func TestNewFunction(t *testing.T) {
 	require.Equal(t, []any{"kprobe_optimizer", "differs", 20.0, "wait_for_tasks", "new", 20.0}, of)
 
 	o, _ = compiled(t, func(s string) string { return strings.ReplaceAll(s, "kprobe_table", "probes_by_address") })
-	c := &Review{Kernel: inputs.Kernel{Kernel: cli.FileName(kerneltest.Path(t, "6.1")), Objects: []cli.FileName{cli.FileName(o)}}, Runs: 1}
+	c := &Review{Kernel: inputs.Kernel{Kernel: cli.FileName(kerneltest.Path(t, "6.1")),
+		Objects: []cli.FileName{cli.FileName(o)}}, Runs: 1}
 	_, err := c.Run(cli.New(new(bytes.Buffer), new(bytes.Buffer)))
 	require.ErrorContains(t, err, "no kprobe_table, which is looked at by that name")
 }
 
 // Lines that were reached in as many runs, one after another, are one stretch.
 func TestStretches(t *testing.T) {
-	r := &found{runsAfter: 9, reached: []uint64{4, 4, 0}, lines: []line{{"a.c", 1, -1}, {"a.c", 5, 0}, {"a.c", 6, 1}, {"a.c", 7, 2}, {"b.c", 8, 2}}}
+	r := &found{runsAfter: 9, reached: []uint64{4, 4, 0}, lines: []line{{"a.c", 1, -1}, {"a.c", 5, 0}, {"a.c", 6, 1},
+		{"a.c", 7, 2}, {"b.c", 8, 2}}}
 	r.code = &change.Code{Places: []change.Place{{Func: "f"}, {Func: "f"}, {Func: "f"}}}
 	var says []string
 	for _, s := range r.stretches() {
@@ -303,12 +324,14 @@ func TestWorse(t *testing.T) {
 	hit := func(kind string, call bool, cycles float64) kernelcost.Hit {
 		return kernelcost.Hit{Kind: kind, Says: kind, Call: call, Counted: true, Cycles: cycles}
 	}
-	r := &found{c: &Review{Slower: 5}, hitsBefore: []kernelcost.Hit{hit("k", false, 100), hit("r", false, 100), hit("register", true, 100)}}
+	r := &found{c: &Review{Slower: 5}, hitsBefore: []kernelcost.Hit{hit("k", false, 100), hit("r", false, 100),
+		hit("register", true, 100)}}
 	r.hitsAfter = []kernelcost.Hit{hit("k", false, 105), hit("r", false, 99), hit("register", true, 300)}
 	require.Empty(t, r.worse())
 	r.hitsAfter[0].Cycles = 106
 	r.gained = make([]verdict, 2)
-	require.Equal(t, []string{"2 verdicts that only the changed engine has, or has far more often", "1 kind of hit dearer by more than 5 %: k by 6 %"}, r.worse())
+	require.Equal(t, []string{"2 verdicts that only the changed engine has, or has far more often",
+		"1 kind of hit dearer by more than 5 %: k by 6 %"}, r.worse())
 }
 
 // A patch's lines are those it adds, by the numbers of the new file.
@@ -316,7 +339,8 @@ func TestPatch(t *testing.T) {
 	read := func(text string) (*found, error) {
 		name := filepath.Join(t.TempDir(), "x.patch")
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
-		r := &found{c: &Review{Patch: cli.FileName(name)}, code: new(change.Code), after: &linux.Kernel{Closure: new(closure.Closure)}}
+		r := &found{c: &Review{Patch: cli.FileName(name)}, code: new(change.Code),
+			after: &linux.Kernel{Closure: new(closure.Closure)}}
 		return r, r.readPatch()
 	}
 	mail := "From 0123 Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nSubject: [PATCH] x\n\nwords\n---\n a.c | 3 +-\n\n"

@@ -282,7 +282,9 @@ func (r *found) json(p *cli.Program) error {
 	}{{"gained", r.gained}, {"lost", r.lost}, {"unsure", r.unsure}, {"both", r.both}} {
 		for i := range part.list {
 			v := &part.list[i]
-			j := jsonVerdict{What: part.what, Scenario: v.scenario, Property: v.Property, Violations: v.Violations, Runs: v.Runs, Others: v.Base, OtherRuns: v.BaseRuns, Says: v.says, Like: v.like, Sentences: full(v.sentences)}
+			j := jsonVerdict{What: part.what, Scenario: v.scenario, Property: v.Property, Violations: v.Violations,
+				Runs: v.Runs, Others: v.Base, OtherRuns: v.BaseRuns, Says: v.says, Like: v.like,
+				Sentences: full(v.sentences)}
 			if k := v.Confirmed; k != nil {
 				j.Confirmed = &jsonConfirmed{k.Violations, k.Runs, k.Base, k.BaseRuns}
 			}
@@ -316,7 +318,8 @@ func (r *found) json(p *cli.Program) error {
 	}{{"differs", r.code.Functions}, {"new", r.code.New}, {"gone", r.code.Gone}} {
 		for i := range part.list {
 			f := &part.list[i]
-			j := jsonFunction{"function", f.Name, part.is, f.Before, f.Now, f.Gone, f.Added, full(f.Called), full(f.CalledBefore), nil}
+			j := jsonFunction{"function", f.Name, part.is, f.Before, f.Now, f.Gone, f.Added, full(f.Called),
+				full(f.CalledBefore), nil}
 			if n, ok := r.entered(f.Name); ok {
 				j.Entered = &n
 			}
@@ -331,7 +334,8 @@ func (r *found) json(p *cli.Program) error {
 	}
 	for _, c := range r.costs() {
 		a, b := c.before, c.after
-		all = append(all, jsonCost{"cost", a.Kind, a.Says, a.Call, a.Instructions, b.Instructions, a.Lines, b.Lines, tenth(a.Cycles), tenth(b.Cycles), r.slower(&c)})
+		all = append(all, jsonCost{"cost", a.Kind, a.Says, a.Call, a.Instructions, b.Instructions, a.Lines, b.Lines,
+			tenth(a.Cycles), tenth(b.Cycles), r.slower(&c)})
 	}
 	for i := range r.rows {
 		w := &r.rows[i]
@@ -359,8 +363,10 @@ func (r *found) summary() jsonSummary {
 	if !r.ofPrograms {
 		ids = [sides]string{r.before.ID(), r.after.ID()}
 	}
-	s := jsonSummary{What: "summary", Before: ids[0], Now: ids[1], Objects: []string{}, Worse: len(worse) > 0, Why: full(worse), Gained: len(r.gained), Lost: len(r.lost), Unsure: len(r.unsure),
-		New: len(r.behaviours), Answers: len(r.answers), Programs: r.programs, Runs: r.runsAfter, Boundary: full(r.code.Calls), Gone: full(r.code.CallsGone),
+	s := jsonSummary{What: "summary", Before: ids[0], Now: ids[1], Objects: []string{}, Worse: len(worse) > 0,
+		Why: full(worse), Gained: len(r.gained), Lost: len(r.lost), Unsure: len(r.unsure),
+		New: len(r.behaviours), Answers: len(r.answers), Programs: r.programs, Runs: r.runsAfter,
+		Boundary: full(r.code.Calls), Gone: full(r.code.CallsGone),
 		Removed: r.removed, Left: r.code.Left + r.linesLeft, Unknown: r.uncovered, Partly: r.partly}
 	for _, o := range r.c.Objects {
 		s.Objects = append(s.Objects, o.Base())

@@ -34,7 +34,8 @@ func TestCollection(t *testing.T) {
 	count := make(map[string]int)
 	var slowest time.Duration
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".litmus") || !strings.Contains(path, os.Getenv("KPSIM_LITMUS_ONLY")) {
+		if err != nil || !strings.HasSuffix(path, ".litmus") ||
+			!strings.Contains(path, os.Getenv("KPSIM_LITMUS_ONLY")) {
 			return err
 		}
 		text, err := os.ReadFile(path)
@@ -62,7 +63,8 @@ func TestCollection(t *testing.T) {
 		count[test.Result+", "+v]++
 		judged := slices.Contains([]string{"Never", "Sometimes", "Always", "DEADLOCK"}, test.Result)
 		if judged && test.Result != v && (v != "Always" || test.Result != "Sometimes") {
-			if says := fmt.Sprintf("%s: %s, and the axioms say %s, race %v", path, test.Result, v, r.Race); r.Race == nil &&
+			if says := fmt.Sprintf("%s: %s, and the axioms say %s, race %v", path, test.Result, v,
+				r.Race); r.Race == nil &&
 				!beyond.MatchString(path) {
 				t.Error(says)
 			} else {

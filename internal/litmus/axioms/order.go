@@ -34,7 +34,8 @@ func (o *orders) begin(t *ctest.Test, x *execution) error {
 			x.number[i] = len(o.stores[e.location])
 			o.stores[e.location] = append(o.stores[e.location], i)
 			if x.number[i] == 64 {
-				return fmt.Errorf("%s: %s has more than 64 stores; make the test smaller", t.File, t.Locations[e.location].Name)
+				return fmt.Errorf("%s: %s has more than 64 stores; make the test smaller", t.File,
+					t.Locations[e.location].Name)
 			}
 		}
 	}

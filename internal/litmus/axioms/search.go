@@ -162,7 +162,8 @@ func (s *searcher) run(values [][]int64, free bool) bool {
 				}
 			}
 			if len(traces) == mostTraces {
-				s.err = fmt.Errorf("%s: P%d alone has more than %d ways to go; make it shorter", s.test.File, i, mostTraces)
+				s.err = fmt.Errorf("%s: P%d alone has more than %d ways to go; make it shorter", s.test.File, i,
+					mostTraces)
 			}
 			return s.err == nil && !s.halted()
 		}) {
@@ -368,7 +369,8 @@ func (s *searcher) accesses() (list []Access) {
 		if !e.memory() {
 			continue
 		}
-		a := Access{Thread: e.thread, Line: e.line, Location: e.location, Store: e.kind == write, Value: e.value, From: -1}
+		a := Access{Thread: e.thread, Line: e.line, Location: e.location, Store: e.kind == write, Value: e.value,
+			From: -1}
 		if e.kind == read && s.x.reads[i] >= 0 {
 			a.From = s.x.events[s.x.reads[i]].thread
 		}

@@ -217,7 +217,8 @@ func (r *tracer) step(in *ctest.Instr) bool {
 		r.add(in, event{kind: readLock})
 	case ctest.ReadUnlock:
 		if r.inside[in.Domain]--; r.inside[in.Domain] < 0 {
-			r.t.err = &ctest.Error{File: r.test.File, Line: in.Line, Says: "the thread isn't in the section that ends here"}
+			r.t.err = &ctest.Error{File: r.test.File, Line: in.Line,
+				Says: "the thread isn't in the section that ends here"}
 			return false
 		}
 		_, cookie := r.eval(in.Val)

@@ -102,7 +102,8 @@ func TestCollection(t *testing.T) {
 	if total.neverSeen > 0 {
 		t.Errorf("%d that are Never were seen", total.neverSeen)
 	}
-	if n := total.sometimes; os.Getenv("KPSIM_LITMUS_ONLY") == "" && 100*(total.sometimesMissed+total.sometimesCap) > 5*n {
+	if n := total.sometimes; os.Getenv("KPSIM_LITMUS_ONLY") == "" &&
+		100*(total.sometimesMissed+total.sometimesCap) > 5*n {
 		t.Errorf("of %d that are Sometimes %d weren't seen", n, total.sometimesMissed+total.sometimesCap)
 	}
 }

@@ -21,7 +21,8 @@ var known = []struct {
 }{
 	{"message passing", of("", `P0(int *x, int *y) { WRITE_ONCE(*x, 1); smp_wmb(); WRITE_ONCE(*y, 1); }
 P1(int *x, int *y) { int r0 = READ_ONCE(*y); int r1; smp_rmb(); r1 = READ_ONCE(*x); }`, `exists (1:r0=1 /\ 1:r1=0)`), "Never"},
-	{"without the barrier", of("int x = 0; y = 0;", `P0(int *x, int *y) { WRITE_ONCE(*x, 1); WRITE_ONCE(*y, 1); } // plain
+	{"without the barrier", of("int x = 0; y = 0;",
+		`P0(int *x, int *y) { WRITE_ONCE(*x, 1); WRITE_ONCE(*y, 1); } // plain
 P1(int *x, int *y) { r0 = READ_ONCE(*y); /* none */ smp_rmb(); r1 = READ_ONCE(*x); }`, `exists (1:r0=1 /\ 1:r1=0)`), "Sometimes"},
 	{"load buffering", of("", `P0(int *x, int *y) { int r0 = READ_ONCE(*x); WRITE_ONCE(*y, 1); }
 P1(int *x, int *y) { int r0 = READ_ONCE(*y); WRITE_ONCE(*x, 1); }`, `exists (0:r0=1 /\ 1:r0=1)`), "Sometimes"},
@@ -29,23 +30,27 @@ P1(int *x, int *y) { int r0 = READ_ONCE(*y); WRITE_ONCE(*x, 1); }`, `exists (0:r
 P1(int *x, int *y) { int r0 = READ_ONCE(*y); WRITE_ONCE(*x, r0 * 2); }`, `exists (0:r0=2 /\ 1:r0=1 \/ 0:r0=2)`), "Never"},
 	{"out of thin air", of("", `P0(int *x, int *y) { int r0 = READ_ONCE(*x); WRITE_ONCE(*y, r0); }
 P1(int *x, int *y) { int r0 = READ_ONCE(*y); WRITE_ONCE(*x, r0); }`, `exists (~ 0:r0=0)`), "Never"},
-	{"control dependencies", of("", `P0(int *x, int *y) { if (READ_ONCE(*x) == 1) { WRITE_ONCE(*y, 1); } else WRITE_ONCE(*y, 2); }
+	{"control dependencies", of("",
+		`P0(int *x, int *y) { if (READ_ONCE(*x) == 1) { WRITE_ONCE(*y, 1); } else WRITE_ONCE(*y, 2); }
 P1(int *x, int *y) { int r0 = READ_ONCE(*y); if (r0 == 1 && r0 != 3) WRITE_ONCE(*x, 1); }`, `exists (x=1)`), "Never"},
 	{"pointers", of("int *p = &z; z = 3; a = 5;", `P0(int **p, int *a) { WRITE_ONCE(*a, 7); rcu_assign_pointer(*p, a); }
 P1(int **p) { int *r0; int r1; rcu_read_lock(); r0 = rcu_dereference(*p); r1 = READ_ONCE(*r0); rcu_read_unlock(); }`,
 		`exists (1:r0=a /\ 1:r1=5)`), "Never"},
 	{"grace period", of("", `P0(int *x, int *y) { rcu_read_lock(); int r0 = READ_ONCE(*x); int r1 = READ_ONCE(*y); rcu_read_unlock(); }
 P1(int *x, int *y) { WRITE_ONCE(*x, 1); synchronize_rcu_expedited(); WRITE_ONCE(*y, 1); }`, `exists (0:r0=0 /\ 0:r1=1)`), "Never"},
-	{"another struct's", of("", `P0(int *x, int *y, struct srcu_struct *s) { int i = srcu_read_lock(s); int r0 = READ_ONCE(*x); int r1 = READ_ONCE(*y); srcu_read_unlock(s, i); }
+	{"another struct's", of("",
+		`P0(int *x, int *y, struct srcu_struct *s) { int i = srcu_read_lock(s); int r0 = READ_ONCE(*x); int r1 = READ_ONCE(*y); srcu_read_unlock(s, i); }
 P1(int *x, int *y, struct srcu_struct *q) { WRITE_ONCE(*x, 1); synchronize_srcu(q); WRITE_ONCE(*y, 1); }`, `exists (0:r0=0 /\ 0:r1=1)`), "Sometimes"},
 	{"lock", of("", `P0(int *x, spinlock_t *l) { int r0; spin_lock(l); r0 = READ_ONCE(*x); WRITE_ONCE(*x, r0 + 1); spin_unlock(l); }
 P1(int *x, spinlock_t *l) { int r0; spin_lock(l); r0 = READ_ONCE(*x); WRITE_ONCE(*x, r0 + 1); spin_unlock(l); }`, `forall (x=2)`), "Always"},
-	{"atomics", of("atomic_t a = ATOMIC_INIT(1); b = 1;", `P0(atomic_t *a, atomic_t *b) { int r0 = atomic_add_return(2, a); int r1 = atomic_fetch_sub_release(1, b); int r2 = atomic_dec_and_test(a); atomic_inc(b); }
+	{"atomics", of("atomic_t a = ATOMIC_INIT(1); b = 1;",
+		`P0(atomic_t *a, atomic_t *b) { int r0 = atomic_add_return(2, a); int r1 = atomic_fetch_sub_release(1, b); int r2 = atomic_dec_and_test(a); atomic_inc(b); }
 P1(atomic_t *a, atomic_t *b) { int r0 = atomic_add_unless(a, 4, 9); int r1 = atomic_cmpxchg_relaxed(b, 7, 8); int r2 = cmpxchg(b, 8, 5); int r3 = xchg_acquire(a, atomic_read(a) | 0); }`,
 		`exists (0:r1=1 /\ 1:r0=1 /\ 1:r1=7)`), "Never"},
 	{"two that count", of("", `P0(atomic_t *a) { atomic_inc(a); }
 P1(atomic_t *a) { int r0 = atomic_inc_return_relaxed(a); int r1 = (r0 > 1) ? 1 : 0; }`, `forall (a=2 /\ (1:r1=0 \/ 1:r0=2))`), "Always"},
-	{"a filter", of("", `P0(int *x) { WRITE_ONCE(*x, 1); } P1(int *x) { int r0 = READ_ONCE(*x); }`, "locations [x; 1:r0]\nfilter (1:r0=1)\nexists (1:r0=0)"), "Never"},
+	{"a filter", of("", `P0(int *x) { WRITE_ONCE(*x, 1); } P1(int *x) { int r0 = READ_ONCE(*x); }`,
+		"locations [x; 1:r0]\nfilter (1:r0=1)\nexists (1:r0=0)"), "Never"},
 	{"never, asked as ~exists", of("", `P0(int *x) { smp_store_mb(*x, -1); }`, `~exists (not (x=-1))`), "Never"},
 }
 
@@ -98,7 +103,8 @@ func TestRefused(t *testing.T) {
 		{of("", "P0(int *x) { }", "exists (0:r0=1)"), "f:5: thread P0 has no variable r0"},
 		{of("", "P0(int *x) { }", "exists (2:r0=1)"), "f:5: thread 2 of a condition: there are 1 threads"},
 		{of("", "P0(int *x) { }", "exists (x=1)\nexists (x=2)"), "f:6: a second condition"},
-		{of("", "P0(int *x) { }", "perhaps (x=1)"), "f:5: perhaps: exists, ~exists, forall, filter or locations is expected"},
+		{of("", "P0(int *x) { }", "perhaps (x=1)"),
+			"f:5: perhaps: exists, ~exists, forall, filter or locations is expected"},
 		{"C t\n{}\nP0(int *x) { \x00 }", "is no text"},
 	} {
 		_, err := ctest.Parse("f", []byte(r.text))

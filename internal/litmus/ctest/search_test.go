@@ -328,7 +328,8 @@ func (s *searcher) settle(p *place) (can []int, ended bool) {
 				break
 			}
 			ended = false
-			if op == ctest.Lock && s.newest(p, at) != 0 || op == ctest.Synchronize && p.grace[i] && p.model.Waiting(i, at) != 0 {
+			if op == ctest.Lock && s.newest(p, at) != 0 || op == ctest.Synchronize && p.grace[i] &&
+				p.model.Waiting(i, at) != 0 {
 				break
 			}
 			if op == ctest.Synchronize && p.grace[i] && s.inside(p, i, at) {

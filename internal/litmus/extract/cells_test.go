@@ -49,15 +49,18 @@ func TestBarriers(t *testing.T) {
 		under            map[run.Memory]bool
 		has              []string
 	}{
-		{"batch-poke", "drop-text-poke-publish-before-int3", smp.LKMM, map[run.Memory]bool{run.LKMM: true, run.TSO: false, run.SC: false}, []string{
-			"\tsmp_store_release(text_poke_bp_s_descriptor, ",
-			"\tWRITE_ONCE(*text, ", "= READ_ONCE(*text);", "\tsmp_rmb();", "= READ_ONCE(*text_poke_bp_s_descriptor);",
-		}},
-		{"hotplug", "drop-cpus-write-block-before-counting", smp.TSO, map[run.Memory]bool{run.LKMM: true, run.TSO: true, run.SC: false}, []string{
-			"= xchg_relaxed(the_readers_of_cpu_hotplug_lock, ",
-			"\tsmp_mb();", "= smp_load_acquire(the_writer_of_cpu_hotplug_lock);",
-			"\tWRITE_ONCE(*the_writer_of_cpu_hotplug_lock, ", "= READ_ONCE(*the_readers_of_cpu_hotplug_lock);",
-		}},
+		{"batch-poke", "drop-text-poke-publish-before-int3", smp.LKMM,
+			map[run.Memory]bool{run.LKMM: true, run.TSO: false, run.SC: false}, []string{
+				"\tsmp_store_release(text_poke_bp_s_descriptor, ",
+				"\tWRITE_ONCE(*text, ", "= READ_ONCE(*text);", "\tsmp_rmb();",
+				"= READ_ONCE(*text_poke_bp_s_descriptor);",
+			}},
+		{"hotplug", "drop-cpus-write-block-before-counting", smp.TSO,
+			map[run.Memory]bool{run.LKMM: true, run.TSO: true, run.SC: false}, []string{
+				"= xchg_relaxed(the_readers_of_cpu_hotplug_lock, ",
+				"\tsmp_mb();", "= smp_load_acquire(the_writer_of_cpu_hotplug_lock);",
+				"\tWRITE_ONCE(*the_writer_of_cpu_hotplug_lock, ", "= READ_ONCE(*the_readers_of_cpu_hotplug_lock);",
+			}},
 	} {
 		t.Run(c.scenario, func(t *testing.T) {
 			found := false

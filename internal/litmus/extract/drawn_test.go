@@ -21,20 +21,21 @@ import (
 // instructions are those of drawn programs, of the word that a register points to: 7, 6 and
 // 2 are rdi, rsi and rdx.
 var instructions = []func(base, n int) string{
-	func(b, n int) string { return fmt.Sprintf("c7 %02x %02x 00 00 00", b, n) },    // movl $n,(b)
-	func(b, n int) string { return fmt.Sprintf("c7 %02x 00 00 00 f%x", b, n) },     // a large value
-	func(b, _ int) string { return fmt.Sprintf("8b %02x", b) },                     // mov (b),%eax
-	func(b, _ int) string { return fmt.Sprintf("8b %02x", 8|b) },                   // mov (b),%ecx
-	func(b, _ int) string { return fmt.Sprintf("89 %02x", b) },                     // mov %eax,(b)
-	func(b, n int) string { return fmt.Sprintf("f0 83 %02x %02x", b, n) },          // lock addl $n,(b)
-	func(b, _ int) string { return fmt.Sprintf("f0 0f c1 %02x", b) },               // lock xadd %eax,(b)
-	func(b, _ int) string { return fmt.Sprintf("87 %02x", b) },                     // xchg %eax,(b)
-	func(b, _ int) string { return fmt.Sprintf("f0 0f b1 %02x", 8|b) },             // lock cmpxchg %ecx,(b)
-	func(b, _ int) string { return fmt.Sprintf("ff %02x", b) },                     // incl (b)
-	func(_, _ int) string { return "0f ae f0" },                                    // mfence
-	func(_, _ int) string { return "f0 83 0c 24 00" },                              // lock orl $0,(%rsp)
-	func(_, _ int) string { return "89 44 24 f8 8b 44 24 f8" },                     // to the own stack and back
-	func(b, n int) string { return fmt.Sprintf("39 %02x 75 03 83 %02x 01", b, b) }, // cmp %eax,(b); jne over addl $1,(b)
+	func(b, n int) string { return fmt.Sprintf("c7 %02x %02x 00 00 00", b, n) }, // movl $n,(b)
+	func(b, n int) string { return fmt.Sprintf("c7 %02x 00 00 00 f%x", b, n) },  // a large value
+	func(b, _ int) string { return fmt.Sprintf("8b %02x", b) },                  // mov (b),%eax
+	func(b, _ int) string { return fmt.Sprintf("8b %02x", 8|b) },                // mov (b),%ecx
+	func(b, _ int) string { return fmt.Sprintf("89 %02x", b) },                  // mov %eax,(b)
+	func(b, n int) string { return fmt.Sprintf("f0 83 %02x %02x", b, n) },       // lock addl $n,(b)
+	func(b, _ int) string { return fmt.Sprintf("f0 0f c1 %02x", b) },            // lock xadd %eax,(b)
+	func(b, _ int) string { return fmt.Sprintf("87 %02x", b) },                  // xchg %eax,(b)
+	func(b, _ int) string { return fmt.Sprintf("f0 0f b1 %02x", 8|b) },          // lock cmpxchg %ecx,(b)
+	func(b, _ int) string { return fmt.Sprintf("ff %02x", b) },                  // incl (b)
+	func(_, _ int) string { return "0f ae f0" },                                 // mfence
+	func(_, _ int) string { return "f0 83 0c 24 00" },                           // lock orl $0,(%rsp)
+	func(_, _ int) string { return "89 44 24 f8 8b 44 24 f8" },                  // to the own stack and back
+	// cmp %eax,(b); jne over addl $1,(b)
+	func(b, n int) string { return fmt.Sprintf("39 %02x 75 03 83 %02x 01", b, b) },
 }
 
 // drawScenario draws a few tasks that load and store three words.
@@ -58,7 +59,8 @@ func drawScenario(t *rapid.T) string {
 		fmt.Fprintf(&b, "f%d = text(\"f%d\", \"", i, i)
 		for range n {
 			base := rapid.SampledFrom([]int{7, 6, 2}).Draw(t, "word")
-			fmt.Fprintf(&b, "%s ", rapid.SampledFrom(among).Draw(t, "instruction")(base, rapid.IntRange(1, 3).Draw(t, "value")))
+			fmt.Fprintf(&b, "%s ", rapid.SampledFrom(among).Draw(t, "instruction")(base,
+				rapid.IntRange(1, 3).Draw(t, "value")))
 		}
 		b.WriteString("c3\")\n")
 		calls := rapid.IntRange(1, 4-cpus).Draw(t, "calls")

@@ -21,7 +21,8 @@ const (
 
 // cWords mean something else where a name may stand.
 var cWords = []string{"int", "if", "else", "exists", "filter", "locations", "forall", "void", "long", "char", "short",
-	"unsigned", "signed", "volatile", "struct", "spinlock_t", "atomic_t", "while", "for", "do", "goto", "switch", "return",
+	"unsigned", "signed", "volatile", "struct", "spinlock_t", "atomic_t", "while", "for", "do", "goto", "switch",
+	"return",
 	"not", "true", "false", "const", "static", "lock"}
 
 // never is a value that no variable has.
@@ -82,7 +83,8 @@ func (w *writer) accessC(a *access, fence bool) error {
 	}
 	th.tell(w.t.where(a))
 	if len(th.lines) > mostInstrsC {
-		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: name the "+
+		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may "+
+			"have: name the "+
 			"words that matter with --words, of %s", a.cpu, mostInstrsC, w.t.sharedNames())
 	}
 	return nil

@@ -76,7 +76,8 @@ func (t *Test) Write(to io.Writer) error {
 
 // write makes the text of a test; errors say what can't be said.
 func (t *Test) write() error {
-	w := &writer{t: t, values: make(map[uint64]uint64), used: make(map[uint64]bool), stores: make([]int, len(t.r.words))}
+	w := &writer{t: t, values: make(map[uint64]uint64), used: make(map[uint64]bool),
+		stores: make([]int, len(t.r.words))}
 	for _, s := range t.kept {
 		a := &t.r.accesses[s.access]
 		w.used[a.value], w.used[a.saw] = true, true // no number stands for another one's value
@@ -176,7 +177,8 @@ func (w *writer) access(a *access, fence bool) error {
 	th := w.thread(a.cpu)
 	register := func() (name string, err error) {
 		if len(th.saw) == len(registers) {
-			return "", fmt.Errorf("cpu%d loads more than %d values, and a litmus test has as many registers: name the words "+
+			return "", fmt.Errorf("cpu%d loads more than %d values, and a litmus test has as many registers: "+
+				"name the words "+
 				"that matter with --words, of %s", a.cpu, len(registers), w.t.sharedNames())
 		}
 		th.saw = append(th.saw, a.saw)
@@ -210,7 +212,8 @@ func (w *writer) access(a *access, fence bool) error {
 	}
 	th.tell(w.t.where(a))
 	if len(th.lines) > mostInstrs {
-		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may have: name the "+
+		return fmt.Errorf("cpu%d has more than %d accesses to what is shared, as many as a litmus test may "+
+			"have: name the "+
 			"words that matter with --words, of %s", a.cpu, mostInstrs, w.t.sharedNames())
 	}
 	return nil

@@ -24,7 +24,9 @@ func Judge(c *C, o Options) (*Result, error) {
 	r, err := axioms.Search(c.t, axioms.Options{
 		Most: cmp.Or(o.Most, DefaultMost), Stop: o.Stop, Far: o.Far,
 		Text: func(get axioms.Get) string {
-			return c.state(func(thread, local, location int) (int64, bool) { return get(thread, local, location), true })
+			return c.state(func(thread, local, location int) (int64, bool) {
+				return get(thread, local, location), true
+			})
 		},
 	})
 	if err != nil {

@@ -32,7 +32,8 @@ type C struct {
 
 // litmusOrders are the orders that C names.
 var litmusOrders = [...]kapi.Barrier{
-	lkmm.Relaxed: kapi.Once, lkmm.Acquire: kapi.PlainAcquire, lkmm.Release: kapi.PlainRelease, lkmm.Full: kapi.PlainFull,
+	lkmm.Relaxed: kapi.Once, lkmm.Acquire: kapi.PlainAcquire, lkmm.Release: kapi.PlainRelease,
+	lkmm.Full:  kapi.PlainFull,
 	lkmm.Deref: kapi.Through,
 }
 
@@ -47,12 +48,14 @@ func NewC(t *ctest.Test, memory Memory) (*C, error) {
 	for i, p := range t.Threads {
 		for k := range p.Code {
 			if op := p.Code[k].Op; memory == TSO && (op == ctest.ReadLock || op == ctest.Synchronize) {
-				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under tso; give --memory "+
+				return nil, fmt.Errorf("%s: P%d has sections or grace periods of RCU, which aren't run under "+
+					"tso; give --memory "+
 					"lkmm", t.File, i)
 			}
 		}
 	}
-	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)), phase: make([]uint64, len(t.Threads)),
+	c := &C{t: t, memory: memory, cells: make([]kapi.Var[int64], len(t.Locations)),
+		phase:    make([]uint64, len(t.Threads)),
 		captions: make([]caption, len(t.Threads))}
 	for d := range c.inside {
 		c.inside[d], c.outlast[d] = make([]int, len(t.Threads)), make([]uint64, len(t.Threads))

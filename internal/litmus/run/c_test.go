@@ -51,18 +51,22 @@ var cShapes = []struct {
 	{"SB+mbs", `0:r0=0 /\ 1:r1=0`, []string{writeX + "smp_mb();" + readY, writeY + "smp_mb();" + readX}, ""},
 	{"SB+store_mb", `0:r0=0 /\ 1:r1=0`, []string{"smp_store_mb(*x, 1);" + readY, "smp_store_mb(*y, 1);" + readX}, ""},
 	{"SB+xchg", `0:r0=0 /\ 1:r1=0`, []string{"int r2 = xchg(x, 1);" + readY, "int r2 = xchg(y, 1);" + readX}, ""},
-	{"SB+relaxed", `0:r0=0 /\ 1:r1=0`, []string{"int r2 = xchg_relaxed(x, 1);" + readY, "int r2 = xchg_relaxed(y, 1);" + readX}, "lkmm"},
-	{"SB, failed cmpxchg", `0:r0=0 /\ 1:r1=0`, []string{writeX + "int r2 = cmpxchg(z, 5, 6);" + readY, writeY + "int r2 = cmpxchg(z, 5, 6);" + readX}, "lkmm"},
+	{"SB+relaxed", `0:r0=0 /\ 1:r1=0`, []string{"int r2 = xchg_relaxed(x, 1);" + readY, "int r2 = xchg_relaxed(y, 1);" +
+		readX}, "lkmm"},
+	{"SB, failed cmpxchg", `0:r0=0 /\ 1:r1=0`, []string{writeX + "int r2 = cmpxchg(z, 5, 6);" + readY,
+		writeY + "int r2 = cmpxchg(z, 5, 6);" + readX}, "lkmm"},
 	{"MP", `1:r0=1 /\ 1:r1=0`, []string{writeX + writeY, readY + readX}, "lkmm"},
 	{"MP+wmb", `1:r0=1 /\ 1:r1=0`, []string{writeX + "smp_wmb();" + writeY, readY + readX}, "lkmm"},
 	{"MP+wmb+rmb", `1:r0=1 /\ 1:r1=0`, []string{writeX + "smp_wmb();" + writeY, readY + "smp_rmb();" + readX}, ""},
-	{"MP+release+acquire", `1:r0=1 /\ 1:r1=0`, []string{writeX + "smp_store_release(y, 1);", "int r0 = smp_load_acquire(y);" + readX}, ""},
+	{"MP+release+acquire", `1:r0=1 /\ 1:r1=0`,
+		[]string{writeX + "smp_store_release(y, 1);", "int r0 = smp_load_acquire(y);" + readX}, ""},
 	{"LB", `0:r0=1 /\ 1:r1=1`, []string{readY + writeX, readX + writeY}, "lkmm"},
 	{"LB+data", `0:r0=1 /\ 1:r1=1`, []string{readY + "WRITE_ONCE(*x, r0);", readX + "WRITE_ONCE(*y, r1);"}, ""},
 	{"2+2W", `x=1 /\ y=1`, []string{writeX + "WRITE_ONCE(*y, 2);", writeY + "WRITE_ONCE(*x, 2);"}, "lkmm"},
 	{
 		"MP, of one lock", `1:r0=1 /\ 1:r1=0`,
-		[]string{"spin_lock(l);" + writeX + writeY + "spin_unlock(l);", "spin_lock(l);" + readY + readX + "spin_unlock(l);"},
+		[]string{"spin_lock(l);" + writeX + writeY + "spin_unlock(l);", "spin_lock(l);" + readY + readX +
+			"spin_unlock(l);"},
 		"",
 	},
 	{
@@ -85,7 +89,8 @@ var cShapes = []struct {
 		[]string{"spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);",
 			"spin_lock(l); int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1); spin_unlock(l);"}, "",
 	},
-	{"a count without", `not (x=2)`, []string{"int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1);", "int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1);"}, "sc tso lkmm"},
+	{"a count without", `not (x=2)`, []string{"int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1);",
+		"int r = READ_ONCE(*x); WRITE_ONCE(*x, r + 1);"}, "sc tso lkmm"},
 	{
 		"RCU", `1:r0=1 /\ 1:r1=0`,
 		[]string{writeX + "synchronize_rcu();" + writeY, "rcu_read_lock();" + readY + readX + "rcu_read_unlock();"}, "",
@@ -101,7 +106,8 @@ var cShapes = []struct {
 		[]string{"rcu_read_lock();" + readY + readX + "rcu_read_unlock();" + "",
 			writeY + "synchronize_rcu();" + writeX + "int r1 = 1;"}, "sc lkmm",
 	},
-	{"an address", `1:r0=x /\ 1:r1=0`, []string{"WRITE_ONCE(*x, 1); smp_store_release(y, x);", "int *r0 = rcu_dereference(*y); int r1 = READ_ONCE(*x);"}, "lkmm"},
+	{"an address", `1:r0=x /\ 1:r1=0`, []string{"WRITE_ONCE(*x, 1); smp_store_release(y, x);",
+		"int *r0 = rcu_dereference(*y); int r1 = READ_ONCE(*x);"}, "lkmm"},
 }
 
 // TestCShapes: which model shows what, of every schedule there is.

@@ -49,7 +49,8 @@ func drawPlan(t *rapid.T) *plan {
 	for range threads {
 		p.threads = append(p.threads, rapid.SliceOfN(rapid.Custom(func(t *rapid.T) action {
 			return action{
-				what: rapid.SampledFrom([]string{"store", "store", "load", "load", "keep", "fence", "xchg", "lockadd", "add"}).
+				what: rapid.SampledFrom([]string{"store", "store", "load", "load", "keep", "fence", "xchg", "lockadd",
+					"add"}).
 					Draw(t, "what"),
 				loc: rapid.IntRange(0, p.locs-1).Draw(t, "location"),
 				reg: rapid.IntRange(0, p.regs-1).Draw(t, "register"),

@@ -43,7 +43,8 @@ type Instr struct {
 
 // Stores reports whether it stores to memory without a lock.
 func (in *Instr) Stores() bool {
-	return in.Dst.Kind == Memory && !in.Lock && in.Op != opXchg && in.Op != opTest && (in.Op != opAlu || in.sub != aluCmp)
+	return in.Dst.Kind == Memory && !in.Lock && in.Op != opXchg && in.Op != opTest &&
+		(in.Op != opAlu || in.sub != aluCmp)
 }
 
 // instruction reads one, without its labels.

@@ -114,7 +114,8 @@ func (p *parser) init() {
 // initial reads one entry: x=1, [x]=1, 0:rax=x, int64_t x, int t[2]={1,2}.
 func (p *parser) initial() {
 	var y typ
-	for isName(p.peek().text) && (isName(p.ahead(1)) || p.ahead(1) == "*" || isNumber(p.ahead(1)) && p.ahead(2) == ":") {
+	for isName(p.peek().text) && (isName(p.ahead(1)) || p.ahead(1) == "*" || isNumber(p.ahead(1)) &&
+		p.ahead(2) == ":") {
 		name := p.next().text
 		switch is, ok := typeNames[name]; {
 		case ok && y.size == 0:
@@ -383,7 +384,8 @@ func (p *parser) jumps(th *Thread) {
 		}
 		to, ok := at[in.Label]
 		if !ok {
-			panic(&syntaxError{fmt.Sprintf("%s:%d: there is no label %s in the thread", p.path, in.Line, clip(in.Label))})
+			panic(&syntaxError{fmt.Sprintf("%s:%d: there is no label %s in the thread", p.path, in.Line,
+				clip(in.Label))})
 		}
 		in.Target = to
 	}

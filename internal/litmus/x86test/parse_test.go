@@ -159,10 +159,14 @@ func TestOldSyntax(t *testing.T) {
 		text, cond string
 		quant      x86test.Quantifier
 	}{
-		{head + "{x = 0; y := 2; P0:EAX = 1};" + threads + `exists (P0:EBX = 0 /\ P1:EDX=0);` + commands, `0:EBX=0 /\ 1:EDX=0`, x86test.Exists},
-		{head + "{y := 2; P0:EAX := 1}" + threads + `~ exists (P0:EBX = P1:EDX \/ P1 = 7)`, `0:EBX=1:EDX \/ [P1]=7`, x86test.NotExists},
-		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0);` + "\nwith\ncc: exists;\ntso: ~exists;\ndefault: forall;\n" + commands, `1:EDX=0`, x86test.NotExists},
-		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0) with cc: exists; default: forall;`, `1:EDX=0`, x86test.Forall},
+		{head + "{x = 0; y := 2; P0:EAX = 1};" + threads + `exists (P0:EBX = 0 /\ P1:EDX=0);` + commands,
+			`0:EBX=0 /\ 1:EDX=0`, x86test.Exists},
+		{head + "{y := 2; P0:EAX := 1}" + threads + `~ exists (P0:EBX = P1:EDX \/ P1 = 7)`, `0:EBX=1:EDX \/ [P1]=7`,
+			x86test.NotExists},
+		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0);` +
+			"\nwith\ncc: exists;\ntso: ~exists;\ndefault: forall;\n" + commands, `1:EDX=0`, x86test.NotExists},
+		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0) with cc: exists; default: forall;`, `1:EDX=0`,
+			x86test.Forall},
 		{head + "{y = 2; 0:EAX=1}" + threads + `final (P1:EDX = 0);`, `1:EDX=0`, x86test.Exists},
 	} {
 		got, err := x86test.Parse("f", c.text)

@@ -115,7 +115,8 @@ const aluCmp = 7
 
 // refusals are instructions that the machine doesn't model, and why.
 var refusals = map[string]string{
-	"movnti": "non-temporal stores aren't modelled; use mov", "movntil": "non-temporal stores aren't modelled; use movl",
+	"movnti":  "non-temporal stores aren't modelled; use mov",
+	"movntil": "non-temporal stores aren't modelled; use movl",
 	"movntiq": "non-temporal stores aren't modelled; use movq", "movt": "non-temporal stores aren't modelled; use MOV",
 	"movntdqa": "vector registers aren't modelled; use mov", "movd": "vector registers aren't modelled; use mov",
 	"movsd":   "string instructions aren't taken; use MOV",

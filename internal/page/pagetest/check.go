@@ -23,7 +23,8 @@ var (
 
 // landmarks are there once in every page.
 var landmarks = []string{
-	`<html lang="en">`, `<meta name="viewport"`, "Content-Security-Policy", "prefers-color-scheme: dark", "@media print",
+	`<html lang="en">`, `<meta name="viewport"`, "Content-Security-Policy", "prefers-color-scheme: dark",
+	"@media print",
 	`<a class="skip" href="#main">`, "<header>", "<nav ", `<main id="main"`, "<h1>",
 }
 

@@ -104,13 +104,15 @@ func Fits(t testing.TB, file string) (scroll [][]string) {
 	asked := html.EscapeString(strings.Replace(policies.ReplaceAllString(string(text), ""), "</body>", fitsScript, 1))
 	frames := "<!DOCTYPE html><html><body>"
 	for i, s := range Sizes {
-		frames += fmt.Sprintf(`<iframe id="size%d" style="border:0" width="%d" height="%d" srcdoc="%s"></iframe>`, i, s[0], s[1], asked)
+		frames += fmt.Sprintf(`<iframe id="size%d" style="border:0" width="%d" height="%d" srcdoc="%s"></iframe>`, i,
+			s[0], s[1], asked)
 	}
 	framed := filepath.Join(t.TempDir(), "fits.html")
 	require.NoError(t, os.WriteFile(framed, []byte(frames+"</body></html>"), 0o600))
 	dom := Open(t, framed, Sizes[0][0], Sizes[0][1]).DOM
 	for i, s := range Sizes {
-		m := regexp.MustCompile(fmt.Sprintf(`(?s)<pre class="size%d">(.*?)</pre><pre class="size%[1]d">(.*?)</pre>`, i)).FindStringSubmatch(dom)
+		m := regexp.MustCompile(fmt.Sprintf(`(?s)<pre class="size%d">(.*?)</pre><pre class="size%[1]d">(.*?)</pre>`,
+			i)).FindStringSubmatch(dom)
 		require.NotNil(t, m, "the script in the page says nothing")
 		require.Empty(t, m[1], "%s at %d by %d", filepath.Base(file), s[0], s[1])
 		scroll = append(scroll, strings.FieldsFunc(m[2], func(r rune) bool { return r == '\n' }))

@@ -125,7 +125,8 @@ func (d *drawing) drawBars() {
 				from += before[k]
 			}
 			l, r, y := d.x(from), d.x(from+v), d.y(d.row(k))
-			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2}, XY{r, y + barHigh/2},
+			d.path(fmt.Sprintf("fill:url(#hatch-%d)", i), "Z", XY{l, y - barHigh/2}, XY{r, y - barHigh/2},
+				XY{r, y + barHigh/2},
 				XY{l, y + barHigh/2})
 		}
 	}

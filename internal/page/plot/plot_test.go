@@ -237,7 +237,8 @@ func TestNines(t *testing.T) {
 func TestErrors(t *testing.T) {
 	p := New("x", "y")
 	require.NoError(t, p.AddLine(2, XYs{{1, 10}, {2, 20}}, false))
-	require.NoError(t, p.AddErrors(2, []Error{{At: 10, Low: 5, High: 30, Other: 1}, {At: 20, Low: 22, High: 25, Other: 2}},
+	require.NoError(t, p.AddErrors(2,
+		[]Error{{At: 10, Low: 5, High: 30, Other: 1}, {At: 20, Low: 22, High: 25, Other: 2}},
 		false))
 	require.Equal(t, [4]float64{1, 2, 5, 30}, [4]float64{p.X.Min, p.X.Max, p.Y.Min, p.Y.Max})
 	require.Equal(t, 20.0, p.errors[1].Low)

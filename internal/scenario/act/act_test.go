@@ -18,13 +18,16 @@ func TestRows(t *testing.T) {
 		words[k.Word] = true
 		require.Same(t, k, act.Named(k.Word))
 		require.NotEmpty(t, k.Says, k.Word)
-		require.True(t, k.Setting == "" && k.Of == nil && k.Switches == nil || k.What != "", "%s: what is it called where it isn't had?", k.Word)
+		require.True(t, k.Setting == "" && k.Of == nil && k.Switches == nil || k.What != "",
+			"%s: what is it called where it isn't had?", k.Word)
 		require.Equal(t, k.Touches&scenario.TouchAPI != 0, k.Has(scenario.ParamProbe, scenario.ParamProbes), k.Word)
 		if k.Has(scenario.ParamProbe, scenario.ParamProbes) || k.Switches != nil {
-			require.True(t, has(scenario.Probes) && has(scenario.SetsUp) && has(scenario.Serial) && has(scenario.Stirs), "%s: a call to the engine", k.Word)
+			require.True(t, has(scenario.Probes) && has(scenario.SetsUp) && has(scenario.Serial) && has(scenario.Stirs),
+				"%s: a call to the engine", k.Word)
 		}
 		if has(scenario.Waits) {
-			require.True(t, has(scenario.Ordered) && !has(scenario.Serial) && !has(scenario.SetsUp), "%s: nobody ends its wait", k.Word)
+			require.True(t, has(scenario.Ordered) && !has(scenario.Serial) && !has(scenario.SetsUp),
+				"%s: nobody ends its wait", k.Word)
 		}
 		if has(scenario.Stirs) {
 			require.True(t, has(scenario.Serial), k.Word)
@@ -34,7 +37,8 @@ func TestRows(t *testing.T) {
 		}
 		d := k.Drawn
 		require.Equal(t, d.Nth > 0, d.Times > 0, k.Word)
-		require.False(t, d.Nth > 0 && nth[d.Nth], "%s: another one has its place in the list that is drawn from", k.Word)
+		require.False(t, d.Nth > 0 && nth[d.Nth], "%s: another one has its place in the list that is drawn from",
+			k.Word)
 		nth[d.Nth] = true
 		if d.Or != "" {
 			other := act.Named(d.Or)

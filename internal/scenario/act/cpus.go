@@ -16,8 +16,9 @@ var (
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Kernel().Hotplug.Change(x) }})
 
 	Offline = add(row{family: cpus, Operation: &scenario.Operation{
-		Word:   "offline",
-		Params: []scenario.Param{{Name: "cpu", Kind: scenario.ParamCPU}, {Name: "fails", Kind: scenario.ParamDownFails}},
+		Word: "offline",
+		Params: []scenario.Param{{Name: "cpu", Kind: scenario.ParamCPU},
+			{Name: "fails", Kind: scenario.ParamDownFails}},
 		Says: "the CPU goes: `cpu_down`. It stops being active: tasks leave it when they schedule (in editions " +
 			"4.15 and 2.6 when it is taken down), go to the first active one, and stay there. When all have " +
 			"left, it is taken down by `stop_machine`, and is no longer online. CPU 0 can't go. Nothing " +

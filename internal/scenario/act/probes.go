@@ -105,10 +105,11 @@ var (
 	}, do: func(t Task, x *smp.Ctx, _ int, _ *scenario.Op) { t.Engine().Wait(x) }})
 
 	Optimization = add(row{family: probes, Operation: &scenario.Operation{
-		Word:     "optimization",
-		Params:   []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
-		Says:     "write 0 or 1 to the sysctl debug.kprobes-optimization. `False` returns when no jump is left",
-		Kernel:   []string{"optimize_all_kprobes", "unoptimize_all_kprobes", "proc_kprobes_optimization_handler", "sysctl"},
+		Word:   "optimization",
+		Params: []scenario.Param{{Name: "on", Kind: scenario.ParamOn}},
+		Says:   "write 0 or 1 to the sysctl debug.kprobes-optimization. `False` returns when no jump is left",
+		Kernel: []string{"optimize_all_kprobes", "unoptimize_all_kprobes", "proc_kprobes_optimization_handler",
+			"sysctl"},
 		Setting:  "optprobes",
 		What:     "sysctl kprobes-optimization",
 		Switches: []engine.Switch{engine.Optimization},

@@ -47,8 +47,10 @@ func clone(s *scenario.Scenario) *scenario.Scenario {
 	c := *s
 	c.Texts, c.Datas, c.Missing = slices.Clone(s.Texts), slices.Clone(s.Datas), slices.Clone(s.Missing)
 	c.Probes, c.Labels, c.Sources = slices.Clone(s.Probes), slices.Clone(s.Labels), slices.Clone(s.Sources)
-	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls), slices.Clone(s.Locked)
-	c.Reserved, c.Fprobes, c.Alternatives = slices.Clone(s.Reserved), slices.Clone(s.Fprobes), slices.Clone(s.Alternatives)
+	c.Modules, c.Sites, c.Calls, c.Locked = slices.Clone(s.Modules), slices.Clone(s.Sites), slices.Clone(s.Calls),
+		slices.Clone(s.Locked)
+	c.Reserved, c.Fprobes, c.Alternatives = slices.Clone(s.Reserved), slices.Clone(s.Fprobes),
+		slices.Clone(s.Alternatives)
 	c.Tasks = slices.Clone(s.Tasks)
 	for i := range c.Tasks {
 		c.Tasks[i].Ops = slices.Clone(c.Tasks[i].Ops)
@@ -102,7 +104,8 @@ func fewerSources(s *scenario.Scenario, list []Edit) []Edit {
 	names := s.SourceNames()
 	for i := len(s.Sources) - 1; i >= 0; i-- {
 		cut := func(c *scenario.Scenario) { c.Sources = slices.Delete(c.Sources, i, i+1) }
-		list = append(list, Edit{Says: names[i] + " left out", Beginning: true, apply: cut, moves: sourceMoves(s, i, cut)})
+		list = append(list, Edit{Says: names[i] + " left out", Beginning: true, apply: cut,
+			moves: sourceMoves(s, i, cut)})
 	}
 	return list
 }
@@ -130,29 +133,35 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	for i := len(s.Probes) - 1; i >= 0; i-- {
 		name := s.Probes[i].Name
 		unused := !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) &&
-			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return st.Kind.Has(scenario.StepProbe) && st.Func == name })
-		list = append(list, Edit{Says: "probe " + name + " left out", Beginning: unused, Unused: unused, Gone: on(s, name), apply: func(c *scenario.Scenario) {
-			c.Probes = slices.Delete(c.Probes, i, i+1)
-			dropOps(c, func(op *scenario.Op) bool {
-				if slices.Contains(op.Targets, name) {
-					op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), func(t string) bool { return t == name })
-				}
-				if len(op.Targets) == 0 {
-					op.Targets = nil
-				}
-				return op.Kind.Has(scenario.ParamProbe) && op.Target == name
+			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool {
+				return st.Kind.Has(scenario.StepProbe) && st.Func == name
 			})
-			dropSteps(c, func(st *scenario.Step) bool { return st.Kind.Has(scenario.StepProbe) && st.Func == name })
-		}})
+		list = append(list, Edit{Says: "probe " + name + " left out", Beginning: unused, Unused: unused,
+			Gone: on(s, name), apply: func(c *scenario.Scenario) {
+				c.Probes = slices.Delete(c.Probes, i, i+1)
+				dropOps(c, func(op *scenario.Op) bool {
+					if slices.Contains(op.Targets, name) {
+						op.Targets = slices.DeleteFunc(slices.Clone(op.Targets), func(t string) bool {
+							return t == name
+						})
+					}
+					if len(op.Targets) == 0 {
+						op.Targets = nil
+					}
+					return op.Kind.Has(scenario.ParamProbe) && op.Target == name
+				})
+				dropSteps(c, func(st *scenario.Step) bool { return st.Kind.Has(scenario.StepProbe) && st.Func == name })
+			}})
 	}
 	for i := len(s.Labels) - 1; i >= 0; i-- {
 		name := s.Labels[i].Name
 		uses := func(op *scenario.Op) bool { return op.Kind.Has(scenario.ParamLabel) && op.Target == name }
 		unused := !slices.ContainsFunc(operations(s), uses)
-		list = append(list, Edit{Says: "label " + name + " left out", Beginning: unused, Unused: unused, apply: func(c *scenario.Scenario) {
-			c.Labels = slices.Delete(c.Labels, i, i+1)
-			dropOps(c, uses)
-		}})
+		list = append(list, Edit{Says: "label " + name + " left out", Beginning: unused, Unused: unused,
+			apply: func(c *scenario.Scenario) {
+				c.Labels = slices.Delete(c.Labels, i, i+1)
+				dropOps(c, uses)
+			}})
 	}
 	return fewerAround(s, list)
 }
@@ -190,7 +199,9 @@ func dropSteps(s *scenario.Scenario, drop func(st *scenario.Step) bool) {
 	for i := range s.Probes {
 		for _, steps := range s.Probes[i].Handlers() {
 			if *steps != nil {
-				*steps = slices.DeleteFunc(append([]scenario.Step{}, *steps...), func(st scenario.Step) bool { return drop(&st) })
+				*steps = slices.DeleteFunc(append([]scenario.Step{}, *steps...), func(st scenario.Step) bool {
+					return drop(&st)
+				})
 			}
 		}
 	}
@@ -223,7 +234,8 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 		for size := max(len(ops)/2, 1); len(ops) > 1; size /= 2 {
 			for from := (len(ops) - 1) / size * size; from >= 0; from -= size {
 				to := min(from+size, len(ops))
-				if slices.ContainsFunc(ops[from:to], func(op scenario.Op) bool { return op.Kind.Traits&scenario.Works != 0 }) {
+				if slices.ContainsFunc(ops[from:to],
+					func(op scenario.Op) bool { return op.Kind.Traits&scenario.Works != 0 }) {
 					continue
 				}
 				says := fmt.Sprintf("task %s: operation %d left out", s.Tasks[i].Name, from)
@@ -231,10 +243,11 @@ func fewerOps(s *scenario.Scenario, list []Edit) []Edit {
 					says = fmt.Sprintf("task %s: operations %d to %d left out", s.Tasks[i].Name, from, to-1)
 				}
 				last := to == len(ops) && from >= s.Tasks[i].Setup && s.Tasks[i].Repeat <= 1 && alone(s, i)
-				list = append(list, Edit{Says: says, Beginning: last, Gone: ops[from:to], apply: func(c *scenario.Scenario) {
-					c.Tasks[i].Setup -= max(min(c.Tasks[i].Setup, to)-from, 0)
-					c.Tasks[i].Ops = slices.Delete(c.Tasks[i].Ops, from, to)
-				}})
+				list = append(list, Edit{Says: says, Beginning: last, Gone: ops[from:to],
+					apply: func(c *scenario.Scenario) {
+						c.Tasks[i].Setup -= max(min(c.Tasks[i].Setup, to)-from, 0)
+						c.Tasks[i].Ops = slices.Delete(c.Tasks[i].Ops, from, to)
+					}})
 			}
 			if size == 1 {
 				break
@@ -284,7 +297,9 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 		if slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return t.CPU == cpu }) ||
 			slices.ContainsFunc(s.Sources, func(x scenario.Source) bool { return x.CPU == cpu }) ||
 			slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool {
-				return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind.Has(scenario.ParamCPU) && op.CPU == cpu })
+				return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool {
+					return op.Kind.Has(scenario.ParamCPU) && op.CPU == cpu
+				})
 			}) {
 			continue
 		}
@@ -308,7 +323,8 @@ func fewerCPUs(s *scenario.Scenario, list []Edit) []Edit {
 				}
 			}
 		}
-		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), Beginning: true, apply: cut, moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
+		list = append(list, Edit{Says: fmt.Sprintf("cpu%d left out", cpu), Beginning: true, apply: cut,
+			moves: cpuMoves(s, cpu, sourceMoves(s, -1, cut))})
 	}
 	return list
 }
@@ -362,7 +378,8 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 			}
 			edit := func(c *scenario.Scenario) { c.Sources[i] = y }
 			list = append(list, Edit{
-				Says: fmt.Sprintf("%s a plain %s", names[i], y.Kind), Beginning: true, apply: edit, moves: sourceMoves(s, -1, edit),
+				Says: fmt.Sprintf("%s a plain %s", names[i], y.Kind), Beginning: true, apply: edit,
+				moves: sourceMoves(s, -1, edit),
 			})
 		}
 	}
@@ -409,7 +426,9 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 			if s.Machine.Memory != 0 { // where stores are told of, by the names of what they are to
 				for i := range s.Datas {
 					d := &s.Datas[i]
-					used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool { return v-uint64(d.At) < uint64(len(d.Bytes)) })
+					used[d.Name] = used[d.Name] || slices.ContainsFunc(op.Args, func(v uint64) bool {
+						return v-uint64(d.At) < uint64(len(d.Bytes))
+					})
 				}
 			}
 		}
@@ -419,16 +438,19 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 	}
 	for i := len(s.Texts) - 1; i >= 0; i-- {
 		if !used[s.Texts[i].Name] {
-			list = append(list, Edit{Beginning: true, Says: "function " + s.Texts[i].Name + " left out", apply: func(c *scenario.Scenario) { dropText(c, i) }})
+			list = append(list, Edit{Beginning: true, Says: "function " + s.Texts[i].Name + " left out",
+				apply: func(c *scenario.Scenario) { dropText(c, i) }})
 		}
 	}
 	for i := len(s.Datas) - 1; i >= 0; i-- {
 		if !used[s.Datas[i].Name] {
-			list = append(list, Edit{Beginning: true, Says: "data " + s.Datas[i].Name + " left out", apply: func(c *scenario.Scenario) { dropData(c, i) }})
+			list = append(list, Edit{Beginning: true, Says: "data " + s.Datas[i].Name + " left out",
+				apply: func(c *scenario.Scenario) { dropData(c, i) }})
 		}
 	}
 	for i := len(s.Missing) - 1; i >= 0; i-- {
-		list = append(list, Edit{Beginning: true, Says: "symbol " + s.Missing[i].Name + " left out", apply: func(c *scenario.Scenario) { c.Missing = slices.Delete(c.Missing, i, i+1) }})
+		list = append(list, Edit{Beginning: true, Says: "symbol " + s.Missing[i].Name + " left out",
+			apply: func(c *scenario.Scenario) { c.Missing = slices.Delete(c.Missing, i, i+1) }})
 	}
 	return list
 }

@@ -40,10 +40,11 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	without := func(what, name string, drop func(c *scenario.Scenario), kind scenario.ParamKind) {
 		uses := func(op *scenario.Op) bool { return op.Kind.Has(kind) && op.Target == name }
 		unused := !slices.ContainsFunc(operations(s), uses)
-		list = append(list, Edit{Says: what + " " + name + " left out", Beginning: unused, Unused: unused, apply: func(c *scenario.Scenario) {
-			drop(c)
-			dropOps(c, uses)
-		}})
+		list = append(list, Edit{Says: what + " " + name + " left out", Beginning: unused, Unused: unused,
+			apply: func(c *scenario.Scenario) {
+				drop(c)
+				dropOps(c, uses)
+			}})
 	}
 	// A part without a name is used by each operation that is so.
 	nameless := func(says string, drop func(c *scenario.Scenario), uses func(*scenario.Op) bool) {
@@ -51,14 +52,19 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 		list = append(list, Edit{Says: says + " left out", Beginning: unused, Unused: unused, apply: drop})
 	}
 	for i := len(s.Modules) - 1; i >= 0; i-- {
-		without("module", s.Modules[i].Name, func(c *scenario.Scenario) { c.Modules = slices.Delete(c.Modules, i, i+1) },
+		without("module", s.Modules[i].Name, func(c *scenario.Scenario) {
+			c.Modules = slices.Delete(c.Modules, i, i+1)
+		},
 			scenario.ParamModule)
 	}
 	for i := len(s.Sites) - 1; i >= 0; i-- {
-		nameless("site of "+s.Sites[i].Func, func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) }, onSites)
+		nameless("site of "+s.Sites[i].Func, func(c *scenario.Scenario) { c.Sites = slices.Delete(c.Sites, i, i+1) },
+			onSites)
 	}
 	for i := len(s.Fprobes) - 1; i >= 0; i-- {
-		without("fprobe", s.Fprobes[i].Name, func(c *scenario.Scenario) { c.Fprobes = slices.Delete(c.Fprobes, i, i+1) },
+		without("fprobe", s.Fprobes[i].Name, func(c *scenario.Scenario) {
+			c.Fprobes = slices.Delete(c.Fprobes, i, i+1)
+		},
 			scenario.ParamFprobe)
 		for k := len(s.Fprobes[i].Funcs) - 1; k >= 0 && len(s.Fprobes[i].Funcs) > 1; k-- {
 			part(&list, s.Fprobes[i].Funcs[k]+" of fprobe "+s.Fprobes[i].Name, func(c *scenario.Scenario) {
@@ -68,28 +74,38 @@ func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 		}
 	}
 	for i := len(s.Locked) - 1; i >= 0; i-- {
-		nameless("lock prefix of "+s.Locked[i].Func, func(c *scenario.Scenario) { c.Locked = slices.Delete(c.Locked, i, i+1) }, doing(act.Locks))
+		nameless("lock prefix of "+s.Locked[i].Func, func(c *scenario.Scenario) {
+			c.Locked = slices.Delete(c.Locked, i, i+1)
+		}, doing(act.Locks))
 	}
 	for i := len(s.Alternatives) - 1; i >= 0; i-- {
-		nameless("alternative of "+s.Alternatives[i].Func, func(c *scenario.Scenario) { c.Alternatives = slices.Delete(c.Alternatives, i, i+1) },
+		nameless("alternative of "+s.Alternatives[i].Func, func(c *scenario.Scenario) {
+			c.Alternatives = slices.Delete(c.Alternatives, i, i+1)
+		},
 			doing(act.Alternatives))
 	}
 	for i := len(s.Reserved) - 1; i >= 0; i-- {
-		part(&list, "reserved place in "+s.Reserved[i].Func, func(c *scenario.Scenario) { c.Reserved = slices.Delete(c.Reserved, i, i+1) })
+		part(&list, "reserved place in "+s.Reserved[i].Func, func(c *scenario.Scenario) {
+			c.Reserved = slices.Delete(c.Reserved, i, i+1)
+		})
 	}
 	for i := len(s.Calls) - 1; i >= 0; i-- {
-		without("static call", s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls = slices.Delete(c.Calls, i, i+1) }, scenario.ParamCall)
+		without("static call", s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls = slices.Delete(c.Calls, i, i+1) },
+			scenario.ParamCall)
 		if len(s.Calls[i].Places()) == 1 {
 			continue
 		}
 		if s.Calls[i].Trampoline != "" {
-			part(&list, "trampoline of static call "+s.Calls[i].Name, func(c *scenario.Scenario) { c.Calls[i].Trampoline = "" })
+			part(&list, "trampoline of static call "+s.Calls[i].Name, func(c *scenario.Scenario) {
+				c.Calls[i].Trampoline = ""
+			})
 		}
 		for k := len(s.Calls[i].Sites) - 1; k >= 0; k-- {
-			part(&list, "site in "+s.Calls[i].Sites[k].Func+" of static call "+s.Calls[i].Name, func(c *scenario.Scenario) {
-				sc := &c.Calls[i]
-				sc.Sites = slices.Delete(slices.Clone(sc.Sites), k, k+1)
-			})
+			part(&list, "site in "+s.Calls[i].Sites[k].Func+" of static call "+s.Calls[i].Name,
+				func(c *scenario.Scenario) {
+					sc := &c.Calls[i]
+					sc.Sites = slices.Delete(slices.Clone(sc.Sites), k, k+1)
+				})
 		}
 	}
 	return list

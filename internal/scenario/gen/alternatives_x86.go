@@ -28,11 +28,13 @@ func (g *maker) alternatives() {
 	var code []byte
 	for range 1 + g.rand.N(4) {
 		pair := inPlaceOf[g.rand.N(len(inPlaceOf))]
-		g.sc.Alternatives = append(g.sc.Alternatives, scenario.Alternative{Func: applied, Offset: len(code), Code: pair[1]})
+		g.sc.Alternatives = append(g.sc.Alternatives, scenario.Alternative{Func: applied, Offset: len(code),
+			Code: pair[1]})
 		code = append(code, pair[0]...)
 	}
 	code = append(code, 0x89, 0xf8, 0xc3) // mov %edi,%eax; ret
-	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: applied, At: g.arch().Addr(appliedAt + arch.Addr(g.rand.N(8))), Code: code})
+	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: applied, At: g.arch().Addr(appliedAt + arch.Addr(g.rand.N(8))),
+		Code: code})
 	call := func() scenario.Op {
 		return scenario.Op{Kind: act.Call, Target: applied, Args: []uint64{uint64(g.rand.N(8))}}
 	}

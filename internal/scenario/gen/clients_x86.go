@@ -40,13 +40,15 @@ func (g *maker) patches() {
 	var to []string
 	for i := range 1 + g.rand.N(2) {
 		name := fmt.Sprint("patch", i)
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: patchedAt + arch.Addr(i+1)*0x40, Code: []byte{0x8d, lea, byte(2 + i), 0x90, 0x90, 0xc3}})
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: patchedAt + arch.Addr(i+1)*0x40,
+			Code: []byte{0x8d, lea, byte(2 + i), 0x90, 0x90, 0xc3}})
 		to = append(to, name)
 	}
 	call := scenario.Op{Kind: act.Call, Target: patchedName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
 	var ops []scenario.Op
 	if g.one(3) {
-		ops = append(ops, scenario.Op{Kind: act.Register, Target: g.own(scenario.Probe{Name: "behind-site", Func: patchedName, Offset: inside})})
+		ops = append(ops, scenario.Op{Kind: act.Register,
+			Target: g.own(scenario.Probe{Name: "behind-site", Func: patchedName, Offset: inside})})
 	}
 	for _, name := range to {
 		if ops = append(ops, scenario.Op{Kind: act.PatchFunc, Target: patchedName, Targets: []string{name}}); g.one(2) {
@@ -58,9 +60,11 @@ func (g *maker) patches() {
 			ops = append(ops, scenario.Op{Kind: act.UnpatchFunc, Target: patchedName})
 		}
 	}
-	if m := &g.sc.Machine; g.one(2) && m.Edition != rules.Edition415 && !g.on.Contract && !g.on.Few { // a kernel's own engine knows none
+	// a kernel's own engine knows none
+	if m := &g.sc.Machine; g.one(2) && m.Edition != rules.Edition415 && !g.on.Contract && !g.on.Few {
 		for i := range 2 { // push %rax; pop %rax; ret
-			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("direct", i), At: directAt + arch.Addr(i)*0x1c8, Code: []byte{0x50, 0x90, 0x58, 0xc3}})
+			g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: fmt.Sprint("direct", i),
+				At: directAt + arch.Addr(i)*0x1c8, Code: []byte{0x50, 0x90, 0x58, 0xc3}})
 		}
 		to := func(k *scenario.Operation, t string) scenario.Op {
 			return scenario.Op{Kind: k, Target: patchedName, Targets: []string{t}}

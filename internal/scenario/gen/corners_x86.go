@@ -32,7 +32,8 @@ func (g *maker) entry() {
 	posts := g.one(2) // of one site either all have one or none has: findings.md, ftrace-by-post
 	var names []string
 	for i := range 1 + g.rand.N(3) {
-		p := scenario.Probe{Name: fmt.Sprint("site", i), Func: entryName, Offset: at, Disabled: g.sc.Machine.Batches && g.one(4)}
+		p := scenario.Probe{Name: fmt.Sprint("site", i), Func: entryName, Offset: at, Disabled: g.sc.Machine.Batches &&
+			g.one(4)}
 		if posts {
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
@@ -44,7 +45,8 @@ func (g *maker) entry() {
 	call := scenario.Op{Kind: act.Call, Target: entryName, Args: []uint64{uint64(g.rand.N(7))}}
 	one := func() string { return names[g.rand.N(len(names))] }
 	var ops []scenario.Op
-	held := g.one(2) && !(g.on.Contract && g.switches()) // a kernel's own engine warns where writing 1 doesn't arm a probe
+	// a kernel's own engine warns where writing 1 doesn't arm a probe
+	held := g.one(2) && !(g.on.Contract && g.switches())
 	if held {
 		ops = append(ops, scenario.Op{Kind: act.Livepatch, On: true})
 	}
@@ -61,7 +63,8 @@ func (g *maker) entry() {
 			ops = append(ops, scenario.Op{Kind: act.Unregister, Target: one()})
 		case 3:
 			if g.sc.Machine.Batches {
-				ops = append(ops, scenario.Op{Kind: act.Disable, Target: one()}, scenario.Op{Kind: act.Enable, Target: one()})
+				ops = append(ops, scenario.Op{Kind: act.Disable, Target: one()},
+					scenario.Op{Kind: act.Enable, Target: one()})
 			}
 		case 4:
 			if g.on.Contract && (held || g.lateSite) {
@@ -85,7 +88,8 @@ func (g *maker) entry() {
 // and goes through all of them at once: a page of them is given back.
 func (g *maker) crowd() {
 	g.part("crowd")
-	if !g.one(150) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes || g.sc.Machine.Edition == rules.Edition26 {
+	if !g.one(150) || !g.sc.Machine.Batches || !g.sc.Machine.Kernel.Optprobes ||
+		g.sc.Machine.Edition == rules.Edition26 {
 		return
 	}
 	const each = 4 // probes of a function
@@ -95,14 +99,16 @@ func (g *maker) crowd() {
 		name := fmt.Sprint("crowd", i)
 		f.put(0x89, f.arg()) // mov %edi,%eax
 		for k := range each {
-			names = append(names, g.own(scenario.Probe{Name: fmt.Sprintf("crowd%d.%d", i, k), Func: name, Offset: len(f.code)}))
+			names = append(names,
+				g.own(scenario.Probe{Name: fmt.Sprintf("crowd%d.%d", i, k), Func: name, Offset: len(f.code)}))
 			f.put(0x05, byte(k), 0, 0, 0) // add $k,%eax
 		}
 		f.put(0xc3)
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: f.at, Code: f.code})
 	}
 	call := scenario.Op{Kind: act.Call, Target: "crowd0", Args: []uint64{1}}
-	all, none := scenario.Op{Kind: act.RegisterAll, Targets: names}, scenario.Op{Kind: act.UnregisterAll, Targets: names}
+	all, none := scenario.Op{Kind: act.RegisterAll, Targets: names},
+		scenario.Op{Kind: act.UnregisterAll, Targets: names}
 	ops := []scenario.Op{all}
 	if g.one(2) {
 		ops = append(ops, g.settled(), call)
@@ -112,7 +118,8 @@ func (g *maker) crowd() {
 		ops = append(ops, g.settled())
 	}
 	if g.one(2) {
-		ops = append(ops, scenario.Op{Kind: act.Register, Target: names[0]}, call, scenario.Op{Kind: act.Unregister, Target: names[0]})
+		ops = append(ops, scenario.Op{Kind: act.Register, Target: names[0]}, call,
+			scenario.Op{Kind: act.Unregister, Target: names[0]})
 	}
 	g.sc.Machine.Steps = crowdSteps
 	g.alone("crowd", ops)
@@ -125,10 +132,12 @@ func (g *maker) contended() {
 	if !g.one(8) {
 		return
 	}
-	k := g.own(scenario.Probe{Name: "few", Kind: scenario.ProbeKretprobe, Func: zeroName, Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+	k := g.own(scenario.Probe{Name: "few", Kind: scenario.ProbeKretprobe, Func: zeroName, Maxactive: 1 + g.rand.N(4),
+		Post: []scenario.Step{{Kind: scenario.StepCount}}})
 	call := scenario.Op{Kind: act.Call, Target: zeroName, Changed: g.changes}
 	for cpu := range g.sc.Machine.CPUs {
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("contender", cpu), CPU: cpu, Repeat: 4 + g.rand.N(12), Ops: []scenario.Op{call, call, {Kind: act.Schedule}}, Background: true})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("contender", cpu), CPU: cpu,
+			Repeat: 4 + g.rand.N(12), Ops: []scenario.Op{call, call, {Kind: act.Schedule}}, Background: true})
 	}
 	register, unregister := scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k}
 	give := scenario.Op{Kind: act.Schedule}
@@ -152,11 +161,14 @@ func (g *maker) going() {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: goingName, At: goingAt, Code: f.code})
 	var register, unregister []scenario.Op
 	for i := range 1 + g.rand.N(2) { // a call that never returns has an instance of each
-		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName, Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
-		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}), append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
+		k := g.own(scenario.Probe{Name: fmt.Sprint("gone", i), Kind: scenario.ProbeKretprobe, Func: goingName,
+			Maxactive: 1 + g.rand.N(3), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		register, unregister = append(register, scenario.Op{Kind: act.Register, Target: k}),
+			append(unregister, scenario.Op{Kind: act.Unregister, Target: k})
 	}
 	give := scenario.Op{Kind: act.Schedule}
-	g.alone("undertaker", slices.Concat(register, []scenario.Op{give}, unregister, register, []scenario.Op{give, give}, unregister))
+	g.alone("undertaker", slices.Concat(register, []scenario.Op{give}, unregister, register, []scenario.Op{give, give},
+		unregister))
 	for i := range 1 + g.rand.N(3) {
 		ops := []scenario.Op{give, {Kind: act.Call, Target: goingName}}
 		g.alone(fmt.Sprint("goer", i), ops[g.rand.N(2):])

@@ -21,7 +21,8 @@ func (g *maker) debugger() {
 	if !g.one(12) || (g.on.Contract || g.on.Few) && !g.on.Debugger {
 		return
 	}
-	code, starts := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 8, 9} // push; mov; add; pop; ret
+	// push; mov; add; pop; ret
+	code, starts := []byte{0x55, 0x48, 0x89, 0xf8, 0x48, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 8, 9}
 	if g.i386 {
 		code, starts = []byte{0x55, 0x83, 0xc0, 0x03, 0x5d, 0xc3}, []int{0, 1, 4, 5} // push; add; pop; ret
 	}

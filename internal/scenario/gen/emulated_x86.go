@@ -53,7 +53,8 @@ func (g *maker) emulates(f *function, inner, popped arch.Addr) {
 	add := func(n byte) { f.put(0x83, 0xc0, n) } // add $n,%eax
 	over := func() byte { return byte(1 + g.rand.N(100)) }
 	move := func(to arch.Addr) { f.absolute(to, by32(g, []byte{0x48, 0xc7, 0xc0}, []byte{0xb8})...) } // mov $to,%rax
-	compare := func() { f.put(0x39, by32(g, byte(0xf7), 0xca)) }                                      // cmp %esi,%edi, or %ecx,%edx
+	// cmp %esi,%edi, or %ecx,%edx
+	compare := func() { f.put(0x39, by32(g, byte(0xf7), 0xca)) }
 	switch g.rand.N(9) {
 	case 0, 1: // cmp %esi,%edi; a jump over an add
 		compare()

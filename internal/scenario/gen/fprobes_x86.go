@@ -23,17 +23,21 @@ const (
 func (g *maker) fprobes() {
 	g.part("fprobes")
 	m := &g.sc.Machine
-	if e := m.Edition; !g.one(8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition65 || m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
+	if e := m.Edition; !g.one(8) || !m.Kernel.Ftrace || e != rules.EditionNone && e < rules.Edition65 ||
+		m.Quiesce == kapi.QuiesceStackCheck || m.Engine != "" || g.on.Contract || g.on.Few || g.i386 {
 		return
 	}
 	var hooked []string
 	for i := range 1 + g.rand.N(3) {
 		name := fmt.Sprint("hooked", i)
 		code := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0x8d, 0x47, byte(i + 1), 0xc3} // the site; lea i+1(%rdi),%eax; ret
-		if i > 0 && g.one(2) {                                                      // dec %edi; js end; call itself; end: xor %eax,%eax; ret
-			code = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0xff, 0xcf, 0x78, 0x05, 0xe8, 0xf2, 0xff, 0xff, 0xff, 0x31, 0xc0, 0xc3}
+		// dec %edi; js end; call itself; end: xor %eax,%eax; ret
+		if i > 0 && g.one(2) {
+			code = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00, 0xff, 0xcf, 0x78, 0x05, 0xe8, 0xf2, 0xff, 0xff, 0xff, 0x31,
+				0xc0, 0xc3}
 		}
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedAt + arch.Addr(i)*0x100 + arch.Addr(g.rand.N(8)), Code: code})
+		g.sc.Texts = append(g.sc.Texts,
+			scenario.Text{Name: name, At: hookedAt + arch.Addr(i)*0x100 + arch.Addr(g.rand.N(8)), Code: code})
 		g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: name})
 		hooked = append(hooked, name)
 	}
@@ -42,7 +46,9 @@ func (g *maker) fprobes() {
 		wanted = append(wanted, patchedName)
 	}
 	for i, name := range []string{"enters", "leaves"} {
-		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedBy + arch.Addr(i)*0x40, Code: []byte{0x50, 0x58, 0xc3}}) // push %rax; pop %rax; ret
+		// push %rax; pop %rax; ret
+		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: hookedBy + arch.Addr(i)*0x40,
+			Code: []byte{0x50, 0x58, 0xc3}})
 	}
 	call := func() scenario.Op {
 		return scenario.Op{Kind: act.Call, Target: hooked[g.rand.N(len(hooked))], Args: []uint64{uint64(g.rand.N(8))}}
@@ -56,7 +62,8 @@ func (g *maker) fprobes() {
 			fp.Exit = ""
 		}
 		g.sc.Fprobes = append(g.sc.Fprobes, fp)
-		return []scenario.Op{{Kind: act.RegisterFprobe, Target: name}, call(), {Kind: act.UnregisterFprobe, Target: name}}
+		return []scenario.Op{{Kind: act.RegisterFprobe, Target: name}, call(),
+			{Kind: act.UnregisterFprobe, Target: name}}
 	}
 	ops := add("fprobe0", wanted)
 	if g.one(3) {
@@ -66,7 +73,8 @@ func (g *maker) fprobes() {
 		g.alone("fprober1", append(add("fprobe1", hooked[:1]), call()))
 	}
 	if g.one(2) {
-		k := g.own(scenario.Probe{Name: "hooked-return", Kind: scenario.ProbeKretprobe, Func: hooked[0], Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := g.own(scenario.Probe{Name: "hooked-return", Kind: scenario.ProbeKretprobe, Func: hooked[0],
+			Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		g.alone("returner", []scenario.Op{{Kind: act.Register, Target: k}, call(), {Kind: act.Unregister, Target: k}})
 	}
 	g.alone("fprober", ops)

@@ -55,8 +55,9 @@ func (f *function) pool() arch.Addr { return poolAt + arch.Addr(f.g.rand.N(dataS
 // plainInsns are instructions of 1 to 10 bytes that compute with eax, ecx, rdi and
 // rsi, of each length several; zeros at an end are immediates that are drawn.
 var plainInsns = [...][][]byte{
-	1:  {{0x90}, {0x99}, {0xf8}, {0xf5}},                                                     // nop, cltd, clc, cmc
-	2:  {{0xff, 0xc0}, {0x01, 0xf8}, {0x31, 0xf0}, {0x66, 0x90}, {0xd1, 0xe0}, {0x89, 0xf9}}, // inc, add, xor, nop, shl, mov
+	1: {{0x90}, {0x99}, {0xf8}, {0xf5}}, // nop, cltd, clc, cmc
+	// inc, add, xor, nop, shl, mov
+	2:  {{0xff, 0xc0}, {0x01, 0xf8}, {0x31, 0xf0}, {0x66, 0x90}, {0xd1, 0xe0}, {0x89, 0xf9}},
 	3:  {{0x48, 0x01, 0xf8}, {0x0f, 0x1f, 0x00}, {0x83, 0xc0, 0}, {0x8d, 0x04, 0x07}, {0x48, 0x89, 0xf8}},
 	4:  {{0x48, 0x83, 0xc0, 0}, {0x48, 0x8d, 0x47, 0}, {0x0f, 0x1f, 0x40, 0x00}, {0x48, 0x0f, 0xaf, 0xc7}},
 	5:  {{0x05, 0, 0, 0, 0}, {0xb9, 0, 0, 0, 0}, {0x0f, 0x1f, 0x44, 0x00, 0x00}},
@@ -345,7 +346,8 @@ func (g *maker) texts() {
 	for i := range pool {
 		pool[i] = byte(g.rand.N(256))
 	}
-	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: poolName, At: poolAt, Bytes: pool}, scenario.Data{Name: noteName, At: noteAt, Bytes: make([]byte, dataSize)})
+	g.sc.Datas = append(g.sc.Datas, scenario.Data{Name: poolName, At: poolAt, Bytes: pool},
+		scenario.Data{Name: noteName, At: noteAt, Bytes: make([]byte, dataSize)})
 	at := textsAt + arch.Addr(g.rand.N(64))
 	add := func(name string, make func(f *function)) {
 		g.next = name

@@ -45,10 +45,14 @@ func TestI386(t *testing.T) {
 		require.NotZero(t, counts["edition "+e.String()], e)
 	}
 	for _, kind := range []string{
-		"kretprobe", "jprobe", "jprobe with text as its entry", "post_handler", "stop_machine", "two at one address", "one in another's region", "probe in a module", "label_on",
-		"handler calls a function", "timer runs a function", "nmi runs a function", "recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
-		"probe at a site of ftrace", "probe beside a static call", "probe beside a lock prefix", "probe where a fault sleeps", "data of each CPU",
-		"inc or dec of one byte", "pusha", "an operand at its address", "eax at its address", "a counter on the stack", "what x86-64 hasn't", "probe in the library", "1+2+1",
+		"kretprobe", "jprobe", "jprobe with text as its entry", "post_handler", "stop_machine", "two at one address",
+		"one in another's region", "probe in a module", "label_on",
+		"handler calls a function", "timer runs a function", "nmi runs a function", "recursion", "tail call",
+		"jumped into", "jump through a register", "an exception table", "gives way in its midst",
+		"probe at a site of ftrace", "probe beside a static call", "probe beside a lock prefix",
+		"probe where a fault sleeps", "data of each CPU",
+		"inc or dec of one byte", "pusha", "an operand at its address", "eax at its address", "a counter on the stack",
+		"what x86-64 hasn't", "probe in the library", "1+2+1",
 	} {
 		t.Logf("%5.1f %% of %d: %s", 100*float64(counts[kind])/float64(drawn), drawn, kind)
 		require.NotZero(t, counts[kind], kind)
@@ -61,7 +65,8 @@ func resultsSet(t *testing.T, sc *scenario.Scenario) (n int) {
 	for i := range sc.Probes {
 		for _, steps := range sc.Probes[i].Handlers() {
 			for _, st := range *steps {
-				if st.Kind == scenario.StepSetReg && st.Reg == sc.Machine.Processor().Result && sc.Probes[i].Kind != scenario.ProbeJprobe {
+				if st.Kind == scenario.StepSetReg && st.Reg == sc.Machine.Processor().Result &&
+					sc.Probes[i].Kind != scenario.ProbeJprobe {
 					require.False(t, st.Value >= 1 && st.Value <= 7, "%s: %s", sc.Name, sc.Probes[i].Name)
 					n++
 				}
@@ -83,7 +88,8 @@ func kinds32(sc *scenario.Scenario, counts map[string]int) {
 			b := f.Code[off : off+d.Size()]
 			switch {
 			case f.Name == tastesName || f.Name == refusedName:
-				in["what x86-64 hasn't"] = in["what x86-64 hasn't"] || b[0] == 0x9a || b[0] == 0xea || b[0] == 0xce || b[0] == 0x06
+				in["what x86-64 hasn't"] = in["what x86-64 hasn't"] || b[0] == 0x9a || b[0] == 0xea || b[0] == 0xce ||
+					b[0] == 0x06
 			case !drawn:
 			case b[0]&0xf0 == 0x40:
 				in["inc or dec of one byte"] = true

@@ -26,7 +26,8 @@ var editionKinds = []struct {
 	{"two at one address", nil}, {"two at one address, one with a post_handler", nil},
 	{"one in another's region", nil}, {"post_handler", nil},
 	{"kretprobe", nil}, {"kretprobe with an entry_handler", hasBatches},
-	{"jprobe", hasJprobes}, {"jprobe with text as its entry", hasJprobes}, {"jprobe on a function with a kprobe at its entry", hasJprobes},
+	{"jprobe", hasJprobes}, {"jprobe with text as its entry", hasJprobes},
+	{"jprobe on a function with a kprobe at its entry", hasJprobes},
 	{"jprobe beside a jprobe", hasJprobes}, {"kprobe in a jprobe's entry", hasJprobes},
 	{"sysctl 0", hasOptprobes}, {"sysctl 1", hasOptprobes}, {"wait_optimized", hasOptprobes},
 	{"enabled 0", nil}, {"enabled 1", nil}, {"several write enabled", nil},
@@ -135,9 +136,12 @@ func kindsOf(sc *scenario.Scenario) map[string]bool {
 		writes := 0
 		for _, op := range sc.Tasks[i].Ops {
 			switch op.Kind {
-			case act.Register, act.Unregister, act.Enable, act.Disable, act.RegisterAll, act.UnregisterAll, act.WaitOptimized:
-				in[map[*scenario.Operation]string{act.Register: "register", act.Unregister: "unregister", act.Enable: "enable", act.Disable: "disable",
-					act.RegisterAll: "register_all", act.UnregisterAll: "unregister_all", act.WaitOptimized: "wait_optimized"}[op.Kind]] = true
+			case act.Register, act.Unregister, act.Enable, act.Disable, act.RegisterAll, act.UnregisterAll,
+				act.WaitOptimized:
+				in[map[*scenario.Operation]string{act.Register: "register", act.Unregister: "unregister",
+					act.Enable: "enable", act.Disable: "disable",
+					act.RegisterAll: "register_all", act.UnregisterAll: "unregister_all",
+					act.WaitOptimized: "wait_optimized"}[op.Kind]] = true
 			case act.Optimization:
 				in[fmt.Sprintf("sysctl %d", map[bool]int{true: 1}[op.On])] = true
 			case act.Enabled:
@@ -154,7 +158,8 @@ func kindsOf(sc *scenario.Scenario) map[string]bool {
 	}
 	in["several write enabled"] = writers > 1
 	for _, s := range sc.Sources {
-		name := map[*scenario.SourceKind]string{scenario.SourceTimer: "timer", scenario.SourceNMI: "nmi", scenario.SourcePreempt: "preempted"}[s.Kind]
+		name := map[*scenario.SourceKind]string{scenario.SourceTimer: "timer", scenario.SourceNMI: "nmi",
+			scenario.SourcePreempt: "preempted"}[s.Kind]
 		if in[name] = true; s.Run != "" {
 			in[name+" runs a function"] = true
 		}

@@ -22,20 +22,28 @@ import (
 // fuzzKinds are what drawn scenarios may hold beside these. That each setting has
 // each of its values is counted, too.
 var fuzzKinds = []string{
-	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full", "preempt lazy",
-	"begins 1+3+1", "begins 3+3", "begins 1+1+1+1+7", "begins with a loop", "begins with endbr64", "shorter than a jump",
+	"no edition", "stop_machine", "preempt none", "preempt voluntary", "preempt dynamic", "preempt full",
+	"preempt lazy",
+	"begins 1+3+1", "begins 3+3", "begins 1+1+1+1+7", "begins with a loop", "begins with endbr64",
+	"shorter than a jump",
 	"recursion", "tail call", "jumped into", "jump through a register", "an exception table", "gives way in its midst",
-	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call", "debugger's breakpoint", "fprobe", "alternatives", "uprobe", "a task exits", "a CPU comes", "a CPU goes", "a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
+	"site of ftrace", "probe at a site of ftrace", "tracer", "live patch", "live patch of two", "direct call",
+	"debugger's breakpoint", "fprobe", "alternatives", "uprobe", "a task exits", "a CPU comes", "a CPU goes",
+	"a CPU fails to go", "a CPU fails to come", "a CPU begins offline", "user mode",
 	"static call", "tail of a static call", "static call is set", "probe beside a static call",
 	"lock prefix", "lock prefixes come and go", "probe beside a lock prefix",
 	"data is away", "probe where a fault sleeps", "data of each CPU",
 	"crc32", "sort", "memset", "memcpy", "memmove", "probe in work.o or string.o",
 	"kretprobe saves", "kretprobe restores", "kretprobe refuses calls", "two kretprobes on a function",
-	"handler stores", "handler sets a register", "handler sets ip", "fault handler", "no pre_handler", "probe of no symbol",
+	"handler stores", "handler sets a register", "handler sets ip", "fault handler", "no pre_handler",
+	"probe of no symbol",
 	"preempted again and again", "somebody to run instead",
-	"timer in idle", "no timer in idle", "timer lets others in", "nmi in idle", "timer runs what gets the jump", "nmi runs what gets the jump",
-	"jump at byte 0 of its chunk", "jump at byte 1 of its chunk", "jump at byte 2 of its chunk", "jump at byte 3 of its chunk",
-	"jump at byte 4 of its chunk", "jump at byte 5 of its chunk", "jump at byte 6 of its chunk", "jump at byte 7 of its chunk",
+	"timer in idle", "no timer in idle", "timer lets others in", "nmi in idle", "timer runs what gets the jump",
+	"nmi runs what gets the jump",
+	"jump at byte 0 of its chunk", "jump at byte 1 of its chunk", "jump at byte 2 of its chunk",
+	"jump at byte 3 of its chunk",
+	"jump at byte 4 of its chunk", "jump at byte 5 of its chunk", "jump at byte 6 of its chunk",
+	"jump at byte 7 of its chunk",
 }
 
 // TestKinds: each kind of thing is in some of the scenarios that are drawn, and no
@@ -61,7 +69,8 @@ func TestKinds(t *testing.T) {
 		for v := range s.Values {
 			kind := s.Word + " = " + s.Value(uint8(v))
 			// What the build says of text must be so.
-			if unsound := kind == "sync_arm = False" || kind == "nmi_latch = False" || s.Word == "patch" && v > int(era.PatchStopMachine) || s.Build && v > 0 && s.Word != "retpoline" && s.Word != "ibt"; unsound {
+			if unsound := kind == "sync_arm = False" || kind == "nmi_latch = False" || s.Word == "patch" &&
+				v > int(era.PatchStopMachine) || s.Build && v > 0 && s.Word != "retpoline" && s.Word != "ibt"; unsound {
 				require.Zero(t, counts[kind], kind)
 				continue
 			}
@@ -99,7 +108,8 @@ func fuzzKindsOf(sc *scenario.Scenario) map[string]bool {
 	}
 	is("site of ftrace", len(sc.Sites) > 0)
 	is("static call", len(sc.Calls) > 0)
-	is("tail of a static call", len(sc.Calls) > 0 && slices.ContainsFunc(sc.Calls[0].Sites, func(s scenario.CallSite) bool { return s.Tail }))
+	is("tail of a static call", len(sc.Calls) > 0 &&
+		slices.ContainsFunc(sc.Calls[0].Sites, func(s scenario.CallSite) bool { return s.Tail }))
 	is("lock prefix", len(sc.Locked) > 0)
 	is("data is away", slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.Away }))
 	is("data of each CPU", slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.PerCPU }))
@@ -201,6 +211,7 @@ func fuzzProbeKinds(sc *scenario.Scenario, p *scenario.Probe, is func(string, bo
 	}
 	for i := range sc.Probes {
 		q := &sc.Probes[i]
-		is("two kretprobes on a function", p != q && p.Kind == scenario.ProbeKretprobe && q.Kind == scenario.ProbeKretprobe && p.Func == q.Func)
+		is("two kretprobes on a function", p != q && p.Kind == scenario.ProbeKretprobe &&
+			q.Kind == scenario.ProbeKretprobe && p.Func == q.Func)
 	}
 }

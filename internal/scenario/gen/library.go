@@ -23,7 +23,8 @@ var known = sync.OnceValue(func() (list []*scenario.Scenario) {
 			panic(err)
 		}
 		m := s.Machine
-		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" || s.Machine.Memory != smp.SC || ordered(s) {
+		if sound(&m); m.Settings != s.Machine.Settings || s.Expect.Sometimes || m.Engine != "" ||
+			s.Machine.Memory != smp.SC || ordered(s) {
 			continue
 		}
 		list = append(list, s)
@@ -90,15 +91,19 @@ func (g *maker) fromLibrary() bool {
 	g.part("sources")
 	for cpu := range s.Machine.CPUs {
 		if g.one(3) {
-			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2), Idle: g.one(3), Opens: g.one(6)})
+			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 1 + g.rand.N(2),
+				Idle: g.one(3), Opens: g.one(6)})
 		}
 		if s.Machine.Preempt >= scenario.PreemptFull && g.one(2) {
-			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(8)})
-			s.Tasks = append(s.Tasks, scenario.Task{Name: fmt.Sprintf("beside%d", cpu), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
+			s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu,
+				AtMost: 1 + g.rand.N(8)})
+			s.Tasks = append(s.Tasks, scenario.Task{Name: fmt.Sprintf("beside%d", cpu), CPU: cpu,
+				Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
 		}
 	}
 	if g.one(3) {
-		s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(s.Machine.CPUs), AtMost: 1, Idle: g.one(3)})
+		s.Sources = append(s.Sources, scenario.Source{Kind: scenario.SourceNMI, CPU: g.rand.N(s.Machine.CPUs),
+			AtMost: 1, Idle: g.one(3)})
 	}
 	if g.on.Contract {
 		g.sc = Sane(g.sc)
@@ -111,7 +116,8 @@ func (g *maker) fromLibrary() bool {
 func knows(m *scenario.Machine, s *scenario.Scenario) bool {
 	e := m.Kernel.Edition
 	within := func(p scenario.Probe) bool { return p.Func != "" && !slices.Contains(Boundaries(s, p.Func), p.Offset) }
-	return (!m.AnyByte || !slices.ContainsFunc(s.Probes, within)) && (len(s.Sites) == 0 || m.Kernel.Ftrace) && (len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
+	return (!m.AnyByte || !slices.ContainsFunc(s.Probes, within)) && (len(s.Sites) == 0 || m.Kernel.Ftrace) &&
+		(len(s.Calls) == 0 || e >= rules.Edition514) && (len(s.Labels) == 0 || e != rules.Edition26)
 }
 
 // change changes what a task does in a few places.

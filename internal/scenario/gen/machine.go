@@ -49,7 +49,9 @@ func sound(m *scenario.Machine) {
 	m.SyncArm = true  // kernels until 5.5: --as-shipped
 	m.NMILatch = true // kernels until 3.2: their handlers of NMIs may nest
 	if m.Kernel.Edition == rules.Edition26 || m.Jprobes {
-		m.Kernel.Ftrace = false // those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no jprobe's entry comes back
+		// those rules know no site of ftrace: a breakpoint may stand in one; and through ftrace no
+		// jprobe's entry comes back
+		m.Kernel.Ftrace = false
 	}
 	if !m.Kernel.Optprobes {
 		return
@@ -104,7 +106,8 @@ func (g *maker) settings(ofEngine bool) {
 func Machines() (list []scenario.Machine) {
 	for _, e := range rules.AllEditions() {
 		for p := scenario.PreemptNone; p <= scenario.PreemptLazy; p++ {
-			if e == rules.Edition26 && (p == scenario.PreemptDynamic || p == scenario.PreemptLazy) || e == rules.EditionDocumented && p.Built() || p == scenario.PreemptLazy && e < rules.Edition69 {
+			if e == rules.Edition26 && (p == scenario.PreemptDynamic || p == scenario.PreemptLazy) ||
+				e == rules.EditionDocumented && p.Built() || p == scenario.PreemptLazy && e < rules.Edition69 {
 				continue
 			}
 			m := scenario.Machine{Edition: e, Preempt: p}

@@ -66,7 +66,8 @@ func (g *maker) module() {
 	give := scenario.Op{Kind: act.Schedule}
 	if !called {
 		for i := range 1 + g.rand.N(3) {
-			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("modprobe", i), CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{load, give, unload}})
+			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprint("modprobe", i),
+				CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{load, give, unload}})
 		}
 		return
 	}
@@ -78,7 +79,8 @@ func (g *maker) module() {
 	if m.Loaded {
 		ops = []scenario.Op{call(), give, call(), unload, load, call(), unload, load}
 	}
-	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "modprobe", CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(2), Ops: ops})
+	g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: "modprobe", CPU: g.rand.N(g.sc.Machine.CPUs),
+		Repeat: 1 + g.rand.N(2), Ops: ops})
 }
 
 // inModule adds a probe in the module, which a task registers and unregisters.
@@ -92,11 +94,13 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 		if g.on.Contract {
 			break // who loads the module decides whether it can be registered, and so whether it may be unregistered
 		}
-		k = scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: "work", Post: []scenario.Step{{Kind: scenario.StepCount}}}
+		k = scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: "work",
+			Post: []scenario.Step{{Kind: scenario.StepCount}}}
 	case 2:
 		k.Func = "counts"
 	case 3:
-		if sites && !(g.on.Contract && g.switches()) { // written while the module is coming, 1 doesn't arm what is at its sites
+		// written while the module is coming, 1 doesn't arm what is at its sites
+		if sites && !(g.on.Contract && g.switches()) {
 			k.Func, g.lateSite = "traced", true
 		}
 	}
@@ -108,7 +112,8 @@ func (g *maker) inModule(prober *scenario.Task, name string, sites bool) {
 	for range 1 + g.rand.N(3) {
 		at := g.rand.N(len(prober.Ops))
 		prober.Ops = slices.Insert(prober.Ops, at, scenario.Op{Kind: act.Register, Target: name})
-		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at), scenario.Op{Kind: act.Unregister, Target: name})
+		prober.Ops = slices.Insert(prober.Ops, at+1+g.rand.N(len(prober.Ops)-at),
+			scenario.Op{Kind: act.Unregister, Target: name})
 	}
 	prober.Ops = append(prober.Ops, scenario.Op{Kind: act.Unregister, Target: name})
 }

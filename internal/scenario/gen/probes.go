@@ -21,10 +21,12 @@ const (
 
 // libraryFuncs are the functions that a storm is about, and where in each the
 // first probe is: so far back that none in reach of the storm stands in its region.
-var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7}, {"scramble", 0}}
+var libraryFuncs = [...]libraryFunc{{"victim", 8}, {"clamp", 4}, {"sign", 5}, {"field", 2}, {"tally", 7}, {"over", 7},
+	{"scramble", 0}}
 
 // libraryFuncs32 are those of i386 that begin otherwise.
-var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6}, {"over", 6}}
+var libraryFuncs32 = [...]libraryFunc{{"victim", 10}, {"clamp", 3}, {"sign", 4}, {"field", 3}, {"tally", 6},
+	{"over", 6}}
 
 type libraryFunc struct {
 	name   string
@@ -57,12 +59,14 @@ func (g *maker) probes() {
 		g.sc.Labels = []scenario.Label{{Name: "key", Func: "labelled", Offset: 3, Target: "labelled_on"}}
 	}
 	g.nests = g.one(4) || g.faulty
-	if i := slices.IndexFunc(libraryFuncs32[:], func(f libraryFunc) bool { return f.name == first.name }); g.i386 && i >= 0 {
+	if i := slices.IndexFunc(libraryFuncs32[:], func(f libraryFunc) bool { return f.name == first.name }); g.i386 &&
+		i >= 0 {
 		first = libraryFuncs32[i]
 	}
 	for i := range 2 + g.rand.N(probesMost-1) {
 		g.numbered("k", i)
-		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset, Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		p := scenario.Probe{Name: fmt.Sprintf("k%d", i), Func: first.name, Offset: first.offset,
+			Pre: []scenario.Step{{Kind: scenario.StepCount}}}
 		if i > 0 {
 			if p.Func = g.some(); g.one(3) {
 				p.Post = []scenario.Step{{Kind: scenario.StepCount}}
@@ -101,7 +105,8 @@ func (g *maker) row() {
 	f.put(0x89, f.arg()) // mov %edi,%eax
 	var names []string
 	for i := range n {
-		p := scenario.Probe{Name: fmt.Sprint("row", i), Func: rowName, Offset: len(f.code), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		p := scenario.Probe{Name: fmt.Sprint("row", i), Func: rowName, Offset: len(f.code),
+			Pre: []scenario.Step{{Kind: scenario.StepCount}}}
 		g.sc.Probes, names = append(g.sc.Probes, p), append(names, p.Name)
 		f.put(0x05, byte(i), 0, 0, 0) // add $i,%eax
 	}
@@ -165,7 +170,8 @@ func (g *maker) handlers(p *scenario.Probe) {
 		p.Post = append(p.Post, scenario.Step{Kind: scenario.StepSetReg, Reg: g.arch().Result, Value: g.result()})
 	case 2: // a post_handler says that it may change the path: there is no jump then
 		if p.Offset == 0 && p.Func != zeroName {
-			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName}, scenario.Step{Kind: scenario.StepNonzero})
+			p.Pre = append(p.Pre, scenario.Step{Kind: scenario.StepSetIP, Func: zeroName},
+				scenario.Step{Kind: scenario.StepNonzero})
 			p.Post = []scenario.Step{{Kind: scenario.StepCount}}
 		}
 	}
@@ -183,7 +189,8 @@ func (g *maker) result() uint64 {
 
 // kretprobe draws a return probe: with few instances, so that calls are missed.
 func (g *maker) kretprobe(name string) scenario.Probe {
-	p := scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: g.some(), Post: []scenario.Step{{Kind: scenario.StepCount}}, Maxactive: g.rand.N(3)}
+	p := scenario.Probe{Name: name, Kind: scenario.ProbeKretprobe, Func: g.some(),
+		Post: []scenario.Step{{Kind: scenario.StepCount}}, Maxactive: g.rand.N(3)}
 	if g.sc.Machine.Batches && g.one(2) {
 		switch g.rand.N(3) {
 		case 0: // a register that every function keeps
@@ -208,7 +215,8 @@ func (g *maker) kretprobe(name string) scenario.Probe {
 func (g *maker) jprobe(name string) scenario.Probe {
 	p := scenario.Probe{Name: name, Kind: scenario.ProbeJprobe, Func: g.some()}
 	if g.one(2) {
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: g.arch().Args[0], Value: 7}}
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount},
+			{Kind: scenario.StepSetReg, Reg: g.arch().Args[0], Value: 7}}
 		if g.nests {
 			p.Pre = append(p.Pre, g.handlerCalls())
 		}
@@ -225,7 +233,8 @@ func (g *maker) jprobe(name string) scenario.Probe {
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: entry, At: entryAt, Code: append(code, jump[:]...)})
 	if g.one(3) {
 		g.nests = true
-		g.sc.Probes = append(g.sc.Probes, scenario.Probe{Name: name + "in", Func: entry, Offset: 5 * g.rand.N(2), Pre: []scenario.Step{{Kind: scenario.StepCount}}})
+		g.sc.Probes = append(g.sc.Probes, scenario.Probe{Name: name + "in", Func: entry, Offset: 5 * g.rand.N(2),
+			Pre: []scenario.Step{{Kind: scenario.StepCount}}})
 	}
 	return p
 }

@@ -40,7 +40,8 @@ func (g *maker) rare() {
 		at += arch.Addr(len(f.code) + g.rand.N(16))
 	}
 	data := func(d scenario.Data) { g.sc.Datas = append(g.sc.Datas, d) }
-	if g.one(5) && g.sc.Machine.Kernel.Edition >= rules.Edition514 && !g.whole32 { // kernels before 5.10 have none, and their rules know no such site
+	// kernels before 5.10 have none, and their rules know no such site
+	if g.one(5) && g.sc.Machine.Kernel.Edition >= rules.Edition514 && !g.whole32 {
 		g.static(add)
 	}
 	if g.one(5) {
@@ -63,7 +64,8 @@ func (g *maker) rare() {
 				f.body(1 + g.rand.N(2))
 				f.end(end)
 			})
-			data(scenario.Data{Name: fmt.Sprintf("far%d_data", i), At: at, Bytes: []byte("away as a run begins"), Away: true})
+			data(scenario.Data{Name: fmt.Sprintf("far%d_data", i), At: at, Bytes: []byte("away as a run begins"),
+				Away: true})
 		}
 	}
 	if g.one(5) {
@@ -132,7 +134,8 @@ func (g *maker) static(add func(name string, make func(f *function))) {
 func (g *maker) rareTasks() {
 	g.part("rare-tasks")
 	add := func(name string, ops ...scenario.Op) {
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1 + g.rand.N(2), Ops: ops})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs),
+			Repeat: 1 + g.rand.N(2), Ops: ops})
 	}
 	if len(g.sc.Calls) > 0 {
 		set := func(to ...string) scenario.Op {
@@ -141,7 +144,8 @@ func (g *maker) rareTasks() {
 		add("setter", set("one"), g.callOf(switchedName), set("two"), set())
 	}
 	if len(g.sc.Locked) > 0 {
-		add("unlocker", scenario.Op{Kind: act.Locks}, scenario.Op{Kind: act.Schedule}, scenario.Op{Kind: act.Locks, On: true})
+		add("unlocker", scenario.Op{Kind: act.Locks}, scenario.Op{Kind: act.Schedule},
+			scenario.Op{Kind: act.Locks, On: true})
 	}
 }
 

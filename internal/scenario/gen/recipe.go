@@ -52,7 +52,9 @@ func (r *Recipe) seed(name string) uint64 {
 }
 
 func (r *Recipe) find(name string) (i int, ok bool) {
-	return slices.BinarySearchFunc(r.Parts, name, func(p Part, name string) int { return strings.Compare(p.Name, name) })
+	return slices.BinarySearchFunc(r.Parts, name, func(p Part, name string) int {
+		return strings.Compare(p.Name, name)
+	})
 }
 
 // With returns the recipe with another seed for a part.
@@ -106,7 +108,8 @@ func ReadRecipe(text []byte) (r Recipe, err error) {
 	for n := 1; lines.Scan(); n++ {
 		words := strings.Fields(lines.Text())
 		bad := func() error {
-			return fmt.Errorf("line %d: %.40q is no line of a recipe; the first is \"seed N\", the others are \"part NAME N\"", n, lines.Text())
+			return fmt.Errorf("line %d: %.40q is no line of a recipe; the first is "+
+				"\"seed N\", the others are \"part NAME N\"", n, lines.Text())
 		}
 		want := "part"
 		if n == 1 {

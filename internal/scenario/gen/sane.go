@@ -65,7 +65,8 @@ func (u *Use) Misused(op *scenario.Op) bool {
 	list := probesOf(op)
 	for i := range u.sc.Probes {
 		p := &u.sc.Probes[i]
-		if p.Kind == scenario.ProbeKretprobe && slices.Contains(list, p.Name) && (u.registered[p.Name] == registers || registers && u.away(p)) {
+		if p.Kind == scenario.ProbeKretprobe && slices.Contains(list, p.Name) &&
+			(u.registered[p.Name] == registers || registers && u.away(p)) {
 			return true
 		}
 	}
@@ -77,7 +78,8 @@ func (u *Use) Misused(op *scenario.Op) bool {
 
 // loads reports whether a module can be loaded: the kernel loads modules, and its init doesn't fail.
 func (u *Use) loads(name string) bool {
-	return u.sc.Machine.Modules != scenario.LoadingNone && !slices.ContainsFunc(u.sc.Modules, func(m scenario.Module) bool { return m.Name == name && m.Enter == failing })
+	return u.sc.Machine.Modules != scenario.LoadingNone &&
+		!slices.ContainsFunc(u.sc.Modules, func(m scenario.Module) bool { return m.Name == name && m.Enter == failing })
 }
 
 // away reports whether a probe is in a module that isn't loaded, or in its init, which is gone when it is.

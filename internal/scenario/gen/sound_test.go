@@ -10,8 +10,9 @@ import (
 )
 
 // What no kernel promises isn't drawn: alternatives in text that an interrupt runs, beside other
-// CPUs; text that an interrupt runs on a CPU that comes, beside ftrace. A probe at a site that is patched live is drawn in each edition that has ftrace, and
-// probes are switched beside one that a client may keep from being armed.
+// CPUs; text that an interrupt runs on a CPU that comes, beside ftrace. A probe at a site that is
+// patched live is drawn in each edition that has ftrace, and probes are switched beside one that a
+// client may keep from being armed.
 func TestUnpromised(t *testing.T) {
 	interrupted, coming, switched, patched := 0, 0, 0, make(map[rules.Edition]int)
 	for seed := range uint64(6000) {

@@ -19,7 +19,8 @@ import (
 func (g *maker) calls() {
 	g.kinds = g.kinds[:0]
 	for _, k := range drawn() {
-		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Has(scenario.ParamLabel) && m.Edition == rules.Edition26 {
+		if m := &g.sc.Machine; k.Setting != "" && !m.Has(k.Setting) || k.Has(scenario.ParamLabel) &&
+			m.Edition == rules.Edition26 {
 			continue
 		}
 		for range k.Drawn.Times {
@@ -81,7 +82,8 @@ func (g *maker) probers() {
 			ops = append(ops, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 		ops = append(ops, g.settled())
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs, Repeat: 1, Ops: ops})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("prober%d", i), CPU: i % g.sc.Machine.CPUs,
+			Repeat: 1, Ops: ops})
 	}
 	if g.part("shared"); g.tasks > 1 && g.one(sharedIn) && !g.on.Contract {
 		g.share()
@@ -98,13 +100,17 @@ func (g *maker) ops(own []string) []scenario.Op {
 	switch g.rand.N(4) {
 	case 0: // what is freed is handed out again, with no jump meanwhile
 		if m.Kernel.Optprobes {
-			return []scenario.Op{{Kind: act.Optimization}, {Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: other}, {Kind: act.Register, Target: one}, {Kind: act.Optimization, On: true}, g.settled()}
+			return []scenario.Op{{Kind: act.Optimization}, {Kind: act.Unregister, Target: one},
+				{Kind: act.Register, Target: other}, {Kind: act.Register, Target: one},
+				{Kind: act.Optimization, On: true}, g.settled()}
 		}
 	case 1: // all off, and what comes and goes then
-		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
+		return []scenario.Op{{Kind: act.Enabled}, {Kind: act.Unregister, Target: one},
+			{Kind: act.Register, Target: one}, g.op(own), {Kind: act.Enabled, On: true}}
 	case 2: // one alone is on, then none
 		if m.Batches {
-			return []scenario.Op{{Kind: act.Disable, Target: one}, g.settled(), {Kind: act.Disable, Target: other}, {Kind: act.Enable, Target: one}, g.settled()}
+			return []scenario.Op{{Kind: act.Disable, Target: one}, g.settled(), {Kind: act.Disable, Target: other},
+				{Kind: act.Enable, Target: one}, g.settled()}
 		}
 	}
 	return []scenario.Op{{Kind: act.Unregister, Target: one}, {Kind: act.Register, Target: one}, g.settled()}
@@ -138,7 +144,10 @@ func (g *maker) op(own []string) scenario.Op {
 
 // batch draws some of the task's probes, all of one kind.
 func (g *maker) batch(own []string) (names []string) {
-	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool { return g.sc.Probe(name).Kind == scenario.ProbeJprobe }) // no edition has both
+	// no edition has both
+	own = slices.DeleteFunc(slices.Clone(own), func(name string) bool {
+		return g.sc.Probe(name).Kind == scenario.ProbeJprobe
+	})
 	if len(own) == 0 {
 		return nil
 	}
@@ -156,7 +165,8 @@ func (g *maker) batch(own []string) (names []string) {
 func (g *maker) call() scenario.Op { return g.callOf(g.some()) }
 
 func (g *maker) callOf(f string) scenario.Op {
-	op := scenario.Op{Kind: act.Call, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" || f == "labelled" || g.changes}
+	op := scenario.Op{Kind: act.Call, Target: f, Args: []uint64{uint64(g.rand.N(7)), 2}, Changed: f == "tally" ||
+		f == "labelled" || g.changes}
 	switch {
 	case slices.Contains(movers, f):
 		op.Args = g.moverArgs(f)
@@ -186,14 +196,17 @@ func (g *maker) callers() {
 		g.numbered("caller", i)
 		cpu := (m.CPUs - 1 - i + n*m.CPUs) % m.CPUs
 		ops := append(g.round(i), g.breath()...)
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu, Repeat: max(2*rounds/n, 1), Ops: ops, Background: true})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("caller%d", i), CPU: cpu,
+			Repeat: max(2*rounds/n, 1), Ops: ops, Background: true})
 		if m.Preempt >= scenario.PreemptFull && g.one(2) {
-			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu, Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
+			g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: fmt.Sprintf("other%d", i), CPU: cpu,
+				Repeat: 1 + g.rand.N(3), Ops: []scenario.Op{{Kind: act.Schedule}}})
 			most := 3
 			if g.one(2) { // at any instruction of the region and of the detour, again and again
 				most = 24
 			}
-			g.sc.Sources = append(g.sc.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu, AtMost: 1 + g.rand.N(most)})
+			g.sc.Sources = append(g.sc.Sources, scenario.Source{Kind: scenario.SourcePreempt, CPU: cpu,
+				AtMost: 1 + g.rand.N(most)})
 		}
 	}
 }
@@ -319,7 +332,8 @@ func comes(s *scenario.Scenario, cpu int) bool {
 func (g *maker) others() {
 	g.part("others")
 	add := func(name string, ops ...scenario.Op) {
-		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1, Ops: ops})
+		g.sc.Tasks = append(g.sc.Tasks, scenario.Task{Name: name, CPU: g.rand.N(g.sc.Machine.CPUs), Repeat: 1,
+			Ops: ops})
 	}
 	if g.one(6) {
 		add("leaver", g.call(), scenario.Op{Kind: act.Call, Target: g.leaving()})
@@ -328,10 +342,12 @@ func (g *maker) others() {
 		add("plug", scenario.Op{Kind: act.Hotplug}, g.call(), scenario.Op{Kind: act.Hotplug})
 	}
 	if len(g.sc.Labels) > 0 && !g.one(3) {
-		add("flipper", scenario.Op{Kind: act.EnableLabel, Target: "key"}, g.call(), scenario.Op{Kind: act.DisableLabel, Target: "key"})
+		add("flipper", scenario.Op{Kind: act.EnableLabel, Target: "key"}, g.call(),
+			scenario.Op{Kind: act.DisableLabel, Target: "key"})
 	}
 	if len(g.sites) > 0 && g.one(3) {
-		add("livepatch", scenario.Op{Kind: act.Livepatch, On: true}, g.call(), scenario.Op{Kind: act.Schedule}, scenario.Op{Kind: act.Livepatch})
+		add("livepatch", scenario.Op{Kind: act.Livepatch, On: true}, g.call(), scenario.Op{Kind: act.Schedule},
+			scenario.Op{Kind: act.Livepatch})
 	}
 	if len(g.sites) > 0 && g.one(2) {
 		add("tracer", scenario.Op{Kind: act.Tracer, On: true}, g.call(), scenario.Op{Kind: act.Tracer})
@@ -346,13 +362,16 @@ func (g *maker) leaving() string {
 	to, _ := scenario.KernelExport("do_exit")
 	jump, _ := x86.JumpRel32(at+1, to)
 	g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: at, Code: append(target.Arch.Nop(1), jump[:]...)})
-	p := scenario.Probe{Name: "kl", Kind: scenario.ProbeKretprobe, Func: name, Post: []scenario.Step{{Kind: scenario.StepCount}}}
+	p := scenario.Probe{Name: "kl", Kind: scenario.ProbeKretprobe, Func: name,
+		Post: []scenario.Step{{Kind: scenario.StepCount}}}
 	if g.one(3) {
-		p = scenario.Probe{Name: "kl", Func: name, Offset: g.rand.N(2), Pre: []scenario.Step{{Kind: scenario.StepCount}}}
+		p = scenario.Probe{Name: "kl", Func: name, Offset: g.rand.N(2),
+			Pre: []scenario.Step{{Kind: scenario.StepCount}}}
 	}
 	g.sc.Probes = append(g.sc.Probes, p)
 	t := &g.sc.Tasks[g.rand.N(g.tasks)]
-	t.Ops = append(append([]scenario.Op{{Kind: act.Register, Target: p.Name}}, t.Ops...), scenario.Op{Kind: act.Unregister, Target: p.Name})
+	t.Ops = append(append([]scenario.Op{{Kind: act.Register, Target: p.Name}}, t.Ops...),
+		scenario.Op{Kind: act.Unregister, Target: p.Name})
 	return name
 }
 

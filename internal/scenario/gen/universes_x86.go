@@ -24,8 +24,10 @@ func (g *maker) universes() {
 		g.sc.Texts = append(g.sc.Texts, scenario.Text{Name: name, At: universeAt + arch.Addr(off), Code: code})
 	}
 	nop := []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
-	outer := func(off int, site []byte, more byte) []byte { // push %rdi; cond_resched(); pop %rdi; call the inner one; add $more,%eax; ret
-		code := append(site[:len(site):len(site)], 0x57, 0x48, 0xc7, 0xc0, 0x00, 0x00, 0x00, 0x82, 0xff, 0xd0, 0x5f, 0xe8)
+	// push %rdi; cond_resched(); pop %rdi; call the inner one; add $more,%eax; ret
+	outer := func(off int, site []byte, more byte) []byte {
+		code := append(site[:len(site):len(site)], 0x57, 0x48, 0xc7, 0xc0, 0x00, 0x00, 0x00, 0x82, 0xff, 0xd0, 0x5f,
+			0xe8)
 		rel := -(off + len(code) + 4)
 		return append(code, byte(rel), byte(rel>>8), byte(rel>>16), byte(rel>>24), 0x83, 0xc0, more, 0xc3)
 	}
@@ -35,7 +37,8 @@ func (g *maker) universes() {
 	text("universe1", 0x80, outer(0x80, nil, 0x14)...)
 	g.sc.Sites = append(g.sc.Sites, scenario.Site{Func: "innermost"}, scenario.Site{Func: universeName})
 
-	patch := scenario.Op{Kind: act.PatchFunc, Target: universeName, Targets: []string{"universe1", "innermost", "innermost1"}}
+	patch := scenario.Op{Kind: act.PatchFunc, Target: universeName,
+		Targets: []string{"universe1", "innermost", "innermost1"}}
 	unpatch := scenario.Op{Kind: act.UnpatchFunc, Target: []string{universeName, "innermost"}[g.rand.N(2)]}
 	call := scenario.Op{Kind: act.Call, Target: universeName, Args: []uint64{uint64(g.rand.N(7))}, Changed: true}
 	ops := []scenario.Op{patch, unpatch}
@@ -48,7 +51,8 @@ func (g *maker) universes() {
 		ops = append(ops, patch)
 	}
 	if g.one(3) { // until 5.3 any probe at a site conflicts with a live patch there
-		ops = append([]scenario.Op{{Kind: act.Register, Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
+		ops = append([]scenario.Op{{Kind: act.Register,
+			Target: g.own(scenario.Probe{Name: "at-innermost", Func: "innermost"})}}, ops...)
 	}
 	g.alone("uniter", ops)
 	g.alone("inhabitant", []scenario.Op{call, {Kind: []*scenario.Operation{act.User, act.Schedule}[g.rand.N(2)]}, call})

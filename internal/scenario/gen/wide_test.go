@@ -50,7 +50,9 @@ func TestWide(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0", "sibling", "array0", "large", "behind", "outside", "before", "does0", "joint0", "joiner", "few", "gone0", "gone1", "init", patchedName, "patcher", "patchee", "behind-site"} {
+	for _, name := range []string{tastesName, "taste0", "odd", entryName, "entrant", "site0", "crowd", "crowd0.0",
+		"sibling", "array0", "large", "behind", "outside", "before", "does0", "joint0", "joiner", "few", "gone0",
+		"gone1", "init", patchedName, "patcher", "patchee", "behind-site"} {
 		require.NotZero(t, in[name], name)
 	}
 }
@@ -65,7 +67,8 @@ func TestBoundaries(t *testing.T) {
 			any++
 		}
 		for i := range sc.Probes {
-			if p := &sc.Probes[i]; p.Kind == scenario.ProbeKprobe && p.Func != "" && !slices.Contains(Boundaries(sc, p.Func), p.Offset) {
+			if p := &sc.Probes[i]; p.Kind == scenario.ProbeKprobe && p.Func != "" &&
+				!slices.Contains(Boundaries(sc, p.Func), p.Offset) {
 				within++
 				require.False(t, sc.Machine.AnyByte, "seed %d: %s is within an instruction", seed, p.Name)
 			}
@@ -86,7 +89,8 @@ func TestTrapsOfOthers(t *testing.T) {
 			t.Fatalf("seed %d: without either there is one", seed+1)
 		}
 		of := func(name string) bool {
-			return slices.Contains([]string{debuggedName, uprobedName, "debugger", "debuggee", "uprober", "at-uprobed"}, name)
+			return slices.Contains([]string{debuggedName, uprobedName, "debugger", "debuggee", "uprober", "at-uprobed"},
+				name)
 		}
 		debugged += b2i(sc.Text(debuggedName) != nil)
 		uprobed += b2i(sc.Text(uprobedName) != nil)

@@ -215,7 +215,8 @@ func (g *maker) emulatedOps() (ops []scenario.Op) {
 	starts := Boundaries(g.sc, emulatedName)
 	var names []string
 	for i := range 2 + g.rand.N(4) {
-		names = append(names, g.own(scenario.Probe{Name: fmt.Sprint("does", i), Func: emulatedName, Offset: starts[g.rand.N(len(starts))]}))
+		names = append(names, g.own(scenario.Probe{Name: fmt.Sprint("does", i), Func: emulatedName,
+			Offset: starts[g.rand.N(len(starts))]}))
 		ops = append(ops, scenario.Op{Kind: act.Register, Target: names[i]})
 	}
 	for range 1 + g.rand.N(3) {
@@ -265,7 +266,8 @@ func (g *maker) siblings() {
 		if p.Kind != scenario.ProbeKretprobe {
 			continue
 		}
-		g.sc.Probes = append(g.sc.Probes, scenario.Probe{Name: "sibling", Kind: p.Kind, Func: p.Func, Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		g.sc.Probes = append(g.sc.Probes, scenario.Probe{Name: "sibling", Kind: p.Kind, Func: p.Func,
+			Maxactive: 1 + g.rand.N(4), Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		return
 	}
 }
@@ -297,7 +299,8 @@ const (
 
 // kernels are functions that a kernel has itself: most refuse probes, and no scenario
 // executes them. kpsim's own engine knows no symbol of that name.
-var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe", "arch_rethook_trampoline", "do_idle", "schedule"}
+var kernels = [...]string{"kprobe_int3_handler", "entry_SYSCALL_64", "asm_exc_int3", "exc_int3", "get_kprobe",
+	"arch_rethook_trampoline", "do_idle", "schedule"}
 
 // Kernels reports whether a probe is at a function that only a kernel has, or that some
 // releases of an edition refuse and others don't: a preamble.
@@ -319,7 +322,8 @@ func (g *maker) odds() {
 		var names []string
 		bad := g.rand.N(3)
 		for i := range 1 + g.rand.N(3) {
-			p := scenario.Probe{Name: fmt.Sprint("array", i), Kind: scenario.ProbeKretprobe, Func: g.made[g.rand.N(len(g.made))], Maxactive: 2, Post: []scenario.Step{{Kind: scenario.StepCount}}}
+			p := scenario.Probe{Name: fmt.Sprint("array", i), Kind: scenario.ProbeKretprobe,
+				Func: g.made[g.rand.N(len(g.made))], Maxactive: 2, Post: []scenario.Step{{Kind: scenario.StepCount}}}
 			switch {
 			case i != bad:
 			case g.one(2):
@@ -332,12 +336,15 @@ func (g *maker) odds() {
 		ops = append(ops, scenario.Op{Kind: act.RegisterAll, Targets: names})
 	}
 	if m.Batches && g.one(20) {
-		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName, DataSize: scenario.MaxRet + g.rand.N(scenario.MaxRetData-scenario.MaxRet+1), Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := g.own(scenario.Probe{Name: "large", Kind: scenario.ProbeKretprobe, Func: zeroName,
+			DataSize: scenario.MaxRet + g.rand.N(scenario.MaxRetData-scenario.MaxRet+1),
+			Post:     []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if f := g.made[g.rand.N(len(g.made))]; g.one(12) {
 		if starts := Boundaries(g.sc, f); starts[len(starts)-1] > 4 { // behind the entry of any kernel
-			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f, Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
+			k := g.own(scenario.Probe{Name: "behind", Kind: scenario.ProbeKretprobe, Func: f,
+				Offset: starts[len(starts)-1], Post: []scenario.Step{{Kind: scenario.StepCount}}})
 			ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 		}
 	}
@@ -345,13 +352,17 @@ func (g *maker) odds() {
 		t := g.sc.Text(g.made[g.rand.N(len(g.made))])
 		p := scenario.Probe{Name: "outside", Symbol: t.Name, Offset: len(t.Code) + g.rand.N(64)}
 		at := t.At + arch.Addr(p.Offset)
-		if !slices.ContainsFunc(g.sc.Texts, func(o scenario.Text) bool { return at >= o.At && at < o.At+arch.Addr(len(o.Code)) }) {
+		if !slices.ContainsFunc(g.sc.Texts, func(o scenario.Text) bool {
+			return at >= o.At &&
+				at < o.At+arch.Addr(len(o.Code))
+		}) {
 			k := g.own(p)
 			ops = append(ops, scenario.Op{Kind: act.Register, Target: k}, scenario.Op{Kind: act.Unregister, Target: k})
 		}
 	}
 	if g.on.Contract && g.one(20) { // a function that returns to where another task has left it
-		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName, Post: []scenario.Step{{Kind: scenario.StepCount}}})
+		k := g.own(scenario.Probe{Name: "switch", Kind: scenario.ProbeKretprobe, Symbol: switchName,
+			Post: []scenario.Step{{Kind: scenario.StepCount}}})
 		ops = append(ops, scenario.Op{Kind: act.Register, Target: k})
 	}
 	if g.on.Contract && g.one(10) {

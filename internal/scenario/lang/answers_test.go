@@ -33,7 +33,8 @@ func TestAnswers(t *testing.T) {
 		{"6.9", `kretprobe("k", at = f + 5)`, only(einval)},
 		{"6.9", `kretprobe("k", at = f, data_size = 4100)`, scenario.Answer{}},
 		{"2.6", `jprobe("k", at = f, entry = e)`, only(0)},
-		{"2.6", `jprobe("k", at = f, entry = e); jprobe("other", at = f, entry = e)`, scenario.Answer{Known: true, Or: 17}},
+		{"2.6", `jprobe("k", at = f, entry = e); jprobe("other", at = f, entry = e)`,
+			scenario.Answer{Known: true, Or: 17}},
 		{"6.9", `kprobe("k", at = sw)`, only(einval)},
 		{"6.9", `kprobe("k", symbol = "__switch_to", offset = 1)`, only(einval)},
 		{"6.9", `kretprobe("k", at = sw)`, only(einval)},
@@ -84,7 +85,8 @@ task("t", cpu = 0, ops = [register(k)])
 never()
 `, edition, map[bool]string{false: "False", true: "True"}[built])), library.Open)
 			require.NoError(t, err)
-			require.Equal(t, scenario.Answer{Known: true, Jump: jump || !built}, s.Answers()[0], "%s, retpoline %v", edition, built)
+			require.Equal(t, scenario.Answer{Known: true, Jump: jump || !built}, s.Answers()[0], "%s, retpoline %v",
+				edition, built)
 		}
 	}
 }
@@ -108,5 +110,6 @@ task("t", cpu = 0, ops = [register_fprobe(p)])
 	require.NotContains(t, err.Error(), "edition")
 
 	_, err = lang.Load("fprobes", []byte(fmt.Sprintf(src, `, edition = "5.14"`)), library.Open)
-	require.ErrorContains(t, err, "edition 5.14 has no fprobes, which came with 5.18; leave it out, or take a later edition")
+	require.ErrorContains(t, err,
+		"edition 5.14 has no fprobes, which came with 5.18; leave it out, or take a later edition")
 }

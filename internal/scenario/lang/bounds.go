@@ -35,9 +35,12 @@ const (
 )
 
 var (
-	errSteps = fmt.Errorf("the program takes more than %d steps, of which work on a long value is many; it says what is run, so make its loops and values shorter", maxProgram)
-	errBytes = fmt.Errorf("the program makes values of more than %d MB; it says what is run, so make them smaller", maxMemory>>20)
-	errDeep  = fmt.Errorf("a value is nested more than %d deep, or holds itself; compare, print or use as a key what is flat", maxDepth)
+	errSteps = fmt.Errorf("the program takes more than %d steps, of which work on a long value is many; it "+
+		"says what is run, so make its loops and values shorter", maxProgram)
+	errBytes = fmt.Errorf("the program makes values of more than %d MB; it says what is run, so make them smaller",
+		maxMemory>>20)
+	errDeep = fmt.Errorf("a value is nested more than %d deep, or holds itself; compare, print or use as a key "+
+		"what is flat", maxDepth)
 )
 
 // A budget is what is left for a program.

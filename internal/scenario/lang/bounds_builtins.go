@@ -52,7 +52,8 @@ func (b *budget) guardedFunctions(d starlark.StringDict) {
 
 // guarded is a function or a method that is paid before it is called.
 func (b *budget) guarded(f *starlark.Builtin, recv starlark.Value, pay price) *starlark.Builtin {
-	return starlark.NewBuiltin(f.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(f.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+		kwargs []starlark.Tuple) (starlark.Value, error) {
 		if pay == nil {
 			return nil, fmt.Errorf("%s isn't known here; leave it out", f.Name())
 		}
@@ -170,7 +171,8 @@ func priceZip(b *budget, _ starlark.Value, args starlark.Tuple) error {
 }
 
 // boundRange is Starlark's range, of which list() might make a list.
-func boundRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func boundRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error) {
 	r, err := starlark.Call(t, starlark.Universe["range"], args, kwargs)
 	if err != nil {
 		return nil, err
@@ -182,7 +184,8 @@ func boundRange(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kw
 }
 
 // getattr is Starlark's, and what it gives is guarded.
-func (b *budget) getattr(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (b *budget) getattr(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
+	kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := starlark.Call(t, starlark.Universe[f.Name()], args, kwargs)
 	if m, ok := v.(*starlark.Builtin); ok && err == nil && m.Receiver() != nil {
 		return b.method(m)
@@ -213,7 +216,8 @@ func (r *ranking) Less(i, j int) bool {
 
 // ranked is sorted, min and max. What is compared is known only when all keys
 // have been asked for, and is measured then.
-func (b *budget) ranked(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (b *budget) ranked(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
+	kwargs []starlark.Tuple) (starlark.Value, error) {
 	var from starlark.Iterable
 	var key starlark.Callable
 	var reverse bool

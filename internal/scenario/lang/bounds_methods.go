@@ -27,11 +27,13 @@ var methodPrices = map[string]map[string]price{
 	},
 	"bytes": {"elems": free},
 	"list": {
-		"append": grows(2 * elementBytes), "clear": alongside(0), "extend": priceExtend, "index": compares, "insert": alongside(0),
-		"pop": alongside(0), "remove": compares,
+		"append": grows(2 * elementBytes), "clear": alongside(0), "extend": priceExtend, "index": compares,
+		"insert": alongside(0),
+		"pop":    alongside(0), "remove": compares,
 	},
 	"dict": {
-		"clear": alongside(0), "get": keyed, "items": alongside(pairBytes), "keys": alongside(elementBytes), "pop": keyed,
+		"clear": alongside(0), "get": keyed, "items": alongside(pairBytes), "keys": alongside(elementBytes),
+		"pop":     keyed,
 		"popitem": pricePopItem, "setdefault": keyed, "update": priceDict, "values": alongside(elementBytes),
 	},
 }

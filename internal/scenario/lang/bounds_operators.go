@@ -26,14 +26,17 @@ var guardedAssignments = map[syntax.Token]syntax.Token{
 // operators adds the guards of operators to d.
 func (b *budget) operators(d starlark.StringDict) {
 	add := func(name string, do func(args starlark.Tuple) (starlark.Value, error)) {
-		d[name] = starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		d[name] = starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+			_ []starlark.Tuple) (starlark.Value, error) {
 			return do(args)
 		})
 	}
 	for _, op := range guardedOperators {
 		add(op.String(), func(args starlark.Tuple) (starlark.Value, error) { return b.binary(op, args[0], args[1]) })
 		if assign, ok := guardedAssignments[op]; ok {
-			add(assign.String(), func(args starlark.Tuple) (starlark.Value, error) { return b.into(op, args[0], args[1]) })
+			add(assign.String(), func(args starlark.Tuple) (starlark.Value, error) {
+				return b.into(op, args[0], args[1])
+			})
 		}
 	}
 	add(guardInto, func(args starlark.Tuple) (starlark.Value, error) { return operand{args[0], b}, nil })

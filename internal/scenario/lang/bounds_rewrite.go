@@ -108,7 +108,8 @@ func (r *rewriter) assign(s *syntax.AssignStmt) {
 	case isName:
 		s.RHS = guardCall(s.Op.String(), s.OpPos, &syntax.Ident{NamePos: x.NamePos, Name: x.Name}, s.RHS)
 		s.Op = syntax.EQ
-	case s.Op == syntax.PERCENT_EQ || s.Op == syntax.LTLT_EQ || s.Op == syntax.GTGT_EQ: // Starlark doesn't ask the right side
+	// Starlark doesn't ask the right side
+	case s.Op == syntax.PERCENT_EQ || s.Op == syntax.LTLT_EQ || s.Op == syntax.GTGT_EQ:
 		r.fail(s.OpPos, "%s takes a name on its left here; write it out, as x[i] = x[i] %% y", s.Op)
 	default:
 		s.RHS = guardCall(guardInto, s.OpPos, s.RHS)
@@ -289,6 +290,7 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 		return e
 	}
 	e.Curly = false
-	e.Body = &syntax.TupleExpr{Lparen: entry.Colon, List: []syntax.Expr{r.expr(entry.Key), r.expr(entry.Value)}, Rparen: entry.Colon}
+	e.Body = &syntax.TupleExpr{Lparen: entry.Colon, List: []syntax.Expr{r.expr(entry.Key), r.expr(entry.Value)},
+		Rparen: entry.Colon}
 	return guardCall(guardDict, e.Lbrack, e)
 }

@@ -31,7 +31,8 @@ func (b *built) presets(m *scenario.Machine) error {
 		return fmt.Errorf("profile = %q isn't known; it is \"k61\" or \"k612\"", b.profile.text)
 	}
 	if b.edition.is {
-		return fmt.Errorf("profile = %q has its edition; leave edition = %q out, or say config", b.profile.text, b.edition.text)
+		return fmt.Errorf("profile = %q has its edition; leave edition = %q out, or say config", b.profile.text,
+			b.edition.text)
 	}
 	if m.Edition = k.Edition; !b.config.is {
 		b.config.is, b.config.text = true, strings.Join(k.Options(), ",")
@@ -52,7 +53,9 @@ func (b *built) preempts(m *scenario.Machine) error {
 		m.Preempt = scenario.PreemptDynamic
 	}
 	if b.preempt.is && m.Preempt.Built() != b.kernel.Preemption {
-		return fmt.Errorf("config = %q and preempt = %q disagree: \"none\" and \"voluntary\" are built without PREEMPTION, the others with it; leave one out", b.config.text, m.Preempt)
+		return fmt.Errorf("config = %q and preempt = %q disagree: "+
+			"\"none\" and \"voluntary\" are built without PREEMPTION, the others with it; leave one out", b.config.text,
+			m.Preempt)
 	}
 	return nil
 }
@@ -69,7 +72,8 @@ func (b *built) settle(m *scenario.Machine) error {
 	if m.Edition == rules.EditionNone {
 		m.Boost = era.BoostPrepare // as check's kernels, where the build lets them
 	}
-	m.Kernel.Retpoline, m.Kernel.IBT, m.Kernel.Ftrace, m.Kernel.Optprobes = b.kernel.Retpoline, b.kernel.IBT, b.kernel.Ftrace, b.kernel.Optprobes
+	m.Kernel.Retpoline, m.Kernel.IBT, m.Kernel.Ftrace, m.Kernel.Optprobes = b.kernel.Retpoline, b.kernel.IBT,
+		b.kernel.Ftrace, b.kernel.Optprobes
 	return nil
 }
 
@@ -125,7 +129,8 @@ func (l *loader) doMachine(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	if m.Arch != l.s.Machine.Arch && len(l.symbols) > 0 {
-		return nil, fmt.Errorf("arch = %q decides where functions and data lie; put machine() before them", target.Words[m.Arch])
+		return nil, fmt.Errorf("arch = %q decides where functions and data lie; put machine() before them",
+			target.Words[m.Arch])
 	}
 	if m.Arch == target.I386 && m.Engine != "" && m.Engine != linux.Row.Name {
 		return nil, fmt.Errorf("arch = \"i386\" is of the engine kprobes, or a kernel's own; engine = %q is of x86-64, so leave arch out", m.Engine)

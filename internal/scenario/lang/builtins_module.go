@@ -243,7 +243,8 @@ func (l *loader) jumpsTo(v starlark.Value) (location, error) {
 	}
 	at, ok := scenario.KernelExport(name)
 	if !ok {
-		return location{}, fmt.Errorf("calls = %q isn't a function that the kernel exports; %s", name, nearest.OrAll(name, scenario.KernelExports()))
+		return location{}, fmt.Errorf("calls = %q isn't a function that the kernel exports; %s", name,
+			nearest.OrAll(name, scenario.KernelExports()))
 	}
 	return location{what: "function", name: name, at: l.s.Machine.Processor().Addr(at)}, nil
 }
@@ -261,7 +262,8 @@ func (l *loader) movRAX(code []byte, n uint64) []byte {
 func (l *loader) fillCode(name string, v starlark.Value) (code []byte, err error) {
 	pair, ok := v.(starlark.Tuple)
 	if !ok || len(pair) != 2 {
-		return nil, fmt.Errorf("stub %q: fill is %s; write fill = (1, \"00ff\"): what the first argument points to", name, describe(v))
+		return nil, fmt.Errorf("stub %q: fill is %s; write fill = (1, \"00ff\"): what the first argument points to",
+			name, describe(v))
 	}
 	arg, err := starlark.AsInt32(pair[0])
 	args := l.s.Machine.Processor().Args
@@ -302,7 +304,8 @@ func (l *loader) doInsns(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	if f.off != 0 {
-		return nil, fmt.Errorf("insns takes a whole function, not %s; give it %s, and leave out what you don't want", f, f.name)
+		return nil, fmt.Errorf("insns takes a whole function, not %s; give it %s, and leave out what you don't want", f,
+			f.name)
 	}
 	var list []starlark.Value
 	for i := range l.s.Texts {

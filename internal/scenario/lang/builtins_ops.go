@@ -22,7 +22,8 @@ func errnoOf(v starlark.Value) (uint64, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return 0, fmt.Errorf("errno = %.40s isn't known; it is 0, which is success, or one of %s", v.String(), nearest.Quoted(names))
+	return 0, fmt.Errorf("errno = %.40s isn't known; it is 0, which is success, or one of %s", v.String(),
+		nearest.Quoted(names))
 }
 
 // handle reads a probe or a label and returns its name.

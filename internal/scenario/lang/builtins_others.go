@@ -12,7 +12,8 @@ import (
 func (l *loader) doModule(c *call) (starlark.Value, error) {
 	m := scenario.Module{}
 	var core, init, data, enter, leave starlark.Value
-	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "data??", &data, "init??", &enter, "exit??", &leave, "loaded?", &m.Loaded)
+	err := c.unpack("name", &m.Name, "funcs", &core, "init_funcs??", &init, "data??", &data, "init??", &enter, "exit??",
+		&leave, "loaded?", &m.Loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,8 @@ func (l *loader) doAlternative(c *call) (starlark.Value, error) {
 func (l *loader) doStaticCall(c *call) (starlark.Value, error) {
 	s := scenario.StaticCall{}
 	var sites, tails, trampoline, target starlark.Value
-	err := c.unpack("name", &s.Name, "sites??", &sites, "tails??", &tails, "trampoline??", &trampoline, "target??", &target)
+	err := c.unpack("name", &s.Name, "sites??", &sites, "tails??", &tails, "trampoline??", &trampoline, "target??",
+		&target)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ func counting() []scenario.Step { return []scenario.Step{{Kind: scenario.StepCou
 func (l *loader) doKprobe(c *call) (starlark.Value, error) {
 	k := scenario.Probe{Pre: counting()}
 	c.order(&c.args, "name", "at", "offset", "pre", "post", "fault", "symbol", "disabled")
-	return l.addProbe(c, &k, nil, handlerArg{name: "pre", to: &k.Pre}, handlerArg{name: "post", to: &k.Post}, handlerArg{name: "fault", to: &k.Fault})
+	return l.addProbe(c, &k, nil, handlerArg{name: "pre", to: &k.Pre}, handlerArg{name: "post", to: &k.Post},
+		handlerArg{name: "fault", to: &k.Fault})
 }
 
 func (l *loader) doKretprobe(c *call) (starlark.Value, error) {
@@ -110,10 +111,12 @@ func handler(what string, v starlark.Value) ([]scenario.Step, error) {
 	for i, v := range list {
 		d, ok := v.(deed)
 		if ok && d.step == nil && d.op.Kind == act.Call {
-			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; write call(%s)", what, i, d.op.Target)
+			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; "+
+				"write call(%s)", what, i, d.op.Target)
 		}
 		if !ok || d.step == nil {
-			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v), nearest.Quoted(scenario.StepWords()))
+			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v),
+				nearest.Quoted(scenario.StepWords()))
 		}
 		steps = append(steps, *d.step)
 	}

@@ -51,7 +51,9 @@ func (l *loader) addSites() {
 		if l.blacklisted[t.At] {
 			l.reserve(scenario.Reserved{Func: t.Name, By: scenario.ReservedBlacklist}, i)
 		}
-		from, _ := slices.BinarySearchFunc(l.sites, t.At, func(x image.Site, a arch.Addr) int { return cmp.Compare(x.Addr, a) })
+		from, _ := slices.BinarySearchFunc(l.sites, t.At, func(x image.Site, a arch.Addr) int {
+			return cmp.Compare(x.Addr, a)
+		})
 		for _, x := range l.sites[from:] {
 			off := int(x.Addr - t.At)
 			if x.Addr >= t.At+arch.Addr(len(t.Code)) {
@@ -62,7 +64,8 @@ func (l *loader) addSites() {
 			}
 			if x.Kind == image.SiteFentry {
 				if traced && (off == 0 || off == scenario.EndbrLen) && bytes.HasPrefix(t.Code[off:], x86.Nop5[:]) {
-					l.position[scenario.PartOf(scenario.TheSites, len(s.Sites))] = l.position[scenario.PartOf(scenario.TheTexts, i)]
+					l.position[scenario.PartOf(scenario.TheSites,
+						len(s.Sites))] = l.position[scenario.PartOf(scenario.TheTexts, i)]
 					s.Sites = append(s.Sites, scenario.Site{Func: t.Name, Offset: off})
 				}
 			} else if k := slices.Index(scenario.ReasonKinds[:scenario.ReservedBlacklist], x.Kind); k >= 0 {
@@ -76,7 +79,8 @@ func (l *loader) reserve(r scenario.Reserved, text int) {
 	if slices.Contains(l.s.Reserved, r) {
 		return
 	}
-	l.position[scenario.PartOf(scenario.TheReserved, len(l.s.Reserved))] = l.position[scenario.PartOf(scenario.TheTexts, text)]
+	l.position[scenario.PartOf(scenario.TheReserved, len(l.s.Reserved))] = l.position[scenario.PartOf(scenario.TheTexts,
+		text)]
 	l.s.Reserved = append(l.s.Reserved, r)
 }
 
@@ -86,7 +90,9 @@ func taken(s *scenario.Scenario, function string, off int) bool {
 	return slices.ContainsFunc(s.Sites, here) ||
 		slices.ContainsFunc(s.Labels, func(x scenario.Label) bool { return x.Func == function && x.Offset == off }) ||
 		slices.ContainsFunc(s.Calls, func(x scenario.StaticCall) bool {
-			return slices.ContainsFunc(x.Sites, func(x scenario.CallSite) bool { return x.Func == function && x.Offset == off })
+			return slices.ContainsFunc(x.Sites, func(x scenario.CallSite) bool {
+				return x.Func == function && x.Offset == off
+			})
 		}) ||
 		slices.ContainsFunc(s.Reserved, func(x scenario.Reserved) bool {
 			return x.By != scenario.ReservedBlacklist && x.Func == function && x.Offset == off

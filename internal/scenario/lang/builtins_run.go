@@ -43,7 +43,8 @@ func site(what string, v starlark.Value, offset int) (name string, off int, err 
 func (l *loader) doTask(c *call) (starlark.Value, error) {
 	t := scenario.Task{Repeat: 1}
 	var ops starlark.Value
-	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat, "background?", &t.Background, "setup?", &t.Setup); err != nil {
+	if err := c.unpack("name??", &t.Name, "cpu?", &t.CPU, "ops?", &ops, "repeat?", &t.Repeat, "background?",
+		&t.Background, "setup?", &t.Setup); err != nil {
 		return nil, err
 	}
 	n := len(l.s.Tasks)
@@ -58,7 +59,8 @@ func (l *loader) doTask(c *call) (starlark.Value, error) {
 		for j, v := range list {
 			d, ok := v.(deed)
 			if !ok || d.op == nil {
-				return nil, fmt.Errorf("ops[%d] is %s; an operation is one of %s", j, describe(v), nearest.Quoted(act.Words()))
+				return nil, fmt.Errorf("ops[%d] is %s; an operation is one of %s", j, describe(v),
+					nearest.Quoted(act.Words()))
 			}
 			l.position[scenario.PartIn(scenario.TheTasks, n, j)] = d.at
 			t.Ops = append(t.Ops, *d.op)

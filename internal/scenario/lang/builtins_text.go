@@ -109,10 +109,12 @@ func (l *loader) block(c *call, perCPU bool) (starlark.Value, error) {
 			return nil, err
 		}
 		if n < uint64(len(d.Bytes)) || n > scenario.MaxData {
-			return nil, fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a block at most %d", n, d.Name, len(d.Bytes), scenario.MaxData)
+			return nil, fmt.Errorf("size = %d of %q is out of range; hex has %d bytes, a block at most %d", n, d.Name,
+				len(d.Bytes), scenario.MaxData)
 		}
 		if l.zeros += int(n) - len(d.Bytes); l.zeros > scenario.MaxMemory { // they cost the program nothing
-			return nil, fmt.Errorf("all data up to %q take more than %d bytes; make them smaller", d.Name, scenario.MaxMemory)
+			return nil, fmt.Errorf("all data up to %q take more than %d bytes; make them smaller", d.Name,
+				scenario.MaxMemory)
 		}
 		d.Bytes = append(d.Bytes, make([]byte, int(n)-len(d.Bytes))...)
 	}
@@ -151,7 +153,8 @@ func bytesOf(name string, v starlark.Value) ([]byte, error) {
 		for i := range list {
 			n, err := starlark.AsInt32(list[i])
 			if err != nil || n < 0 || n > 0xff {
-				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff", i, name, list[i].String())
+				return nil, fmt.Errorf("hex[%d] of %q is %.40s, no byte; write a number from 0 to 0xff", i, name,
+					list[i].String())
 			}
 			b[i] = byte(n)
 		}
@@ -186,7 +189,8 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 	case i386 && !obj.Bits32():
 		return nil, fmt.Errorf("%s: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3", file)
 	case !i386 && obj.Bits32():
-		return nil, fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write machine(arch = \"i386\") above", file)
+		return nil, fmt.Errorf("%s: 32-bit code, and the machine is of x86-64; compile it with -m64, or write "+
+			"machine(arch = \"i386\") above", file)
 	}
 	base, err := address(at, scenario.Align(l.text, 64))
 	if err != nil {
@@ -213,7 +217,8 @@ func (l *loader) doELF(c *call) (starlark.Value, error) {
 		}
 		o.names = append(o.names, f.Name)
 		l.padding[name] = f.Padding
-		o.symbols[f.Name] = l.addText(scenario.Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)}, c)
+		o.symbols[f.Name] = l.addText(scenario.Text{Name: name, At: f.Addr, Code: f.Code, Extable: sorted(f.Extable)},
+			c)
 	}
 	for i := range img.Blocks {
 		b := &img.Blocks[i]

@@ -29,7 +29,8 @@ func checkSize(s *scenario.Scenario) error {
 		least = p.b.Len()
 	}
 	if least > scenario.MaxSource {
-		return scenario.Faultf(scenario.PartOf(scenario.TheScenario, 0), "the scenario prints as more than %d bytes; leave out functions that nothing runs", scenario.MaxSource)
+		return scenario.Faultf(scenario.PartOf(scenario.TheScenario, 0),
+			"the scenario prints as more than %d bytes; leave out functions that nothing runs", scenario.MaxSource)
 	}
 	return nil
 }

@@ -104,9 +104,10 @@ func TestCheckGo(t *testing.T) {
 		{`sometimes() has no canary; that is for never()`, func(s *S) {
 			s.Expect = scenario.Expect{Sometimes: true, Property: "T1", Canary: "no-sync-1"}
 		}},
-		{`percpu "v" can't lie at 0x2000; leave at out, or choose an address from 0xffffffff80000000 upward`, func(s *S) {
-			s.Datas = []scenario.Data{{Name: "v", At: 0x2000, Bytes: []byte{1}, PerCPU: true}}
-		}},
+		{`percpu "v" can't lie at 0x2000; leave at out, or choose an address from 0xffffffff80000000 upward`,
+			func(s *S) {
+				s.Datas = []scenario.Data{{Name: "v", At: 0x2000, Bytes: []byte{1}, PerCPU: true}}
+			}},
 		{`data "d" at 0xffff888100000000 to 0xffff888100000000 overlaps per-CPU memory at 0xffff888080000000 to 0xffff88c000000fff; leave at out, or move it`, func(s *S) {
 			s.Datas = []scenario.Data{{Name: "d", At: 0xffff888100000000, Bytes: []byte{1}}}
 		}},

@@ -39,8 +39,10 @@ func kernels(verb string) []string {
 // byEngine are functions of the kernel that the engine calls where the kernel does.
 var byEngine = []string{
 	"synchronize_rcu", "synchronize_sched", "synchronize_rcu_tasks", "call_rcu", "rcu_read_lock", "rcu_read_unlock",
-	"text_poke", "text_poke_bp", "text_poke_sync", "text_poke_queue", "text_poke_finish", "smp_text_poke_batch_finish", "stop_machine", "sync_core",
-	"on_each_cpu", "smp_call_function", "mutex_lock", "mutex_unlock", "kprobe_optimizer", "kick_kprobe_optimizer", "get_insn_slot", "free_insn_slot",
+	"text_poke", "text_poke_bp", "text_poke_sync", "text_poke_queue", "text_poke_finish", "smp_text_poke_batch_finish",
+	"stop_machine", "sync_core",
+	"on_each_cpu", "smp_call_function", "mutex_lock", "mutex_unlock", "kprobe_optimizer", "kick_kprobe_optimizer",
+	"get_insn_slot", "free_insn_slot",
 	"arm_kprobe", "disarm_kprobe", "optimize_kprobe", "unoptimize_kprobe",
 }
 

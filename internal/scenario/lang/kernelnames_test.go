@@ -29,7 +29,8 @@ func TestKernelNames(t *testing.T) {
 		require.Nil(t, act.Named(verb), "%s: its row has its names", verb)
 	}
 	for _, k := range act.All() {
-		require.NotEqual(t, len(k.Kernel) > 0, slices.Contains(own, k.Word), "%s: what is it called in kernels?", k.Word)
+		require.NotEqual(t, len(k.Kernel) > 0, slices.Contains(own, k.Word), "%s: what is it called in kernels?",
+			k.Word)
 	}
 	for _, name := range byEngine {
 		require.Empty(t, seen[name])
@@ -38,10 +39,13 @@ func TestKernelNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"register_kprobe": "did you mean register(k)?", "unregister_kprobe": "did you mean unregister(k)?",
 		"enable_kprobe": "did you mean enable(k)?", "disable_kprobe": "did you mean disable(k)?",
-		"kprobe_register": "did you mean register(k)?", "kprobe_unregister": "did you mean unregister(k)?", "RegisterAll": `did you mean "register_all"?`,
-		"on_label": `did you mean "label_on"?`, "optimized_wait": `did you mean "wait_optimized"?`, "regster": `did you mean "register", "restore", "unregister"?`,
+		"kprobe_register": "did you mean register(k)?", "kprobe_unregister": "did you mean unregister(k)?",
+		"RegisterAll": `did you mean "register_all"?`,
+		"on_label":    `did you mean "label_on"?`, "optimized_wait": `did you mean "wait_optimized"?`,
+		"regster":     `did you mean "register", "restore", "unregister"?`,
 		"call_static": `did you mean "static_call"?`, "module_insmod": `did you mean "insmod", "module"?`,
-		"static_key_enable": "did you mean label_on(l)?", "xyzzy": `there are "scenario", "machine", "text", "data", "percpu" and 70 more`,
+		"static_key_enable": "did you mean label_on(l)?",
+		"xyzzy":             `there are "scenario", "machine", "text", "data", "percpu" and 70 more`,
 	} {
 		require.Equal(t, want, meant(name), name)
 	}
@@ -51,7 +55,8 @@ func TestKernelNames(t *testing.T) {
 func TestOwnNames(t *testing.T) {
 	const src = "scenario(\"x\", says = \"x\")\nf = text(\"f\", hex = \"90c3\")\nk = kprobe(\"k\", at = f)\n"
 	for line, says := range map[string]string{
-		"register(kk)": `there is "f", "k"`, "regster(k)": `did you mean "register", "restore", "unregister"?`, "call(ff)": `there is "f", "k"`,
+		"register(kk)": `there is "f", "k"`, "regster(k)": `did you mean "register", "restore", "unregister"?`,
+		"call(ff)": `there is "f", "k"`,
 	} {
 		_, err := Load("x.star", []byte(src+"task(\"t\", cpu = 0, ops = ["+line+"])\n"), nil)
 		require.ErrorContains(t, err, "isn't defined; "+says)

@@ -70,7 +70,8 @@ func TestReferencePage(t *testing.T) {
 }
 
 // shared are the parameters that the page explains for all calls together.
-var shared = []string{"name", "at", "offset", "size", "hex", "errno", "symbol", "disabled", "cpu", "at_most", "f", "k", "ks", "l", "s", "m", "p", "d", "on", "file"}
+var shared = []string{"name", "at", "offset", "size", "hex", "errno", "symbol", "disabled", "cpu", "at_most", "f", "k",
+	"ks", "l", "s", "m", "p", "d", "on", "file"}
 
 // TestReferenceIsWhole: what is said of a call says what each of its parameters is, and of
 // a setting what each of its values is.

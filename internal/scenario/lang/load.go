@@ -89,7 +89,8 @@ func (l *loader) tooLong(src []byte) error {
 	if len(src) <= scenario.MaxSource {
 		return nil
 	}
-	return l.failf(l.top(), "the program has %d bytes, at most %d; put code into an object file", len(src), scenario.MaxSource)
+	return l.failf(l.top(), "the program has %d bytes, at most %d; put code into an object file", len(src),
+		scenario.MaxSource)
 }
 
 // exec runs the program.
@@ -241,7 +242,8 @@ func (l *loader) explain(err error) error {
 	var parse syntax.Error
 	if errors.As(err, &parse) {
 		if strings.Contains(parse.Msg, "non-ASCII") && strings.Contains(parse.Msg, "escape") {
-			return l.failf(parse.Pos, `a byte above 7f is an escape of a string of bytes only; write b"\x55\x89", with a b before it`)
+			return l.failf(parse.Pos,
+				`a byte above 7f is an escape of a string of bytes only; write b"\x55\x89", with a b before it`)
 		}
 		if strings.Contains(parse.Msg, "; ") { // of guarded, with what to do
 			return l.failf(parse.Pos, "%s", parse.Msg)

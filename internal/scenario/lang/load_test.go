@@ -71,7 +71,8 @@ func TestLoadGolden(t *testing.T) {
 // what Starlark's parser makes of deep nesting fits in its stack.
 func TestLoadBounds(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
-		{strings.Repeat("#", 2<<20), "big.star:1:1: the program has 2097152 bytes, at most 1048576; put code into an object file"},
+		{strings.Repeat("#", 2<<20),
+			"big.star:1:1: the program has 2097152 bytes, at most 1048576; put code into an object file"},
 		{strings.Repeat("(", 1<<20), "excessive nesting"},
 		{strings.Repeat("[", 1<<20), "excessive nesting"},
 		{strings.Repeat("-", 1<<20), "excessive nesting"},
@@ -108,10 +109,13 @@ func TestCheckNames(t *testing.T) {
 	}{
 		{scenario.Expect{}, ""},
 		{scenario.Expect{Sometimes: true, Property: "no-start-inside"}, ""},
-		{scenario.Expect{Sometimes: true, Property: "no-start-insid"}, `sometimes(): no property "no-start-insid"; did you mean "no-start-inside"?`},
+		{scenario.Expect{Sometimes: true, Property: "no-start-insid"},
+			`sometimes(): no property "no-start-insid"; did you mean "no-start-inside"?`},
 		{scenario.Expect{Canary: "no-sync-1"}, ""},
-		{scenario.Expect{Canary: "no-start-inside"}, `never(): "no-start-inside" is a property, and never() takes a mutant, its canary; never() alone expects every property to hold`},
-		{scenario.Expect{Sometimes: true, Property: "no-sync-1"}, `sometimes(): "no-sync-1" is a mutant, not a property; name the property that breaks, or plant it with --mutant`},
+		{scenario.Expect{Canary: "no-start-inside"},
+			`never(): "no-start-inside" is a property, and never() takes a mutant, its canary; never() alone expects every property to hold`},
+		{scenario.Expect{Sometimes: true, Property: "no-sync-1"},
+			`sometimes(): "no-sync-1" is a mutant, not a property; name the property that breaks, or plant it with --mutant`},
 		{scenario.Expect{Canary: "x"}, `never(): no mutant "x"; there is "no-sync-1"`},
 	} {
 		if err := c.e.CheckNames(props, mutants); c.want == "" {

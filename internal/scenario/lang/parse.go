@@ -62,7 +62,8 @@ const (
 )
 
 // printedShape ends what is said of a statement that isn't of the shape.
-const printedShape = "a trace's scenario is a list of calls as kpsim prints it, without loops, functions or other Starlark"
+const printedShape = "a trace's scenario is a list of calls as kpsim prints it, without loops, functions or " +
+	"other Starlark"
 
 // A reader reads statements.
 type reader struct {
@@ -95,7 +96,8 @@ func (r *reader) statement() {
 		r.next()
 		verbAt, callee := r.at, r.text
 		if r.kind != nameToken || !r.follows("(") {
-			r.failf(verbAt, "%s = is followed by %s; only what a call makes has a name here, as f = text(…): %s", word, r.what(), printedShape)
+			r.failf(verbAt, "%s = is followed by %s; only what a call makes has a name here, as f = text(…): %s", word,
+				r.what(), printedShape)
 			return
 		}
 		if _, taken := r.verbs[word]; taken || starlark.Universe.Has(word) {

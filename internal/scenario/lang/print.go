@@ -119,7 +119,8 @@ func (p *printer) text(s *scenario.Scenario) {
 		}
 		said := d.Bytes[:len(d.Bytes)-zeros]
 		p.assign(id, verb, Quote(d.Name), "at = "+hexAddr(d.At),
-			p.unless(zeros == 0, "size", fmt.Sprint(len(d.Bytes))), p.unless(len(said) == 0, "hex", dataString(said)), p.unless(!d.Away, "away", "True"))
+			p.unless(zeros == 0, "size", fmt.Sprint(len(d.Bytes))), p.unless(len(said) == 0, "hex", dataString(said)),
+			p.unless(!d.Away, "away", "True"))
 	}
 }
 
@@ -127,7 +128,8 @@ func (p *printer) text(s *scenario.Scenario) {
 func (p *printer) missing(s *scenario.Scenario) {
 	for i := range s.Missing {
 		m := &s.Missing[i]
-		p.call("missing", Quote(m.Name), "at = "+hexAddr(m.At), p.unless(m.Size == missingSize, "size", fmt.Sprint(m.Size)))
+		p.call("missing", Quote(m.Name), "at = "+hexAddr(m.At),
+			p.unless(m.Size == missingSize, "size", fmt.Sprint(m.Size)))
 	}
 }
 
@@ -175,8 +177,10 @@ func (p *printer) probe(k *scenario.Probe) []string {
 	}
 	switch k.Kind {
 	case scenario.ProbeKretprobe:
-		args = append(args, p.unless(counts(k.Post), "handler", p.handler(k.Post)), p.unless(k.Pre == nil, "entry", p.handler(k.Pre)),
-			p.unless(k.Maxactive == 0, "maxactive", fmt.Sprint(k.Maxactive)), p.unless(k.DataSize == 0, "data_size", fmt.Sprint(k.DataSize)))
+		args = append(args, p.unless(counts(k.Post), "handler", p.handler(k.Post)),
+			p.unless(k.Pre == nil, "entry", p.handler(k.Pre)),
+			p.unless(k.Maxactive == 0, "maxactive", fmt.Sprint(k.Maxactive)),
+			p.unless(k.DataSize == 0, "data_size", fmt.Sprint(k.DataSize)))
 	case scenario.ProbeJprobe:
 		if k.Pre != nil {
 			args = append(args, "entry = "+p.handler(k.Pre))
@@ -184,7 +188,8 @@ func (p *printer) probe(k *scenario.Probe) []string {
 			args = append(args, "entry = "+p.symbols[k.Entry])
 		}
 	default:
-		args = append(args, p.unless(counts(k.Pre), "pre", p.handler(k.Pre)), p.unless(k.Post == nil, "post", p.handler(k.Post)),
+		args = append(args, p.unless(counts(k.Pre), "pre", p.handler(k.Pre)),
+			p.unless(k.Post == nil, "post", p.handler(k.Post)),
 			p.unless(k.Fault == nil, "fault", p.handler(k.Fault)))
 	}
 	args = append(args, p.unless(k.Symbol == "", "symbol", Quote(k.Symbol)))

@@ -23,8 +23,10 @@ func (p *printer) around(s *scenario.Scenario) {
 		m := &s.Modules[i]
 		id := p.ident(m.Name)
 		p.labels["module "+m.Name] = id
-		p.assign(id, "module", Quote(m.Name), "funcs = "+names(m.Core), p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)), p.unless(len(m.Data) == 0, "data", names(m.Data)),
-			p.unless(m.Enter == "", "init", p.symbols[m.Enter]), p.unless(m.Leave == "", "exit", p.symbols[m.Leave]), p.unless(!m.Loaded, "loaded", "True"))
+		p.assign(id, "module", Quote(m.Name), "funcs = "+names(m.Core),
+			p.unless(len(m.Init) == 0, "init_funcs", names(m.Init)), p.unless(len(m.Data) == 0, "data", names(m.Data)),
+			p.unless(m.Enter == "", "init", p.symbols[m.Enter]), p.unless(m.Leave == "", "exit", p.symbols[m.Leave]),
+			p.unless(!m.Loaded, "loaded", "True"))
 	}
 	for i := range s.Sites {
 		p.call("fentry", p.place(s.Sites[i].Func, uint64(s.Sites[i].Offset)))
@@ -33,7 +35,8 @@ func (p *printer) around(s *scenario.Scenario) {
 		fp := &s.Fprobes[i]
 		id := p.ident(fp.Name)
 		p.labels["fprobe "+fp.Name] = id
-		p.assign(id, "fprobe", Quote(fp.Name), names(fp.Funcs), p.unless(fp.Entry == "", "entry", p.symbols[fp.Entry]), p.unless(fp.Exit == "", "exit", p.symbols[fp.Exit]))
+		p.assign(id, "fprobe", Quote(fp.Name), names(fp.Funcs), p.unless(fp.Entry == "", "entry", p.symbols[fp.Entry]),
+			p.unless(fp.Exit == "", "exit", p.symbols[fp.Exit]))
 	}
 	for i := range s.Locked {
 		p.call("lock_prefix", p.place(s.Locked[i].Func, uint64(s.Locked[i].Offset)))
@@ -57,7 +60,8 @@ func (p *printer) around(s *scenario.Scenario) {
 			}
 			*list += p.place(t.Func, uint64(t.Offset))
 		}
-		p.assign(id, "static_call", Quote(k.Name), p.unless(places[0] == "", "sites", "["+places[0]+"]"), p.unless(places[1] == "", "tails", "["+places[1]+"]"),
+		p.assign(id, "static_call", Quote(k.Name), p.unless(places[0] == "", "sites", "["+places[0]+"]"),
+			p.unless(places[1] == "", "tails", "["+places[1]+"]"),
 			p.unless(k.Trampoline == "", "trampoline", p.symbols[k.Trampoline]),
 			p.unless(k.Target == "", "target", p.symbols[k.Target]))
 	}
@@ -67,6 +71,7 @@ func (p *printer) around(s *scenario.Scenario) {
 // printReserved prints reserved places.
 func (p *printer) printReserved(s *scenario.Scenario) {
 	for _, r := range s.Reserved {
-		p.call("reserved", p.place(r.Func, uint64(r.Offset)), Quote(r.By.String()), p.unless(r.Size == scenario.ReasonSizes[r.By], "size", fmt.Sprint(r.Size)))
+		p.call("reserved", p.place(r.Func, uint64(r.Offset)), Quote(r.By.String()),
+			p.unless(r.Size == scenario.ReasonSizes[r.By], "size", fmt.Sprint(r.Size)))
 	}
 }

@@ -80,7 +80,8 @@ type names struct{ used map[string]bool }
 func (n *names) draw(t *rapid.T, what string) string {
 	name := rapid.OneOf(
 		rapid.StringMatching(`[a-c]{1,2}`),
-		rapid.SampledFrom([]string{"call", "task", "None", "range", "for", "while", "text", "a.b", "a_b", "a_2", "task0",
+		rapid.SampledFrom([]string{"call", "task", "None", "range", "for", "while", "text", "a.b", "a_b", "a_2",
+			"task0",
 			"task1", "1a", "_", "é", "x y", `"`, `\`, "'", "{}", "%d"}),
 		rapid.StringOfN(rapid.RuneFrom([]rune(" \"'\\#%.-/é☃a0")), 1, 5, -1),
 	).Filter(func(s string) bool { return !n.used[s] }).Draw(t, what)
@@ -154,7 +155,8 @@ func genText(t *rapid.T, s *scenario.Scenario) {
 	for range rapid.IntRange(0, 2).Draw(t, "datas") {
 		b := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "bytes")
 		b = append(b, make([]byte, rapid.SampledFrom([]int{0, 0, 255, 256, 5000}).Draw(t, "zeros"))...)
-		s.Datas = append(s.Datas, scenario.Data{Name: symbols.draw(t, "data"), At: at, Bytes: b, PerCPU: rapid.Bool().Draw(t, "percpu")})
+		s.Datas = append(s.Datas, scenario.Data{Name: symbols.draw(t, "data"), At: at, Bytes: b,
+			PerCPU: rapid.Bool().Draw(t, "percpu")})
 		at += arch.Addr(len(b))
 	}
 }
@@ -168,8 +170,9 @@ func genMissing(t *rapid.T, s *scenario.Scenario) {
 		names.used[s.Datas[i].Name] = true
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "missing") {
-		s.Missing = append(s.Missing, scenario.Missing{Name: names.draw(t, "missing"), At: 0xffffffff90000000 + arch.Addr(i)<<20,
-			Size: 4096 * rapid.IntRange(1, 3).Draw(t, "pages")})
+		s.Missing = append(s.Missing,
+			scenario.Missing{Name: names.draw(t, "missing"), At: 0xffffffff90000000 + arch.Addr(i)<<20,
+				Size: 4096 * rapid.IntRange(1, 3).Draw(t, "pages")})
 	}
 }
 
@@ -206,7 +209,8 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 				continue
 			}
 			d := &s.Datas[0]
-			st.Func, st.Off, st.Value = d.Name, rapid.IntRange(0, len(d.Bytes)-8).Draw(t, "off"), rapid.Uint64().Draw(t, "value")
+			st.Func, st.Off, st.Value = d.Name, rapid.IntRange(0, len(d.Bytes)-8).Draw(t, "off"),
+				rapid.Uint64().Draw(t, "value")
 		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable:
 			st.Func = names[rapid.IntRange(0, len(names)-1).Draw(t, "of probe")]
 		}
@@ -225,7 +229,8 @@ func genClients(t *rapid.T, s *scenario.Scenario) {
 		s.Probes = append(s.Probes, genProbe(t, s, name, all))
 	}
 	for i := range s.Texts {
-		if f := &s.Texts[i]; len(f.Code) > 4 && f.Code[0] == 0x0f && f.Code[1] == 0x1f && f.Code[2] == 0x44 && f.Code[3] == 0 && f.Code[4] == 0 {
+		if f := &s.Texts[i]; len(f.Code) > 4 && f.Code[0] == 0x0f && f.Code[1] == 0x1f && f.Code[2] == 0x44 &&
+			f.Code[3] == 0 && f.Code[4] == 0 {
 			l := scenario.Label{Name: labels.draw(t, "label"), Func: f.Name}
 			l.Target, l.TOff = genPlace(t, s)
 			s.Labels = append(s.Labels, l)
@@ -234,7 +239,8 @@ func genClients(t *rapid.T, s *scenario.Scenario) {
 }
 
 func genProbe(t *rapid.T, s *scenario.Scenario, name string, all []string) scenario.Probe {
-	k := scenario.Probe{Name: name, Kind: scenario.ProbeKind(rapid.IntRange(0, 2).Draw(t, "kind")), Disabled: rapid.Bool().Draw(t, "disabled")}
+	k := scenario.Probe{Name: name, Kind: scenario.ProbeKind(rapid.IntRange(0, 2).Draw(t, "kind")),
+		Disabled: rapid.Bool().Draw(t, "disabled")}
 	if k.Kind == scenario.ProbeJprobe && !s.Machine.Jprobes {
 		k.Kind = scenario.ProbeKprobe
 	}
@@ -267,7 +273,8 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 	tasks := newNames()
 	cpu := rapid.IntRange(0, s.Machine.CPUs-1)
 	for range rapid.IntRange(1, 3).Draw(t, "tasks") {
-		task := scenario.Task{Name: tasks.draw(t, "task"), CPU: cpu.Draw(t, "cpu"), Repeat: rapid.IntRange(1, 3).Draw(t, "repeat")}
+		task := scenario.Task{Name: tasks.draw(t, "task"), CPU: cpu.Draw(t, "cpu"),
+			Repeat: rapid.IntRange(1, 3).Draw(t, "repeat")}
 		for range rapid.IntRange(1, 6).Draw(t, "ops") {
 			task.Ops = append(task.Ops, genOp(t, s))
 		}
@@ -367,5 +374,7 @@ func genParam(t *rapid.T, s *scenario.Scenario, op *scenario.Op, kind scenario.P
 
 // drawable are the operations that need nothing beyond their parameters.
 func drawable() []*scenario.Operation {
-	return slices.DeleteFunc(slices.Clone(act.All()), func(k *scenario.Operation) bool { return k.Check != nil || k.Setting != "" })
+	return slices.DeleteFunc(slices.Clone(act.All()), func(k *scenario.Operation) bool {
+		return k.Check != nil || k.Setting != ""
+	})
 }

@@ -22,7 +22,8 @@ func TestLanguageReference(t *testing.T) {
 		require.Contains(t, doc, "`"+e+"`")
 	}
 
-	stands := strings.NewReplacer("parser.o", "probe_targets.o", "parse_header", "checksum", "crc16.ko", "module.ko", "crc16", "pure")
+	stands := strings.NewReplacer("parser.o", "probe_targets.o", "parse_header", "checksum", "crc16.ko", "module.ko",
+		"crc16", "pure")
 	examples := strings.Split(doc, "```python\n")[1:]
 	require.Len(t, examples, 3)
 	for _, example := range examples {

@@ -13,7 +13,8 @@ import (
 	"kpsim/smp/kapi"
 )
 
-var preempts = []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull, scenario.PreemptLazy}
+var preempts = []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic,
+	scenario.PreemptFull, scenario.PreemptLazy}
 
 // An edition's machine gives the engine the settings of that edition.
 func TestEditionIsPreset(t *testing.T) {
@@ -36,7 +37,8 @@ func TestNoEdition(t *testing.T) {
 			e := m.Kprobes()
 			require.Equal(t, era.Settings{
 				Quiesce: kapi.QuiesceTasks, Patch: patch, SyncArm: true, NMILatch: true,
-				Kernel:  rules.Kernel{Edition: rules.Edition69, Optprobes: true, Preemption: p >= scenario.PreemptDynamic},
+				Kernel: rules.Kernel{Edition: rules.Edition69, Optprobes: true,
+					Preemption: p >= scenario.PreemptDynamic},
 				Batches: true, MaxactiveAll: true, Boost: era.BoostNever,
 			}, e)
 			require.Equal(t, patch == era.PatchBreakpoint, e.UnoptimizesByInt3())

@@ -71,7 +71,8 @@ func source(k *scenario.SourceKind) func(*loader, *call) (starlark.Value, error)
 
 func readRun(v starlark.Value, s *scenario.Source) error {
 	if d, ok := v.(deed); ok && d.op != nil && d.op.Kind == act.Call {
-		return fmt.Errorf("run is %s; give the function, and what it is called with as args: run = %s, args = [3, 5]", describe(v), d.op.Target)
+		return fmt.Errorf("run is %s; give the function, and what it is called with as args: run = %s, args = [3, 5]",
+			describe(v), d.op.Target)
 	}
 	f, err := whole("run", v)
 	s.Run = f.name

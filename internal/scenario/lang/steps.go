@@ -25,7 +25,9 @@ var stepForms = [...]stepForm{
 			st.Reg, err = nearest.Lookup[arch.Reg](name, reg, l.s.Machine.Processor().RegNames)
 			return err
 		},
-		print: func(p *printer, st *scenario.Step) string { return Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg))) },
+		print: func(p *printer, st *scenario.Step) string {
+			return Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg)))
+		},
 	},
 	scenario.StepNumber: {
 		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) (err error) {

@@ -115,7 +115,8 @@ func (o *object) Get(key starlark.Value) (v starlark.Value, found bool, err erro
 func (o *object) key(key starlark.Value) (string, error) {
 	name, ok := starlark.AsString(key)
 	if !ok {
-		return "", fmt.Errorf("%s is indexed by the name of a function, not by %s; write v[\"f\"]", o.file, describe(key))
+		return "", fmt.Errorf("%s is indexed by the name of a function, not by %s; write v[\"f\"]", o.file,
+			describe(key))
 	}
 	return name, nil
 }

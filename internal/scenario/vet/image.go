@@ -50,7 +50,8 @@ func Image(s *scenario.Scenario) *image.Module {
 		b := &m.Symbols[i]
 		base, _, _ := strings.Cut(b.Name, ".") // what was split off it refuses probes too
 		for _, name := range [...]string{b.Name, base} {
-			b.Blacklisted = b.Blacklisted || slices.Contains(s.Reserved, scenario.Reserved{Func: name, By: scenario.ReservedBlacklist})
+			b.Blacklisted = b.Blacklisted ||
+				slices.Contains(s.Reserved, scenario.Reserved{Func: name, By: scenario.ReservedBlacklist})
 		}
 		if survey.IsThunk(b.Name) {
 			m.Imports = append(m.Imports, *b)

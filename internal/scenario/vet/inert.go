@@ -61,7 +61,8 @@ func (j *Jumps) None() (list []*scenario.Fault) {
 			return nil
 		}
 		list = append(list, &scenario.Fault{
-			Part: scenario.PartOf(scenario.TheProbes, i), Msg: fmt.Sprintf("%s at %s is never optimized: %s", k.Name, j.s.PlaceName(k), why),
+			Part: scenario.PartOf(scenario.TheProbes, i), Msg: fmt.Sprintf("%s at %s is never optimized: %s", k.Name,
+				j.s.PlaceName(k), why),
 		})
 	}
 	return list
@@ -70,7 +71,8 @@ func (j *Jumps) None() (list []*scenario.Fault) {
 // disabledThroughout reports whether a probe is registered disabled and never
 // enabled.
 func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
-	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, act.Enable) && !s.HandlerDoes(scenario.StepEnable, k.Name)
+	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, act.Enable) &&
+		!s.HandlerDoes(scenario.StepEnable, k.Name)
 }
 
 // Inert lists, a line each, what a scenario says that changes no run of it, whatever the
@@ -91,7 +93,9 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 	}
 	for i := range s.Probes {
 		if k := &s.Probes[i]; disabledThroughout(s, k) {
-			add(scenario.PartOf(scenario.TheProbes, i), "probe %s is disabled throughout: add enable(%q) to a task's ops, or leave disabled out", k.Name, k.Name)
+			add(scenario.PartOf(scenario.TheProbes, i),
+				"probe %s is disabled throughout: add enable(%q) to a task's ops, or leave disabled out", k.Name,
+				k.Name)
 		}
 	}
 	said := make(map[string]bool)
@@ -108,12 +112,15 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 		}
 	}
 	if len(s.Alternatives) > 0 && !s.Does(act.Alternatives) {
-		add(scenario.PartOf(scenario.TheAlternatives, 0), "alternative() is never applied: no task does apply_alternatives()")
+		add(scenario.PartOf(scenario.TheAlternatives, 0),
+			"alternative() is never applied: no task does apply_alternatives()")
 	}
 	if !slices.ContainsFunc(s.Tasks, func(t scenario.Task) bool { return !t.Background }) {
 		for i := range s.Tasks {
 			if t := &s.Tasks[i]; t.Repeat > 1 {
-				add(scenario.PartOf(scenario.TheTasks, i), "task %s isn't repeated: all tasks are in the background, so that none is waited for; leave background out of one", t.Name)
+				add(scenario.PartOf(scenario.TheTasks, i),
+					"task %s isn't repeated: all tasks are in the background, so that none is waited for; "+
+						"leave background out of one", t.Name)
 			}
 		}
 	}

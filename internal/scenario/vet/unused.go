@@ -14,10 +14,14 @@ func Unused(s *scenario.Scenario) error {
 	for i := range s.Probes {
 		name := s.Probes[i].Name
 		handled := slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
-			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind == scenario.StepRegister && st.Func == name })
+			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool {
+				return st.Kind == scenario.StepRegister && st.Func == name
+			})
 		})
 		if !handled && !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) {
-			return scenario.Faultf(scenario.PartOf(scenario.TheProbes, i), "probe %q is made, but no task registers it; add register(%q) to a task's ops, or leave it out", name, name)
+			return scenario.Faultf(scenario.PartOf(scenario.TheProbes, i),
+				"probe %q is made, but no task registers it; add register(%q) to a task's ops, or leave it out", name,
+				name)
 		}
 	}
 	return nil
@@ -27,17 +31,22 @@ func Unused(s *scenario.Scenario) error {
 // but for those that others keep off: where there is a probe in the same function.
 func Unflipped(s *scenario.Scenario) (lines []string) {
 	probed := func(function string) bool {
-		return slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool { return k.Func == function || k.Symbol == function })
+		return slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
+			return k.Func == function || k.Symbol == function
+		})
 	}
 	for i := range s.Labels {
 		if l := &s.Labels[i]; !s.Uses(l.Name, scenario.ParamLabel) && !probed(l.Func) {
-			lines = append(lines, fmt.Sprintf("label %s is never flipped: add label_on() of it to a task's ops", l.Name))
+			lines = append(lines, fmt.Sprintf("label %s is never flipped: add label_on() of it to a task's ops",
+				l.Name))
 		}
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if !s.Uses(c.Name, scenario.ParamCall) && !slices.ContainsFunc(c.Sites, func(at scenario.CallSite) bool { return probed(at.Func) }) {
-			lines = append(lines, fmt.Sprintf("static call %s is never set: add set_call() of it to a task's ops", c.Name))
+		if !s.Uses(c.Name, scenario.ParamCall) &&
+			!slices.ContainsFunc(c.Sites, func(at scenario.CallSite) bool { return probed(at.Func) }) {
+			lines = append(lines, fmt.Sprintf("static call %s is never set: add set_call() of it to a task's ops",
+				c.Name))
 		}
 	}
 	return lines

@@ -61,9 +61,10 @@ type Choice struct {
 
 // A Sampling says how the suffixes of a run are sampled.
 type Sampling struct {
-	Seed      uint64
-	Runs      int                            // a prefix; 0 for SamplingRuns
-	Questions int64                          // of all runs together at most, but for samplingLeast runs a prefix; 0 for samplingQuestions
+	Seed uint64
+	Runs int // a prefix; 0 for SamplingRuns
+	// of all runs together at most, but for samplingLeast runs a prefix; 0 for samplingQuestions
+	Questions int64
 	Progress  func(runs, most, fails uint64) // told after each run, of most that it may take; may be nil
 	_         struct{}
 }
@@ -236,7 +237,8 @@ func (n *sampler) blame() *Point {
 		}
 		for _, c := range n.rec.Choices {
 			b := n.choice(int(c.Seq))
-			if rises := b.After.Low - b.Before.High; rises > 0 && (r.Worst.Question < 0 || rises > r.Worst.After.Low-r.Worst.Before.High) {
+			if rises := b.After.Low - b.Before.High; rises > 0 &&
+				(r.Worst.Question < 0 || rises > r.Worst.After.Low-r.Worst.Before.High) {
 				r.Worst = b
 			}
 		}

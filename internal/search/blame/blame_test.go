@@ -47,7 +47,8 @@ func TestNoReturnIsTheNMI(t *testing.T) {
 	}
 	assert.Zero(t, n.Curve[0].Questions)
 	end := n.Curve[len(n.Curve)-1]
-	assert.Equal(t, Odds{Questions: n.Questions, Deviations: 1, Event: end.Event, Runs: 1, Fails: 1, Low: 1, High: 1}, end)
+	assert.Equal(t, Odds{Questions: n.Questions, Deviations: 1, Event: end.Event, Runs: 1, Fails: 1, Low: 1, High: 1},
+		end)
 }
 
 // No single choice is to blame for a race that is lost step by step: the odds
@@ -77,7 +78,8 @@ func TestNoReturnOfASeed(t *testing.T) {
 func TestNoReturnFromTheStart(t *testing.T) {
 	sc, err := library.Load("safe-none")
 	require.NoError(t, err)
-	f := &traces.File{Scenario: lang.Print(sc), Property: "P1", Origin: []traces.Remark{{Key: traces.OriginMutant, Value: "lost-kick"}}}
+	f := &traces.File{Scenario: lang.Print(sc), Property: "P1",
+		Origin: []traces.Remark{{Key: traces.OriginMutant, Value: "lost-kick"}}}
 	r, err := replay.Play("x.kps", f, false)
 	require.NoError(t, err)
 	defer r.Rig.Close()

@@ -20,9 +20,12 @@ import (
 // likeMutants are the mutants of kpsim's engine that do what kernels do, each with the find in
 // docs/findings.md.
 var likeMutants = [...]struct{ mutant, find string }{
-	{"objpool-last", "objpool-last"}, {"ftrace-by-post", "ftrace-by-post"}, {"cancel-rcu", "cancel-rcu"}, {"asked-unlocked", "asked-unlocked"},
-	{"check-unlocked", "check-unlocked"}, {"disarm-lost", "disarm-lost"}, {"reuse-disabled", "reuse-disabled"}, {"enable-lost", "enable-lost"},
-	{"detour-post", "detour-post"}, {"post-by-list", "detour-post"}, {"boost-post", "boost-post"}, {"never-again", "blocked-lost"},
+	{"objpool-last", "objpool-last"}, {"ftrace-by-post", "ftrace-by-post"}, {"cancel-rcu", "cancel-rcu"},
+	{"asked-unlocked", "asked-unlocked"},
+	{"check-unlocked", "check-unlocked"}, {"disarm-lost", "disarm-lost"}, {"reuse-disabled", "reuse-disabled"},
+	{"enable-lost", "enable-lost"},
+	{"detour-post", "detour-post"}, {"post-by-list", "detour-post"}, {"boost-post", "boost-post"},
+	{"never-again", "blocked-lost"},
 	{"flags-wide", "flags-wide"}, {"loop-late", "emulated-wrong"}, {"ret-keeps", "emulated-wrong"},
 }
 
@@ -51,7 +54,8 @@ var signs = [...]sign{
 	{&properties.NoWarning, " warns at reenter_kprobe+", nil, []string{"first-hit"}},
 	{&properties.NoWarning, " warns at register_kprobe+", hasModules, []string{"unload-kept", "reuse-disabled"}},
 	{&properties.NoRemains, " is in the table, and stands for no probe", unloads, []string{"unload-kept"}},
-	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil, []string{"forced-freed", "cancel-rcu"}},
+	{&properties.NoMemoryMisuse, " (use after free): struct optimized_kprobe's ", nil,
+		[]string{"forced-freed", "cancel-rcu"}},
 }
 
 // LooksLike says which known finds (docs/findings.md) a broken property of a kernel's engine looks
@@ -64,7 +68,8 @@ func LooksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (n
 }
 
 // looksLike also says how many questions it has asked.
-func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, asked uint64, err error) {
+func looksLike(k *linux.Kernel, q *properties.Property, witness *traces.File) (names []string, asked uint64,
+	err error) {
 	sc, err := lang.Parse("witness", []byte(witness.Scenario))
 	if err != nil {
 		return nil, 0, err

@@ -60,7 +60,8 @@ func Differing(all []*Program) (list []Answer) {
 // Changed are the programs that a changed kernel answers otherwise than the rules, and
 // otherwise than the kernel as it is; mended says how many differ without the change only.
 // An error is that a program can't be run on the changed kernel. It blocks until all have run.
-func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *atomic.Bool) (list []Answer, mended int, err error) {
+func Changed(all []*Program, k *linux.Kernel, mutant string, workers int, stop *atomic.Bool) (list []Answer, mended int,
+	err error) {
 	type outcome struct {
 		answer *Answer
 		mended bool

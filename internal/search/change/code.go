@@ -58,7 +58,8 @@ func CodeOf(before, after *linux.Kernel, src *source.Source) *Code {
 		l := &now[i]
 		if old[l.f.Name] == nil { // the compiler may have cut another part off
 			for j := range was {
-				if b := &was[j]; closure.Base(b.f.Name) == closure.Base(l.f.Name) && !slices.ContainsFunc(now, func(n listing) bool { return n.f.Name == b.f.Name }) && !b.taken {
+				if b := &was[j]; closure.Base(b.f.Name) == closure.Base(l.f.Name) &&
+					!slices.ContainsFunc(now, func(n listing) bool { return n.f.Name == b.f.Name }) && !b.taken {
 					old[l.f.Name] = b
 					break
 				}
@@ -111,7 +112,8 @@ func (c *Code) Same() bool {
 
 // places adds a function's entry, and the lines of its instructions of those numbers.
 func (c *Code) places(src *source.Source, l *listing, added []int) {
-	c.Places = append(c.Places, Place{Func: l.f.Name, Line: cmp.Or(src.Line(arch.Addr(l.f.Addr)), "+0x0"), Entry: true, Addrs: []arch.Addr{arch.Addr(l.f.Addr)}})
+	c.Places = append(c.Places, Place{Func: l.f.Name, Line: cmp.Or(src.Line(arch.Addr(l.f.Addr)), "+0x0"), Entry: true,
+		Addrs: []arch.Addr{arch.Addr(l.f.Addr)}})
 	for k, i := range added {
 		in := &l.code[i]
 		line, name := src.Line(in.Addr), l.f.Name
@@ -212,7 +214,8 @@ func (l *listing) says(in *x86.Inst) (text, call string) {
 		}
 	}
 	if _, ok := in.RIPOperand(); ok {
-		if i, j := strings.LastIndex(text[:strings.Index(text, "(%rip)")+1], "0x"), strings.Index(text, "(%rip)"); i >= 0 {
+		if i, j := strings.LastIndex(text[:strings.Index(text, "(%rip)")+1], "0x"),
+			strings.Index(text, "(%rip)"); i >= 0 {
 			text = strings.TrimSuffix(text[:i], "-") + "@" + text[j:]
 		}
 	}

@@ -61,7 +61,8 @@ func kinds(res *explore.Result) map[kind]uint64 {
 	return all
 }
 
-// compiled is what differs when a function is compiled again: the line of a warning, and the suffix of a part that the compiler has cut off.
+// compiled is what differs when a function is compiled again: the line of a warning, and the suffix
+// of a part that the compiler has cut off.
 var compiled = lazyregexp.New(`:\d+\b|\.(part|constprop|isra|cold)(\.\d+)*`)
 
 // readsAs says how a finding reads on either kernel.

@@ -39,7 +39,8 @@ const atEnd = 0xff
 // newLook returns what makes looks for the places.
 func newLook(places []Place) func() explore.Look {
 	return func() explore.Look {
-		return &look{places: places, reached: make([]uint64, len(places)), ends: make(map[string]uint64), said: make(map[answer]string)}
+		return &look{places: places, reached: make([]uint64, len(places)), ends: make(map[string]uint64),
+			said: make(map[answer]string)}
 	}
 }
 

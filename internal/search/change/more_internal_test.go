@@ -110,7 +110,8 @@ func TestPower(t *testing.T) {
 		with, without, times float64
 		least                int // of a hundred comparisons of 150 runs
 	}{
-		{0.5, 0, 1, 100}, {0.1, 0, 1, 99}, {0.03, 0, 1, 95}, {0.03, 0, 10, 95}, {0.01, 0, 10, 70}, {0.5, 0.05, 1, 100}, {0.2, 0.002, 1, 95},
+		{0.5, 0, 1, 100}, {0.1, 0, 1, 99}, {0.03, 0, 1, 95}, {0.03, 0, 10, 95}, {0.01, 0, 10, 70}, {0.5, 0.05, 1, 100},
+		{0.2, 0.002, 1, 95},
 	} {
 		n := 0
 		for range 100 {
@@ -118,7 +119,8 @@ func TestPower(t *testing.T) {
 				n++
 			}
 		}
-		t.Logf("%g with the change, %g without, %g times as much in the witness' program: %d of 100", c.with, c.without, c.times, n)
+		t.Logf("%g with the change, %g without, %g times as much in the witness' program: %d of 100", c.with, c.without,
+			c.times, n)
 		require.GreaterOrEqual(t, n, c.least, c)
 	}
 }

@@ -83,7 +83,8 @@ func (s *Search) Run() (found Breaks, err error) {
 	}
 	without := kinds(s.without)
 	for _, k := range slices.SortedFunc(maps.Keys(with), kind.compare) {
-		b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k], BaseRuns: s.without.Runs, Base: without[k]}
+		b := Break{Property: k.property, Words: k.words, Runs: s.with.Runs, Violations: with[k],
+			BaseRuns: s.without.Runs, Base: without[k]}
 		to := &found.Known
 		switch {
 		case s.cancelled():
@@ -127,7 +128,8 @@ func (s *Search) confirm(b *Break, k kind, found *Breaks) (to *[]Break, err erro
 			kernel       *linux.Kernel
 			mutant       string
 			runs, breaks *uint64
-		}{{s.Kernel, s.Mutant, &b.Confirmed.Runs, &b.Confirmed.Violations}, {s.Base, "", &b.Confirmed.BaseRuns, &b.Confirmed.Base}} {
+		}{{s.Kernel, s.Mutant, &b.Confirmed.Runs, &b.Confirmed.Violations},
+			{s.Base, "", &b.Confirmed.BaseRuns, &b.Confirmed.Base}} {
 			res, err := s.explore(sc, side.kernel, side.mutant, runs, sim.Mix(s.Seed+look+1))
 			if err != nil {
 				return asked, err
@@ -155,7 +157,9 @@ func (s *Search) plays(sc *scenario.Scenario, w *shrink.Witness) bool {
 	}
 	f := *w.File
 	f.Scenario = lang.Print(&other)
-	f.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool { return r.Key == traces.OriginMutant })
+	f.Origin = slices.DeleteFunc(slices.Clone(f.Origin), func(r traces.Remark) bool {
+		return r.Key == traces.OriginMutant
+	})
 	r, err := replay.PlayAnyPlace(other.Name, &f)
 	if err != nil {
 		return false
@@ -190,7 +194,8 @@ func (s *Search) witness(k kind) (*shrink.Witness, error) {
 }
 
 // explore explores a kernel. It makes no witness.
-func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result, error) {
+func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, runs, seed uint64) (*explore.Result,
+	error) {
 	one := *sc
 	if err := one.SetLinux(k); err != nil {
 		return nil, err
@@ -199,7 +204,8 @@ func (s *Search) explore(sc *scenario.Scenario, k *linux.Kernel, mutant string, 
 	if s.Look != nil && sc == s.Scenario {
 		look = newCounter(s.Look)
 	}
-	return explore.Run(explore.Spec{Scenario: &one, Mutant: mutant, Runs: runs, Seed: seed, Workers: s.Workers, Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look})
+	return explore.Run(explore.Spec{Scenario: &one, Mutant: mutant, Runs: runs, Seed: seed, Workers: s.Workers,
+		Progress: s.Progress, Cancelled: s.Cancelled, Blind: true, Look: look})
 }
 
 // A kind is a property that is broken by findings that read alike.

@@ -86,7 +86,8 @@ type Speed struct {
 
 // MeasureSpeed makes runs of a strategy on so many goroutines, as Explore does,
 // for about so long, or until cancelled is set, if that isn't nil. It is the one thing here that depends on the time.
-func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed, error) {
+func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Duration, cancelled *atomic.Bool) (Speed,
+	error) {
 	spec := Spec{Scenario: sc, Strategy: strategy}
 	shape, err := survey(&spec)
 	if err != nil {
@@ -107,7 +108,8 @@ func MeasureSpeed(sc *scenario.Scenario, strategy string, workers int, d time.Du
 		return func(w int) {
 			n, asked := uint64(0), uint64(0)
 			for going() {
-				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape, Shard: uint64(w), Shards: uint64(workers)})
+				s, err := sched.New(strategy, sched.Params{Seed: 1, Shape: shape, Shard: uint64(w),
+					Shards: uint64(workers)})
 				if err != nil {
 					sim.Bug("a strategy that was there before: %v", err)
 				}

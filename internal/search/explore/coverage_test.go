@@ -21,8 +21,11 @@ import (
 // here to be none.
 func TestEveryKindCounts(t *testing.T) {
 	not := []traces.Kind{ // they head the log or end it, are a finding, or monitors alone are told
-		kpev.State, kpev.Listed, kpev.NoJump, smpev.Gives, smpev.Due, smpev.Tilted, smpev.Module, smpev.Denies, smpev.Holds, smpev.Asked, smpev.Agrees,
-		kpev.Seeks, kpev.Lies, kpev.Stays, kpev.Wants, kpev.Carries, kpev.Foreign, kpev.Keeps, kpev.Fits, kpev.Finds, kpev.Sees, smpev.Load, smpev.Oops, smpev.GPStall, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre, kpev.Kind, kpev.Contexts, kpev.Returner,
+		kpev.State, kpev.Listed, kpev.NoJump, smpev.Gives, smpev.Due, smpev.Tilted, smpev.Module, smpev.Denies,
+		smpev.Holds, smpev.Asked, smpev.Agrees,
+		kpev.Seeks, kpev.Lies, kpev.Stays, kpev.Wants, kpev.Carries, kpev.Foreign, kpev.Keeps, kpev.Fits, kpev.Finds,
+		kpev.Sees, smpev.Load, smpev.Oops, smpev.GPStall, smpev.Expect, smpev.Done, smpev.Want, kpev.NoPre, kpev.Kind,
+		kpev.Contexts, kpev.Returner,
 	}
 	n := 0
 	for k := traces.Kind(0); k < traces.KprobesBlock+64; k++ {
@@ -164,7 +167,8 @@ func TestStatsDontDependOnWorkers(t *testing.T) {
 		var want *Result
 		for _, workers := range []int{1, 2, 7, 16} {
 			procs := runtime.GOMAXPROCS(1 + workers%2)
-			res, err := Run(Spec{Scenario: searchtest.Load(t, c.source), Runs: c.runs, Strategy: "random", Workers: workers})
+			res, err := Run(Spec{Scenario: searchtest.Load(t, c.source), Runs: c.runs, Strategy: "random",
+				Workers: workers})
 			runtime.GOMAXPROCS(procs)
 			require.NoError(t, err)
 			if want == nil {

@@ -20,16 +20,18 @@ type Spec struct {
 	Scenario *scenario.Scenario
 	Mutant   string // "" is the right engine
 	Strategy string // a name of sched.All; "" is portfolio
-	Runs     uint64 // how many, unless the strategy has nothing left before, or every run is broken (everyRun); at least 1
+	// how many, unless the strategy has nothing left before, or every run is broken (everyRun); at least 1
+	Runs     uint64
 	Seed     uint64
 	Delay    uint64         // sched.Params.Delay
 	Unbiased bool           // no strategy prefers watched text: sched.Params.Unbiased
 	Workers  int            // 0: one a processor
 	Blind    bool           // make no witness and no statistics: whether anything is broken is all that is asked
 	Ignore   properties.Set // runs go on after these were broken (goOn), as if they weren't properties
-	Past     properties.Set // and after these, which count all the same: with properties.Every all that a run breaks is seen
-	Stop     bool           // stop soon after the first violation: then Runs and Violations depend on the workers
-	Most     int            // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
+	// and after these, which count all the same: with properties.Every all that a run breaks is seen
+	Past properties.Set
+	Stop bool // stop soon after the first violation: then Runs and Violations depend on the workers
+	Most int  // of deviations, or of the portfolio's member: how many at most; 0: sched.MostDeviations
 
 	// Dealt is to how many shards the runs are dealt out; 0: 16. See Deal.
 	Dealt int

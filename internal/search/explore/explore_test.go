@@ -67,7 +67,8 @@ func TestEveryRunBroken(t *testing.T) {
 		sc, err := library.Load(c.name)
 		require.NoError(t, err)
 		for _, workers := range []int{1, 3} {
-			res, err := Run(Spec{Scenario: sc, Mutant: c.mutant, Runs: runs, Workers: workers, Past: c.past, Blind: true})
+			res, err := Run(Spec{Scenario: sc, Mutant: c.mutant, Runs: runs, Workers: workers, Past: c.past,
+				Blind: true})
 			require.NoError(t, err)
 			require.NotZero(t, res.Violations)
 			require.Equal(t, c.ends, res.Runs < runs, "%s: %d of %d", c.mutant, res.Violations, res.Runs)
@@ -108,7 +109,8 @@ func TestHoldChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		defer rig.Close()
 		shape, _ := rig.Survey(0)
-		for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "overtake", "random"} {
+		for _, strategy := range []string{"portfolio", "sticky", "arriving", "pct", "pos", "guided", "overtake",
+			"random"} {
 			p := sched.Params{Shape: shape}
 			with, err := sched.New(strategy, p)
 			require.NoError(t, err)

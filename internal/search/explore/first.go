@@ -26,9 +26,9 @@ type First struct {
 // MedianSeeds is how many seeds bound a median at least.
 const MedianSeeds = 6
 
-// Median returns the median over the seeds and the interval that holds the true
-// one with 95 % at least, which makes no assumption on how the numbers are
-// distributed. 0 stands for more than Bound. Fewer than MedianSeeds bound nothing: the interval is 1 to more than Bound.
+// Median returns the median over the seeds and the interval that holds the true one with 95 % at
+// least, which makes no assumption on how the numbers are distributed. 0 stands for more than
+// Bound. Fewer than MedianSeeds bound nothing: the interval is 1 to more than Bound.
 func (f *First) Median() (median, low, high uint64) {
 	at := func(rank int) uint64 { // from 1
 		if rank <= len(f.Found) {
@@ -103,7 +103,8 @@ func seedOf(seed uint64, i int) uint64 { return sim.Mix(sim.Mix(seed) + uint64(i
 
 // firstOf is one search: by which schedule each property was broken, 0 if it
 // wasn't.
-func firstOf(spec *Spec, r *rig.Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64, error) {
+func firstOf(spec *Spec, r *rig.Rig, shape *sched.Shape, names []string, bound, seed uint64, total *progress) ([]uint64,
+	error) {
 	found := make([]uint64, len(names))
 	s, err := spec.strategy(sched.Params{Seed: seed, Shape: shape})
 	if err != nil {

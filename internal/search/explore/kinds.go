@@ -64,7 +64,8 @@ var reaches = []reach{
 		return h.has(scenario.TouchRegister) && h.slots && h.has(scenario.TouchUndo) || h.has(scenario.TouchLoad)
 	}},
 	{smpev.Retire, func(h *has) bool {
-		return h.caches && h.has(scenario.TouchRegister) && h.slots && h.has(scenario.TouchUndo) && (h.boosts || h.detours) || h.has(scenario.TouchLoad)
+		return h.caches && h.has(scenario.TouchRegister) && h.slots && h.has(scenario.TouchUndo) &&
+			(h.boosts || h.detours) || h.has(scenario.TouchLoad)
 	}},
 	{smpev.Lock, (*has).patches},
 	{smpev.Unlock, (*has).patches},
@@ -88,7 +89,9 @@ var reaches = []reach{
 	{smpev.Got, func(h *has) bool { return h.has(scenario.TouchCheck) }},
 	{kpev.ApiEnter, func(h *has) bool { return h.has(scenario.TouchAPI) }},
 	{kpev.ApiReturn, func(h *has) bool { return h.has(scenario.TouchAPI) }},
-	{kpev.Handler, func(h *has) bool { return h.has(scenario.TouchRegister) && h.handlers && h.has(scenario.TouchCall) }},
+	{kpev.Handler, func(h *has) bool {
+		return h.has(scenario.TouchRegister) && h.handlers && h.has(scenario.TouchCall)
+	}},
 	{kpev.Missed, func(h *has) bool { return h.has(scenario.TouchRegister) && h.has(scenario.TouchCall) && h.nested }},
 	{kpev.Skipped, func(h *has) bool {
 		return h.has(scenario.TouchRegister) && h.siblings && h.skips && h.has(scenario.TouchCall)
@@ -143,7 +146,8 @@ func bit(is bool, t scenario.Touches) scenario.Touches {
 
 // patches: text is written.
 func (h *has) patches() bool {
-	return h.has(scenario.TouchRegister) || h.has(scenario.TouchFlip) || h.has(scenario.TouchLoad) || h.has(scenario.TouchDebugger)
+	return h.has(scenario.TouchRegister) || h.has(scenario.TouchFlip) || h.has(scenario.TouchLoad) ||
+		h.has(scenario.TouchDebugger)
 }
 
 // optimizes: a breakpoint may become a jump. One with a post handler doesn't.
@@ -154,18 +158,22 @@ func (h *has) traps() bool { return h.sources || h.patches() }
 
 // breakpoints: a CPU may come upon an int3.
 func (h *has) breakpoints() bool {
-	return h.has(scenario.TouchCall) && (h.has(scenario.TouchRegister) || h.has(scenario.TouchDebugger) || h.has(scenario.TouchFlip) && h.breakpoint)
+	return h.has(scenario.TouchCall) && (h.has(scenario.TouchRegister) || h.has(scenario.TouchDebugger) ||
+		h.has(scenario.TouchFlip) && h.breakpoint)
 }
 
 // waits: there are grace periods.
 func (h *has) waits() bool {
-	return h.has(scenario.TouchRegister) && (h.quiesce || h.has(scenario.TouchRemove)) || h.has(scenario.TouchLoad) || h.has(scenario.TouchTrace)
+	return h.has(scenario.TouchRegister) && (h.quiesce || h.has(scenario.TouchRemove)) || h.has(scenario.TouchLoad) ||
+		h.has(scenario.TouchTrace)
 }
 
 // reachable lists the kinds of event that a scenario may see.
 func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	h := has{
-		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0, labels: len(sc.Labels)+len(sc.Locked)+len(sc.Alternatives)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0, sources: len(sc.Sources) > 0,
+		cpus: sc.Machine.CPUs, probes: len(sc.Probes) > 0,
+		labels:     len(sc.Labels)+len(sc.Locked)+len(sc.Alternatives)+len(sc.Sites)+len(sc.Calls)+len(sc.Modules) > 0,
+		sources:    len(sc.Sources) > 0,
 		stop:       sc.Machine.Patch == era.PatchStopMachine || sc.Machine.Quiesce == kapi.QuiesceStackCheck,
 		quiesce:    sc.Machine.Quiesce != kapi.QuiesceNone,
 		breakpoint: sc.Machine.Patch == era.PatchBreakpoint, tells: sc.Machine.Edition != rules.EditionNone,

@@ -22,10 +22,13 @@ type Part struct {
 	Counts     smp.Counts        `json:"counts"`
 	Complete   bool              `json:"complete"` // the strategy has run all it can be complete for
 	Probes     []rig.Probed      `json:"probes"`
-	During     uint64            `json:"optimized_during_call"` // runs in which a jump was written in a function that a task was in
-	Found      []shrink.Found    `json:"found"`                 // the best candidate for a witness of each property, in the order of the catalogue
-	Ways       []Way             `json:"ways,omitempty"`        // in which the properties were broken; none with Spec.Blind
-	Stats      Sample            `json:"statistics"`
+	// runs in which a jump was written in a function that a task was in
+	During uint64 `json:"optimized_during_call"`
+	// the best candidate for a witness of each property, in the order of the catalogue
+	Found []shrink.Found `json:"found"`
+	// in which the properties were broken; none with Spec.Blind
+	Ways  []Way  `json:"ways,omitempty"`
+	Stats Sample `json:"statistics"`
 
 	best map[*properties.Property]*shrink.Found
 	from uint64 // Spec.From

@@ -116,7 +116,8 @@ func (c *checker) again(rig *rig.Rig, where string) {
 		}
 		run := rig.Play(b.replay)
 		if what := differ(&b.run, &run); what != "" {
-			sim.Bug("%s, run %d (%s, seed %d), played again %s after %d others: %s", c.spec.Scenario.Name, b.number, b.by, c.spec.Seed, where, i, what)
+			sim.Bug("%s, run %d (%s, seed %d), played again %s after %d others: %s", c.spec.Scenario.Name, b.number,
+				b.by, c.spec.Seed, where, i, what)
 		}
 	}
 }
@@ -127,7 +128,8 @@ func differ(a, b *rig.Run) string {
 	case a.Digest != b.Digest:
 		return fmt.Sprintf("digest %016x, and now %016x", a.Digest, b.Digest)
 	case a.Outcome != b.Outcome || a.Property != b.Property || a.Finding != b.Finding:
-		return fmt.Sprintf("it ended %v (%s), and now %v (%s)", a.Outcome, a.Finding.Message, b.Outcome, b.Finding.Message)
+		return fmt.Sprintf("it ended %v (%s), and now %v (%s)", a.Outcome, a.Finding.Message, b.Outcome,
+			b.Finding.Message)
 	case a.Counts != b.Counts:
 		return fmt.Sprintf("counts %+v, and now %+v", a.Counts, b.Counts)
 	}

@@ -56,7 +56,10 @@ func (w *ways) take(q *properties.Property, f *traces.Finding, after bool, devia
 func (w *ways) end(main []shrink.Found) (list []Way) {
 	for _, of := range w.of {
 		for _, v := range of {
-			if slices.ContainsFunc(main, func(f shrink.Found) bool { return f.Property == v.Property && f.Number == v.Best.Number }) {
+			if slices.ContainsFunc(main, func(f shrink.Found) bool {
+				return f.Property == v.Property &&
+					f.Number == v.Best.Number
+			}) {
 				v.Best = nil
 			}
 			list = append(list, *v)

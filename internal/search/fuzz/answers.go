@@ -63,7 +63,8 @@ func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, lik
 			says, like = d, name
 			continue
 		}
-		if rules.Passed && serial.Does(act.Unload) && (got.Broken == properties.NoRemains.Name || strings.Contains(got.End, " warns at register_kprobe+")) {
+		if rules.Passed && serial.Does(act.Unload) &&
+			(got.Broken == properties.NoRemains.Name || strings.Contains(got.End, " warns at register_kprobe+")) {
 			says, like = d, unloadKept
 			continue
 		}
@@ -82,7 +83,8 @@ func Otherwise(k *linux.Kernel, sc *scenario.Scenario, mutant string) (says, lik
 // a page comes late, or a probe is at a function that only the kernel has, or that only some
 // releases of an edition refuse.
 func Serials(sc *scenario.Scenario) []*scenario.Scenario {
-	if slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.Away }) || slices.ContainsFunc(sc.Probes, func(p scenario.Probe) bool { return gen.Kernels(&p) }) {
+	if slices.ContainsFunc(sc.Datas, func(d scenario.Data) bool { return d.Away }) ||
+		slices.ContainsFunc(sc.Probes, func(p scenario.Probe) bool { return gen.Kernels(&p) }) {
 		return nil
 	}
 	s := *sc

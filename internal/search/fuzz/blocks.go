@@ -44,7 +44,8 @@ func blocksOf(k *linux.Kernel) ([]Block, error) {
 func lead(list []Block) {
 	broken := make(map[string]bool) // such parts, by name
 	for i := range list {
-		if strings.HasSuffix(list[i].Func, ".cold") && (i == 0 || list[i-1].Func != list[i].Func) && list[i].Why == warns {
+		if strings.HasSuffix(list[i].Func, ".cold") && (i == 0 || list[i-1].Func != list[i].Func) &&
+			list[i].Why == warns {
 			broken["<"+list[i].Func+">"] = true
 		}
 	}
@@ -96,8 +97,9 @@ func spread(list []Block) {
 	}
 	for more := true; more; {
 		more = false
-		from, broken := make([]int, len(list)), make([]int, len(list)) // where a block is come from; of these, how many are excused
-		whys := make([]string, len(list))                              // of one of these
+		// where a block is come from; of these, how many are excused
+		from, broken := make([]int, len(list)), make([]int, len(list))
+		whys := make([]string, len(list)) // of one of these
 		for i := range list {
 			b, leads := &list[i], 0
 			for _, a := range b.next {
@@ -175,7 +177,8 @@ func ofFunction(c *closure.Closure, f *closure.Function) (list []Block) {
 		if t, ok := in.Target(); ok && within(t) && (flow == arch.FlowCond || flow == arch.FlowJump) {
 			b.next = append(b.next, t)
 		}
-		if falls = flow != arch.FlowJump && flow != arch.FlowRet && flow != arch.FlowIndirectJump; falls && starts[next] {
+		if falls = flow != arch.FlowJump && flow != arch.FlowRet && flow != arch.FlowIndirectJump; falls &&
+			starts[next] {
 			b.next = append(b.next, next)
 		}
 	}

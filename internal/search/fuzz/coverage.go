@@ -30,11 +30,16 @@ const tableSize = 1 << 14
 // shownKinds are the kinds that are looked at: not those of which there is one for each
 // instruction.
 var shownKinds = []traces.Kind{
-	smpev.Trap, smpev.Claim, smpev.Oops, smpev.Switch, smpev.Serialise, smpev.SendIPI, smpev.Alloc, smpev.Free, smpev.Retire,
-	smpev.Lock, smpev.Unlock, smpev.MightSleep, smpev.GPStart, smpev.GPEnd, smpev.StopStart, smpev.StopEnd, smpev.TextStore, smpev.Fire,
-	kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.Arm, kpev.Disarm, kpev.Optimizing, kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized,
-	kpev.Sysctl, kpev.Enabled, kpev.Printk, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree, kpev.HolderDrop, kpev.HolderFree, kpev.Hooked, kpev.Trampoline, kpev.RetMissed,
-	kpev.JprobeEnter, kpev.JprobeLeave, kpev.Context, kpev.State, kpev.Listed, linuxev.Warn, linuxev.Heap, linuxev.Uneven, linuxev.Remains,
+	smpev.Trap, smpev.Claim, smpev.Oops, smpev.Switch, smpev.Serialise, smpev.SendIPI, smpev.Alloc, smpev.Free,
+	smpev.Retire,
+	smpev.Lock, smpev.Unlock, smpev.MightSleep, smpev.GPStart, smpev.GPEnd, smpev.StopStart, smpev.StopEnd,
+	smpev.TextStore, smpev.Fire,
+	kpev.ApiEnter, kpev.ApiReturn, kpev.Handler, kpev.Missed, kpev.Skipped, kpev.Arm, kpev.Disarm, kpev.Optimizing,
+	kpev.Optimized, kpev.Unoptimizing, kpev.Unoptimized,
+	kpev.Sysctl, kpev.Enabled, kpev.Printk, kpev.InstanceNew, kpev.InstanceGet, kpev.InstancePut, kpev.InstanceFree,
+	kpev.HolderDrop, kpev.HolderFree, kpev.Hooked, kpev.Trampoline, kpev.RetMissed,
+	kpev.JprobeEnter, kpev.JprobeLeave, kpev.Context, kpev.State, kpev.Listed, linuxev.Warn, linuxev.Heap,
+	linuxev.Uneven, linuxev.Remains,
 }
 
 // begin begins with a program.
@@ -125,7 +130,8 @@ func (s *shown) Event(e *traces.Event) *traces.Finding {
 		a = s.probe(e.A)
 	case kpev.Sysctl, kpev.Enabled:
 		a, b = e.A, e.B
-	case kpev.Printk, smpev.Serialise, smpev.MightSleep, smpev.GPStart, smpev.GPEnd, smpev.Unlock, linuxev.Heap, linuxev.Uneven, linuxev.Remains:
+	case kpev.Printk, smpev.Serialise, smpev.MightSleep, smpev.GPStart, smpev.GPEnd, smpev.Unlock, linuxev.Heap,
+		linuxev.Uneven, linuxev.Remains:
 		a = e.A
 	case smpev.Lock:
 		a, b, ours = e.A, e.B, true

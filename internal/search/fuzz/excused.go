@@ -20,8 +20,9 @@ var excused = map[string]string{
 	"init_kprobes": atBoot, "arch_init_kprobes": atBoot, "init_optprobes": atBoot, "init_kprobe_sysctls": atBoot,
 	"arch_populate_kprobe_blacklist": atBoot, "kprobe_add_area_blacklist": atBoot, "populate_kprobe_blacklist": atBoot,
 
-	"refcount_warn_saturate": reports, "__list_add_valid_or_report": reports, "__list_del_entry_valid_or_report": reports,
-	"dump_kprobe": reports,
+	"refcount_warn_saturate": reports, "__list_add_valid_or_report": reports,
+	"__list_del_entry_valid_or_report": reports,
+	"dump_kprobe":                      reports,
 
 	"do_sync_core": below, "text_poke_memcpy": below, "text_poke_memset": below, "kprobe_exceptions_notify": below,
 	"__static_call_return0": below,
@@ -44,7 +45,8 @@ const (
 	jumpsIf   = "no scenario has a static call that is a conditional jump"
 	isUsers   = "no program that is drawn for a kernel has breakpoints in user mode"
 	areas     = "no module of a scenario has a section of text that may not be probed"
-	ofMisuse  = "an array of return probes is never empty, and what isn't registered isn't unregistered: gen.On.Contract"
+	ofMisuse  = "an array of return probes is never empty, and what isn't registered isn't unregistered: " +
+		"gen.On.Contract"
 	disarms   = "taking a site's probe out of ftrace fails only after a warning (findings.md, ftrace-by-post)"
 	unloads   = "it comes after a warning, or never (findings.md, unload-kept)"
 	racesNone = "the instances are added before any call can take one"
@@ -67,14 +69,17 @@ var bans = []ban{
 	// Memory, and pages for code.
 	{``, `mov \$-0xc,%`, memory},
 	{`register_kprobe`, `^at; mov \$-0x[0-9a-f]+,%rdi; mov %r15d,%r12d; callq \S+ <mutex_unlock>; callq \S+ <jump_label_unlock>`, memory},
-	{`register_kprobe|__register_kprobe`, `mov \$-0x16,%r12d; callq \S+ <mutex_unlock>; callq \S+ <jump_label_unlock>`, unloads},
+	{`register_kprobe|__register_kprobe`, `mov \$-0x16,%r12d; callq \S+ <mutex_unlock>; callq \S+ <jump_label_unlock>`,
+		unloads},
 	{`register_kretprobe`, `^at; callq \S+ <rethook_free>`, memory},
 	{`rethook_alloc`, `<kfree>|^at; mov \$-0x16`, memory},
 	{`objpool_drop`, `mov \$-0x16,%eax`, "a pool is there"},
-	{`objpool_free`, `^at; pop %rbx; pop %rbp; jmpq \S+ <__x86_return_thunk>; $`, "the pool of return probes has a function for its end"},
+	{`objpool_free`, `^at; pop %rbx; pop %rbp; jmpq \S+ <__x86_return_thunk>; $`,
+		"the pool of return probes has a function for its end"},
 	{`objpool_init`, `<__kmalloc_node_noprof>|<kfree>|<kvfree>|^(at|after[^;]*); mov \$-0x(16|1),%eax`, memory},
 	{`__get_insn_slot`, `<kfree>|^after \[kfree\]; xor %ebx,%ebx; jmpq`, memory},
-	{`__get_insn_slot`, `^\w+; (movl \$0x0,0x28\(|movw \$0x0,-0x2\(|test \$0x4,%al|movb \$0x0,0x28\()`, "a page has more than seven places"},
+	{`__get_insn_slot`, `^\w+; (movl \$0x0,0x28\(|movw \$0x0,-0x2\(|test \$0x4,%al|movb \$0x0,0x28\()`,
+		"a page has more than seven places"},
 	{`free_insn_page`, ``, onePage},
 	{`arch_prepare_optimized_kprobe`, `mov \$-0x22,%`, near},
 	{`arch_prepare_optimized_kprobe`, `movb \$0xca,0x2\(`, "the CPUs of a scenario have no SMAP"},
@@ -89,30 +94,38 @@ var bans = []ban{
 	{`arch_check_optimized_kprobe`, `^at; xor %eax,%eax; jmpq`, "a copy for a jump has at least the jump's five bytes"},
 	{`register_kretprobe`, `^after; jmpq \S+; $`, "the list of functions that return elsewhere isn't empty"},
 	{`unregister_kretprobes`, `movq \$0x0,0x28\(%rax\)|^at; jmpq \S+ <__x86_return_thunk>; $`, ofMisuse},
-	{`unregister_kprobes|unregister_kretprobes`, `^at; mov \$-0x[0-9a-f]+,%rdi; callq \S+ <mutex_unlock>; .*jmpq \S+ <synchronize_rcu>`, "an array without a probe has been answered before"},
+	{`unregister_kprobes|unregister_kretprobes`,
+		`^at; mov \$-0x[0-9a-f]+,%rdi; callq \S+ <mutex_unlock>; .*jmpq \S+ <synchronize_rcu>`,
+		"an array without a probe has been answered before"},
 	{`__disable_kprobe`, `^after; jmp \S+; $`, "an aggregate has a probe"},
 	{`__disable_kprobe`, `andl \$-0x3,0x78\(`, disarms},
 	{`__unregister_kprobe_top`, `^after; test %edx,%edx; je \S+; $`, "a probe that isn't an aggregate is alone"},
 	{`write_enabled_file_bool`, `^after \[(__disarm_kprobe_ftrace|disarm_kprobe)\]; add \$0x1,%r13d`, disarms},
 	{`disarm_kprobe_ftrace`, `^\w+; add \$0x8,%rsp; xor %eax,%eax; `, disarms},
 	{`kill_kprobe`, `<__list_add_valid`, unloads},
-	{`kprobes_module_callback`, `mov %(r13|rbx),%rdi; callq \S+ <kprobe_add_ksym_blacklist>; test|add %\w+,%rsi; callq \S+ <kprobe_remove_area_blacklist>|cmove %|^after; mov 0x[0-9a-f]+\(%r12,%riz\),%(ebx|ebp|r13d); add %(rbx|r13),%(rbx|rbp|r13); cmp|^after; mov \$0x1,%\w+; jmp`, areas},
+	{`kprobes_module_callback`,
+		`mov %(r13|rbx),%rdi; callq \S+ <kprobe_add_ksym_blacklist>; test|add %\w+,%rsi; callq \S+ <kprobe_remove_area_blacklist>|cmove %|^after; mov 0x[0-9a-f]+\(%r12,%riz\),%(ebx|ebp|r13d); add %(rbx|r13),%(rbx|rbp|r13); cmp|^after; mov \$0x1,%\w+; jmp`, areas},
 
 	// Hits.
 	{`kprobe_emulate_loop`, `movzwl 0x58\(|cmpw \$0x0,0x58\(`, sixtyFour},
-	{`kprobe_emulate_call_indirect|kprobe_emulate_jmp_indirect`, `^at; xor %eax,%eax; mov %rax,0x80\(`, "the register is one of sixteen"},
-	{`kprobe_int3_handler`, `^(after( \[\w+\])?|at); xor %eax,%eax; |^after; mov %r14,0x80\(%rbx\); jmp`, "the breakpoint is in user mode, or has no owner: the kernel dies"},
+	{`kprobe_emulate_call_indirect|kprobe_emulate_jmp_indirect`, `^at; xor %eax,%eax; mov %rax,0x80\(`,
+		"the register is one of sixteen"},
+	{`kprobe_int3_handler`, `^(after( \[\w+\])?|at); xor %eax,%eax; |^after; mov %r14,0x80\(%rbx\); jmp`,
+		"the breakpoint is in user mode, or has no owner: the kernel dies"},
 	{`rethook_add_node`, `mov \$0x7fffffff,%|^after; jmp \S+; $`, racesNone},
 	{`exc_int3`, `<irqentry_enter_from_user_mode>|^after \[kprobe_int3_handler\]; mov %rbx,%rdi; .*jmpq|<notify_die>|<do_trap>|<die>|testb \$0x2,0x91|callq \*`, isUsers},
 
 	// Pokes.
 	{`text_poke_loc_init`, `cmpw \$-0x6f9a,|cmp \$0xeb,%cl`, short},
-	{`text_poke_loc_init`, `^after; (cmp \$0xcc,%cl; ja|test %cl,%cl; js|cmp \$0x6f,%cl; jbe)|sub \$0x10,%eax`, jumpsIf},
+	{`text_poke_loc_init`, `^after; (cmp \$0xcc,%cl; ja|test %cl,%cl; js|cmp \$0x6f,%cl; jbe)|sub \$0x10,%eax`,
+		jumpsIf},
 	{`text_poke_loc_init`, `^after; jmpq \S+; $`, "what is poked is one of the instructions before"},
-	{`text_poke_bp_batch|smp_text_poke_batch_finish`, `^after; test %eax,%eax; je|movzbl 0x[0-9a-f]+\(%rsi\),%ecx; mov %cl|movzwl -0x2\(`, short},
+	{`text_poke_bp_batch|smp_text_poke_batch_finish`,
+		`^after; test %eax,%eax; je|movzbl 0x[0-9a-f]+\(%rsi\),%ecx; mov %cl|movzwl -0x2\(`, short},
 	{`text_poke_bp_batch|smp_text_poke_batch_finish`, `rep movsq`, "nothing of eight bytes is poked"},
 	{`text_poke_bp_batch|smp_text_poke_batch_finish`, `movb \$0xf,`, jumpsIf},
-	{`poke_int3_handler|smp_text_poke_int3_handler`, `cmp \$0x6f,%cl|movsxd 0x4\(%rax\),%r10|and \$0x1,%ecx|^after; test %sil,%sil|xor \$0x1,%esi|test %r9b,%r9b|xor %rbx,%r8|and \$0x1,%r8d|and \$0x1,%esi|lea \(%rdi,%r10\)`, jumpsIf},
+	{`poke_int3_handler|smp_text_poke_int3_handler`,
+		`cmp \$0x6f,%cl|movsxd 0x4\(%rax\),%r10|and \$0x1,%ecx|^after; test %sil,%sil|xor \$0x1,%esi|test %r9b,%r9b|xor %rbx,%r8|and \$0x1,%r8d|and \$0x1,%esi|lea \(%rdi,%r10\)`, jumpsIf},
 	{`text_poke_queue`, `<text_poke_bp_batch>`, "a batch has fewer than 256 pokes"},
 
 	// The decoder of instructions.
@@ -127,8 +140,10 @@ var bans = []ban{
 	{`insn_get_prefixes`, `xor \$0x6,%eax|shr \$0x6,%r(9|10)b`, sixtyFour},
 	{`insn_get_displacement`, `cmp \$0x6,%dl; sete|movswl \(%rax\),%eax`, sixtyFour},
 	{`insn_get_immediate`, `^at; movzbl 0x50\(%rbx\),%(eax; cmp \$0x2,%al|edx; cmp \$0x2,%dl); je \S+; $|^after; cmp \$0x4,%[ad]l; jne \S+; $|movswl \(%rdi\),%edi|^\w+; mov 0x68\(%rbx\),%rdi; mov 0x60\(%rbx\),%rsi; lea 0x4`, sixtyFour + ", which has no far pointers in instructions"},
-	{`insn_get_opcode`, `cmpb \$0x2,0x15\(%rbx\); (je|jbe)|movzbl 0x1[12]\(%rbx\),%esi; and \$0x3,%esi`, "an opcode of several bytes behind VEX isn't looked up by escapes"},
-	{`insn_get_(opcode|prefixes)`, `cmpb \$0x0,0x9\(%rbx\); js|mov \$0xf,%edi; callq|mov %r12d,%edi; callq \S+ <inat_get_opcode_attribute>; mov %eax,0x4c\(%rbx\); jmpq|cmpb \$0x0,0x12\(%rbx\); js|mov %r12b,0x8\(%rbp\)`, apx},
+	{`insn_get_opcode`, `cmpb \$0x2,0x15\(%rbx\); (je|jbe)|movzbl 0x1[12]\(%rbx\),%esi; and \$0x3,%esi`,
+		"an opcode of several bytes behind VEX isn't looked up by escapes"},
+	{`insn_get_(opcode|prefixes)`,
+		`cmpb \$0x0,0x9\(%rbx\); js|mov \$0xf,%edi; callq|mov %r12d,%edi; callq \S+ <inat_get_opcode_attribute>; mov %eax,0x4c\(%rbx\); jmpq|cmpb \$0x0,0x12\(%rbx\); js|mov %r12b,0x8\(%rbp\)`, apx},
 	{`insn_get_immediate`, `^after; cmp \$0x2,%al; je \S+; $`, sixtyFour},
 	{`inat_get_(escape|avx|group)_attribute`, `^\w+; xor %eax,%eax; jmpq`, "the tables have all that is asked for"},
 
@@ -146,7 +161,8 @@ var patterns = sync.OnceValue(func() (list []struct{ in, has *regexp.Regexp }) {
 		if in == "" {
 			in = `.*`
 		}
-		list = append(list, struct{ in, has *regexp.Regexp }{regexp.MustCompile(`^(?:` + in + `)$`), regexp.MustCompile(b.has)})
+		list = append(list, struct{ in, has *regexp.Regexp }{regexp.MustCompile(`^(?:` + in + `)$`),
+			regexp.MustCompile(b.has)})
 	}
 	return list
 })

@@ -47,7 +47,8 @@ func TestBansAreUsed(t *testing.T) {
 func TestBansHold(t *testing.T) {
 	for _, series := range []string{"6.12", "6.1"}[:thorough.Of(1, 2)] {
 		k := kernel(t, series)
-		s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 2})
+		s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5,
+			Each: 2})
 		require.NoError(t, err)
 		for most := thorough.Of[uint64](10, 512); s.Programs+s.Refused < most; {
 			_, err := s.Batch(most - s.Programs - s.Refused)
@@ -55,7 +56,8 @@ func TestBansHold(t *testing.T) {
 		}
 		for i := range s.reach.blocks {
 			b := &s.reach.blocks[i]
-			if s.reach.reached[i] && excused[b.Func] == "" && b.Why != warns && b.Why != unloads && b.Why != disarms && b.Why != served {
+			if s.reach.reached[i] && excused[b.Func] == "" && b.Why != warns && b.Why != unloads && b.Why != disarms &&
+				b.Why != served {
 				assert.Empty(t, b.Why, "%s: %s at %s is reached: %s", series, b.Func, Place(k, b), b.text)
 			}
 		}
@@ -80,7 +82,8 @@ func TestOtherwise(t *testing.T) {
 	const mutant = "skip-call:pre_handler_kretprobe:rethook_try_get:1"
 	differ := 0
 	for seed := range thorough.Of[uint64](12, 20) {
-		sc, _ := gen.Of(&gen.Recipe{Seed: seed + 1}, gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true})
+		sc, _ := gen.Of(&gen.Recipe{Seed: seed + 1}, gen.On{Machines: twoengines.Machines(k), Contract: true,
+			Few: true})
 		says, like := Otherwise(k, sc, "")
 		require.True(t, says == "" || like != "", "%d: %s", seed+1, says)
 		if says, like = Otherwise(k, sc, mutant); says != "" && like == "" {

@@ -94,7 +94,8 @@ func TestFinds(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	var lists [2][]*fuzz.Program
 	for i := range lists {
-		lists[i] = programs(t, session(t, fuzz.Spec{Seed: 5, Each: 3, Workers: 1 + 2*i}), thorough.Of[uint64](24, 96)/min(searchtest.Slow, 3))
+		lists[i] = programs(t, session(t, fuzz.Spec{Seed: 5, Each: 3, Workers: 1 + 2*i}),
+			thorough.Of[uint64](24, 96)/min(searchtest.Slow, 3))
 	}
 	require.Len(t, lists[1], len(lists[0]))
 	for i, p := range lists[0] {

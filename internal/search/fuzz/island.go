@@ -84,7 +84,8 @@ func (is *islander) write(p *Program) Ran {
 	if p.Refused {
 		return Ran{Refused: true}
 	}
-	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: p.Otherwise, Like: p.Like, Broken: p.Broken}
+	r := Ran{Runs: p.Runs, Points: p.Points, Violations: p.Violations, During: p.During, Otherwise: p.Otherwise,
+		Like: p.Like, Broken: p.Broken}
 	slices.Sort(p.features)
 	r.Features, r.Blocks = is.pack(p.features), packUp(nil, p.blocks)
 	return r
@@ -125,7 +126,8 @@ func (is *islander) read(p *Program, r *Ran) (err error) {
 	case r.Otherwise != text(r.Otherwise) || !knownLike(r.Like):
 		return errors.New("no answer is like that")
 	}
-	p.Runs, p.Points, p.Violations, p.During, p.Otherwise, p.Like = r.Runs, r.Points, r.Violations, r.During, r.Otherwise, r.Like
+	p.Runs, p.Points, p.Violations, p.During, p.Otherwise, p.Like = r.Runs, r.Points, r.Violations, r.During,
+		r.Otherwise, r.Like
 	if err := p.brokenAs(r.Broken); err != nil {
 		return err
 	}
@@ -150,7 +152,8 @@ func (is *islander) read(p *Program, r *Ran) (err error) {
 }
 
 func (r *Ran) empty() bool {
-	return r.Runs == 0 && r.Points == 0 && r.Violations == 0 && r.During == 0 && r.Broken == nil && r.Otherwise == "" && r.Like == "" && r.Features == nil && r.Blocks == nil
+	return r.Runs == 0 && r.Points == 0 && r.Violations == 0 && r.During == 0 && r.Broken == nil && r.Otherwise == "" &&
+		r.Like == "" && r.Features == nil && r.Blocks == nil
 }
 
 // brokenAs fills in what a program has broken. Each run breaks one property at most.
@@ -181,7 +184,8 @@ func (p *Program) brokenAs(list []Broke) error {
 
 // knownLike reports whether a program's answers may be said to be like that.
 func knownLike(name string) bool {
-	return name == "" || name == unloadKept || slices.ContainsFunc(twoengines.Known, func(d twoengines.Difference) bool { return d.Name == name })
+	return name == "" || name == unloadKept ||
+		slices.ContainsFunc(twoengines.Known, func(d twoengines.Difference) bool { return d.Name == name })
 }
 
 // pack packs sorted features: the numbers of those that were known, and the hashes of the

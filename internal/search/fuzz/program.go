@@ -28,14 +28,15 @@ type Program struct {
 	Runs       uint64
 	Points     uint64
 	Violations uint64
-	During     uint64  // runs in which a jump was written in a function while a task was in a call of it
-	Optimizes  bool    // its machine writes jumps
-	Broken     []Broke // what its runs have broken, by property and how it reads; in the order of the properties, and of their first runs
-	Edition    rules.Edition
-	Kept       bool   // others are made from it
-	Refused    bool   // the kernel has no such thing: it wasn't run
-	Otherwise  string // what a kernel answers otherwise than by the rules, if that was asked (answers.go)
-	Like       string // the known difference that this is, "" if none
+	During     uint64 // runs in which a jump was written in a function while a task was in a call of it
+	Optimizes  bool   // its machine writes jumps
+	// what its runs have broken, by property and how it reads; in the order of the properties, and of their first runs
+	Broken    []Broke
+	Edition   rules.Edition
+	Kept      bool   // others are made from it
+	Refused   bool   // the kernel has no such thing: it wasn't run
+	Otherwise string // what a kernel answers otherwise than by the rules, if that was asked (answers.go)
+	Like      string // the known difference that this is, "" if none
 
 	features []uint64
 	blocks   []uint32 // of a kernel, those that were reached first in this program
@@ -98,7 +99,8 @@ func (s *Spec) Explore(r *gen.Recipe, runs uint64) (explore.Spec, error) {
 		return explore.Spec{}, err
 	}
 	strategy, delay := s.schedules(r)
-	return explore.Spec{Scenario: sc, Mutant: s.Mutant, Strategy: strategy, Runs: runs, Seed: r.Hash(), Delay: delay, Workers: s.Workers}, nil
+	return explore.Spec{Scenario: sc, Mutant: s.Mutant, Strategy: strategy, Runs: runs, Seed: r.Hash(), Delay: delay,
+		Workers: s.Workers}, nil
 }
 
 // A runner runs programs, one after the other.
@@ -172,7 +174,8 @@ func (w *runner) run(p *Program) error {
 			return err
 		}
 		if run, more := r.Next(again, 0); more && run.Digest != first {
-			sim.Bug("%s: the first schedule, run again after %d others, is another run: something isn't reset", sc.Name, p.Runs-1)
+			sim.Bug("%s: the first schedule, run again after %d others, is another run: something isn't reset", sc.Name,
+				p.Runs-1)
 		}
 	}
 	p.blocks = w.reach.of(r.Machine, p.blocks)

@@ -75,7 +75,8 @@ func (s *Session) island(round, number uint64) (*islander, error) {
 	i := slices.IndexFunc(s.marks, func(m *mark) bool { return m.rounds == from })
 	switch {
 	case i < 0 && from > last:
-		return nil, fmt.Errorf("island %d of round %d: it is planned from the %d rounds before the last, and %d are folded", number, round, from, last)
+		return nil, fmt.Errorf("island %d of round %d: it is planned from the %d rounds before the last, and "+
+			"%d are folded", number, round, from, last)
 	case i < 0:
 		return nil, fmt.Errorf("island %d of round %d: it is too old: %d rounds are folded", number, round, last)
 	}
@@ -149,7 +150,8 @@ func (s *Session) Read(i *Island) ([]*Program, error) {
 		return nil, err
 	}
 	if uint64(len(i.Programs)) != s.Rounds.Programs {
-		return nil, fmt.Errorf("island %d of round %d: it has %d programs, not %d", i.Number, i.Round, len(i.Programs), s.Rounds.Programs)
+		return nil, fmt.Errorf("island %d of round %d: it has %d programs, not %d", i.Number, i.Round, len(i.Programs),
+			s.Rounds.Programs)
 	}
 	var list []*Program
 	for n := range i.Programs {
@@ -161,7 +163,8 @@ func (s *Session) Read(i *Island) ([]*Program, error) {
 		list = append(list, p)
 	}
 	if is.plan != i.Plan {
-		return nil, fmt.Errorf("island %d of round %d: its programs aren't those that are planned here: another version, other flags or other results before it", i.Number, i.Round)
+		return nil, fmt.Errorf("island %d of round %d: its programs aren't those that are planned here: "+
+			"another version, other flags or other results before it", i.Number, i.Round)
 	}
 	return list, nil
 }
@@ -181,7 +184,8 @@ func (s *Session) Fold(i *Island, believe func(list []*Program) error) ([]*Progr
 		return nil, err
 	}
 	if round, number := s.Folded(); i.Round != round || i.Number != number {
-		return nil, fmt.Errorf("island %d of round %d: island %d of round %d is folded next", i.Number, i.Round, number, round)
+		return nil, fmt.Errorf("island %d of round %d: island %d of round %d is folded next", i.Number, i.Round, number,
+			round)
 	}
 	if believe != nil {
 		if err := believe(list); err != nil {

@@ -15,7 +15,8 @@ import (
 // and two sessions make the same. A program that others were made from is chosen less often.
 func TestKernelIslands(t *testing.T) {
 	k := kernel(t, "6.1")
-	spec := Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 1, Rounds: Rounds{Islands: 1, Programs: thorough.Of[uint64](6, 12)}}
+	spec := Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Seed: 5, Each: 1,
+		Rounds: Rounds{Islands: 1, Programs: thorough.Of[uint64](6, 12)}}
 	a, err := New(spec)
 	require.NoError(t, err)
 	b, err := New(spec)
@@ -58,7 +59,8 @@ func TestKernelIslands(t *testing.T) {
 // told of steps: of those it is told that touch memory which runs before have shared.
 func TestKernelRuns(t *testing.T) {
 	k := kernel(t, "6.1")
-	s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k, Strategy: "pos", Seed: 46, Each: 3, Fresh: true})
+	s, err := New(Spec{On: gen.On{Machines: twoengines.Machines(k), Contract: true, Few: true}, Kernel: k,
+		Strategy: "pos", Seed: 46, Each: 3, Fresh: true})
 	require.NoError(t, err)
 	list, err := s.Batch(2)
 	require.NoError(t, err)

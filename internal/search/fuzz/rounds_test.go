@@ -16,7 +16,8 @@ import (
 )
 
 // few are rounds that a test has time for.
-var few = fuzz.Rounds{Islands: 2, Programs: 8, Start: []gen.Recipe{{Seed: 70}, {Seed: 71, Parts: []gen.Part{{Name: "callers", Seed: 3}}}}}
+var few = fuzz.Rounds{Islands: 2, Programs: 8,
+	Start: []gen.Recipe{{Seed: 70}, {Seed: 71, Parts: []gen.Part{{Name: "callers", Seed: 3}}}}}
 
 func island(t *testing.T, s *fuzz.Session, round, number uint64) *fuzz.Island {
 	t.Helper()
@@ -70,7 +71,8 @@ func TestIslands(t *testing.T) {
 		round--
 		for number := few.Islands; number > 0; {
 			number--
-			require.Equal(t, string(made[round*few.Islands+number].Marshal()), string(island(t, b, round, number).Marshal()))
+			require.Equal(t, string(made[round*few.Islands+number].Marshal()),
+				string(island(t, b, round, number).Marshal()))
 		}
 	}
 	for number := range few.Islands {
@@ -118,7 +120,9 @@ func TestIslandsFind(t *testing.T) {
 	for round := uint64(0); round < 4; round, _ = s.Folded() {
 		_, number := s.Folded()
 		for _, p := range fold(t, s, island(t, s, round, number)) {
-			i := slices.IndexFunc(p.Broken, func(b fuzz.Broke) bool { return b.Property == properties.OwnedBreakpoint.Name })
+			i := slices.IndexFunc(p.Broken, func(b fuzz.Broke) bool {
+				return b.Property == properties.OwnedBreakpoint.Name
+			})
 			if i < 0 {
 				continue
 			}
@@ -167,7 +171,8 @@ func TestIslandOrder(t *testing.T) {
 	_, err = s.Batch(1)
 	require.ErrorContains(t, err, "islands, not batches")
 
-	for _, bad := range []fuzz.Rounds{{Programs: 3}, {Islands: 3}, {Islands: 1 << 20, Programs: 1}, {Islands: 1, Programs: 1 << 20}} {
+	for _, bad := range []fuzz.Rounds{{Programs: 3}, {Islands: 3}, {Islands: 1 << 20, Programs: 1},
+		{Islands: 1, Programs: 1 << 20}} {
 		_, err := fuzz.New(fuzz.Spec{Each: 1, Rounds: bad})
 		require.Error(t, err)
 	}
@@ -246,7 +251,8 @@ func TestDamaged(t *testing.T) {
 	require.Zero(t, s.Coverage())
 	fold(t, s, right)
 
-	for _, text := range []string{"", "{", "null", "[]", `{"round":0}`, strings.Replace(string(right.Marshal()), ",", ", ", 1), string(right.Marshal()) + "\n", strings.Repeat("{", 1<<20)} {
+	for _, text := range []string{"", "{", "null", "[]", `{"round":0}`, strings.Replace(string(right.Marshal()), ",",
+		", ", 1), string(right.Marshal()) + "\n", strings.Repeat("{", 1<<20)} {
 		_, err := fuzz.ReadIsland([]byte(text))
 		require.Error(t, err, "%.20s", text)
 		require.NotContains(t, err.Error(), "\n")

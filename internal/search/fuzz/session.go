@@ -58,7 +58,8 @@ func New(spec Spec) (*Session, error) {
 	if err := spec.Rounds.check(); err != nil {
 		return nil, err
 	}
-	s := &Session{Spec: spec, state: state{Next: spec.Seed, fresh: spec.Fresh, on: spec.On, index: make(map[uint64]uint32)}}
+	s := &Session{Spec: spec, state: state{Next: spec.Seed, fresh: spec.Fresh, on: spec.On,
+		index: make(map[uint64]uint32)}}
 	s.rand.Seed(spec.Seed, 3)
 	if spec.Kernel != nil {
 		blocks, err := blocksOf(spec.Kernel)

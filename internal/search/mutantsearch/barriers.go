@@ -54,7 +54,8 @@ func (h *Search) Survey(model smp.Ordering, names []string) (*Field, error) {
 		}
 		g := &Ground{Name: name, sc: sc, met: make([]bool, len(kapi.Places()))}
 		res, err := explore.Run(explore.Spec{
-			Scenario: sc, Seed: h.Seed, Runs: h.Most, Workers: h.Workers, Blind: true, Stop: true, Cancelled: h.Cancelled, Progress: h.Progress,
+			Scenario: sc, Seed: h.Seed, Runs: h.Most, Workers: h.Workers, Blind: true, Stop: true,
+			Cancelled: h.Cancelled, Progress: h.Progress,
 			Look: func() explore.Look { return &meets{} },
 		})
 		switch {
@@ -105,7 +106,8 @@ func (h *Search) Without(f *Field, b kapi.Barrier, name string) (*Dropped, error
 	for _, g := range whole[:min(len(whole), mostGrounds)] {
 		d.Searched++
 		race := explore.Tournament{
-			Scenario: g.sc, Mutant: name, Seeds: 1, Seed: h.Seed, Most: h.Most, Workers: h.Workers, Cancelled: h.Cancelled, Progress: h.Progress,
+			Scenario: g.sc, Mutant: name, Seeds: 1, Seed: h.Seed, Most: h.Most, Workers: h.Workers,
+			Cancelled: h.Cancelled, Progress: h.Progress,
 			New: func(p sched.Params) sched.Strategy { return sched.NewPortfolio(p) },
 		}
 		lap, err := race.Run()

@@ -76,11 +76,13 @@ func (k *Kill) Fault() string {
 	case q != nil && !k.Proof.Complete:
 		return "it is marked equivalent, and the certificate isn't complete"
 	case q != nil && k.Proof.Cut > 0:
-		return fmt.Sprintf("it is marked equivalent, and for %d schedules of the certificate the budget was out", k.Proof.Cut)
+		return fmt.Sprintf("it is marked equivalent, and for %d schedules of the certificate the budget was out",
+			k.Proof.Cut)
 	case q != nil:
 		return ""
 	case k.Survived() > 0:
-		return fmt.Sprintf("%d of %d searches have not found it, and it isn't marked equivalent", k.Survived(), k.First.Seeds)
+		return fmt.Sprintf("%d of %d searches have not found it, and it isn't marked equivalent", k.Survived(),
+			k.First.Seeds)
 	case k.By[mu.Property] == 0:
 		return fmt.Sprintf("%s never notices first", mu.Property)
 	}
@@ -159,7 +161,8 @@ const witnessTries = 3
 func (h *Search) witness(sc *scenario.Scenario, mu *mutants.Mutant) (best *shrink.Witness, err error) {
 	for i, tries := 0, 0; i < h.Seeds && tries < witnessTries && !h.cancelled(); i++ {
 		res, err := explore.Run(explore.Spec{
-			Scenario: sc, Mutant: mu.Name, Seed: h.Seed + uint64(i), Runs: h.Most, Workers: 1, Stop: true, Cancelled: h.Cancelled,
+			Scenario: sc, Mutant: mu.Name, Seed: h.Seed + uint64(i), Runs: h.Most, Workers: 1, Stop: true,
+			Cancelled: h.Cancelled,
 		})
 		switch {
 		case h.cancelled(): // it may be before the first run

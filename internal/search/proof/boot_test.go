@@ -18,7 +18,8 @@ import (
 // same schedule would have other states on another rig.
 func TestBegin(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"safe-none", "safe-full", "jump-label-flip", "register-race", "hotplug-stop", "stop-machine-alone"} {
+	for _, name := range []string{"safe-none", "safe-full", "jump-label-flip", "register-race", "hotplug-stop",
+		"stop-machine-alone"} {
 		r, err := rig.New(loadNamed(t, name), "")
 		require.NoError(t, err)
 		s := newStates(r)

@@ -162,7 +162,8 @@ func (r *tracer) say(ts []sim.Touch) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%v %s", map[bool]string{false: "r", true: "w"}[t.Write], r.rig.Machine.Names().Object(t.Object))
+		fmt.Fprintf(&b, "%v %s", map[bool]string{false: "r", true: "w"}[t.Write],
+			r.rig.Machine.Names().Object(t.Object))
 	}
 	return "[" + b.String() + "]"
 }
@@ -233,13 +234,15 @@ func (r *tracer) disables(a, b *stepped) error {
 		if mv == a.mv || a.moves[mv/64]>>(mv%64)&1 == 0 || b.could(mv) {
 			continue
 		}
-		if cpu := r.onCPU(mv); mv >= sim.MoverIPI && cpu >= 0 && cpu == r.onCPU(a.mv) && slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
-			return m.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
-		}) {
+		if cpu := r.onCPU(mv); mv >= sim.MoverIPI && cpu >= 0 && cpu == r.onCPU(a.mv) &&
+			slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
+				return m.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+			}) {
 			continue
 		}
 		if mv >= sim.MoverDrain && slices.ContainsFunc(a.touched, func(t sim.Touch) bool {
-			return t.Write && m.Names().Object(t.Object) == fmt.Sprintf("the stores that cpu%d holds", mv-sim.MoverDrain)
+			return t.Write && m.Names().Object(t.Object) == fmt.Sprintf("the stores that cpu%d holds",
+				mv-sim.MoverDrain)
 		}) {
 			continue
 		}
@@ -250,7 +253,8 @@ func (r *tracer) disables(a, b *stepped) error {
 
 type swapCount struct {
 	pairs, conflicts, sameCPU, swapped, skipped int
-	whole                                       int // of swapped, those of an interrupt that is one step and its own CPU's
+	// of swapped, those of an interrupt that is one step and its own CPU's
+	whole int
 }
 
 func (n *swapCount) String() string {
@@ -262,7 +266,8 @@ func (n *swapCount) String() string {
 func (r *tracer) isWhole(s *stepped) bool {
 	cpu := r.onCPU(s.mv)
 	return s.mv >= sim.MoverIPI && cpu >= 0 && slices.ContainsFunc(s.touched, func(t sim.Touch) bool {
-		return !t.Write && r.rig.Machine.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at", cpu)
+		return !t.Write && r.rig.Machine.Names().Object(t.Object) == fmt.Sprintf("what cpu%d can be interrupted at",
+			cpu)
 	})
 }
 
@@ -294,7 +299,8 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 		}
 		if !a.could(b.mv) {
 			if !conflict(a.touched, b.touched) {
-				return fmt.Errorf("step %d, %s %s, lets %s move, %s, and they don't conflict", k, m.Names().Mover(a.mv), r.say(a.touched), m.Names().Mover(b.mv), r.say(b.touched))
+				return fmt.Errorf("step %d, %s %s, lets %s move, %s, and they don't conflict", k, m.Names().Mover(a.mv),
+					r.say(a.touched), m.Names().Mover(b.mv), r.say(b.touched))
 			}
 			continue
 		}
@@ -339,7 +345,8 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 			whole := r.isWhole(&steps[k]) || r.isWhole(&steps[k+1])
 			if !whole && (steps[k].mv >= sim.MoverIPI || len(steps[k].touched) > 0) {
 				return fmt.Errorf("steps %d and %d, %s %s and %s %s, are of one CPU", k, k+1,
-					m.Names().Mover(steps[k].mv), r.say(steps[k].touched), m.Names().Mover(steps[k+1].mv), r.say(steps[k+1].touched))
+					m.Names().Mover(steps[k].mv), r.say(steps[k].touched), m.Names().Mover(steps[k+1].mv),
+					r.say(steps[k+1].touched))
 			}
 			if whole {
 				n.whole++
@@ -356,13 +363,15 @@ func (r *tracer) trySwaps(most int, n *swapCount) error {
 		switch {
 		case why != "":
 		case got.Outcome != want.Outcome || got.Property != want.Property || got.Finding.Place != want.Finding.Place:
-			why = fmt.Sprintf("the run ends %v %s, not %v %s", got.Outcome, got.Finding.Message, want.Outcome, want.Finding.Message)
+			why = fmt.Sprintf("the run ends %v %s, not %v %s", got.Outcome, got.Finding.Message, want.Outcome,
+				want.Finding.Message)
 		case r.rig.Final() != final:
 			why = "it comes to another end"
 		}
 		if why != "" {
 			return fmt.Errorf("steps %d of %d, %s %s, and %s %s, are swapped: %s", k, len(steps),
-				m.Names().Mover(steps[k].mv), r.say(steps[k].touched), m.Names().Mover(steps[k+1].mv), r.say(steps[k+1].touched), why)
+				m.Names().Mover(steps[k].mv), r.say(steps[k].touched), m.Names().Mover(steps[k+1].mv),
+				r.say(steps[k+1].touched), why)
 		}
 	}
 	return nil
@@ -378,7 +387,8 @@ func (r *tracer) replay(steps []stepped) rig.Run {
 // settings are the machines that a scenario is tried on.
 func settings(t *testing.T, name string) (list []*scenario.Scenario) {
 	for _, f := range []string{"coherent", "stale", "mixing"} {
-		for _, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
+		for _, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic,
+			scenario.PreemptFull} {
 			sc, err := library.Load(name)
 			require.NoError(t, err)
 			require.NoError(t, sc.SetFetch(f))
@@ -434,7 +444,8 @@ func TestWholeStepsCommute(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			for i, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull} {
+			for i, p := range []scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary,
+				scenario.PreemptDynamic, scenario.PreemptFull} {
 				if *swaps == 0 && name != "tiny" && i != k%4 {
 					continue // each scenario, one preemption
 				}
@@ -449,7 +460,9 @@ func TestWholeStepsCommute(t *testing.T) {
 				}
 				require.NoError(t, sc.SetFetch("coherent"))
 				sc.Machine.Preempt = p
-				sc.Sources = slices.DeleteFunc(sc.Sources, func(s scenario.Source) bool { return s.Kind == scenario.SourceNMI })
+				sc.Sources = slices.DeleteFunc(sc.Sources, func(s scenario.Source) bool {
+					return s.Kind == scenario.SourceNMI
+				})
 				for cpu := range sc.Machine.CPUs {
 					sc.Sources = append(sc.Sources, scenario.Source{Kind: scenario.SourceTimer, CPU: cpu, AtMost: 2})
 				}
@@ -494,14 +507,16 @@ func TestRapidStepsCommute(t *testing.T) {
 		}
 		sc.Machine.NoHZ = rapid.Bool().Draw(t, "no tick in idle")
 		require.NoError(t, lang.Check(sc))
-		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(t, "mutant")
+		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early",
+			"no-quiesce"}).Draw(t, "mutant")
 		whole := rapid.Bool().Draw(t, "interrupts are one step")
 		commute(t, sc, mu, rapid.Uint64().Draw(t, "seed"), max(2, 10/int(searchtest.Slow)), whole, &total)
 	})
 	t.Log(&total)
 }
 
-func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, most int, whole bool, total *swapCount) {
+func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, most int, whole bool,
+	total *swapCount) {
 	rig, err := rig.New(sc, mu)
 	require.NoError(t, err)
 	defer rig.Close()
@@ -516,7 +531,8 @@ func commute(t require.TestingT, sc *scenario.Scenario, mu string, seed uint64, 
 		r.rand.Seed(seed, i)
 		r.stay = []int{0, 4, 7}[i%3]
 		if err := r.trySwaps(1+most/20, &n); err != nil {
-			require.FailNow(t, "two steps don't commute", "%s, %v, preempt %v, mutant %q, whole %v, run %d: %v", sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, whole, i, err)
+			require.FailNow(t, "two steps don't commute", "%s, %v, preempt %v, mutant %q, whole %v, run %d: %v",
+				sc.Name, sc.Machine.Fetch, sc.Machine.Preempt, mu, whole, i, err)
 		}
 		if i > uint64(50+most) {
 			break

@@ -41,7 +41,8 @@ func TestCrew(t *testing.T) {
 	broken, circled, complete := 0, 0, 0
 	for _, p := range proofs[:thorough.Of(6, len(proofs))] { // of the last ones, movers sleep in longer searches
 		p.Full = true
-		what := fmt.Sprintf("%s, mutant %q, %d runs at most, uncounted %v", p.Scenario.Name, p.Mutant, p.Spec.Runs, p.Uncounted)
+		what := fmt.Sprintf("%s, mutant %q, %d runs at most, uncounted %v", p.Scenario.Name, p.Mutant, p.Spec.Runs,
+			p.Uncounted)
 		var alone *Verified
 		for workers := 1; workers <= 3; workers += thorough.Of(2, 1) {
 			p.Workers = workers
@@ -85,7 +86,8 @@ func TestCrewHelps(t *testing.T) {
 		if i%3 > 0 && !thorough.Set() {
 			continue
 		}
-		p := Proof{Spec: explore.Spec{Scenario: sc, Runs: thorough.Of[uint64](1500, 4000)}, Full: true, Uncounted: i >= 2}
+		p := Proof{Spec: explore.Spec{Scenario: sc, Runs: thorough.Of[uint64](1500, 4000)}, Full: true,
+			Uncounted: i >= 2}
 		v := &verifier{Proof: p}
 		own := uint64(0)
 		err := v.byStates(func(x stateSearch) error {

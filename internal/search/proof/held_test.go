@@ -142,7 +142,8 @@ func TestHeldStepsCommute(t *testing.T) {
 			t.Run(says, func(t *testing.T) { commute(t, sc, "", uint64(i), 60, false, total) })
 		}
 	}
-	eachTinier(t, "tso", func(t *testing.T, i int, sc *scenario.Scenario) { // those of the kernel's and the engine's cells
+	// those of the kernel's and the engine's cells
+	eachTinier(t, "tso", func(t *testing.T, i int, sc *scenario.Scenario) {
 		commute(t, sc, "", uint64(i), thorough.Of(60, 600)/searchtest.Slow, false, total)
 	})
 	t.Log(total)

@@ -105,7 +105,8 @@ type layouts struct {
 }
 
 func newLayouts(forgotten string, notFollowed []reflect.Type) *layouts {
-	return &layouts{of: make(map[reflect.Type]*layout), forgotten: forgotten, notFollowed: notFollowed, used: make(map[string]rule)}
+	return &layouts{of: make(map[reflect.Type]*layout), forgotten: forgotten, notFollowed: notFollowed,
+		used: make(map[string]rule)}
 }
 
 func (ls *layouts) layout(t reflect.Type) *layout {

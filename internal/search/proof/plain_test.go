@@ -166,7 +166,8 @@ func seenOf(r *rig.Rig, run rig.Run) end {
 
 // noOnes are the events that aren't of the thread of control that runs.
 var noOnes = map[traces.Kind]bool{
-	smpev.Switch: true, smpev.Wake: true, smpev.Exit: true, smpev.Load: true, smpev.Expect: true, smpev.Want: true, smpev.Done: true, kpev.NoPre: true,
+	smpev.Switch: true, smpev.Wake: true, smpev.Exit: true, smpev.Load: true, smpev.Expect: true, smpev.Want: true,
+	smpev.Done: true, kpev.NoPre: true,
 }
 
 // endsOfPlain are those of all runs after a beginning; ok: there were no more
@@ -190,7 +191,8 @@ func endsOfPlain(r *rig.Rig, from beginning, most int, each func(run rig.Run)) (
 
 // endsOfFull are those of all runs that Full makes after a beginning, and what
 // class each is of, if nothing has ended it; last are their final states alone.
-func endsOfFull(t require.TestingT, rig *rig.Rig, from beginning, most int) (ends, last map[end]int, classes map[class]bool, stats sched.FullStats) {
+func endsOfFull(t require.TestingT, rig *rig.Rig, from beginning, most int) (ends, last map[end]int,
+	classes map[class]bool, stats sched.FullStats) {
 	f := sched.NewFull()
 	learn(rig, f)
 	ends, last, classes = make(map[end]int), make(map[end]int), make(map[class]bool)
@@ -295,11 +297,16 @@ var tinier = []struct {
 	{"an NMI", `patch = "naive"`, aLabel + on + calls + "nmi(cpu = 1)\n", nil, nil},
 	{"stale bytes", `patch = "naive", fetch = "stale"`, aLabel + on + calls, nil, nil},
 	{"mixed bytes", `patch = "naive", fetch = "mixing"`, aLabel + on + calls, nil, nil},
-	{"preemption and a tick", `preempt = "full", patch = "naive"`, aLabel + on + callsC + timer1 + "preempt(cpu = 1)\n", nil, nil},
-	{"preemption", `preempt = "full", patch = "naive"`, aLabel + on + `task("b", cpu = 0, ops = [call(v, changed = True)])` + "\npreempt(cpu = 0)\n", nil, nil},
+	{"preemption and a tick", `preempt = "full", patch = "naive"`, aLabel + on + callsC + timer1 + "preempt(cpu = 1)\n",
+		nil, nil},
+	{"preemption", `preempt = "full", patch = "naive"`,
+		aLabel + on + `task("b", cpu = 0, ops = [call(v, changed = True)])` + "\npreempt(cpu = 0)\n", nil, nil},
 	{"IPIs", `patch = "breakpoint"`, aLabel + on, syncs, nil},
-	{"IPIs and a tick", `patch = "breakpoint"`, aLabel + on + timer0, syncs, []string{"", "int3-after-tail", "if-leak"}},
-	{"a probe and a tick", `quiesce = "sched", patch = "breakpoint"`, aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + timer0, lives, []string{"", "free-early", "no-quiesce"}},
+	{"IPIs and a tick", `patch = "breakpoint"`, aLabel + on + timer0, syncs,
+		[]string{"", "int3-after-tail", "if-leak"}},
+	{"a probe and a tick", `quiesce = "sched", patch = "breakpoint"`,
+		aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + timer0, lives,
+		[]string{"", "free-early", "no-quiesce"}},
 }
 
 // TestFullIsPlain: the runs that Full makes end where the runs of plain depth-first
@@ -317,7 +324,8 @@ func TestFullIsPlain(t *testing.T) {
 	for _, c := range tinier {
 		t.Run(c.name, func(t *testing.T) {
 			for _, mutant := range append([]string{""}, c.mutants...) {
-				if *plainRuns == 0 && (slices.Contains(c.large, mutant) || c.name == "preemption and a tick" && !thorough.Set()) || mutant != "" && mutant != c.mutants[0] && !thorough.Set() {
+				if *plainRuns == 0 && (slices.Contains(c.large, mutant) || c.name == "preemption and a tick" &&
+					!thorough.Set()) || mutant != "" && mutant != c.mutants[0] && !thorough.Set() {
 					continue
 				}
 				sc := searchtest.LoadTinier(t, c.machine, c.rest)
@@ -342,7 +350,8 @@ func TestFullIsPlain(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d runs, of which Full made %d and States %d; %d settings with several ends; %d too big", runs, full, states, several, tooBig)
+	t.Logf("%d runs, of which Full made %d and States %d; %d settings with several ends; %d too big", runs, full,
+		states, several, tooBig)
 	require.Greater(t, several, atLeast)
 	if searchtest.Slow == 1 {
 		require.Zero(t, tooBig)
@@ -359,10 +368,13 @@ func TestFullIsPlainBehind(t *testing.T) {
 		mutants             []string
 	}{
 		{"IPIs and a call", `patch = "breakpoint"`, aLabel + onOff + calls + timer1, syncs},
-		{"a probe and a call", `quiesce = "sched", patch = "breakpoint"`, aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + calls + timer1, lives},
+		{"a probe and a call", `quiesce = "sched", patch = "breakpoint"`,
+			aProbe + `task("a", cpu = 0, ops = [register(k), unregister(k)])` + "\n" + calls + timer1, lives},
 		{"a jump", `quiesce = "sched", patch = "breakpoint"`, aJump + calls + timer1, lives},
-		{"a jump by stopping", `quiesce = "sched", patch = "stop_machine"`, aJump + calls + timer1, []string{"no-stop", "no-sync-arm", "no-restore", "free-early", "no-quiesce"}},
-		{"a jump with preemption", `preempt = "full", quiesce = "tasks", patch = "breakpoint"`, aJump + calls + timer1 + callsC + "preempt(cpu = 1)\n", append([]string{"no-grace"}, lives...)},
+		{"a jump by stopping", `quiesce = "sched", patch = "stop_machine"`, aJump + calls + timer1,
+			[]string{"no-stop", "no-sync-arm", "no-restore", "free-early", "no-quiesce"}},
+		{"a jump with preemption", `preempt = "full", quiesce = "tasks", patch = "breakpoint"`,
+			aJump + calls + timer1 + callsC + "preempt(cpu = 1)\n", append([]string{"no-grace"}, lives...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sc := searchtest.LoadTinier(t, c.machine, c.rest)
@@ -382,7 +394,8 @@ type behindCount struct {
 	full                             uint64
 }
 
-func fullIsPlainBehind(t *testing.T, sc *scenario.Scenario, mutant string, seed uint64, most, windows int, total *behindCount) {
+func fullIsPlainBehind(t *testing.T, sc *scenario.Scenario, mutant string, seed uint64, most, windows int,
+	total *behindCount) {
 	rig, err := rig.New(sc, mutant)
 	require.NoError(t, err)
 	defer rig.Close()
@@ -411,7 +424,8 @@ func fullIsPlainBehind(t *testing.T, sc *scenario.Scenario, mutant string, seed 
 			continue
 		}
 		got, _, _, stats := endsOfFull(t, rig, from, most)
-		sameEnds(t, want, got, fmt.Sprintf("mutant %q, seed %d, run %d, behind question %d", mutant, seed, i, from.until))
+		sameEnds(t, want, got, fmt.Sprintf("mutant %q, seed %d, run %d, behind question %d", mutant, seed, i,
+			from.until))
 		total.beginnings++
 		if total.ends += len(want); len(want) > 1 {
 			total.several++

@@ -13,7 +13,8 @@ import (
 func TestNoProofOfStalls(t *testing.T) {
 	sc, err := library.Load("stall-loop")
 	require.NoError(t, err)
-	for _, p := range []Proof{{Full: true}, {Full: true, Classes: true}, {Deviations: 1}, {Deviations: 1, Classes: true}} {
+	for _, p := range []Proof{{Full: true}, {Full: true, Classes: true}, {Deviations: 1},
+		{Deviations: 1, Classes: true}} {
 		p.Spec = explore.Spec{Scenario: sc}
 		_, err := Verify(p)
 		require.ErrorContains(t, err, "leave stall out")

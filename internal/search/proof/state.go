@@ -89,7 +89,8 @@ type write struct {
 // elsewhere are types that a pointer to is an address and nothing more: they
 // don't change, or count where they lie.
 var elsewhere = []reflect.Type{
-	reflect.TypeFor[smp.Machine](), reflect.TypeFor[smp.Task](), reflect.TypeFor[smp.Source](), reflect.TypeFor[smp.Ctx](),
+	reflect.TypeFor[smp.Machine](), reflect.TypeFor[smp.Task](), reflect.TypeFor[smp.Source](),
+	reflect.TypeFor[smp.Ctx](),
 	reflect.TypeFor[kernel.Kernel](), reflect.TypeFor[kernel.Sync](), reflect.TypeFor[properties.Scene](),
 	reflect.TypeFor[kprobes.Kprobe](), // the rig's own, each a root
 }
@@ -101,7 +102,8 @@ func newStates(r *rig.Rig) *states { return newStatesWithout(r, "") }
 // newStatesWithout is newStates, with a field left out.
 func newStatesWithout(r *rig.Rig, field string) *states {
 	ls := newLayouts(field, elsewhere)
-	s := &states{r: r, layouts: ls, visited: make([]visit, 1<<8), number: make(map[sim.Object]int), names: make(map[unsafe.Pointer]uint64)}
+	s := &states{r: r, layouts: ls, visited: make([]visit, 1<<8), number: make(map[sim.Object]int),
+		names: make(map[unsafe.Pointer]uint64)}
 	add := func(p any) {
 		v := reflect.ValueOf(p)
 		s.roots = append(s.roots, root{v.UnsafePointer(), ls.layout(v.Type().Elem())})

@@ -185,7 +185,8 @@ func TestStateHasFields(t *testing.T) {
 		t.Skip("says nothing of races")
 	}
 	counts := make(map[string]int)
-	for _, name := range []string{"module-unload", "ftrace-probe", "static-call-flip", "return-probes", "optimization-off", "hotplug", "page-fault-sleeps"} {
+	for _, name := range []string{"module-unload", "ftrace-probe", "static-call-flip", "return-probes",
+		"optimization-off", "hotplug", "page-fault-sleeps"} {
 		sc, err := library.Load(name)
 		require.NoError(t, err)
 		lookInto(t, sc, 1, 40, func() {}, func(st *states) {
@@ -212,7 +213,8 @@ func TestStateHasFields(t *testing.T) {
 			require.Equal(t, [2]uint64{hi, lo}, first2(st.State()))
 		})
 	}
-	for _, key := range []string{"kernel.Symbols.kinds", "kernel.Module.taken", "ftrace.site.calls", "ftrace.site.here", "ftrace.client.active"} {
+	for _, key := range []string{"kernel.Symbols.kinds", "kernel.Module.taken", "ftrace.site.calls", "ftrace.site.here",
+		"ftrace.client.active"} {
 		require.NotZero(t, counts[key], key)
 	}
 	t.Logf("%d fields", len(counts))

@@ -43,7 +43,8 @@ func TestRapidMerges(t *testing.T) {
 		}
 		sc.Machine.NoHZ = rapid.Bool().Draw(rt, "no tick in idle")
 		require.NoError(rt, lang.Check(sc))
-		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early", "no-quiesce"}).Draw(rt, "mutant")
+		mu := rapid.SampledFrom([]string{"", "", "no-sync-disarm", "no-sync-2", "no-grace", "no-restore", "free-early",
+			"no-quiesce"}).Draw(rt, "mutant")
 		w := newWalk(t, sc, mu, "")
 		n, differ := w.merges(t, mu, max(*mergedRuns, 100/uint64(searchtest.Slow)), *mergesEvery)
 		w.rig.Close()
@@ -78,7 +79,8 @@ task("a", cpu = 0, ops = [register(k), disable(k)])
 `, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, differ := newWalk(t, searchtest.LoadTinier(t, c.machine, c.rest), c.mutant, "").merges(t, c.mutant, 4000, 1)
+			n, differ := newWalk(t, searchtest.LoadTinier(t, c.machine, c.rest), c.mutant, "").merges(t, c.mutant, 4000,
+				1)
 			require.Empty(t, differ)
 			require.NotZero(t, n)
 			t.Log(n)
@@ -90,7 +92,8 @@ task("a", cpu = 0, ops = [register(k), disable(k)])
 // after it, so that there are fewer.
 func TestStatesForget(t *testing.T) {
 	ops := "[label_on(l), call(w), label_off(l)])\n"
-	w := newWalk(t, searchtest.LoadTinier(t, `patch = "breakpoint"`, aLabel+`task("a", cpu = 0, ops = `+ops+`task("b", cpu = 1, ops = `+ops), "", "")
+	w := newWalk(t, searchtest.LoadTinier(t, `patch = "breakpoint"`, aLabel+`task("a", cpu = 0, ops = `+ops+
+		`task("b", cpu = 1, ops = `+ops), "", "")
 	w.run(0, func() {}, func(rig.Run) {})
 	require.True(t, w.s.Complete())
 	require.Less(t, w.s.Stats().States, 3500) // 3883 if nothing is forgotten
@@ -126,9 +129,10 @@ func TestStatesUnwritten(t *testing.T) {
 		hex  string
 		says bool
 	}{
-		{"4883ec08 58 c3", true},                                  // sub $8,%rsp; pop %rax; ret
-		{"4883ec08 c7042401000000 58 c3", false},                  // movl $1,(%rsp) in between
-		{"6a01 4883c408 4883ec08 8b0424 4883c408 c3", true},       // what was written before the stack pointer was above it
+		{"4883ec08 58 c3", true},                 // sub $8,%rsp; pop %rax; ret
+		{"4883ec08 c7042401000000 58 c3", false}, // movl $1,(%rsp) in between
+		// what was written before the stack pointer was above it
+		{"6a01 4883c408 4883ec08 8b0424 4883c408 c3", true},
 		{"4883ec10 6a01 4883c408 58 58 c3", true},                 // or below it
 		{"55 4889e5 4883ec10 c745f801000000 8b45f8 c9 c3", false}, // a frame, a local variable of it, leave
 		{"4889e0 488b00 31c0 488b442408 31c0 c3", false},          // the return address, and what is above it

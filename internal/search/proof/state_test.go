@@ -27,7 +27,8 @@ import (
 )
 
 var (
-	mergedRuns  = flag.Uint64("merged", 0, "how many schedules of each scenario to run for states that are come to again; 0: few")
+	mergedRuns = flag.Uint64("merged", 0,
+		"how many schedules of each scenario to run for states that are come to again; 0: few")
 	mergesEvery = flag.Int("merges", 8, "of one in so many such states to check that they are the same")
 )
 
@@ -113,9 +114,11 @@ k = kprobe("k", at = g)
 		sc      *scenario.Scenario
 		mutants []string
 	}{
-		{searchtest.LoadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(module, "True")+`task("a", cpu = 0, ops = [rmmod(m)])
+		{searchtest.LoadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(module, "True")+
+			`task("a", cpu = 0, ops = [rmmod(m)])
 task("b", cpu = 1, ops = [register(k)])`), []string{"", "module-kept", "no-sync-arm"}[:thorough.Of(2, 3)]},
-		{searchtest.LoadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(module, "False")+`task("a", cpu = 0, ops = [insmod(m)])
+		{searchtest.LoadTinier(t, `patch = "breakpoint"`, fmt.Sprintf(module, "False")+
+			`task("a", cpu = 0, ops = [insmod(m)])
 task("b", cpu = 1, ops = [register(k)])`), []string{""}},
 		{searchtest.LoadTinier(t, `patch = "breakpoint", ftrace = True`, `
 g = text("g", hex = "0f1f440000 c3")
@@ -128,7 +131,8 @@ task("b", cpu = 1, ops = [call(g, changed = True)])`), []string{""}},
 			want, classes := endsOfClasses(t, c.sc, mutant)
 			got, stats := endsOfStates(t, c.sc, mutant)
 			sameKeys(t, want, got, fmt.Sprintf("mutant %q", mutant))
-			t.Logf("%v, mutant %q: %d ends; %d classes, %+v", c.sc.Tasks[0].Ops[0].Kind, mutant, len(want), classes, stats)
+			t.Logf("%v, mutant %q: %d ends; %d classes, %+v", c.sc.Tasks[0].Ops[0].Kind, mutant, len(want), classes,
+				stats)
 			if len(want) > 1 {
 				several++
 			}
@@ -250,7 +254,8 @@ func TestMergesNotice(t *testing.T) {
 	if searchtest.Slow > 1 {
 		t.Skip("says nothing of races")
 	}
-	for _, what := range []string{"values", "machine", "what routines have read", "kernel.RCU.active", "kernel.grace.cpus"}[thorough.Of(2, 0):] {
+	for _, what := range []string{"values", "machine", "what routines have read", "kernel.RCU.active",
+		"kernel.grace.cpus"}[thorough.Of(2, 0):] {
 		forgotten := ""
 		if strings.Contains(what, ".") {
 			forgotten = what
@@ -282,7 +287,8 @@ func TestStateRules(t *testing.T) {
 	defer rig.Close()
 	s := newStates(rig)
 	tags := 0
-	for _, dir := range []string{"smp/kernel", "kprobes", "properties", "engine/ftrace", "engine/jumplabel", "engine/staticcall"} {
+	for _, dir := range []string{"smp/kernel", "kprobes", "properties", "engine/ftrace", "engine/jumplabel",
+		"engine/staticcall"} {
 		files, err := filepath.Glob(filepath.Join(searchtest.Root(t), dir, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)
@@ -306,7 +312,8 @@ func TestStateRules(t *testing.T) {
 		}
 	}
 	own := maps.Clone(s.layouts.used)
-	maps.DeleteFunc(own, func(field string, _ rule) bool { return strings.HasPrefix(field, "kapi.") }) // of any type of value
+	// of any type of value
+	maps.DeleteFunc(own, func(field string, _ rule) bool { return strings.HasPrefix(field, "kapi.") })
 	require.Len(t, own, tags)
 }
 
@@ -333,7 +340,8 @@ func TestProofs(t *testing.T) {
 	if searchtest.Slow > 1 {
 		t.Skip("says nothing of races")
 	}
-	for _, name := range thorough.Of([]string{"stop-machine-alone"}, []string{"stop-machine-alone", "jump-label-flip"}) {
+	for _, name := range thorough.Of([]string{"stop-machine-alone"},
+		[]string{"stop-machine-alone", "jump-label-flip"}) {
 		v := proved(t, name, "")
 		require.True(t, v.Complete && v.Cut == 0 && v.Violations == 0 && v.Circles == 0, "%s: %+v", name, v)
 		require.NotZero(t, v.Checked)

@@ -91,10 +91,12 @@ func (x stateSearch) run(first bool) (complete bool, err error) {
 		return false, err
 	}
 	if x.rig.Machine.State().ReadsClock() {
-		return false, fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; give --by classes", v.Scenario.Name)
+		return false, fmt.Errorf("%s: its text reads the time-stamp counter, which is another in each state; "+
+			"give --by classes", v.Scenario.Name)
 	}
 	if x.rig.Machine.Footprint().ReadsUninit() {
-		return false, fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be others in each state; give --by classes", v.Scenario.Name)
+		return false, fmt.Errorf("%s: its text reads bytes of its stack that it hasn't written, which may be "+
+			"others in each state; give --by classes", v.Scenario.Name)
 	}
 	v.take(part)
 	t := s.Stats()
@@ -212,7 +214,8 @@ const mergeSeeds = 2
 // same panics, as with a bug of the simulator, if what comes after differs.
 func (c *mergeCheck) same(first, again sched.Way) {
 	if why := c.differ(first, again); why != "" {
-		sim.Bug("two ways lead to states that are told to be the same, and aren't: %s\nfirst: %v\nagain: %v", why, first, again)
+		sim.Bug("two ways lead to states that are told to be the same, and aren't: %s\nfirst: %v\nagain: %v", why,
+			first, again)
 	}
 }
 

@@ -18,14 +18,15 @@ import (
 
 // A Proof says what to verify: every schedule, not a sample of them.
 type Proof struct {
-	explore.Spec       // Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
-	Deviations   int   // every schedule of at most so many deviations
-	Full         bool  // every schedule there is
-	Classes      bool  // those apart that differ in the order of steps that don't commute, whatever state they reach
-	Uncounted    bool  // Full, not Classes: Without isn't told, for fewer runs
-	All          bool  // go on after something was broken
-	Memory       int   // bytes that what is known of states may take, counted and not measured; 0: as many as it wants
-	Watch        Watch // if not nil, is called now and then, by several goroutines
+	// Scenario, Mutant, Ignore, Past, Workers, Blind and Cancelled count; Runs is how many at most, 0 all
+	explore.Spec
+	Deviations int   // every schedule of at most so many deviations
+	Full       bool  // every schedule there is
+	Classes    bool  // those apart that differ in the order of steps that don't commute, whatever state they reach
+	Uncounted  bool  // Full, not Classes: Without isn't told, for fewer runs
+	All        bool  // go on after something was broken
+	Memory     int   // bytes that what is known of states may take, counted and not measured; 0: as many as it wants
+	Watch      Watch // if not nil, is called now and then, by several goroutines
 
 	// Back, if not nil, is called with Watch, and told how far the verification is, in millionths.
 	// That is rough: what isn't known yet isn't counted. It may become less.
@@ -39,15 +40,16 @@ type Watch func(runs, violations, done uint64)
 
 // Verified is the result of a verification.
 type Verified struct {
-	Runs       uint64            // schedules, of the last go
-	Pruned     uint64            // of Runs, those that showed nothing new: they reached a state where another was
-	Cut        uint64            // of Runs, those whose budget was out: what comes after wasn't seen
-	Filled     bool              // Memory was full, and so it isn't complete
-	Restarts   uint64            // how often a run showed more to be shared than was known, and all began anew
-	Depth      int               // of the deepest: events of the longest run, or deviations
-	Points     uint64            // questions asked
-	Complete   bool              // all was run
-	Done       int               // not Full: every schedule of at most so many deviations was run; -1: not even the default one
+	Runs     uint64 // schedules, of the last go
+	Pruned   uint64 // of Runs, those that showed nothing new: they reached a state where another was
+	Cut      uint64 // of Runs, those whose budget was out: what comes after wasn't seen
+	Filled   bool   // Memory was full, and so it isn't complete
+	Restarts uint64 // how often a run showed more to be shared than was known, and all began anew
+	Depth    int    // of the deepest: events of the longest run, or deviations
+	Points   uint64 // questions asked
+	Complete bool   // all was run
+	// not Full: every schedule of at most so many deviations was run; -1: not even the default one
+	Done       int
 	Broken     map[string]uint64 // how many runs broke each property, by its name
 	After      map[string]uint64 // of these, how many had broken another one before
 	Violations uint64
@@ -56,8 +58,10 @@ type Verified struct {
 	Racing     []Racing          // Classes: at what the most races were, most first
 
 	// Not Classes.
-	States  int        // that were told apart
-	Circles uint64     // of Pruned, those that reached a state again on the way from it: they have no end, and went on until the budget was out
+	States int // that were told apart
+	// of Pruned, those that reached a state again on the way from it: they have no end, and went on
+	// until the budget was out
+	Circles uint64
 	Checked uint64     // of Pruned, those of which it was checked that the state is the same
 	Without sched.Ways // Full: how many schedules there are; 0 unless Complete
 }
@@ -72,7 +76,8 @@ type Racing struct {
 // the simulator panics with a *Crash.
 func Verify(p Proof) (*Verified, error) {
 	if m := &p.Scenario.Machine; m.Stall > 0 {
-		return nil, fmt.Errorf("%s: machine(stall = %d) looks at clocks, which are no part of a state: leave stall out, or use explore", p.Scenario.Name, m.Stall)
+		return nil, fmt.Errorf("%s: machine(stall = %d) looks at clocks, which are no part of a state: leave "+
+			"stall out, or use explore", p.Scenario.Name, m.Stall)
 	}
 	rig, err := p.Spec.NewRig()
 	if err != nil {
@@ -201,7 +206,8 @@ func weigherOf(s search) (weigher, bool) {
 // run makes all runs of s. It stops after the first violation if first is set, and when
 // the search takes more than most bytes, unless most is 0.
 // It returns what they showed, and whether the search began anew, how often.
-func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, most int) (part *explore.Part, restarts uint64, err error) {
+func (v *verifier) run(rig *rig.Rig, s search, end func(rig.Run), first bool, most int) (part *explore.Part,
+	restarts uint64, err error) {
 	part = new(explore.Part)
 	part.Begin(0)
 	rec := &sched.Recorder{Strategy: s}
@@ -280,7 +286,8 @@ func (v *verifier) classes() error {
 		}
 	}, !v.All, v.Memory)
 	if err == nil && f.Crowded() {
-		err = fmt.Errorf("%s: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give --by states, or fewer cpus", v.Scenario.Name)
+		err = fmt.Errorf("%s: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give "+
+			"--by states, or fewer cpus", v.Scenario.Name)
 	}
 	if err != nil {
 		return err

@@ -32,7 +32,8 @@ func TestVerifyManyMovers(t *testing.T) {
 		require.NotZero(t, v.Runs)
 	}
 	_, err = proof.Verify(proof.Proof{Spec: explore.Spec{Scenario: sc, Runs: 40, Seed: 1}, Full: true, Classes: true})
-	require.EqualError(t, err, "crowded: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give --by states, or fewer cpus")
+	require.EqualError(t, err,
+		"crowded: --full --by classes tells 64 CPUs, interrupts and sources apart at most; give --by states, or fewer cpus")
 }
 
 // At its bound a search stops with what it has, at the same run whatever the workers.

@@ -22,7 +22,8 @@ import (
 	"kpsim/smp"
 )
 
-var fewAll = flag.Bool("few-all", false, "hold the searches against each other in all built-in scenarios, whatever it takes")
+var fewAll = flag.Bool("few-all", false,
+	"hold the searches against each other in all built-in scenarios, whatever it takes")
 
 // A deepWalk is a walk that looks at the last state of each run, which says more than
 // where it ended.
@@ -140,7 +141,8 @@ func TestBoundIsClasses(t *testing.T) {
 		k             int
 		plainly       bool
 	}{
-		{"register-race", thorough.Of("asked-unlocked", " asked-unlocked"), 1, true}, // an IPI that no CPU waits for, by default
+		// an IPI that no CPU waits for, by default
+		{"register-race", thorough.Of("asked-unlocked", " asked-unlocked"), 1, true},
 		{"safe-full", " no-quiesce", 1, true},
 		{"flag-early", "", 1, true},
 		{"stop-machine-alone", " no-stop", 1, true},
@@ -182,7 +184,8 @@ func TestVerifyFew(t *testing.T) {
 		k            int
 	}
 	proofs := []proof{
-		{"register-race", "", 1}, {"register-race", "asked-unlocked", 1}, {"tiny", "no-sync-2", 2}, {"tiny", "no-quiesce", 2},
+		{"register-race", "", 1}, {"register-race", "asked-unlocked", 1}, {"tiny", "no-sync-2", 2},
+		{"tiny", "no-quiesce", 2},
 		{"stop-machine-alone", "no-stop", 1}, {"safe-none", "no-restore", 0},
 	}
 	if *fewAll {
@@ -220,7 +223,8 @@ func TestVerifySameEachTime(t *testing.T) {
 	thorough.Only(t, "6 s; TestProofs has two small proofs that are the same")
 	var first *Verified
 	for range 2 {
-		got, err := Verify(Proof{Spec: explore.Spec{Scenario: loadNamed(t, "function-at-work"), Runs: 100 / searchtest.Slow}, Deviations: 1})
+		got, err := Verify(Proof{Spec: explore.Spec{Scenario: loadNamed(t, "function-at-work"),
+			Runs: 100 / searchtest.Slow}, Deviations: 1})
 		require.NoError(t, err)
 		require.Greater(t, got.Pruned, got.Runs*9/10)
 		if first == nil {
@@ -289,7 +293,8 @@ task("a", cpu = 0, ops = [register(k), wait_optimized()])
 `, "lost-kick", 0},
 	} {
 		for k := thorough.Of(max(c.from-1, 0), 0); k < thorough.Of(c.from+1, 3); k++ {
-			p := Proof{Spec: explore.Spec{Scenario: searchtest.LoadTinier(t, c.machine, c.rest), Mutant: c.mutant}, Deviations: k, All: true}
+			p := Proof{Spec: explore.Spec{Scenario: searchtest.LoadTinier(t, c.machine, c.rest), Mutant: c.mutant},
+				Deviations: k, All: true}
 			v, err := Verify(p)
 			require.NoError(t, err)
 			require.Equal(t, k >= c.from, v.Broken["progress"] > 0, "%s, %d deviations: %+v", c.name, k, v)

@@ -72,7 +72,8 @@ func TestFullLeavesOutNothing(t *testing.T) {
 
 			ends := make(map[end]int)
 			r.Observe(nil)
-			for _, s := range []sched.Strategy{sched.NewDeviations(sched.Params{Most: 1}), drawn(0), drawn(4), drawn(30)} {
+			for _, s := range []sched.Strategy{sched.NewDeviations(sched.Params{Most: 1}), drawn(0), drawn(4),
+				drawn(30)} {
 				for i := uint64(0); i < sampled/4 && s.Begin(i); i++ {
 					run := r.Run(s)
 					s.End(run.Counts.Points)
@@ -100,7 +101,8 @@ func TestFullLeavesOutNothing(t *testing.T) {
 			for c, n := range found {
 				require.True(t, classes[c], "%d of the drawn runs are of a class that Full has none of", n)
 			}
-			t.Logf("%d ends, %d of them drawn; %d classes, %d of them drawn; %d schedules, %d pruned", len(all), len(ends), len(classes), len(found), stats.Runs+stats.Blocked, stats.Blocked)
+			t.Logf("%d ends, %d of them drawn; %d classes, %d of them drawn; %d schedules, %d pruned", len(all),
+				len(ends), len(classes), len(found), stats.Runs+stats.Blocked, stats.Blocked)
 			met += len(ends)
 		})
 	}

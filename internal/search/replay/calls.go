@@ -24,7 +24,8 @@ const callsMost = 100_000
 // Follow makes the run of a replay once more, and takes down for a reader what the
 // kernel's own engine calls, and where the CPUs stand at each deviation.
 func (r *Replay) Follow(s *source.Source, in *view.Input) {
-	f := &follower{m: r.Rig.Machine, log: &r.Rig.Log, source: s, strategy: sched.NewAnchored(r.Taken, r.Rig.Machine.Names())}
+	f := &follower{m: r.Rig.Machine, log: &r.Rig.Log, source: s,
+		strategy: sched.NewAnchored(r.Taken, r.Rig.Machine.Names())}
 	r.Rig.Log.Subscribe(f, linuxev.Call)
 	defer r.Rig.Log.Unsubscribe(f)
 	if run := r.Rig.Play(f); run.Digest != r.Digest {

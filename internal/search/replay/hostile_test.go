@@ -49,7 +49,8 @@ task(cpu = 0, ops = [call(f)], repeat = 1000000)
 task(cpu = 1, ops = [call(f)], repeat = 1000000)
 `}
 	_, err := Play("long.kps", file, true)
-	require.ErrorContains(t, err, "hasn't ended after 1000000 steps; if it is a loop that ends, and only long, a trace's run, which has at most 1000000 boundaries, is too short for it: explore its scenario by itself, with machine(steps = 10000000)")
+	require.ErrorContains(t, err,
+		"hasn't ended after 1000000 steps; if it is a loop that ends, and only long, a trace's run, which has at most 1000000 boundaries, is too short for it: explore its scenario by itself, with machine(steps = 10000000)")
 	file.Scenario = strings.Replace(file.Scenario, "steps = 50000000", "steps = 100000", 1)
 	_, err = Play("long.kps", file, true)
 	require.ErrorContains(t, err, "only long, say machine(steps = 1000000)")

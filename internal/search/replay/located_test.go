@@ -67,7 +67,8 @@ func TestMessagesSayWhere(t *testing.T) {
 		program := trace[begin:end]
 		at := token.FindAllStringIndex(program, -1)
 		x, y := at[rnd.IntN(len(at))], at[rnd.IntN(len(at))]
-		word := []string{"", program[y[0]:y[1]], "0", "1", "7", "\"x\"", program[x[0]:x[1]] + "x", "-1", "None"}[rnd.IntN(9)]
+		word := []string{"", program[y[0]:y[1]], "0", "1", "7", "\"x\"", program[x[0]:x[1]] + "x", "-1",
+			"None"}[rnd.IntN(9)]
 		text := trace[:begin] + program[:x[0]] + word + program[x[1]:] + trace[end:]
 		if err := says(text); err != nil {
 			n++

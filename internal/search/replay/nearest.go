@@ -34,7 +34,8 @@ func Nearest(name string, f *traces.File) (*Neighbour, error) {
 	links, left := slices.Clone(l.Links()), manyRuns
 	for i := len(all) - 1; i >= 0; i-- {
 		if r.passes(sched.NewAnchored(slices.Delete(slices.Clone(all), i, i+1), rig.Machine.Names())) ||
-			len(links) == len(all) && r.passes(sched.NewChain(slices.Delete(slices.Clone(links), i, i+1), rig.Machine.Names())) {
+			len(links) == len(all) &&
+				r.passes(sched.NewChain(slices.Delete(slices.Clone(links), i, i+1), rig.Machine.Names())) {
 			return &Neighbour{Replay: r, Without: []int{i}}, nil
 		}
 		if err := left.spend(&r.Run); err != nil {

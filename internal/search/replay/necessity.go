@@ -20,9 +20,10 @@ type Need struct {
 	Place     string               // symbol and offset, or ""
 	Message   string               // of the finding
 	Same      bool                 // the file's property breaks all the same: it isn't needed
-	Slow      bool                 // but only because a CPU stands still, as it doesn't in the file's run (traces.Finding)
-	Unmet     []int                // deviations, from 0, that are never reached then
-	Says      string               // all that in words: "without it …"
+	// but only because a CPU stands still, as it doesn't in the file's run (traces.Finding)
+	Slow  bool
+	Unmet []int  // deviations, from 0, that are never reached then
+	Says  string // all that in words: "without it …"
 }
 
 // Necessity runs a trace file once without each of its deviations, the others
@@ -51,12 +52,14 @@ func Necessity(f *traces.File) ([]Need, error) {
 			return nil, err
 		}
 		if run.Property == nil && links != nil {
-			if again := rig.Play(sched.NewChain(slices.Delete(slices.Clone(links), i, i+1), rig.Machine.Names())); again.Property != nil {
+			if again := rig.Play(sched.NewChain(slices.Delete(slices.Clone(links), i, i+1),
+				rig.Machine.Names())); again.Property != nil {
 				run, unmet = again, nil
 			}
 		}
 		n := &needs[i]
-		*n = Need{Deviation: f.Schedule[i], Outcome: run.Outcome, Property: run.Property, Message: rig.Message(&run), Unmet: unmet}
+		*n = Need{Deviation: f.Schedule[i], Outcome: run.Outcome, Property: run.Property, Message: rig.Message(&run),
+			Unmet: unmet}
 		if run.Finding.Place != 0 {
 			n.Place = rig.Machine.Names().SymbolName(run.Finding.Place)
 		}

@@ -21,7 +21,8 @@ func ignoredBy(name string, f *traces.File) (properties.Set, error) {
 				hint = nearest.DidYouMean(w, properties.Every.Names())
 			}
 		}
-		return 0, fmt.Errorf("%s: origin: %s: %w; %s", name, traces.OriginIgnored, err, cmp.Or(hint, "kpsim list prints those that there are"))
+		return 0, fmt.Errorf("%s: origin: %s: %w; %s", name, traces.OriginIgnored, err,
+			cmp.Or(hint, "kpsim list prints those that there are"))
 	}
 	return s, nil
 }

@@ -83,7 +83,8 @@ func (s *seeker) moved(anchors []traces.Deviation) {
 		case k >= 0:
 			s.r.Drifts = append(s.r.Drifts, drifts[k])
 		case s.played[i] != anchors[i]:
-			s.r.Drifts = append(s.r.Drifts, sched.Drift{Index: i, Kind: sched.Moved, Off: s.played[i].Off, Times: s.played[i].Occ})
+			s.r.Drifts = append(s.r.Drifts, sched.Drift{Index: i, Kind: sched.Moved, Off: s.played[i].Off,
+				Times: s.played[i].Occ})
 		}
 	}
 }

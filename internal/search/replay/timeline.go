@@ -85,7 +85,8 @@ func (r *Replay) Timeline(sites []view.Site) *view.Look {
 		sim.Bug("timeline: the run has digest %016x, the replay had %016x", run.Digest, r.Digest)
 	}
 	if len(f.look.Turns) != len(r.Taken) || len(f.look.Clocks) != events {
-		sim.Bug("timeline: %d deviations of %d, %d events of %d", len(f.look.Turns), len(r.Taken), len(f.look.Clocks), events)
+		sim.Bug("timeline: %d deviations of %d, %d events of %d", len(f.look.Turns), len(r.Taken), len(f.look.Clocks),
+			events)
 	}
 	return &f.look
 }
@@ -142,7 +143,8 @@ func (f *timeline) Event(e *traces.Event) *traces.Finding {
 			f.m.Inspect().OldestAt(cpu, arch.Addr(s.At), s.now)
 			if s.oldest[cpu] == nil || !bytes.Equal(s.oldest[cpu], s.now) {
 				s.oldest[cpu] = append(s.oldest[cpu][:0], s.now...)
-				f.look.Sights = append(f.look.Sights, view.Seen{Seq: e.Seq, CPU: cpu, At: s.At, Bytes: bytes.Clone(s.now)})
+				f.look.Sights = append(f.look.Sights,
+					view.Seen{Seq: e.Seq, CPU: cpu, At: s.At, Bytes: bytes.Clone(s.now)})
 			}
 		}
 	}

@@ -88,7 +88,8 @@ func nested(t *testing.T, name string, s *view.Scene) {
 				require.Empty(t, open, "%s: cpu%d: %+v", name, cpu, p)
 			} else {
 				require.NotEmpty(t, open, "%s: cpu%d: %+v", name, cpu, p)
-				require.LessOrEqual(t, p.To, open[len(open)-1].To, "%s: cpu%d: %+v in %+v", name, cpu, p, open[len(open)-1])
+				require.LessOrEqual(t, p.To, open[len(open)-1].To, "%s: cpu%d: %+v in %+v", name, cpu, p,
+					open[len(open)-1])
 			}
 			open = append(open, p)
 		}
@@ -150,5 +151,6 @@ func TestNearest(t *testing.T) {
 	}
 	require.Greater(t, found*10, len(names)*9, "of %d", len(names))
 	require.Greater(t, late*2, alone, "of %d", alone)
-	t.Logf("%d of %d traces, %d with the mutant, %d of them by leaving the last deviation out", found, len(names), alone, late)
+	t.Logf("%d of %d traces, %d with the mutant, %d of them by leaving the last deviation out", found, len(names),
+		alone, late)
 }

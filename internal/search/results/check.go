@@ -20,7 +20,8 @@ func (r *File) Check(spec explore.Spec, e *Explored) error {
 	for i := range e.Parts {
 		p := &e.Parts[i]
 		if err := checkPart(&spec, p, e.Runs); err != nil {
-			return fmt.Errorf("%s: scenario %s, part %d: %w; it was edited, or made by another kpsim: make it again", e.from, e.Name, p.Index, err)
+			return fmt.Errorf("%s: scenario %s, part %d: %w; it was edited, or made by another kpsim: make it again",
+				e.from, e.Name, p.Index, err)
 		}
 	}
 	return nil
@@ -44,7 +45,8 @@ func checkPart(spec *explore.Spec, p *explore.Part, runs uint64) error {
 	case len(p.Probes) != n && (len(p.Probes) > 0 || p.Runs > 0):
 		return fmt.Errorf("it tells of %d probes, and the scenario has %d", len(p.Probes), n)
 	case sources > len(spec.Scenario.Sources):
-		return fmt.Errorf("it tells of %d sources of interrupts, and the scenario has %d", sources, len(spec.Scenario.Sources))
+		return fmt.Errorf("it tells of %d sources of interrupts, and the scenario has %d", sources,
+			len(spec.Scenario.Sources))
 	}
 	if err := checkBroken(spec, p); err != nil {
 		return err
@@ -106,7 +108,8 @@ func checkBroken(spec *explore.Spec, p *explore.Part) error {
 			return fmt.Errorf("no property is called %q", name)
 		}
 		if n == 0 || n > p.Violations {
-			return fmt.Errorf("the runs that break one property each aren't %d in all: %d break %s", p.Violations, n, name)
+			return fmt.Errorf("the runs that break one property each aren't %d in all: %d break %s", p.Violations, n,
+				name)
 		}
 		if p.After[name] > n {
 			return fmt.Errorf("%d of %d runs break %s after another property", p.After[name], n, name)

@@ -88,14 +88,20 @@ func TestEditedShare(t *testing.T) {
 			f.Property = "no-start-inside"
 			rename(p, f.Property)
 		},
-		"no property is called":         func(_ *Explored, p *explore.Part, f *shrink.Found) { f.Property = "x"; rename(p, f.Property) },
-		"otherwise":                     func(_ *Explored, _ *explore.Part, f *shrink.Found) { f.Message += "\x1b[31m" },
-		"it tells 0 of them":            func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Found = nil },
-		"runs break a property":         func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Violations = 1 << 63 },
-		"all parts together":            func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Runs = 1 << 63 },
-		"it tells of 5 probes":          func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Probes = make([]rig.Probed, 5) },
-		"there are parts 0 to":          func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Index = -1 },
-		"the runs that break one prope": func(_ *Explored, p *explore.Part, f *shrink.Found) { p.Broken[f.Property] = 1 << 63 },
+		"no property is called": func(_ *Explored, p *explore.Part, f *shrink.Found) { f.Property = "x"; rename(p, f.Property) },
+		"otherwise": func(_ *Explored, _ *explore.Part, f *shrink.Found) {
+			f.Message += "\x1b[31m"
+		},
+		"it tells 0 of them":    func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Found = nil },
+		"runs break a property": func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Violations = 1 << 63 },
+		"all parts together":    func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Runs = 1 << 63 },
+		"it tells of 5 probes": func(_ *Explored, p *explore.Part, _ *shrink.Found) {
+			p.Probes = make([]rig.Probed, 5)
+		},
+		"there are parts 0 to": func(_ *Explored, p *explore.Part, _ *shrink.Found) { p.Index = -1 },
+		"the runs that break one prope": func(_ *Explored, p *explore.Part, f *shrink.Found) {
+			p.Broken[f.Property] = 1 << 63
+		},
 	} {
 		r, e, p := read()
 		edit(e, p, &p.Found[0])

@@ -48,11 +48,12 @@ type File struct {
 
 // Explored is what a result file holds of a scenario.
 type Explored struct {
-	Name    string         `json:"scenario"`
-	Arg     string         `json:"argument"`          // how it was named on the command line
-	Source  string         `json:"source,omitempty"`  // a checksum of its program as it was written
-	Text    string         `json:"text"`              // the scenario, with the bytes of its functions
-	Default string         `json:"default_digest"`    // of its default run: two programs that make the same one are alike enough
+	Name   string `json:"scenario"`
+	Arg    string `json:"argument"`         // how it was named on the command line
+	Source string `json:"source,omitempty"` // a checksum of its program as it was written
+	Text   string `json:"text"`             // the scenario, with the bytes of its functions
+	// of its default run: two programs that make the same one are alike enough
+	Default string         `json:"default_digest"`
 	Runs    uint64         `json:"runs"`              // of all shares together
 	Canary  bool           `json:"canary_found"`      // in this share
 	Checked uint64         `json:"checked,omitempty"` // runs that were played again and came out the same
@@ -116,7 +117,8 @@ func Read(name string, data []byte) (*File, error) {
 	case r.Format != Format:
 		return wrong("result format %d, and this kpsim reads %d; merge with the kpsim that made it", r.Format, Format)
 	case r.Schedule != traces.ScheduleFormat:
-		return wrong("schedule format %d, and this kpsim makes %d; merge with the kpsim that made it", r.Schedule, traces.ScheduleFormat)
+		return wrong("schedule format %d, and this kpsim makes %d; merge with the kpsim that made it", r.Schedule,
+			traces.ScheduleFormat)
 	case r.Shares < 1 || r.Shares > explore.MostShares || r.Share < 1 || r.Share > r.Shares:
 		return wrong("line 1: shard %d of %d; make it again", r.Share, r.Shares)
 	case r.Count != len(lines)-1:
@@ -143,7 +145,8 @@ func Join(names []string, list []*File) (all *File, missing int, err error) {
 			return nil, 0, err
 		}
 		if k := whose[r.Share]; k > 0 {
-			return nil, 0, fmt.Errorf("%s and %s are both shard %d of %d; leave one out", names[k-1], names[i], r.Share, r.Shares)
+			return nil, 0, fmt.Errorf("%s and %s are both shard %d of %d; leave one out", names[k-1], names[i], r.Share,
+				r.Shares)
 		}
 		whose[r.Share] = i + 1
 	}
@@ -188,23 +191,29 @@ func (r *File) sameAs(name, other string, s *File) error {
 		{"self-check", r.SelfCheck, s.SelfCheck},
 	} {
 		if f.a != f.b {
-			return fmt.Errorf("%s and %s differ in the %s: %v, %v; merge the shards of one exploration", name, other, f.what, f.a, f.b)
+			return fmt.Errorf("%s and %s differ in the %s: %v, %v; merge the shards of one exploration", name, other,
+				f.what, f.a, f.b)
 		}
 	}
 	if len(r.Scenarios) != len(s.Scenarios) {
-		return fmt.Errorf("%s has %d scenarios, %s has %d; merge the shards of one exploration", name, len(r.Scenarios), other, len(s.Scenarios))
+		return fmt.Errorf("%s has %d scenarios, %s has %d; merge the shards of one exploration", name, len(r.Scenarios),
+			other, len(s.Scenarios))
 	}
 	for i, a := range r.Scenarios {
 		b := s.Scenarios[i]
 		switch {
 		case a.Name != b.Name:
-			return fmt.Errorf("%s is of %s, %s is of %s; merge the shards of one exploration", name, a.Name, other, b.Name)
+			return fmt.Errorf("%s is of %s, %s is of %s; merge the shards of one exploration", name, a.Name, other,
+				b.Name)
 		case a.Text != b.Text:
-			return fmt.Errorf("%s and %s have different scenarios under the name %s; merge the shards of one exploration", name, other, a.Name)
+			return fmt.Errorf("%s and %s have different scenarios under the name %s; merge the shards of one "+
+				"exploration", name, other, a.Name)
 		case a.Runs != b.Runs:
-			return fmt.Errorf("%s and %s differ in the runs of %s: %d, %d; merge the shards of one exploration", name, other, a.Name, a.Runs, b.Runs)
+			return fmt.Errorf("%s and %s differ in the runs of %s: %d, %d; merge the shards of one exploration", name,
+				other, a.Name, a.Runs, b.Runs)
 		case a.Default != b.Default:
-			return fmt.Errorf("%s and %s were made by different versions of kpsim: the default run of %s isn't the same", name, other, a.Name)
+			return fmt.Errorf("%s and %s were made by different versions of kpsim: the default run of %s "+
+				"isn't the same", name, other, a.Name)
 		}
 	}
 	return nil
@@ -229,7 +238,8 @@ func (r *File) Spec(e *Explored) (spec explore.Spec, points uint64, err error) {
 	if err != nil {
 		return spec, 0, fmt.Errorf("%s: %w", e.from, err)
 	}
-	spec = explore.Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed, Unbiased: r.Unbiased, Ignore: ignored, Past: pastOf(r.Every)}
+	spec = explore.Spec{Scenario: sc, Mutant: r.Mutant, Strategy: r.Strategy, Runs: e.Runs, Seed: r.Seed,
+		Unbiased: r.Unbiased, Ignore: ignored, Past: pastOf(r.Every)}
 	rig, err := rig.New(sc, r.Mutant)
 	if err != nil {
 		return spec, 0, fmt.Errorf("%s: %w", e.from, err)
@@ -237,7 +247,8 @@ func (r *File) Spec(e *Explored) (spec explore.Spec, points uint64, err error) {
 	defer rig.Close()
 	run := rig.Run(new(sched.Default))
 	if got := DigestName(run.Digest); got != e.Default {
-		return spec, 0, fmt.Errorf("%s: made by another version of kpsim: the default run of %s has digest %s there, %s here; merge with the one that made it", e.from, e.Name, e.Default, got)
+		return spec, 0, fmt.Errorf("%s: made by another version of kpsim: the default run of %s has digest %s "+
+			"there, %s here; merge with the one that made it", e.from, e.Name, e.Default, got)
 	}
 	spec.Dealt = explore.Deal(e.Runs, run.Counts.Points)
 	return spec, run.Counts.Points, nil

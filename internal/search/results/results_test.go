@@ -31,9 +31,11 @@ func shares(t *testing.T, name string, n int, spec explore.Spec) (files [][]byte
 		spec.Scenario, spec.Share, spec.Shares = sc, i, n
 		res, err := explore.Run(spec)
 		require.NoError(t, err)
-		r := File{Share: i, Shares: n, Strategy: explore.DefaultStrategy, Seed: spec.Seed, Mutant: spec.Mutant, Scenarios: []*Explored{{
-			Name: name, Arg: name, Text: lang.Print(sc), Default: DigestName(digest), Runs: spec.Runs, Parts: res.Parts,
-		}}}
+		r := File{Share: i, Shares: n, Strategy: explore.DefaultStrategy, Seed: spec.Seed, Mutant: spec.Mutant,
+			Scenarios: []*Explored{{
+				Name: name, Arg: name, Text: lang.Print(sc), Default: DigestName(digest), Runs: spec.Runs,
+				Parts: res.Parts,
+			}}}
 		data, err := r.Marshal()
 		require.NoError(t, err)
 		files = append(files, data)
@@ -132,7 +134,8 @@ func TestForeignResults(t *testing.T) {
 		{`"scenarios":1,`, `"scenarios":2,`, "1 scenarios, where 2 were explored"},
 		{`"default_digest":"`, `"default_digest":"0`, "made by another version of kpsim"},
 		{`"text":"scenario(`, `"text":"scnario(`, "scnario isn't defined"},
-		{`"property":"whole-instructions"`, `"property":"half-instructions"`, `no property is called "half-instructions"`},
+		{`"property":"whole-instructions"`, `"property":"half-instructions"`,
+			`no property is called "half-instructions"`},
 		{`"index":3,`, `"index":4,`, "part 3 of the exploration is missing"},
 		{`"choices":[[`, `"choices":[[0,0,9,2,1],[`, "no choice is [0 0 9 2 1]"},
 	} {

@@ -59,7 +59,8 @@ func BenchmarkSchedules(b *testing.B) {
 // A run allocates nothing, whatever schedule it is: what it makes it makes in
 // the memory of the runs before.
 func TestRunAllocatesNothing(t *testing.T) {
-	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip", "optimization-off", "function-at-work"} {
+	for _, name := range []string{"safe-none", "safe-full", "register-storm-full", "jump-label-flip",
+		"optimization-off", "function-at-work"} {
 		runs := 200 / min(searchtest.Slow, 4)
 		if name == "function-at-work" { // 40 times as long as the others
 			runs /= 10

@@ -44,7 +44,9 @@ func TestGarbage(t *testing.T) {
 		{"ud2, in a slot", "\x0f\x0b", 0, "#UD"},
 		{"no instruction, in a detour", "\x06", 64, "no instruction"},
 		{"a vector instruction, in a detour", "\x0f\x28\xc1", 64, "is not executed by this simulator"},
-		{"a jump into the gate page, in a detour", "\x48\xc7\xc0\x05\x01\x00\x82\xff\xe0", 64, "no routine begins here"}, // mov $0x82000105,%rax; jmp *%rax
+		// mov $0x82000105,%rax; jmp *%rax
+		{"a jump into the gate page, in a detour", "\x48\xc7\xc0\x05\x01\x00\x82\xff\xe0", 64,
+			"no routine begins here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sc := searchtest.LoadTinier(t, `quiesce = "sched", patch = "breakpoint"`, `

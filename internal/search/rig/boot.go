@@ -68,14 +68,16 @@ func settingsOf(sc *scenario.Scenario, mutant string) (any, error) {
 	m := &sc.Machine
 	switch m.Row() {
 	case &plug.Row:
-		return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()}, Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}, nil
+		return &plug.Settings{Settings: kprobes.Settings{Settings: m.Kprobes()},
+			Memory: kprobes.Memory(m.InsnSlot(), m.DetourSlot())}, nil
 	case &linux.Row:
 		k, err := boot.Given(m.Image)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.Name, err)
 		}
 		if k.Processor != m.Arch {
-			return nil, fmt.Errorf("%s: it is for %s, and the kernel %s for %s; give a kernel of %s", sc.Name, target.Words[m.Arch], k.Image.Release, target.Words[k.Processor], target.Words[m.Arch])
+			return nil, fmt.Errorf("%s: it is for %s, and the kernel %s for %s; give a kernel of %s", sc.Name,
+				target.Words[m.Arch], k.Image.Release, target.Words[k.Processor], target.Words[m.Arch])
 		}
 		b, err := boot.Kernel(k, m.CPUs)
 		if mutant != "" {

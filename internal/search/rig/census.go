@@ -80,7 +80,8 @@ type census struct {
 	over bool
 }
 
-var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Disarm, kpev.Optimized, smpev.StopStart, smpev.TextStore}
+var censusKinds = []traces.Kind{kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Disarm, kpev.Optimized,
+	smpev.StopStart, smpev.TextStore}
 
 func (c *census) begin(placed []arch.Addr) {
 	copy(c.at, placed)

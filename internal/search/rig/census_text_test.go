@@ -26,7 +26,8 @@ func TestTheTextSaysWhatTheEngineSays(t *testing.T) {
 		r, err := New(sc, "")
 		require.NoError(t, err)
 		byText := &census{
-			silent: true, probes: make([]Probed, len(sc.Probes)), at: make([]arch.Addr, len(sc.Probes)), was: make([]uint8, len(sc.Probes)),
+			silent: true, probes: make([]Probed, len(sc.Probes)), at: make([]arch.Addr, len(sc.Probes)),
+			was: make([]uint8, len(sc.Probes)),
 		}
 		byText.heads = r.heads()
 		r.Log.Subscribe(byText, smpev.TextStore, kpev.ApiEnter, kpev.ApiReturn)

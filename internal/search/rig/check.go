@@ -84,7 +84,9 @@ func (p *program) got(x *smp.Ctx, i, n, what int, value, at uint64) {
 			if bits := narrow(value, w.value); what == smpev.CheckResult && bits > 0 {
 				remedy = fmt.Sprintf("if its result has %d bits, say bits = %d; else correct one of them", bits, bits)
 			}
-			p.r.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i), "task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value, w.value, remedy)
+			p.r.wrong = scenario.Faultf(scenario.PartIn(scenario.TheTasks, p.number, i),
+				"task %s, ops[%d]: %s gives %#x, the scenario says %#x: %s", p.task.Name, i, p.names(i, n), value,
+				w.value, remedy)
 		}
 	}
 }

@@ -131,8 +131,10 @@ after = text("after", "` + reads(1) + `")
 		name, machine, text string
 		want                []uint32
 	}{
-		{"detour", `edition = "6.5"`, first + nops + "k = kprobe(\"k\", at = f, pre = [call(h)])\n" + jump, []uint32{off + 1}},
-		{"detour 4.15", `edition = "4.15"`, first + nops + "k = kprobe(\"k\", at = f, pre = [call(h)])\n" + jump, []uint32{off + 1}},
+		{"detour", `edition = "6.5"`, first + nops + "k = kprobe(\"k\", at = f, pre = [call(h)])\n" + jump,
+			[]uint32{off + 1}},
+		{"detour 4.15", `edition = "4.15"`, first + nops + "k = kprobe(\"k\", at = f, pre = [call(h)])\n" + jump,
+			[]uint32{off + 1}},
 		{"ftrace", `edition = "6.9"`, first + site + plain, []uint32{off + 1}},
 		{"ftrace 4.15", `edition = "4.15"`, first + site + plain, []uint32{off + 1}},
 		{"slot", `edition = "6.5"`, itself + plain, []uint32{off}},
@@ -141,9 +143,11 @@ after = text("after", "` + reads(1) + `")
 		{"slot 2.6", `edition = "2.6"`, itself + plain, []uint32{off + 1}},
 		{"fault 4.15", `edition = "4.15", optprobes = False`, first + away + plain, []uint32{off + 2}},
 		{"fault 2.6", `edition = "2.6"`, first + away + plain, []uint32{off + 2}},
-		{"fault 5.8", `edition = "5.14", fault_handlers = True, optprobes = False`, first + away + plain, []uint32{off}},
+		{"fault 5.8", `edition = "5.14", fault_handlers = True, optprobes = False`, first + away + plain,
+			[]uint32{off}},
 		{"raised", `edition = "6.5", optprobes = False`, raises + nops +
-			"k = kprobe(\"k\", at = f, pre = [call(h), call(after)])\n" + plain, []uint32{off + inNMI + 2, off + inNMI}},
+			"k = kprobe(\"k\", at = f, pre = [call(h), call(after)])\n" + plain,
+			[]uint32{off + inNMI + 2, off + inNMI}},
 		{"raised by the caller", `edition = "6.5", optprobes = False, memory = "tso"`, first +
 			`f = text("f", "65 ff 04 25 00 00 80 82 90 65 ff 0c 25 00 00 80 82 c3")
 k = kprobe("k", at = f + 8, pre = [call(h)])

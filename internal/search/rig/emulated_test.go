@@ -14,7 +14,8 @@ import (
 // TestEmulatedReturn: a probed ret leaves the stack as it is without the probe, also on a machine of
 // an edition whose kernels stepped it and that is told to emulate it: its frames hold the stack pointer.
 func TestEmulatedReturn(t *testing.T) {
-	for _, machine := range []string{`edition = "4.15"`, `edition = "4.15", step = "int3"`, `edition = "2.6", step = "int3"`, `edition = "6.9"`} {
+	for _, machine := range []string{`edition = "4.15"`, `edition = "4.15", step = "int3"`,
+		`edition = "2.6", step = "int3"`, `edition = "6.9"`} {
 		r, err := rig.New(searchtest.Load(t, `machine(cpus = 1, arch = "i386", `+machine+`)
 f = text("f", "31c0 c3")
 k = kprobe("k", at = f + 2)

@@ -46,7 +46,8 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 		return false
 	}
 	if name := r.missingAt(fault - offset); name != "" && fault != regs.IP {
-		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above elf(), percpu(%q, …)", name, name))
+		x.Refuse(place, fmt.Sprintf("reads or writes this CPU's %s, which nobody defines: define it above "+
+			"elf(), percpu(%q, …)", name, name))
 		return true
 	}
 	name := r.missingAt(fault)
@@ -60,7 +61,8 @@ func (r *Rig) catchMissing(x *smp.Ctx, regs *arch.Regs) bool {
 			place, does = r.Machine.Names().Symbol(back), "has called"
 		}
 	}
-	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does, name, name, name))
+	x.Refuse(place, fmt.Sprintf("%s %s, which nobody defines: define it above elf(), stub(%q) or data(%q, …)", does,
+		name, name, name))
 	return true
 }
 
@@ -123,11 +125,13 @@ func (f *fault) what() string {
 	case off >= end && off < end+target.Arch.MaxLen && cutOff(t) < end:
 		last := cutOff(t)
 		f.place = fmt.Sprintf("%s+%#x", t.Name, last)
-		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?", t.Code[last:], t.Name)
+		return fmt.Sprintf("% x: runs past the end of %s: that is no whole instruction; are bytes missing?",
+			t.Code[last:], t.Name)
 	case off == end:
 		return fmt.Sprintf("runs past the end of %s; is a ret missing?", t.Name)
 	case off > end:
-		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or call lead too far?", t.Name, end)
+		return fmt.Sprintf("somebody has come here, behind the end of %s, which has %d bytes; does a jump or "+
+			"call lead too far?", t.Name, end)
 	}
 	if f.vec == smpev.VecPF && f.x.Fault() == f.at && f.moduleOf(t.Name) != "" { // else it stores there
 		return f.unloaded(t.Name)
@@ -139,9 +143,11 @@ func (f *fault) what() string {
 	does := in.String()
 	switch f.vec {
 	case smpev.VecBP:
-		return does + ": a breakpoint of its own, which nobody handles: leave it out; register(k) puts one where a kprobe is"
+		return does + ": a breakpoint of its own, which nobody handles: leave it out; register(k) puts one " +
+			"where a kprobe is"
 	case smpev.VecUD:
-		return does + ": traps, as BUG() does, and no handler takes it: give the call arguments with which it isn't reached"
+		return does + ": traps, as BUG() does, and no handler takes it: give the call arguments with which it " +
+			"isn't reached"
 	case smpev.VecDE:
 		return does + ": divides by zero, or the quotient has too many bits: give the call other arguments"
 	}
@@ -195,7 +201,8 @@ func (f *fault) astray() string {
 	case ok:
 		to, remedy = f.place+", which is no text", "; what is run is given as text(…), not as data(…)"
 	}
-	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-arch.Addr(f.r.arch.Word), f.r.arch.Word); ok && arch.Addr(was) == f.at {
+	if was, ok := f.x.Memory().Load(target.Arch.StackPointer(f.regs)-arch.Addr(f.r.arch.Word), f.r.arch.Word); ok &&
+		arch.Addr(was) == f.at {
 		return "a ret has come here: the stack doesn't hold the return address at its top; is a pop missing?"
 	}
 	if back, ok := f.r.calledFrom(f.x, f.regs); ok {
@@ -235,15 +242,18 @@ func (f *fault) access(in arch.Inst) string {
 		if f.r.arch.Word == 4 {
 			base = "gs"
 		}
-		return fmt.Sprintf("nobody has memory at %%%s:%#x: %s is for user programs; compile it as the kernel is, with -fno-stack-protector", base, uint64(a), base)
+		return fmt.Sprintf("nobody has memory at %%%s:%#x: %s is for user programs; compile it as the kernel "+
+			"is, with -fno-stack-protector", base, uint64(a), base)
 	case in.PerCPU():
 		v := f.r.arch.Addr(a - kernel.PerCPUOffset(f.r.arch, f.x.CPU()))
 		if in, _ := kernel.PerCPUPlaces(f.r.arch); v < in.From || v > in.To-1 {
-			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(in.From))
+			return fmt.Sprintf("no per-CPU variable is at %#x; they lie from %#x on: "+
+				"percpu(\"v\") says where, or elf() links to it", uint64(v), uint64(in.From))
 		}
 		return fmt.Sprintf("no per-CPU variable is at %#x: define it, percpu(\"v\", at = %#x)", uint64(v), uint64(v))
 	case t != nil && a < t.At+arch.Addr(len(t.Code)):
-		return fmt.Sprintf("writes to %s+%#x, which is text: that is patched, by a probe or a label, and not stored to", t.Name, a-t.At)
+		return fmt.Sprintf("writes to %s+%#x, which is text: that is patched, by a probe or a label, and not stored to",
+			t.Name, a-t.At)
 	case d != nil && f.r.ofModule[name] != nil:
 		return f.unloaded(name)
 	case d != nil && d.PerCPU:
@@ -251,7 +261,8 @@ func (f *fault) access(in arch.Inst) string {
 	case d != nil && d.Away:
 		return fmt.Sprintf("%s+%#x is away, and to wait for it is to sleep, which is forbidden here", name, off)
 	case a >= stack && a < stack+smp.StackSize:
-		return fmt.Sprintf("reads %#x bytes above its stack: a call has six arguments at most, all in registers", a-stack)
+		return fmt.Sprintf("reads %#x bytes above its stack: a call has six arguments at most, all in registers",
+			a-stack)
 	}
 	return where + memory
 }
@@ -281,7 +292,8 @@ func (r *Rig) noEndAlone(run Run) error {
 	}
 	cpu, task, place := r.Machine.Inspect().Last()
 	return &LongAlone{
-		says: fmt.Sprintf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that ends, and only long, ",
+		says: fmt.Sprintf("cpu%d %s: %s: goes on and on, and hasn't ended after %d steps; if it is a loop that "+
+			"ends, and only long, ",
 			cpu, task, place, run.Counts.Boundaries),
 		scenario: r.longer("say", false), trace: r.longer("say", true),
 	}

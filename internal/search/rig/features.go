@@ -117,7 +117,8 @@ func (r *Rig) NextWatched(s sched.Strategy, i uint64, w Watcher) (run Run, more 
 		l.Learn(r.features.list)
 	}
 	s.End(run.Counts.Points)
-	if rec, ok := s.(*sched.Recorder); ok && sampled && o != nil { // a run has one observer: the sample is the same run again
+	// a run has one observer: the sample is the same run again
+	if rec, ok := s.(*sched.Recorder); ok && sampled && o != nil {
 		again := sched.NewExact(rec.Recording())
 		again.Begin(0)
 		r.Run(w.Over(again))

@@ -29,7 +29,8 @@ func (r *Rig) noEnd(run Run) string {
 	why := r.Kernel.Standstill(r.Machine.Names().Cell)
 	if run.Outcome == smp.Exhausted {
 		cpu, task, place := r.Machine.Inspect().Last()
-		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in circles, or %s",
+		s := fmt.Sprintf("the run ended exhausted after %d boundaries, cpu%d %s at %s: somebody goes round in "+
+			"circles, or %s",
 			run.Counts.Boundaries, cpu, task, place, r.longer("the scenario wants", r.ofTrace))
 		if why != "" {
 			s += "; " + why
@@ -51,7 +52,8 @@ func (r *Rig) noEnd(run Run) string {
 func (r *Rig) longer(wants string, ofTrace bool) string {
 	switch budget := r.Machine.Interactive().Budget(); {
 	case ofTrace && budget >= TraceSteps:
-		return fmt.Sprintf("a trace's run, which has at most %d boundaries, is too short for it: explore its scenario by itself, with machine(steps = %d)", TraceSteps, r.more())
+		return fmt.Sprintf("a trace's run, which has at most %d boundaries, is too short for it: explore its "+
+			"scenario by itself, with machine(steps = %d)", TraceSteps, r.more())
 	case budget >= scenario.MaxBudget:
 		return fmt.Sprintf("it is longer than any run may be, %d boundaries: shorten its loops", scenario.MaxBudget)
 	default:

@@ -33,26 +33,34 @@ l = kprobe("l", at = w)
 		name, machine, rest string
 		says                string // "": it ends
 	}{
-		{"sched", `preempt = "none", quiesce = "sched"`, caller + waits, flush + "all CPUs to schedule, held up by caller"},
+		{"sched", `preempt = "none", quiesce = "sched"`, caller + waits,
+			flush + "all CPUs to schedule, held up by caller"},
 		{"rcu, built without preemption", `preempt = "voluntary", quiesce = "rcu"`, caller + waits,
 			circle + "kprobe_mutex, held by kprobe_optimizer; kprobe_optimizer waits for an RCU grace period, held up by caller"},
-		{"tasks, built without preemption", `preempt = "none", quiesce = "tasks"`, caller + waits, flush + "all CPUs to schedule, held up by caller"},
-		{"tasks", `preempt = "full", quiesce = "tasks"`, caller + waits + ticks, flush + "all tasks to schedule, held up by caller"},
+		{"tasks, built without preemption", `preempt = "none", quiesce = "tasks"`, caller + waits,
+			flush + "all CPUs to schedule, held up by caller"},
+		{"tasks", `preempt = "full", quiesce = "tasks"`, caller + waits + ticks,
+			flush + "all tasks to schedule, held up by caller"},
 		{"stop_machine", `preempt = "none", quiesce = "none", patch = "stop_machine"`, caller + waits,
 			"a circle: stopper/1 waits for cpu1, kept by caller; caller waits for release(), left to prober; prober waits for the work kprobe_optimizer, done by kprobe_optimizer; kprobe_optimizer waits for stop_machine, held up by stopper/1"},
-		{"unregister", `preempt = "none", quiesce = "none"`, caller + leaves, circle + "an RCU grace period, held up by caller"},
+		{"unregister", `preempt = "none", quiesce = "none"`, caller + leaves,
+			circle + "an RCU grace period, held up by caller"},
 		{"a mutex under which the optimizer waits (R13)", `preempt = "full", quiesce = "tasks"`,
 			caller + ticks + `task("prober", cpu = 0, ops = [register(k), schedule(), register(l), release()])` + "\n",
 			circle + "kprobe_mutex, held by kprobe_optimizer; kprobe_optimizer waits for all tasks to schedule, held up by caller"},
-		{"a task of the caller's CPU", `preempt = "none", quiesce = "sched"`, caller + `task("prober", cpu = 1, ops = [release()])` + "\n",
+		{"a task of the caller's CPU", `preempt = "none", quiesce = "sched"`,
+			caller + `task("prober", cpu = 1, ops = [release()])` + "\n",
 			"a circle: caller waits for release(), left to prober; prober waits for cpu1, kept by caller"},
-		{"nobody releases", `preempt = "none", quiesce = "sched"`, caller, "the run ended stuck; caller waits for release()"},
+		{"nobody releases", `preempt = "none", quiesce = "sched"`, caller,
+			"the run ended stuck; caller waits for release()"},
 		{"a loop", `preempt = "none", quiesce = "sched", steps = 3000`,
-			`f = text("f", hex = "ebfe")` + "\n" + `task("prober", cpu = 0, ops = [register(k), wait_optimized()])` + "\n" + `task("caller", cpu = 1, ops = [call(f, changed = True)])` + "\n",
+			`f = text("f", hex = "ebfe")` + "\n" + `task("prober", cpu = 0, ops = [register(k), wait_optimized()])` +
+				"\n" + `task("caller", cpu = 1, ops = [call(f, changed = True)])` + "\n",
 			"; prober waits for the work kprobe_optimizer, done by kprobe_optimizer; kprobe_optimizer waits for all CPUs to schedule, held up by caller; caller keeps its CPU"},
 
 		{"sched, and another releases", `preempt = "none", quiesce = "sched"`, caller + waits + other, ""},
-		{"unregister, built with preemption", `preempt = "full", quiesce = "none", optprobes = False`, caller + leaves + ticks, ""},
+		{"unregister, built with preemption", `preempt = "full", quiesce = "none", optprobes = False`,
+			caller + leaves + ticks, ""},
 		{"rcu, built with preemption", `preempt = "full", quiesce = "rcu"`, caller + waits + ticks, ""},
 		{"stack-check", `preempt = "full", quiesce = "stack-check"`, caller + waits + "preempt(cpu = 1)\n", ""},
 		{"no grace period, no stop_machine", `preempt = "none", quiesce = "none"`, caller + waits, ""},
@@ -75,7 +83,8 @@ l = kprobe("l", at = w)
 			}
 			if c.says == "" {
 				require.NotZero(t, ended)
-				require.True(t, ended == 60 || strings.Contains(c.rest, ticks), "%v", seen) // ticks that all came too early
+				// ticks that all came too early
+				require.True(t, ended == 60 || strings.Contains(c.rest, ticks), "%v", seen)
 				return
 			}
 			found := false

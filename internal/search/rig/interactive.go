@@ -78,7 +78,8 @@ func (r *Rig) AddProbe(p scenario.Probe) error {
 	r.unregistered()
 	r.engine.Add(r.config.Probes[n])
 	r.added++
-	r.census.probes, r.census.at, r.census.was = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n]), append(r.census.was, 0)
+	r.census.probes, r.census.at, r.census.was = append(r.census.probes, Probed{}), append(r.census.at, r.placed[n]),
+		append(r.census.was, 0)
 	r.tellProbe(n)
 	if !told && r.tells() {
 		r.tellContexts()

@@ -44,7 +44,8 @@ func TestDull(t *testing.T) {
 				}
 			} else {
 				if r.Log.Found == nil || *f != *r.Log.Found || a.at != r.Log.FoundAt || awake.Finder() != run.Property {
-					t.Fatalf("%s, run %d: awake, %s finds at event %d: %s; the run: %+v", mu.Name, i, awake.Finder().Name, a.at, f.Message, run)
+					t.Fatalf("%s, run %d: awake, %s finds at event %d: %s; the run: %+v", mu.Name, i,
+						awake.Finder().Name, a.at, f.Message, run)
 				}
 				violations++
 			}

@@ -24,10 +24,10 @@ import (
 // anything else of what isn't, answers an errno and changes nothing. A switch is on or
 // off, and a write that changes it prints a line.
 //
-// It claims less: of a probe that its run has never seen registered, or that comes and
-// goes with a module, or beside a jprobe, ftrace or a debugger, any register may be refused, and
-// any enable; so may a register that is overlapped by an unregister of what isn't there,
-// which clears the probe's address (spec 6.5). An array's calls are one each, and those of one that failed may have been
+// It claims less: of a probe that its run has never seen registered, or that comes and goes with a
+// module, or beside a jprobe, ftrace or a debugger, any register may be refused, and any enable; so
+// may a register that is overlapped by an unregister of what isn't there, which clears the probe's
+// address (spec 6.5). An array's calls are one each, and those of one that failed may have been
 // rolled back.
 type Linear struct {
 	r     *Rig
@@ -144,7 +144,9 @@ func (r *Rig) fixed(i int) bool {
 	if len(r.Scenario.Modules) > 0 || r.Tracer != nil || r.Debugger.Any() {
 		return false
 	}
-	return !slices.ContainsFunc(r.Scenario.Probes, func(p scenario.Probe) bool { return p.Kind == scenario.ProbeJprobe })
+	return !slices.ContainsFunc(r.Scenario.Probes, func(p scenario.Probe) bool {
+		return p.Kind == scenario.ProbeJprobe
+	})
 }
 
 // linearState is a probe's, or that of a switch in on.
@@ -223,7 +225,8 @@ func (l *Linear) check(about func(probe uint64) linearAbout) string {
 		c.blank = c.what == kpev.Register && slices.ContainsFunc(l.calls, func(o linearCall) bool {
 			return o.about == c.about && o.what == kpev.Unregister && o.errno != 0 && o.from < c.to && o.to > c.from
 		})
-		byObject[c.about] = append(byObject[c.about], porcupine.Operation{ClientId: int(c.task), Input: input{c, known[c.about]}, Call: c.from, Return: c.to})
+		byObject[c.about] = append(byObject[c.about],
+			porcupine.Operation{ClientId: int(c.task), Input: input{c, known[c.about]}, Call: c.from, Return: c.to})
 	}
 	for _, o := range order {
 		model := porcupine.Model{

@@ -40,7 +40,8 @@ func (h *history) does(task uint8, api, errno uint64) *history {
 
 // finds is what is there at the end.
 func (h *history) finds(there, disabled bool) *history {
-	h.l.calls = append(h.l.calls, linearCall{what: linearRead, about: 1, there: there, value: disabled, from: h.l.now + 1, to: h.l.now + 2})
+	h.l.calls = append(h.l.calls, linearCall{what: linearRead, about: 1, there: there, value: disabled,
+		from: h.l.now + 1, to: h.l.now + 2})
 	return h
 }
 
@@ -62,7 +63,8 @@ func TestLinearHistories(t *testing.T) {
 		h     func(h *history)
 	}{
 		{"one after another", true, func(h *history) {
-			h.does(1, reg, 0).does(1, reg, einval).does(1, disable, 0).does(1, unreg, 0).does(1, enable, einval).finds(false, false)
+			h.does(1, reg, 0).does(1, reg, einval).does(1, disable, 0).does(1, unreg, 0).does(1, enable,
+				einval).finds(false, false)
 		}},
 		{"two register, and one has it", true, func(h *history) {
 			h.begin(1, reg).begin(2, reg).end(1, reg, einval).end(2, reg, 0).finds(true, false)
@@ -71,7 +73,8 @@ func TestLinearHistories(t *testing.T) {
 			h.begin(1, reg).begin(2, reg).end(1, reg, 0).end(2, reg, 0).finds(true, false)
 		}},
 		{"two register, and both have it, for somebody unregisters in between", true, func(h *history) {
-			h.begin(1, reg).begin(2, reg).begin(3, unreg).end(1, reg, 0).end(2, reg, 0).end(3, unreg, 0).finds(true, false)
+			h.begin(1, reg).begin(2, reg).begin(3, unreg).end(1, reg, 0).end(2, reg, 0).end(3, unreg, 0).finds(true,
+				false)
 		}},
 		{"both have it, and who unregisters came too late to be in between", false, func(h *history) {
 			h.begin(1, reg).begin(2, reg).end(1, reg, 0).end(2, reg, 0).does(3, unreg, 0).finds(false, false)
@@ -80,7 +83,8 @@ func TestLinearHistories(t *testing.T) {
 			h.does(1, reg, 0).begin(1, unreg).begin(2, unreg).end(1, unreg, 0).end(2, unreg, 0).finds(false, false)
 		}},
 		{"two register, and neither has it", false, func(h *history) {
-			h.does(1, reg, 0).does(1, unreg, 0).begin(1, reg).begin(2, reg).end(1, reg, einval).end(2, reg, einval).finds(false, false)
+			h.does(1, reg, 0).does(1, unreg, 0).begin(1, reg).begin(2, reg).end(1, reg, einval).end(2, reg,
+				einval).finds(false, false)
 		}},
 		{"disabled and enabled at once, and it is disabled", true, func(h *history) {
 			h.does(1, reg, 0).begin(1, disable).begin(2, enable).end(1, disable, 0).end(2, enable, 0).finds(true, true)
@@ -98,7 +102,8 @@ func TestLinearHistories(t *testing.T) {
 			h.does(1, reg, 0).begin(2, enable).does(1, disable, 0).end(2, enable, einval).finds(true, true)
 		}},
 		{"both switch off, and one has changed it", true, func(h *history) {
-			h.write(1, 0, 0).write(2, 0, 0).event(kpev.Printk, 2, uint64(kpev.LineDisarmed), 0, 0).write(1, 0, 1).write(2, 0, 1)
+			h.write(1, 0, 0).write(2, 0, 0).event(kpev.Printk, 2, uint64(kpev.LineDisarmed), 0, 0).write(1, 0,
+				1).write(2, 0, 1)
 		}},
 		{"both switch off, and both have changed it", false, func(h *history) {
 			h.write(1, 0, 0).write(2, 0, 0).event(kpev.Printk, 2, uint64(kpev.LineDisarmed), 0, 0)
@@ -124,7 +129,8 @@ func shared(seed uint64, m scenario.Machine) *scenario.Scenario {
 
 // linearRuns runs a scenario, and returns how many runs there were in which calls
 // overlapped, and what the first history was that nothing explains.
-func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, runs uint64) (overlapped, broken int, wrong string) {
+func linearRuns(t *testing.T, sc *scenario.Scenario, mu *mutants.Mutant, seed, runs uint64) (overlapped, broken int,
+	wrong string) {
 	t.Helper()
 	require.NoError(t, lang.Check(sc))
 	rig, err := New(sc, "")

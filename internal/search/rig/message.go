@@ -56,8 +56,9 @@ func (r *Rig) PlainPlace(symbol string) string {
 }
 
 var (
-	aLine = lazyregexp.New(`^[\w/-]+\.[ch]:\d+$`)                                    // of a kernel's source
-	aStop = lazyregexp.New(`^(the run ended exhausted after \d+ boundaries), .*?: `) // where it was then is chance (noEnd)
+	aLine = lazyregexp.New(`^[\w/-]+\.[ch]:\d+$`) // of a kernel's source
+	// where it was then is chance (noEnd)
+	aStop = lazyregexp.New(`^(the run ended exhausted after \d+ boundaries), .*?: `)
 	aByte = lazyregexp.New(`^[0-9a-f]{2}$`)
 )
 

@@ -27,7 +27,8 @@ m = module("m", funcs = [inc], data = [e, d], loaded = %s)
 func TestModuleData(t *testing.T) {
 	for _, c := range []struct{ name, rest, property, says string }{
 		{"each time anew", `task("a", cpu = 0, ops = [insmod(m), call(inc, returns = 42), call(inc, returns = 43), rmmod(m), insmod(m), call(inc, returns = 42), call(read, returns = 42), rmmod(m)])`, "", ""},
-		{"loaded", `task("a", cpu = 0, ops = [call(inc, returns = 42), rmmod(m), insmod(m), call(inc, returns = 42)])`, "", ""},
+		{"loaded", `task("a", cpu = 0, ops = [call(inc, returns = 42), rmmod(m), insmod(m), call(inc, returns = 42)])`,
+			"", ""},
 		{"after it is gone", `task("b", cpu = 0, ops = [call(read, changed = True), user()], repeat = 20)
 task("a", cpu = 1, ops = [call(inc, changed = True), rmmod(m)])`, "S1", "reads or writes d+0x0, in the freed module's section at "},
 	} {
@@ -64,7 +65,8 @@ task("a", cpu = 1, ops = [call(inc, changed = True), rmmod(m)])`, "S1", "reads o
 
 // TestModuleBuilds: what a kernel without modules, or without unloading, answers.
 func TestModuleBuilds(t *testing.T) {
-	for modules, answers := range map[string][2]string{"unload": {"0", "0"}, "stay": {"0", `"ENOSYS"`}, "none": {`"ENOSYS"`, `"ENOSYS"`}} {
+	for modules, answers := range map[string][2]string{"unload": {"0", "0"}, "stay": {"0", `"ENOSYS"`},
+		"none": {`"ENOSYS"`, `"ENOSYS"`}} {
 		sc := searchtest.LoadTinier(t, fmt.Sprintf(`modules = %q`, modules), fmt.Sprintf(`
 f = text("f", hex = "c3", at = 0xffffffff81100000)
 m = module("m", funcs = [f])

@@ -25,7 +25,8 @@ type movesChecked struct {
 func (c *movesChecked) Choose(p *sim.Point) (pick, hold int) {
 	c.asked++
 	if p.Kind == sim.Step && p.Moves != c.m.Inspect().Moves() {
-		c.t.Fatalf("question %d: the moves are %#x, and were kept as %#x: somebody attends to too little", p.Seq, c.m.Inspect().Moves(), p.Moves)
+		c.t.Fatalf("question %d: the moves are %#x, and were kept as %#x: somebody attends to too little", p.Seq,
+			c.m.Inspect().Moves(), p.Moves)
 	}
 	pick, _ = c.Strategy.Choose(p)
 	return pick, 0
@@ -44,7 +45,8 @@ func TestMovesKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		c := &movesChecked{m: r.Machine, t: t, Strategy: sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points, Mean: 8})}
+		c := &movesChecked{m: r.Machine, t: t,
+			Strategy: sched.NewSticky(sched.Params{Length: r.Run(new(sched.Default)).Counts.Points, Mean: 8})}
 		for i := range runs {
 			c.Begin(i)
 			r.Run(c)

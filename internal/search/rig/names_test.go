@@ -29,7 +29,8 @@ func (n *nameless) Stepped(_ sim.Mover, touched []sim.Touch) {
 // TestObjectsHaveNames: whatever a step touches can be said in words, and two
 // things aren't called the same.
 func TestObjectsHaveNames(t *testing.T) {
-	for _, name := range []string{"safe-full", "stop-machine-alone", "jump-label-flip", "optimization-off", "nmi-on-text"} {
+	for _, name := range []string{"safe-full", "stop-machine-alone", "jump-label-flip", "optimization-off",
+		"nmi-on-text"} {
 		sc, err := library.Load(name)
 		require.NoError(t, err)
 		rig, err := rig.New(sc, "")

@@ -36,7 +36,9 @@ task(cpu = 1, ops = [call(o["weigh"], 0, 2, returns = 2)], repeat = 3)
 	require.Empty(t, res.Broken)
 
 	_, err = lang.Load("wrong.star", []byte(fmt.Sprintf(text, "", "link32.o")), open)
-	require.ErrorContains(t, err, `link32.o: 32-bit code, and the machine is of x86-64; compile it with -m64, or write machine(arch = "i386") above`)
+	require.ErrorContains(t, err,
+		`link32.o: 32-bit code, and the machine is of x86-64; compile it with -m64, or write machine(arch = "i386") above`)
 	_, err = lang.Load("wrong.star", []byte(fmt.Sprintf(text, `arch = "i386",`, "link.o")), open)
-	require.ErrorContains(t, err, "link.o: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3")
+	require.ErrorContains(t, err,
+		"link.o: code of x86-64, and the machine is of i386; compile it with -m32 -mregparm=3")
 }

@@ -35,7 +35,8 @@ task("a", cpu = 0, ops = [register(k)])
 nmi(cpu = 0, run = f)
 `,
 	} {
-		_, err := explore.Run(explore.Spec{Scenario: searchtest.LoadTinier(t, `quiesce = "sched", patch = "breakpoint"`, text), Runs: 300, Seed: 1, Blind: true})
+		_, err := explore.Run(explore.Spec{Scenario: searchtest.LoadTinier(t, `quiesce = "sched", patch = "breakpoint"`,
+			text), Runs: 300, Seed: 1, Blind: true})
 		require.Error(t, err, text)
 		require.True(t, strings.HasSuffix(err.Error(), ": is not executed by this simulator"), err)
 	}

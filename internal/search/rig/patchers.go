@@ -45,12 +45,15 @@ func (r *Rig) bootClients() {
 	k, cells := r.Kernel, &r.Machine.Cells
 	r.labels = jumplabel.New(k, &k.Text, &k.Hotplug)
 	r.calls = staticcall.New(staticcall.Deps{Boot: k, Cells: cells, Text: &k.Text, CPUs: &k.Hotplug, Patch: &k.Poke})
-	r.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU, Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
-	r.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, RCU: &k.RCU, Tasks: &k.Tasks, Switches: &k.Switches,
+	r.Ftrace = ftrace.New(ftrace.Deps{Boot: k, Cells: cells, Text: &k.Text, Patch: &k.Poke, RCU: &k.RCU,
+		Traps: &k.Traps, ModuleMutex: k.Modules.Mutex})
+	r.Patches = livepatch.New(livepatch.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, RCU: &k.RCU,
+		Tasks: &k.Tasks, Switches: &k.Switches,
 		Resched: r.Scenario.Machine.Edition >= rules.Edition65 || r.Scenario.Machine.Edition == rules.EditionNone})
 	r.Debugger = debugger.New(debugger.Deps{Boot: k, Cells: cells, Text: &k.Text, Sync: &k.Sync, Traps: &k.Traps})
 	r.Uprobes = uprobe.New(uprobe.Deps{Boot: k, Arch: r.arch, Traps: &k.Traps})
-	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, Traps: &k.Traps, Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
+	r.fprobes = fprobe.New(fprobe.Deps{Boot: k, Cells: cells, Text: &k.Text, Ftrace: r.Ftrace.Tracer, Traps: &k.Traps,
+		Tasks: &k.Tasks, CPUs: r.Scenario.Machine.CPUs})
 }
 
 // mapTexts puts the functions into memory: those of modules are there when these
@@ -65,7 +68,8 @@ func (r *Rig) mapTexts() {
 		for j, name := range slices.Concat(k.Core, k.Init) {
 			t := r.Text(name)
 			owned[name] = true
-			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: r.Code(t), Extable: t.Extable, Init: j >= len(k.Core)})
+			texts = append(texts, kernel.ModuleText{Name: t.Name, At: t.At, Code: r.Code(t), Extable: t.Extable,
+				Init: j >= len(k.Core)})
 			r.funcs[t.Name] = t.At
 		}
 		mod := r.Kernel.Modules.NewModule(k.Name, texts, r.funcs[k.Enter], r.funcs[k.Leave], k.Loaded)
@@ -129,7 +133,9 @@ func (r *Rig) addClients() error {
 		at := r.funcs[s.Func] + arch.Addr(s.Offset)
 		r.Machine.Memory().Watch(at, target.Arch.BranchLen)
 		if !r.Ftrace.AddSite(at) {
-			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i), "%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x", sc.Name, s.Func, uint64(smp.GateBase))
+			return scenario.Faultf(scenario.PartOf(scenario.TheSites, i),
+				"%s: fentry(%s): ftrace is out of reach of a 5-byte call; place the function within 2 GB of %#x",
+				sc.Name, s.Func, uint64(smp.GateBase))
 		}
 	}
 	if err := r.addAlternatives(); err != nil {
@@ -157,7 +163,9 @@ func (r *Rig) addClients() error {
 		s := r.calls.Add(r.funcs[c.Trampoline], r.funcs[c.Target], sites...)
 		for j := range sc.Texts {
 			if t := &sc.Texts[j]; r.calledBy(c.Name, t.Name) && !s.Reaches(t.At) {
-				return scenario.Faultf(scenario.PartOf(scenario.TheCalls, i), "%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name, t.Name)
+				return scenario.Faultf(scenario.PartOf(scenario.TheCalls, i),
+					"%s: static call %s: %s is out of reach of a 5-byte call; place it within 2 GB", sc.Name, c.Name,
+					t.Name)
 			}
 		}
 	}
@@ -174,7 +182,8 @@ func (r *Rig) mark(c *scenario.StaticCall) error {
 	end := at + arch.Addr(len(linux.TrampolineMark))
 	for i := range r.Scenario.Texts {
 		if o := &r.Scenario.Texts[i]; o != t && o.At < end && o.At+arch.Addr(len(o.Code)) > at {
-			return fmt.Errorf("%s: static call %s: a kernel wants % x after its trampoline, and %s is there; place it elsewhere", r.Scenario.Name, c.Name, linux.TrampolineMark, o.Name)
+			return fmt.Errorf("%s: static call %s: a kernel wants % x after its trampoline, and %s is there; "+
+				"place it elsewhere", r.Scenario.Name, c.Name, linux.TrampolineMark, o.Name)
 		}
 	}
 	r.Machine.Memory().Map(at, linux.TrampolineMark, smp.PermRead|smp.PermExec)
@@ -194,11 +203,13 @@ func (r *Rig) moduleWith(name string) string {
 // addReserved tells the kernel what its tables say of text that is never
 // rewritten, and where undefined thunks are.
 func (r *Rig) addReserved() {
-	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site, scenario.ReservedStaticCall: staticcall.Site}
+	kinds := [...]kapi.SiteKind{scenario.ReservedBug: kapi.SiteBug, scenario.ReservedLabel: jumplabel.Site,
+		scenario.ReservedStaticCall: staticcall.Site}
 	for _, s := range r.Scenario.Reserved {
 		at := r.funcs[s.Func]
 		if s.By == scenario.ReservedBlacklist {
-			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.Text(s.Func).Code), Module: r.moduleWith(s.Func)}, kapi.BanSection)
+			r.Kernel.Symbols.Ban(kapi.Function{Name: s.Func, Addr: at, Size: len(r.Text(s.Func).Code),
+				Module: r.moduleWith(s.Func)}, kapi.BanSection)
 			continue
 		}
 		r.Kernel.Symbols.AddSite(kapi.Site{Addr: at + arch.Addr(s.Offset), Size: s.Size, Kind: kinds[s.By]})
@@ -242,7 +253,8 @@ func (r *Rig) headPatchers() {
 	for i, s := range r.calls.All() {
 		s.Images(0, image)
 		for j := range r.Scenario.Texts {
-			if t := &r.Scenario.Texts[j]; r.calledBy(r.Scenario.Calls[i].Name, t.Name) || r.Scenario.Calls[i].Target == t.Name {
+			if t := &r.Scenario.Texts[j]; r.calledBy(r.Scenario.Calls[i].Name, t.Name) ||
+				r.Scenario.Calls[i].Target == t.Name {
 				s.Images(t.At, image)
 			}
 		}
@@ -255,8 +267,10 @@ func (r *Rig) newTracer() {
 		r.Ftrace.Writer = p.Sites()
 	}
 	if f := r.Ftrace.Tracer(); f != nil {
-		r.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) }, ftrace.Dynamic)
-		r.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) }, ftrace.Dynamic|ftrace.Modifies)
+		r.Tracer = f.NewOps("tracer", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("tracer", 0) },
+			ftrace.Dynamic)
+		r.Live = f.NewOps("livepatch", func(x kapi.Context, _ arch.Addr, _ *arch.Regs) { x.Step("livepatch", 0) },
+			ftrace.Dynamic|ftrace.Modifies)
 	}
 	r.Patches.Begin()
 	r.Ftrace.BeginDirects()
@@ -359,7 +373,9 @@ func (r *Rig) directs(f func(site arch.Addr, t *scenario.Text)) {
 func (r *Rig) directsReach() (err error) {
 	r.directs(func(site arch.Addr, t *scenario.Text) {
 		if _, ok := r.Kernel.Text.Arch().Call(site, t.At); !ok {
-			err = r.textFault(t, fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB", r.Scenario.Name, t.Name))
+			err = r.textFault(t,
+				fmt.Errorf("%s: register_direct(): %s is out of reach of a 5-byte call; place it within 2 GB",
+					r.Scenario.Name, t.Name))
 		}
 	})
 	return err

@@ -20,7 +20,8 @@ import (
 func (r *Rig) unregistered() {
 	for i := len(r.config.Probes); i < len(r.Scenario.Probes); i++ {
 		sp := &r.Scenario.Probes[i]
-		p := engine.Probe{Kind: engine.Kind(sp.Kind), Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive, DataSize: sp.DataSize}
+		p := engine.Probe{Kind: engine.Kind(sp.Kind), Symbol: sp.Symbol, Disabled: sp.Disabled, Maxactive: sp.Maxactive,
+			DataSize: sp.DataSize}
 		if sp.Symbol != "" {
 			p.Offset = sp.Offset
 		}
@@ -47,7 +48,8 @@ func (r *Rig) unregistered() {
 
 // handlerWords are what Pre and Post of a scenario's probe are, by its kind.
 var handlerWords = [...][2]uint64{
-	scenario.ProbeKprobe: {kpev.Pre, kpev.Post}, scenario.ProbeKretprobe: {kpev.Entry, kpev.Return}, scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
+	scenario.ProbeKprobe: {kpev.Pre, kpev.Post}, scenario.ProbeKretprobe: {kpev.Entry, kpev.Return},
+	scenario.ProbeJprobe: {kpev.Jump, kpev.Post},
 }
 
 // loadOwn lists the kernel's own text that the engine has a probe of its own on.
@@ -108,7 +110,8 @@ func (r *Rig) tellContexts() {
 func (r *Rig) tellProbe(i int) {
 	sp := &r.Scenario.Probes[i]
 	if sp.Kind != scenario.ProbeKprobe || sp.Disabled || r.tells() {
-		about := kpev.IsDisabled*b2u(sp.Disabled) | kpev.HasEntry*b2u(sp.Kind == scenario.ProbeKretprobe && sp.Pre != nil)
+		about := kpev.IsDisabled*b2u(sp.Disabled) | kpev.HasEntry*b2u(sp.Kind == scenario.ProbeKretprobe &&
+			sp.Pre != nil)
 		if sp.Kind == scenario.ProbeJprobe {
 			about |= kpev.ChangesPath
 		}
@@ -122,7 +125,8 @@ func (r *Rig) tellProbe(i int) {
 		r.Log.Tell(kpev.NoJump, 255, traces.NoTask, uint64(i), 0, 0)
 	}
 	if i < len(r.answers) && r.answers[i].Known {
-		r.claim(kpev.Fits, uint64(i), uint64(r.answers[i].Errno), uint64(r.answers[i].Or)|kpev.FitsJump*b2u(r.answers[i].Jump))
+		r.claim(kpev.Fits, uint64(i), uint64(r.answers[i].Errno),
+			uint64(r.answers[i].Or)|kpev.FitsJump*b2u(r.answers[i].Jump))
 	}
 	if i < len(r.ips) && r.ips[i].Pre != 0 {
 		r.claim(kpev.Finds, uint64(i), uint64(r.ips[i].Pre), uint64(r.ips[i].Post))
@@ -166,7 +170,8 @@ func (r *Rig) tell(x kapi.Context, h engine.Hit) {
 		return
 	}
 	t := c.Thread()
-	bits := kpev.PreemptOff*b2u(c.PreemptOff() || t.Interrupts() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
+	bits := kpev.PreemptOff*b2u(c.PreemptOff() ||
+		t.Interrupts() > 0) | kpev.IRQsOff*b2u(!c.Open()) | kpev.WereOff*b2u(h.Regs.Flags&target.Arch.IRQFlag == 0)
 	x.Emit(kpev.Context, uint64(h.Probe), h.Which, bits)
 }
 

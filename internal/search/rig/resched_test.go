@@ -44,7 +44,8 @@ func TestResched(t *testing.T) {
 		{"none", "sched", false, true},
 		{"dynamic", "sched", false, true},
 	} {
-		s := strings.Replace(string(src), `preempt = "dynamic", quiesce = "tasks"`, `preempt = "`+c.preempt+`", quiesce = "`+c.quiesce+`"`, 1)
+		s := strings.Replace(string(src), `preempt = "dynamic", quiesce = "tasks"`, `preempt = "`+c.preempt+
+			`", quiesce = "`+c.quiesce+`"`, 1)
 		if c.noted {
 			rel, _ := x86.CallRel32(0xffffffff81000101, noted)
 			s = strings.Replace(s, call, fmt.Sprintf("%x", rel), 1)

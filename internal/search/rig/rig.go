@@ -114,7 +114,8 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 		if run.Err != nil {
 			return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, run.Err)
 		}
-		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, scenario.Placed(twin.stands(), twin.noEndAlone(run)))
+		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name,
+			scenario.Placed(twin.stands(), twin.noEndAlone(run)))
 	}
 	if twin.wrong != nil {
 		return nil, fmt.Errorf("%s: run without probes: %w", sc.Name, twin.wrong)
@@ -136,13 +137,15 @@ func New(sc *scenario.Scenario, mutantName string) (*Rig, error) {
 
 // build builds a rig. prepare may add to it before it is frozen.
 func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(r *Rig) error) (*Rig, error) {
-	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), arch: sc.Machine.Processor(), anyOf: anyValues(sc.Machine.Processor()), funcs: make(map[string]arch.Addr)}
+	r := &Rig{Scenario: sc, twin: twin, ownData: onlyCaller(sc), arch: sc.Machine.Processor(),
+		anyOf: anyValues(sc.Machine.Processor()), funcs: make(map[string]arch.Addr)}
 	r.row, r.onClaim = sc.Machine.Row(), r.claim
 	r.config = engine.Config{Handle: r.hit, Audit: !twin}
 	if mutantName != "" && r.row.Boot == nil {
 		mu, ok := mutants.ByName(mutantName)
 		if !ok {
-			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName, cmp.Or(nearest.DidYouMean(mutantName, mutants.Known()), "kpsim list prints those that there are"))
+			return nil, fmt.Errorf("no mutant is called %q; %s", mutantName,
+				cmp.Or(nearest.DidYouMean(mutantName, mutants.Known()), "kpsim list prints those that there are"))
 		}
 		if sc.Machine.Engine != "" {
 			return nil, fmt.Errorf("%s: mutants are of kprobes; engine %s has none", sc.Name, sc.Machine.Engine)
@@ -150,7 +153,8 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		r.mutant = mu
 		if mutantName == mutants.AsShipped {
 			if sc.Machine.Edition == rules.EditionNone {
-				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = \"4.15\"), or another", sc.Name, mutantName)
+				return nil, fmt.Errorf("%s: %s: the scenario is of no edition; say machine(edition = "+
+					"\"4.15\"), or another", sc.Name, mutantName)
 			}
 			if err := mutants.CheckShipped(sc.Machine.Edition); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", sc.Name, mutantName, err)
@@ -190,7 +194,8 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 		return nil, err
 	}
 	for i := range sc.Tasks {
-		p := &program{r: r, number: i, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), setup: sc.Tasks[i].Setup, behind: sc.Tasks[i].Background && !twin}
+		p := &program{r: r, number: i, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1),
+			setup: sc.Tasks[i].Setup, behind: sc.Tasks[i].Background && !twin}
 		r.behind = r.behind || p.behind
 		p.task = m.Tasks().AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
@@ -299,13 +304,15 @@ func (r *Rig) load() error {
 		l := &sc.Labels[i]
 		r.site(l.Func, l.Offset)
 		if _, ok := r.labels.Add(r.funcs[l.Func]+arch.Addr(l.Offset), r.funcs[l.Target]+arch.Addr(l.TOff)); !ok {
-			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i), "%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
+			return scenario.Faultf(scenario.PartOf(scenario.TheLabels, i),
+				"%s: jump label %s: its target is out of reach of a 5-byte jump", sc.Name, l.Name)
 		}
 	}
 	if err := r.addClients(); err != nil {
 		return err
 	}
-	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)), make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == era.PatchStopMachine
+	r.census.probes, r.census.at, r.census.was, r.census.stopped = make([]Probed, len(sc.Probes)),
+		make([]arch.Addr, len(sc.Probes)), make([]uint8, len(sc.Probes)), sc.Machine.Patch == era.PatchStopMachine
 	for i := range sc.Texts {
 		if t := &sc.Texts[i]; m.Memory().Watched(t.At, len(t.Code)) {
 			if err := r.loadInsns(t); err != nil {
@@ -356,7 +363,8 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 			break // half an instruction of the zeros after a section
 		}
 		if err != nil {
-			return r.textFault(t, fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off, code[off:min(off+15, len(code))], err))
+			return r.textFault(t, fmt.Errorf("%s: %s+%#x: % x: %w", r.Scenario.Name, t.Name, off,
+				code[off:min(off+15, len(code))], err))
 		}
 		lo, hi := traces.PackBytes(code[off : off+in.Size()])
 		r.loads = append(r.loads, insn{uint64(t.At) + uint64(off), lo, hi})

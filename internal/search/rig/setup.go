@@ -43,7 +43,9 @@ func (r *Rig) setUp() error {
 		r.Log.Store = true
 		run := r.Run(new(sched.Default))
 		if run.Outcome != smp.Passed {
-			return scenario.Faultf(scenario.PartOf(scenario.TheTasks, alone.number), "%s: task %s: its setup doesn't pass: %v: %s%s", r.Scenario.Name, alone.task.Name, run.Outcome, r.Message(&run), errorOf(run.Err))
+			return scenario.Faultf(scenario.PartOf(scenario.TheTasks, alone.number),
+				"%s: task %s: its setup doesn't pass: %v: %s%s", r.Scenario.Name, alone.task.Name, run.Outcome,
+				r.Message(&run), errorOf(run.Err))
 		}
 		r.events = r.events[:0]
 		for _, e := range r.Log.Events[r.headed:] {

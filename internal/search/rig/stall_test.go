@@ -17,7 +17,8 @@ import (
 )
 
 // runsOf runs a scenario under drawn schedules, and has each looked at.
-func runsOf(t *testing.T, sc *scenario.Scenario, mutant string, runs uint64, sink traces.Sink, look func(r *rig.Rig, run rig.Run, lines []string)) {
+func runsOf(t *testing.T, sc *scenario.Scenario, mutant string, runs uint64, sink traces.Sink,
+	look func(r *rig.Rig, run rig.Run, lines []string)) {
 	t.Helper()
 	r, err := rig.New(sc, mutant)
 	require.NoError(t, err)
@@ -156,7 +157,8 @@ timer(cpu = 1, at_most = 50)
 			case mv == 2 && steps < 3: // it has begun
 				steps++
 				return i
-			case mv >= sim.MoverSource && p.N > 2 && r.Machine.Clocks().Spent(1) > 5000: // a tick where there may be one
+			// a tick where there may be one
+			case mv >= sim.MoverSource && p.N > 2 && r.Machine.Clocks().Spent(1) > 5000:
 				spent = r.Machine.Clocks().Spent(1)
 				return i
 			case p.Mover(best) == 2 && mv != 2:

@@ -16,7 +16,8 @@ func (r *Rig) Survey(delay uint64) (*sched.Shape, Run) {
 	for _, s := range r.Machine.Interrupts().Sources() {
 		shape.Sources = append(shape.Sources, sched.Source{CPU: s.CPU(), Most: s.AtMost})
 	}
-	s := &sched.Surveyor{Strategy: sched.NewSticky(sched.Params{Length: shape.Questions, Mean: surveyMean, Delay: delay})}
+	s := &sched.Surveyor{Strategy: sched.NewSticky(sched.Params{Length: shape.Questions, Mean: surveyMean,
+		Delay: delay})}
 	for i := range uint64(surveyed) {
 		s.Begin(i)
 		s.End(r.Run(s).Counts.Points)

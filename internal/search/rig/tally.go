@@ -32,7 +32,8 @@ type counted struct {
 // Listen makes t that of a rig's next run.
 func (t *Tally) Listen(r *Rig) {
 	t.rig, t.counts, t.order = r, make(map[counted]int), nil
-	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk, smpev.GPStall)
+	r.Log.Subscribe(t, kpev.ApiReturn, kpev.Handler, kpev.JprobeEnter, kpev.Missed, kpev.Skipped, kpev.Printk,
+		smpev.GPStall)
 }
 
 // Event implements traces.Sink.

@@ -14,7 +14,8 @@ import (
 // whatever the probe is.
 func TestUnderWay(t *testing.T) {
 	for _, probe := range []string{
-		`kprobe("k", at = f)`, `kprobe("k", at = f, post = [count()])`, `kretprobe("k", at = f)`, `kretprobe("k", at = f, entry = [count()])`,
+		`kprobe("k", at = f)`, `kprobe("k", at = f, post = [count()])`, `kretprobe("k", at = f)`,
+		`kretprobe("k", at = f, entry = [count()])`,
 	} {
 		sc := searchtest.LoadTinier(t, `ftrace = True, quiesce = "sched", patch = "breakpoint"`, `
 f = text("f", "0f1f440000 8d4701 c3")

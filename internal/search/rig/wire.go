@@ -40,8 +40,10 @@ func (r *Rig) wire() {
 	k, mc, d := r.Kernel, &r.Scenario.Machine, &r.config.Deps
 	*d = engine.Deps{
 		CPUs: mc.CPUs, Cells: &r.Machine.Cells, Text: &k.Text, Sync: &k.Sync, RCU: &k.RCU, Locks: &k.Locks,
-		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks, Hotplug: &k.Hotplug,
-		Stacks: &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(), Ftrace: r.Ftrace.Tracer(), Guest: &k.Guest, Debugger: r.brk, Labels: r.labels, Calls: r.calls, Sites: r.Ftrace,
+		Work: &k.Work, Exec: &k.Exec, Traps: &k.Traps, Bind: k, Symbols: &k.Symbols, Tasks: &k.Tasks,
+		Hotplug: &k.Hotplug,
+		Stacks:  &k.Stacks, Modules: &k.Modules, ModuleMutex: k.Modules.Mutex(), LabelMutex: r.labels.Mutex(),
+		Ftrace: r.Ftrace.Tracer(), Guest: &k.Guest, Debugger: r.brk, Labels: r.labels, Calls: r.calls, Sites: r.Ftrace,
 		Tell: func(x kapi.Context, kind traces.Kind, a, b, c uint64) { x.(*smp.Ctx).Tell(kind, a, b, c) },
 	}
 	switch mc.Patch {
@@ -54,7 +56,8 @@ func (r *Rig) wire() {
 	}
 	r.config.Settings = r.settings()
 	if s, ok := r.config.Settings.(*plug.Settings); ok {
-		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.Ftrace, Klp: r.Patches, Debugger: r.Debugger, Uprobes: r.Uprobes, Fprobes: r.fprobes, Deps: d, Engine: &s.Settings})
+		r.breakIt(&mutants.Wiring{Kernel: k, Ftrace: r.Ftrace, Klp: r.Patches, Debugger: r.Debugger, Uprobes: r.Uprobes,
+			Fprobes: r.fprobes, Deps: d, Engine: &s.Settings})
 	}
 	r.patch = d.Patch
 	if r.plain = r.patch; mc.Patch == era.PatchBreakpoint {

@@ -50,7 +50,8 @@ func Load(t testing.TB, src string) *scenario.Scenario {
 // LoadTinier returns a scenario of two CPUs of which every schedule can be run.
 func LoadTinier(t testing.TB, machine, rest string) *scenario.Scenario {
 	t.Helper()
-	src := fmt.Sprintf("scenario(says = \"Small enough for every schedule to be run.\")\nmachine(cpus = 2, %s)\n%s\nnever()\n", machine, rest)
+	src := fmt.Sprintf("scenario(says = "+
+		"\"Small enough for every schedule to be run.\")\nmachine(cpus = 2, %s)\n%s\nnever()\n", machine, rest)
 	sc, err := lang.Load("tinier.star", []byte(src), os.ReadFile)
 	require.NoError(t, err)
 	return sc

@@ -64,7 +64,8 @@ func New(sc *scenario.Scenario, mutantName string, s sched.Strategy) (*Session, 
 	}
 	if s.Begin(0); sched.ObserverOf(s) != nil {
 		r.Close()
-		return nil, fmt.Errorf("the strategy %s follows what each step touches, which a session doesn't tell; choose another, as sticky", s)
+		return nil, fmt.Errorf("the strategy %s follows what each step touches, which a session doesn't tell; "+
+			"choose another, as sticky", s)
 	}
 	return se.start(r, s), nil
 }
@@ -180,11 +181,13 @@ func (s *Session) End() bool {
 		s.run(0)
 		return true
 	}
-	if s.Run != nil || m.Interactive().Moving() || slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
+	if s.Run != nil || m.Interactive().Moving() ||
+		slices.ContainsFunc(s.errands, func(t errand) bool { return t.do != nil }) {
 		return false
 	}
 	tasks := s.Tasks()
-	if slices.ContainsFunc(tasks, (*smp.Task).Held) && slices.ContainsFunc(tasks, func(t *smp.Task) bool { return !t.Held() && !t.Dead() }) {
+	if slices.ContainsFunc(tasks, (*smp.Task).Held) &&
+		slices.ContainsFunc(tasks, func(t *smp.Task) bool { return !t.Held() && !t.Dead() }) {
 		return false
 	}
 	s.ending = true
@@ -215,7 +218,8 @@ func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) e
 	}
 	t := &s.errands[cpu]
 	if t.do != nil {
-		return fmt.Errorf("the shell of cpu%d is still at %s; step, run or wait until it is done, or say on which CPU", cpu, t.says)
+		return fmt.Errorf("the shell of cpu%d is still at %s; step, run or wait until it is done, or say on which CPU",
+			cpu, t.says)
 	}
 	t.do, t.says, t.await = do, says, await
 	s.Rig.GoByHand() // a trace's rig has a twin, which does nothing of this
@@ -247,7 +251,8 @@ func (s *Session) finish(cpu int) error {
 	case t.do == nil:
 		return nil
 	case s.Rig.Machine.Interactive().Steps()-before < s.patient:
-		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says, s.Rig.Machine.Inspect().Waiting())
+		return fmt.Errorf("%s doesn't come to its end: %s, and nothing else can move", t.says,
+			s.Rig.Machine.Inspect().Waiting())
 	}
 	return fmt.Errorf("%s doesn't come to its end in %d steps; see where everybody is", t.says, s.patient)
 }
@@ -361,7 +366,8 @@ func (s *Session) check(op *scenario.Op) error {
 // Op has a CPU's thread do an operation of a scenario's task, or in the background
 // begin it. ended gets, when it is done, what the API answered, or what a call
 // left in rax.
-func (s *Session) Op(cpu int, says string, op scenario.Op, background bool, ended func(errno kprobes.Errno, rax uint64)) error {
+func (s *Session) Op(cpu int, says string, op scenario.Op, background bool,
+	ended func(errno kprobes.Errno, rax uint64)) error {
 	if err := s.check(&op); err != nil {
 		return err
 	}
@@ -385,7 +391,8 @@ func (s *Session) WriteFile(cpu int, f *engine.File, text string) (refused, err 
 }
 
 // write makes a write to a switch, between two events of the kind if the value is one.
-func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused, err error) {
+func (s *Session) write(cpu int, says string, kind traces.Kind, on, ok bool, write func(x *smp.Ctx) error) (refused,
+	err error) {
 	to := uint64(0)
 	if on {
 		to = 1

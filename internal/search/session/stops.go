@@ -51,7 +51,8 @@ func (p *pauser) Event(e *traces.Event) *traces.Finding {
 
 // met reports whether Limit or Beyond is.
 func (s *Session) met() bool {
-	return s.Rig.Machine.Interactive().Steps() >= s.Limit || s.Stops.Beyond != NoLimit && uint64(len(s.Rig.Log.Events)) > s.Stops.Beyond
+	return s.Rig.Machine.Interactive().Steps() >= s.Limit || s.Stops.Beyond != NoLimit &&
+		uint64(len(s.Rig.Log.Events)) > s.Stops.Beyond
 }
 
 // poll is how many steps are made between two looks at Interrupt.

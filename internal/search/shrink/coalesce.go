@@ -28,7 +28,8 @@ func (s *shrinker) coalesce() bool {
 			}
 		}
 		for size := len(course.Moves) / 2; size >= coalesceLeast && s.long(); size /= 2 {
-			for end := len(course.Moves); end > 0 && s.long(); end -= size { // what is before a window isn't moved by it
+			// what is before a window isn't moved by it
+			for end := len(course.Moves); end > 0 && s.long(); end -= size {
 				s.windows(course, max(end-size, 0), min(end, len(course.Moves)), size)
 			}
 		}

@@ -44,12 +44,14 @@ func File(name string, f *traces.File, tell func(runs int, share float64)) (*Shr
 	s.finish()
 
 	w := &Shrunk{
-		Was: r.Rig.Scenario.Size(), Is: s.rig.Scenario.Size(), Found: len(f.Schedule), Runs: e.spent, Exhausted: e.none(),
-		Slow: s.cur.run.Finding.Slow,
+		Was: r.Rig.Scenario.Size(), Is: s.rig.Scenario.Size(), Found: len(f.Schedule), Runs: e.spent,
+		Exhausted: e.none(),
+		Slow:      s.cur.run.Finding.Slow,
 	}
 	now := *f
 	now.SetSchedule(s.cur.anchors)
-	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.Message(&s.cur.run), s.cur.run.Digest, traces.ScheduleFormat
+	now.Place, now.Message, now.Digest, now.Format = s.cur.place, s.rig.Message(&s.cur.run), s.cur.run.Digest,
+		traces.ScheduleFormat
 	if text := lang.Print(s.rig.Scenario); text != lang.Print(r.Rig.Scenario) {
 		now.Scenario = text
 		now.Origin = scenarioWas(now.Origin, r.Rig.Scenario)
@@ -68,7 +70,8 @@ func scenarioWas(origin []traces.Remark, was *scenario.Scenario) []traces.Remark
 			return origin
 		}
 	}
-	return append(origin[:len(origin):len(origin)], traces.Remark{Key: originScenario, Value: was.Name + ": " + was.Size()})
+	return append(origin[:len(origin):len(origin)],
+		traces.Remark{Key: originScenario, Value: was.Name + ": " + was.Size()})
 }
 
 // originScenario names the scenario as it was before it was shrunk, and its size.

@@ -30,7 +30,8 @@ type Found struct {
 
 // NewFound returns run number i of a search, which breaks p with the finding, after what is
 // in before.
-func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Finding, before properties.Set, rec *sched.Recorder) *Found {
+func NewFound(i uint64, run *rig.Run, p *properties.Property, finding *traces.Finding, before properties.Set,
+	rec *sched.Recorder) *Found {
 	r := rec.Recording()
 	f := &Found{
 		Property: p.Name, Number: i, By: rec.String(), Digest: run.Digest, Outcome: run.Outcome, Asked: r.Asked,
@@ -80,7 +81,8 @@ func (f *Found) Recording() (p *properties.Property, after properties.Set, rec *
 		if c[2] >= uint64(sim.Kinds) || c[3] > 1<<31 || c[4] == 0 || c[4] >= c[3] {
 			return nil, 0, nil, fmt.Errorf("run %d: no choice is %v", f.Number, c)
 		}
-		rec.Choices = append(rec.Choices, sched.Choice{Seq: c[0], Steps: c[1], Kind: sim.Kind(c[2]), N: int(c[3]), Pick: int(c[4])})
+		rec.Choices = append(rec.Choices, sched.Choice{Seq: c[0], Steps: c[1], Kind: sim.Kind(c[2]), N: int(c[3]),
+			Pick: int(c[4])})
 	}
 	return properties.All[i], after, rec, nil
 }

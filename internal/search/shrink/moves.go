@@ -301,7 +301,8 @@ func (s *shrinker) slideOne(links []traces.Deviation, j, tries int, nearest bool
 	from := behind(now, j)
 	at := from // where it is now
 	for seen := 0; at < len(now); at++ {
-		if v := &now[at]; v.Mover == links[j].Mover && v.Kind == links[j].Kind && v.Name == links[j].Name && v.Off == links[j].Off {
+		if v := &now[at]; v.Mover == links[j].Mover && v.Kind == links[j].Kind && v.Name == links[j].Name &&
+			v.Off == links[j].Off {
 			if seen++; seen == links[j].Occ {
 				break
 			}
@@ -440,7 +441,8 @@ func (s *shrinker) ahead(from, end int) bool {
 			cpu: cpu, back: v.Mover, to: tail[0], then: s.chain(tail), loc: s.rig.Machine.Names(),
 		}
 		for i := q + 1; i < upTo; i++ {
-			if w := &was[i]; l.there(w.Name, w.Off, w.Text) && (i == upTo-1 || w.Kind == sim.Step && (w.Mover == cpu || w.Alt == cpu)) {
+			if w := &was[i]; l.there(w.Name, w.Off, w.Text) &&
+				(i == upTo-1 || w.Kind == sim.Step && (w.Mover == cpu || w.Alt == cpu)) {
 				l.left++
 			}
 		}

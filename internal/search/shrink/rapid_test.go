@@ -65,7 +65,8 @@ func holds(t *rapid.T, mutant string) *counterexample {
 	if run.Property == nil {
 		return nil
 	}
-	return &counterexample{Origin{Scenario: sc, Mutant: mutant}, NewFound(0, &run, run.Property, &run.Finding, 0, rec), run}
+	return &counterexample{Origin{Scenario: sc, Mutant: mutant}, NewFound(0, &run, run.Property, &run.Finding, 0, rec),
+		run}
 }
 
 // reports has a place of its own for each property: rapid tells failures by where they
@@ -118,12 +119,14 @@ func TestRapidReports(t *testing.T) {
 
 // report fails with what was found, at the place of its property.
 func (c *counterexample) report(t *rapid.T) {
-	reports[c.run.Property.ID](t, fmt.Sprintf("%s: %s\nschedule %+v\n%s", c.run.Property.Name, c.run.Finding.Message, c.found.Choices, lang.Print(c.origin.Scenario)))
+	reports[c.run.Property.ID](t, fmt.Sprintf("%s: %s\nschedule %+v\n%s", c.run.Property.Name, c.run.Finding.Message,
+		c.found.Choices, lang.Print(c.origin.Scenario)))
 }
 
 // witness shrinks it further, by our own shrinker.
 func (c *counterexample) witness(t *testing.T) *Witness {
-	e := &effort{runs: 4 * shrinkRuns, questions: 4 * shrinkQuestions} // a busy computer gives rapid few tries in its second
+	// a busy computer gives rapid few tries in its second
+	e := &effort{runs: 4 * shrinkRuns, questions: 4 * shrinkQuestions}
 	w, err := shrink(c.origin, c.found, e)
 	require.NoError(t, err)
 	return w

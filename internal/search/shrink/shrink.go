@@ -56,7 +56,8 @@ func newShrinker(o Origin, f *Found, e *effort) (*shrinker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, right: o.Mutant != "", seed: o.Seed, ignored: after, effort: e, from: f}
+	s := &shrinker{rig: rig, ear: listen(rig), mutant: o.Mutant, right: o.Mutant != "", seed: o.Seed, ignored: after,
+		effort: e, from: f}
 	exact := sched.NewExact(rec)
 	if o.Past { // it went on after the finding
 		s.start(sched.Shorter{Exact: exact})
@@ -86,7 +87,8 @@ func (s *shrinker) play(rig *rig.Rig, h *ear, strategy sched.Strategy) attempt {
 	h.reset()
 	run := rig.Play(l)
 	s.pay(run)
-	a := attempt{run: run, anchors: append([]traces.Deviation(nil), l.Anchors()...), links: append([]traces.Deviation(nil), l.Links()...)}
+	a := attempt{run: run, anchors: append([]traces.Deviation(nil), l.Anchors()...),
+		links: append([]traces.Deviation(nil), l.Links()...)}
 	if run.Finding.Place != 0 {
 		a.place = rig.Machine.Names().SymbolName(run.Finding.Place)
 	}

@@ -127,8 +127,10 @@ func TestShrinkWithheld(t *testing.T) {
 		require.NoError(t, err)
 		rig, err := rig.New(sc, c.mutant)
 		require.NoError(t, err)
-		s := &shrinker{rig: rig, ear: listen(rig), mutant: c.mutant, effort: &effort{runs: shrinkRuns, questions: shrinkQuestions}}
-		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine.Names()), from: c.from, to: c.to, loc: rig.Machine.Names()}
+		s := &shrinker{rig: rig, ear: listen(rig), mutant: c.mutant,
+			effort: &effort{runs: shrinkRuns, questions: shrinkQuestions}}
+		w := &withheld{Anchored: sched.NewAnchored(c.anchors, rig.Machine.Names()), from: c.from, to: c.to,
+			loc: rig.Machine.Names()}
 		s.start(w)
 		require.NotNil(t, s.cur.run.Property, c.scenario)
 		require.Greater(t, w.times, 20)

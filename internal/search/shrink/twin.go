@@ -97,9 +97,10 @@ func (s *shrinker) independent(gone []scenario.Op) bool {
 func inert(sc *scenario.Scenario, probe string) bool {
 	i := slices.IndexFunc(sc.Probes, func(k scenario.Probe) bool { return k.Name == probe })
 	return i >= 0 && sc.Probes[i].Kind != scenario.ProbeJprobe &&
-		!slices.ContainsFunc(slices.Concat(sc.Probes[i].Pre, sc.Probes[i].Post, sc.Probes[i].Fault), func(st scenario.Step) bool {
-			return st.Kind != scenario.StepCount
-		})
+		!slices.ContainsFunc(slices.Concat(sc.Probes[i].Pre, sc.Probes[i].Post, sc.Probes[i].Fault),
+			func(st scenario.Step) bool {
+				return st.Kind != scenario.StepCount
+			})
 }
 
 // placeOf returns the function that a probe is in, "" if that isn't known or there is no such probe.

@@ -179,7 +179,8 @@ for c in (1, 2):
 			require.NotNil(t, f)
 			w, err := shrink(o, f, &effort{runs: shrinkRuns, questions: shrinkQuestions})
 			require.NoError(t, err)
-			for _, part := range []string{"unused", "timer(", "nmi(", "preempt(", "module(", "lock_prefix(", "fentry("} {
+			for _, part := range []string{"unused", "timer(", "nmi(", "preempt(", "module(", "lock_prefix(",
+				"fentry("} {
 				require.NotContains(t, w.File.Scenario, part)
 			}
 		})

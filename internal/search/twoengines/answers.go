@@ -87,7 +87,8 @@ func handlersCall(sc *scenario.Scenario) bool {
 	return false
 }
 
-var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return", kpev.Fault: "fault", kpev.Jump: "jump"}
+var handlers = [...]string{kpev.Pre: "pre", kpev.Post: "post", kpev.Entry: "entry", kpev.Return: "return",
+	kpev.Fault: "fault", kpev.Jump: "jump"}
 
 // Event implements traces.Sink.
 func (c *collector) Event(e *traces.Event) *traces.Finding {
@@ -102,7 +103,8 @@ func (c *collector) Event(e *traces.Event) *traces.Finding {
 		line := Answered(who, uint8(e.A), sc.Probes[e.B].Name, e.C)
 		c.a.Order, c.a.API = append(c.a.Order, line), append(c.a.API, line)
 	case kpev.Handler:
-		c.a.Order = append(c.a.Order, fmt.Sprintf("%s: %s %s at %s, %s", who, sc.Probes[e.A].Name, handlers[e.B], c.place(arch.Addr(e.C)), c.saw(task)))
+		c.a.Order = append(c.a.Order, fmt.Sprintf("%s: %s %s at %s, %s", who, sc.Probes[e.A].Name, handlers[e.B],
+			c.place(arch.Addr(e.C)), c.saw(task)))
 	case smpev.CallEnd:
 		line := fmt.Sprintf("%s: call %d ends", who, e.B)
 		if !c.calls {
@@ -172,7 +174,8 @@ func (c *collector) end(run rig.Run) {
 	}
 	for i := range sc.Probes {
 		s := c.r.Engine().Status(i)
-		a.Last = append(a.Last, fmt.Sprintf("%s: registered %v, disabled %v, missed %d, without an instance %d", sc.Probes[i].Name, s.Registered, s.Registered && s.Disabled, s.Missed, s.NoInstance))
+		a.Last = append(a.Last, fmt.Sprintf("%s: registered %v, disabled %v, missed %d, without an instance %d",
+			sc.Probes[i].Name, s.Registered, s.Registered && s.Disabled, s.Missed, s.NoInstance))
 	}
 	var list []string
 	c.r.Engine().Claim(func(k traces.Kind, addr, letter, tags uint64) {
@@ -192,7 +195,8 @@ func tagged(tags uint64) (s string) {
 	for _, t := range [...]struct {
 		tag  uint64
 		text string
-	}{{kpev.TagGone, " gone"}, {kpev.TagDisabled, " disabled"}, {kpev.TagOptimized, " optimized"}, {kpev.TagFtrace, " ftrace"}} {
+	}{{kpev.TagGone, " gone"}, {kpev.TagDisabled, " disabled"}, {kpev.TagOptimized, " optimized"},
+		{kpev.TagFtrace, " ftrace"}} {
 		if tags&t.tag != 0 {
 			s += t.text
 		}
@@ -210,7 +214,8 @@ func (c *collector) text(t *scenario.Text) string {
 			v = uint64(t.Code[i])
 		}
 		fmt.Fprintf(&s, "%02x", v)
-		if jump := target.Arch.JumpByte; byte(v) == jump && t.Code[i] != jump || byte(v) != t.Code[i] && slices.Contains(c.r.Scenario.Sites, scenario.Site{Func: t.Name, Offset: i}) {
+		if jump := target.Arch.JumpByte; byte(v) == jump && t.Code[i] != jump || byte(v) != t.Code[i] &&
+			slices.Contains(c.r.Scenario.Sites, scenario.Site{Func: t.Name, Offset: i}) {
 			s.WriteString("........")
 			i += target.Arch.BranchLen - 1
 		}

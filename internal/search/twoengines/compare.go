@@ -37,12 +37,17 @@ type Difference struct {
 
 // Known are the differences that are known.
 var Known = []Difference{
-	{Name: "jump-lost", Says: "enabling a probe before the optimizer has taken its jump away writes a breakpoint over the jump, and keeps it marked optimized", Broken: properties.TextAgrees.Name, By: act.Enable},
-	{Name: "unregistered-twice", Says: "unregistering a return probe twice frees its instances twice", Broken: properties.NoMemoryMisuse.Name, By: act.Unregister},
-	{Name: "blocked-lost", Says: "a probe that lost its jump to one inside its region doesn't get it back when that goes", Mutant: "never-again"},
+	{Name: "jump-lost", Says: "enabling a probe before the optimizer has taken its jump away writes a " +
+		"breakpoint over the jump, and keeps it marked optimized", Broken: properties.TextAgrees.Name, By: act.Enable},
+	{Name: "unregistered-twice", Says: "unregistering a return probe twice frees its instances twice",
+		Broken: properties.NoMemoryMisuse.Name, By: act.Unregister},
+	{Name: "blocked-lost", Says: "a probe that lost its jump to one inside its region doesn't get it back " +
+		"when that goes", Mutant: "never-again"},
 	{Name: "enable-lost", Says: "what is enabled while kprobes/enabled says 0 stays disabled", Mutant: "enable-lost"},
-	{Name: "ftrace-by-post", Says: "a site of ftrace is disarmed with the client that it would be armed with now", Mutant: "ftrace-by-post"},
-	{Name: "reuse-disabled", Says: "a probe that is registered disabled where a jump is on its way out keeps it", Mutant: "reuse-disabled"},
+	{Name: "ftrace-by-post", Says: "a site of ftrace is disarmed with the client that it would be armed with now",
+		Mutant: "ftrace-by-post"},
+	{Name: "reuse-disabled", Says: "a probe that is registered disabled where a jump is on its way out keeps it",
+		Mutant: "reuse-disabled"},
 	{Name: "flags-wide", Says: "pushfw and popfw are emulated as if they were pushfq and popfq", Mutant: "flags-wide"},
 	{Name: "loop-late", Says: "an emulated loop runs once too often", Mutant: "loop-late"},
 	{Name: "ret-keeps", Says: "an emulated ret leaves its operands on the stack", Mutant: "ret-keeps"},

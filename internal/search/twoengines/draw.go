@@ -16,7 +16,8 @@ func Edition(release string) rules.Edition {
 	for _, of := range [...]struct {
 		series  string
 		edition rules.Edition
-	}{{"5.", rules.Edition514}, {"6.0", rules.Edition514}, {"6.1", rules.Edition65}, {"6.2", rules.Edition65}, {"6.3", rules.Edition65}, {"6.4", rules.Edition65}, {"6.5", rules.Edition65}} {
+	}{{"5.", rules.Edition514}, {"6.0", rules.Edition514}, {"6.1", rules.Edition65}, {"6.2", rules.Edition65},
+		{"6.3", rules.Edition65}, {"6.4", rules.Edition65}, {"6.5", rules.Edition65}} {
 		rest, is := strings.CutPrefix(release, of.series)
 		if is && (strings.HasSuffix(of.series, ".") || rest == "" || rest[0] < '0' || rest[0] > '9') {
 			return of.edition
@@ -27,7 +28,8 @@ func Edition(release string) rules.Edition {
 
 // Machine is the one that programs are drawn for which a kernel is to run.
 func Machine(k *linux.Kernel) scenario.Machine {
-	m := scenario.Machine{Arch: k.Processor, CPUs: 2, Preempt: scenario.PreemptDynamic, Edition: Edition(k.Image.Release)}
+	m := scenario.Machine{Arch: k.Processor, CPUs: 2, Preempt: scenario.PreemptDynamic,
+		Edition: Edition(k.Image.Release)}
 	m.Settle()
 	build(&m, k)
 	return m
@@ -35,7 +37,8 @@ func Machine(k *linux.Kernel) scenario.Machine {
 
 // DrawnFor is what programs are drawn for that a kernel's own engine runs.
 func DrawnFor(k *linux.Kernel) gen.On {
-	return gen.On{Machines: Machines(k), Contract: true, Few: true, Debugger: !k.AsksKgdbFirst(), Uprobes: k.ServesUser()}
+	return gen.On{Machines: Machines(k), Contract: true, Few: true, Debugger: !k.AsksKgdbFirst(),
+		Uprobes: k.ServesUser()}
 }
 
 // Machines are those that programs are drawn on whose engine is a kernel's: as Machine, and

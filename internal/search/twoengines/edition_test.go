@@ -13,8 +13,10 @@ import (
 // A kernel's edition is known by its release's number, not by how the number begins.
 func TestEdition(t *testing.T) {
 	for release, want := range map[string]rules.Edition{
-		"5.19.0-50-generic": rules.Edition514, "6.0.0": rules.Edition514, "6.1.0-56-amd64": rules.Edition65, "6.5.0-45-generic": rules.Edition65,
-		"6.8.0-151-generic": rules.Edition69, "6.12.117+deb12-amd64": rules.Edition69, "6.16.12": rules.Edition69, "7.3.4": rules.Edition69, "": rules.Edition69,
+		"5.19.0-50-generic": rules.Edition514, "6.0.0": rules.Edition514, "6.1.0-56-amd64": rules.Edition65,
+		"6.5.0-45-generic":  rules.Edition65,
+		"6.8.0-151-generic": rules.Edition69, "6.12.117+deb12-amd64": rules.Edition69, "6.16.12": rules.Edition69,
+		"7.3.4": rules.Edition69, "": rules.Edition69,
 	} {
 		require.Equal(t, want, twoengines.Edition(release), release)
 	}

@@ -64,7 +64,10 @@ func Straight(s *scenario.Scenario) *scenario.Scenario {
 // Serials are a scenario's serial programs: with waits, and without. Of one that is serial
 // already it is the only one.
 func Serials(sc *scenario.Scenario) []*scenario.Scenario {
-	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 && !slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool { return op.Kind.Traits&scenario.Serial == 0 }) {
+	if len(sc.Tasks) == 1 && len(sc.Sources) == 0 && sc.Tasks[0].Repeat <= 1 &&
+		!slices.ContainsFunc(sc.Tasks[0].Ops, func(op scenario.Op) bool {
+			return op.Kind.Traits&scenario.Serial == 0
+		}) {
 		s := *sc
 		s.Expect = scenario.Expect{}
 		return []*scenario.Scenario{&s}

@@ -23,8 +23,10 @@ func TestTrapsOfOthers(t *testing.T) {
 		t.Run(pair.series, func(t *testing.T) {
 			k := opened(t, pair.series)
 			want := thorough.Of(2, 6)
-			hits := map[*scenario.Operation]*trapsOf{act.SetBreakpoint: {kind: smpev.Debugger}, act.HitUprobe: {kind: smpev.Uprobe}}
-			for seed := uint64(1); hits[act.SetBreakpoint].programs < want || hits[act.HitUprobe].programs < want; seed++ {
+			hits := map[*scenario.Operation]*trapsOf{act.SetBreakpoint: {kind: smpev.Debugger},
+				act.HitUprobe: {kind: smpev.Uprobe}}
+			for seed := uint64(1); hits[act.SetBreakpoint].programs < want ||
+				hits[act.HitUprobe].programs < want; seed++ {
 				sc, _ := gen.Of(&gen.Recipe{Seed: seed}, twoengines.DrawnFor(k))
 				for kind, of := range hits {
 					if !sc.Does(kind) || of.programs == want {

@@ -137,7 +137,8 @@ func TestConcurrent(t *testing.T) {
 			k := opened(t, pair.series)
 			rapid.Check(t, func(t *rapid.T) {
 				m := twoengines.Machine(k)
-				m.Preempt = rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t, "preempt")
+				m.Preempt = rapid.SampledFrom([]scenario.Preempt{scenario.PreemptDynamic, scenario.PreemptFull}).Draw(t,
+					"preempt")
 				s := gen.Sane(gentest.DrawOn(t, m))
 				one, two, err := twoengines.On(s, k, pair.edition)
 				require.NoError(t, err)

@@ -78,7 +78,8 @@ type fakeSection struct {
 }
 
 func (l *layout) add(name string, flags elf.SectionFlag, addr uint64, data []byte) {
-	l.sections = append(l.sections, fakeSection{name: name, kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | flags, addr: addr, data: data})
+	l.sections = append(l.sections, fakeSection{name: name, kind: elf.SHT_PROGBITS, flags: elf.SHF_ALLOC | flags,
+		addr: addr, data: data})
 }
 
 // ELF returns the fake as a vmlinux, with the relocations of a vmlinuz behind it.
@@ -90,7 +91,8 @@ func (f Fake) ELF() []byte {
 	}
 	base := f.base()
 	rodata, btfAt, data, tables := base+0x200000, base+0x300000, base+0x400000, base+0x500000
-	text := bytes.Repeat([]byte{0xc3, 0x90, 0x90, 0x90, 0x0f, 0x0b, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, functions)
+	text := bytes.Repeat([]byte{0xc3, 0x90, 0x90, 0x90, 0x0f, 0x0b, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+		0x90, 0x90}, functions)
 	var l layout
 	if !f.Bits32 {
 		l.add(".data..percpu", elf.SHF_WRITE, 0, make([]byte, 64))
@@ -119,7 +121,8 @@ func (f Fake) ELF() []byte {
 	if f.Bits32 { // among the other data
 		l.add(".data..percpu", elf.SHF_WRITE, tables+0x2800, make([]byte, 64))
 	}
-	l.sections = append(l.sections, fakeSection{name: ".bss", kind: elf.SHT_NOBITS, flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: tables + 0x3000, size: 4096})
+	l.sections = append(l.sections, fakeSection{name: ".bss", kind: elf.SHT_NOBITS,
+		flags: elf.SHF_ALLOC | elf.SHF_WRITE, addr: tables + 0x3000, size: 4096})
 
 	if f.Linked {
 		l.link(f)
@@ -186,7 +189,8 @@ func (l *layout) link(f Fake) {
 	row := func(at uint64, symbol int, typ elf.R_X86_64) []uint64 {
 		return []uint64{at, uint64(symbol)<<32 | uint64(typ), 0}
 	}
-	rela(data, slices.Concat(row(at, 1, elf.R_X86_64_64), row(at+8, 3, elf.R_X86_64_64), row(at+16, 1, elf.R_X86_64_32S), row(at+24, 4, elf.R_X86_64_64))...)
+	rela(data, slices.Concat(row(at, 1, elf.R_X86_64_64), row(at+8, 3, elf.R_X86_64_64),
+		row(at+16, 1, elf.R_X86_64_32S), row(at+24, 4, elf.R_X86_64_64))...)
 	rela(text, slices.Concat(row(user, 3, elf.R_X86_64_PC32), row(user+4, 1, elf.R_X86_64_PLT32))...)
 	strings := len(l.sections) + 2
 	l.sections = append(l.sections,
@@ -315,7 +319,8 @@ func types() []byte {
 	list := &btf.Struct{Name: "list_head", Size: 16}
 	pointer := &btf.Pointer{Target: list}
 	list.Members = []btf.Member{{Name: "next", Type: pointer}, {Name: "prev", Type: pointer, Offset: 64}}
-	flags := &btf.Union{Size: 4, Members: []btf.Member{{Name: "flags", Type: word}, {Name: "gone", Type: word, BitfieldSize: 1}}}
+	flags := &btf.Union{Size: 4, Members: []btf.Member{{Name: "flags", Type: word},
+		{Name: "gone", Type: word, BitfieldSize: 1}}}
 	kprobe := &btf.Struct{Name: "kprobe", Size: 48, Members: []btf.Member{
 		{Name: "addr", Type: pointer},
 		{Type: flags, Offset: 64},

@@ -53,7 +53,8 @@ func newest(t testing.TB, series, file, run string) string {
 	t.Helper()
 	found := all(series, file)
 	if len(found) == 0 {
-		t.Skipf("no %s of %s at hand: run %s; KPSIM_KERNELS names another folder than %s", file, series, run, shelf.Folder())
+		t.Skipf("no %s of %s at hand: run %s; KPSIM_KERNELS names another folder than %s", file, series, run,
+			shelf.Folder())
 	}
 	return found[len(found)-1]
 }
@@ -87,7 +88,9 @@ func I386(t testing.TB) string {
 		}
 	}
 	if len(found) == 0 {
-		t.Skipf("no vmlinux for i386 at hand: run dpkg --add-architecture i386, apt-get update, and scripts/fetch-kernel --dbg linux-image-6.1.0-50-686; KPSIM_KERNELS names another folder than %s", shelf.Folder())
+		t.Skipf("no vmlinux for i386 at hand: run dpkg --add-architecture i386, apt-get update, and "+
+			"scripts/fetch-kernel --dbg linux-image-6.1.0-50-686; KPSIM_KERNELS names another folder than %s",
+			shelf.Folder())
 	}
 	return slices.MaxFunc(found, func(a, b string) int { return compareNumbers(filepath.Dir(a), filepath.Dir(b)) })
 }
@@ -102,7 +105,8 @@ func All(t testing.TB) []string {
 		return release386.MatchString(filepath.Base(filepath.Dir(path)))
 	})
 	if len(list) == 0 {
-		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s", shelf.Folder())
+		t.Skipf("no kernel at hand: run scripts/fetch-kernel; KPSIM_KERNELS names another folder than %s",
+			shelf.Folder())
 	}
 	return list
 }

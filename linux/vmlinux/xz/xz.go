@@ -71,7 +71,8 @@ func NewReader(in *bytes.Reader, size, most uint64) (*Reader, error) {
 	}
 	flags := h[len(Magic):][:2]
 	how, known := checks[flags[1]]
-	if string(h[:len(Magic)]) != Magic || flags[0] != 0 || !known || crc32.ChecksumIEEE(flags) != binary.LittleEndian.Uint32(h[len(h)-4:]) {
+	if string(h[:len(Magic)]) != Magic || flags[0] != 0 || !known ||
+		crc32.ChecksumIEEE(flags) != binary.LittleEndian.Uint32(h[len(h)-4:]) {
 		return nil, errDamaged
 	}
 	r.check = how

@@ -165,7 +165,8 @@ func checkExec(t require.TestingT, b []byte, s arch.Regs, m arch.Memory) {
 
 // likely draws bytes that often are an instruction.
 func likely(t *rapid.T) []byte {
-	prefix := rapid.SliceOfN(rapid.SampledFrom([]byte{0x48, 0x66, 0xf3, 0xf2, 0x41, 0xf0, 0x4c, 0x2e, 0x67, 0x0f, 0x65}),
+	prefix := rapid.SliceOfN(rapid.SampledFrom([]byte{0x48, 0x66, 0xf3, 0xf2, 0x41, 0xf0, 0x4c, 0x2e, 0x67, 0x0f,
+		0x65}),
 		0, 3).Draw(t, "prefix")
 	return append(prefix, rapid.SliceOfN(rapid.Byte(), 1, 15).Draw(t, "bytes")...)
 }

@@ -72,7 +72,8 @@ func TestMasksTraps(t *testing.T) {
 		want bool
 	}{
 		{"8ed0", x86.Mode64, true}, {"8e10", x86.Mode32, true}, {"17", x86.Mode32, true},
-		{"8ed8", x86.Mode64, false}, {"8cd0", x86.Mode64, false}, {"0fb200", x86.Mode64, false}, {"07", x86.Mode32, false},
+		{"8ed8", x86.Mode64, false}, {"8cd0", x86.Mode64, false}, {"0fb200", x86.Mode64, false},
+		{"07", x86.Mode32, false},
 		{"fb", x86.Mode64, false}, {"0f1700", x86.Mode64, false},
 	} {
 		in := decodeHex(t, c.mode, c.code)
@@ -84,10 +85,12 @@ func TestMasksTraps(t *testing.T) {
 // what it is nor how long its rest is, in any order and number.
 func TestPrefixSoup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		code := rapid.SampledFrom([]string{"8b4710", "c3", "e800000000", "0fb6c0", "f6c801", "0f1f440000", "83c001", "7510",
+		code := rapid.SampledFrom([]string{"8b4710", "c3", "e800000000", "0fb6c0", "f6c801", "0f1f440000", "83c001",
+			"7510",
 			"0f8400000000"}).Draw(t, "code")
 		want := decodeHex(t, x86.Mode64, code)
-		soup := rapid.SliceOfN(rapid.SampledFrom([]byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0xf2, 0xf3, 0x40, 0x48, 0x4f}), 0,
+		soup := rapid.SliceOfN(rapid.SampledFrom([]byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0xf2, 0xf3, 0x40, 0x48,
+			0x4f}), 0,
 			8).Draw(t, "soup")
 		soup = append(soup, 0x3e) // whatever REX there is doesn't count
 		in, err := x86.Decode(append(soup, want.Bytes()...), textAt)

@@ -28,7 +28,8 @@ func (l *layout) drains() bool {
 		case 0xae: // mfence, sfence
 			return !l.isMem() && l.rep == 0 && (l.reg() == 6 || l.reg() == 7)
 		case 0x01: // lgdt, lidt, lmsw, invlpg; serialize
-			return l.isMem() && (l.reg() == 2 || l.reg() == 3 || l.reg() == 6 || l.reg() == 7) || !l.isMem() && l.modrm == 0xe8
+			return l.isMem() && (l.reg() == 2 || l.reg() == 3 || l.reg() == 6 || l.reg() == 7) || !l.isMem() &&
+				l.modrm == 0xe8
 		case 0x00: // lldt, ltr
 			return l.reg() == 2 || l.reg() == 3
 		case 0x08, 0x09, 0x22, 0x23, 0x30, 0xa2, 0xaa: // invd, wbinvd, mov to cr and dr, wrmsr, cpuid, rsm

@@ -86,7 +86,8 @@ func legacyForms(mode x86.Mode, escape []byte, op byte) (forms []form) {
 			}
 			code := append([]byte(p), opcode...)
 			forms = append(forms,
-				form{append(code, byte(modrm)), fmt.Sprintf("% x", opcode), fmt.Sprintf("%x", p), operandName(byte(modrm))})
+				form{append(code, byte(modrm)), fmt.Sprintf("% x", opcode), fmt.Sprintf("%x", p),
+					operandName(byte(modrm))})
 		}
 	}
 	return forms
@@ -128,7 +129,8 @@ func prefixedForms(enc x86.Encoding, space, op byte) (forms []form) {
 // operandForms are all values of ModRM and SIB with an opcode that has all
 // operands, in each encoding.
 func operandForms() (forms []form) {
-	for _, head := range []string{"\x8b", "\x67\x8b", "\x81", "\x67\x0f\x3a\x0f", "\xc5\xf8\x58", "\x62\xf1\x7c\x48\x58"} {
+	for _, head := range []string{"\x8b", "\x67\x8b", "\x81", "\x67\x0f\x3a\x0f", "\xc5\xf8\x58",
+		"\x62\xf1\x7c\x48\x58"} {
 		for modrm := range 256 {
 			for sib := range 256 {
 				if modrm&7 != 4 && sib != 0 {
@@ -241,7 +243,8 @@ func (all *differences) compare(mode x86.Mode, forms []form, there []opinion) {
 	first := len(all.lines)
 next:
 	for _, d := range lines {
-		d.operands = strings.NewReplacer("m0 m1 m2 m3 m4 m5 m6 m7", "m", "r0 r1 r2 r3 r4 r5 r6 r7", "r").Replace(d.operands)
+		d.operands = strings.NewReplacer("m0 m1 m2 m3 m4 m5 m6 m7", "m", "r0 r1 r2 r3 r4 r5 r6 r7",
+			"r").Replace(d.operands)
 		for i := first; i < len(all.lines); i++ {
 			if o := &all.lines[i]; o.opcode == d.opcode && o.who == d.who && o.operands == d.operands {
 				o.prefixes += " " + d.prefixes

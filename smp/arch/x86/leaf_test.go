@@ -362,7 +362,8 @@ func TestLeafBuffers(t *testing.T) {
 			if !found {
 				want = -want - 1
 			}
-			require.EqualValues(t, want, int64(l.call(t, "bsearch32", uint64(dataAt), uint64(len(sorted)), uint64(uint32(key)))))
+			require.EqualValues(t, want,
+				int64(l.call(t, "bsearch32", uint64(dataAt), uint64(len(sorted)), uint64(uint32(key)))))
 		}
 	}
 }

@@ -99,7 +99,8 @@ func compareFile(t *testing.T, file string) (n int) {
 		want := int(end - now.at)
 		if got := sameLength(mode, code, arch.Addr(now.at), want, now.text); got != want {
 			if wrong++; wrong <= 20 {
-				t.Errorf("%#x: % x: objdump has %d bytes, %s; here %d", now.at, code[:min(len(code), 15)], want, now.text, got)
+				t.Errorf("%#x: % x: objdump has %d bytes, %s; here %d", now.at, code[:min(len(code), 15)], want,
+					now.text, got)
 			}
 		}
 	}

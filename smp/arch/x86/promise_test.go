@@ -46,7 +46,8 @@ func (m *patchy) System() *x86.System { return &m.y }
 // state is what of System can be compared.
 func (m *patchy) state() []any {
 	y := &m.y
-	return []any{y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR4, y.CR8, y.XCR0, y.DR, y.Seg, y.GDT, y.IDT,
+	return []any{y.FSBase, y.GSBase, y.KernelGSBase, y.CR0, y.CR2, y.CR3, y.CR4, y.CR8, y.XCR0, y.DR, y.Seg, y.GDT,
+		y.IDT,
 		y.LDT, y.TR,
 		y.TSCOffset, y.CPU}
 }

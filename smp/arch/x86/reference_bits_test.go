@@ -217,8 +217,10 @@ func TestReferenceScan(t *testing.T) {
 	for _, size := range sizes[1:] {
 		for _, x := range shapes(size) {
 			for opcode, count := range map[string]func(v uint64, width int) uint64{
-				"\x0f\xbc":     scan,
-				"\x0f\xbd":     func(v uint64, width int) uint64 { return uint64(width) - 1 - scan(mirror(v, width), width) },
+				"\x0f\xbc": scan,
+				"\x0f\xbd": func(v uint64, width int) uint64 {
+					return uint64(width) - 1 - scan(mirror(v, width), width)
+				},
 				"\xf3\x0f\xbc": scan,
 				"\xf3\x0f\xbd": func(v uint64, width int) uint64 { return scan(mirror(v, width), width) },
 				"\xf3\x0f\xb8": func(v uint64, width int) uint64 { return ones(v) },
@@ -280,14 +282,18 @@ func TestReferenceBMI(t *testing.T) {
 				cleared uint64 // flags
 				ref func(b, c uint64, width int) (r, carry uint64)
 			}{
-				{0xf2, 0, -1, x.g, x86.ZF | x86.SF, arith, func(b, c uint64, _ int) (uint64, uint64) { return b &^ c, 0 }},
+				{0xf2, 0, -1, x.g, x86.ZF | x86.SF, arith, func(b, c uint64, _ int) (uint64, uint64) {
+					return b &^ c, 0
+				}},
 				{0xf3, 0, 1, c, x86.ZF | x86.SF, arith, func(b, _ uint64, width int) (uint64, uint64) {
 					return b &^ lowest(b, width), when(b == 0, 1)
 				}},
 				{0xf3, 0, 2, c, x86.SF, arith, func(b, _ uint64, width int) (uint64, uint64) {
 					return below(scan(b, width)+1, uint64(width)), when(b == 0, 1)
 				}},
-				{0xf3, 0, 3, c, x86.ZF | x86.SF, arith, func(b, _ uint64, width int) (uint64, uint64) { return lowest(b, width), when(b != 0, 1) }},
+				{0xf3, 0, 3, c, x86.ZF | x86.SF, arith, func(b, _ uint64, width int) (uint64, uint64) {
+					return lowest(b, width), when(b != 0, 1)
+				}},
 				{0xf5, 0, -1, x.g, x86.ZF | x86.SF, arith, func(b, c uint64, width int) (uint64, uint64) {
 					return b & below(c&0xff, 64), when(c&0xff >= uint64(width), 1)
 				}},

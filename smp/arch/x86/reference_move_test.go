@@ -70,7 +70,9 @@ func TestReferenceConditions(t *testing.T) {
 			for _, size := range sizes {
 				for _, x := range shapes(size) {
 					if size == 1 {
-						run(x, x.encode("\x0f"+string([]byte{0x90 | byte(cc)}), 0), func(x *trial) { x.put(x.e, when(holds, 1)) })
+						run(x, x.encode("\x0f"+string([]byte{0x90 | byte(cc)}), 0), func(x *trial) {
+							x.put(x.e, when(holds, 1))
+						})
 						continue
 					}
 					run(x, x.encode("\x0f"+string([]byte{0x40 | byte(cc)}), -1), func(x *trial) {

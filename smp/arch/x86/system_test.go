@@ -262,7 +262,8 @@ func TestEnterLeave(t *testing.T) {
 	require.Equal(t, arch.PageFault, y.step(t, "c8200003"))
 	v, _ := y.mem.Load(stackAt-8, 8)
 	require.EqualValues(t, dataAt, v, "nothing is stored")
-	for _, sp := range []uint64{4, 16, 40, 0x10004} { // the first word doesn't fit, the third, what is reserved, the first
+	// the first word doesn't fit, the third, what is reserved, the first
+	for _, sp := range []uint64{4, 16, 40, 0x10004} {
 		y.R[x86.RBP], y.R[x86.RSP] = uint64(dataAt), sp
 		require.Equal(t, arch.PageFault, y.step(t, "c8200003"))
 		require.Equal(t, sp, y.R[x86.RSP])

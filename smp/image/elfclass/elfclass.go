@@ -21,14 +21,17 @@ type Class struct {
 
 // The classes.
 var (
-	Bits64 = &Class{Word: 8, Machine: elf.EM_X86_64, Kind: elf.ELFCLASS64, Ehdr: 64, Shdr: 64, Sym: 24, Address: elf.R_X86_64_64, Rel: 24, Rels: elf.SHT_RELA}
-	Bits32 = &Class{Word: 4, Machine: elf.EM_386, Kind: elf.ELFCLASS32, Ehdr: 52, Shdr: 40, Sym: 16, Address: elf.R_X86_64_32, Rel: 8, Rels: elf.SHT_REL}
+	Bits64 = &Class{Word: 8, Machine: elf.EM_X86_64, Kind: elf.ELFCLASS64, Ehdr: 64, Shdr: 64, Sym: 24,
+		Address: elf.R_X86_64_64, Rel: 24, Rels: elf.SHT_RELA}
+	Bits32 = &Class{Word: 4, Machine: elf.EM_386, Kind: elf.ELFCLASS32, Ehdr: 52, Shdr: 40, Sym: 16,
+		Address: elf.R_X86_64_32, Rel: 8, Rels: elf.SHT_REL}
 )
 
 // Of returns the class of a file by its first 20 bytes, nil: it is none of those.
 func Of(h []byte) *Class {
 	for _, c := range []*Class{Bits64, Bits32} {
-		if elf.Class(h[4]) == c.Kind && elf.Data(h[5]) == elf.ELFDATA2LSB && elf.Machine(binary.LittleEndian.Uint16(h[18:])) == c.Machine {
+		if elf.Class(h[4]) == c.Kind && elf.Data(h[5]) == elf.ELFDATA2LSB &&
+			elf.Machine(binary.LittleEndian.Uint16(h[18:])) == c.Machine {
 			return c
 		}
 	}
@@ -104,7 +107,8 @@ func (c *Class) Symbol(b []byte) Symbol {
 	if c.Word == 4 {
 		kind, w = b[12:], c.Words(b, 4, 2)
 	}
-	return Symbol{Name: le.Uint32(b), Info: kind[0], Section: elf.SectionIndex(le.Uint16(kind[2:])), Value: w[0], Size: w[1]}
+	return Symbol{Name: le.Uint32(b), Info: kind[0], Section: elf.SectionIndex(le.Uint16(kind[2:])), Value: w[0],
+		Size: w[1]}
 }
 
 // Row reads a row of relocations: where, of which symbol, and its kind.

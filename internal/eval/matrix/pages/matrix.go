@@ -85,7 +85,8 @@ func (c *Matrix) Run(p *cli.Program) (int, error) {
 	c.ahead(p, rows, effort)
 	line := p.WatchParts("the matrix", matrix.Searched(rows, nil), "cell")
 	defer line.Clear()
-	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: line.Far, Save: c.save, Known: known})
+	m, err := matrix.Run(matrix.Job{Rows: rows, Effort: effort, Workers: c.Workers, Cancelled: &c.stop, Done: line.Far,
+		Save: c.save, Known: known})
 	if err != nil {
 		return 0, err
 	}
@@ -134,7 +135,8 @@ func (c *Matrix) status(p *cli.Program, m *matrix.Matrix) int {
 	status := cli.OK
 	for _, cell := range m.Cells {
 		if cell.Blind {
-			fmt.Fprintf(p.Err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
+			fmt.Fprintf(p.Err, "kpsim: %s, preemption %s, fetch %s, is blind: the search doesn't break %s "+
+				"either; draw more schedules\n", cell.Row, cell.Preempt, cell.Fetch, cell.Canary)
 			status = cli.Against
 		}
 	}
@@ -226,7 +228,8 @@ func (c *Matrix) print(p *cli.Program, m *matrix.Matrix, page string) error {
 	}
 	for _, cell := range m.Cells {
 		if len(cell.Broken) > 0 && cell.Broken[0].Trace != "" {
-			fmt.Fprintf(p.Out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces, cli.Line(cli.Typed(), "explain", cell.Broken[0].Trace))
+			fmt.Fprintf(p.Out, "\nTo read how the first one comes about, of those in %s:\n  %s\n", c.Traces,
+				cli.Line(cli.Typed(), "explain", cell.Broken[0].Trace))
 			break
 		}
 	}

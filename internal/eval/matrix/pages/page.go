@@ -29,7 +29,8 @@ func (c *Matrix) html(p *cli.Program, m *matrix.Matrix) error {
 		fmt.Fprintln(p.Err, "kpsim: no page was written: no row is whole")
 		return nil
 	}
-	return p.WritePage(c.HTML, o.document(), fmt.Sprintf("%s, %s", cli.Number(len(o.rows), "row"), cli.Number(len(o.rows)*len(matrix.Columns()), "cell")))
+	return p.WritePage(c.HTML, o.document(), fmt.Sprintf("%s, %s", cli.Number(len(o.rows), "row"),
+		cli.Number(len(o.rows)*len(matrix.Columns()), "cell")))
 }
 
 // command is the line that makes the page, without folders but that of the traces,
@@ -64,8 +65,11 @@ func (o *matrixPage) document() *page.Document {
 		Command: o.command(),
 		Foot:    cli.SameFigures,
 		Lead: []page.Text{
-			page.Text(fmt.Sprintf("Searched by `kpsim matrix`, written on %s: %d of its %d rows. No cell is written by hand.", cli.Today(), len(o.rows), len(matrix.Rows()))),
-			"A row is a way to patch code that other CPUs run: what is waited for and how text is written, or which sync is left out. A column is a machine: what a task can be preempted by, and which bytes a CPU may fetch of text that changes. A cell is a search: can anything be broken?",
+			page.Text(fmt.Sprintf("Searched by `kpsim matrix`, written on %s: %d of its %d rows. No cell is "+
+				"written by hand.", cli.Today(), len(o.rows), len(matrix.Rows()))),
+			"A row is a way to patch code that other CPUs run: what is waited for and how text is written, or " +
+				"which sync is left out. A column is a machine: what a task can be preempted by, and which " +
+				"bytes a CPU may fetch of text that changes. A cell is a search: can anything be broken?",
 		},
 		Sections: []page.Section{o.reading()},
 	}
@@ -92,10 +96,13 @@ func (o *matrixPage) reading() page.Section {
 	return page.Section{ID: "reading", Title: "How to read a cell", Blocks: []page.Block{
 		page.List{
 			"✓ Never: no property was broken; below each table stands by how many schedules.",
-			"✗ T2/4@0-3,7: Sometimes. Property T2 was broken, the shrunk witness has 4 deviations from the default schedule, and it was broken with the site at offsets 0 to 3 and 7 at least; the link leads to the line that shows it.",
+			"✗ T2/4@0-3,7: Sometimes. Property T2 was broken, the shrunk witness has 4 deviations from the " +
+				"default schedule, and it was broken with the site at offsets 0 to 3 and 7 at least; the link " +
+				"leads to the line that shows it.",
 			"◦ blind: nothing was broken, nor in the row that is known to be wrong; this says nothing.",
 		},
-		&page.Details{Summary: "The adversary, and the effort", Blocks: []page.Block{page.Text(matrix.Adversary), page.Text(o.m.Effort.Legend())}},
+		&page.Details{Summary: "The adversary, and the effort",
+			Blocks: []page.Block{page.Text(matrix.Adversary), page.Text(o.m.Effort.Legend())}},
 		&page.Details{Summary: "The columns", Blocks: []page.Block{
 			page.Text("Who may switch tasks, by the model of preemption:"),
 			page.List{
@@ -117,14 +124,20 @@ func (o *matrixPage) reading() page.Section {
 
 // block is the table of a block, what its Nevers stand on, and its witnesses.
 func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
-	t := &page.Table{Caption: page.Text("Rows " + b.Name + "/…, by preemption and fetch."), Text: 1 + len(matrix.Columns()), Over: []page.Over{{Columns: 1}}, Head: []string{"row"}}
+	t := &page.Table{Caption: page.Text("Rows " + b.Name + "/…, by preemption and fetch."),
+		Text: 1 + len(matrix.Columns()), Over: []page.Over{{Columns: 1}}, Head: []string{"row"}}
 	for _, p := range matrix.Preempts {
 		t.Over = append(t.Over, page.Over{Name: p, Columns: len(matrix.Fetches)})
 		t.Head = append(t.Head, matrix.Fetches...)
 	}
-	says := &page.Table{Caption: "What each row does.", Text: 2, Head: []string{"row", "does"}, Groups: []page.Group{{}}}
-	nevers := &page.Table{Caption: "What each Never stands on.", Text: 5, Head: []string{"row", "preemption", "fetch", "at offsets", "the same search broke", "all of at most … deviations", "schedules that took", "schedules drawn"}, Groups: []page.Group{{}}}
-	shown := &page.Table{Caption: "What was broken, and the line that shows it.", Text: 7, Head: []string{"row", "preemption", "fetch", "property", "deviations", "at offsets", "to see it"}, Groups: []page.Group{{}}}
+	says := &page.Table{Caption: "What each row does.", Text: 2, Head: []string{"row", "does"},
+		Groups: []page.Group{{}}}
+	nevers := &page.Table{Caption: "What each Never stands on.", Text: 5,
+		Head: []string{"row", "preemption", "fetch", "at offsets", "the same search broke",
+			"all of at most … deviations", "schedules that took", "schedules drawn"}, Groups: []page.Group{{}}}
+	shown := &page.Table{Caption: "What was broken, and the line that shows it.", Text: 7,
+		Head:   []string{"row", "preemption", "fetch", "property", "deviations", "at offsets", "to see it"},
+		Groups: []page.Group{{}}}
 	group := page.Group{}
 	for _, r := range rows {
 		name := page.Cell{Text: r.Name, Code: true}
@@ -143,7 +156,8 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 					}
 					_, at, _ := strings.Cut(b.Short(), "@")
 					shown.Groups[0].Rows = append(shown.Groups[0].Rows, append([]page.Cell{row}, append(
-						page.Row(c.Preempt, c.Fetch, b.Property, fmt.Sprint(b.Length), at), page.Cell{Text: toSee(c, b), Code: true})...))
+						page.Row(c.Preempt, c.Fetch, b.Property, fmt.Sprint(b.Length), at),
+						page.Cell{Text: toSee(c, b), Code: true})...))
 				}
 			default:
 				if c.Blind {
@@ -157,12 +171,16 @@ func (o *matrixPage) block(b *matrix.Block, rows []matrix.Row) page.Section {
 		says.Groups[0].Rows = append(says.Groups[0].Rows, append([]page.Cell{name}, page.Row(r.Says)...))
 	}
 	t.Groups = []page.Group{group}
-	s := page.Section{ID: b.Name, Title: b.Name, Blocks: []page.Block{page.Text(b.Says), t, &page.Details{Summary: page.Text(cli.Number(len(rows), "row")), Blocks: []page.Block{says}}}}
+	s := page.Section{ID: b.Name, Title: b.Name, Blocks: []page.Block{page.Text(b.Says), t,
+		&page.Details{Summary: page.Text(cli.Number(len(rows), "row")), Blocks: []page.Block{says}}}}
 	if n := len(nevers.Groups[0].Rows); n > 0 {
-		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(cli.Number(n, "certificate") + " of Never"), Blocks: []page.Block{nevers}})
+		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(cli.Number(n, "certificate") + " of Never"),
+			Blocks: []page.Block{nevers}})
 	}
 	if n := len(shown.Groups[0].Rows); n > 0 {
-		s.Blocks = append(s.Blocks, &page.Details{Summary: page.Text(fmt.Sprintf("%d of Sometimes: what was broken, and how to see it", n)), Blocks: []page.Block{shown}})
+		s.Blocks = append(s.Blocks,
+			&page.Details{Summary: page.Text(fmt.Sprintf("%d of Sometimes: what was broken, and how to see it", n)),
+				Blocks: []page.Block{shown}})
 	}
 	return s
 }
@@ -211,7 +229,9 @@ func certificate(c *matrix.Cell) []page.Cell {
 // claims says what the documents' claims are worth.
 func (o *matrixPage) claims() page.Section {
 	s := page.Section{ID: "claims", Title: "What the documents claim"}
-	t := &page.Table{Caption: "What the kernel's documents claim, and what the cells above say of it. “Refines”: in some cells only.", Text: 3, Head: []string{"the matrix", "the claim", "by the cells"}, Groups: []page.Group{{}}}
+	t := &page.Table{Caption: "What the kernel's documents claim, and what the cells above say of it. " +
+		"“Refines”: in some cells only.", Text: 3, Head: []string{"the matrix", "the claim", "by the cells"},
+		Groups: []page.Group{{}}}
 	for i := range matrix.Claims {
 		c := &matrix.Claims[i]
 		judgement := c.Judge(o.table)
@@ -232,7 +252,8 @@ func (o *matrixPage) claims() page.Section {
 		s.Blocks = append(s.Blocks, t)
 	}
 	if n := len(matrix.Claims) - len(t.Groups[0].Rows); n > 0 {
-		s.Blocks = append(s.Blocks, page.Text(fmt.Sprintf("Of %s some cell isn't on this page, or is blind.", cli.Number(n, "claim"))))
+		s.Blocks = append(s.Blocks,
+			page.Text(fmt.Sprintf("Of %s some cell isn't on this page, or is blind.", cli.Number(n, "claim"))))
 	}
 	if list := matrix.Identities(o.table); len(list) > 0 {
 		var items page.List
@@ -247,11 +268,14 @@ func (o *matrixPage) claims() page.Section {
 // broken says what the properties are that some cell names.
 func (o *matrixPage) broken() page.Section {
 	s := page.Section{ID: "properties", Title: "What was broken"}
-	t := &page.Table{Caption: "The properties that cells name, and in how many of them.", Text: 2, Head: []string{"property", "says", "cells"}, Groups: []page.Group{{}}}
+	t := &page.Table{Caption: "The properties that cells name, and in how many of them.", Text: 2,
+		Head: []string{"property", "says", "cells"}, Groups: []page.Group{{}}}
 	for _, q := range properties.All {
 		n := 0
 		for _, c := range o.m.Cells {
-			if c.Verdict == matrix.Sometimes && slices.ContainsFunc(c.Broken, func(b *matrix.Broken) bool { return b.ID() == q.ID }) && slices.ContainsFunc(o.rows, func(r matrix.Row) bool { return r.Name == c.Row }) {
+			if c.Verdict == matrix.Sometimes &&
+				slices.ContainsFunc(c.Broken, func(b *matrix.Broken) bool { return b.ID() == q.ID }) &&
+				slices.ContainsFunc(o.rows, func(r matrix.Row) bool { return r.Name == c.Row }) {
 				n++
 			}
 		}

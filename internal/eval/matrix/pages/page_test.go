@@ -22,7 +22,8 @@ func writtenMatrix(t *testing.T, c *Matrix, of func(cell *matrix.Cell)) (path, t
 	m := &matrix.Matrix{Rows: rows, Effort: matrix.Quick}
 	for _, r := range rows {
 		for _, col := range matrix.Columns() {
-			cell := &matrix.Cell{Row: r.Name, Preempt: col.Preempt, Fetch: col.Fetch, Verdict: matrix.Never, Deviations: 2, All: 12_345, Offsets: []int{0, 4}, Drawn: 100_000, Canary: "raw/naive"}
+			cell := &matrix.Cell{Row: r.Name, Preempt: col.Preempt, Fetch: col.Fetch, Verdict: matrix.Never,
+				Deviations: 2, All: 12_345, Offsets: []int{0, 4}, Drawn: 100_000, Canary: "raw/naive"}
 			if of(cell); cell.Verdict != "" {
 				m.Cells = append(m.Cells, cell)
 			}
@@ -42,12 +43,15 @@ func writtenMatrix(t *testing.T, c *Matrix, of func(cell *matrix.Cell)) (path, t
 
 // sometimes makes a cell a Sometimes.
 func sometimesIn(c *matrix.Cell, trace string) {
-	*c = matrix.Cell{Row: c.Row, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: matrix.Sometimes, Broken: []*matrix.Broken{{Property: "T1 whole-instructions", Length: 3, Offset: 7, Offsets: []int{7}, Trace: trace}}}
+	*c = matrix.Cell{Row: c.Row, Preempt: c.Preempt, Fetch: c.Fetch, Verdict: matrix.Sometimes,
+		Broken: []*matrix.Broken{{Property: "T1 whole-instructions", Length: 3, Offset: 7, Offsets: []int{7},
+			Trace: trace}}}
 }
 
 // Each kind of cell says what it says, and by what; what was broken leads to a line.
 func TestMatrixPage(t *testing.T) {
-	c := &Matrix{Rows: []string{"raw/naive", "raw/stop_machine"}, Seed: 1, Traces: "traces", From: []string{"/a/folder/cells.json"}}
+	c := &Matrix{Rows: []string{"raw/naive", "raw/stop_machine"}, Seed: 1, Traces: "traces",
+		From: []string{"/a/folder/cells.json"}}
 	path, text := writtenMatrix(t, c, func(cell *matrix.Cell) {
 		switch key := cell.Row + " " + cell.Preempt + " " + cell.Fetch; {
 		case cell.Row == "raw/naive":
@@ -69,8 +73,10 @@ func TestMatrixPage(t *testing.T) {
 	raw := pagetest.Section(text, "raw")
 	for _, want := range []string{
 		`<th scope="colgroup" colspan="3">voluntary</th>`, `<th scope="col">mixing</th>`,
-		"✓\u00a0</span>Never</span>", "✓\u00a0</span>Never all</span>", "✓\u00a0</span>Never 3</span>", "◦\u00a0</span>blind</span>",
-		`✗` + "\u00a0" + `</span><a href="#witness-raw-naive-dynamic-stale">T1/<wbr>3@<wbr>7</a></span>`, `<a href="#witness-raw-stop-machine-full-stale">`,
+		"✓\u00a0</span>Never</span>", "✓\u00a0</span>Never all</span>", "✓\u00a0</span>Never 3</span>",
+		"◦\u00a0</span>blind</span>",
+		`✗` + "\u00a0" + `</span><a href="#witness-raw-naive-dynamic-stale">T1/<wbr>3@<wbr>7</a></span>`,
+		`<a href="#witness-raw-stop-machine-full-stale">`,
 		`<td>T1 whole-instructions</td><td>3</td><td>7</td><td><code>kpsim view traces/<wbr>matrix-<wbr>none.kps</code></td>`,
 		`<code>kpsim matrix raw/<wbr>stop_machine</code>`,
 		`<td>0, 4</td><td><code>raw/<wbr>naive</code></td><td class="n">2</td><td class="n">12,345</td><td class="n">100,000</td>`,
@@ -80,8 +86,10 @@ func TestMatrixPage(t *testing.T) {
 		require.Contains(t, raw, want)
 	}
 	require.Contains(t, pagetest.Section(text, "claims"), "Of 8 claims some cell isn&#39;t on this page, or is blind.")
-	require.Contains(t, pagetest.Section(text, "claims"), "raw/stop_machine full stale is Sometimes", "what must be alike")
-	require.Regexp(t, `T1 whole-instructions</th><td>[^<]+</td><td class="n">16</td>`, pagetest.Section(text, "properties"))
+	require.Contains(t, pagetest.Section(text, "claims"), "raw/stop_machine full stale is Sometimes",
+		"what must be alike")
+	require.Regexp(t, `T1 whole-instructions</th><td>[^<]+</td><td class="n">16</td>`,
+		pagetest.Section(text, "properties"))
 
 	o := pagetest.Open(t, path, 1280, 1000)
 	require.Empty(t, o.Console)
@@ -101,8 +109,10 @@ func TestMatrixPageClaims(t *testing.T) {
 	pagetest.Check(t, text)
 	require.Contains(t, text, "<code>kpsim matrix --deviations=5 --drawn=800 --seed=3 --traces &#39;/t r&#39; --html m.html</code>")
 	claims := pagetest.Section(text, "claims")
-	require.Equal(t, 6, strings.Count(claims, `<span class="good"><span aria-hidden="true">✓`+"\u00a0"+`</span>agrees</span>`))
-	require.Contains(t, claims, "<span class=\"bad\"><span aria-hidden=\"true\">✗\u00a0</span>contradicts</span></th><td>With CONFIG_PREEMPTION it isn&#39;t (4.6).</td><td>Never in all 18 cells</td>")
+	require.Equal(t, 6, strings.Count(claims, `<span class="good"><span aria-hidden="true">✓`+"\u00a0"+
+		`</span>agrees</span>`))
+	require.Contains(t, claims,
+		"<span class=\"bad\"><span aria-hidden=\"true\">✗\u00a0</span>contradicts</span></th><td>With CONFIG_PREEMPTION it isn&#39;t (4.6).</td><td>Never in all 18 cells</td>")
 	require.Contains(t, claims, "◦\u00a0</span>refines</span></th><td>An IPI sync")
 	require.NotContains(t, claims, "isn&#39;t on this page")
 	require.NotContains(t, claims, "must be alike")

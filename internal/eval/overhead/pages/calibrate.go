@@ -42,7 +42,8 @@ func (c *Calibrate) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	figures = slices.DeleteFunc(figures, func(f overhead.Figure) bool { return f.Machine.Name != m.Name }) // of another core
+	// of another core
+	figures = slices.DeleteFunc(figures, func(f overhead.Figure) bool { return f.Machine.Name != m.Name })
 	o, err := overhead.Fit(figures)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.File, err)
@@ -98,7 +99,8 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 			if !math.IsNaN(left[i]) {
 				out = fmt.Sprintf("left out %s %%", table.PerCent(left[i]))
 			}
-			line("  %-30s %.3f µs measured, %.3f by this (%s %%, %s)", l.Probe.Title(), l.Usec, l.Ours, table.PerCent(l.Error), out)
+			line("  %-30s %.3f µs measured, %.3f by this (%s %%, %s)", l.Probe.Title(), l.Usec, l.Ours,
+				table.PerCent(l.Error), out)
 		}
 	}
 	line("fitted:  %s", termsLine(o.Fitted(m)))
@@ -106,7 +108,8 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 		line("         and more, or less, of %s", termsLine(o.Calibration(m)))
 	}
 	line("typical: %s; of a %s, nobody has measured it here", termsLine(m.Typical()), m.Like().Name)
-	line("counted: the events of a hit, in runs; and instructions, in the code of a kernel of the time of a %s", m.Like().ID())
+	line("counted: the events of a hit, in runs; and instructions, in the code of a kernel of the time of a %s",
+		m.Like().ID())
 	line("assumed: how these are shared out among the events of a hit; and costs that no figure has")
 	if n := o.Numbers(t); n < len(o.Fitted(m)) {
 		line("The figures tell only %s apart: the costs of single events mean little.", cli.Number(n, "number"))

@@ -29,9 +29,10 @@ type contendedRow struct {
 // contention says what CPUs want at the same time, by how return probes keep track of
 // calls.
 var contention = map[string]string{
-	"":         "nothing: no lock is taken, and nothing that is shared is written",
-	"global":   "one lock over all return probes, held at the entry and while the handlers of a return run",
-	"hashed":   "a lock of the probe's, held while an instance is taken or given back; and one of 64 buckets by task, held while handlers run",
+	"":       "nothing: no lock is taken, and nothing that is shared is written",
+	"global": "one lock over all return probes, held at the entry and while the handlers of a return run",
+	"hashed": "a lock of the probe's, held while an instance is taken or given back; and one of 64 buckets " +
+		"by task, held while handlers run",
 	"freelist": "no lock; one list of free instances, whose head each hit swaps twice: who comes second tries again",
 	"rethook":  "no lock; one list of free instances, whose head each hit swaps twice: who comes second tries again",
 	"objpool":  "no lock; an array of free instances a CPU, and another CPU's only if that is empty",
@@ -116,7 +117,8 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 	if c.Bench {
 		fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	}
-	g := table.Grid{Head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "left out 95 %", "cycles", "M hits/s", "speed-up"}, Text: 4}
+	g := table.Grid{Head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "left out 95 %", "cycles",
+		"M hits/s", "speed-up"}, Text: 4}
 	var wants []string             // in the order of their rows
 	whose := map[string][]string{} // by what they want
 	for i := range rows {
@@ -127,9 +129,12 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 				return err
 			}
 		case c.Bench:
-			fmt.Fprintf(p.Out, "%s/cpus=%d 1 %.1f ns/op %.1f cycles/hit %.0f hits/s\n", benchName(r.Machine, r.Edition, r.Probe), r.CPUs, r.Nsec, r.Cycles, r.Rate)
+			fmt.Fprintf(p.Out, "%s/cpus=%d 1 %.1f ns/op %.1f cycles/hit %.0f hits/s\n",
+				benchName(r.Machine, r.Edition, r.Probe), r.CPUs, r.Nsec, r.Cycles, r.Rate)
 		default:
-			g.Add(r.Name, r.Arch, r.Edition, r.title(), fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec), predictedCell("%.1f", r.Predicted), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6), fmt.Sprintf("%.2f", r.SpeedUp))
+			g.Add(r.Name, r.Arch, r.Edition, r.title(), fmt.Sprint(r.CPUs), fmt.Sprintf("%.1f", r.Nsec),
+				predictedCell("%.1f", r.Predicted), fmt.Sprintf("%.0f", r.Cycles), fmt.Sprintf("%.3f", r.Rate/1e6),
+				fmt.Sprintf("%.2f", r.SpeedUp))
 			if len(whose[r.Contended]) == 0 {
 				wants = append(wants, r.Contended)
 			}
@@ -141,7 +146,8 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 	if c.JSON || c.Bench {
 		return nil
 	}
-	fmt.Fprintf(p.Out, "Hits of one probe by several CPUs at once, by %s. ns/hit: what each CPU spends on a hit, waiting too; M hits/s: of all together, the call too.\n\n", costsOf(rows[0].Costs))
+	fmt.Fprintf(p.Out, "Hits of one probe by several CPUs at once, by %s. ns/hit: what each CPU spends on a "+
+		"hit, waiting too; M hits/s: of all together, the call too.\n\n", costsOf(rows[0].Costs))
 	g.Print(p, c.Markdown)
 	if rows[0].Predicted != nil {
 		fmt.Fprintln(p.Out, "\n"+leftOutSays+" What a line of cache costs is assumed, and isn't in it.")

@@ -46,7 +46,8 @@ func (c *Table) editions(p *cli.Program) error {
 				l.Error = &off
 			}
 			r.rows[i] = append(r.rows[i], l)
-			if g := fmt.Sprintf("%s on %s: %s", h.edition, h.ID(), strings.Join(l.Guessed, ", ")); len(l.Guessed) > 0 && !slices.Contains(guesses, g) {
+			if g := fmt.Sprintf("%s on %s: %s", h.edition, h.ID(), strings.Join(l.Guessed, ", ")); len(l.Guessed) > 0 &&
+				!slices.Contains(guesses, g) {
 				guesses = append(guesses, g)
 			}
 		}
@@ -75,12 +76,18 @@ func (r *report) byEdition(p *cli.Program, markdown bool) {
 		{Head: "probe", Value: func(l row) any { return l[0].title() }},
 	}
 	if r.source == "" {
-		list = append(list, table.Column[row]{Head: "documented µs", Form: "%.2f", Value: func(l row) any { return l[0].Documented }})
+		list = append(list, table.Column[row]{Head: "documented µs", Form: "%.2f", Value: func(l row) any {
+			return l[0].Documented
+		}})
 	}
 	for i := range r.rows[0] {
 		list = append(list,
-			table.Column[row]{Head: r.rows[0][i].Costs + " µs", Form: "%.3f", Value: func(l row) any { return l[i].Usec }},
-			table.Column[row]{Head: "left out 95 %", Form: "%.3f", Text: func(l row) string { return predictedCell("%.3f", l[i].Predicted) }},
+			table.Column[row]{Head: r.rows[0][i].Costs + " µs", Form: "%.3f", Value: func(l row) any {
+				return l[i].Usec
+			}},
+			table.Column[row]{Head: "left out 95 %", Form: "%.3f", Text: func(l row) string {
+				return predictedCell("%.3f", l[i].Predicted)
+			}},
 			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[i].Cycles }})
 	}
 	list.Grid(r.rows).Print(p, markdown)

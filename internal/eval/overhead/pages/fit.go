@@ -68,12 +68,18 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 		return nil, err
 	}
 	return []fitPart{
-		fitTable("summary", "Summary: how far off the fitted tiers are from the documents' figures; left out: each figure by a fit without it, without all figures of its processor, or of its architecture:", sumColumns, summary),
+		fitTable("summary", "Summary: how far off the fitted tiers are from the documents' figures; left out: "+
+			"each figure by a fit without it, without all figures of its processor, or of its architecture:",
+			sumColumns, summary),
 		fittedNumbers(o),
-		fitTable("residual", "What is left, and the error for each figure when the fit is without it, its processor or its architecture:", residualColumns, residuals),
-		fitTable("consistency", "How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", consistencyColumns, consistency),
+		fitTable("residual", "What is left, and the error for each figure when the fit is without it, its "+
+			"processor or its architecture:", residualColumns, residuals),
+		fitTable("consistency", "How far off the worst figure is at least, whatever the costs are (a core: of "+
+			"both its machines, what goes along with an exception being the core's):", consistencyColumns, consistency),
 		fitTable("contrast", "Sums of figures in whose hits the same happens:", contrastColumns, o.Contrasts()),
-		fitTable("prediction", "Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", predictionColumns, overhead.Booster()),
+		fitTable("prediction",
+			"Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, "+
+				"30 Jan 2006):", predictionColumns, overhead.Booster()),
 	}, nil
 }
 
@@ -176,7 +182,8 @@ func fittedNumbers(o *overhead.Model) fitPart {
 		add(overhead.Calibrated, m.ID(), o.Calibration(m))
 	}
 	n := o.Fits(overhead.Mechanistic)
-	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; the calibrated one has these and %d more, which come on top of an event's cost:",
+	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; the "+
+		"calibrated one has these and %d more, which come on top of an event's cost:",
 		n, o.Fits(overhead.Calibrated)-n)
 	return fitTable("number", title, numberColumns, rows)
 }

@@ -43,7 +43,8 @@ type kernelJSON struct {
 func (c *Table) checkKernel() error {
 	if c.Kernel == "" {
 		if len(c.Objects) > 0 {
-			return errors.New("--objects: they take the place of a kernel's functions; give the kernel with --kernel FILE")
+			return errors.New("--objects: they take the place of a kernel's functions; give the kernel with " +
+				"--kernel FILE")
 		}
 		return nil
 	}
@@ -59,7 +60,8 @@ func (c *Table) checkKernel() error {
 		{c.Noise, "--noise", "it is of kpsim's own engine"},
 		{len(c.CPUs) > 0, "--cpus", "a kernel's own code is counted on one CPU"},
 		{len(c.Editions) > 0, "--edition", "it is of kpsim's own engine, and a kernel's is what it is"},
-		{c.Tier == overhead.Calibrated.String(), "--tier", "calibrated costs are of whole hits of kpsim's engine; machine code is priced by the mechanistic ones"},
+		{c.Tier == overhead.Calibrated.String(), "--tier",
+			"calibrated costs are of whole hits of kpsim's engine; machine code is priced by the mechanistic ones"},
 	} {
 		if f.given {
 			return fmt.Errorf("%s: %s; leave it or --kernel out", f.name, f.why)
@@ -115,7 +117,8 @@ func checkMachines(machines []string, k *linux.Kernel) error {
 	_, of, _ := strings.Cut(own, "/")
 	for _, id := range machines {
 		if _, is, _ := strings.Cut(id, "/"); is != of {
-			return fmt.Errorf("--machine: %s is of %s, and the kernel %s for %s; give one such as %s", id, is, k.Image.Release, of, own)
+			return fmt.Errorf("--machine: %s is of %s, and the kernel %s for %s; give one such as %s", id, is,
+				k.Image.Release, of, own)
 		}
 	}
 	return nil
@@ -181,7 +184,8 @@ func (c *Table) kernel(p *cli.Program) error {
 		}
 		return nil
 	}
-	p.Indented("", fmt.Sprintf("%s, its own code: what is executed in a hit, one CPU, warm, by the uneventful schedule.", k.Image.Release))
+	p.Indented("", fmt.Sprintf("%s, its own code: what is executed in a hit, one CPU, warm, by the "+
+		"uneventful schedule.", k.Image.Release))
 	for i, part := range kernelParts(list) {
 		fmt.Fprintln(p.Out)
 		p.Indented("", fmt.Sprintf("Table %d. %s", i+1, part.title))
@@ -200,9 +204,12 @@ func (c *Table) kernel(p *cli.Program) error {
 
 // kernelParts are the tables.
 func kernelParts(list []kernelJSON) (parts []fitPart) {
-	hits := table.Grid{Head: []string{"machine", "probe", "documented µs", "Go engine µs", "own code µs", "cycles", "Go engine instr.", "own instr.", "lines"}, Text: 2}
-	where := table.Grid{Head: []string{"probe", "engine", "copies", "after the copy", "return", "lines: text", "data", "stack", "exceptions", "handlers", "services", "as instr.", "locked", "mispredicts"}, Text: 1}
-	calls := table.Grid{Head: []string{"machine", "call", "own code µs", "cycles", "own instr.", "lines", "services", "as instr."}, Text: 2}
+	hits := table.Grid{Head: []string{"machine", "probe", "documented µs", "Go engine µs", "own code µs", "cycles",
+		"Go engine instr.", "own instr.", "lines"}, Text: 2}
+	where := table.Grid{Head: []string{"probe", "engine", "copies", "after the copy", "return", "lines: text", "data",
+		"stack", "exceptions", "handlers", "services", "as instr.", "locked", "mispredicts"}, Text: 1}
+	calls := table.Grid{Head: []string{"machine", "call", "own code µs", "cycles", "own instr.", "lines", "services",
+		"as instr."}, Text: 2}
 	n := func(v int) string { return fmt.Sprint(v) }
 	first := list[0].Machine
 	for i := range list {
@@ -211,23 +218,30 @@ func kernelParts(list []kernelJSON) (parts []fitPart) {
 			continue
 		}
 		if l.Call != "" {
-			calls.Add(l.Machine, l.Says, fmt.Sprintf("%.2f", l.Usec), fmt.Sprintf("%.0f", l.Cycles), n(l.Instructions), n(l.Lines), n(l.Services), n(l.Served))
+			calls.Add(l.Machine, l.Says, fmt.Sprintf("%.2f", l.Usec), fmt.Sprintf("%.0f", l.Cycles), n(l.Instructions),
+				n(l.Lines), n(l.Services), n(l.Served))
 			continue
 		}
 		documented, ours, code := "-", "-", "-"
 		if l.Documented != nil {
-			documented, ours, code = fmt.Sprintf("%.2f", *l.Documented), fmt.Sprintf("%.3f", *l.Go), fmt.Sprintf("%.0f", *l.GoCode)
+			documented, ours, code = fmt.Sprintf("%.2f", *l.Documented), fmt.Sprintf("%.3f", *l.Go),
+				fmt.Sprintf("%.0f", *l.GoCode)
 		}
-		hits.Add(l.Machine, kernelTitle(l), documented, ours, fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles), code, n(l.Instructions), n(l.Lines))
+		hits.Add(l.Machine, kernelTitle(l), documented, ours, fmt.Sprintf("%.3f", l.Usec),
+			fmt.Sprintf("%.0f", l.Cycles), code, n(l.Instructions), n(l.Lines))
 		if l.Machine == first {
 			h := l.hit
-			where.Add(kernelTitle(l), n(h.Parts[kernelcost.Engine]), n(h.Parts[kernelcost.Copies]), n(h.Parts[kernelcost.Step]), n(h.Parts[kernelcost.Return]),
-				n(l.Text), n(l.Data), n(l.Stack), n(l.Exceptions), n(l.Handlers), n(l.Services), n(l.Served), n(l.Locked), n(l.Mispredicted))
+			where.Add(kernelTitle(l), n(h.Parts[kernelcost.Engine]), n(h.Parts[kernelcost.Copies]),
+				n(h.Parts[kernelcost.Step]), n(h.Parts[kernelcost.Return]),
+				n(l.Text), n(l.Data), n(l.Stack), n(l.Exceptions), n(l.Handlers), n(l.Services), n(l.Served),
+				n(l.Locked), n(l.Mispredicted))
 		}
 	}
 	if len(hits.Rows) > 0 {
-		parts = append(parts, fitPart{title: "A hit: the documents' figure, kpsim's Go engine, and the kernel's own code:", grid: &hits},
-			fitPart{title: "Where the kernel's own code is executed: instructions, lines of cache, and what is priced beside them:", grid: &where})
+		parts = append(parts, fitPart{title: "A hit: the documents' figure, kpsim's Go engine, and the " +
+			"kernel's own code:", grid: &hits},
+			fitPart{title: "Where the kernel's own code is executed: instructions, lines of cache, and what is " +
+				"priced beside them:", grid: &where})
 	}
 	if len(calls.Rows) > 0 {
 		parts = append(parts, fitPart{title: "Calls, and the work after them:", grid: &calls})
@@ -258,9 +272,12 @@ func kernelSays(list []kernelJSON) (says []string) {
 		}
 	}
 	return append(says,
-		"Counted: the instructions of the kernel's text, of copies and detours; the lines of 64 bytes that they are in or access.",
-		"Priced by the model: the entry and exit of exceptions, handlers (both as in the documents' figures), and services, the functions that are done in Go: each as its instructions up to the first return.",
-		"Costs are the mechanistic ones; lines are in no price. An exception goes without an IST stack. Indirect calls go through retpolines where the kernel has them, as it lies on disk.")
+		"Counted: the instructions of the kernel's text, of copies and detours; the lines of 64 bytes that "+
+			"they are in or access.",
+		"Priced by the model: the entry and exit of exceptions, handlers (both as in the documents' figures), "+
+			"and services, the functions that are done in Go: each as its instructions up to the first return.",
+		"Costs are the mechanistic ones; lines are in no price. An exception goes without an IST stack. "+
+			"Indirect calls go through retpolines where the kernel has them, as it lies on disk.")
 }
 
 // kernel has the tables of a kernel's own code, if one was given.
@@ -273,7 +290,8 @@ func (o *htmlPage) kernel() (s page.Section, err error) {
 		return s, err
 	}
 	s = page.Section{ID: "kernel", Title: "A kernel's own code", Blocks: []page.Block{
-		page.Text(k.Image.Release + ", its own code: what is executed in a hit, one CPU, warm, by the uneventful schedule."),
+		page.Text(k.Image.Release +
+			", its own code: what is executed in a hit, one CPU, warm, by the uneventful schedule."),
 	}}
 	for _, part := range kernelParts(list) {
 		s.Blocks = append(s.Blocks, part.grid.Page(page.Text(part.title)))

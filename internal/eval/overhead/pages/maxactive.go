@@ -70,7 +70,8 @@ func (c *Maxactive) configs() (list []overhead.OverlapConfig, columns int, err e
 	for _, e := range editions {
 		for _, t := range tasks {
 			for _, m := range maxactives {
-				list = append(list, overhead.OverlapConfig{Tasks: t, Maxactive: m, Calls: c.Calls, Edition: e, Schedule: c.Schedule, Runs: c.Runs, Seed: c.Seed})
+				list = append(list, overhead.OverlapConfig{Tasks: t, Maxactive: m, Calls: c.Calls, Edition: e,
+					Schedule: c.Schedule, Runs: c.Runs, Seed: c.Seed})
 			}
 		}
 	}
@@ -78,7 +79,8 @@ func (c *Maxactive) configs() (list []overhead.OverlapConfig, columns int, err e
 }
 
 func (c *Maxactive) print(p *cli.Program, overlaps []*overhead.Overlap, columns int) {
-	fmt.Fprintf(p.Out, "Missed of the calls of a function with a return probe, in %%, by maxactive, in %s (%s, seed %d):\n\n", cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
+	fmt.Fprintf(p.Out, "Missed of the calls of a function with a return probe, in %%, by maxactive, in %s (%s, "+
+		"seed %d):\n\n", cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
 	g := table.Grid{Head: []string{"edition", "tasks", "calls"}, Text: 1}
 	for i, o := range overlaps {
 		if i < columns {

@@ -33,9 +33,11 @@ type noiseRowJSON struct {
 	Misses     float64        `json:"misses_add_cycles"` // in the mean
 	Ticks      float64        `json:"ticks_add_cycles"`
 	SMIs       float64        `json:"smis_add_cycles"`
-	Rare       []string       `json:"too_rare,omitempty"` // of these so few are drawn that the mean's interval holds less than 95 %
+	// of these so few are drawn that the mean's interval holds less than 95 %
+	Rare []string `json:"too_rare,omitempty"`
 	noiseUsec
-	Predicted *overhead.Interval `json:"left_out_us_95"` // of the mean, by the errors of figures left out; null: a profile's
+	// of the mean, by the errors of figures left out; null: a profile's
+	Predicted *overhead.Interval `json:"left_out_us_95"`
 	overhead.Summary
 	With *noiseCompared `json:"compared"` // null: with itself
 
@@ -125,7 +127,8 @@ func (c *Table) noiseOf() (n overhead.Noise, from string, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&n); err != nil || d.More() {
-		return n, "", fmt.Errorf("%s: it is to be one JSON object of the keys and numbers that %s --json --noise prints as noise (%v)", name, "kpsim overhead", err)
+		return n, "", fmt.Errorf("%s: it is to be one JSON object of the keys and numbers that %s --json "+
+			"--noise prints as noise (%v)", name, "kpsim overhead", err)
 	}
 	if err := n.Check(); err != nil {
 		return n, "", fmt.Errorf("%s: %w", name, err)
@@ -145,7 +148,8 @@ func (r *noiseRowJSON) draw(hit *overhead.Hit, margin *float64, runs, hits int) 
 	}
 	r.Summary = *s
 	usec := func(m overhead.Measure) overhead.Measure { return m.Over(r.MHz) }
-	r.noiseUsec = noiseUsec{usec(s.Mean), s.SD / r.MHz, usec(s.P50), usec(s.P90), usec(s.P99), usec(s.P999), s.Max / r.MHz}
+	r.noiseUsec = noiseUsec{usec(s.Mean), s.SD / r.MHz, usec(s.P50), usec(s.P90), usec(s.P99), usec(s.P999),
+		s.Max / r.MHz}
 	r.Predicted = predicted(r.MeanUsec.Value, margin)
 	return nil
 }
@@ -184,7 +188,8 @@ func benchNoise(p *cli.Program, rows []noiseRowJSON, editions bool) error {
 		for _, run := range r.samples {
 			run = slices.Sorted(slices.Values(run))
 			mean, p99 := stat.Mean(run, nil), stat.Quantile(0.99, stat.Empirical, run, nil)
-			fmt.Fprintf(p.Out, "%s %d %.1f ns/op %.1f cycles/hit %.1f p99-ns/hit\n", benchName(r.Machine, edition, r.Probe), len(run), 1000*mean/r.MHz, mean, 1000*p99/r.MHz)
+			fmt.Fprintf(p.Out, "%s %d %.1f ns/op %.1f cycles/hit %.1f p99-ns/hit\n",
+				benchName(r.Machine, edition, r.Probe), len(run), 1000*mean/r.MHz, mean, 1000*p99/r.MHz)
 		}
 	}
 	return nil

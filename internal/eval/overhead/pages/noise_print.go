@@ -35,26 +35,35 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 		}
 	}
 	r := &rows[0]
-	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"), cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
-		[]string{"documented", "warm", "mean", "drawn 95 %", "left out 95 %", "sd", "CV %", "skew", "max"}, func(r *noiseRowJSON) []string {
-			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)}, measured("%.3f", r.MeanUsec)...),
-				predictedCell("%.3f", r.Predicted), fmt.Sprintf("%.3f", r.SDUsec), table.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
+	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"),
+		cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
+		[]string{"documented", "warm", "mean", "drawn 95 %", "left out 95 %", "sd", "CV %", "skew", "max"},
+		func(r *noiseRowJSON) []string {
+			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)},
+				measured("%.3f", r.MeanUsec)...),
+				predictedCell("%.3f", r.Predicted), fmt.Sprintf("%.3f", r.SDUsec), table.PerCent(r.CV),
+				fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
 		})
 	quantiles := []string{"p50", "95 %", "p90", "95 %", "p99", "95 %", "p99.9", "95 %"}
 	section("Quantiles of these hits in µs", quantiles, func(r *noiseRowJSON) []string {
 		return measured("%.3f", r.P50Usec, r.P90Usec, r.P99Usec, r.P999Usec)
 	})
-	section("The same in cycles", append(append([]string{"warm", "mean", "95 %", "sd"}, quantiles...), "max"), func(r *noiseRowJSON) []string {
-		cells := append([]string{fmt.Sprintf("%.0f", r.Warm)}, measured("%.0f", r.Mean)...)
-		cells = append(append(cells, fmt.Sprintf("%.0f", r.SD)), measured("%.0f", r.P50, r.P90, r.P99, r.P999)...)
-		return append(cells, fmt.Sprintf("%.0f", r.Max))
-	})
-	section("What noise adds in the mean, in cycles, by what is worked out and by what was drawn; and how far the mean of a single run can be trusted, by the means of its batches",
-		[]string{"misses", "ticks", "SMIs", "together %", "drawn %", "batches", "of hits", "half width", "correlation"}, func(r *noiseRowJSON) []string {
+	section("The same in cycles", append(append([]string{"warm", "mean", "95 %", "sd"}, quantiles...), "max"),
+		func(r *noiseRowJSON) []string {
+			cells := append([]string{fmt.Sprintf("%.0f", r.Warm)}, measured("%.0f", r.Mean)...)
+			cells = append(append(cells, fmt.Sprintf("%.0f", r.SD)), measured("%.0f", r.P50, r.P90, r.P99, r.P999)...)
+			return append(cells, fmt.Sprintf("%.0f", r.Max))
+		})
+	section("What noise adds in the mean, in cycles, by what is worked out and by what was drawn; and how far "+
+		"the mean of a single run can be trusted, by the means of its batches",
+		[]string{"misses", "ticks", "SMIs", "together %", "drawn %", "batches", "of hits", "half width", "correlation"},
+		func(r *noiseRowJSON) []string {
 			return []string{
 				fmt.Sprintf("%.2f", r.Misses), fmt.Sprintf("%.2f", r.Ticks), fmt.Sprintf("%.2f", r.SMIs),
-				fmt.Sprintf("%.2f", 100*(r.Misses+r.Ticks+r.SMIs)/r.Warm), fmt.Sprintf("%.2f", 100*(r.Mean.Value/r.Warm-1)),
-				fmt.Sprint(r.Within.Batches), fmt.Sprint(r.Within.HitsOfEach), fmt.Sprintf("%.1f", r.Within.HalfWidth), fmt.Sprintf("%.2f", r.Within.Correlation),
+				fmt.Sprintf("%.2f", 100*(r.Misses+r.Ticks+r.SMIs)/r.Warm),
+				fmt.Sprintf("%.2f", 100*(r.Mean.Value/r.Warm-1)),
+				fmt.Sprint(r.Within.Batches), fmt.Sprint(r.Within.HitsOfEach), fmt.Sprintf("%.1f", r.Within.HalfWidth),
+				fmt.Sprintf("%.2f", r.Within.Correlation),
 			}
 		})
 	section("How many times as long as the hits of the first probe of each machine",
@@ -69,19 +78,26 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	if r.NoiseFrom != "assumed" {
 		whose = "As " + r.NoiseFrom + " has it"
 	}
-	fmt.Fprintf(p.Out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
-		table.PerCent(n.RunCV), table.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, n.SMIsPerSec, whose)
-	fmt.Fprintf(p.Out, "Intervals of what was drawn are by Student's t over runs, those of quantiles by the shares of each run (Woodruff); seed %d.\n", r.Seed)
+	fmt.Fprintf(p.Out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g "+
+		"ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
+		table.PerCent(n.RunCV), table.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec,
+		n.SMIsPerSec, whose)
+	fmt.Fprintf(p.Out, "Intervals of what was drawn are by Student's t over runs, those of quantiles by the "+
+		"shares of each run (Woodruff); seed %d.\n", r.Seed)
 	fmt.Fprintln(p.Out, "They are the sampling error of the assumed noise alone. "+leftOutSays)
 	for i := range rows {
 		if r := &rows[i]; len(r.Rare) > 0 {
-			fmt.Fprintf(p.Out, "%s %s: so few %s come in %s of %d hits that the interval of the mean holds less than 95 %%; draw more.\n", r.Machine, r.title(), strings.Join(r.Rare, " and "), cli.Number(r.Runs, "run"), r.HitsPerRun)
+			fmt.Fprintf(p.Out,
+				"%s %s: so few %s come in %s of %d hits that the interval of the mean holds less than 95 %%; "+
+					"draw more.\n", r.Machine, r.title(), strings.Join(r.Rare, " and "), cli.Number(r.Runs, "run"),
+				r.HitsPerRun)
 		}
 	}
 }
 
 // leftOutSays says what the interval of a prediction is.
-const leftOutSays = "Left out 95 %: what a figure would be that nothing was fitted to, by the errors of the figures when each is left out of the fit."
+const leftOutSays = "Left out 95 %: what a figure would be that nothing was fitted to, by the errors of the " +
+	"figures when each is left out of the fit."
 
 // measured are the cells of numbers and their intervals.
 func measured(format string, list ...overhead.Measure) (cells []string) {

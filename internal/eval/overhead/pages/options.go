@@ -87,7 +87,8 @@ func (c *Table) check() error {
 	case c.Provenance && len(c.Probes) > 0:
 		return errors.New("--probe: a cost is the same for all probes; leave --probe or --provenance out")
 	case c.Prose && c.Tier == overhead.Calibrated.String():
-		return errors.New("--tier: the calibrated costs repeat the figures that claims are of; leave --tier out, or give mechanistic")
+		return errors.New("--tier: the calibrated costs repeat the figures that claims are of; leave --tier " +
+			"out, or give mechanistic")
 	case c.Prose && len(c.Probes) > 0:
 		return errors.New("--probe: claims compare probes; leave --probe or --prose out")
 	}
@@ -126,7 +127,8 @@ func tiersOf(name string) ([]overhead.Tier, error) {
 }
 
 func (c *Table) wants(m *overhead.Machine, probe string) bool {
-	return (len(c.Machines) == 0 || slices.Contains(c.Machines, m.ID())) && (len(c.Probes) == 0 || probe == "" || slices.Contains(c.Probes, probe))
+	return (len(c.Machines) == 0 || slices.Contains(c.Machines, m.ID())) &&
+		(len(c.Probes) == 0 || probe == "" || slices.Contains(c.Probes, probe))
 }
 
 // readProfile reads a user's profile.
@@ -140,5 +142,6 @@ func readProfile(name string) (*overhead.UserProfile, error) {
 
 // nothing says that no figure is left.
 func (c *Table) nothing() error {
-	return fmt.Errorf("no figure is of %s on %s; kpsim overhead prints all there are", strings.Join(c.Probes, " or "), strings.Join(c.Machines, " or "))
+	return fmt.Errorf("no figure is of %s on %s; kpsim overhead prints all there are", strings.Join(c.Probes, " or "),
+		strings.Join(c.Machines, " or "))
 }

@@ -19,7 +19,8 @@ type htmlPage struct {
 	u       *overhead.UserProfile // nil if it isn't
 	subject paged
 	within  map[string]overhead.Interval // between what hardware's share of a hit lies, by machine and probe
-	at      func(n, of int, says string) // tells that n of so many parts of a section are done, and what is measured now
+	// tells that n of so many parts of a section are done, and what is measured now
+	at func(n, of int, says string)
 }
 
 // A paged is the machine by whose costs scaling and pauses are measured.
@@ -57,7 +58,8 @@ func (c *Table) html(p *cli.Program) error {
 		return err
 	}
 	g.Complete()
-	return p.WritePage(c.HTML, d, fmt.Sprintf("%s of what probes cost, %s", cli.Number(len(d.Sections), "section"), cli.Number(len(o.r.rows), "figure")))
+	return p.WritePage(c.HTML, d, fmt.Sprintf("%s of what probes cost, %s", cli.Number(len(d.Sections), "section"),
+		cli.Number(len(o.r.rows), "figure")))
 }
 
 // measure makes the table, and picks the machine of all that isn't in it.
@@ -119,7 +121,8 @@ type section struct {
 
 func (o *htmlPage) sections() []section {
 	return []section{
-		{"the figures", o.figures}, {"what a hit is spent on", o.attribution}, {"the kernel's own code", o.kernel}, {"noise", o.noise},
+		{"the figures", o.figures}, {"what a hit is spent on", o.attribution}, {"the kernel's own code", o.kernel},
+		{"noise", o.noise},
 		{"scaling", o.scaling}, {"pauses", o.pauses}, {"provenance", o.provenance}, {"limits", o.limits},
 	}
 }
@@ -143,17 +146,24 @@ func (o *htmlPage) document(sections []section, g *cli.Progress) (*page.Document
 // lead is three sentences.
 func (o *htmlPage) lead() []page.Text {
 	if o.u != nil {
-		return []page.Text{page.Text(fmt.Sprintf("What a hit of each probe costs on %s at %g MHz, by a profile of that machine. What happens in a hit is counted in simulated runs of the probes' engine: exceptions, single steps, instructions, locks, copies. Each such event has the price that the profile gives it.",
+		return []page.Text{page.Text(fmt.Sprintf("What a hit of each probe costs on %s at %g MHz, by a profile "+
+			"of that machine. What happens in a hit is counted in simulated runs of the probes' engine: "+
+			"exceptions, single steps, instructions, locks, copies. Each such event has the price that the "+
+			"profile gives it.",
 			o.subject.name, o.u.MHz))}
 	}
-	return []page.Text{page.Text(fmt.Sprintf("The kernel's documents end in %d figures of what a hit of a probe takes; this page has ours beside them. What happens in a hit is counted in simulated runs of the probes' engine: exceptions, single steps, instructions, locks, copies. Each such event has a price on each machine, which is fitted to the figures.",
+	return []page.Text{page.Text(fmt.Sprintf("The kernel's documents end in %d figures of what a hit of a "+
+		"probe takes; this page has ours beside them. What happens in a hit is counted in simulated runs of "+
+		"the probes' engine: exceptions, single steps, instructions, locks, copies. Each such event has a "+
+		"price on each machine, which is fitted to the figures.",
 		o.r.of))}
 }
 
 // figures is the table of overhead.
 func (o *htmlPage) figures() (page.Section, error) {
 	s := page.Section{ID: "figures", Title: "The documents' figures, and ours"}
-	caption := page.Text("Microseconds that a call takes longer with a probe: documented, and by our costs. “!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone.")
+	caption := page.Text("Microseconds that a call takes longer with a probe: documented, and by our costs. " +
+		"“!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone.")
 	if o.u != nil {
 		s.Title = "What a hit takes"
 		caption = "Microseconds and cycles that a call takes longer with a probe."
@@ -164,10 +174,14 @@ func (o *htmlPage) figures() (page.Section, error) {
 	}))
 	var sums page.List
 	for i := range o.r.tiers {
-		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), o.r.numbers[i], o.r.of)))
+		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), o.r.numbers[i],
+			o.r.of)))
 	}
 	if o.u == nil {
-		s.Blocks = append(s.Blocks, sums, page.Text("The calibrated costs say what the figures say: they have more numbers than there are figures. "+leftOutWords+" A figure has two decimals; beyond rounding is how far ours is outside of what is rounded to it."))
+		s.Blocks = append(s.Blocks, sums,
+			page.Text("The calibrated costs say what the figures say: they have more numbers than there are figures. "+
+				leftOutWords+" A figure has two decimals; beyond rounding is how far ours is outside of what "+
+				"is rounded to it."))
 	}
 	return s, nil
 }
@@ -178,7 +192,10 @@ func (o *htmlPage) attribution() (page.Section, error) {
 	if o.u == nil {
 		by = "the " + o.r.tiers[len(o.r.tiers)-1].String() + " costs"
 	}
-	f := &page.Figure{Caption: page.Text("What a hit is spent on, by " + by + ": how its cycles are shared out, and how long it is. Hardware: exceptions, returns from them, mispredicted branches, flags, instructions of text. Dispatch: to the probe and back, steps, detours. The numbers are in " + page.NextTable + ".")}
+	f := &page.Figure{Caption: page.Text("What a hit is spent on, by " + by +
+		": how its cycles are shared out, and how long it is. Hardware: exceptions, returns from them, " +
+		"mispredicted branches, flags, instructions of text. Dispatch: to the probe and back, steps, detours. " +
+		"The numbers are in " + page.NextTable + ".")}
 	for part := range overhead.Parts {
 		f.Legend = append(f.Legend, page.Key{Name: part.String(), Of: int(part), Piece: true})
 	}
@@ -192,7 +209,8 @@ func (o *htmlPage) attribution() (page.Section, error) {
 			s := &o.o.Samples[i]
 			o.within[s.Machine.ID()+" "+s.Probe.Name] = shares[i]
 		}
-		f.Caption += " A bar at the end of a time is its interval, left out 95 %; one in a share is between which values hardware's lies when each figure is left out of the fit in turn."
+		f.Caption += " A bar at the end of a time is its interval, left out 95 %; one in a share is between " +
+			"which values hardware's lies when each figure is left out of the fit in turn."
 	}
 	for _, rows := range o.machines() {
 		if err := o.addAttribution(f, rows); err != nil {
@@ -226,7 +244,8 @@ func (o *htmlPage) addAttribution(f *page.Figure, rows [][]lineJSON) error {
 		l := &row[len(row)-1]
 		at := float64(len(rows) - 1 - k) // the axis goes upwards
 		if i, ok := o.within[l.Machine+" "+l.Probe]; ok {
-			ofShare = append(ofShare, plot.Error{At: 100 * l.shares[overhead.Hardware] / max(l.Cycles, 1), Low: 100 * i.Low, High: 100 * i.High, Other: at})
+			ofShare = append(ofShare, plot.Error{At: 100 * l.shares[overhead.Hardware] / max(l.Cycles, 1),
+				Low: 100 * i.Low, High: 100 * i.High, Other: at})
 		}
 		if l.Predicted != nil {
 			ofTime = append(ofTime, bar(l.Usec, *l.Predicted, at))
@@ -240,7 +259,8 @@ func (o *htmlPage) addAttribution(f *page.Figure, rows [][]lineJSON) error {
 				most = part
 			}
 		}
-		says = append(says, fmt.Sprintf("%s %.2f µs, %.0f %% of it %s", l.title(), l.Usec, 100*l.shares[most]/max(l.Cycles, 1), overhead.Part(most)))
+		says = append(says, fmt.Sprintf("%s %.2f µs, %.0f %% of it %s", l.title(), l.Usec,
+			100*l.shares[most]/max(l.Cycles, 1), overhead.Part(most)))
 	}
 	l := &rows[0][0]
 	for _, kind := range []struct {

@@ -16,11 +16,19 @@ const pageSeed = noiseSeed
 func (o *htmlPage) noise() (page.Section, error) {
 	n := &overhead.NominalNoise
 	s := page.Section{ID: "noise", Title: "Hits with noise", Blocks: []page.Block{page.Text(fmt.Sprintf(
-		"What a machine at work adds to a hit is assumed: nobody has measured it on these. Runs differ by %g %% (standard deviation), hits by %g %%; each access to a line of memory that others write too misses the caches with %g %%, and takes %g ns then in the mean; there are %g ticks a second, of %g ns in the mean. Drawn from seed %d: %d runs of %d hits of each probe.",
-		100*n.RunCV, 100*n.JitterCV, 100*n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, pageSeed, noiseRuns, noiseHits))}}
+		"What a machine at work adds to a hit is assumed: nobody has measured it on these. Runs differ by %g "+
+			"%% (standard deviation), hits by %g %%; each access to a line of memory that others write too "+
+			"misses the caches with %g %%, and takes %g ns then in the mean; there are %g ticks a second, of "+
+			"%g ns in the mean. Drawn from seed %d: %d runs of %d hits of each probe.",
+		100*n.RunCV, 100*n.JitterCV, 100*n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, pageSeed, noiseRuns,
+		noiseHits))}}
 	t := &page.Table{
-		Caption: "The hits of " + page.LastFigure + " in numbers: nanoseconds. Warm is a hit without noise. Drawn 95 %: the interval of the mean, by Student's t over runs, which is the sampling error of the assumed noise alone; those of quantiles are the bars of the figure, by the share of each run. " + leftOutSays,
-		Head:    []string{"probe", "warm", "mean", "drawn 95 %", "left out 95 %", "CV %", "p50", "p90", "p99", "p99.9", "max"}, Text: 1,
+		Caption: "The hits of " + page.LastFigure +
+			" in numbers: nanoseconds. Warm is a hit without noise. Drawn 95 %: the interval of the mean, by " +
+			"Student's t over runs, which is the sampling error of the assumed noise alone; those of quantiles " +
+			"are the bars of the figure, by the share of each run. " + leftOutSays,
+		Head: []string{"probe", "warm", "mean", "drawn 95 %", "left out 95 %", "CV %", "p50", "p90", "p99", "p99.9",
+			"max"}, Text: 1,
 	}
 	var f *page.Figure
 	measured, all := 0, 0
@@ -29,7 +37,10 @@ func (o *htmlPage) noise() (page.Section, error) {
 	}
 	for _, rows := range o.machines() {
 		if keys := keysOf(rows); f == nil || !slices.Equal(keys, f.Legend) { // other probes
-			f = &page.Figure{Legend: keys, Caption: "The share of hits that are shorter than the time on the axis, in microseconds. Both axes are logarithmic; 90 %, 99 % and 99.9 % are equally spaced. A bar is the interval of a quantile at 95 %. The quantiles are in " + page.NextTable + "."}
+			f = &page.Figure{Legend: keys,
+				Caption: "The share of hits that are shorter than the time on the axis, in microseconds. Both " +
+					"axes are logarithmic; 90 %, 99 % and 99.9 % are equally spaced. A bar is the interval of " +
+					"a quantile at 95 %. The quantiles are in " + page.NextTable + "."}
 			s.Blocks = append(s.Blocks, f)
 		}
 		name := rows[0][0].Name + " " + rows[0][0].Arch
@@ -60,7 +71,8 @@ func (o *htmlPage) noise() (page.Section, error) {
 		}
 		plot.LogAxis(&p.X)
 		plot.NinesAxis(&p.Y)
-		f.Plots = append(f.Plots, page.Plot{Title: name, Says: "ECDFs of hits by probe; " + page.NextTable + " has their quantiles.", Plot: p})
+		f.Plots = append(f.Plots, page.Plot{Title: name, Says: "ECDFs of hits by probe; " + page.NextTable +
+			" has their quantiles.", Plot: p})
 	}
 	s.Blocks = append(s.Blocks, t)
 	return s, nil
@@ -85,7 +97,8 @@ func (r *noiseRowJSON) cells() []page.Cell {
 		left = intervalCell(format, overhead.Measure{Interval: *r.Predicted}.Over(1.0/1000).Interval)
 	}
 	row = append(row, left, fmt.Sprintf("%.1f", 100*r.CV))
-	return page.Row(append(row, write(r.P50Usec.Value), write(r.P90Usec.Value), write(r.P99Usec.Value), write(r.P999Usec.Value), write(r.MaxUsec))...)
+	return page.Row(append(row, write(r.P50Usec.Value), write(r.P90Usec.Value), write(r.P99Usec.Value),
+		write(r.P999Usec.Value), write(r.MaxUsec))...)
 }
 
 // bars are the intervals of the quantiles, on the ECDF.

@@ -16,10 +16,14 @@ type pagePause struct {
 }
 
 var pagePauses = []pagePause{
-	{"stop_machine, for a CPU", "from the request until a CPU that is stopped goes on", "stop_machine", func(p *overhead.Pauses) *overhead.Spread { return &p.StopEnds }},
-	{"sync_core", "from the sending of its IPIs until the last CPU has serialised", "breakpoint", func(p *overhead.Pauses) *overhead.Spread { return &p.Sync }},
-	{"optimizer, with stop_machine", "from its timer until the jump is written", "stop_machine", func(p *overhead.Pauses) *overhead.Spread { return &p.Optimizer }},
-	{"optimizer, with a breakpoint", "from its timer until the jump is written", "breakpoint", func(p *overhead.Pauses) *overhead.Spread { return &p.Optimizer }},
+	{"stop_machine, for a CPU", "from the request until a CPU that is stopped goes on", "stop_machine",
+		func(p *overhead.Pauses) *overhead.Spread { return &p.StopEnds }},
+	{"sync_core", "from the sending of its IPIs until the last CPU has serialised", "breakpoint",
+		func(p *overhead.Pauses) *overhead.Spread { return &p.Sync }},
+	{"optimizer, with stop_machine", "from its timer until the jump is written", "stop_machine",
+		func(p *overhead.Pauses) *overhead.Spread { return &p.Optimizer }},
+	{"optimizer, with a breakpoint", "from its timer until the jump is written", "breakpoint",
+		func(p *overhead.Pauses) *overhead.Spread { return &p.Optimizer }},
 }
 
 // Texts about the pauses.
@@ -32,7 +36,11 @@ var pauseCPUs = []int{2, 4, 16}
 
 // pauses shows how long CPUs and the optimizer wait for each other.
 func (o *htmlPage) pauses() (page.Section, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and unregistered on one CPU and the others call its function, without preemption: the share of pauses that are shorter than the time on the axis, in microseconds, by how many CPUs there are. A bar is the interval of a quantile at 95 %%. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed, page.NextTable))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Pauses while a probe is registered, optimized and "+
+		"unregistered on one CPU and the others call its function, without preemption: the share of pauses "+
+		"that are shorter than the time on the axis, in microseconds, by how many CPUs there are. A bar is the "+
+		"interval of a quantile at 95 %%. %d runs each, from seed %d. The quantiles are in %s.", pauseRuns, pageSeed,
+		page.NextTable))}
 	t := &page.Table{
 		Caption: "The pauses of " + page.LastFigure + " in numbers: microseconds.",
 		Head:    []string{"CPUs", "pauses", "mean", "sd", "p50", "p90", "p99", "max"}, Text: 1,
@@ -48,7 +56,8 @@ func (o *htmlPage) pauses() (page.Section, error) {
 		measured := map[string]*overhead.Pauses{}
 		for i, k := range pagePauses {
 			if measured[k.patch] == nil {
-				o.at(series*len(pagePauses)+i, len(pauseCPUs)*len(pagePauses), fmt.Sprintf("pauses of %s, %d CPUs", k.patch, n))
+				o.at(series*len(pagePauses)+i, len(pauseCPUs)*len(pagePauses),
+					fmt.Sprintf("pauses of %s, %d CPUs", k.patch, n))
 				var err error
 				measured[k.patch], err = overhead.PauseConfig{
 					CPUs: n, Patch: k.patch, Preempt: "none", Calls: pauseCalls, Schedule: overhead.Timed,
@@ -60,7 +69,8 @@ func (o *htmlPage) pauses() (page.Section, error) {
 			}
 			s := k.of(measured[k.patch])
 			us := func(cycles float64) string { return fmt.Sprintf("%.2f", o.subject.usec(cycles)) }
-			t.Groups[i].Rows = append(t.Groups[i].Rows, page.Row(fmt.Sprint(n), fmt.Sprint(s.N), us(s.Mean), us(s.SD), us(s.P50), us(s.P90), us(s.P99), us(s.Max)))
+			t.Groups[i].Rows = append(t.Groups[i].Rows, page.Row(fmt.Sprint(n), fmt.Sprint(s.N), us(s.Mean), us(s.SD),
+				us(s.P50), us(s.P90), us(s.P99), us(s.Max)))
 			list := make([]float64, s.N)
 			for j, v := range s.Cycles {
 				list[j] = o.subject.usec(v)
@@ -84,8 +94,11 @@ func (o *htmlPage) pauses() (page.Section, error) {
 	for i, k := range pagePauses {
 		plot.LogAxis(&plots[i].X)
 		plot.NinesAxis(&plots[i].Y)
-		f.Plots = append(f.Plots, page.Plot{Title: k.title, Says: "ECDFs of pauses " + k.says + ", by the number of CPUs; " + page.NextTable + " has their quantiles.", Plot: plots[i]})
+		f.Plots = append(f.Plots, page.Plot{Title: k.title, Says: "ECDFs of pauses " + k.says +
+			", by the number of CPUs; " + page.NextTable + " has their quantiles.", Plot: plots[i]})
 	}
-	says := page.Text(fmt.Sprintf("By %s; a switch of tasks, a serialising instruction and the sending of an IPI are in no figure, and have nominal costs, which are assumed. Whoever's clock shows least goes next; what is drawn is when each CPU begins.", o.subject.says()))
+	says := page.Text(fmt.Sprintf("By %s; a switch of tasks, a serialising instruction and the sending of an "+
+		"IPI are in no figure, and have nominal costs, which are assumed. Whoever's clock shows least goes "+
+		"next; what is drawn is when each CPU begins.", o.subject.says()))
 	return page.Section{ID: "pauses", Title: "Pauses of other CPUs", Blocks: []page.Block{says, f, t}}, nil
 }

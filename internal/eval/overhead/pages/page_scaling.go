@@ -50,7 +50,8 @@ func (m *paged) barsSay() string {
 	if m.margin == nil {
 		return ""
 	}
-	return fmt.Sprintf(" A bar is left out 95 %%: %.1f %%, as figures err that are left out of the fit; what is assumed isn't in it.", 100**m.margin)
+	return fmt.Sprintf(" A bar is left out 95 %%: %.1f %%, as figures err that are left out of the fit; what "+
+		"is assumed isn't in it.", 100**m.margin)
 }
 
 var scaledCPUs = []int{1, 2, 4, 8, 16, 32, 64}
@@ -73,7 +74,8 @@ func curves(name string) (list []scaledCurve) {
 			if e == rules.EditionDocumented {
 				continue // it is no kernel's
 			}
-			list = append(list, scaledCurve{e.String(), p, fmt.Sprintf("edition = %q, optprobes = False, ftrace = False", e)})
+			list = append(list,
+				scaledCurve{e.String(), p, fmt.Sprintf("edition = %q, optprobes = False, ftrace = False", e)})
 		}
 	}
 	return list
@@ -81,8 +83,12 @@ func curves(name string) (list []scaledCurve) {
 
 // manyCPUs is hits per second over CPUs.
 func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
-	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a straight line, and editions that do alike are one. The CPU whose clock is furthest behind runs next." + page.Text(o.subject.barsSay())}
-	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: million hits per second, by CPUs.", Head: []string{"edition"}, Text: 1}
+	f := &page.Figure{Caption: "Hits per second of one probe that all CPUs hit all the time, by edition of the " +
+		"kernel's document; detours are left out. Both axes are logarithmic: what doubles with the CPUs is a " +
+		"straight line, and editions that do alike are one. The CPU whose clock is furthest behind runs next." +
+		page.Text(o.subject.barsSay())}
+	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: million hits per second, by CPUs.",
+		Head: []string{"edition"}, Text: 1}
 	for _, n := range scaledCPUs {
 		t.Head = append(t.Head, fmt.Sprint(n))
 	}
@@ -95,7 +101,8 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 		group := page.Group{Name: sort.title}
 		rates := curves(sort.name)
 		for series, c := range rates {
-			o.at(i*len(rates)+series, scalings*len(sorts)*len(rates), fmt.Sprintf("%s of edition %s on up to %d CPUs", sort.title, c.name, slices.Max(scaledCPUs)))
+			o.at(i*len(rates)+series, scalings*len(sorts)*len(rates),
+				fmt.Sprintf("%s of edition %s on up to %d CPUs", sort.title, c.name, slices.Max(scaledCPUs)))
 			scaled, err := c.probe.Scale(scaledCPUs, c.edition, o.subject.costs)
 			if err != nil {
 				return nil, err
@@ -123,7 +130,8 @@ func (o *htmlPage) manyCPUs() (blocks []page.Block, err error) {
 		plot.DoublingAxis(&p.X, slices.Max(scaledCPUs))
 		plot.LogAxis(&p.Y)
 		t.Groups = append(t.Groups, group)
-		f.Plots = append(f.Plots, page.Plot{Title: sort.title, Says: "Hits per second over 1 to 64 CPUs by edition; " + page.NextTable + " has the numbers.", Plot: p})
+		f.Plots = append(f.Plots, page.Plot{Title: sort.title, Says: "Hits per second over 1 to 64 CPUs by edition; " +
+			page.NextTable + " has the numbers.", Plot: p})
 	}
 	if len(f.Plots) == 0 {
 		return nil, nil
@@ -150,10 +158,16 @@ const simulatedProbes = 10_000
 
 // manyProbes is the cost of a hit over how many probes there are.
 func (o *htmlPage) manyProbes() ([]page.Block, error) {
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.%s", overhead.Chains, plot.Thousands(simulatedProbes), o.subject.barsSay()))}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("What a hit takes with more probes in the kernel's table, "+
+		"which has %d chains. A lookup goes by more nodes of its chain, which is simulated with up to %s "+
+		"probes, and beyond is a model's; what a node costs that isn't in the nearest cache is assumed.%s",
+		overhead.Chains, plot.Thousands(simulatedProbes), o.subject.barsSay()))}
 	machines := o.machines()
 	subject := machines[len(machines)-1]
-	t := &page.Table{Caption: page.Text("What " + page.LastFigure + " shows in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " + subject[0][0].title() + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"}, Text: 0}
+	t := &page.Table{Caption: page.Text("What " + page.LastFigure +
+		" shows in numbers: microseconds a hit, by the number of probes; and how many nodes a hit of " +
+		subject[0][0].title() + " goes by in the mean if all are hit in turn."), Head: []string{"probes", "nodes"},
+		Text: 0}
 	one, all := plot.New("probes", "µs a hit"), plot.New("probes", "µs a hit")
 	rows := make([][]page.Cell, len(scaledProbes))
 	for series, row := range subject {
@@ -193,11 +207,13 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 		}
 	}
 	t.Groups = []page.Group{{Rows: rows}}
-	for _, p := range []*page.Plot{{Title: "one probe is hit over and over", Plot: one}, {Title: "all probes are hit in turn", Plot: all}} {
+	for _, p := range []*page.Plot{{Title: "one probe is hit over and over", Plot: one},
+		{Title: "all probes are hit in turn", Plot: all}} {
 		p.Plot.Y.Min *= 0.9 // an optimized kprobe's line isn't on the axis
 		plot.LogAxis(&p.Plot.X)
 		plot.LogAxis(&p.Plot.Y)
-		p.Says = "Microseconds a hit over 1 to 100,000 probes, by the probe that is hit; " + page.NextTable + " has the numbers."
+		p.Says = "Microseconds a hit over 1 to 100,000 probes, by the probe that is hit; " + page.NextTable +
+			" has the numbers."
 		f.Plots = append(f.Plots, *p)
 	}
 	return []page.Block{f, t}, nil
@@ -220,8 +236,12 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	if !o.wantsSort("r") {
 		return nil, nil
 	}
-	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Calls that a return probe misses because as many as maxactive says are being followed, by how many CPUs call the function all the time. Counted in %d runs of the engine of edition %s, from seed %d, with nominal costs. A bar is the interval at 95 %%, by the shares of the runs.", overlapRuns, overlapEdition, pageSeed))}
-	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: percent of the calls, by maxactive.", Head: []string{"CPUs that call"}, Text: 0}
+	f := &page.Figure{Caption: page.Text(fmt.Sprintf("Calls that a return probe misses because as many as "+
+		"maxactive says are being followed, by how many CPUs call the function all the time. Counted in %d "+
+		"runs of the engine of edition %s, from seed %d, with nominal costs. A bar is the interval at 95 %%, "+
+		"by the shares of the runs.", overlapRuns, overlapEdition, pageSeed))}
+	t := &page.Table{Caption: "What " + page.LastFigure + " shows in numbers: percent of the calls, by maxactive.",
+		Head: []string{"CPUs that call"}, Text: 0}
 	for _, m := range overlapMaxactive {
 		t.Head = append(t.Head, fmt.Sprint(m))
 	}
@@ -233,13 +253,15 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 		var points plot.XYs
 		var bars []plot.Error
 		for _, m := range overlapMaxactive {
-			k, err := overhead.OverlapConfig{Tasks: n, Maxactive: m, Calls: overlapCalls, Edition: overlapEdition, Schedule: overhead.Timed, Runs: overlapRuns, Seed: pageSeed}.Measure()
+			k, err := overhead.OverlapConfig{Tasks: n, Maxactive: m, Calls: overlapCalls, Edition: overlapEdition,
+				Schedule: overhead.Timed, Runs: overlapRuns, Seed: pageSeed}.Measure()
 			if err != nil {
 				return nil, err
 			}
 			share := 100 * k.Share
 			points = append(points, plot.XY{X: float64(m), Y: share})
-			bars = append(bars, plot.Error{At: share, Low: 100 * k.Within.Low, High: 100 * k.Within.High, Other: float64(m)})
+			bars = append(bars, plot.Error{At: share, Low: 100 * k.Within.Low, High: 100 * k.Within.High,
+				Other: float64(m)})
 			row = append(row, page.Cell{Text: fmt.Sprintf("%.1f", share)})
 		}
 		t.Groups[0].Rows = append(t.Groups[0].Rows, row)
@@ -253,6 +275,7 @@ func (o *htmlPage) manyCalls() ([]page.Block, error) {
 	}
 	plot.DoublingAxis(&p.X, slices.Max(overlapMaxactive))
 	p.Y.Min, p.Y.Max = 0, 100
-	f.Plots = []page.Plot{{Title: "missed calls", Says: "Percent of calls missed over maxactive 1 to 16, by CPUs; " + page.NextTable + " has the numbers.", Plot: p}}
+	f.Plots = []page.Plot{{Title: "missed calls", Says: "Percent of calls missed over maxactive 1 to 16, by CPUs; " +
+		page.NextTable + " has the numbers.", Plot: p}}
 	return []page.Block{f, t}, nil
 }

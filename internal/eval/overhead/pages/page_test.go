@@ -18,7 +18,8 @@ import (
 func TestOverheadPageOfNothing(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "nothing.profile")
 	var out bytes.Buffer
-	_, err := (&Calibrate{File: "../figures.csv", Machine: "xeon-e5410/x86_64", Tier: "calibrated"}).Run(cli.New(&out, &out))
+	_, err := (&Calibrate{File: "../figures.csv", Machine: "xeon-e5410/x86_64", Tier: "calibrated"}).Run(cli.New(&out,
+		&out))
 	require.NoError(t, err)
 	text := regexp.MustCompile(`(?m)^([a-z_-]+ +)[\d.]+  #`).ReplaceAllString(out.String(), "$1 0 #")
 	require.NoError(t, os.WriteFile(profile, []byte(text), 0o644))

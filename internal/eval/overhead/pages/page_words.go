@@ -17,7 +17,8 @@ func (o *htmlPage) provenance() (page.Section, error) {
 	}
 	s := page.Section{ID: "provenance", Title: "Where the costs are from", Blocks: []page.Block{page.List{
 		"fitted: to the documents' figures.",
-		"typical: of such processors, by the literature; not measured on this one, and two in three may be off by 40 %.",
+		"typical: of such processors, by the literature; not measured on this one, and two in three may be " +
+			"off by 40 %.",
 		"counted: in runs, or in code.",
 		"assumed: of what was counted over a whole hit the share of one event; and what no figure has.",
 	}}}
@@ -30,7 +31,8 @@ func (o *htmlPage) provenance() (page.Section, error) {
 			g, _ := provenanceOf(o.o, m, t, true)
 			s.Blocks = append(s.Blocks, &page.Details{
 				Summary: page.Text(fmt.Sprintf("Costs of %s %s", m.Name, m.Arch)),
-				Blocks:  []page.Block{g.Page(page.Text(fmt.Sprintf("What each event costs on %s, %s: cycles of %g MHz.", m.ID(), t, m.MHz)))},
+				Blocks: []page.Block{g.Page(page.Text(fmt.Sprintf("What each event costs on %s, %s: cycles of %g MHz.",
+					m.ID(), t, m.MHz)))},
 			})
 		}
 	}
@@ -38,7 +40,8 @@ func (o *htmlPage) provenance() (page.Section, error) {
 	if err != nil {
 		return s, err
 	}
-	fit := &page.Details{Summary: "The numbers that are fitted, what they leave, and which figures can't be right together"}
+	fit := &page.Details{Summary: "The numbers that are fitted, what they leave, and which figures can't be " +
+		"right together"}
 	for _, part := range parts {
 		fit.Blocks = append(fit.Blocks, part.grid.Page(page.Text(part.title)))
 	}
@@ -53,7 +56,8 @@ func (o *htmlPage) profileCosts() page.Section {
 		g.Add(cycles.Event(e).String(), fmt.Sprintf("%.3f", float64(c)/cycles.Unit))
 	}
 	return page.Section{ID: "provenance", Title: "Where the costs are from", Blocks: []page.Block{
-		page.Text(fmt.Sprintf("All of them are from %s; if `kpsim overhead calibrate` wrote it, its comments say where each one is from.", filepath.Base(o.r.source))),
+		page.Text(fmt.Sprintf("All of them are from %s; if `kpsim overhead calibrate` wrote it, its comments "+
+			"say where each one is from.", filepath.Base(o.r.source))),
 		&page.Details{Summary: "The costs", Blocks: []page.Block{g.Page("Cycles of each event.")}},
 	}}
 }
@@ -61,13 +65,23 @@ func (o *htmlPage) profileCosts() page.Section {
 // limits says what is assumed, and what isn't there.
 func (o *htmlPage) limits() (page.Section, error) {
 	list := page.List{
-		"Hits are those of tight loops with warm caches, as the documents' were. What noise adds is assumed in all its magnitudes.",
-		page.Text(fmt.Sprintf("A line of cache that another CPU has stored to costs %d cycles to get, which is assumed: nobody has measured it on these machines. Each lock, list and counter is taken to have a line of its own. Beyond that a cost is the same whatever the caches hold.", cycles.Nominal()[cycles.Line]/cycles.Unit)),
+		"Hits are those of tight loops with warm caches, as the documents' were. What noise adds is assumed in " +
+			"all its magnitudes.",
+		page.Text(fmt.Sprintf("A line of cache that another CPU has stored to costs %d cycles to get, which is "+
+			"assumed: nobody has measured it on these machines. Each lock, list and counter is taken to have a "+
+			"line of its own. Beyond that a cost is the same whatever the caches hold.",
+			cycles.Nominal()[cycles.Line]/cycles.Unit)),
 		"ppc64 has no engine here: its prices are for what the x86_64 one does.",
-		"The figures of Pentium M, Opteron and POWER5 are of a kernel of 2005 with one lock for all probes, held across a hit. The engine's oldest edition is younger; that lock is in the price of a step and of a trampoline's hit.",
-		"How many instructions of kernel code an event takes was counted in that code as it is written again in C: 15 to 20 % may be wrong with it.",
-		page.Text(fmt.Sprintf("The cost of a node of a chain is assumed: %g cycles in the first cache, %g in the second, %g in memory.", overhead.NominalCache.L1Cycles, overhead.NominalCache.L2Cycles, overhead.NominalCache.MemoryCycles)),
-		"In pauses there is neither what the timer of delayed work takes until it fires, nor what a kernel waits between two looks for the end of a grace period.",
+		"The figures of Pentium M, Opteron and POWER5 are of a kernel of 2005 with one lock for all probes, " +
+			"held across a hit. The engine's oldest edition is younger; that lock is in the price of a step " +
+			"and of a trampoline's hit.",
+		"How many instructions of kernel code an event takes was counted in that code as it is written again " +
+			"in C: 15 to 20 % may be wrong with it.",
+		page.Text(fmt.Sprintf("The cost of a node of a chain is assumed: %g cycles in the first cache, %g in "+
+			"the second, %g in memory.", overhead.NominalCache.L1Cycles, overhead.NominalCache.L2Cycles,
+			overhead.NominalCache.MemoryCycles)),
+		"In pauses there is neither what the timer of delayed work takes until it fires, nor what a kernel " +
+			"waits between two looks for the end of a grace period.",
 	}
 	if o.u != nil {
 		list = append(list[:2], list[4:]...)

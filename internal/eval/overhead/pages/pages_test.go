@@ -13,13 +13,16 @@ import (
 // in none.
 func TestPausesTable(t *testing.T) {
 	of := func(n float64) overhead.Spread {
-		return overhead.Spread{N: 3, Mean: 1000 * n, SD: 10 * n, P50: 1100 * n, P90: 1200 * n, P99: 1300 * n, Max: 1400 * n}
+		return overhead.Spread{N: 3, Mean: 1000 * n, SD: 10 * n, P50: 1100 * n, P90: 1200 * n, P99: 1300 * n,
+			Max: 1400 * n}
 	}
 	q := &overhead.Pauses{PauseConfig: overhead.PauseConfig{CPUs: 2, Patch: "breakpoint", Preempt: "none"},
 		StopArrives: of(1), Stopped: of(2), StopEnds: of(3), Sync: of(4), Register: of(6), Optimizer: of(7)}
 	var out bytes.Buffer
 	c := Pauses{drawn: drawn{Runs: 1, Schedule: overhead.Timed}}
-	c.print(cli.New(&out, &out), &pricedMachine{UserProfile: &overhead.UserProfile{Name: "Mine", Arch: "x86_64", MHz: 1000}, by: "profile"}, []*overhead.Pauses{q})
+	c.print(cli.New(&out, &out),
+		&pricedMachine{UserProfile: &overhead.UserProfile{Name: "Mine", Arch: "x86_64", MHz: 1000}, by: "profile"},
+		[]*overhead.Pauses{q})
 	for _, want := range []string{
 		"stop_machine arrives  breakpoint  none        2  3  1.000  0.010  1.100  1.200  1.300  1.400         1000",
 		"stop_machine stopped  breakpoint  none        2  3  2.000  0.020  ",
@@ -43,7 +46,8 @@ func TestMaxactiveTable(t *testing.T) {
 	for tasks := 1; tasks <= 2; tasks++ {
 		for m := 1; m <= 3; m++ {
 			of := overhead.OverlapConfig{Edition: "6.9", Tasks: tasks, Maxactive: m}
-			overlaps = append(overlaps, &overhead.Overlap{OverlapConfig: of, Called: 100 * tasks, Share: float64(10*tasks+m) / 1000})
+			overlaps = append(overlaps, &overhead.Overlap{OverlapConfig: of, Called: 100 * tasks,
+				Share: float64(10*tasks+m) / 1000})
 		}
 	}
 	var out bytes.Buffer

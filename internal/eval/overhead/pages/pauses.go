@@ -78,7 +78,8 @@ func (c *Pauses) configs() (list []overhead.PauseConfig, err error) {
 	for _, patch := range patches {
 		for _, preempt := range preempts {
 			for _, n := range cpus {
-				list = append(list, overhead.PauseConfig{CPUs: n, Patch: patch, Preempt: preempt, Calls: c.Calls, Schedule: c.Schedule, Runs: c.Runs, Seed: c.Seed})
+				list = append(list, overhead.PauseConfig{CPUs: n, Patch: patch, Preempt: preempt, Calls: c.Calls,
+					Schedule: c.Schedule, Runs: c.Runs, Seed: c.Seed})
 			}
 		}
 	}
@@ -102,8 +103,10 @@ var pauseNames = [...]struct {
 }
 
 func (c *Pauses) print(p *cli.Program, m *pricedMachine, pauses []*overhead.Pauses) {
-	fmt.Fprintf(p.Out, "Pauses in µs on %s, by %s, in %s (%s, seed %d):\n\n", m.ID(), costsOf(m.by), cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
-	g := table.Grid{Head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max", "mean cycles"}, Text: 3}
+	fmt.Fprintf(p.Out, "Pauses in µs on %s, by %s, in %s (%s, seed %d):\n\n", m.ID(), costsOf(m.by),
+		cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
+	g := table.Grid{Head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max",
+		"mean cycles"}, Text: 3}
 	for _, of := range pauseNames {
 		for _, q := range pauses {
 			s := of.of(q)
@@ -120,6 +123,7 @@ func (c *Pauses) print(p *cli.Program, m *pricedMachine, pauses []*overhead.Paus
 	g.Print(p, c.Markdown)
 	fmt.Fprint(p.Out, "\nWhat a switch of tasks, a serialising instruction and the sending of an IPI cost is assumed on all machines: no figure has one.\n")
 	if c.Schedule == overhead.Sticky {
-		fmt.Fprintln(p.Out, "sticky: these are pauses of the strategy, which keeps CPUs standing, more than of the kernel.")
+		fmt.Fprintln(p.Out, "sticky: these are pauses of the strategy, which keeps CPUs standing, more than of "+
+			"the kernel.")
 	}
 }

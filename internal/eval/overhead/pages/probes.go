@@ -93,7 +93,8 @@ func (c *Probes) probes(m *pricedMachine) (list []overhead.Probe, err error) {
 }
 
 func (c *Probes) print(p *cli.Program, m *pricedMachine, rows []*probesRow) {
-	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
+	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by),
+		rows[len(rows)-1].Provenance)
 	probesColumns.Grid(rows).Print(p, c.Markdown)
 	k := overhead.NominalCache
 	fmt.Fprintf(p.Out, "\nAssumed: a probe is a line of %g bytes; in L1 (%g KiB) it costs %g cycles, in L2 (%g KiB) %g, in memory %g.\n",

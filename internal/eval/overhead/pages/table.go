@@ -23,7 +23,8 @@ type machineJSON struct {
 // A hitJSON is what a figure is of, as --json prints it.
 type hitJSON struct {
 	machineJSON
-	Edition string `json:"edition,omitempty"` // of the engine; "": that of the machine's figures, and --edition wasn't given
+	// of the engine; "": that of the machine's figures, and --edition wasn't given
+	Edition string `json:"edition,omitempty"`
 	Probe   string `json:"probe"`
 	Says    string `json:"says"`
 	Costs   string `json:"tier"` // or profile
@@ -35,20 +36,22 @@ func (h *hitJSON) title() string { return h.Says + " (" + h.Probe + ")" }
 // A lineJSON is a figure in one tier, as --json prints it.
 type lineJSON struct {
 	hitJSON
-	Documented *float64           `json:"documented_us"`
-	Usec       float64            `json:"us"`
-	Cycles     float64            `json:"cycles"`
-	Error      *float64           `json:"error"`
-	Beyond     *float64           `json:"error_beyond_rounding"`
-	Same       *bool              `json:"same"`                                  // printed with two decimals it is the figure
-	LeftOut    *float64           `json:"left_out_error"`                        // by a fit without this figure
-	NoMachine  *float64           `json:"left_out_machine_error,omitempty"`      // without its processor's, of the mechanistic tier
-	NoArch     *float64           `json:"left_out_architecture_error,omitempty"` // without its architecture's, likewise
-	Predicted  *overhead.Interval `json:"left_out_us_95"`                        // null: a profile's
-	Events     map[string]float64 `json:"events"`
-	Parts      map[string]float64 `json:"part_cycles"`
-	Prices     map[string]float64 `json:"event_cycles"`
-	Guessed    []string           `json:"events_in_no_figure,omitempty"`
+	Documented *float64 `json:"documented_us"`
+	Usec       float64  `json:"us"`
+	Cycles     float64  `json:"cycles"`
+	Error      *float64 `json:"error"`
+	Beyond     *float64 `json:"error_beyond_rounding"`
+	// printed with two decimals it is the figure
+	Same    *bool    `json:"same"`
+	LeftOut *float64 `json:"left_out_error"` // by a fit without this figure
+	// without its processor's, of the mechanistic tier
+	NoMachine *float64           `json:"left_out_machine_error,omitempty"`
+	NoArch    *float64           `json:"left_out_architecture_error,omitempty"` // without its architecture's, likewise
+	Predicted *overhead.Interval `json:"left_out_us_95"`                        // null: a profile's
+	Events    map[string]float64 `json:"events"`
+	Parts     map[string]float64 `json:"part_cycles"`
+	Prices    map[string]float64 `json:"event_cycles"`
+	Guessed   []string           `json:"events_in_no_figure,omitempty"`
 
 	era    string // which edition the engine is of
 	margin *float64
@@ -125,7 +128,8 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 func lineOfHit(name, arch string, mhz float64, q *overhead.Probe, h *overhead.Hit, costs *cycles.Profile) lineJSON {
 	l := lineJSON{
 		hitJSON: hitJSON{
-			machineJSON: machineJSON{(&overhead.Machine{Name: name, Arch: arch}).ID(), name, arch, mhz}, Probe: q.Name, Says: q.Says,
+			machineJSON: machineJSON{(&overhead.Machine{Name: name, Arch: arch}).ID(), name, arch, mhz}, Probe: q.Name,
+			Says: q.Says,
 		},
 		Usec: h.Cycles / mhz, Cycles: h.Cycles, shares: h.Shares(costs), probe: *q, hit: *h, costs: costs,
 		Events: make(map[string]float64), Parts: make(map[string]float64), Prices: make(map[string]float64),
@@ -171,7 +175,8 @@ func (c *Table) pricedReport() (*report, *overhead.UserProfile, error) {
 		r.rows = append(r.rows, []lineJSON{l})
 	}
 	if len(r.rows) == 0 {
-		return nil, nil, fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
+		return nil, nil, fmt.Errorf("--probe: in era %s there is no %s; kpsim overhead --profile %s prints "+
+			"all there are", u.Era, strings.Join(c.Probes, " or "), c.Profile)
 	}
 	return r, u, nil
 }
@@ -256,7 +261,9 @@ func (r *report) figures(p *cli.Program, markdown bool) {
 }
 
 // leftOutWords says what is left out.
-const leftOutWords = "Left out: the error for a figure by a fit without it. Machine out, arch out: by a fit without all figures of its processor, or of its architecture; a core without figures has the numbers of one that is fitted to all the others."
+const leftOutWords = "Left out: the error for a figure by a fit without it. Machine out, arch out: by a fit " +
+	"without all figures of its processor, or of its architecture; a core without figures has the numbers of " +
+	"one that is fitted to all the others."
 
 // headsOf are the columns of a tier.
 func headsOf(t overhead.Tier) []string {
@@ -308,14 +315,17 @@ func (r *report) summary(tier int) string {
 			left[k].most = max(left[k].most, math.Abs(e))
 		}
 	}
-	text := fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), beyond rounding %.2f %% (%s %s)", r.tiers[tier],
-		100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.title(), 100**beyond.Beyond, beyond.Machine, beyond.title())
+	text := fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), beyond rounding %.2f %% (%s %s)",
+		r.tiers[tier],
+		100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.title(), 100**beyond.Beyond, beyond.Machine,
+		beyond.title())
 	if *beyond.Beyond == 0 {
 		text = fmt.Sprintf("%s: mean error %.2f %%, largest %.2f %% (%s %s), all within rounding", r.tiers[tier],
 			100*mean, 100*math.Abs(*worst.Error), worst.Machine, worst.title())
 	}
 	for k, what := range headsOf(r.tiers[tier])[2:] {
-		text += fmt.Sprintf(", %s %.2f %%, largest %.2f %%", strings.TrimSuffix(what, " %"), 100*left[k].mean, 100*left[k].most)
+		text += fmt.Sprintf(", %s %.2f %%, largest %.2f %%", strings.TrimSuffix(what, " %"), 100*left[k].mean,
+			100*left[k].most)
 	}
 	return fmt.Sprintf("%s; %d of %d print alike", text, same, len(r.rows))
 }
@@ -362,7 +372,8 @@ func (r *report) bench(p *cli.Program) {
 		fmt.Fprintf(p.Out, "costs: %s\n", r.rows[0][i].Costs)
 		for _, row := range r.rows {
 			l := &row[i]
-			fmt.Fprintf(p.Out, "%s 1 %.1f ns/op %.1f cycles/hit\n", benchName(l.Machine, l.Edition, l.Probe), 1000*l.Usec, l.Cycles)
+			fmt.Fprintf(p.Out, "%s 1 %.1f ns/op %.1f cycles/hit\n", benchName(l.Machine, l.Edition, l.Probe),
+				1000*l.Usec, l.Cycles)
 		}
 	}
 }

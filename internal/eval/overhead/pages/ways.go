@@ -29,7 +29,8 @@ func (c *ways) check() error {
 		for _, f := range [...]struct {
 			flag  string
 			given bool
-		}{{"noise-file", c.NoiseFile != ""}, {"runs", c.Runs != nil}, {"hits", c.Hits != nil}, {"seed", c.Seed != nil}} {
+		}{{"noise-file", c.NoiseFile != ""}, {"runs", c.Runs != nil}, {"hits", c.Hits != nil},
+			{"seed", c.Seed != nil}} {
 			if f.given {
 				return fmt.Errorf("--%s: without noise nothing is drawn; give --noise too, or leave it out", f.flag)
 			}
@@ -94,7 +95,8 @@ func (c *Table) hits(machines []pricedMachine, editions []string) (list []priced
 		for i := range machines {
 			ids = append(ids, machines[i].ID())
 		}
-		return nil, fmt.Errorf("--probe: what %s costs on %s isn't known; give one of %s, or another machine", strings.Join(c.Probes, " or "), strings.Join(ids, " or "), strings.Join(has, ", "))
+		return nil, fmt.Errorf("--probe: what %s costs on %s isn't known; give one of %s, or another machine",
+			strings.Join(c.Probes, " or "), strings.Join(ids, " or "), strings.Join(has, ", "))
 	}
 	return list, nil
 }
@@ -106,7 +108,8 @@ func (c *Table) missing(machines []pricedMachine, edition string) error {
 		m := &machines[i]
 		probes := m.ProbesIn(edition)
 		if len(probes) == 0 && (len(machines) == 1 || len(c.Machines) > 0) {
-			return fmt.Errorf("--edition: what hits of edition %s cost on %s isn't known, whose costs are of edition %s; give a machine with costs of a later one, as %s", edition, m.ID(), m.Era, defaultMachine)
+			return fmt.Errorf("--edition: what hits of edition %s cost on %s isn't known, whose costs are of "+
+				"edition %s; give a machine with costs of a later one, as %s", edition, m.ID(), m.Era, defaultMachine)
 		}
 		for _, p := range probes {
 			if !slices.Contains(has, p.Name) {
@@ -116,7 +119,8 @@ func (c *Table) missing(machines []pricedMachine, edition string) error {
 	}
 	for _, q := range c.Probes {
 		if !slices.Contains(has, q) {
-			return fmt.Errorf("--probe: what %s costs with edition %s isn't known on these machines; give one of %s", q, edition, strings.Join(has, ", "))
+			return fmt.Errorf("--probe: what %s costs with edition %s isn't known on these machines; give one of %s", q,
+				edition, strings.Join(has, ", "))
 		}
 	}
 	return nil

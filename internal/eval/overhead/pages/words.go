@@ -65,13 +65,17 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 
 // provenanceOf returns where a machine's costs are from; with names the event is named in each
 // of its lines, not in the first alone.
-func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g table.Grid, costs []costJSON) {
-	g = table.Grid{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles", "in figures"}, Text: 5}
+func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g table.Grid,
+	costs []costJSON) {
+	g = table.Grid{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles",
+		"in figures"}, Text: 5}
 	for _, e := range cycles.All() {
-		cost := costJSON{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []termJSON{}}
+		cost := costJSON{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e),
+			Of: []termJSON{}}
 		for _, term := range o.Terms(m, t, e) {
 			cost.Cycles += term.Cycles()
-			cost.Of = append(cost.Of, termJSON{term.Of, term.Count, term.Counts.String(), term.Each, term.Prices.String(), term.Mark})
+			cost.Of = append(cost.Of, termJSON{term.Of, term.Count, term.Counts.String(), term.Each,
+				term.Prices.String(), term.Mark})
 		}
 		costs = append(costs, cost)
 		if len(cost.Of) == 0 {
@@ -82,7 +86,8 @@ func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names
 			if i > 0 && !names {
 				name, figures = "", ""
 			}
-			g.Add(name, term.What, term.Prices, term.Mark, term.Counts, fmt.Sprintf("%.3g", term.Count), fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
+			g.Add(name, term.What, term.Prices, term.Mark, term.Counts, fmt.Sprintf("%.3g", term.Count),
+				fmt.Sprintf("%.3f", term.Each), fmt.Sprintf("%.1f", term.Count*term.Each), figures)
 		}
 	}
 	return g, costs
@@ -98,7 +103,9 @@ func verdictColumns(unit string) table.Columns[overhead.Verdict] {
 		{JSON: "unit", Value: func(v verdict) any { return v.Claim.Unit }},
 		{JSON: "bounds_assumed", Value: func(v verdict) any { return v.Claim.Assumed }},
 		{Head: "machine", JSON: "machine",
-			Value: func(v verdict) any { return v.Machine.ID() }, Text: func(v verdict) string { return v.Machine.Name }},
+			Value: func(v verdict) any {
+				return v.Machine.ID()
+			}, Text: func(v verdict) string { return v.Machine.Name }},
 		{Head: "arch", Value: func(v verdict) any { return v.Machine.Arch }},
 		{Head: "of", JSON: "of",
 			Value: func(v verdict) any { return v.Of }, Text: func(v verdict) string { return v.Title }},
@@ -116,7 +123,9 @@ func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(overhead.Verdicts(lines), func(v overhead.Verdict) bool { return !c.wants(v.Machine, "") })
+	list := slices.DeleteFunc(overhead.Verdicts(lines), func(v overhead.Verdict) bool {
+		return !c.wants(v.Machine, "")
+	})
 	if c.JSON {
 		return verdictColumns("").PrintJSON(p, list)
 	}
@@ -134,6 +143,7 @@ func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
 		fmt.Fprintln(p.Out)
 		list = list[n:]
 	}
-	fmt.Fprintf(p.Out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", overhead.Mechanistic)
+	fmt.Fprintf(p.Out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with "+
+		"others that are rounded to them it would be otherwise.\n", overhead.Mechanistic)
 	return nil
 }

@@ -44,16 +44,18 @@ func DrawOn(t *rapid.T, m scenario.Machine) *scenario.Scenario {
 	}
 	s.Sources = drawSources(t, s)
 	if s.Machine.Preempt >= scenario.PreemptFull { // another task to run instead
-		s.Tasks = append(s.Tasks, scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: act.Schedule}}})
+		s.Tasks = append(s.Tasks,
+			scenario.Task{Name: "other", CPU: 1, Repeat: 1, Ops: []scenario.Op{{Kind: act.Schedule}}})
 	}
 	return s
 }
 
 func drawMachine(t *rapid.T) scenario.Machine {
 	m := scenario.Machine{
-		CPUs:    rapid.IntRange(2, 3).Draw(t, "cpus"),
-		Preempt: rapid.SampledFrom([]scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary, scenario.PreemptDynamic, scenario.PreemptFull, scenario.PreemptLazy}).Draw(t, "preempt"),
-		Fetch:   rapid.SampledFrom([]fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}).Draw(t, "fetch"),
+		CPUs: rapid.IntRange(2, 3).Draw(t, "cpus"),
+		Preempt: rapid.SampledFrom([]scenario.Preempt{scenario.PreemptNone, scenario.PreemptVoluntary,
+			scenario.PreemptDynamic, scenario.PreemptFull, scenario.PreemptLazy}).Draw(t, "preempt"),
+		Fetch: rapid.SampledFrom([]fetch.Model{fetch.Coherent, fetch.Stale, fetch.Mixing}).Draw(t, "fetch"),
 	}
 	m.Settle()
 	m.Patch = rapid.SampledFrom([]era.Patch{era.PatchBreakpoint, era.PatchStopMachine}).Draw(t, "patch")
@@ -77,7 +79,9 @@ func drawProbe(t *rapid.T, s *scenario.Scenario, name, function string) scenario
 	switch kind := rapid.IntRange(0, 7).Draw(t, name+" kind"); {
 	case kind >= 6 && m.Jprobes:
 		p.Kind = scenario.ProbeJprobe
-		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0], Value: 1}} // which is undone
+		// which is undone
+		p.Pre = []scenario.Step{{Kind: scenario.StepCount}, {Kind: scenario.StepSetReg, Reg: target.Arch.Args[0],
+			Value: 1}}
 		return p
 	case kind >= 5:
 		drawReturn(t, m, &p)

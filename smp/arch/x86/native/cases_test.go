@@ -220,7 +220,8 @@ func (x *encoding) implicit(r *random, t *trial) {
 	case op == 0xc2, op == 0xc3:
 		t.poke(arch.Addr(sp), pad(r))
 	case op == 0x9d:
-		t.poke(arch.Addr(sp), r.next()&^(x86.TF|ioplF|ntF|acF)|x86.IF) // the others stop the processor, or need privilege
+		// the others stop the processor, or need privilege
+		t.poke(arch.Addr(sp), r.next()&^(x86.TF|ioplF|ntF|acF)|x86.IF)
 	case op == 0xe0, op == 0xe1, op == 0xe2, op == 0xe3:
 		if r.one(2) {
 			s.R[x86.RCX] = junk(uint64(r.below(3)))

@@ -152,7 +152,8 @@ func (f *form) address(r *random, e encoded) (b []byte, m memOperand, rexX, rexB
 		}
 		if mod == 0 && base&7 == 5 {
 			m.disp = disp32(disp)
-			return append(b, byte(m.disp), byte(m.disp>>8), byte(m.disp>>16), byte(m.disp>>24)), m, rexX, byte(base) >> 3
+			return append(b, byte(m.disp), byte(m.disp>>8), byte(m.disp>>16), byte(m.disp>>24)), m, rexX,
+				byte(base) >> 3
 		}
 		m.base = base
 	}

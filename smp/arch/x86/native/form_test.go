@@ -240,7 +240,8 @@ func (f *form) implicitMemory() bool {
 // unfit says why user mode can't run an instruction, or why its result is the
 // host's own affair; "" if it can.
 func unfit(mode x86.Mode, a *anatomy) string {
-	const privileged, selectors, values, calls = "privileged", "about selectors", "reads what differs from host to host",
+	const privileged, selectors, values, calls = "privileged", "about selectors",
+		"reads what differs from host to host",
 		"goes to the kernel"
 	switch {
 	case a.vex:

@@ -182,7 +182,8 @@ func (h *host) lock() (unlock func()) {
 	}
 	setMask := func(p, old *uint64) {
 		const setmask = 2
-		syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setmask, uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(old)), 8,
+		syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setmask, uintptr(unsafe.Pointer(p)),
+			uintptr(unsafe.Pointer(old)), 8,
 			0, 0)
 	}
 	setMask(&mask, &old)
@@ -264,8 +265,9 @@ func (h *host) features() map[string]bool {
 		"cx16": bit(one.R[x86.RCX], 13), "sse4_2": bit(one.R[x86.RCX], 20), "movbe": bit(one.R[x86.RCX], 22),
 		"popcnt": bit(one.R[x86.RCX], 23),
 		"bmi1":   bit(seven.R[x86.RBX], 3), "bmi2": bit(seven.R[x86.RBX], 8), "adx": bit(seven.R[x86.RBX], 19),
-		"clflushopt": bit(seven.R[x86.RBX], 23), "clwb": bit(seven.R[x86.RBX], 24), "serialize": bit(seven.R[x86.RDX], 14),
-		"lahf_lm": bit(ext.R[x86.RCX], 0), "lzcnt": bit(ext.R[x86.RCX], 5), "3dnowprefetch": bit(ext.R[x86.RCX], 8),
+		"clflushopt": bit(seven.R[x86.RBX], 23), "clwb": bit(seven.R[x86.RBX], 24),
+		"serialize": bit(seven.R[x86.RDX], 14),
+		"lahf_lm":   bit(ext.R[x86.RCX], 0), "lzcnt": bit(ext.R[x86.RCX], 5), "3dnowprefetch": bit(ext.R[x86.RCX], 8),
 		"movdiri": bit(seven.R[x86.RCX], 27), "movdir64b": bit(seven.R[x86.RCX], 28),
 	}
 }

@@ -54,7 +54,8 @@ type ending struct {
 
 // Vectors (SDM vol. 3, table 6-1).
 const (
-	vectorDE, vectorDB, vectorBP, vectorOF, vectorBR, vectorUD, vectorSS, vectorGP, vectorPF = 0, 1, 3, 4, 5, 6, 12, 13, 14
+	vectorDE, vectorDB, vectorBP, vectorOF, vectorBR, vectorUD, vectorSS, vectorGP, vectorPF = 0, 1, 3, 4, 5, 6, 12, 13,
+		14
 )
 
 var vectors = [...]int{
@@ -106,7 +107,8 @@ func (g *guest) interpret(p *program, s arch.Regs, e *ending) {
 			if !unmapped(p.mode, g.fault) {
 				e.dropped = "touches the harness"
 			}
-		case arch.Breakpoint, arch.DebugTrap, arch.Overflow, arch.Undefined, arch.DivideError, arch.Protection, arch.Bound:
+		case arch.Breakpoint, arch.DebugTrap, arch.Overflow, arch.Undefined, arch.DivideError, arch.Protection,
+			arch.Bound:
 			e.trap = vectors[out]
 		default:
 			e.dropped = "outcome " + out.String()

@@ -130,7 +130,8 @@ func (h *pair) undo(all bool) {
 func (e *ending) arrive(g *guest, length int) {
 	ip := e.s.IP
 	switch {
-	case e.trap == vectorBP && ip-1-textAt < textSize && g.text[ip-1-textAt] == filler && ip-1-codeAt >= arch.Addr(length):
+	case e.trap == vectorBP && ip-1-textAt < textSize && g.text[ip-1-textAt] == filler &&
+		ip-1-codeAt >= arch.Addr(length):
 		e.s.IP, e.trap = ip-1, -1
 	case e.trap == vectorPF && uint64(ip) == e.cr2 && ip-codeAt >= arch.Addr(length):
 		e.trap = -1

@@ -89,7 +89,8 @@ func TestRecorded(t *testing.T) {
 				switch w, ok := want[r.name]; {
 				case !ok:
 					missing++
-					t.Errorf("%s isn't recorded: go test ./smp/arch/x86/native -run TestRecorded -native.record", r.name)
+					t.Errorf("%s isn't recorded: go test ./smp/arch/x86/native -run TestRecorded -native.record",
+						r.name)
 				case w != r.String():
 					t.Errorf("got      %s\nrecorded %s", r, w)
 				}

@@ -74,7 +74,8 @@ func sequence(p *program, list []*form, picks []uint64) {
 				continue
 			}
 			m := &x.e.mem
-			if f.mem && !m.fixed() && (m.base == noReg || m.index != noReg || pointers>>m.base&1 == 0 || m.disp+0x300 > 0x600) {
+			if f.mem && !m.fixed() && (m.base == noReg || m.index != noReg || pointers>>m.base&1 == 0 ||
+				m.disp+0x300 > 0x600) {
 				continue
 			}
 			p.append(x.code)
