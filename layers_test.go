@@ -51,7 +51,7 @@ var layers = []layer{
 	{pkg: "traces/tracetest", may: []string{"traces", "sim", "smp/arch", "smp/arch/target", "smp/smpev",
 		"kprobes/kpev"}, free: []string{"os"}},
 	{pkg: "smp", may: []string{"sim", "traces", "smp/arch", "smp/arch/x86", "smp/fetch", "smp/image", "smp/lkmm",
-		"smp/cycles", "smp/kapi", "smp/smpev"}},
+		"smp/cycles", "smp/kapi", "smp/smpev"}, free: []string{"sync"}},
 	{pkg: "smp/kernel", may: []string{"sim", "traces", "smp", "smp/arch", "smp/arch/target", "smp/fetch", "smp/image",
 		"smp/cycles", "smp/kapi", "smp/smpev"}, owned: true},
 	{pkg: "linux/vmlinux/xz", free: []string{"*"}}, // reads files, before a run

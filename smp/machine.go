@@ -275,6 +275,7 @@ func (m *Machine) Close() {
 		}
 	}
 	m.routines.pool.Close()
+	m.mem.release()
 }
 
 // Log returns the machine's log.

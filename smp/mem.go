@@ -3,6 +3,7 @@ package smp
 import (
 	"encoding/binary"
 	"math/bits"
+	"sync"
 
 	"kpsim/sim"
 	"kpsim/smp/arch"
@@ -75,6 +76,8 @@ type Memory struct {
 
 	watched     []arch.Addr  // chunks of text that are marked, in the order of Watch
 	bootWatched int          // as many of them since boot
+	decoded     []*page      // pages whose array of decoded instructions is their own
+	fetched     []*page      // pages that have lately
 	noCode      *decodedPage // the code of pages that are watched throughout: nothing
 	frozen      bool         // Freeze was called
 
@@ -127,9 +130,33 @@ func (m *Memory) mapPage(a arch.Addr, perm Perm) *page {
 func (m *Memory) mapCode(a arch.Addr, perm Perm) *page {
 	p := m.mapPage(a, perm)
 	if perm&PermExec != 0 && p.code == nil {
-		p.code = new(decodedPage)
+		p.code = decodedPages.Get().(*decodedPage)
+		m.decoded = append(m.decoded, p)
 	}
 	return p
+}
+
+// The pools hold the arrays of machines that were closed, cleared: they are most of what a machine allocates.
+var (
+	decodedPages = sync.Pool{New: func() any { return new(decodedPage) }}
+	latelyPages  = sync.Pool{New: func() any { return new([pageSize]*decoded) }}
+)
+
+// release hands the arrays of decoded instructions on. What is in memory stays.
+func (m *Memory) release() {
+	for _, p := range m.decoded {
+		if p.code != m.noCode {
+			clear(p.code[:])
+			decodedPages.Put(p.code)
+			p.code = m.noCode
+		}
+	}
+	for _, p := range m.fetched {
+		clear(p.lately[:])
+		latelyPages.Put(p.lately)
+		p.lately = nil
+	}
+	m.decoded, m.fetched = nil, nil
 }
 
 // page returns the page that a lies in, nil if none is mapped.

@@ -181,7 +181,8 @@ func (tx *Text) fetchSlow(c *CPU) *inst {
 		lo, hi = traces.PackBytes(tx.fbuf[:n])
 	}
 	if p.lately == nil {
-		p.lately = new([pageSize]*decoded)
+		p.lately = latelyPages.Get().(*[pageSize]*decoded)
+		m.mem.fetched = append(m.mem.fetched, p)
 	}
 	e := p.lately[ip%pageSize]
 	if e == nil || !e.is(ip, lo, hi) {

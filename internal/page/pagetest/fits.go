@@ -102,7 +102,7 @@ func Fits(t testing.TB, file string) (scroll [][]string) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	asked := html.EscapeString(strings.Replace(policies.ReplaceAllString(string(text), ""), "</body>", fitsScript, 1))
-	frames := "<!DOCTYPE html><html><body>"
+	frames := `<!DOCTYPE html><html><head><meta charset="utf-8"></head><body>`
 	for i, s := range Sizes {
 		frames += fmt.Sprintf(`<iframe id="size%d" style="border:0" width="%d" height="%d" srcdoc="%s"></iframe>`, i,
 			s[0], s[1], asked)

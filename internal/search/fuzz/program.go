@@ -8,7 +8,6 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/gen"
-	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/explore"
 	"kpsim/internal/search/rig"
 	"kpsim/kprobes/kpev"
@@ -122,7 +121,7 @@ func (w *runner) run(p *Program) error {
 		return nil
 	}
 	p.Parts, p.Edition, p.Optimizes = parts, sc.Machine.Edition, sc.Machine.Optimizes()
-	if err := lang.Check(sc); err != nil {
+	if err := scenario.Check(sc); err != nil { // not lang.Check: it prints what is drawn, which is never near the bound of a program
 		sim.Bug("%s was drawn, and is wrong: %v", sc.Name, err)
 	}
 	r, err := rig.New(sc, w.spec.Mutant)
