@@ -17,11 +17,11 @@ type Jumps struct {
 	v *survey.Survey
 }
 
-// NewJumps asks for it, by the rules of the scenario's machine.
+// NewJumps returns a Jumps by the rules of the scenario's machine.
 func NewJumps(s *scenario.Scenario) *Jumps { return &Jumps{s, Survey(s)} }
 
-// Why says why no schedule makes a jump of a probe, in the words of kpsim check; "" if
-// one may.
+// Why returns the reason why no schedule makes a jump of a probe, in the words of kpsim check; ""
+// if one may.
 func (j *Jumps) Why(k *scenario.Probe) string {
 	if !j.s.Machine.WritesJumps() {
 		return "engine " + j.s.Machine.Engine + " writes no jumps"
@@ -47,8 +47,8 @@ func (j *Jumps) Why(k *scenario.Probe) string {
 	return ""
 }
 
-// None says of each probe that a task registers why it is never optimized, a line each;
-// nothing if one of them may be.
+// None returns, for each probe that a task registers, a line on why it is never optimized. It
+// returns nothing if any of them may be.
 func (j *Jumps) None() (list []*scenario.Fault) {
 	if !j.s.Machine.WritesJumps() {
 		return nil
@@ -75,8 +75,8 @@ func disabledThroughout(s *scenario.Scenario, k *scenario.Probe) bool {
 	return k.Disabled && s.Registers(k.Name) && !s.DoesTo(k.Name, act.Enable) && !s.HandlerDoes(scenario.StepEnable, k.Name)
 }
 
-// Inert lists, a line each, what a scenario says that changes no run of it, whatever the
-// schedule: what its author has meant isn't there.
+// Inert lists statements of a scenario that change no run in any schedule, one line each: they
+// lack what their author intended.
 func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 	add := func(p scenario.Part, format string, args ...any) {
 		list = append(list, &scenario.Fault{Part: p, Msg: fmt.Sprintf(format, args...)})
@@ -93,7 +93,8 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 				tasks++
 			}
 		}
-		stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher // each CPU has a stopper then
+		// then each CPU has a stopper
+		stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher
 		switch {
 		case m.Preempt < scenario.PreemptFull:
 			add(scenario.PartOf(scenario.TheSources, i), "%s never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", names[i], m.Preempt)

@@ -56,7 +56,7 @@ func CodeOf(before, after *linux.Kernel, src *source.Source) *Code {
 	now := listed(after.Closure)
 	for i := range now {
 		l := &now[i]
-		if old[l.f.Name] == nil { // the compiler may have cut another part off
+		if old[l.f.Name] == nil { // the compiler may have split off another part
 			for j := range was {
 				if b := &was[j]; closure.Base(b.f.Name) == closure.Base(l.f.Name) && !slices.ContainsFunc(now, func(n listing) bool { return n.f.Name == b.f.Name }) && !b.taken {
 					old[l.f.Name] = b

@@ -66,10 +66,10 @@ type Breaks struct {
 // BaseTimes is the factor by which the unchanged kernel gets more runs, if something was broken.
 const BaseTimes = 4
 
-// Run explores. What the change alone breaks, and too few of its runs for the odds, is looked for
-// on the kernel as it is: along the schedule of the witness, and in runs of the witness' program,
-// which show it far more often than those of the scenario, until the odds decide. An error is that
-// the scenario can't be run on the changed kernel, or a fault of the input.
+// Run makes the search. A property that only the change breaks, in too few runs for a verdict, is
+// tried on the unchanged kernel: along the schedule of the witness, and in runs of the witness'
+// program, which show it far more often than the scenario does, until there is a verdict. The
+// error says that the scenario can't be run on the changed kernel, or that the input is wrong.
 func (s *Search) Run() (found Breaks, err error) {
 	s.with, err = s.explore(s.Scenario, s.Kernel, s.Mutant, s.Runs, s.Seed)
 	if err != nil || s.with.Violations == 0 {
