@@ -34,8 +34,8 @@ func usedAround(s *scenario.Scenario, used map[string]bool) {
 	}
 }
 
-// fewerAround leaves out modules (their functions stay, as the kernel's own), sites, fprobes and
-// static calls, with the operations on them, and the parts of those that have several.
+// fewerAround omits modules (their functions become the kernel's), sites, fprobes and static
+// calls with their operations, and single elements of those that have several.
 func fewerAround(s *scenario.Scenario, list []Edit) []Edit {
 	without := func(what, name string, drop func(c *scenario.Scenario), kind scenario.ParamKind) {
 		uses := func(op *scenario.Op) bool { return op.Kind.Has(kind) && op.Target == name }

@@ -21,7 +21,7 @@ func Empty(m scenario.Machine) *scenario.Scenario {
 	return s
 }
 
-// base is an empty scenario over the library's functions, and more objects.
+// base returns an empty scenario with the library's functions and more objects.
 func base(more string) *scenario.Scenario {
 	s, err := lang.Load("drawn", []byte(`
 v = elf("victim.o")

@@ -24,7 +24,7 @@ task("nobody", ops = [schedule()])
 never()
 `
 
-// failing is an init that answers an errno.
+// failing is an init function that returns an errno.
 const failing = "fails"
 
 // module adds a module that comes and goes while its own task calls it, with probes that a prober

@@ -11,7 +11,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// A Jumps asks of a scenario's probes whether a jump may replace their breakpoints.
+// A Jumps tells which of a scenario's probes may be optimized to a jump.
 type Jumps struct {
 	s *scenario.Scenario
 	v *survey.Survey
