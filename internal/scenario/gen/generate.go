@@ -27,11 +27,12 @@ type On struct {
 	// steps.
 	Few bool
 
-	// Debugger and Uprobes include, despite Contract and Few, what these omit: breakpoints that a
-	// kernel's handler sees before the debugger, and returns to user mode.
+	// Debugger and Uprobes allow debuggers and uprobes with Contract and Few, which otherwise
+	// exclude both. They require a kernel whose own breakpoint handler can be asked before the
+	// debugger, and can return to user mode.
 	Debugger, Uprobes bool
 
-	Memory smp.Ordering // of all machines; set last, so that the other draws don't change
+	Memory smp.Ordering // memory model of all machines; it isn't drawn, so the other draws don't depend on it
 }
 
 // Of is Generate driven by a recipe: equal recipes give equal scenarios. It also returns the
