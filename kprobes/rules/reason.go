@@ -83,7 +83,7 @@ var reasonTexts = [...]string{
 	NoBooster: "no booster", Preemptible: "preemptible kernel", Fixed: "not relocatable", NoRoomJump: "no room for a jump behind it",
 }
 
-// hasAt are the kinds whose text has a place.
+// hasAt reports whether the kind's text has a place.
 func (k ReasonKind) hasAt() bool {
 	switch k {
 	case InSite, Boundary, BehindBad, BehindInt3, ExtableEntry, UndecodableAt, Int3At, IndirectJumpAt, ThunkJumpAt,

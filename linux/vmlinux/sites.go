@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Returns are the addresses of the jumps to __x86_return_thunk, or of what the
-// compiler left in their place, as .return_sites names them.
+// Returns returns the addresses of the jumps to __x86_return_thunk, or of their replacements by
+// the compiler, from .return_sites.
 func (im *Image) Returns() []uint64 {
 	return im.withLayer(im.relative(".return_sites"), func(l *Layer) []uint64 { return l.Returns })
 }
