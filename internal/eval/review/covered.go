@@ -42,8 +42,8 @@ func (r *found) coveredBy(c *Review, dir string) error {
 	return nil
 }
 
-// counted takes a profile: of each block file, first and last line, and how often it was executed.
-// A line is of the smallest block that has it.
+// counted reads a profile: for each block its file, first and last line, and number of
+// executions. A line belongs to the smallest block that contains it.
 func (r *found) counted(profile []byte) {
 	best := make([]int, len(r.lines)) // lines in the block
 	s := bufio.NewScanner(bytes.NewReader(profile))
