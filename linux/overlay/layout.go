@@ -82,8 +82,8 @@ type group struct {
 	align uint64
 }
 
-// layout gives each kept section its address: text first, from at up, then each other
-// group on pages of its own. Per-CPU data goes behind the vmlinux's.
+// layout gives each kept section its address: text first, from at up, then each other group on
+// pages of its own. Per-CPU data goes after the vmlinux's.
 func (l *linker) layout(at uint64) error {
 	if at%pageBytes != 0 {
 		return fmt.Errorf("the overlay's address %#x is no multiple of %d", at, pageBytes)

@@ -256,7 +256,7 @@ func (o *object) readRows(to *section, rows []byte) error {
 	return nil
 }
 
-// inHole reads an addend where the hole has it: all kinds that Reloc knows of i386 fill a word.
+// inHole reads an addend from its hole. All i386 kinds that Reloc accepts fill a word.
 func (o *object) inHole(to *section, off uint64) (addend int64, ok bool) {
 	if off > to.size || to.size-off < uint64(o.Word) {
 		return 0, false
