@@ -26,10 +26,12 @@
 //	                    build, plan, unit, board, gate, hub, lead, work, desk, web, load, faults and cmd/kpsim-campaign
 //	internal/cli        terminal, files, ^C and progress for the verbs
 //	                    flags (ranges, errors, completion; flagstest), manual (man pages), inputs (scenarios, traces, names);
-//	                    internal/version knows which kpsim this is; internal/nearest suggests names, internal/regular opens files,
-//	                    internal/lazyregexp compiles expressions when they are used, internal/proctest runs kpsim in tests
-//	                    (internal/proctest/served: many times in one process), internal/thorough says how much these do
-//	internal/page       HTML pages; page/plot draws plots, page/pagetest checks pages; internal/viewer shows a run step by step
+//	                    internal/version knows which kpsim this is; internal/nearest suggests names,
+//	                    internal/regular opens files, internal/lazyregexp compiles expressions when they are used,
+//	                    internal/proctest runs kpsim in tests (internal/proctest/served: many times in one process),
+//	                    internal/thorough says how much these do
+//	internal/page       HTML pages; internal/table makes texts, JSON and tables of pages from columns;
+//	                    page/plot draws plots, page/pagetest checks pages; internal/viewer shows a run step by step
 //	internal/eval       results of many searches
 //	                    matrix (which waits and syncs are needed), overhead (the cost of a hit; kernelcost: of a kernel's own), each with its pages;
 //	                    mutants (who notices a fault), bench (how fast searches are), review (a change beside what was)

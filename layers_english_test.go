@@ -1,8 +1,7 @@
 package kpsim
 
 import (
-	"go/parser"
-	"go/token"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,8 +27,6 @@ func TestEnglish(t *testing.T) {
 			return err
 		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
 			return fs.SkipDir
-		case strings.HasSuffix(path, ".go"):
-			checkComments(t, path)
 		case strings.HasSuffix(path, ".md") && !under(path, madePages) && (strings.HasPrefix(path, "docs/") || !strings.Contains(path, "/")):
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -37,6 +34,9 @@ func TestEnglish(t *testing.T) {
 		}
 		return nil
 	}))
+	for _, f := range tree(t) {
+		checkComments(t, f.file)
+	}
 }
 
 func under(path string, rooms []string) bool {
@@ -48,14 +48,11 @@ func under(path string, rooms []string) bool {
 	return false
 }
 
-func checkComments(t *testing.T, path string) {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-	require.NoError(t, err)
+func checkComments(t *testing.T, f *ast.File) {
 	for _, group := range f.Comments {
 		for _, c := range group.List {
 			if w := foreign.FindString(c.Text); w != "" {
-				t.Errorf("%s: %q in a comment: name the subject, in plain English", fset.Position(c.Pos()), w)
+				t.Errorf("%s: %q in a comment: name the subject, in plain English", fileSet.Position(c.Pos()), w)
 			}
 		}
 	}

@@ -107,6 +107,7 @@ var layers = []layer{
 	{pkg: "internal/page/pagetest", free: []string{"*"}},                                                                        // runs a browser
 	{pkg: "internal/viewer", may: []string{"traces", "traces/view", "internal/page", "internal/version"}, free: []string{"*"}},
 	{pkg: "internal/cli", may: []string{"sim", "traces", "traces/view", "internal/nearest", "internal/page", "internal/regular", "internal/version"}, free: []string{"*"}},
+	{pkg: "internal/table", may: []string{"internal/cli", "internal/page"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags", may: []string{"internal/cli", "internal/cli/inputs", "internal/lazyregexp", "internal/nearest", "smp/image"}, free: []string{"*"}},
 	{pkg: "internal/cli/flags/flagstest", may: []string{"internal/cli/flags", "internal/thorough"}, free: []string{"*"}}, // for tests
 	{pkg: "internal/cli/manual", may: []string{"internal/cli/flags"}, free: []string{"*"}},

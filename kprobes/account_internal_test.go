@@ -112,7 +112,7 @@ func (a *account) register(p *told) {
 	}
 	a.asks(p)
 	asked := p.k.Flags & FlagDisabled
-	refused, graces, was := a.refused, a.graces, a.b.e.kprobeTable.Len()
+	refused, graces, was := a.refused, a.graces, a.b.e.Table.probes.Len()
 	err := a.b.e.Register(a.x, p.k)
 	if !a.s.Batches {
 		asked = 0
@@ -132,7 +132,7 @@ func (a *account) register(p *told) {
 		require.Greater(a.t, a.graces[kapi.QuiesceRCU], graces[kapi.QuiesceRCU], "a CPU may have found it")
 	}
 	require.Nil(a.t, p.k.aggr)
-	require.Equal(a.t, was, a.b.e.kprobeTable.Len())
+	require.Equal(a.t, was, a.b.e.Table.probes.Len())
 }
 
 // some picks probes.
@@ -188,8 +188,8 @@ func (a *account) registerAll(ps []*told) {
 func (a *account) unregister(ps []*told, array bool) {
 	var err error
 	before, detours := a.graces, []*Aggr(nil)
-	for _, p := range a.b.e.aggrs {
-		if p.list == &a.b.e.optimizingList { // a breakpoint leads there already
+	for _, p := range a.b.e.Table.aggrs {
+		if p.list == &a.b.e.Optimizer.optimizingList { // a breakpoint leads there already
 			detours = append(detours, p)
 		}
 	}
@@ -300,9 +300,9 @@ func (a *account) step() {
 	case 9:
 		a.enable(p)
 	case 10:
-		a.b.e.WaitOptimizer(a.x)
+		a.b.e.Optimizer.WaitOptimizer(a.x)
 	case 11:
-		a.b.e.SetOptimization(a.x, a.r.N(3) > 0)
+		a.b.e.Files.SetOptimization(a.x, a.r.N(3) > 0)
 	case 12:
 		a.armed(a.r.N(3) > 0)
 	case 13:
@@ -314,7 +314,7 @@ func (a *account) step() {
 func (a *account) armed(on bool) {
 	was := a.refuse
 	a.refuse = nil
-	a.b.e.SetArmed(a.x, on)
+	a.b.e.Files.SetArmed(a.x, on)
 	a.off, a.refuse = !on, was
 }
 
@@ -342,7 +342,7 @@ func (a *account) holds() {
 		require.Equal(a.t, a.want, a.ran, "%#x", f.at)
 		a.b.idle(a.t, a.x)
 	}
-	held, listed := 0, bytes.Count(a.b.e.List(nil), []byte{'\n'})
+	held, listed := 0, bytes.Count(a.b.e.Table.List(nil), []byte{'\n'})
 	if a.s.Return == era.ReturnGlobal {
 		listed-- // the trampoline's
 	}
@@ -376,15 +376,15 @@ func (a *account) ends(texts []code) {
 	if !a.loaded {
 		a.module()
 	}
-	a.b.e.WaitOptimizer(a.x)
+	a.b.e.Optimizer.WaitOptimizer(a.x)
 	a.holds()
 	for _, f := range texts {
 		require.Equal(a.t, f.bytes, a.b.textOf(a.x, f), f.name)
 	}
 	require.Empty(a.t, a.out, "memory that is nobody's")
-	require.Zero(a.t, a.b.e.kprobeTable.Len())
-	require.True(a.t, a.b.e.Settled())
-	for _, p := range a.b.e.aggrs {
+	require.Zero(a.t, a.b.e.Table.probes.Len())
+	require.True(a.t, a.b.e.Optimizer.Settled())
+	for _, p := range a.b.e.Table.aggrs {
 		require.True(a.t, p.freed, "%#x", p.addr)
 	}
 }

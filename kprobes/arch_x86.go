@@ -46,34 +46,65 @@ func (kcb *kprobeCtlblk) stepping() bool {
 	return kcb.current != nil && kcb.status&(kprobeHitSS|kprobeReenter) != 0
 }
 
+// Hits are what the CPUs do about the probes that they hit.
+type Hits struct {
+	*env     `state:"boot"` // set at New
+	kcb      kapi.PerCPU[kprobeCtlblk]
+	callback arch.Addr // set at New: what detours call
+
+	onCall  kapi.Routine       `state:"boot"` // set at New
+	onBreak kapi.TrapHandler   `state:"boot"` // set at New
+	onDebug kapi.TrapHandler   `state:"boot"` // set at New
+	onFault kapi.FaultHandler  `state:"boot"` // set at New
+	onSteps func(cpu int) bool `state:"boot"` // set at New
+}
+
+// init makes the routines, as values.
+func (h *Hits) init() {
+	h.onCall, h.onDebug, h.onFault = h.optimizedCallback, h.kprobeDebugHandler, h.kprobeFaultHandler
+	h.onBreak = func(x kapi.Context, regs *arch.Regs) uint64 { return h.do.Hit.KprobeInt3Handler(h.e, x, regs) }
+	h.onSteps = func(cpu int) bool {
+		kcb := h.kcb.Of(cpu)
+		return kcb.stepping() || kcb.current != nil && kcb.status&kprobeFaulted != 0
+	}
+}
+
+// hook has the kernel call the routines.
+func (h *Hits) hook() {
+	h.d.Traps.OnBreakpoint(h.onBreak)
+	h.d.Traps.OnDebug(h.onDebug)
+	h.d.Traps.OnFault(h.onFault)
+	h.d.Traps.OnStepping(h.onSteps)
+}
+
 // kprobeInt3Handler is asked whether a #BP is ours. Context: interrupts off.
-func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
-	if e.do.UserMode(e, x, regs) {
+func (h *Hits) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
+	if h.do.Hit.UserMode(h.e, x, regs) {
 		return 0
 	}
 	addr := regs.IP - 1
-	kcb := e.kcb.This(x)
+	kcb := h.kcb.This(x)
 	x.Work(WorkLookup, 1)
-	if ap, ok := e.kprobeTable.Get(x, addr); ok {
+	if ap, ok := h.e.Table.probes.Get(x, addr); ok {
 		if kcb.current == nil {
-			e.kprobeHit(x, kcb, ap, regs)
+			h.kprobeHit(x, kcb, ap, regs)
 			return kpev.OwnerKprobe
 		}
-		if e.reenterKprobe(x, kcb, ap, regs) {
+		if h.reenterKprobe(x, kcb, ap, regs) {
 			return kpev.OwnerKprobe
 		}
 		return 0
 	}
-	if e.s.Step == era.StepInt3 && kcb.stepping() && addr == kcb.copy+arch.Addr(kcb.current.verdict.Len) {
+	if h.s.Step == era.StepInt3 && kcb.stepping() && addr == kcb.copy+arch.Addr(kcb.current.verdict.Len) {
 		regs.IP = addr
-		e.kprobePostProcess(x, kcb, regs)
+		h.kprobePostProcess(x, kcb, regs)
 		return kpev.OwnerKprobe
 	}
-	if kcb.current != nil && e.do.LongjmpBreakHandler(e, x, addr, regs) {
-		e.setupSinglestep(x, kcb, kcb.current, regs, false)
+	if kcb.current != nil && h.do.Jprobe.LongjmpBreakHandler(h.e, x, addr, regs) {
+		h.setupSinglestep(x, kcb, kcb.current, regs, false)
 		return kpev.OwnerKprobe
 	}
-	if e.s.RemovedInt3 && e.removed(x, addr) {
+	if h.s.RemovedInt3 && h.removed(x, addr) {
 		regs.IP = addr
 		return kpev.OwnerRemoved
 	}
@@ -81,22 +112,22 @@ func (e *Engine) kprobeInt3Handler(x kapi.Context, regs *arch.Regs) uint64 {
 }
 
 // removed reports whether the breakpoint that a CPU has met isn't there any more.
-func (e *Engine) removed(x kapi.Context, at arch.Addr) bool {
+func (h *Hits) removed(x kapi.Context, at arch.Addr) bool {
 	var now [1]byte
-	e.d.Text.Read(x, at, now[:])
+	h.d.Text.Read(x, at, now[:])
 	return now[0] != x86.Int3
 }
 
 // kprobeDebugHandler is asked whether a #DB is ours: the end of a step by the trap flag
 // (until 5.12). If a debugger steps the probed code too, the trap
 // is also passed on to it. Context: interrupts off.
-func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
-	kcb := e.kcb.This(x)
-	if e.s.Step != era.StepDebug || !kcb.stepping() {
+func (h *Hits) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
+	kcb := h.kcb.This(x)
+	if h.s.Step != era.StepDebug || !kcb.stepping() {
 		return 0
 	}
 	traced := kcb.oldFlags&x86.TF != 0
-	e.kprobePostProcess(x, kcb, regs)
+	h.kprobePostProcess(x, kcb, regs)
 	if traced {
 		return 0
 	}
@@ -105,32 +136,32 @@ func (e *Engine) kprobeDebugHandler(x kapi.Context, regs *arch.Regs) uint64 {
 
 // kprobeHit runs the handlers of a probe and sets up what comes after them (spec
 // 1.2, 1.3, 1.6).
-func (e *Engine) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
+func (h *Hits) kprobeHit(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
 	kcb.current, kcb.status = ap, kprobeHitActive
-	if e.do.AggrPreHandler(e, x, ap, regs, true) {
-		if !e.jumped(x) {
+	if h.do.Hit.AggrPreHandler(h.e, x, ap, regs, true) {
+		if !h.e.Jprobes.jumped(x) {
 			kcb.current = nil // it has set regs.IP: nothing is stepped
 		}
 		return
 	}
-	e.setupSinglestep(x, kcb, ap, regs, false)
+	h.setupSinglestep(x, kcb, ap, regs, false)
 }
 
 // reenterKprobe is a hit from inside a handler, or from an NMI on top of one: no
 // handler runs, and the instruction executes all the same (spec 1.11). It
 // returns false if the probed instruction is itself an int3 (2.6): the trap belongs to
 // the owner of that.
-func (e *Engine) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
-	if kcb.stepping() && kcb.current == ap && e.ownInt3(ap) { // this was the step: whose breakpoint it is sees the rest
+func (h *Hits) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) bool {
+	if kcb.stepping() && kcb.current == ap && h.e.slots.ownInt3(ap) { // this was the step: whose breakpoint it is sees the rest
 		regs.Flags = regs.Flags&^x86.TF | kcb.savedFlags
 		kcb.restorePreviousKprobe()
 		return false
 	}
-	if e.do.Reentered(e, x) {
-		return e.bugReenterKprobe(x, ap)
+	if h.do.Hit.Reentered(h.e, x) {
+		return h.bugReenterKprobe(x, ap)
 	}
-	e.kprobesIncNmissedCount(x, ap)
-	e.setupSinglestep(x, kcb, ap, regs, true)
+	h.kprobesIncNmissedCount(x, ap)
+	h.setupSinglestep(x, kcb, ap, regs, true)
 	return true
 }
 
@@ -138,8 +169,8 @@ func (e *Engine) reenterKprobe(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs
 // there is room to remember one probe beside the current one, so that the kernel
 // dies (KPROBE_REENTER). Kernels of 2.6 find no
 // owner for the breakpoint, and die of that.
-func (e *Engine) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
-	switch e.s.Files {
+func (h *Hits) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
+	switch h.s.Files {
 	case era.FilesFirst:
 		return false
 	case era.FilesPlain:
@@ -147,16 +178,16 @@ func (e *Engine) bugReenterKprobe(x kapi.Context, ap *Aggr) bool {
 	default:
 		x.Emit(kpev.Printk, uint64(kpev.LineUnrecoverableBare), 0, 0)
 	}
-	e.d.Traps.Bug(x, "Unrecoverable kprobe detected")
+	h.d.Traps.Bug(x, "Unrecoverable kprobe detected")
 	return true
 }
 
 // setupSinglestep has the instruction of a hit done: by the detour's copy, by the slot's
 // with a jump after it, by emulation, or step by step. reenter: the CPU is busy
 // with another probe, and still is after the instruction.
-func (e *Engine) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, reenter bool) {
-	owes := !reenter && e.do.OwesPost(kcb.probes) // it may have been queued since
-	if e.do.SetupDetourExecution(e, x, ap, regs, owes) {
+func (h *Hits) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, reenter bool) {
+	owes := !reenter && h.do.Hit.OwesPost(kcb.probes) // it may have been queued since
+	if h.do.Hit.SetupDetourExecution(h.e, x, ap, regs, owes) {
 		kcb.resetCurrentKprobe(reenter)
 		return
 	}
@@ -165,13 +196,13 @@ func (e *Engine) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 		s = ap.slot.Look(x)
 	}
 	switch {
-	case s.boosted && !e.do.StepsBoosted(e, x, ap, owes):
+	case s.boosted && !h.do.Copy.StepsBoosted(h.e, x, ap, owes):
 		regs.IP = s.at
 		kcb.resetCurrentKprobe(reenter)
 	case s.at == 0 && ap.insn != nil: // else there is nothing to do it by, and the CPU goes to 0
-		e.do.Emulate(e, x, ap, regs)
+		h.do.Copy.Emulate(h.e, x, ap, regs)
 		if !reenter {
-			e.do.AggrPostHandler(e, x, ap, regs)
+			h.do.Hit.AggrPostHandler(h.e, x, ap, regs)
 		}
 		kcb.resetCurrentKprobe(reenter)
 	default:
@@ -182,7 +213,7 @@ func (e *Engine) setupSinglestep(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, re
 			kcb.status = kprobeHitSS
 		}
 		x.Work(WorkStep, 1)
-		e.prepareSinglestep(kcb, ap, s, regs)
+		h.prepareSinglestep(kcb, ap, s, regs)
 	}
 }
 
@@ -196,9 +227,9 @@ func (kcb *kprobeCtlblk) resetCurrentKprobe(reenter bool) {
 
 // prepareSinglestep sends the CPU to the copy, interrupts off so that it comes back here
 // before anything else happens.
-func (e *Engine) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *arch.Regs) {
+func (h *Hits) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs *arch.Regs) {
 	keep := x86.IF
-	if e.s.Step == era.StepDebug {
+	if h.s.Step == era.StepDebug {
 		keep |= x86.TF
 	}
 	kcb.current, kcb.copy = ap, s.at
@@ -212,9 +243,9 @@ func (e *Engine) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs
 	}
 	regs.Flags &^= x86.IF
 	regs.IP = s.at
-	if e.s.Step == era.StepDebug {
+	if h.s.Step == era.StepDebug {
 		regs.Flags |= x86.TF
-		if e.ownInt3(ap) {
+		if h.e.slots.ownInt3(ap) {
 			regs.IP = ap.addr
 		}
 	}
@@ -223,17 +254,17 @@ func (e *Engine) prepareSinglestep(kcb *kprobeCtlblk, ap *Aggr, s insnSlot, regs
 // kprobePostProcess is the end of the copy: what it left relative to itself is made
 // relative to the original, and the post_handlers run. regs.IP is where the copy
 // went, which an int3 after it has taken back.
-func (e *Engine) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs) {
+func (h *Hits) kprobePostProcess(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs) {
 	ap := kcb.current
 	x.Work(WorkResume, 1)
-	if e.s.Step == era.StepDebug {
-		e.do.ResumeExecution(e, x, kcb, ap, regs)
+	if h.s.Step == era.StepDebug {
+		h.do.Copy.ResumeExecution(h.e, x, kcb, ap, regs)
 	} else {
 		regs.IP = ap.addr + (regs.IP - kcb.copy)
 	}
-	e.do.RestoreFlags(kcb, regs)
+	h.do.Copy.RestoreFlags(kcb, regs)
 	if kcb.status != kprobeReenter {
-		e.do.AggrPostHandler(e, x, ap, regs)
+		h.do.Hit.AggrPostHandler(h.e, x, ap, regs)
 	}
 	kcb.restorePreviousKprobe()
 }
@@ -250,19 +281,19 @@ func (kcb *kprobeCtlblk) restorePreviousKprobe() {
 // aggrPreHandler runs the pre_handlers of an aggr, last registered first. With
 // stop, one that returns non-zero skips those after it (spec 1.6, 1.8), and
 // aggrPreHandler reports it; an optimized probe's ignores it (4.10).
-func (e *Engine) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
-	kcb := e.kcb.This(x)
+func (h *Hits) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
+	kcb := h.kcb.This(x)
 	kcb.probes = ap.probes.Deref(x)
 	probes := kcb.probes.probes
-	e.walks(x, probes)
+	h.walks(x, probes)
 	for i, p := range probes {
-		if e.do.KprobeDisabled(x, p, stop) {
+		if h.do.Hit.KprobeDisabled(x, p, stop) {
 			continue
 		}
-		if !stop && e.do.DetourSkips(p) {
+		if !stop && h.do.Hit.DetourSkips(p) {
 			continue // it has joined since the CPU came here: a detour runs no post_handler, and goes to no jprobe's entry
 		}
-		if moved := e.do.CallPreHandler(e, x, p, regs) != 0; moved && stop {
+		if moved := h.do.Hit.CallPreHandler(h.e, x, p, regs) != 0; moved && stop {
 			for _, s := range probes[i+1:] {
 				if s.Pre != nil && !s.disabled.Look(x) {
 					x.Emit(kpev.Skipped, s.ID, p.ID, 0)
@@ -275,11 +306,11 @@ func (e *Engine) aggrPreHandler(x kapi.Context, ap *Aggr, regs *arch.Regs, stop 
 }
 
 // callPreHandler runs a pre_handler, if there is one.
-func (e *Engine) callPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) (moved int) {
+func (h *Hits) callPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) (moved int) {
 	if p.Pre == nil {
 		return 0
 	}
-	kcb := e.kcb.This(x)
+	kcb := h.kcb.This(x)
 	x.Work(kapi.WorkHandler, 1)
 	kcb.child = p
 	moved = p.Pre(x, p, regs)
@@ -293,11 +324,11 @@ func (e *Engine) callPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) (mov
 // Kernels take the list as it is by now: one that has left, where others stay, isn't
 // on it, and if the aggr is queued for a jump since, nothing is asked at all (mutant
 // post-by-list). The last one stays on the list until no CPU can reach it.
-func (e *Engine) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
-	kcb := e.kcb.This(x)
+func (h *Hits) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
+	kcb := h.kcb.This(x)
 	kcb.status = kprobeHitSSDone
-	probes := e.do.PostProbes(x, ap, kcb.probes.probes)
-	e.walks(x, probes)
+	probes := h.do.Hit.PostProbes(x, ap, kcb.probes.probes)
+	h.walks(x, probes)
 	for _, p := range probes {
 		if p.Post != nil && !p.disabled.ReadOnce(x) {
 			x.Work(kapi.WorkHandler, 1)
@@ -309,7 +340,7 @@ func (e *Engine) aggrPostHandler(x kapi.Context, ap *Aggr, regs *arch.Regs) {
 }
 
 // walks prices the way along the probes of an aggr that has several: an aggregate's.
-func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
+func (h *Hits) walks(x kapi.Context, probes []*Kprobe) {
 	if len(probes) > 1 {
 		x.Work(WorkWalk, len(probes))
 	}
@@ -318,8 +349,8 @@ func (e *Engine) walks(x kapi.Context, probes []*Kprobe) {
 // kprobesIncNmissedCount counts a hit that runs no handlers, for each probe of the aggr: the
 // kernel looks at none of their flags, so that a disabled one among others counts
 // what it wouldn't have run for (kprobes_inc_nmissed_count).
-func (e *Engine) kprobesIncNmissedCount(x kapi.Context, ap *Aggr) {
-	e.do.IncNmissed(x, ap.probes.Deref(x).probes)
+func (h *Hits) kprobesIncNmissedCount(x kapi.Context, ap *Aggr) {
+	h.do.Hit.IncNmissed(x, ap.probes.Deref(x).probes)
 }
 
 // incNmissed adds one to the nmissed of each.
@@ -328,4 +359,26 @@ func incNmissed(x kapi.Context, probes []*Kprobe) {
 		kapi.Plus(&p.nmissed, x, 1)
 		x.Emit(kpev.Missed, p.ID, 0, 0)
 	}
+}
+
+// Stepping reports whether the CPU has been sent to a copy to come back from it.
+func (h *Hits) Stepping(x kapi.Context) bool { return h.kcb.This(x).stepping() }
+
+// InPostHandler reports whether the CPU runs post_handlers (KPROBE_HIT_SSDONE).
+func (h *Hits) InPostHandler(x kapi.Context) bool {
+	kcb := h.kcb.This(x)
+	return kcb.current != nil && kcb.status == kprobeHitSSDone
+}
+
+// there is none.
+func (h *Hits) Busy() (cpu int, at arch.Addr, ok bool) {
+	for cpu := range h.d.CPUs {
+		kcb := h.kcb.Of(cpu)
+		for _, ap := range [...]*Aggr{kcb.current, kcb.prevKprobe.current} {
+			if ap != nil {
+				return cpu, ap.addr, true
+			}
+		}
+	}
+	return 0, 0, false
 }

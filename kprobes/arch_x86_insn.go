@@ -23,12 +23,18 @@ type insnSlot struct {
 // maxCopy is how many bytes 2.6 copies, whatever the instruction's length.
 const maxCopy = 16
 
+// An insnCache is kprobe_insn_slots: it makes the copies, and gives them back.
+type insnCache struct {
+	*env `state:"boot"`  // set at New
+	insn [maxDetour]byte // owned by text_mutex: what is about to be written
+}
+
 // archCopyKprobe copies the instruction, relocated, if it isn't emulated. post: the
 // aggr begins with a post_handler. Context: kprobe_mutex and text_mutex held.
-func (e *Engine) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
-	ap.boostable = e.boostable(ap)
-	s, err := e.getInsnSlot(x, ap, e.s.Boost == era.BoostPrepare && ap.boostable && !post)
-	ap.slot.Init(e.d.Cells, s)
+func (c *insnCache) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
+	ap.boostable = c.boostable(ap)
+	s, err := c.getInsnSlot(x, ap, c.s.Boost == era.BoostPrepare && ap.boostable && !post)
+	ap.slot.Init(c.d.Cells, s)
 	return err
 }
 
@@ -36,40 +42,40 @@ func (e *Engine) archCopyKprobe(x kapi.Context, ap *Aggr, post bool) error {
 // is boosted; an int3, or nothing, where it is stepped. Where the step is by int3
 // what changes the instruction pointer or the interrupt flag is emulated instead,
 // if it is that to the processor, too: for the kernel vpsubb is a call.
-func (e *Engine) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, error) {
-	if e.s.Step == era.StepInt3 && !boosted {
-		if emulates, errno := e.prepareEmulation(ap); errno != nil || emulates {
+func (c *insnCache) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, error) {
+	if c.s.Step == era.StepInt3 && !boosted {
+		if emulates, errno := c.prepareEmulation(ap); errno != nil || emulates {
 			return insnSlot{}, errno
 		}
 	}
 	s := insnSlot{size: ap.verdict.Len, boosted: boosted}
 	switch {
-	case boosted || e.s.Boost == era.BoostStepped && ap.boostable:
+	case boosted || c.s.Boost == era.BoostStepped && ap.boostable:
 		s.size += jumpSize
-	case e.s.Step == era.StepInt3:
+	case c.s.Step == era.StepInt3:
 		s.size++
 	}
-	if e.copiesAll() {
+	if c.copiesAll() {
 		s.size = max(s.size, maxCopy)
 	}
 	ok := false
-	if s.at, ok = e.d.Exec.Alloc(x, s.size, kpev.SlotMem); !ok {
+	if s.at, ok = c.d.Exec.Alloc(x, s.size, kpev.SlotMem); !ok {
 		return insnSlot{}, ENOMEM
 	}
-	buf, ok := e.looked.judge.Copy(e.insn[:0], &ap.verdict, e.do.RunsAt(ap, s.at))
+	buf, ok := c.e.text.looked.judge.Copy(c.insn[:0], &ap.verdict, c.do.Copy.RunsAt(ap, s.at))
 	back, near := x86.JumpRel32(s.at+arch.Addr(ap.verdict.Len), ap.addr+arch.Addr(ap.verdict.Len))
 	switch {
-	case !ok || e.do.BoostEnabled(e) && !near:
-		e.freeInsnSlot(x, s)
+	case !ok || c.do.Copy.BoostEnabled(c.e) && !near:
+		c.freeInsnSlot(x, s)
 		return insnSlot{}, EINVAL
 	case boosted:
 		buf = append(buf, back[:]...)
-	case e.s.Step == era.StepInt3:
+	case c.s.Step == era.StepInt3:
 		buf = append(buf, x86.Int3)
-	case e.copiesAll(): // what follows mov ss is stepped with it
+	case c.copiesAll(): // what follows mov ss is stepped with it
 		buf = append(buf, ap.orig[len(buf):maxCopy]...)
 	}
-	e.fillCopy(x, s.at, buf)
+	c.fillCopy(x, s.at, buf)
 	return s, nil
 }
 
@@ -77,30 +83,32 @@ func (e *Engine) getInsnSlot(x kapi.Context, ap *Aggr, boosted bool) (insnSlot, 
 // return from it: by IRET, which serialises. Where a return doesn't (FRED) a CPU may
 // still have what was there before, so it has to be synchronized before the copy can
 // be reached. Kernels leave that out. Context: kprobe_mutex held; may sleep.
-func (e *Engine) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
-	e.d.Text.Fill(x, at, buf)
-	if e.s.SyncCopies {
-		e.d.Sync.Core(x, kpev.SyncCopy)
+func (c *insnCache) fillCopy(x kapi.Context, at arch.Addr, buf []byte) {
+	c.d.Text.Fill(x, at, buf)
+	if c.s.SyncCopies {
+		c.d.Sync.Core(x, kpev.SyncCopy)
 	}
 }
 
 // copiesAll reports whether more than the instruction is copied.
-func (e *Engine) copiesAll() bool {
-	return e.s.Step == era.StepDebug && e.s.Kernel.Edition == rules.Edition26
+func (c *insnCache) copiesAll() bool {
+	return c.s.Step == era.StepDebug && c.s.Kernel.Edition == rules.Edition26
 }
 
 // before514 reports whether the rules are those of kernels that step by #DB.
-func (e *Engine) before514() bool { return e.s.Kernel.Edition < rules.Edition514 }
+func (c *insnCache) before514() bool { return c.s.Kernel.Edition < rules.Edition514 }
 
 // ownInt3 reports whether the probed instruction is an int3 of another owner.
 // Only 2.6 allows that; the int3 is executed where it is.
-func (e *Engine) ownInt3(ap *Aggr) bool { return e.s.Step == era.StepDebug && ap.orig[0] == x86.Int3 }
+func (c *insnCache) ownInt3(ap *Aggr) bool {
+	return c.s.Step == era.StepDebug && ap.orig[0] == x86.Int3
+}
 
 // prepareEmulation reports whether an aggr's instruction is emulated where the step is
 // by int3. What kernels until 5.12 would step by #DB, and those since refuse, is
 // refused (-EOPNOTSUPP), as is a copy without room for the int3 (-ENOSPC).
-func (e *Engine) prepareEmulation(ap *Aggr) (bool, error) {
-	told := !e.before514() && !e.s.AnyByte // the rules have said whether it is
+func (c *insnCache) prepareEmulation(ap *Aggr) (bool, error) {
+	told := !c.before514() && !c.s.AnyByte // the rules have said whether it is
 	switch {
 	case ap.insn == nil:
 		return false, nil
@@ -121,12 +129,12 @@ func (e *Engine) prepareEmulation(ap *Aggr) (bool, error) {
 // freeInsnSlot gives a slot back that no CPU is sent to any more, and that none steps
 // in. A task may have been interrupted in a boosted one (the kernel's dirty
 // slots). Context: kprobe_mutex held; may sleep.
-func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
+func (c *insnCache) freeInsnSlot(x kapi.Context, s insnSlot) {
 	switch {
 	case s.boosted:
-		e.d.Exec.Retire(x, s.at, s.size, kpev.SlotMem)
+		c.d.Exec.Retire(x, s.at, s.size, kpev.SlotMem)
 	case s.at != 0:
-		e.d.Exec.Free(x, s.at, s.size, kpev.SlotMem)
+		c.d.Exec.Free(x, s.at, s.size, kpev.SlotMem)
 	}
 }
 
@@ -139,15 +147,15 @@ func (e *Engine) freeInsnSlot(x kapi.Context, s insnSlot) {
 // boostable reports whether an aggr's slot may have a jump after the copy: by
 // the build, and by the instruction, as the rules see it. Context: kprobe_mutex
 // held, the aggr's function loaded last.
-func (e *Engine) boostable(ap *Aggr) bool {
-	return e.do.BoostEnabled(e) && e.do.CanBoost(e, ap)
+func (c *insnCache) boostable(ap *Aggr) bool {
+	return c.do.Copy.BoostEnabled(c.e) && c.do.Copy.CanBoost(c.e, ap)
 }
 
 // stepsAll reports whether a boosted slot is stepped all the same: a
 // post_handler is there (with BoostPrepare one that joins takes the boost away), or
 // was when the pre_handlers ran.
-func (e *Engine) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
-	if e.s.Boost != era.BoostStepped {
+func (c *insnCache) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
+	if c.s.Boost != era.BoostStepped {
 		return false
 	}
 	if owes {
@@ -172,17 +180,17 @@ func (e *Engine) stepsAll(x kapi.Context, ap *Aggr, owes bool) bool {
 //
 // A step that didn't end there, as an iteration of a string instruction, settles
 // it, too: the slot is never boosted. Context: #DB, interrupts off.
-func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, after bool) {
+func (c *insnCache) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs, after bool) {
 	ap := kcb.current
 	s := ap.slot.Look(x)
-	if e.s.Boost != era.BoostStepped || !e.do.BoostEnabled(e) || s.boosted || s.settled || after && !ap.boostable {
+	if c.s.Boost != era.BoostStepped || !c.do.Copy.BoostEnabled(c.e) || s.boosted || s.settled || after && !ap.boostable {
 		return
 	}
 	from := s.at + arch.Addr(ap.verdict.Len)
 	settled := after && regs.IP != from
 	if after && !settled {
 		back, _ := x86.JumpRel32(from, ap.addr+arch.Addr(ap.verdict.Len)) // in reach: getInsnSlot has checked
-		e.d.Text.Write(x, from, back[:])
+		c.d.Text.Write(x, from, back[:])
 	}
 	ap.slot.WriteOnce(x, insnSlot{at: s.at, size: s.size, boosted: !settled, settled: settled})
 }
@@ -194,34 +202,34 @@ func (e *Engine) boostStepped(x kapi.Context, kcb *kprobeCtlblk, regs *arch.Regs
 //	step 1: make the other slot
 //	step 2: from now on hits go there; wait for those that are in the old one
 //	step 3: free that
-func (e *Engine) unboost(x kapi.Context, ap *Aggr) error {
+func (c *insnCache) unboost(x kapi.Context, ap *Aggr) error {
 	old := ap.slot.Owned()
-	if e.s.Boost != era.BoostPrepare || !old.boosted {
+	if c.s.Boost != era.BoostPrepare || !old.boosted {
 		return nil
 	}
-	e.d.Text.Mutex().Lock(x)
-	f, _ := e.d.Symbols.Lookup(ap.addr)
-	e.loadFunction(x, f, e.d.Symbols.Kind(ap.addr), e.recoverProbedInstruction(x, f))
-	next, err := e.getInsnSlot(x, ap, false)
-	e.d.Text.Mutex().Unlock(x)
+	c.d.Text.Mutex().Lock(x)
+	f, _ := c.d.Symbols.Lookup(ap.addr)
+	c.e.text.loadFunction(x, f, c.d.Symbols.Kind(ap.addr), c.e.text.recoverProbedInstruction(x, f))
+	next, err := c.getInsnSlot(x, ap, false)
+	c.d.Text.Mutex().Unlock(x)
 	if err != nil {
 		return err
 	}
 	ap.slot.WriteOnce(x, next)
-	e.do.Synchronize(e, x)
-	e.freeInsnSlot(x, old)
+	c.do.Register.Synchronize(c.e, x)
+	c.freeInsnSlot(x, old)
 	return nil
 }
 
 // canProbe asks the rules about a byte of the function that was loaded. Whether
 // boundaries are looked at is a setting of its own.
-func (e *Engine) canProbe(offset int) rules.Verdict {
-	j := &e.looked.judge
-	if e.s.AnyByte {
+func (pt *probedText) canProbe(offset int) rules.Verdict {
+	j := &pt.looked.judge
+	if pt.s.AnyByte {
 		return j.AtAny(offset)
 	}
 	v := j.At(offset)
-	if v.Errno == 0 && e.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
+	if v.Errno == 0 && pt.s.Kernel.Edition == rules.Edition26 && !j.Boundary(offset) {
 		v.Errno = -int(EILSEQ)
 	}
 	return v
@@ -230,23 +238,23 @@ func (e *Engine) canProbe(offset int) rules.Verdict {
 // recoverProbedInstruction returns the bytes of a function as the image had them, and those
 // after it which its last instruction may have: what is in memory, less what
 // probes have written there. Context: kprobe_mutex held.
-func (e *Engine) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
+func (pt *probedText) recoverProbedInstruction(x kapi.Context, f kapi.Function) []byte {
 	size := f.Size + x86.MaxLen - 1
-	if cap(e.code) < size {
-		e.code = make([]byte, size)
+	if cap(pt.code) < size {
+		pt.code = make([]byte, size)
 	}
-	code := e.code[:size]
+	code := pt.code[:size]
 	clear(code[f.Size:]) // there may be no memory after it
-	e.d.Text.Read(x, f.Addr, code)
-	if e.d.Ftrace != nil {
-		e.recoverSites(f.Addr, code)
+	pt.d.Text.Read(x, f.Addr, code)
+	if pt.d.Ftrace != nil {
+		pt.recoverSites(f.Addr, code)
 	}
 	for off := written(code, 0); off < len(code); off = written(code, off+1) {
-		q, ok := e.kprobeTable.Owned(f.Addr + arch.Addr(off))
+		q, ok := pt.e.Table.probes.Owned(f.Addr + arch.Addr(off))
 		switch {
 		case !ok:
 		case q.jumped:
-			if e.do.RecoverOptprobed(e, q) {
+			if pt.do.Register.RecoverOptprobed(pt.e, q) {
 				copy(code[off:], q.orig[:jumpSize])
 			}
 		case q.armed.Owned():
@@ -270,9 +278,9 @@ func written(code []byte, off int) int {
 }
 
 // recoverSites puts nops where ftrace may have written calls.
-func (e *Engine) recoverSites(at arch.Addr, code []byte) {
-	l := &e.looked
-	l.found = e.d.Symbols.Sites(l.found[:0], at, len(code))
+func (pt *probedText) recoverSites(at arch.Addr, code []byte) {
+	l := &pt.looked
+	l.found = pt.d.Symbols.Sites(l.found[:0], at, len(code))
 	for _, s := range l.found {
 		if s.Kind != ftrace.Site {
 			continue
@@ -288,17 +296,17 @@ func (e *Engine) recoverSites(at arch.Addr, code []byte) {
 // archAdjustKprobeAddr returns where a probe at addr goes: a function's first instruction
 // is the one after its endbr64 (5.18 and later, with IBT). entry is whether it
 // is that.
-func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
-	if e.s.Kernel.Edition < rules.Edition514 {
+func (pt *probedText) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.Addr, entry bool) {
+	if pt.s.Kernel.Edition < rules.Edition514 {
 		return addr, false
 	}
-	f, ok := e.d.Symbols.Lookup(addr)
+	f, ok := pt.d.Symbols.Lookup(addr)
 	if !ok {
 		return addr, false
 	}
 	first := f.Addr
-	if e.s.Kernel.IBT && addr-first <= 4 {
-		first += arch.Addr(rules.Entry(&e.s.Kernel, e.recoverProbedInstruction(x, f)))
+	if pt.s.Kernel.IBT && addr-first <= 4 {
+		first += arch.Addr(rules.Entry(&pt.s.Kernel, pt.recoverProbedInstruction(x, f)))
 	}
 	if addr == f.Addr {
 		return first, true
@@ -311,13 +319,13 @@ func (e *Engine) archAdjustKprobeAddr(x kapi.Context, addr arch.Addr) (to arch.A
 func (e *Engine) archPrepareKprobe(x kapi.Context, ap *Aggr, v rules.Verdict, code []byte, post bool) error {
 	ap.verdict = v
 	copy(ap.orig[:], code)
-	e.do.SaveOpcode(x, ap)
+	e.do.Register.SaveOpcode(x, ap)
 	if v.Ftrace {
 		return nil
 	}
 	in, _ := e.d.Text.Decode(code, ap.addr)
 	ap.insn, _ = in.(*x86.Inst) // nil: the kernel takes it for an instruction, and it is none
-	return e.archCopyKprobe(x, ap, post)
+	return e.slots.archCopyKprobe(x, ap, post)
 }
 
 var int3 = [...]byte{x86.Int3}
@@ -331,7 +339,7 @@ func (e *Engine) archArmKprobe(x kapi.Context, ap *Aggr) {
 // archDisarmKprobe writes the original first byte. Context: text_mutex held.
 func (e *Engine) archDisarmKprobe(x kapi.Context, ap *Aggr) {
 	x.Emit(kpev.Disarm, uint64(ap.addr), 0, 0)
-	e.do.RestoreOpcode(e, x, ap)
+	e.do.Arm.RestoreOpcode(e, x, ap)
 	e.d.Sync.Core(x, kpev.SyncDisarm)
 	ap.armed.WriteOnce(x, false)
 }
@@ -342,6 +350,6 @@ func (e *Engine) archRemoveKprobe(x kapi.Context, ap *Aggr) {
 		e.d.Exec.Retire(x, ap.detour.addr, ap.detour.size, kpev.DetourMem)
 		ap.detour = detour{}
 	}
-	e.freeInsnSlot(x, ap.slot.Owned())
+	e.slots.freeInsnSlot(x, ap.slot.Owned())
 	ap.slot.Put(x, insnSlot{})
 }

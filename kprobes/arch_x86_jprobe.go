@@ -7,7 +7,7 @@ import (
 	"kpsim/smp/kapi"
 )
 
-// renewJprobes makes the engine's jprobes what New would.
+// renew makes the engine's jprobes what New would.
 //
 //	jprobe_return:         int3; nop
 //	jprobe_handler_entry:  call jprobeCall; int3
@@ -17,27 +17,26 @@ import (
 //
 //	jprobe_return:         call jprobeReturn; xchg %ebx,%esp; int3
 //	jprobe_handler_entry:  call jprobeCall;   xchg %ebx,%esp; int3
-func (e *Engine) renewJprobes() {
-	if !e.s.Jprobes {
+func (j *Jprobes) renew() {
+	if !j.s.Jprobes {
 		return
 	}
-	j := &e.jp
-	j.returns, j.entry = e.d.Bind.Stub(jprobeRet), e.d.Bind.Stub(jprobeEntry)
+	j.returns, j.entry = j.d.Bind.Stub(jprobeRet), j.d.Bind.Stub(jprobeEntry)
 	j.code = j.code[:0]
-	if e.row.switchesStack {
-		e.callAndSwitch(j.returns, e.d.Bind.Bind("jprobe_saved_esp", j.onReturn))
+	if j.row.switchesStack {
+		j.callAndSwitch(j.returns, j.d.Bind.Bind("jprobe_saved_esp", j.onReturn))
 	}
 	j.returned = j.returns + arch.Addr(len(j.code))
 	j.code = append(j.code, x86.Int3, 0x90)
-	e.d.Bind.Link(j.returns, j.code)
+	j.d.Bind.Link(j.returns, j.code)
 
 	j.code = j.code[:0]
-	e.callAndSwitch(j.entry, e.d.Bind.Bind("jprobe_handler", j.onCall))
+	j.callAndSwitch(j.entry, j.d.Bind.Bind("jprobe_handler", j.onCall))
 	j.ended = j.entry + arch.Addr(len(j.code))
 	j.code = append(j.code, x86.Int3)
-	e.d.Bind.Link(j.entry, j.code)
-	if len(j.saved) != e.d.CPUs {
-		j.saved = make([]jprobed, e.d.CPUs)
+	j.d.Bind.Link(j.entry, j.code)
+	if len(j.saved) != j.d.CPUs {
+		j.saved = make([]jprobed, j.d.CPUs)
 	}
 	for c := range j.saved {
 		j.saved[c].k = nil
@@ -46,29 +45,28 @@ func (e *Engine) renewJprobes() {
 
 // callAndSwitch appends a call, in text that begins at an address, and what goes to the stack
 // that it returns.
-func (e *Engine) callAndSwitch(at, to arch.Addr) {
-	j := &e.jp
+func (j *Jprobes) callAndSwitch(at, to arch.Addr) {
 	call, _ := x86.CallRel32(at, to)
-	if j.code = append(j.code, call[:]...); e.row.switchesStack {
+	if j.code = append(j.code, call[:]...); j.row.switchesStack {
 		j.code = append(j.code, 0x87, 0xdc) // xchg %ebx,%esp
 	}
 }
 
 // jprobeReturn says where the stack of the probed function is. Out of place it says nothing.
-func (e *Engine) jprobeReturn(x kapi.Context, regs *arch.Regs) {
+func (j *Jprobes) jprobeReturn(x kapi.Context, regs *arch.Regs) {
 	regs.R[x86.RBX] = regs.R[x86.RSP]
-	if e.jumped(x) {
-		regs.R[x86.RBX] = e.jp.saved[x.CPU()].regs.R[x86.RSP]
+	if j.jumped(x) {
+		regs.R[x86.RBX] = j.saved[x.CPU()].regs.R[x86.RSP]
 	}
 }
 
 // setjmpPreHandler is the pre_handler of a jprobe's kprobe: it keeps registers and stack
 // and goes to the entry. The CPU stays busy with the probe, and preemption off.
 // Context: a pre_handler's, the last one of its aggr.
-func (e *Engine) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
-	s := &e.jp.saved[x.CPU()]
+func (j *Jprobes) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
+	s := &j.saved[x.CPU()]
 	s.k, s.regs = p, *regs
-	s.n = e.do.JprobeStack(e, x, regs)
+	s.n = j.do.Jprobe.JprobeStack(j.e, x, regs)
 	for i := range s.n {
 		v, _ := x.Memory().Load(x86.SP(regs)+arch.Addr(i), 1)
 		s.stack[i] = byte(v)
@@ -79,7 +77,7 @@ func (e *Engine) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) in
 	x.PreemptDisable()
 	regs.Flags &^= x86.IF
 	if regs.IP = p.jp.Entry; p.jp.Handler != nil {
-		regs.IP = e.jp.entry
+		regs.IP = j.entry
 	}
 	return 1
 }
@@ -87,12 +85,12 @@ func (e *Engine) setjmpPreHandler(x kapi.Context, p *Kprobe, regs *arch.Regs) in
 // longjmpBreakHandler is the break handler: if the breakpoint at an address is that of
 // jprobe_return it puts registers and stack back, and the probed instruction is
 // to be executed (spec 3.3). Context: interrupts off.
-func (e *Engine) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
-	if !e.jumped(x) || at != e.jp.returned && at != e.jp.ended {
+func (j *Jprobes) longjmpBreakHandler(x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
+	if !j.jumped(x) || at != j.returned && at != j.ended {
 		return false
 	}
-	s := &e.jp.saved[x.CPU()]
-	e.do.JprobeRegs(regs, &s.regs)
+	s := &j.saved[x.CPU()]
+	j.do.Jprobe.JprobeRegs(regs, &s.regs)
 	for i := range s.n {
 		x.Memory().Store(x86.SP(regs)+arch.Addr(i), 1, uint64(s.stack[i]))
 	}

@@ -42,47 +42,47 @@ const (
 // (spec 4.2); otherwise the probe stays a breakpoint (4.1). The rules have
 // answered that when the aggr was prepared. Context: kprobe_mutex and
 // text_mutex held, as for prepareKprobe, and kprobe_mutex since then.
-func (e *Engine) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
-	if !e.s.Kernel.Optprobes {
+func (o *Optimizer) prepareOptimizedKprobe(x kapi.Context, ap *Aggr) {
+	if !o.s.Kernel.Optprobes {
 		return
 	}
-	f, ok := e.d.Symbols.Lookup(ap.addr)
+	f, ok := o.d.Symbols.Lookup(ap.addr)
 	if !ok { // it has just gone (mutant check-unlocked)
 		return
 	}
-	code := e.recoverProbedInstruction(x, f)
+	code := o.e.text.recoverProbedInstruction(x, f)
 	if !ap.verdict.Optimizable() {
 		return
 	}
-	save, restore := e.row.template(e.s.SaveSS)
-	d := detour{region: ap.verdict.Region, copy: len(save) + e.row.idLen() + callSize + len(restore)}
+	save, restore := o.row.template(o.s.SaveSS)
+	d := detour{region: ap.verdict.Region, copy: len(save) + o.row.idLen() + callSize + len(restore)}
 	d.size = d.copy + d.region + jumpSize
 	ok = false
-	if d.addr, ok = e.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
+	if d.addr, ok = o.d.Exec.Alloc(x, d.size, kpev.DetourMem); !ok {
 		return
 	}
-	buf := e.insn[:d.size]
-	if !e.archPrepareOptimizedKprobe(buf, &d, ap) {
-		e.do.FreeOptinsnSlot(e, x, d.addr, d.size)
+	buf := o.e.slots.insn[:d.size]
+	if !o.archPrepareOptimizedKprobe(buf, &d, ap) {
+		o.do.Optimizer.FreeOptinsnSlot(o.e, x, d.addr, d.size)
 		return
 	}
-	e.fillCopy(x, d.addr, buf)
+	o.e.slots.fillCopy(x, d.addr, buf)
 	copy(ap.orig[:], code[ap.addr-f.Addr:])
 	ap.detour = d
 }
 
 // archPrepareOptimizedKprobe fills buf. false: something is out of reach.
-func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
-	save, restore := e.row.template(e.s.SaveSS)
+func (o *Optimizer) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) bool {
+	save, restore := o.row.template(o.s.SaveSS)
 	n := copy(buf, save)
-	n = len(e.row.putID(buf[:n], ap.id))
-	call, ok := x86.CallRel32(d.addr+arch.Addr(n), e.callback)
+	n = len(o.row.putID(buf[:n], ap.id))
+	call, ok := x86.CallRel32(d.addr+arch.Addr(n), o.e.Hits.callback)
 	if !ok {
 		return false
 	}
 	n += copy(buf[n:], call[:])
 	n += copy(buf[n:], restore)
-	if _, ok = e.looked.judge.Detour(buf[:n], &ap.verdict, d.addr+arch.Addr(n)); !ok {
+	if _, ok = o.e.text.looked.judge.Detour(buf[:n], &ap.verdict, d.addr+arch.Addr(n)); !ok {
 		return false
 	}
 	n += d.region
@@ -97,9 +97,9 @@ func (e *Engine) archPrepareOptimizedKprobe(buf []byte, d *detour, ap *Aggr) boo
 
 // archCheckOptimizedKprobe reports whether no other instruction of the region is
 // probed (spec 4.4). Context: kprobe_mutex held.
-func (e *Engine) archCheckOptimizedKprobe(ap *Aggr) bool {
+func (o *Optimizer) archCheckOptimizedKprobe(ap *Aggr) bool {
 	for d := 1; d < ap.detour.region; d++ {
-		if q, ok := e.kprobeTable.Owned(ap.addr + arch.Addr(d)); ok && e.do.KeepsJumpAway(q) {
+		if q, ok := o.e.Table.probes.Owned(ap.addr + arch.Addr(d)); ok && o.do.Optimizer.KeepsJumpAway(q) {
 			return false
 		}
 	}
@@ -114,20 +114,20 @@ func (e *Engine) archCheckOptimizedKprobe(ap *Aggr) bool {
 //	step 2: the original tail;                       sync
 //
 // Context: text_mutex held.
-func (e *Engine) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
-	e.d.Text.Mutex().AssertHeld(x)
-	image := e.insn[:jumpSize]
+func (o *Optimizer) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
+	o.d.Text.Mutex().AssertHeld(x)
+	image := o.e.slots.insn[:jumpSize]
 	copy(image, ap.orig[:])
-	copy(image[1:], e.do.CopiedInsn(ap))
+	copy(image[1:], o.do.Optimizer.CopiedInsn(ap))
 	image[0] = x86.Int3
-	if e.s.UnoptimizesByInt3() {
-		e.d.Text.Poke(x, ap.addr, image[:1])
-		e.d.Sync.Core(x, kpev.SyncUnopt1)
+	if o.s.UnoptimizesByInt3() {
+		o.d.Text.Poke(x, ap.addr, image[:1])
+		o.d.Sync.Core(x, kpev.SyncUnopt1)
 
-		e.d.Text.Poke(x, ap.addr+1, image[1:])
-		e.d.Sync.Core(x, kpev.SyncUnopt2)
+		o.d.Text.Poke(x, ap.addr+1, image[1:])
+		o.d.Sync.Core(x, kpev.SyncUnopt2)
 	} else {
-		e.d.Patch.Patch(x, ap.addr, image, ap.detour.addr)
+		o.d.Patch.Patch(x, ap.addr, image, ap.detour.addr)
 	}
 	ap.jumped = false
 	x.Emit(kpev.Unoptimized, uint64(ap.addr), 0, 0)
@@ -135,37 +135,37 @@ func (e *Engine) archUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
 
 // optimizedCallback is what a detour calls: one register says which aggr, another one points
 // to the saved registers. Context: interrupts as they were; off through 4.14.
-func (e *Engine) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
-	n := cpu.R[e.row.id] - 1
-	if n >= uint64(len(e.aggrs)) {
-		e.d.Traps.Bug(x, "a detour calls for a point that there isn't")
+func (h *Hits) optimizedCallback(x kapi.Context, cpu *arch.Regs) {
+	n := cpu.R[h.row.id] - 1
+	if n >= uint64(len(h.e.Table.aggrs)) {
+		h.d.Traps.Bug(x, "a detour calls for a point that there isn't")
 		return
 	}
-	ap := e.aggrs[n]
-	image, sp := arch.Addr(cpu.R[e.row.saved]), x86.SP(cpu) // a handler's text leaves others in the CPU
+	ap := h.e.Table.aggrs[n]
+	image, sp := arch.Addr(cpu.R[h.row.saved]), x86.SP(cpu) // a handler's text leaves others in the CPU
 	x.Work(WorkDetour, 1)
 	on := false
-	if e.s.DetourIRQsOff {
+	if h.s.DetourIRQsOff {
 		x.Work(kapi.WorkFlags, 1)
 		on = x.IRQ(false)
 	}
-	e.do.PreemptDisable(x)
-	switch kcb := e.kcb.This(x); {
-	case e.do.OptimizedDisabled(x, ap):
-	case e.do.KprobeRunning(e, x):
-		e.kprobesIncNmissedCount(x, ap)
+	h.do.Hit.PreemptDisable(x)
+	switch kcb := h.kcb.This(x); {
+	case h.do.Hit.OptimizedDisabled(x, ap):
+	case h.do.Hit.KprobeRunning(h.e, x):
+		h.kprobesIncNmissedCount(x, ap)
 	default:
-		e.row.load(x.Memory(), image, &kcb.regs)
-		if e.s.SaveSS {
-			e.do.AdjustSP(&kcb.regs, e.row.word)
+		h.row.load(x.Memory(), image, &kcb.regs)
+		if h.s.SaveSS {
+			h.do.Hit.AdjustSP(&kcb.regs, h.row.word)
 		}
 		kcb.regs.IP = ap.addr + 1
 		kcb.current, kcb.status = ap, kprobeHitActive
-		e.do.AggrPreHandler(e, x, ap, &kcb.regs, false)
+		h.do.Hit.AggrPreHandler(h.e, x, ap, &kcb.regs, false)
 		kcb.current = nil
-		e.do.StoreRegs(e, x, ap, image, sp, &kcb.regs)
+		h.do.Hit.StoreRegs(h.e, x, ap, image, sp, &kcb.regs)
 	}
-	e.do.PreemptEnable(x)
+	h.do.Hit.PreemptEnable(x)
 	if on {
 		x.IRQ(true)
 	}
@@ -176,15 +176,15 @@ func adjustSP(regs *arch.Regs, word int) { regs.R[x86.RSP] += uint64(word) }
 
 // storeRegs writes what handlers have changed into the image, but ip: a change of it is
 // ignored (4.10).
-func (e *Engine) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch.Regs) {
-	e.row.putSaved(x.Memory(), image, regs)
+func (h *Hits) storeRegs(x kapi.Context, _ *Aggr, image, _ arch.Addr, regs *arch.Regs) {
+	h.row.putSaved(x.Memory(), image, regs)
 }
 
 // setupDetourExecution sends a CPU that has met the breakpoint of an optimized aggr to the
 // detour's copy, after its call (spec 4.5). An aggr is optimized from when it is queued, so
 // that the CPU never comes back to the tail of a region that is being written. owes: a
 // post_handler is to run, which a detour doesn't do.
-func (e *Engine) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
+func (h *Hits) setupDetourExecution(x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
 	if !ap.optimized.ReadOnce(x) || owes {
 		return false
 	}

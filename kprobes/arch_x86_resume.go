@@ -14,7 +14,7 @@ import (
 // emulate does what the instruction does, on the saved registers. A push goes
 // into the gap above the trap frame. One that faults, or that isa doesn't
 // execute, leaves the CPU where it was: unprobed it wouldn't get past it either.
-func (e *Engine) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) {
+func (h *Hits) emulate(x kapi.Context, ap *Aggr, regs *arch.Regs) {
 	x.Work(WorkEmulate, 1)
 	regs.IP = ap.addr
 	ap.insn.Exec(regs, x.Memory())
@@ -30,24 +30,24 @@ const (
 
 // resumeExecution puts right what a step by #DB has left (the kernel's resume_execution):
 // the trap flag, the flags that were pushed, a return address, and where to go on.
-func (e *Engine) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
+func (h *Hits) resumeExecution(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
 	if !ap.loadsFlags() {
 		regs.Flags &^= x86.TF
 	}
-	op, group := e.do.ResumeOpcode(ap)
+	op, group := h.do.Copy.ResumeOpcode(ap)
 	switch {
 	case op == pushf:
-		e.do.FixPushedFlags(e, kcb, ap, regs, x.Memory())
+		h.do.Copy.FixPushedFlags(h.e, kcb, ap, regs, x.Memory())
 	case op == call:
-		e.do.FixReturnAddress(e, kcb, ap, regs, x.Memory())
+		h.do.Copy.FixReturnAddress(h.e, kcb, ap, regs, x.Memory())
 	case op == group5 && (group == 2 || group == 3):
-		e.do.FixReturnAddress(e, kcb, ap, regs, x.Memory())
+		h.do.Copy.FixReturnAddress(h.e, kcb, ap, regs, x.Memory())
 		return // regs.IP is right
 	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb, op == 0xcf, op == group5 && (group == 4 || group == 5):
-		e.boostStepped(x, kcb, regs, false)
+		h.e.slots.boostStepped(x, kcb, regs, false)
 		return // ret, lret, iret, jmp: it is, too
 	default:
-		e.boostStepped(x, kcb, regs, true)
+		h.e.slots.boostStepped(x, kcb, regs, true)
 	}
 	regs.IP = ap.addr + (regs.IP - kcb.copy)
 }
@@ -69,8 +69,8 @@ func (ap *Aggr) loadsFlags() bool {
 
 // fixPushedFlags puts TF and IF of the probed code into the flags that its pushf has
 // pushed.
-func (e *Engine) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
-	size := e.row.word
+func (h *Hits) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
+	size := h.row.word
 	if ap.insn.Prefixes()&x86.PrefixOpSize != 0 {
 		size = 2
 	}
@@ -82,10 +82,10 @@ func (e *Engine) fixPushedFlags(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m 
 
 // fixReturnAddress makes the return address that a copied call has pushed that of the
 // original.
-func (e *Engine) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
+func (h *Hits) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
 	sp := x86.SP(regs)
-	if v, ok := m.Load(sp, e.row.word); ok {
-		m.Store(sp, e.row.word, uint64(ap.addr)+(v-uint64(kcb.copy)))
+	if v, ok := m.Load(sp, h.row.word); ok {
+		m.Store(sp, h.row.word, uint64(ap.addr)+(v-uint64(kcb.copy)))
 	}
 }
 
@@ -99,21 +99,21 @@ func (e *Engine) fixReturnAddress(kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, 
 // A handler has faulted: its own fault handler is asked.
 //
 // A fault that is not handled here is an ordinary one. Context: interrupts off.
-func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
-	kcb := e.kcb.This(x)
+func (h *Hits) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int) uint64 {
+	kcb := h.kcb.This(x)
 	ap := kcb.current
 	switch {
 	case ap == nil:
 		return 0
 	case !kcb.stepping():
-		return e.handlerFault(x, kcb, ap, regs, trapnr)
+		return h.handlerFault(x, kcb, ap, regs, trapnr)
 	case regs.IP != kcb.copy: // of an NMI's handler, on top of the step
 		return 0
 	}
-	e.do.RewindIP(ap, regs)
-	e.do.ClearTF(regs)
+	h.do.Copy.RewindIP(ap, regs)
+	h.do.Copy.ClearTF(regs)
 	regs.Flags |= kcb.oldFlags
-	handled := e.s.FaultHandlers && kcb.status == kprobeHitSS && e.stepFault(x, kcb, ap, regs, trapnr)
+	handled := h.s.FaultHandlers && kcb.status == kprobeHitSS && h.stepFault(x, kcb, ap, regs, trapnr)
 	kcb.restorePreviousKprobe()
 	if handled {
 		return kpev.OwnerKprobe
@@ -123,15 +123,15 @@ func (e *Engine) kprobeFaultHandler(x kapi.Context, regs *arch.Regs, trapnr int)
 
 // handlerFault is a fault in what a pre_handler or a post_handler does, or under
 // an NMI on top of it. The kernel counts it in nmissed, of all probes of the aggr.
-func (e *Engine) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) uint64 {
+func (h *Hits) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) uint64 {
 	p := kcb.child
-	if !e.s.FaultHandlers || p == nil {
+	if !h.s.FaultHandlers || p == nil {
 		return 0
 	}
 	for _, one := range ap.probes.Deref(x).probes {
 		kapi.Plus(&one.nmissed, x, 1)
 	}
-	if e.asksFault(p) && p.Fault(x, p, regs, trapnr) != 0 {
+	if h.asksFault(p) && p.Fault(x, p, regs, trapnr) != 0 {
 		return kpev.OwnerKprobe
 	}
 	return 0
@@ -139,11 +139,11 @@ func (e *Engine) handlerFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs 
 
 // stepFault asks the probes of an aggr about a fault of the copy, until one has
 // handled it.
-func (e *Engine) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
+func (h *Hits) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, trapnr int) bool {
 	kcb.status = kprobeHitActive | kprobeFaulted // what they hit is missed
 	handled := false
 	for _, p := range ap.probes.Deref(x).probes {
-		if handled || !e.asksFault(p) || p.disabled.ReadOnce(x) {
+		if handled || !h.asksFault(p) || p.disabled.ReadOnce(x) {
 			continue
 		}
 		x.Work(kapi.WorkHandler, 1)
@@ -156,4 +156,4 @@ func (e *Engine) stepFault(x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *ar
 }
 
 // asksFault reports whether a probe has a fault handler to ask.
-func (e *Engine) asksFault(p *Kprobe) bool { return p.Fault != nil }
+func (h *Hits) asksFault(p *Kprobe) bool { return p.Fault != nil }

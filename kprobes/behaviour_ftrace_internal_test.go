@@ -83,10 +83,10 @@ var ftraceOnes = []behaviour{
 	{says: "kretprobe on a ftrace site: hits, nmissed, flags", k61: "1 0 flags=18 ap==p flags=18", asks: func(y *asker) string {
 		rets := 0
 		r := &Kretprobe{Kprobe: Kprobe{Symbol: "kt_hot"}, Handler: returns(&rets, 0)}
-		require.NoError(y.t, y.b.e.RegisterRet(y.x, r))
+		require.NoError(y.t, y.b.e.Kretprobes.Register(y.x, r))
 		y.callTraced()
 		says := fmt.Sprint(rets, r.Missed(), " ", y.flags(&r.Kprobe))
-		_ = y.b.e.UnregisterRet(y.x, r)
+		_ = y.b.e.Kretprobes.Unregister(y.x, r)
 		return says
 	}},
 }

@@ -24,7 +24,7 @@ var goneOnes = []behaviour{
 		for _, k := range ks {
 			errnos = append(errnos, y.register(k))
 		}
-		y.b.e.WaitOptimizer(y.x)
+		y.b.e.Optimizer.WaitOptimizer(y.x)
 		require.Zero(y.t, y.b.k.Modules.Unload(y.x, m))
 		var flags []string
 		for _, k := range ks {
@@ -61,7 +61,7 @@ func askPosts(postFirst bool) func(y *asker) string {
 		y.unregister(a)
 		y.unregister(b)
 		left := 0
-		if siteHolds(y.b, y.x, tracedAt+y.head) != 0x0f || y.b.e.kprobeTable.Len() > 0 {
+		if siteHolds(y.b, y.x, tracedAt+y.head) != 0x0f || y.b.e.Table.probes.Len() > 0 {
 			left = 1
 		}
 		return fmt.Sprint(pres, others, posts, left)

@@ -249,7 +249,7 @@ var behaviours = slices.Concat([]behaviour{
 	{says: "register_kprobes num=0", k61: "-22", asks: func(y *asker) string { return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, nil))) }},
 	{says: "register_kprobes same struct twice, in table", k61: "-22 0", asks: func(y *asker) string {
 		k := y.hot(nil)
-		return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, []*Kprobe{k, k})), y.b.e.kprobeTable.Len())
+		return fmt.Sprint(y.errno(y.b.e.RegisterAll(y.x, []*Kprobe{k, k})), y.b.e.Table.probes.Len())
 	}},
 	{says: "reg with flags=0xff", k61: "0 flags now=12", asks: func(y *asker) string {
 		k := y.hot(nil)
@@ -306,7 +306,7 @@ var behaviours = slices.Concat([]behaviour{
 		n := y.register(k)
 		ret := y.call()
 		says := fmt.Sprint(n, hits, ret, " ", y.flags(k), "; ")
-		y.b.e.WaitOptimizer(y.x)
+		y.b.e.Optimizer.WaitOptimizer(y.x)
 		ret = y.call()
 		says += fmt.Sprint(hits, ret, " ", y.flags(k))
 		y.unregister(k)
@@ -317,7 +317,7 @@ var behaviours = slices.Concat([]behaviour{
 		k := y.hot(redirect(&hits))
 		k.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) { post++ }
 		y.register(k)
-		y.b.e.WaitOptimizer(y.x)
+		y.b.e.Optimizer.WaitOptimizer(y.x)
 		ret := y.call()
 		says := fmt.Sprint(hits, post, ret, " ", y.flags(k))
 		y.unregister(k)
@@ -327,7 +327,7 @@ var behaviours = slices.Concat([]behaviour{
 		k := y.hot(func(_ kapi.Context, _ *Kprobe, regs *arch.Regs) int { regs.R[x86.RDI] = 100; return 0 })
 		y.register(k)
 		first := y.call()
-		y.b.e.WaitOptimizer(y.x)
+		y.b.e.Optimizer.WaitOptimizer(y.x)
 		second := y.call()
 		says := fmt.Sprint(first, second, " ", y.flags(k))
 		y.unregister(k)
@@ -349,7 +349,7 @@ var behaviours = slices.Concat([]behaviour{
 		y.unregister(k)
 		k.Symbol, k.Post, pres, ip = "", nil, 0, 0
 		y.register(k)
-		y.b.e.WaitOptimizer(y.x)
+		y.b.e.Optimizer.WaitOptimizer(y.x)
 		y.call()
 		y.unregister(k)
 		return says[:len(says)-1] + fmt.Sprint("; ", uint64(ip), pres, " ", atomic)
@@ -381,7 +381,7 @@ var behaviours = slices.Concat([]behaviour{
 		y.register(k)
 		y.call()
 		says := fmt.Sprint(pre, k.Missed(), "; ")
-		y.b.e.WaitOptimizer(y.x)
+		y.b.e.Optimizer.WaitOptimizer(y.x)
 		y.call()
 		says += fmt.Sprint(pre, k.Missed())
 		y.unregister(k)
@@ -441,8 +441,8 @@ func TestBehaviour(t *testing.T) {
 						y.head = 4
 					}
 					require.Equal(t, want, q.asks(y))
-					b.e.WaitOptimizer(x)
-					require.Zero(t, b.e.kprobeTable.Len())
+					b.e.Optimizer.WaitOptimizer(x)
+					require.Zero(t, b.e.Table.probes.Len())
 				}).pass(t)
 			})
 		}

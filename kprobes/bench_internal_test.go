@@ -89,7 +89,7 @@ func bootBench(t testing.TB, s Settings, codes []code, boot func(b *bench), prog
 		b.k.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, c.extable)
 	}
 	for i, p := range programs {
-		m.AddProgram("program", i, func(x *smp.Ctx) { p(b, x) })
+		m.Tasks().AddProgram("program", i, func(x *smp.Ctx) { p(b, x) })
 	}
 	boot(b)
 	m.Freeze()
@@ -134,17 +134,17 @@ func (b *bench) kept(t testing.TB) {
 	t.Helper()
 	require.Nil(t, b.locks.End(true))
 	have := 0
-	for _, p := range b.e.aggrs {
+	for _, p := range b.e.Table.aggrs {
 		for _, at := range [...]arch.Addr{p.detour.addr, p.slot.Peek().at} {
 			if at != 0 {
 				have++
 				require.True(t, b.handed[uint64(at)], "a point has %#x, which isn't handed out", uint64(at))
 			}
 		}
-		require.True(t, p.freed || !p.Unused() || !b.e.Settled(), "nothing is on a list, and a point without probes is there")
+		require.True(t, p.freed || !p.Unused() || !b.e.Optimizer.Settled(), "nothing is on a list, and a point without probes is there")
 	}
 	require.Len(t, b.handed, have, "slots and detours that are handed out, and that points have")
-	for _, h := range b.e.ret.holders[:b.e.ret.nHolders] {
+	for _, h := range b.e.Kretprobes.holders[:b.e.Kretprobes.nHolders] {
 		for _, ri := range h.all {
 			require.True(t, ri.freed || h.rp.holder == h, "instance %d is left behind of a return probe that is gone", ri.ID)
 		}
@@ -157,7 +157,7 @@ type listedTwice struct{ b *bench }
 
 // Event implements traces.Sink.
 func (l listedTwice) Event(e *traces.Event) *traces.Finding {
-	t := &l.b.e.ret
+	t := &l.b.e.Rethook
 	for i := range t.buckets {
 		for _, ri := range t.buckets[i].calls.Peek() {
 			if ri.ID == e.A {

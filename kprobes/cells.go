@@ -9,19 +9,19 @@ import (
 // CellName says what a cell of the engine's is, for people; "" if it isn't one.
 func (e *Engine) CellName(id kapi.CellID) string {
 	switch id {
-	case e.kprobeTable.ID():
+	case e.Table.probes.ID():
 		return "the table of probes"
-	case e.optimizingList.ID():
+	case e.Optimizer.optimizingList.ID():
 		return "the optimizing list"
-	case e.unoptimizingList.ID():
+	case e.Optimizer.unoptimizingList.ID():
 		return "the unoptimizing list"
-	case e.freeingList.ID():
+	case e.Optimizer.freeingList.ID():
 		return "the freeing list"
 	}
 	if name := e.retCellName(id); name != "" {
 		return name
 	}
-	for _, ap := range e.aggrs {
+	for _, ap := range e.Table.aggrs {
 		what := ""
 		switch id {
 		case ap.probes.ID():
@@ -62,7 +62,7 @@ func (p *Kprobe) cellName(id kapi.CellID) string {
 
 // retCellName is CellName of what return probes have made.
 func (e *Engine) retCellName(id kapi.CellID) string {
-	t := &e.ret
+	t := &e.Rethook
 	for i := range t.buckets {
 		if t.buckets[i].calls.ID() == id {
 			return fmt.Sprintf("the calls in flight of the tasks that hash to %d", i)
@@ -82,7 +82,7 @@ func (e *Engine) retCellName(id kapi.CellID) string {
 			return fmt.Sprintf("the calls in flight of task %d", i)
 		}
 	}
-	for _, rph := range t.holders[:t.nHolders] {
+	for _, rph := range e.Kretprobes.holders[:e.Kretprobes.nHolders] {
 		if what := rph.cellName(id); what != "" {
 			return fmt.Sprintf(what+" (memory %d)", rph.probe, rph.id)
 		}

@@ -16,6 +16,13 @@ import (
 // kprobes/blacklist in debugfs, and the sysctl debug.kprobes-optimization. What is
 // written is what the shell's echo writes, its newline included.
 
+// Files are they, and the switches behind them.
+type Files struct {
+	*env               `state:"boot"` // set at New
+	kprobeSysctlMutex  kapi.Mutex     `state:"boot"` // set at New: one writer of the sysctl at a time
+	kprobesAllDisarmed bool           // owned by kprobe_mutex: the file enabled says 0
+}
+
 // probeType is the type of a probe: k, r of a return probe, j of a jprobe.
 func probeType(p *Kprobe) byte {
 	switch {
@@ -29,58 +36,58 @@ func probeType(p *Kprobe) byte {
 
 // chainOf is the chain of the kernel's hash table that an address is in. List goes
 // through the chains in order (hash_ptr, 6 bits).
-func (e *Engine) chainOf(addr arch.Addr) uint64 {
-	return uint64(addr) * golden(e.s.Kernel.Edition) >> (64 - 6)
+func (t *Table) chainOf(addr arch.Addr) uint64 {
+	return uint64(addr) * golden(t.s.Kernel.Edition) >> (64 - 6)
 }
 
 // List appends kprobes/list (spec 7.1): a line a probe, the aggrs by their
 // chains, the newest of a chain first. Context: nothing running, or kprobe_mutex
 // held.
-func (e *Engine) List(buf []byte) []byte {
+func (t *Table) List(buf []byte) []byte {
 	var listed []*Aggr
-	for i := len(e.aggrs) - 1; i >= 0; i-- {
-		if ap := e.aggrs[i]; !ap.freed && !ap.Unused() {
+	for i := len(t.aggrs) - 1; i >= 0; i-- {
+		if ap := t.aggrs[i]; !ap.freed && !ap.Unused() {
 			listed = append(listed, ap)
 		}
 	}
-	if e.s.NopTrampoline() { // the probe on the trampoline is there from boot
-		boot := &Aggr{addr: e.ret.trampoline}
+	if t.s.NopTrampoline() { // the probe on the trampoline is there from boot
+		boot := &Aggr{addr: t.e.Rethook.trampoline}
 		boot.probes.Set(&probeList{probes: []*Kprobe{{}}})
 		listed = append(listed, boot)
 	}
-	slices.SortStableFunc(listed, func(ap, q *Aggr) int { return cmp.Compare(e.chainOf(ap.addr), e.chainOf(q.addr)) })
+	slices.SortStableFunc(listed, func(ap, q *Aggr) int { return cmp.Compare(t.chainOf(ap.addr), t.chainOf(q.addr)) })
 	for _, ap := range listed {
-		buf = e.do.ShowKprobes(e, buf, ap)
+		buf = t.do.Files.ShowKprobes(t.e, buf, ap)
 	}
 	return buf
 }
 
 // showKprobes appends the lines of the probes of an address.
-func (e *Engine) showKprobes(buf []byte, ap *Aggr) []byte {
+func (f *Files) showKprobes(buf []byte, ap *Aggr) []byte {
 	for _, p := range ap.List() {
-		buf = e.ReportProbe(buf, ap, p)
+		buf = f.ReportProbe(buf, ap, p)
 	}
 	return buf
 }
 
 // ReportProbe appends the line of one probe.
-func (e *Engine) ReportProbe(buf []byte, ap *Aggr, p *Kprobe) []byte {
-	buf = fmt.Appendf(buf, "%0*x  %c  ", 2*e.row.word, ap.addr, e.do.ProbeType(p))
-	f, known := e.d.Symbols.Lookup(ap.addr)
+func (f *Files) ReportProbe(buf []byte, ap *Aggr, p *Kprobe) []byte {
+	buf = fmt.Appendf(buf, "%0*x  %c  ", 2*f.row.word, ap.addr, f.do.Files.ProbeType(p))
+	fn, known := f.d.Symbols.Lookup(ap.addr)
 	switch {
 	case known:
-		module := cmp.Or(e.do.ListedModule(f.Module), " ")
-		buf = fmt.Appendf(buf, "%s+%#x  %s", f.Name, ap.addr-f.Addr, module)
-	case e.s.Files == era.FilesFirst || e.s.Files == era.FilesPlain:
-		buf = fmt.Appendf(buf, "%0*x", 2*e.row.word, ap.addr)
+		module := cmp.Or(f.do.Files.ListedModule(fn.Module), " ")
+		buf = fmt.Appendf(buf, "%s+%#x  %s", fn.Name, ap.addr-fn.Addr, module)
+	case f.s.Files == era.FilesFirst || f.s.Files == era.FilesPlain:
+		buf = fmt.Appendf(buf, "%0*x", 2*f.row.word, ap.addr)
 	default:
 		buf = fmt.Appendf(buf, "%#x", ap.addr)
 	}
-	if e.s.Files == era.FilesFirst {
+	if f.s.Files == era.FilesFirst {
 		return append(buf, '\n')
 	}
 	buf = append(buf, ' ')
-	flags := e.do.ListedFlags(e, ap, p)
+	flags := f.do.Files.ListedFlags(f.e, ap, p)
 	for _, t := range [...]struct {
 		shown bool
 		tag   string
@@ -98,13 +105,13 @@ func (e *Engine) ReportProbe(buf []byte, ap *Aggr, p *Kprobe) []byte {
 }
 
 // HasBlacklist reports whether there is the file kprobes/blacklist (3.16 and later).
-func (e *Engine) HasBlacklist() bool { return e.s.Files != era.FilesFirst }
+func (f *Files) HasBlacklist() bool { return f.s.Files != era.FilesFirst }
 
 // Blacklist appends kprobes/blacklist: a line a function that refuses probes.
 // Context: as List.
-func (e *Engine) Blacklist(buf []byte) []byte {
-	for _, b := range e.d.Symbols.Blacklist(nil) {
-		buf = fmt.Appendf(buf, "0x%0*x-0x%0*x\t%s", 2*e.row.word, b.Addr, 2*e.row.word, b.Addr+arch.Addr(b.Size), b.Name)
+func (f *Files) Blacklist(buf []byte) []byte {
+	for _, b := range f.d.Symbols.Blacklist(nil) {
+		buf = fmt.Appendf(buf, "0x%0*x-0x%0*x\t%s", 2*f.row.word, b.Addr, 2*f.row.word, b.Addr+arch.Addr(b.Size), b.Name)
 		if b.Module != "" {
 			buf = fmt.Appendf(buf, " [%s]", b.Module)
 		}
@@ -115,27 +122,27 @@ func (e *Engine) Blacklist(buf []byte) []byte {
 
 // HasOptimization reports whether there is the sysctl debug.kprobes-optimization
 // (with CONFIG_OPTPROBES).
-func (e *Engine) HasOptimization() bool { return e.s.Kernel.Optprobes }
+func (f *Files) HasOptimization() bool { return f.s.Kernel.Optprobes }
 
 // ReadOptimization returns what the sysctl reads as.
-func (e *Engine) ReadOptimization() string { return digit(e.kprobesAllowOptimization) }
+func (f *Files) ReadOptimization() string { return digit(f.e.Optimizer.kprobesAllowOptimization) }
 
 // WriteOptimization writes s to the sysctl (spec 7.3): a number, 0 or 1, in
 // decimal, octal or hexadecimal, between blanks; else EINVAL, and nothing changes.
 // What follows a blank is ignored. Context: as SetOptimization.
-func (e *Engine) WriteOptimization(x kapi.Context, s string) error {
-	on, ok := e.ParseOptimization(s)
+func (f *Files) WriteOptimization(x kapi.Context, s string) error {
+	on, ok := f.ParseOptimization(s)
 	if !ok {
 		return EINVAL
 	}
-	e.SetOptimization(x, on)
+	f.SetOptimization(x, on)
 	return nil
 }
 
 // ParseOptimization returns what a write of s to the sysctl means; ok false: nothing.
-func (e *Engine) ParseOptimization(s string) (on, ok bool) {
+func (f *Files) ParseOptimization(s string) (on, ok bool) {
 	n, ok := sysctlNumber(s)
-	return n == 1, ok && e.do.SysctlRange(n)
+	return n == 1, ok && f.do.Files.SysctlRange(n)
 }
 
 // sysctlNumber reads a number as proc_dointvec does. ok false: there is none, or
@@ -175,16 +182,16 @@ func nibble(c byte) uint64 {
 func blank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
 
 // ReadEnabled returns what kprobes/enabled reads as.
-func (e *Engine) ReadEnabled() string { return digit(!e.kprobesAllDisarmed) }
+func (f *Files) ReadEnabled() string { return digit(!f.kprobesAllDisarmed) }
 
 // WriteEnabled writes s to kprobes/enabled (spec 7.2). What means nothing is EINVAL,
 // or ignored (2.6), and changes nothing. Context: as SetArmed.
-func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
-	on, ok := e.ParseEnabled(s)
+func (f *Files) WriteEnabled(x kapi.Context, s string) error {
+	on, ok := f.ParseEnabled(s)
 	switch {
 	case ok:
-		e.SetArmed(x, on)
-	case e.s.Files != era.FilesFirst:
+		f.SetArmed(x, on)
+	case f.s.Files != era.FilesFirst:
 		return EINVAL
 	}
 	return nil
@@ -193,9 +200,9 @@ func (e *Engine) WriteEnabled(x kapi.Context, s string) error {
 // ParseEnabled returns what a write of s to kprobes/enabled means: 0, 1, y and n in either case;
 // since 5.16 on, of and words that begin so, since 5.19 t and f (kstrtobool). Only
 // so many characters are looked at. ok false: it means nothing.
-func (e *Engine) ParseEnabled(s string) (on, ok bool) { return e.do.ParseEnabled(e, s) }
+func (f *Files) ParseEnabled(s string) (on, ok bool) { return f.do.Files.ParseEnabled(f.e, s) }
 
-func (e *Engine) parseEnabled(s string) (on, ok bool) {
+func (f *Files) parseEnabled(s string) (on, ok bool) {
 	s += "\x00\x00"
 	switch s[0] {
 	case 'y', 'Y', '1':
@@ -203,7 +210,7 @@ func (e *Engine) parseEnabled(s string) (on, ok bool) {
 	case 'n', 'N', '0':
 		return false, true
 	}
-	if e.s.Files != era.FilesBool {
+	if f.s.Files != era.FilesBool {
 		return false, false
 	}
 	switch s[0] {
@@ -225,16 +232,16 @@ func digit(on bool) string {
 }
 
 // printk logs a line, as the kernel does.
-func (e *Engine) printk(x kapi.Context, line kpev.Line, a, b uint64) {
-	if e.s.Files == era.FilesBool {
+func (f *Files) printk(x kapi.Context, line kpev.Line, a, b uint64) {
+	if f.s.Files == era.FilesBool {
 		line |= kpev.Prefixed
 	}
 	x.Emit(kpev.Printk, uint64(line), a, b)
 }
 
 // line chooses between the words of kernels until 5.15 and of those since.
-func (e *Engine) line(was, is kpev.Line) kpev.Line {
-	if e.s.Files == era.FilesBool {
+func (f *Files) line(was, is kpev.Line) kpev.Line {
+	if f.s.Files == era.FilesBool {
 		return is
 	}
 	return was

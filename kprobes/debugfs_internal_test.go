@@ -129,8 +129,8 @@ func (l *listing) register(t testing.TB, b *bench, x *smp.Ctx) []func(x *smp.Ctx
 			k.Flags = FlagDisabled
 		}
 		if strings.Contains(l.lines[i], "  r  ") {
-			require.NoError(t, b.e.RegisterRet(x, r), l.lines[i])
-			unregister[i] = func(x *smp.Ctx) { require.NoError(t, b.e.UnregisterRet(x, r)) }
+			require.NoError(t, b.e.Kretprobes.Register(x, r), l.lines[i])
+			unregister[i] = func(x *smp.Ctx) { require.NoError(t, b.e.Kretprobes.Unregister(x, r)) }
 		} else {
 			require.NoError(t, b.e.Register(x, k), l.lines[i])
 			unregister[i] = func(x *smp.Ctx) { require.NoError(t, b.e.Unregister(x, k)) }
@@ -167,23 +167,23 @@ func TestListGone(t *testing.T) {
 			l := parseListing(t, strings.TrimSuffix(states[0], "\n"))
 			b := l.bench(t, r, func(b *bench, x *smp.Ctx) {
 				unregister := l.register(t, b, x)
-				b.e.WaitOptimizer(x)
-				require.Equal(t, l.String(), string(b.e.List(nil)))
+				b.e.Optimizer.WaitOptimizer(x)
+				require.Equal(t, l.String(), string(b.e.Table.List(nil)))
 				require.Zero(t, b.k.Modules.Unload(x, b.k.Modules.Named("kpasm")))
-				require.Equal(t, strings.TrimSuffix(states[1], "\n"), string(b.e.List(nil)))
+				require.Equal(t, strings.TrimSuffix(states[1], "\n"), string(b.e.Table.List(nil)))
 				for i, line := range l.lines {
 					if strings.Contains(line, "kpasm") {
 						unregister[i](x)
 					}
 				}
 				require.Zero(t, b.k.Modules.Unload(x, b.k.Modules.Named("kpc")))
-				require.Equal(t, states[2], string(b.e.List(nil)))
+				require.Equal(t, states[2], string(b.e.Table.List(nil)))
 				for i, line := range l.lines {
 					if !strings.Contains(line, "kpasm") {
 						unregister[i](x)
 					}
 				}
-				require.Empty(t, b.e.List(nil))
+				require.Empty(t, b.e.Table.List(nil))
 			})
 			b.pass(t)
 		})
@@ -199,20 +199,20 @@ func TestListRecorded(t *testing.T) {
 			l := parseListing(t, r.text)
 			b := l.bench(t, r, func(b *bench, x *smp.Ctx) {
 				l.register(t, b, x)
-				require.Equal(t, l.String(), string(b.e.List(nil)), "queued is listed as optimized")
-				b.e.WaitOptimizer(x)
-				require.Equal(t, l.String(), string(b.e.List(nil)))
+				require.Equal(t, l.String(), string(b.e.Table.List(nil)), "queued is listed as optimized")
+				b.e.Optimizer.WaitOptimizer(x)
+				require.Equal(t, l.String(), string(b.e.Table.List(nil)))
 
-				require.NoError(t, b.e.WriteOptimization(x, "0\n"))
-				require.Equal(t, "0\n", b.e.ReadOptimization())
-				require.Equal(t, l.unoptimized(), string(b.e.List(nil)))
+				require.NoError(t, b.e.Files.WriteOptimization(x, "0\n"))
+				require.Equal(t, "0\n", b.e.Files.ReadOptimization())
+				require.Equal(t, l.unoptimized(), string(b.e.Table.List(nil)))
 				for _, bad := range []string{"2\n", "-1\n", "abc\n", "\n"} {
-					require.Equal(t, EINVAL, b.e.WriteOptimization(x, bad), "%q", bad)
-					require.Equal(t, "0\n", b.e.ReadOptimization())
+					require.Equal(t, EINVAL, b.e.Files.WriteOptimization(x, bad), "%q", bad)
+					require.Equal(t, "0\n", b.e.Files.ReadOptimization())
 				}
-				require.NoError(t, b.e.WriteOptimization(x, "1\n"))
-				require.Equal(t, "1\n", b.e.ReadOptimization())
-				require.Equal(t, l.String(), string(b.e.List(nil)))
+				require.NoError(t, b.e.Files.WriteOptimization(x, "1\n"))
+				require.Equal(t, "1\n", b.e.Files.ReadOptimization())
+				require.Equal(t, l.String(), string(b.e.Table.List(nil)))
 			})
 			b.pass(t)
 		})
@@ -229,7 +229,7 @@ func TestEnabledRecorded(t *testing.T) {
 			l := parseListing(t, r.text)
 			b := l.bench(t, r, func(b *bench, x *smp.Ctx) {
 				l.register(t, b, x)
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				for _, w := range []struct {
 					s   string
 					bad bool
@@ -238,23 +238,23 @@ func TestEnabledRecorded(t *testing.T) {
 					{"0", false, "0"}, {"1", false, "1"}, {"n", false, "0"}, {"y", false, "1"}, {"N", false, "0"}, {"Y", false, "1"}, {"on", false, "1"}, {"off", false, "0"},
 					{"abc", true, "0"}, {"2", true, "0"}, {"", true, "0"}, {"00", false, "0"}, {"01", false, "0"}, {"0 1", false, "0"}, {"-1", true, "0"},
 				} {
-					if err := b.e.WriteEnabled(x, w.s+"\n"); w.bad {
+					if err := b.e.Files.WriteEnabled(x, w.s+"\n"); w.bad {
 						require.Equal(t, EINVAL, err, "%q", w.s)
 					} else {
 						require.NoError(t, err, "%q", w.s)
 					}
-					require.Equal(t, w.now+"\n", b.e.ReadEnabled(), "after %q", w.s)
+					require.Equal(t, w.now+"\n", b.e.Files.ReadEnabled(), "after %q", w.s)
 					want := l.String()
 					if w.now == "0" {
 						want = l.unoptimized()
 					}
-					require.Equal(t, want, string(b.e.List(nil)), "after %q", w.s)
+					require.Equal(t, want, string(b.e.Table.List(nil)), "after %q", w.s)
 				}
-				require.NoError(t, b.e.WriteOptimization(x, "0\n"))
-				require.NoError(t, b.e.WriteOptimization(x, "1\n"))
-				require.Equal(t, l.unoptimized(), string(b.e.List(nil)))
-				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
-				require.Equal(t, l.String(), string(b.e.List(nil)))
+				require.NoError(t, b.e.Files.WriteOptimization(x, "0\n"))
+				require.NoError(t, b.e.Files.WriteOptimization(x, "1\n"))
+				require.Equal(t, l.unoptimized(), string(b.e.Table.List(nil)))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
+				require.Equal(t, l.String(), string(b.e.Table.List(nil)))
 			})
 			b.log.Store = true
 			b.pass(t)
@@ -280,7 +280,7 @@ func TestEnabledRecorded(t *testing.T) {
 // TestChainOf: the old hash was written as shifts and sums (until 4.6); of the new one
 // the recorded order says enough.
 func TestChainOf(t *testing.T) {
-	e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Kernel: rules.Kernel{Edition: rules.Edition26}}}}
+	e := bare(era.Settings{Kernel: rules.Kernel{Edition: rules.Edition26}})
 	for i := range uint64(1000) {
 		at := 0xffffffff81000000 + i*i*37
 		sum := at
@@ -294,16 +294,16 @@ func TestChainOf(t *testing.T) {
 				sum += n
 			}
 		}
-		require.Equal(t, sum>>58, e.chainOf(arch.Addr(at)), "%#x", at)
+		require.Equal(t, sum>>58, e.Table.chainOf(arch.Addr(at)), "%#x", at)
 	}
 }
 
 // TestListOrder: a chain's newest point comes first; an address's newest probe, too.
 func TestListOrder(t *testing.T) {
 	same := []arch.Addr{textBase}
-	e := &Engine{do: &linux}
+	e := bare(era.Settings{})
 	for a := textBase + 16; len(same) < 3; a += 16 {
-		if e.chainOf(a) == e.chainOf(same[0]) {
+		if e.Table.chainOf(a) == e.Table.chainOf(same[0]) {
 			same = append(same, a)
 		}
 	}
@@ -317,7 +317,7 @@ func TestListOrder(t *testing.T) {
 		}
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: same[1], Flags: FlagDisabled}))
 		var order []string
-		for line := range strings.Lines(string(b.e.List(nil))) {
+		for line := range strings.Lines(string(b.e.Table.List(nil))) {
 			order = append(order, strings.TrimSpace(line[len("ffffffff81000000  k  "):]))
 		}
 		require.Equal(t, []string{"c+0x0", "b+0x0    [DISABLED]", "b+0x0", "a+0x0"}, order)
@@ -341,11 +341,11 @@ func TestListFormats(t *testing.T) {
 				p := &Aggr{addr: at}
 				k := &Kprobe{aggr: p, gone: i == 2}
 				k.disabled.Set(i > 0)
-				require.Equal(t, want[i], string(b.e.ReportProbe(nil, p, k)), "generation %d", files)
+				require.Equal(t, want[i], string(b.e.Files.ReportProbe(nil, p, k)), "generation %d", files)
 				k.ret = new(Kretprobe)
-				require.Contains(t, string(b.e.ReportProbe(nil, p, k)), "  r  ")
+				require.Contains(t, string(b.e.Files.ReportProbe(nil, p, k)), "  r  ")
 				k.ret, k.jp = nil, new(Jprobe)
-				require.Contains(t, string(b.e.ReportProbe(nil, p, k)), "  j  ")
+				require.Contains(t, string(b.e.Files.ReportProbe(nil, p, k)), "  j  ")
 			})
 			b.k.Symbols.Add(f, nil)
 			b.pass(t)
@@ -357,7 +357,7 @@ func TestListFormats(t *testing.T) {
 func TestBlacklistFormat(t *testing.T) {
 	b := newBench(t, repaired, nil, func(b *bench, x *smp.Ctx) {
 		require.Equal(t, "0xffffffff81c00990-0xffffffff81c009b0\tasm_exc_divide_error\n"+
-			"0xffffffffc02c7ef0-0xffffffffc02c7f00\tn_nokprobe [kpasm]\n", string(b.e.Blacklist(nil)))
+			"0xffffffffc02c7ef0-0xffffffffc02c7f00\tn_nokprobe [kpasm]\n", string(b.e.Files.Blacklist(nil)))
 	})
 	b.wire = func(k *kernel.Kernel, _ *Deps) {}
 	for _, f := range []kapi.Function{{Name: "asm_exc_divide_error", Addr: 0xffffffff81c00990, Size: 0x20}, {Name: "n_nokprobe", Addr: 0xffffffffc02c7ef0, Size: 0x10, Module: "kpasm"}} {
@@ -393,12 +393,19 @@ func TestTruth(t *testing.T) {
 		{"abc\n", "-", "-"}, {"2\n", "-", "-"}, {"\n", "-", "-"}, {"", "-", "-"}, {"00\n", "0", "0"}, {"01\n", "0", "0"}, {"0 1\n", "0", "0"}, {"-1\n", "-", "-"}, {"yes\n", "1", "1"}, {"no\n", "0", "0"},
 	} {
 		for files, want := range map[era.Files]string{era.FilesBool: w.now, era.FilesChar: w.was, era.FilesPlain: w.was, era.FilesFirst: w.was} {
-			e := &Engine{do: &linux, s: Settings{Settings: era.Settings{Files: files}}}
+			e := bare(era.Settings{Files: files})
 			got := "-"
-			if on, ok := e.ParseEnabled(w.s); ok {
+			if on, ok := e.Files.ParseEnabled(w.s); ok {
 				got = strings.TrimSpace(digit(on))
 			}
 			require.Equal(t, want, got, "%q in generation %d", w.s, files)
 		}
 	}
+}
+
+// bare is an engine without a machine, for what asks its settings alone.
+func bare(s era.Settings) *Engine {
+	e := wired()
+	e.do, e.s = &linux, Settings{Settings: s}
+	return e
 }

@@ -7,7 +7,7 @@
 // others to judge.
 //
 // Its rule: what two CPUs share is a cell; a step of a protocol is a line.
-// e.do.ArmKprobe(e, x, ap) calls armKprobe by way of steps.go, so that kprobes/mutants
+// e.do.Arm.ArmKprobe(e, x, ap) calls armKprobe by way of steps.go, so that kprobes/mutants
 // can replace it; the bodies have no switch. To follow a call, look it up in `linux`
 // (steps.go).
 //

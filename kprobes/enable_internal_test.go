@@ -37,9 +37,9 @@ func TestEnableLost(t *testing.T) {
 					other.Flags = FlagDisabled
 					require.NoError(t, b.e.Register(x, other))
 				}
-				require.NoError(t, b.e.WriteEnabled(x, "0"))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "0"))
 				require.NoError(t, b.e.Enable(x, k))
-				require.NoError(t, b.e.WriteEnabled(x, "1"))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "1"))
 				require.Equal(t, c.disabled, b.e.FlagsOf(k)&FlagDisabled != 0)
 				x.Call(c.at.at)
 				require.Zero(t, hits)

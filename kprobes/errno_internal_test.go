@@ -18,7 +18,7 @@ func answer(t *testing.T, at arch.Addr, f code) (errno Errno) {
 			return
 		}
 		require.NoError(t, b.e.Unregister(x, k))
-		b.e.WaitOptimizer(x)
+		b.e.Optimizer.WaitOptimizer(x)
 		now := make([]byte, len(f.bytes))
 		b.k.Text.Read(x, f.at, now)
 		require.Equal(t, f.bytes, now)

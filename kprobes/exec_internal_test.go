@@ -178,7 +178,7 @@ func (b *bench) execute(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup, n *
 	}
 	require.NoError(t, err, "%s %s", g.at(), g.mode)
 	if g.mode == "opt" {
-		b.e.WaitOptimizer(x)
+		b.e.Optimizer.WaitOptimizer(x)
 	}
 	require.Equal(t, g.opt, k.aggr.optimized.Peek(), "%s %s", g.at(), g.mode)
 	require.Equal(t, g.emul, k.aggr.verdict.Emulated, "%s %s", g.at(), g.mode)
@@ -210,7 +210,7 @@ func (b *bench) execute(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup, n *
 		require.Equal(t, g.mode == "opt", k.aggr.jumped, "%s %s: hit in another mode", g.at(), g.mode)
 	}
 	require.NoError(t, b.e.Unregister(x, k))
-	b.e.WaitOptimizer(x)
+	b.e.Optimizer.WaitOptimizer(x)
 }
 
 // TestExecOracle calls the functions of the rows, and compares what they

@@ -130,7 +130,7 @@ func (b *bench) steps(t *testing.T, x *smp.Ctx, f arch.Addr, g *execGroup) (_ in
 			require.Equal(t, []int{want.pre, want.post, want.preOff, want.postOff}, []int{pre, post, preOff, postOff},
 				"%s %s, arg %d", g.at(), g.mode, r.arg)
 			require.Equal(t, []uint64{want.preFlags, want.postFlags}, []uint64{preFlags, postFlags}, "%s %s: flags", g.at(), g.mode)
-			require.Nil(t, b.e.kcb.This(x).current, g.at())
+			require.Nil(t, b.e.Hits.kcb.This(x).current, g.at())
 			require.NotZero(t, x.Regs().Flags&x86.IF, g.at())
 		}
 	}

@@ -16,41 +16,50 @@ type client struct {
 	armed int           // owned by kprobe_mutex: how many aggrs it has
 }
 
-// initFtraceOps makes the clients.
-func (e *Engine) initFtraceOps() {
-	if e.d.Ftrace == nil {
+// FtraceOps are the two clients.
+type FtraceOps struct {
+	*env              `state:"boot"` // set at New
+	kprobeFtraceOps   client         // owned by kprobe_mutex: of ftrace, for aggrs without a post_handler
+	kprobeIpmodifyOps client         // owned by kprobe_mutex: and for those with one
+	onFtrace          ftrace.Handler `state:"boot"` // set at New
+}
+
+// renew makes the clients.
+func (f *FtraceOps) renew() {
+	f.kprobeFtraceOps, f.kprobeIpmodifyOps = client{}, client{}
+	if f.d.Ftrace == nil {
 		return
 	}
-	e.kprobeFtraceOps = client{ops: e.d.Ftrace.NewOps("kprobe_ftrace_ops", e.onFtrace, 0)}
-	e.kprobeIpmodifyOps = client{ops: e.d.Ftrace.NewOps("kprobe_ipmodify_ops", e.onFtrace, ftrace.Modifies)}
+	f.kprobeFtraceOps = client{ops: f.d.Ftrace.NewOps("kprobe_ftrace_ops", f.onFtrace, 0)}
+	f.kprobeIpmodifyOps = client{ops: f.d.Ftrace.NewOps("kprobe_ipmodify_ops", f.onFtrace, ftrace.Modifies)}
 }
 
 // clientFor returns the client that an aggr is armed with.
-func (e *Engine) clientFor(ap *Aggr) *client {
-	if ap.post() || e.s.FtraceClaims {
-		return &e.kprobeIpmodifyOps
+func (f *FtraceOps) clientFor(ap *Aggr) *client {
+	if ap.post() || f.s.FtraceClaims {
+		return &f.kprobeIpmodifyOps
 	}
-	return &e.kprobeFtraceOps
+	return &f.kprobeFtraceOps
 }
 
 // calledFrom reports whether ftrace calls the engine from a site.
-func (e *Engine) calledFrom(at arch.Addr) bool {
-	return e.kprobeFtraceOps.ops.Wants(at) || e.kprobeIpmodifyOps.ops.Wants(at)
+func (f *FtraceOps) calledFrom(at arch.Addr) bool {
+	return f.kprobeFtraceOps.ops.Wants(at) || f.kprobeIpmodifyOps.ops.Wants(at)
 }
 
 // armKprobeFtrace has ftrace call us from an aggr's site (spec 8.4). A client without
 // a site in its filter would be called from all, so that the filter comes first,
 // and goes last. It returns EBUSY if another client of ftrace changes the path there.
 // Context: kprobe_mutex held.
-func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
-	c := e.clientFor(ap)
+func (f *FtraceOps) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
+	c := f.clientFor(ap)
 	if errno := c.ops.Filter(x, ap.addr, true); errno != 0 {
-		e.warnFtrace(x, kpev.LineFtraceArm, uint64(ap.addr), uint64(errno))
+		f.warnFtrace(x, kpev.LineFtraceArm, uint64(ap.addr), uint64(errno))
 		return Errno(errno)
 	}
 	if c.armed == 0 {
 		if errno := c.ops.Register(x); errno != 0 {
-			e.warnFtrace(x, kpev.LineFtraceInit, uint64(errno), 0)
+			f.warnFtrace(x, kpev.LineFtraceInit, uint64(errno), 0)
 			c.ops.Filter(x, ap.addr, false)
 			return Errno(errno)
 		}
@@ -63,9 +72,9 @@ func (e *Engine) armKprobeFtrace(x kapi.Context, ap *Aggr) error {
 
 // warnFtrace prints the WARN of kernels until 4.15, which told of a site that isn't armed in no
 // other way (12310e343755).
-func (e *Engine) warnFtrace(x kapi.Context, line kpev.Line, a, b uint64) {
-	if e.s.Kernel.Edition < rules.Edition514 {
-		e.printk(x, line, a, b)
+func (f *FtraceOps) warnFtrace(x kapi.Context, line kpev.Line, a, b uint64) {
+	if f.s.Kernel.Edition < rules.Edition514 {
+		f.e.Files.printk(x, line, a, b)
 	}
 }
 
@@ -79,14 +88,14 @@ func (e *Engine) warnFtrace(x kapi.Context, line kpev.Line, a, b uint64) {
 // going through the clients that were there before has to be done first: else it calls this
 // one for another client's site, and a probe there is hit twice. Kernels don't wait (mutant
 // filter-emptied). Context: kprobe_mutex held; may sleep.
-func (e *Engine) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
-	c := &e.kprobeFtraceOps
-	if e.do.ArmedIPModify(e, ap) {
-		c = &e.kprobeIpmodifyOps
+func (f *FtraceOps) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
+	c := &f.kprobeFtraceOps
+	if f.do.Gone.ArmedIPModify(f.e, ap) {
+		c = &f.kprobeIpmodifyOps
 	}
 	if c.armed == 1 {
 		c.ops.Unregister(x)
-		e.do.SyncFtrace(e, x)
+		f.do.Gone.SyncFtrace(f.e, x)
 	}
 	c.armed--
 	c.ops.Filter(x, ap.addr, false)
@@ -98,37 +107,50 @@ func (e *Engine) disarmKprobeFtrace(x kapi.Context, ap *Aggr) {
 // would of a breakpoint there, and of a 5-byte nop that was stepped. Context:
 // preemption off, interrupts as they were; off through 4.14, as after a detour
 // (a19b2e3d7839, "Remove IRQ disabling from ftrace-based/optimized kprobes", lets both be).
-func (e *Engine) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
-	if !e.s.DetourIRQsOff {
-		e.do.KprobeFtraceHandler(e, x, ip, regs)
+func (f *FtraceOps) kprobeFtraceHandler(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+	if !f.s.DetourIRQsOff {
+		f.do.Gone.KprobeFtraceHandler(f.e, x, ip, regs)
 		return
 	}
 	on := x.IRQ(false)
-	e.do.KprobeFtraceHandler(e, x, ip, regs)
+	f.do.Gone.KprobeFtraceHandler(f.e, x, ip, regs)
 	if on {
 		x.IRQ(true)
 	}
 }
 
 // callFtraceHandlers runs the handlers of an aggr's site.
-func (e *Engine) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+func (f *FtraceOps) callFtraceHandlers(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 	x.Work(WorkLookup, 1)
-	ap, ok := e.kprobeTable.Get(x, ip)
+	ap, ok := f.e.Table.probes.Get(x, ip)
 	if !ok || !ap.runs(x) {
 		return
 	}
-	kcb := e.kcb.This(x)
+	kcb := f.e.Hits.kcb.This(x)
 	if kcb.current != nil {
-		e.kprobesIncNmissedCount(x, ap)
+		f.e.Hits.kprobesIncNmissedCount(x, ap)
 		return
 	}
 	origIP := regs.IP
 	kcb.current, kcb.status = ap, kprobeHitActive
 	regs.IP = ip + 1
-	if !e.do.AggrPreHandler(e, x, ap, regs, true) {
-		regs.IP = ip + arch.Addr(e.d.Text.Arch().BranchLen) // wherever another client has sent it
-		e.do.AggrPostHandler(e, x, ap, regs)
+	if !f.do.Hit.AggrPreHandler(f.e, x, ap, regs, true) {
+		regs.IP = ip + arch.Addr(f.d.Text.Arch().BranchLen) // wherever another client has sent it
+		f.do.Hit.AggrPostHandler(f.e, x, ap, regs)
 		regs.IP = origIP
 	}
 	kcb.current = nil
+}
+
+// the table stands for. ok false: there is none.
+func (f *FtraceOps) CalledInVain() (at arch.Addr, ok bool) {
+	for _, ap := range f.e.Table.aggrs {
+		if !ap.verdict.Ftrace || !f.calledFrom(ap.addr) {
+			continue
+		}
+		if q, listed := f.e.Table.probes.Owned(ap.addr); !listed || q.Unused() {
+			return ap.addr, true
+		}
+	}
+	return 0, false
 }

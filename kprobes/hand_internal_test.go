@@ -51,7 +51,7 @@ func TestFaultNested(t *testing.T) {
 			outer := &Kprobe{Addr: victim.at,
 				Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 					require.EqualValues(t, loaded, callWith(x.(*smp.Ctx), loads.at, nowhere)&0xff)
-					c := b.e.kcb.This(x)
+					c := b.e.Hits.kcb.This(x)
 					require.Equal(t, victim.at, c.current.addr)
 					require.Equal(t, kprobeHitActive, c.status)
 					return 0
@@ -168,7 +168,7 @@ func TestJprobeLast(t *testing.T) {
 	newBench(t, s, jCodes, func(b *bench, x *smp.Ctx) {
 		hits := [2]int{}
 		require.NoError(t, b.e.Register(x, counting(sums.at, &hits[0])))
-		require.NoError(t, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Entry: stays.at}))
+		require.NoError(t, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Entry: stays.at}))
 		late := counting(sums.at, &hits[1])
 		late.ID = 2
 		require.NoError(t, b.e.Register(x, late))

@@ -77,7 +77,7 @@ func TestRegs(t *testing.T) {
 					}
 					require.NoError(t, b.e.Register(x, k))
 					if m.waits {
-						b.e.WaitOptimizer(x)
+						b.e.Optimizer.WaitOptimizer(x)
 						require.Equal(t, f.name == "victim" && !m.post, k.aggr.jumped)
 					}
 					before = *x.Regs()
@@ -124,7 +124,7 @@ func TestChangedPath(t *testing.T) {
 				}
 				require.NoError(t, b.e.Register(x, k))
 				if m.waits {
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
 				x.Regs().R[x86.RDI] = 7
 				want := uint64(2) // mov $1,%eax; mov $2,%eax
@@ -133,7 +133,7 @@ func TestChangedPath(t *testing.T) {
 				}
 				require.Equal(t, want, x.Call(victim.at))
 				require.Zero(t, posts)
-				require.Nil(t, b.e.kcb.This(x).current)
+				require.Nil(t, b.e.Hits.kcb.This(x).current)
 			})
 			b.pass(t)
 		})
@@ -155,7 +155,7 @@ func TestNoHandlers(t *testing.T) {
 					want := x.Call(f.at)
 					require.NoError(t, b.e.Register(x, k))
 					if waits {
-						b.e.WaitOptimizer(x)
+						b.e.Optimizer.WaitOptimizer(x)
 					}
 					x.Regs().R[x86.RDI] = 7
 					require.Equal(t, want, x.Call(f.at))
@@ -186,9 +186,9 @@ func TestMissed(t *testing.T) {
 				x.Regs().R[x86.RDI] = 7
 				require.Equal(t, uint64(10), x.Call(victim.at))
 				require.Equal(t, []int{i + 1, i + 1, 0}, []int{inner.Missed(), deep.Missed(), outer.Missed()})
-				require.Nil(t, b.e.kcb.This(x).current)
-				require.Equal(t, busy{}, b.e.kcb.This(x).prevKprobe)
-				b.e.WaitOptimizer(x) // the second time around outer is optimized
+				require.Nil(t, b.e.Hits.kcb.This(x).current)
+				require.Equal(t, busy{}, b.e.Hits.kcb.This(x).prevKprobe)
+				b.e.Optimizer.WaitOptimizer(x) // the second time around outer is optimized
 			}
 			for _, k := range []*Kprobe{outer, inner, deep} {
 				require.NoError(t, b.e.Unregister(x, k))

@@ -82,7 +82,7 @@ func TestSteppingInterrupted(t *testing.T) {
 		{"by #DB, boosted", era.StepDebug, era.BoostStepped, scenario.PreemptVoluntary},
 		{"by int3, boosted", era.StepInt3, era.BoostPrepare, scenario.PreemptVoluntary},
 	} {
-		for _, kind := range []scenario.SourceKind{scenario.SourceNMI, scenario.SourceTimer} {
+		for _, kind := range []*scenario.SourceKind{scenario.SourceNMI, scenario.SourceTimer} {
 			t.Run(fmt.Sprintf("%s %v", way.name, kind), func(t *testing.T) {
 				sc := with(t, []scenario.Probe{on("a", "helper", 0), post("b", "jumps", 3), on("c", "victim", 0), post("d", "victim", 0), on("e", "flags", 0)},
 					task(register("a"), register("b"), register("c"), register("e"), call("victim", 1, 2), call("jumps", 4), register("d"),

@@ -24,17 +24,18 @@ type Jprobe struct {
 // stackCopy is how many bytes of the stack are kept at most (MAX_STACK_SIZE).
 const stackCopy = 64
 
-// jprobeState is the engine's memory of jprobes.
-type jprobeState struct {
-	onPre    PreHandler   `state:"boot"` // set at New
-	onCall   kapi.Routine `state:"boot"` // set at New
-	onReturn kapi.Routine `state:"boot"` // set at New
-	returns  arch.Addr    // set at New: jprobe_return
-	returned arch.Addr    // set at New: its breakpoint
-	entry    arch.Addr    // set at New: the text that runs a Handler
-	ended    arch.Addr    // set at New: its breakpoint
-	code     []byte       `state:"boot"` // set at New: its bytes
-	saved    []jprobed    // owned by its CPU
+// Jprobes are the jprobes of an engine.
+type Jprobes struct {
+	*env     `state:"boot"` // set at New
+	onPre    PreHandler     `state:"boot"` // set at New
+	onCall   kapi.Routine   `state:"boot"` // set at New
+	onReturn kapi.Routine   `state:"boot"` // set at New
+	returns  arch.Addr      // set at New: jprobe_return
+	returned arch.Addr      // set at New: its breakpoint
+	entry    arch.Addr      // set at New: the text that runs a Handler
+	ended    arch.Addr      // set at New: its breakpoint
+	code     []byte         `state:"boot"` // set at New: its bytes
+	saved    []jprobed      // owned by its CPU
 }
 
 // jprobed is what a CPU keeps while the entry of a jprobe runs.
@@ -46,38 +47,38 @@ type jprobed struct {
 	n     int             `state:"during k: says nothing while no jprobe runs"` // owned by its CPU: how much of stack is
 }
 
-// newJprobes makes what Renew keeps.
-func (e *Engine) newJprobes() {
-	e.jp.onPre, e.jp.onCall, e.jp.onReturn = e.setjmpPreHandler, e.jprobeCall, e.jprobeReturn
+// init makes the routines, as values.
+func (j *Jprobes) init() {
+	j.onPre, j.onCall, j.onReturn = j.setjmpPreHandler, j.jprobeCall, j.jprobeReturn
 }
 
-// RegisterJ registers a jprobe at the beginning of a function; EEXIST: there is
+// Register registers a jprobe at the beginning of a function; EEXIST: there is
 // one (spec 3.2). Context: may sleep.
-func (e *Engine) RegisterJ(x kapi.Context, j *Jprobe) error {
-	if !e.s.Jprobes {
+func (j *Jprobes) Register(x kapi.Context, jp *Jprobe) error {
+	if !j.s.Jprobes {
 		return EOPNOTSUPP
 	}
-	e.kprobeMutex.Lock(x)
-	err := e.registerJ(x, j)
-	e.kprobeMutex.Unlock(x)
+	j.e.kprobeMutex.Lock(x)
+	err := j.registerJprobe(x, jp)
+	j.e.kprobeMutex.Unlock(x)
 	return err
 }
 
-func (e *Engine) registerJ(x kapi.Context, j *Jprobe) error {
-	if (j.Entry == 0) == (j.Handler == nil) || j.Kprobe.aggr != nil {
+func (j *Jprobes) registerJprobe(x kapi.Context, jp *Jprobe) error {
+	if (jp.Entry == 0) == (jp.Handler == nil) || jp.Kprobe.aggr != nil {
 		return EINVAL
 	}
-	if err := e.kprobeOnFuncEntry(x, &j.Kprobe); err != nil {
+	if err := j.e.text.kprobeOnFuncEntry(x, &jp.Kprobe); err != nil {
 		return err
 	}
-	p := &j.Kprobe
-	p.Pre, p.Post, p.jp = e.jp.onPre, nil, j
-	return e.registerKprobe(x, p)
+	p := &jp.Kprobe
+	p.Pre, p.Post, p.jp = j.onPre, nil, jp
+	return j.e.registerKprobe(x, p)
 }
 
-// UnregisterJ takes a jprobe away: when it returns its entry isn't running and
+// Unregister takes a jprobe away: when it returns its entry isn't running and
 // doesn't run again. Context: may sleep.
-func (e *Engine) UnregisterJ(x kapi.Context, j *Jprobe) error { return e.Unregister(x, &j.Kprobe) }
+func (j *Jprobes) Unregister(x kapi.Context, jp *Jprobe) error { return j.e.Unregister(x, &jp.Kprobe) }
 
 // hasJprobe reports whether one of the aggr's probes is a jprobe's.
 func (ap *Aggr) hasJprobe() bool {
@@ -90,15 +91,15 @@ func (ap *Aggr) hasJprobe() bool {
 }
 
 // jprobeCall is what the text that runs a Handler calls.
-func (e *Engine) jprobeCall(x kapi.Context, regs *arch.Regs) {
-	s := &e.jp.saved[x.CPU()]
+func (j *Jprobes) jprobeCall(x kapi.Context, regs *arch.Regs) {
+	s := &j.saved[x.CPU()]
 	s.given = s.regs
 	s.given.IP = s.k.Addr
 	s.k.jp.Handler(x, s.k.jp, &s.given)
-	if e.row.switchesStack {
-		e.jprobeReturn(x, regs)
+	if j.row.switchesStack {
+		j.jprobeReturn(x, regs)
 	}
 }
 
 // jumped reports whether the CPU runs the entry of a jprobe.
-func (e *Engine) jumped(x kapi.Context) bool { return e.s.Jprobes && e.jp.saved[x.CPU()].k != nil }
+func (j *Jprobes) jumped(x kapi.Context) bool { return j.s.Jprobes && j.saved[x.CPU()].k != nil }

@@ -203,6 +203,115 @@ func (ap *Aggr) HasDetour() bool { return ap.detour.size != 0 }
 // Freed reports whether the memory of an aggr is given back. Context: kprobe_mutex held.
 func (ap *Aggr) Freed() bool { return ap.freed }
 
+// Table is kprobe_table, and the memory of what is found in it.
+type Table struct {
+	*env   `state:"boot"`    // set at New
+	probes kapi.Table[*Aggr] // read by the trap handlers under RCU
+	aggrs  []*Aggr           // owned by kprobe_mutex: every aggr of the run, by id-1
+	lists  int               // owned by kprobe_mutex: how many places of listPlaces are taken
+
+	// What renew keeps: places that are taken in order, and zeroed when they are.
+	aggrPlaces []*Aggr      `state:"skip: those in use are among points"`  // owned by kprobe_mutex
+	listPlaces []*probeList `state:"skip: those in use are their points'"` // owned by kprobe_mutex
+}
+
+func (t *Table) renew() {
+	t.aggrs, t.lists = t.aggrs[:0], 0
+	t.probes.Init(t.d.Cells, golden(t.s.Kernel.Edition))
+}
+
+// golden ratio (GOLDEN_RATIO_PRIME_64, GOLDEN_RATIO_64 of include/linux/hash.h).
+func golden(e rules.Edition) uint64 {
+	if e == rules.Edition26 {
+		return 0x9e37fffffffc0001
+	}
+	return 0x61c8864680b583eb
+}
+
+// to that. Context: kprobe_mutex held.
+func (t *Table) newAggr(addr arch.Addr) *Aggr {
+	n := len(t.aggrs)
+	if n == len(t.aggrPlaces) {
+		t.aggrPlaces = append(t.aggrPlaces, new(Aggr))
+	}
+	ap := t.aggrPlaces[n]
+	*ap = Aggr{id: uint64(n + 1), addr: addr}
+	return ap
+}
+
+// AddAggr makes an aggr of an address that is none. Context: kprobe_mutex held.
+func (t *Table) AddAggr(addr arch.Addr) *Aggr {
+	ap := t.newAggr(addr)
+	t.aggrs = append(t.aggrs, ap)
+	return ap
+}
+
+// newList returns an empty list. Context: kprobe_mutex held.
+func (t *Table) newList() *probeList {
+	if t.lists == len(t.listPlaces) {
+		t.listPlaces = append(t.listPlaces, new(probeList))
+	}
+	c := t.listPlaces[t.lists]
+	t.lists++
+	*c = probeList{probes: c.probes[:0]}
+	return c
+}
+
+// Find returns the aggr of an address, nil if there is none. Context: a trap's.
+func (t *Table) Find(x kapi.Context, at arch.Addr) *Aggr {
+	ap, _ := t.probes.Get(x, at)
+	return ap
+}
+
+// Points returns how many aggrs the run has had. Context: as StateOf.
+func (t *Table) Points() int { return len(t.aggrs) }
+
+// it is, bits, where its detour is. ok false: it is freed, or taken out and about to
+// be, so that what stands there is another's. Context: kprobe_mutex held, or nothing
+// running.
+func (t *Table) StateOf(i int) (addr, bits, detour uint64, ok bool) {
+	ap := t.aggrs[i]
+	if ap.freed || ap.list == nil && ap.Unused() && !ap.armed.Owned() {
+		return 0, 0, 0, false
+	}
+	flag := func(bit uint64, on bool) {
+		if on {
+			bits |= bit
+		}
+	}
+	flag(kpev.StateArmed, ap.armed.Owned())
+	flag(kpev.StateJumped, ap.jumped)
+	flag(kpev.StateOptimized, ap.optimized.Owned())
+	flag(kpev.StateOptimizing, ap.list == &t.e.Optimizer.optimizingList)
+	flag(kpev.StateUnoptimizing, ap.list == &t.e.Optimizer.unoptimizingList)
+	flag(kpev.StateFreeing, ap.list == &t.e.Optimizer.freeingList)
+	flag(kpev.StateGone, ap.gone)
+	flag(kpev.StateFtrace, ap.verdict.Ftrace)
+	flag(kpev.StateCalled, ap.verdict.Ftrace && t.e.Ftrace.calledFrom(ap.addr))
+	return uint64(ap.addr), bits, uint64(ap.detour.addr), true
+}
+
+// ProbesOf returns the probes of aggr i, if that is what is found at its address, and they
+// aren't the kernel's own. Context: as StateOf.
+func (t *Table) ProbesOf(i int) []*Kprobe {
+	ap := t.aggrs[i]
+	if q, ok := t.probes.Owned(ap.addr); !ok || q != ap || ap.addr == t.e.Rethook.trampoline {
+		return nil
+	}
+	return ap.List()
+}
+
+// ok false: there is none.
+func (t *Table) Unneeded() (at arch.Addr, ok bool) {
+	for _, ap := range t.aggrs {
+		q, listed := t.probes.Owned(ap.addr)
+		if ap.Unused() && (!ap.freed || listed && q == ap) {
+			return ap.addr, true
+		}
+	}
+	return 0, false
+}
+
 // Errno is the answer of an API call that can't be met: a kernel errno.
 type Errno int
 
@@ -225,3 +334,6 @@ func (e Errno) Error() string {
 	}
 	return fmt.Sprintf("errno %d", int(e))
 }
+
+// Registered reports whether a probe is registered. Context: as StateOf.
+func (p *Kprobe) Registered() bool { return p.aggr != nil }

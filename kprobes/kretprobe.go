@@ -68,12 +68,23 @@ type holder struct {
 	freed bool                 // owned by who drops the last reference
 }
 
-// retState is the engine's memory of calls in flight.
-type retState struct {
+// Kretprobes are an engine's return probes, and the instances that are free.
+type Kretprobes struct {
+	*env       `state:"boot"` // set at New
+	onEntry    PreHandler     `state:"boot"`                                      // set at New
+	instances  []*Instance    `state:"skip: those that count are their holders'"` // owned by kprobe_mutex: memory of a run, taken in order
+	nInstances int            // owned by kprobe_mutex: how many are taken
+	holders    []*holder      `state:"skip: those that count are their return probes', or their instances' in flight"` // owned by kprobe_mutex: memory of a run, taken in order
+	nHolders   int            // owned by kprobe_mutex: how many are taken
+	memories   uint64         // owned by kprobe_mutex: the last number given to an instance or a holder
+}
+
+// Rethook is the trampoline, and the calls in flight that return by it.
+type Rethook struct {
+	*env       `state:"boot"`        // set at New
 	trampoline arch.Addr             // set at New: what return addresses are replaced with
 	bug        arch.Addr             // set at New: where a return goes whose address is lost
 	onTramp    kapi.Routine          `state:"boot"` // set at New
-	onEntry    PreHandler            `state:"boot"` // set at New
 	onNop      PreHandler            `state:"boot"` // set at New
 	onExit     func(x kapi.Context)  `state:"boot"` // set at New
 	onUnwind   kapi.Unwind           `state:"boot"` // set at New
@@ -82,14 +93,9 @@ type retState struct {
 	regs       []retRegs             // owned by its CPU: what return handlers work on
 	calls      []kapi.Var[*Instance] // by task: its calls in flight, newest first
 	buckets    []bucket              // set at New: calls in flight, by task
+	global     kapi.Spinlock         `state:"boot"` // set at New: kretprobe_lock
 	nop        Kprobe                // owned by kprobe_mutex: the probe on the trampoline (2.6)
 	nopAggr    Aggr                  // owned by kprobe_mutex: its aggr, which is not among those of the engine
-	global     kapi.Spinlock         `state:"boot"`                                      // set at New: kretprobe_lock
-	instances  []*Instance           `state:"skip: those that count are their holders'"` // owned by kprobe_mutex: memory of a run, taken in order
-	nInstances int                   // owned by kprobe_mutex: how many are taken
-	holders    []*holder             `state:"skip: those that count are their return probes', or their instances' in flight"` // owned by kprobe_mutex: memory of a run, taken in order
-	nHolders   int                   // owned by kprobe_mutex: how many are taken
-	memories   uint64                // owned by kprobe_mutex: the last number given to an instance or a holder
 	ready      kapi.Var[bool]        // cells are made, the trampoline is probed: tasks that exit look
 }
 
@@ -103,27 +109,27 @@ type retRegs struct {
 	regs  [maxRetNest]arch.Regs // owned by its CPU
 }
 
-// RegisterRet registers a return probe (spec 2.1, 2.2). Context: may sleep.
-func (e *Engine) RegisterRet(x kapi.Context, rp *Kretprobe) error {
-	e.kprobeMutex.Lock(x)
-	err := e.registerKretprobe(x, rp)
-	e.kprobeMutex.Unlock(x)
+// Register registers a return probe (spec 2.1, 2.2). Context: may sleep.
+func (k *Kretprobes) Register(x kapi.Context, rp *Kretprobe) error {
+	k.e.kprobeMutex.Lock(x)
+	err := k.registerKretprobe(x, rp)
+	k.e.kprobeMutex.Unlock(x)
 	return err
 }
 
-// RegisterRets registers return probes; if one can't be, none is, and its error
+// RegisterAll registers return probes; if one can't be, none is, and its error
 // is returned (spec 6.4). Context: may sleep.
-func (e *Engine) RegisterRets(x kapi.Context, rps []*Kretprobe) error {
-	if !e.s.Batches {
+func (k *Kretprobes) RegisterAll(x kapi.Context, rps []*Kretprobe) error {
+	if !k.s.Batches {
 		return EOPNOTSUPP
 	}
 	if len(rps) == 0 {
 		return EINVAL
 	}
 	for i, rp := range rps {
-		if err := e.RegisterRet(x, rp); err != nil {
+		if err := k.Register(x, rp); err != nil {
 			if i > 0 {
-				e.UnregisterRets(x, rps[:i])
+				k.UnregisterAll(x, rps[:i])
 			}
 			return err
 		}
@@ -131,33 +137,33 @@ func (e *Engine) RegisterRets(x kapi.Context, rps []*Kretprobe) error {
 	return nil
 }
 
-// registerKretprobe is RegisterRet with kprobe_mutex held. It refuses a return probe that is
+// registerKretprobe is Register with kprobe_mutex held. It refuses a return probe that is
 // registered already before it changes anything of it (R54).
-func (e *Engine) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
-	if e.s.Return == era.ReturnGlobal && (rp.Entry != nil || rp.DataSize != 0) {
+func (k *Kretprobes) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
+	if k.s.Return == era.ReturnGlobal && (rp.Entry != nil || rp.DataSize != 0) {
 		return EOPNOTSUPP
 	}
-	if err := e.kprobeOnFuncEntry(x, &rp.Kprobe); err != nil {
+	if err := k.e.text.kprobeOnFuncEntry(x, &rp.Kprobe); err != nil {
 		return err
 	}
-	if err := e.do.CheckKretprobeRereg(rp); err != nil {
+	if err := k.do.Ret.CheckKretprobeRereg(rp); err != nil {
 		return err
 	}
-	if e.s.DataMax > 0 && rp.DataSize > e.s.DataMax {
+	if k.s.DataMax > 0 && rp.DataSize > k.s.DataMax {
 		return E2BIG
 	}
-	e.readyReturns(x)
+	k.e.Rethook.readyReturns(x)
 	if rp.Maxactive <= 0 {
-		rp.Maxactive = e.defaultMaxactive()
+		rp.Maxactive = k.defaultMaxactive()
 	}
-	rp.nmissed.Init(e.d.Cells, 0)
+	rp.nmissed.Init(k.d.Cells, 0)
 	p := &rp.Kprobe
-	p.Pre, p.Post, p.ret = e.ret.onEntry, nil, rp
-	e.do.AllocRethook(e, x, rp)
-	if err := e.registerKprobe(x, p); err != nil {
+	p.Pre, p.Post, p.ret = k.onEntry, nil, rp
+	k.do.Ret.AllocRethook(k.e, x, rp)
+	if err := k.e.registerKprobe(x, p); err != nil {
 		rph := rp.holder
-		e.rethookFree(x, rph)
-		e.cleanupRpInst(x, rph)
+		k.rethookFree(x, rph)
+		k.cleanupRpInst(x, rph)
 		rp.holder = nil
 		return err
 	}
@@ -165,110 +171,103 @@ func (e *Engine) registerKretprobe(x kapi.Context, rp *Kretprobe) error {
 }
 
 // defaultMaxactive is the maxactive of a return probe that asks for none (spec 2.2).
-func (e *Engine) defaultMaxactive() int {
-	if e.s.MaxactiveAll || e.s.Kernel.Preemption {
-		return max(10, 2*e.d.CPUs)
+func (k *Kretprobes) defaultMaxactive() int {
+	if k.s.MaxactiveAll || k.s.Kernel.Preemption {
+		return max(10, 2*k.d.CPUs)
 	}
-	return e.d.CPUs
+	return k.d.CPUs
 }
 
 // kprobeOnFuncEntry reports why a return probe can't be where p says: it goes to the
 // beginning of a function that ends on the stack it began on (spec 2.9).
-func (e *Engine) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
-	at, err := e.kprobeAddr(p)
+func (pt *probedText) kprobeOnFuncEntry(x kapi.Context, p *Kprobe) error {
+	at, err := pt.kprobeAddr(p)
 	if err != nil {
 		return err
 	}
-	f, ok := e.d.Symbols.Lookup(at)
+	f, ok := pt.d.Symbols.Lookup(at)
 	if !ok {
 		return ENOENT
 	}
-	if !e.do.OnFuncEntry(at, f.Addr) {
-		if to, _ := e.archAdjustKprobeAddr(x, f.Addr); at != to {
+	if !pt.do.Ret.OnFuncEntry(at, f.Addr) {
+		if to, _ := pt.archAdjustKprobeAddr(x, f.Addr); at != to {
 			return EINVAL
 		}
 	}
-	if e.kretprobeBlacklisted(&f) {
+	if pt.kretprobeBlacklisted(&f) {
 		return EINVAL
 	}
 	return nil
 }
 
 // kretprobeBlacklisted reports whether a function is the one that changes stacks.
-func (e *Engine) kretprobeBlacklisted(f *kapi.Function) bool {
-	return e.do.KretprobeBlacklisted(f.Name)
+func (pt *probedText) kretprobeBlacklisted(f *kapi.Function) bool {
+	return pt.do.Ret.KretprobeBlacklisted(f.Name)
 }
 
-// UnregisterRet takes a return probe away: when it returns none of its handlers
+// Unregister takes a return probe away: when it returns none of its handlers
 // runs again, whatever calls are in flight; their instances are freed as they
 // return (spec 6.7). Context: may sleep.
-func (e *Engine) UnregisterRet(x kapi.Context, rp *Kretprobe) error {
+func (k *Kretprobes) Unregister(x kapi.Context, rp *Kretprobe) error {
 	one := [1]*Kretprobe{rp}
-	return e.unregisterKretprobes(x, one[:])
+	return k.unregisterKretprobes(x, one[:])
 }
 
-// UnregisterRets is UnregisterRet of several, with one grace period for all.
+// UnregisterAll is Unregister of several, with one grace period for all.
 // Context: may sleep.
-func (e *Engine) UnregisterRets(x kapi.Context, rps []*Kretprobe) error {
-	if !e.s.Batches {
+func (k *Kretprobes) UnregisterAll(x kapi.Context, rps []*Kretprobe) error {
+	if !k.s.Batches {
 		return EOPNOTSUPP
 	}
-	return e.unregisterKretprobes(x, rps)
+	return k.unregisterKretprobes(x, rps)
 }
 
-func (e *Engine) unregisterKretprobes(x kapi.Context, rps []*Kretprobe) error {
+func (k *Kretprobes) unregisterKretprobes(x kapi.Context, rps []*Kretprobe) error {
 	var some [4]*Kprobe
 	kps := some[:0]
 	for _, rp := range rps {
 		kps = append(kps, &rp.Kprobe)
 	}
-	return e.unregisterKprobes(x, kps) // rethookFree before it waits, cleanupRpInst after
+	return k.e.unregisterKprobes(x, kps) // rethookFree before it waits, cleanupRpInst after
 }
-
-// EnableRet and DisableRet are Enable and Disable (spec 6.6). A call that is in
-// flight when its return probe is disabled has its handler run all the same.
-// Context: may sleep.
-func (e *Engine) EnableRet(x kapi.Context, rp *Kretprobe) error { return e.Enable(x, &rp.Kprobe) }
-
-// DisableRet is Disable.
-func (e *Engine) DisableRet(x kapi.Context, rp *Kretprobe) error { return e.Disable(x, &rp.Kprobe) }
 
 // newHolder makes a return probe's instances, all of them free. Context:
 // kprobe_mutex held.
-func (e *Engine) newHolder(x kapi.Context, rp *Kretprobe) {
-	t := &e.ret
-	if t.nHolders == len(t.holders) {
-		t.holders = append(t.holders, new(holder))
+func (k *Kretprobes) newHolder(x kapi.Context, rp *Kretprobe) {
+	if k.nHolders == len(k.holders) {
+		k.holders = append(k.holders, new(holder))
 	}
-	rph := t.holders[t.nHolders]
-	t.nHolders++
-	t.memories++
-	*rph = holder{id: t.memories, probe: rp.Kprobe.ID, rp: rp, all: rph.all[:0], rings: rph.rings[:0], free: rph.free, used: rph.used, do: e.do}
-	rph.live.Init(e.d.Cells, true)
+	rph := k.holders[k.nHolders]
+	k.nHolders++
+	k.memories++
+	*rph = holder{id: k.memories, probe: rp.Kprobe.ID, rp: rp, all: rph.all[:0], rings: rph.rings[:0], free: rph.free, used: rph.used, do: k.do}
+	rph.live.Init(k.d.Cells, true)
 	for range rp.Maxactive {
-		ri := e.newInstance(rph, rp.DataSize)
-		e.do.InitInstance(rp, ri)
+		ri := k.newInstance(rph, rp.DataSize)
+		k.do.Ret.InitInstance(rp, ri)
 		rph.all = append(rph.all, ri)
 		x.Emit(kpev.InstanceNew, ri.ID, rph.probe, rph.id)
 	}
-	e.fillPool(rph)
+	k.fillPool(rph)
 	rp.holder = rph
 }
 
-func (e *Engine) newInstance(rph *holder, size int) *Instance {
-	t := &e.ret
-	if t.nInstances == len(t.instances) {
-		t.instances = append(t.instances, new(Instance))
+func (k *Kretprobes) newInstance(rph *holder, size int) *Instance {
+	if k.nInstances == len(k.instances) {
+		k.instances = append(k.instances, new(Instance))
 	}
-	ri := t.instances[t.nInstances]
-	t.nInstances++
-	t.memories++
+	ri := k.instances[k.nInstances]
+	k.nInstances++
+	k.memories++
 	data := ri.Data
 	if cap(data) < size {
 		data = make([]byte, size)
 	}
 	data = data[:size]
 	clear(data)
-	*ri = Instance{ID: t.memories, Data: data, holder: rph}
+	*ri = Instance{ID: k.memories, Data: data, holder: rph}
 	return ri
 }
+
+// PoolLock is the lock of the free instances among which an instance belongs (2.6.28 to 5.10).
+func (ri *Instance) PoolLock() kapi.Spinlock { return ri.holder.lock }

@@ -35,16 +35,16 @@ func TestRetFirst(t *testing.T) {
 					return 0
 				}
 				r, q := &Kretprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler}, &Kretprobe{Kprobe: Kprobe{ID: 2, Addr: outer.at}, Handler: handler}
-				require.NoError(t, b.e.RegisterRet(x, r))
-				require.NoError(t, b.e.RegisterRet(x, q))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, q))
 				for i := range 2 {
 					x.Regs().R[x86.RDI] = uint64(i + 7)
 					require.EqualValues(t, i+11, x.Call(outer.at))
 					require.Zero(t, x.Thread().Left().R[x86.RSP])
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
-				require.NoError(t, b.e.UnregisterRet(x, r))
-				require.NoError(t, b.e.UnregisterRet(x, q))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, q))
 				x.Call(outer.at)
 			})
 			b.pass(t)

@@ -31,18 +31,18 @@ var (
 
 // listed reports whether calls in flight are in lists of their tasks' own
 // (5.11 and later); until then they are in a table, under locks.
-func (e *Engine) listed() bool { return e.s.Return <= era.ReturnFreelist }
+func (k *Kretprobes) listed() bool { return k.s.Return <= era.ReturnFreelist }
 
 // fillPool makes all instances of a new holder free.
-func (e *Engine) fillPool(rph *holder) {
-	cells := e.d.Cells
+func (k *Kretprobes) fillPool(rph *holder) {
+	cells := k.d.Cells
 	// One more than there are instances: the return probe's own. Without it (5.11
 	// to 5.17) the last of the calls in flight gives the holder back, and
 	// unregister, which finds no free instance to count, looks at it after that (K7).
-	rph.refs.Init(cells, len(rph.all)+e.do.HolderOwnRefs())
-	switch e.s.Return {
+	rph.refs.Init(cells, len(rph.all)+k.do.Ret.HolderOwnRefs())
+	switch k.s.Return {
 	case era.ReturnObjpool:
-		e.objpoolInit(rph)
+		k.objpoolInit(rph)
 	case era.ReturnRethook, era.ReturnFreelist:
 		rph.head.Init(cells, nil)
 		for _, ri := range rph.all {
@@ -56,23 +56,23 @@ func (e *Engine) fillPool(rph *holder) {
 		for _, ri := range rph.all {
 			rph.free.Fill(ri)
 		}
-		if e.s.Return == era.ReturnHashed {
-			rph.lock = e.d.Locks.NewSpinlock("kretprobe.lock", true)
+		if k.s.Return == era.ReturnHashed {
+			rph.lock = k.d.Locks.NewSpinlock("kretprobe.lock", true)
 		}
 	}
 }
 
 // rethookTryGet takes a free instance of a lock-free pool; nil: there is none, or the
 // return probe is about to be gone. Context: preemption off.
-func (e *Engine) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
+func (k *Kretprobes) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 	switch {
-	case e.s.Return == era.ReturnFreelist:
-		ri = e.freelistTryGet(x, rph)
+	case k.s.Return == era.ReturnFreelist:
+		ri = k.freelistTryGet(x, rph)
 	case !rph.live.Deref(x):
-	case e.s.Return == era.ReturnRethook:
-		ri = e.freelistTryGet(x, rph)
+	case k.s.Return == era.ReturnRethook:
+		ri = k.freelistTryGet(x, rph)
 	default:
-		ri = e.objpoolPop(x, rph)
+		ri = k.objpoolPop(x, rph)
 	}
 	rph.look(x)
 	if ri != nil {
@@ -84,18 +84,18 @@ func (e *Engine) rethookTryGet(x kapi.Context, rph *holder) (ri *Instance) {
 // rethookRecycle makes an instance free again. If its return probe is unregistered
 // its memory is freed when no CPU can look at it any more. Context:
 // preemption off.
-func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
+func (k *Kretprobes) rethookRecycle(x kapi.Context, ri *Instance) {
 	rph := ri.holder
 	rph.look(x)
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
-	e.stays(x, ri)
+	k.e.Rethook.stays(x, ri)
 	switch {
 	case !rph.live.Deref(x):
-		e.d.RCU.Call(x, (*instanceHead)(ri))
-	case e.s.Return == era.ReturnObjpool:
-		e.objpoolPush(x, rph, ri)
+		k.d.RCU.Call(x, (*instanceHead)(ri))
+	case k.s.Return == era.ReturnObjpool:
+		k.objpoolPush(x, rph, ri)
 	default:
-		e.freelistAdd(x, rph, ri)
+		k.freelistAdd(x, rph, ri)
 	}
 	rph.look(x)
 }
@@ -104,9 +104,9 @@ func (e *Engine) rethookRecycle(x kapi.Context, ri *Instance) {
 // changes: which of them a call can find, and whether one that is given back is still among
 // the calls in flight of its task. Where memory is weak what a CPU gives back is there for itself:
 // it sees its own stores; others may meet the list from before.
-func (e *Engine) seeks(x kapi.Context, rph *holder) { e.d.Tell(x, kpev.Seeks, rph.probe, 0, 0) }
+func (k *Kretprobes) seeks(x kapi.Context, rph *holder) { k.d.Tell(x, kpev.Seeks, rph.probe, 0, 0) }
 
-func (e *Engine) lies(x kapi.Context, ri *Instance, free bool) { // see seeks
+func (k *Kretprobes) lies(x kapi.Context, ri *Instance, free bool) { // see seeks
 	on := uint64(0)
 	switch {
 	case free && x.Weak():
@@ -114,21 +114,20 @@ func (e *Engine) lies(x kapi.Context, ri *Instance, free bool) { // see seeks
 	case free:
 		on = 1
 	}
-	e.d.Tell(x, kpev.Lies, ri.ID, ri.holder.probe, on)
+	k.d.Tell(x, kpev.Lies, ri.ID, ri.holder.probe, on)
 }
 
-func (e *Engine) stays(x kapi.Context, ri *Instance) { // see seeks
-	t := &e.ret
+func (t *Rethook) stays(x kapi.Context, ri *Instance) { // see seeks
 	found := false
-	if !e.listed() {
-		found = slices.Contains(e.bucket(x).calls.Owned(), ri)
+	if !t.e.Kretprobes.listed() {
+		found = slices.Contains(t.bucket(x).calls.Owned(), ri)
 	} else {
 		for o, n := t.calls[x.Task()].Owned(), 0; o != nil && n < mostCalls && !found; o, n = o.below, n+1 {
 			found = o == ri
 		}
 	}
 	if found {
-		e.d.Tell(x, kpev.Stays, ri.ID, ri.holder.probe, uint64(x.Task()))
+		t.d.Tell(x, kpev.Stays, ri.ID, ri.holder.probe, uint64(x.Task()))
 	}
 }
 
@@ -178,13 +177,13 @@ func (rph *holder) drop(by kapi.Emitter, n int) {
 // rethookFree is the part of unregistering that comes before its grace period: no
 // handler of the return probe begins any more when that is over. Context:
 // kprobe_mutex held.
-func (e *Engine) rethookFree(x kapi.Context, rph *holder) {
-	if !e.listed() {
+func (k *Kretprobes) rethookFree(x kapi.Context, rph *holder) {
+	if !k.listed() {
 		return // theirs comes after it: cleanupRpInst
 	}
 	rph.live.StoreRelease(x, holderPublish, false)
-	if e.s.Return != era.ReturnFreelist { // rethook_free
-		e.d.RCU.Call(x, (*holderHead)(rph))
+	if k.s.Return != era.ReturnFreelist { // rethook_free
+		k.d.RCU.Call(x, (*holderHead)(rph))
 	}
 }
 
@@ -205,7 +204,7 @@ func (rph *holder) drain(by kapi.Emitter, n int) {
 		slot := &rph.rings[i]
 		at := slot.Head.Owned()
 		for range len(rph.all) { // there are no more, whatever head and tail say
-			if at == rph.do.ObjpoolFilled(slot) {
+			if at == rph.do.Ret.ObjpoolFilled(slot) {
 				break
 			}
 			if ri := slot.Owned(at); ri != nil {
@@ -220,14 +219,14 @@ func (rph *holder) drain(by kapi.Emitter, n int) {
 
 // cleanupRpInst is the part after it. It frees the free instances. Those in flight
 // belong to no return probe from now on. Context: may sleep; nothing held.
-func (e *Engine) cleanupRpInst(x kapi.Context, rph *holder) {
-	switch e.s.Return {
+func (k *Kretprobes) cleanupRpInst(x kapi.Context, rph *holder) {
+	switch k.s.Return {
 	case era.ReturnObjpool, era.ReturnRethook: // the rethook's own callback does it
 	case era.ReturnFreelist:
-		rph.drain(x, e.do.HolderOwnRefs())
+		rph.drain(x, k.do.Ret.HolderOwnRefs())
 	case era.ReturnHashed:
-		for i := range e.ret.buckets {
-			b := &e.ret.buckets[i]
+		for i := range k.e.Rethook.buckets {
+			b := &k.e.Rethook.buckets[i]
 			b.lock.Lock(x)
 			for j := range len(b.calls.Owned()) {
 				if ri := b.calls.At(x, j); ri.holder == rph {
@@ -236,21 +235,21 @@ func (e *Engine) cleanupRpInst(x kapi.Context, rph *holder) {
 			}
 			b.lock.Unlock(x)
 		}
-		e.freeList(x, rph)
+		k.freeList(x, rph)
 	case era.ReturnGlobal:
-		e.ret.global.Lock(x)
+		k.e.Rethook.global.Lock(x)
 		for range len(rph.used.Owned()) {
 			ri := rph.used.At(x, 0)
 			ri.gone = true
 			rph.used.Del(x, ri)
 		}
-		e.ret.global.Unlock(x)
-		e.freeList(x, rph)
+		k.e.Rethook.global.Unlock(x)
+		k.freeList(x, rph)
 	}
 }
 
 // freeList frees what is in the list of free instances.
-func (e *Engine) freeList(x kapi.Context, rph *holder) {
+func (k *Kretprobes) freeList(x kapi.Context, rph *holder) {
 	for _, ri := range rph.free.Owned() {
 		ri.free(x)
 	}
@@ -266,21 +265,21 @@ func (e *Engine) freeList(x kapi.Context, rph *holder) {
 const toList = 1 << 31
 
 // freelistAdd puts an instance on the list, or leaves that to who looks at it.
-func (e *Engine) freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
+func (k *Kretprobes) freelistAdd(x kapi.Context, rph *holder, ri *Instance) {
 	if addRefs(x, ri, freelistLeaves, toList) == toList {
-		e.freelistPut(x, rph, ri)
+		k.freelistPut(x, rph, ri)
 	}
 }
 
 // freelistPut puts an instance on the list that no CPU looks at. It tries again when
 // another CPU has changed the list in between.
-func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
+func (k *Kretprobes) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 	for {
 		first := rph.head.ReadOnce(x)
 		ri.next.WriteOnce(x, first)
 		ri.refs.StoreRelease(x, freelistCounts, 1)
 		if rph.head.Swap(x, freelistPublish, first, ri) {
-			e.lies(x, ri, true)
+			k.lies(x, ri, true)
 			return
 		}
 		if addRefs(x, ri, freelistLeaves, toList-1) != toList {
@@ -291,7 +290,7 @@ func (e *Engine) freelistPut(x kapi.Context, rph *holder, ri *Instance) {
 
 // freelistTryGet takes the first instance of the list; nil: it is empty. Each time
 // round another CPU has changed the list in between.
-func (e *Engine) freelistTryGet(x kapi.Context, rph *holder) *Instance {
+func (k *Kretprobes) freelistTryGet(x kapi.Context, rph *holder) *Instance {
 	for {
 		ri := rph.head.LoadAcquire(x, freelistHead)
 		if ri == nil {
@@ -303,13 +302,13 @@ func (e *Engine) freelistTryGet(x kapi.Context, rph *holder) *Instance {
 			continue
 		}
 		if rph.head.Swap(x, freelistTakes, ri, ri.next.ReadOnce(x)) {
-			e.lies(x, ri, false)
+			k.lies(x, ri, false)
 			ri.look(x)
 			addRefs(x, ri, freelistDrops, ^uint32(1)) // ours and the list's
 			return ri
 		}
 		if addRefs(x, ri, freelistDrops, ^uint32(0)) == toList {
-			e.freelistPut(x, rph, ri)
+			k.freelistPut(x, rph, ri)
 		}
 	}
 }

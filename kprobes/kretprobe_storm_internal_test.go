@@ -59,14 +59,14 @@ func newRetStorm(t testing.TB, s Settings, nmis int) *retStorm {
 	b := newBench(t, s, retCodes, probing, probing, calls, ends)
 	st.b = b
 	for c := range 4 { // that lose their CPU inside a function
-		b.m.AddProgram("preempted", c, func(x *smp.Ctx) { calls(b, x) })
+		b.m.Tasks().AddProgram("preempted", c, func(x *smp.Ctx) { calls(b, x) })
 	}
 	for c := range nmis {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 2}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 2}, c))
 	}
 	for c := range 4 {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.TimerSource, Name: "timer", AtMost: 6}, c))
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.PreemptSource, Name: "preempt", AtMost: 6}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.TimerSource, Name: "timer", AtMost: 6}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.PreemptSource, Name: "preempt", AtMost: 6}, c))
 	}
 	b.k.OnInterrupt(func(x *smp.Ctx, s *smp.Source) {
 		if s.Kind == smp.NMISource {
@@ -117,15 +117,15 @@ func (st *retStorm) register(x *smp.Ctx, i int) {
 	r.Maxactive = 1 + st.rand.N(3)
 	st.probes[i] = r
 	st.live[i] = 1
-	st.check(st.b.e.RegisterRet(x, r) == nil, "register")
+	st.check(st.b.e.Kretprobes.Register(x, r) == nil, "register")
 	if st.rand.N(3) == 0 {
-		st.b.e.WaitOptimizer(x)
+		st.b.e.Optimizer.WaitOptimizer(x)
 	}
 }
 
 func (st *retStorm) unregister(x *smp.Ctx, i int) {
 	h := st.probes[i].holder
-	st.check(st.b.e.UnregisterRet(x, st.probes[i]) == nil, "unregister")
+	st.check(st.b.e.Kretprobes.Unregister(x, st.probes[i]) == nil, "unregister")
 	st.live[i] = 0
 	for _, ri := range h.all {
 		if st.c.state[ri.ID] == 2 {
@@ -140,19 +140,19 @@ func (st *retStorm) run(ch sim.Chooser, n uint64) string {
 	st.wrong, st.live = "", [3]int{}
 	st.rand.Seed(n, 1)
 	st.b.made = func() {
-		if e := st.b.e; n%2 == 1 && len(e.ret.buckets) > 1 { // all tasks hash alike
-			e.ret.buckets = e.ret.buckets[:1]
+		if e := st.b.e; n%2 == 1 && len(e.Rethook.buckets) > 1 { // all tasks hash alike
+			e.Rethook.buckets = e.Rethook.buckets[:1]
 		}
 	}
 	o := st.b.run(ch)
 	for _, r := range st.probes {
-		for _, h := range st.b.e.ret.holders[:st.b.e.ret.nHolders] {
-			if r != nil && h.rp == r && st.b.e.listed() && h.freed != h.allFreed() {
+		for _, h := range st.b.e.Kretprobes.holders[:st.b.e.Kretprobes.nHolders] {
+			if r != nil && h.rp == r && st.b.e.Kretprobes.listed() && h.freed != h.allFreed() {
 				st.check(false, "what the instances belong to is freed before or behind them")
 			}
 		}
 	}
-	for _, h := range st.b.e.ret.holders[:st.b.e.ret.nHolders] {
+	for _, h := range st.b.e.Kretprobes.holders[:st.b.e.Kretprobes.nHolders] {
 		if o == smp.Passed && h.rp.holder != h && !h.allFreed() {
 			st.check(false, "instances are left behind of a return probe that is gone")
 		}
@@ -273,9 +273,9 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 			return 0
 		})
 		r.Maxactive = 4
-		st.check(b.e.RegisterRet(x, r) == nil, "register")
+		st.check(b.e.Kretprobes.Register(x, r) == nil, "register")
 		calls(b, x, 4)
-		st.check(b.e.UnregisterRet(x, r) == nil, "unregister")
+		st.check(b.e.Kretprobes.Unregister(x, r) == nil, "unregister")
 		for range 3 {
 			b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 		}
@@ -283,7 +283,7 @@ func pushInterrupted(t *testing.T, s Settings) (st *retStorm) {
 	}, func(b *bench, x *smp.Ctx) { calls(b, x, 4) })
 	st.b = b
 	for c := range 2 {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, c))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, c))
 	}
 	b.k.OnInterrupt(func(x *smp.Ctx, s *smp.Source) {
 		regs := *x.Regs()

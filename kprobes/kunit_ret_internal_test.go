@@ -53,9 +53,9 @@ var kunitRets = []kunit{
 			}
 			return 0
 		}
-		c.ok(c.e.RegisterRet(x, r), "register")
+		c.ok(c.e.Kretprobes.Register(x, r), "register")
 		equal(c, 9+0x11, c.call(x, target, 9), "the target's result")
-		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.Kretprobes.Unregister(x, r), "unregister")
 		if private {
 			equal(c, 9, entered, "what entry_handler saw")
 		}
@@ -73,13 +73,13 @@ var kunitRets = []kunit{
 				return 0
 			}}
 		}
-		c.ok(c.e.RegisterRets(x, rs), "register")
+		c.ok(c.e.Kretprobes.RegisterAll(x, rs), "register")
 		c.call(x, target, 1)
 		equal(c, [2]uint64{0x12, 0}, got, "return values after one target")
 		got = [2]uint64{}
 		c.call(x, target2, 2)
 		equal(c, [2]uint64{0, 0x24}, got, "return values after the other")
-		c.e.UnregisterRets(x, rs)
+		c.e.Kretprobes.UnregisterAll(x, rs)
 		got = [2]uint64{}
 		c.call(x, target, 1)
 		equal(c, [2]uint64{}, got, "return values after unregistering")
@@ -103,10 +103,10 @@ var kunitRets = []kunit{
 			}
 			return 0
 		}}
-		c.ok(c.e.RegisterRet(x, r), "register")
+		c.ok(c.e.Kretprobes.Register(x, r), "register")
 		c.ok(c.e.Register(x, inner), "register the probe that looks")
 		equal(c, 2+0x11+2, c.call(x, grand, 2), "the result")
-		c.ok(c.e.UnregisterRet(x, r), "unregister")
+		c.ok(c.e.Kretprobes.Unregister(x, r), "unregister")
 		c.ok(c.e.Unregister(x, inner), "unregister")
 		equal(c, 1, seen, "returns")
 	}},
@@ -123,11 +123,11 @@ var kunitRets = []kunit{
 			}}
 		}
 		r, q := at(target, behindCall(target3), behindCall(grand)), at(target3, behindCall(grand))
-		c.ok(c.e.RegisterRet(x, r), "register")
-		c.ok(c.e.RegisterRet(x, q), "register")
+		c.ok(c.e.Kretprobes.Register(x, r), "register")
+		c.ok(c.e.Kretprobes.Register(x, q), "register")
 		equal(c, 3+0x11+2, c.call(x, grand, 3), "the result")
-		c.ok(c.e.UnregisterRet(x, r), "unregister")
-		c.ok(c.e.UnregisterRet(x, q), "unregister")
+		c.ok(c.e.Kretprobes.Unregister(x, r), "unregister")
+		c.ok(c.e.Kretprobes.Unregister(x, q), "unregister")
 		c.expect(slices.Equal(order, []arch.Addr{target.at, target3.at}), "returns in the order %x", order)
 	}},
 }
@@ -143,7 +143,7 @@ func (c *kcase) trace(x kapi.Context, regs *arch.Regs, want ...arch.Addr) {
 			c.expect(false, "the trace %x ends before %#x", got, want[i])
 		case got[i] == want[i]:
 		default:
-			c.expect(!c.e.s.Unwind && got[i] == c.e.ret.trampoline, "the trace is %x, not %x", got, want)
+			c.expect(!c.e.s.Unwind && got[i] == c.e.Rethook.trampoline, "the trace is %x, not %x", got, want)
 		}
 	}
 }
@@ -159,9 +159,9 @@ var kunitJs = []kunit{
 			}
 			regs.R[x86.RDI] = 0
 		}}
-		c.ok(c.e.RegisterJ(x, j), "register")
+		c.ok(c.e.Jprobes.Register(x, j), "register")
 		equal(c, 6+0x11, c.call(x, target, 6), "the target's result")
-		c.ok(c.e.UnregisterJ(x, j), "unregister")
+		c.ok(c.e.Jprobes.Unregister(x, j), "unregister")
 		equal(c, 6, arg, "the argument")
 	}},
 	{name: "jprobes", in: []rules.Edition{rules.Edition26}, run: func(c *kcase, x kapi.Context) {
@@ -173,15 +173,15 @@ var kunitJs = []kunit{
 					args[i] = regs.R[x86.RDI]
 				}
 			}}
-			c.ok(c.e.RegisterJ(x, js[i]), "register")
+			c.ok(c.e.Jprobes.Register(x, js[i]), "register")
 		}
-		equal(c, EEXIST, c.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: js[0].Handler}).(Errno), "a second one on a target")
+		equal(c, EEXIST, c.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: target.at}, Handler: js[0].Handler}).(Errno), "a second one on a target")
 		c.call(x, target, 4)
 		equal(c, [2]uint64{4, 0}, args, "arguments after one target")
 		c.call(x, target2, 5)
 		equal(c, [2]uint64{4, 5}, args, "arguments")
 		for _, j := range js {
-			c.ok(c.e.UnregisterJ(x, j), "unregister")
+			c.ok(c.e.Jprobes.Unregister(x, j), "unregister")
 		}
 	}},
 }

@@ -13,97 +13,102 @@ import (
 //	OrderModule  cpu_hotplug_lock, module_mutex      for a whole run; text_mutex a step
 //	OrderStep    module_mutex                        for a whole run; cpu_hotplug_lock, text_mutex a step
 
+// textLocks are those that text is written and examined under.
+type textLocks struct {
+	*env `state:"boot"` // set at New
+}
+
 // lockRun takes what a whole run of the optimizer holds. Context: kprobe_mutex held.
-func (e *Engine) lockRun(x kapi.Context) {
-	switch e.s.Order {
+func (o *Optimizer) lockRun(x kapi.Context) {
+	switch o.s.Order {
 	case era.OrderText:
-		e.do.LockText(e, x)
+		o.do.Arm.LockText(o.e, x)
 	case era.OrderModule:
-		e.d.Hotplug.ReadLock(x)
-		e.lockModules(x)
+		o.d.Hotplug.ReadLock(x)
+		o.e.locks.lockModules(x)
 	case era.OrderStep:
-		e.lockModules(x)
+		o.e.locks.lockModules(x)
 	}
 }
 
-func (e *Engine) unlockRun(x kapi.Context) {
-	switch e.s.Order {
+func (o *Optimizer) unlockRun(x kapi.Context) {
+	switch o.s.Order {
 	case era.OrderText:
-		e.unlockText(x)
+		o.e.locks.unlockText(x)
 	case era.OrderModule:
-		e.unlockModules(x)
-		e.d.Hotplug.ReadUnlock(x)
+		o.e.locks.unlockModules(x)
+		o.d.Hotplug.ReadUnlock(x)
 	case era.OrderStep:
-		e.unlockModules(x)
+		o.e.locks.unlockModules(x)
 	}
 }
 
 // lockStep takes what a step that writes text holds besides.
-func (e *Engine) lockStep(x kapi.Context) {
-	switch e.s.Order {
+func (o *Optimizer) lockStep(x kapi.Context) {
+	switch o.s.Order {
 	case era.OrderText:
 	case era.OrderModule:
-		e.d.Text.Mutex().Lock(x)
+		o.d.Text.Mutex().Lock(x)
 	case era.OrderStep:
-		e.do.LockText(e, x)
+		o.do.Arm.LockText(o.e, x)
 	}
 }
 
-func (e *Engine) unlockStep(x kapi.Context) {
-	switch e.s.Order {
+func (o *Optimizer) unlockStep(x kapi.Context) {
+	switch o.s.Order {
 	case era.OrderText:
 	case era.OrderModule:
-		e.d.Text.Mutex().Unlock(x)
+		o.d.Text.Mutex().Unlock(x)
 	case era.OrderStep:
-		e.unlockText(x)
+		o.e.locks.unlockText(x)
 	}
 }
 
 // lockText takes what text is written under: cpu_hotplug_lock, then text_mutex. Kernels until
 // 4.12 took text_mutex first where they armed a probe and where they forced a jump away. A
 // CPU that goes on- or offline holds the first and waits for the second: a deadlock (R16).
-func (e *Engine) lockText(x kapi.Context) {
-	e.d.Hotplug.ReadLock(x)
-	e.d.Text.Mutex().Lock(x)
+func (l *textLocks) lockText(x kapi.Context) {
+	l.d.Hotplug.ReadLock(x)
+	l.d.Text.Mutex().Lock(x)
 }
 
-func (e *Engine) unlockText(x kapi.Context) {
-	e.d.Text.Mutex().Unlock(x)
-	e.d.Hotplug.ReadUnlock(x)
+func (l *textLocks) unlockText(x kapi.Context) {
+	l.d.Text.Mutex().Unlock(x)
+	l.d.Hotplug.ReadUnlock(x)
 }
 
 // lockSites takes what text is examined under: jump_label_mutex, so that no jump label
 // changes meanwhile, then the locks of lockText. A switch of a label takes jump_label_mutex
 // before text_mutex, too; kernels of 2.6.37-rc took the two in the other order here, and
 // deadlocked with it (R17).
-func (e *Engine) lockSites(x kapi.Context) {
-	e.lockLabels(x)
-	e.do.LockText(e, x)
+func (l *textLocks) lockSites(x kapi.Context) {
+	l.lockLabels(x)
+	l.do.Arm.LockText(l.e, x)
 }
 
-func (e *Engine) unlockSites(x kapi.Context) {
-	e.unlockText(x)
-	if e.d.LabelMutex != nil {
-		e.d.LabelMutex.Unlock(x)
+func (l *textLocks) unlockSites(x kapi.Context) {
+	l.unlockText(x)
+	if l.d.LabelMutex != nil {
+		l.d.LabelMutex.Unlock(x)
 	}
 }
 
-func (e *Engine) lockLabels(x kapi.Context) {
-	if e.d.LabelMutex != nil {
-		e.d.LabelMutex.Lock(x)
+func (l *textLocks) lockLabels(x kapi.Context) {
+	if l.d.LabelMutex != nil {
+		l.d.LabelMutex.Lock(x)
 	}
 }
 
 // lockModules keeps modules from coming and going, if there are any.
-func (e *Engine) lockModules(x kapi.Context) {
-	if e.d.ModuleMutex != nil {
-		e.d.ModuleMutex.Lock(x)
+func (l *textLocks) lockModules(x kapi.Context) {
+	if l.d.ModuleMutex != nil {
+		l.d.ModuleMutex.Lock(x)
 	}
 }
 
-func (e *Engine) unlockModules(x kapi.Context) {
-	if e.d.ModuleMutex != nil {
-		e.d.ModuleMutex.Unlock(x)
+func (l *textLocks) unlockModules(x kapi.Context) {
+	if l.d.ModuleMutex != nil {
+		l.d.ModuleMutex.Unlock(x)
 	}
 }
 
@@ -113,14 +118,14 @@ func (e *Engine) unlockModules(x kapi.Context) {
 // kprobe_mutex held.
 func (e *Engine) Owned() uint64 {
 	var s owned
-	t := &e.ret
-	s.add(bit(e.kprobesAllowOptimization, 0) | bit(e.kprobesAllDisarmed, 1) | bit(e.held, 2) | uint64(e.lists)<<3 | uint64(len(e.aggrs))<<32)
-	s.add(uint64(e.kprobeFtraceOps.armed) | uint64(e.kprobeIpmodifyOps.armed)<<32)
-	s.add(uint64(t.nInstances) | uint64(t.nHolders)<<32)
-	s.add(t.memories)
+	t := &e.Rethook
+	s.add(bit(e.Optimizer.kprobesAllowOptimization, 0) | bit(e.Files.kprobesAllDisarmed, 1) | bit(e.modules.held, 2) | uint64(e.Table.lists)<<3 | uint64(len(e.Table.aggrs))<<32)
+	s.add(uint64(e.Ftrace.kprobeFtraceOps.armed) | uint64(e.Ftrace.kprobeIpmodifyOps.armed)<<32)
+	s.add(uint64(e.Kretprobes.nInstances) | uint64(e.Kretprobes.nHolders)<<32)
+	s.add(e.Kretprobes.memories)
 	s.aggr(e, &t.nopAggr)
 	s.kprobe(&t.nop)
-	for _, ap := range e.aggrs {
+	for _, ap := range e.Table.aggrs {
 		s.aggr(e, ap)
 		if c := ap.probes.Owned(); c != nil { // else it is being registered
 			for _, p := range c.probes {
@@ -155,8 +160,8 @@ func (s *owned) kprobe(p *Kprobe) {
 }
 
 func (s *owned) aggr(e *Engine, ap *Aggr) {
-	of := bit(ap.client == &e.kprobeFtraceOps, 2) | bit(ap.client == &e.kprobeIpmodifyOps, 3)
-	on := bit(ap.list == &e.optimizingList, 4) | bit(ap.list == &e.unoptimizingList, 5) | bit(ap.list == &e.freeingList, 6)
+	of := bit(ap.client == &e.Ftrace.kprobeFtraceOps, 2) | bit(ap.client == &e.Ftrace.kprobeIpmodifyOps, 3)
+	on := bit(ap.list == &e.Optimizer.optimizingList, 4) | bit(ap.list == &e.Optimizer.unoptimizingList, 5) | bit(ap.list == &e.Optimizer.freeingList, 6)
 	s.add(bit(ap.jumped, 0) | bit(ap.gone, 1) | of | on | ap.id<<7)
 	s.add(ap.Note)
 }

@@ -5,6 +5,13 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// modules follows those that come and go: kprobes_module_nb.
+type modules struct {
+	*env     `state:"boot"`      // set at New
+	held     bool                // owned by kprobe_mutex: the module of what is being registered is held, or was found
+	onModule kapi.ModuleNotifier `state:"boot"` // set at New
+}
+
 // checkKprobeAddressSafe finds the module that addr is in and holds it while a probe is registered
 // there, so that it isn't unloaded meanwhile: nil is the kernel itself. Init text
 // can be probed as long as its module is coming; what goes then is told to
@@ -13,18 +20,18 @@ import (
 //
 // Kernels ask before they take kprobe_mutex, so that init text may be freed in
 // between (mutant check-unlocked).
-func (e *Engine) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
-	if e.d.Modules == nil {
+func (mo *modules) checkKprobeAddressSafe(x kapi.Context, addr arch.Addr) (m *kapi.Module, err error) {
+	if mo.d.Modules == nil {
 		return nil, nil
 	}
-	m, err = e.do.TryModuleGet(e, x, addr)
-	e.held = m != nil
+	m, err = mo.do.Register.TryModuleGet(mo.e, x, addr)
+	mo.held = m != nil
 	return m, err
 }
 
 // tryModuleGet is checkKprobeAddressSafe where there are modules.
-func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
-	ms := e.d.Modules
+func (mo *modules) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
+	ms := mo.d.Modules
 	m := ms.Find(x, addr)
 	if m == nil {
 		return nil, nil // if it is a module's that has just gone, checkKprobeAddress refuses it
@@ -33,36 +40,36 @@ func (e *Engine) tryModuleGet(x kapi.Context, addr arch.Addr) (*kapi.Module, err
 		return nil, ENOENT
 	}
 	if m.Init.Has(addr) && ms.State(x, m) != kapi.ModuleComing {
-		e.modulePut(x, m)
+		mo.modulePut(x, m)
 		return nil, ENOENT
 	}
 	return m, nil
 }
 
 // modulePut undoes tryModuleGet.
-func (e *Engine) modulePut(x kapi.Context, m *kapi.Module) {
+func (mo *modules) modulePut(x kapi.Context, m *kapi.Module) {
 	if m != nil {
-		e.d.Modules.Put(x, m)
+		mo.d.Modules.Put(x, m)
 	}
 }
 
 // kprobesModuleCallback is told of a change of a module's state: probes in its init
 // section are gone when it is live, all of them when it is going. Context: may
 // sleep; takes kprobe_mutex.
-func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
+func (mo *modules) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.ModuleState) {
 	if s != kapi.ModuleLive && s != kapi.ModuleGoing {
 		return
 	}
-	e.kprobeMutex.Lock(x)
-	for _, ap := range e.aggrs {
+	mo.e.kprobeMutex.Lock(x)
+	for _, ap := range mo.e.Table.aggrs {
 		if !m.Init.Has(ap.addr) && (s != kapi.ModuleGoing || !m.Core.Has(ap.addr)) {
 			continue
 		}
-		if e.do.InTable(e, ap) { // others belong to the task that waits to free them
-			e.do.KillKprobe(e, x, ap)
+		if mo.do.Gone.InTable(mo.e, ap) { // others belong to the task that waits to free them
+			mo.do.Gone.KillKprobe(mo.e, x, ap)
 		}
 	}
-	e.kprobeMutex.Unlock(x)
+	mo.e.kprobeMutex.Unlock(x)
 }
 
 // killKprobe makes the probes of an aggr gone: no CPU runs its text any more, which is
@@ -73,13 +80,13 @@ func (e *Engine) kprobesModuleCallback(x kapi.Context, m *kapi.Module, s kapi.Mo
 //	step 1: ftrace forgets the site, as long as it has it
 //	step 2: the flags; off the optimizer's lists
 //	step 3: free the slot and the detour
-func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
-	e.kprobeMutex.AssertHeld(x)
+func (mo *modules) killKprobe(x kapi.Context, ap *Aggr) {
+	mo.e.kprobeMutex.AssertHeld(x)
 	if ap.gone { // its init section went, now the rest does
 		return
 	}
 	if ap.client != nil {
-		e.do.DisarmKprobeFtrace(e, x, ap)
+		mo.do.Gone.DisarmKprobeFtrace(mo.e, x, ap)
 	}
 
 	ap.gone = true
@@ -94,39 +101,39 @@ func (e *Engine) killKprobe(x kapi.Context, ap *Aggr) {
 	ap.jumped = false
 	ap.optimized.WriteOnce(x, false)
 	if ap.Unused() {
-		e.do.KillUnused(e, x, ap)
+		mo.do.Gone.KillUnused(mo.e, x, ap)
 	} else {
-		e.enlist(x, ap, nil)
+		mo.e.Optimizer.enlist(x, ap, nil)
 	}
-	e.archRemoveKprobe(x, ap)
+	mo.e.archRemoveKprobe(x, ap)
 }
 
 // killUnused has the optimizer free what was waiting for it when its text went: no task will
 // unregister it again. It isn't found from now on: a probe that is registered where there is
 // text again gets an aggr of its own. Context: kprobe_mutex held.
-func (e *Engine) killUnused(x kapi.Context, ap *Aggr) {
-	e.do.HideKprobe(e, x, ap)
-	e.enlist(x, ap, &e.freeingList)
-	e.kickKprobeOptimizer(x)
+func (mo *modules) killUnused(x kapi.Context, ap *Aggr) {
+	mo.do.Register.HideKprobe(mo.e, x, ap)
+	mo.e.Optimizer.enlist(x, ap, &mo.e.Optimizer.freeingList)
+	mo.e.Optimizer.kickKprobeOptimizer(x)
 }
 
 // reviveAggr makes an aggr whose text went anew, for a probe that is registered where
 // there is text again. The probes that went with the old text stay gone. It
 // returns an Errno, and leaves the aggr as it was, if the text refuses probes.
 // Context: kprobe_mutex held.
-func (e *Engine) reviveAggr(x kapi.Context, ap *Aggr, post bool) error {
-	e.do.LockSites(e, x)
-	v, code, err := e.checkKprobeAddress(x, ap.addr)
+func (mo *modules) reviveAggr(x kapi.Context, ap *Aggr, post bool) error {
+	mo.do.Arm.LockSites(mo.e, x)
+	v, code, err := mo.e.text.checkKprobeAddress(x, ap.addr)
 	if err == nil {
-		err = e.archPrepareKprobe(x, ap, v, code, post)
+		err = mo.e.archPrepareKprobe(x, ap, v, code, post)
 	}
-	e.unlockSites(x)
+	mo.e.locks.unlockSites(x)
 	if err != nil {
 		return err
 	}
 	ap.gone = false
-	e.do.LockText(e, x)
-	e.do.PrepareOptimizedKprobe(e, x, ap)
-	e.unlockText(x)
+	mo.do.Arm.LockText(mo.e, x)
+	mo.do.Optimizer.PrepareOptimizedKprobe(mo.e, x, ap)
+	mo.e.locks.unlockText(x)
 	return nil
 }

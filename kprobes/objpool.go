@@ -71,14 +71,14 @@ func (slot *ObjpoolSlot) Owned(at uint32) *Instance { return slot.places.Owned(s
 func (slot *ObjpoolSlot) place(at uint32) int { return int(at & uint32(slot.places.Len()-1)) }
 
 // objpoolInit deals the instances of a new holder out to the CPUs.
-func (e *Engine) objpoolInit(rph *holder) {
+func (k *Kretprobes) objpoolInit(rph *holder) {
 	size := 1
 	for size < len(rph.all) {
 		size *= 2
 	}
-	n, rest := len(rph.all)/e.d.CPUs, len(rph.all)%e.d.CPUs
+	n, rest := len(rph.all)/k.d.CPUs, len(rph.all)%k.d.CPUs
 	next := 0
-	for c := range e.d.CPUs {
+	for c := range k.d.CPUs {
 		if c == len(rph.rings) {
 			if c < cap(rph.rings) {
 				rph.rings = rph.rings[:c+1]
@@ -91,7 +91,7 @@ func (e *Engine) objpoolInit(rph *holder) {
 		if c < rest {
 			mine++
 		}
-		cells := e.d.Cells
+		cells := k.d.Cells
 		slot.Head.Init(cells, 0)
 		slot.tail.Init(cells, mine)
 		slot.Last.Init(cells, mine)
@@ -106,7 +106,7 @@ func (e *Engine) objpoolInit(rph *holder) {
 
 // objpoolPush gives an instance back to the ring of the CPU. Interrupts are off
 // meanwhile, but for NMIs.
-func (e *Engine) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
+func (k *Kretprobes) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 	on := x.IRQ(false)
 	slot := &rph.rings[x.CPU()]
 	tail := slot.tail.ReadOnce(x)
@@ -114,20 +114,20 @@ func (e *Engine) objpoolPush(x kapi.Context, rph *holder, ri *Instance) {
 		tail = slot.tail.Peek() // what the exchange has read
 	}
 	slot.places.Store(x, objpoolPublishes, slot.place(tail), place{ri, tail})
-	rph.do.ObjpoolPublish(x, slot, tail)
-	e.lies(x, ri, true)
+	rph.do.Ret.ObjpoolPublish(x, slot, tail)
+	k.lies(x, ri, true)
 	x.IRQ(on)
 }
 
 // objpoolPop takes a free instance; nil: no ring has one. Interrupts are off
 // meanwhile, but for NMIs.
-func (e *Engine) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
+func (k *Kretprobes) objpoolPop(x kapi.Context, rph *holder) (ri *Instance) {
 	on := x.IRQ(false)
 	cpu := x.CPU()
 	for i := range rph.rings {
 		slot := &rph.rings[(cpu+i)%len(rph.rings)]
-		if ri = rph.do.ObjpoolPop(x, slot); ri != nil {
-			e.lies(x, ri, false)
+		if ri = rph.do.Ret.ObjpoolPop(x, slot); ri != nil {
+			k.lies(x, ri, false)
 			break
 		}
 	}

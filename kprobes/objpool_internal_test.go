@@ -35,7 +35,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 	}
 	programs[cpus-1] = func(b *bench, x *smp.Ctx) {
 		p.r = retAt(recurs, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
-		require.NoError(t, b.e.RegisterRet(x, p.r))
+		require.NoError(t, b.e.Kretprobes.Register(x, p.r))
 		for range 1000 {
 			called(x, recurs, 0)
 		}
@@ -48,7 +48,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 		if deep >= 0 {
 			called(x, recurs, uint64(deep))
 		}
-		require.NoError(t, b.e.UnregisterRet(x, p.r))
+		require.NoError(t, b.e.Kretprobes.Unregister(x, p.r))
 		for range 3 {
 			b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 		}
@@ -56,7 +56,7 @@ func interrupted(t *testing.T, cpus, nested, deep int) (*pushed, smp.Outcome) {
 	set := settingsOf(rules.Edition69, true)
 	breakSteps(&set, "objpool-last")
 	p.b = bootBench(t, set, retCodes, func(b *bench) {
-		require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))
+		require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, cpus-1))
 		b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 			p.armed = false
 			regs := *x.Regs()

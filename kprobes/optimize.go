@@ -7,66 +7,87 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// An Optimizer writes and takes away jumps: kprobe_optimizer and its lists.
+type Optimizer struct {
+	*env                     `state:"boot"` // set at New
+	optimizingList           kapi.List[*Aggr]
+	unoptimizingList         kapi.List[*Aggr]
+	freeingList              kapi.List[*Aggr]
+	optimizingWork           kapi.DelayedWork `state:"boot"` // set at New
+	kprobesAllowOptimization bool             // owned by kprobe_mutex: the sysctl, true until it is written
+
+	spans  []kapi.Span          `state:"skip: made anew for each look"` // owned by kprobe_mutex: what spansOf returns
+	onWork func(x kapi.Context) `state:"boot"`                          // set at New
+}
+
+func (o *Optimizer) renew() {
+	o.kprobesAllowOptimization = false
+	o.optimizingList.Init(o.d.Cells)
+	o.unoptimizingList.Init(o.d.Cells)
+	o.freeingList.Init(o.d.Cells)
+	o.optimizingWork = o.d.Work.NewDelayedWork("kprobe_optimizer", o.onWork)
+}
+
 // optimizeKprobe queues an aggr that can be optimized, or takes back that it was to
 // be unoptimized. Context: kprobe_mutex held.
-func (e *Engine) optimizeKprobe(x kapi.Context, ap *Aggr) {
-	e.kprobeMutex.AssertHeld(x)
-	if !e.mayOptimize(ap) {
+func (o *Optimizer) optimizeKprobe(x kapi.Context, ap *Aggr) {
+	o.e.kprobeMutex.AssertHeld(x)
+	if !o.mayOptimize(ap) {
 		return
 	}
 	if ap.optimized.ReadOnce(x) {
-		if ap.list == &e.unoptimizingList {
-			e.do.CancelUnoptimize(e, x, ap)
+		if ap.list == &o.unoptimizingList {
+			o.do.Optimizer.CancelUnoptimize(o.e, x, ap)
 		}
 		return
 	}
 	ap.optimized.WriteOnce(x, true)
-	e.enlist(x, ap, &e.optimizingList)
+	o.enlist(x, ap, &o.optimizingList)
 	x.Emit(kpev.Optimizing, uint64(ap.addr), 0, 0)
-	e.kickKprobeOptimizer(x)
+	o.kickKprobeOptimizer(x)
 }
 
 // mayOptimize reports whether nothing keeps an aggr from being a jump (spec 4.4,
 // 7.2, 7.3). Context: kprobe_mutex held.
-func (e *Engine) mayOptimize(ap *Aggr) bool {
-	return e.do.AllowOptimization(e) && !e.do.AllDisarmed(e) &&
-		ap.detour.size != 0 && e.do.AggrEnabled(ap) && !e.do.HasPostHandler(ap) && !ap.hasJprobe() && e.do.ArchCheckOptimizedKprobe(e, ap)
+func (o *Optimizer) mayOptimize(ap *Aggr) bool {
+	return o.do.Optimizer.AllowOptimization(o.e) && !o.do.Optimizer.AllDisarmed(o.e) &&
+		ap.detour.size != 0 && o.do.Arm.AggrEnabled(ap) && !o.do.Optimizer.HasPostHandler(ap) && !ap.hasJprobe() && o.do.Optimizer.ArchCheckOptimizedKprobe(o.e, ap)
 }
 
 // unoptimizeKprobeNow takes an aggr's jump away at once. Context: kprobe_mutex held.
-func (e *Engine) unoptimizeKprobeNow(x kapi.Context, ap *Aggr) {
-	e.do.LockText(e, x)
-	e.unoptimizeKprobe(x, ap, true)
-	e.unlockText(x)
+func (o *Optimizer) unoptimizeKprobeNow(x kapi.Context, ap *Aggr) {
+	o.do.Arm.LockText(o.e, x)
+	o.unoptimizeKprobe(x, ap, true)
+	o.e.locks.unlockText(x)
 }
 
 // unoptimizeKprobe takes an aggr's jump away: at once if forced, else by way of
 // the optimizer. Context: kprobe_mutex held, and text_mutex if forced.
-func (e *Engine) unoptimizeKprobe(x kapi.Context, ap *Aggr, force bool) {
-	e.kprobeMutex.AssertHeld(x)
+func (o *Optimizer) unoptimizeKprobe(x kapi.Context, ap *Aggr, force bool) {
+	o.e.kprobeMutex.AssertHeld(x)
 	if !ap.optimized.ReadOnce(x) {
 		return
 	}
 	switch {
-	case ap.list == &e.optimizingList: // not yet written: taken back
-		e.enlist(x, ap, nil)
+	case ap.list == &o.optimizingList: // not yet written: taken back
+		o.enlist(x, ap, nil)
 		ap.optimized.WriteOnce(x, false)
 	case force:
-		e.forceUnoptimizeKprobe(x, ap)
-		if ap.list == &e.unoptimizingList {
-			e.enlist(x, ap, &e.freeingList)
-			e.kickKprobeOptimizer(x)
+		o.forceUnoptimizeKprobe(x, ap)
+		if ap.list == &o.unoptimizingList {
+			o.enlist(x, ap, &o.freeingList)
+			o.kickKprobeOptimizer(x)
 		}
 	case ap.list == nil:
-		e.enlist(x, ap, &e.unoptimizingList)
+		o.enlist(x, ap, &o.unoptimizingList)
 		x.Emit(kpev.Unoptimizing, uint64(ap.addr), 0, 0)
-		e.kickKprobeOptimizer(x)
+		o.kickKprobeOptimizer(x)
 	}
 }
 
 // enlist moves an aggr to a list, or off all of them. Context: kprobe_mutex held.
-func (e *Engine) enlist(x kapi.Context, ap *Aggr, to *kapi.List[*Aggr]) {
-	e.kprobeMutex.AssertHeld(x)
+func (o *Optimizer) enlist(x kapi.Context, ap *Aggr, to *kapi.List[*Aggr]) {
+	o.e.kprobeMutex.AssertHeld(x)
 	if ap.list != nil {
 		ap.list.Del(x, ap)
 	}
@@ -75,7 +96,7 @@ func (e *Engine) enlist(x kapi.Context, ap *Aggr, to *kapi.List[*Aggr]) {
 	}
 }
 
-func (e *Engine) kickKprobeOptimizer(x kapi.Context) { e.optimizingWork.Queue(x) }
+func (o *Optimizer) kickKprobeOptimizer(x kapi.Context) { o.optimizingWork.Queue(x) }
 
 // kprobeOptimizer is the delayed work that writes and takes away jumps.
 //
@@ -86,39 +107,39 @@ func (e *Engine) kickKprobeOptimizer(x kapi.Context) { e.optimizingWork.Queue(x)
 //	step 5: start again if there is more to do
 //
 // Context: may sleep. Takes kprobe_mutex, then what lockRun and lockStep say.
-func (e *Engine) kprobeOptimizer(x kapi.Context) {
-	e.kprobeMutex.Lock(x)
-	e.lockRun(x)
+func (o *Optimizer) kprobeOptimizer(x kapi.Context) {
+	o.e.kprobeMutex.Lock(x)
+	o.lockRun(x)
 
-	e.do.DoUnoptimizeKprobes(e, x)
+	o.do.Optimizer.DoUnoptimizeKprobes(o.e, x)
 
 	x.Step("kprobe_optimizer", 2)
-	e.do.Quiesce(e, x)
+	o.do.Optimizer.Quiesce(o.e, x)
 
-	e.doOptimizeKprobes(x)
+	o.doOptimizeKprobes(x)
 
-	e.do.DoFreeCleanedKprobes(e, x)
+	o.do.Optimizer.DoFreeCleanedKprobes(o.e, x)
 
-	e.unlockRun(x)
-	e.do.KickAgain(e, x)
-	e.kprobeMutex.Unlock(x)
+	o.unlockRun(x)
+	o.do.Optimizer.KickAgain(o.e, x)
+	o.e.kprobeMutex.Unlock(x)
 }
 
 // kickAgain is step 5. Context: kprobe_mutex held, until 5.7 it wasn't.
-func (e *Engine) kickAgain(x kapi.Context) {
-	if e.optimizingList.Len(x)+e.unoptimizingList.Len(x) > 0 {
-		e.kickKprobeOptimizer(x)
+func (o *Optimizer) kickAgain(x kapi.Context) {
+	if o.optimizingList.Len(x)+o.unoptimizingList.Len(x) > 0 {
+		o.kickKprobeOptimizer(x)
 	}
 }
 
 // quiesce is step 2. Only tasks that entered a region before its int3 was written, or a
 // slot or detour before it was hidden, need be waited for.
-func (e *Engine) quiesce(x kapi.Context) {
-	if e.s.Quiesce == kapi.QuiesceStackCheck {
-		e.d.Stacks.Quiesce(x, e.spansOf(x))
+func (o *Optimizer) quiesce(x kapi.Context) {
+	if o.s.Quiesce == kapi.QuiesceStackCheck {
+		o.d.Stacks.Quiesce(x, o.spansOf(x))
 		return
 	}
-	e.d.RCU.Synchronize(x, e.s.Quiesce)
+	o.d.RCU.Synchronize(x, o.s.Quiesce)
 }
 
 // spansOf returns where no task may stand: after the first instruction of what is
@@ -126,40 +147,40 @@ func (e *Engine) quiesce(x kapi.Context) {
 // freed. A task that was in a neighbour's detour when the neighbour lost its jump leaves the
 // detour inside a region that is to become a jump now: the first alone is not enough.
 // Context: kprobe_mutex held.
-func (e *Engine) spansOf(x kapi.Context) []kapi.Span {
-	e.spans = e.spans[:0]
-	for _, ap := range e.optimizingList.Owned() {
-		e.span(ap.addr+1, ap.detour.region-1)
+func (o *Optimizer) spansOf(x kapi.Context) []kapi.Span {
+	o.spans = o.spans[:0]
+	for _, ap := range o.optimizingList.Owned() {
+		o.span(ap.addr+1, ap.detour.region-1)
 	}
-	e.do.DetourSpans(e, x)
-	return e.spans
+	o.do.Optimizer.DetourSpans(o.e, x)
+	return o.spans
 }
 
 // detourSpans adds the detours and slots to the spans.
-func (e *Engine) detourSpans(x kapi.Context) {
-	for _, ap := range e.aggrs {
+func (o *Optimizer) detourSpans(x kapi.Context) {
+	for _, ap := range o.e.Table.aggrs {
 		if x.Mark(ap.slot.ID(), kapi.Read); ap.freed {
 			continue
 		}
-		if ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {
-			e.span(ap.detour.addr, ap.detour.size)
+		if ap.list == &o.freeingList || o.leadsInside(ap.addr+arch.Addr(ap.detour.region)) {
+			o.span(ap.detour.addr, ap.detour.size)
 		}
-		if s := ap.slot.Look(x); s.at != 0 && (ap.list == &e.freeingList || e.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
-			e.span(s.at, s.size)
+		if s := ap.slot.Look(x); s.at != 0 && (ap.list == &o.freeingList || o.leadsInside(ap.addr+arch.Addr(ap.verdict.Len))) {
+			o.span(s.at, s.size)
 		}
 	}
 }
 
-func (e *Engine) span(at arch.Addr, size int) {
+func (o *Optimizer) span(at arch.Addr, size int) {
 	if size > 0 {
-		e.spans = append(e.spans, kapi.Span{From: at, To: at + arch.Addr(size)})
+		o.spans = append(o.spans, kapi.Span{From: at, To: at + arch.Addr(size)})
 	}
 }
 
 // leadsInside reports whether addr lies in what is to become a jump, after its
 // first instruction.
-func (e *Engine) leadsInside(addr arch.Addr) bool {
-	for _, ap := range e.optimizingList.Owned() {
+func (o *Optimizer) leadsInside(addr arch.Addr) bool {
+	for _, ap := range o.optimizingList.Owned() {
 		if addr > ap.addr && addr < ap.addr+arch.Addr(ap.detour.region) {
 			return true
 		}
@@ -169,59 +190,59 @@ func (e *Engine) leadsInside(addr arch.Addr) bool {
 
 // doUnoptimizeKprobes is step 1. Context: kprobe_mutex held, and what lockRun takes;
 // lockStep takes text_mutex if lockRun has not.
-func (e *Engine) doUnoptimizeKprobes(x kapi.Context) {
-	e.lockStep(x)
+func (o *Optimizer) doUnoptimizeKprobes(x kapi.Context) {
+	o.lockStep(x)
 	x.Step("kprobe_optimizer", 1)
-	for n := 0; e.unoptimizingList.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
-		ap := e.unoptimizingList.At(x, 0)
-		e.forceUnoptimizeKprobe(x, ap)
-		e.enlist(x, ap, &e.freeingList)
+	for n := 0; o.unoptimizingList.Len(x) > 0 && (n < o.s.Batch || o.s.Batch == 0); n++ {
+		ap := o.unoptimizingList.At(x, 0)
+		o.forceUnoptimizeKprobe(x, ap)
+		o.enlist(x, ap, &o.freeingList)
 	}
-	for _, ap := range e.freeingList.Owned() {
-		if e.do.FreedDisarmed(e, ap) && ap.armed.ReadOnce(x) {
-			e.archDisarmKprobe(x, ap)
+	for _, ap := range o.freeingList.Owned() {
+		if o.do.Optimizer.FreedDisarmed(o.e, ap) && ap.armed.ReadOnce(x) {
+			o.e.archDisarmKprobe(x, ap)
 		}
-		if ap.Unused() && e.do.InTable(e, ap) { // else killUnused has taken it out, and another may be there
-			e.kprobeTable.Del(x, ap.addr)
+		if ap.Unused() && o.do.Gone.InTable(o.e, ap) { // else killUnused has taken it out, and another may be there
+			o.e.Table.probes.Del(x, ap.addr)
 		}
 	}
-	for i := 0; i < len(e.freeingList.Owned()); { // those still in use only lose their jump
-		if ap := e.freeingList.Owned()[i]; ap.Unused() {
+	for i := 0; i < len(o.freeingList.Owned()); { // those still in use only lose their jump
+		if ap := o.freeingList.Owned()[i]; ap.Unused() {
 			i++
 		} else {
-			e.enlist(x, ap, nil)
-			e.do.OptimizeBlockedLate(e, x, ap)
+			o.enlist(x, ap, nil)
+			o.do.Optimizer.OptimizeBlockedLate(o.e, x, ap)
 		}
 	}
-	e.unlockStep(x)
+	o.unlockStep(x)
 }
 
 // doOptimizeKprobes is step 3. Context: kprobe_mutex held, and what lockRun takes;
 // lockStep takes text_mutex if lockRun has not.
-func (e *Engine) doOptimizeKprobes(x kapi.Context) {
-	e.lockStep(x)
-	e.d.Text.Mutex().AssertHeld(x)
+func (o *Optimizer) doOptimizeKprobes(x kapi.Context) {
+	o.lockStep(x)
+	o.d.Text.Mutex().AssertHeld(x)
 	x.Step("kprobe_optimizer", 3)
-	for n := 0; e.optimizingList.Len(x) > 0 && (n < e.s.Batch || e.s.Batch == 0); n++ {
-		ap := e.optimizingList.At(x, 0)
+	for n := 0; o.optimizingList.Len(x) > 0 && (n < o.s.Batch || o.s.Batch == 0); n++ {
+		ap := o.optimizingList.At(x, 0)
 		jump, _ := x86.JumpRel32(ap.addr, ap.detour.addr) // in reach: archPrepareOptimizedKprobe has checked
-		n := copy(e.insn[:], jump[:])
-		e.d.Patch.Patch(x, ap.addr, e.insn[:n], ap.detour.addr)
+		n := copy(o.e.slots.insn[:], jump[:])
+		o.d.Patch.Patch(x, ap.addr, o.e.slots.insn[:n], ap.detour.addr)
 		ap.jumped = true
-		e.enlist(x, ap, nil)
+		o.enlist(x, ap, nil)
 		x.Emit(kpev.Optimized, uint64(ap.addr), uint64(ap.detour.addr), 0)
 	}
-	e.unlockStep(x)
+	o.unlockStep(x)
 }
 
 // doFreeCleanedKprobes is step 4. Context: kprobe_mutex held.
-func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
+func (o *Optimizer) doFreeCleanedKprobes(x kapi.Context) {
 	x.Step("kprobe_optimizer", 4)
-	for e.freeingList.Len(x) > 0 {
-		ap := e.freeingList.At(x, 0)
-		e.enlist(x, ap, nil)
-		e.freeAggrKprobe(x, ap)
-		e.do.OptimizeBlockedLate(e, x, ap)
+	for o.freeingList.Len(x) > 0 {
+		ap := o.freeingList.At(x, 0)
+		o.enlist(x, ap, nil)
+		o.e.freeAggrKprobe(x, ap)
+		o.do.Optimizer.OptimizeBlockedLate(o.e, x, ap)
 	}
 }
 
@@ -229,20 +250,32 @@ func (e *Engine) doFreeCleanedKprobes(x kapi.Context) {
 // a CPU that meets the breakpoint before the tail is there goes by the detour
 // (R5; 2.6.38 to 5.5 cleared the mark when the aggr was queued). Context:
 // text_mutex held.
-func (e *Engine) forceUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
-	e.do.ArchUnoptimizeKprobe(e, x, ap)
-	e.do.ClearOptimized(x, ap)
+func (o *Optimizer) forceUnoptimizeKprobe(x kapi.Context, ap *Aggr) {
+	o.do.Optimizer.ArchUnoptimizeKprobe(o.e, x, ap)
+	o.do.Optimizer.ClearOptimized(x, ap)
 }
 
 // WaitOptimizer returns when nothing is queued any more. Context: may sleep.
-func (e *Engine) WaitOptimizer(x kapi.Context) {
+func (o *Optimizer) WaitOptimizer(x kapi.Context) {
 	for {
-		e.kprobeMutex.Lock(x)
-		left := e.do.OptimizerQueued(e, x)
-		e.kprobeMutex.Unlock(x)
+		o.e.kprobeMutex.Lock(x)
+		left := o.do.Optimizer.OptimizerQueued(o.e, x)
+		o.e.kprobeMutex.Unlock(x)
 		if left == 0 {
 			return
 		}
-		e.do.FlushOptimizer(e, x)
+		o.do.Optimizer.FlushOptimizer(o.e, x)
 	}
 }
+
+// Settled reports whether the optimizer has nothing left to do.
+func (o *Optimizer) Settled() bool {
+	return len(o.optimizingList.Owned())+len(o.unoptimizingList.Owned())+len(o.freeingList.Owned()) == 0
+}
+
+// Unoptimizing reports whether an aggr is queued to lose its jump. Context:
+// kprobe_mutex held.
+func (o *Optimizer) Unoptimizing(ap *Aggr) bool { return ap.list == &o.unoptimizingList }
+
+// Dequeue takes an aggr off the optimizer's lists. Context: kprobe_mutex held.
+func (o *Optimizer) Dequeue(x kapi.Context, ap *Aggr) { o.enlist(x, ap, nil) }

@@ -29,7 +29,7 @@ func bench386(t *testing.T, s Settings, codes []code, program func(b *bench, x *
 		m.Names().AddSymbol(c.name, c.at, len(c.bytes))
 		b.k.Symbols.Add(kapi.Function{Name: c.name, Addr: c.at, Size: len(c.bytes)}, nil)
 	}
-	m.AddProgram("program", 0, func(x *smp.Ctx) { program(b, x) })
+	m.Tasks().AddProgram("program", 0, func(x *smp.Ctx) { program(b, x) })
 	m.Freeze()
 	return b
 }

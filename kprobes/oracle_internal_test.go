@@ -211,7 +211,7 @@ func (b *bench) compareRow(t testing.TB, x *smp.Ctx, kind string, f arch.Addr, r
 	for i, k := range probes {
 		errs[i] = b.e.Register(x, k)
 	}
-	b.e.WaitOptimizer(x)
+	b.e.Optimizer.WaitOptimizer(x)
 	ok := true
 	for i, k := range probes {
 		got := b.tell(x, k, asked[i], errs[i])
@@ -229,6 +229,6 @@ func (b *bench) compareRow(t testing.TB, x *smp.Ctx, kind string, f arch.Addr, r
 			require.NoError(t, b.e.Unregister(x, k))
 		}
 	}
-	b.e.WaitOptimizer(x)
+	b.e.Optimizer.WaitOptimizer(x)
 	return ok
 }

@@ -9,19 +9,40 @@ import (
 	"kpsim/smp/kapi"
 )
 
+// A probedText answers what can be probed, as check_kprobe_address_safe and can_probe do.
+type probedText struct {
+	*env   `state:"boot"` // set at New
+	code   []byte         `state:"skip: the routine that has recovered it has read the text"`                       // owned by kprobe_mutex: what recoverProbedInstruction returns
+	looked looked         `state:"skip: a copy of text and what follows from it, made anew if the text is another"` // owned by kprobe_mutex
+}
+
+// looked is the function that the rules have looked at last.
+type looked struct {
+	judge   rules.Judge                  // owned by kprobe_mutex
+	kernel  rules.Kernel                 // owned by kprobe_mutex
+	of      kapi.Function                // owned by kprobe_mutex
+	code    []byte                       // owned by kprobe_mutex: its bytes, and some after it
+	plain   bool                         // owned by kprobe_mutex: there are no sites and no exception table
+	found   []kapi.Site                  // owned by kprobe_mutex
+	sites   []rules.Site                 // owned by kprobe_mutex
+	extable []int                        // owned by kprobe_mutex
+	thunks  [rules.MostThunks]rules.Span // owned by kprobe_mutex
+	breaks  []int                        // owned by kprobe_mutex: where a debugger's breakpoints stand
+}
+
 // kprobeAddr returns where a probe is to go (spec 6.1).
-func (e *Engine) kprobeAddr(p *Kprobe) (arch.Addr, error) {
+func (pt *probedText) kprobeAddr(p *Kprobe) (arch.Addr, error) {
 	both := p.Symbol != "" && p.Addr != 0
 	if both || p.Symbol == "" && p.Addr == 0 {
 		return 0, EINVAL
 	}
 	at := p.Addr
 	if p.Symbol != "" {
-		f, ok := e.d.Symbols.Named(p.Symbol)
+		f, ok := pt.d.Symbols.Named(p.Symbol)
 		switch {
 		case ok:
 			at = f.Addr
-		case e.s.Kernel.Edition == rules.Edition26:
+		case pt.s.Kernel.Edition == rules.Edition26:
 			return 0, EINVAL
 		default:
 			return 0, ENOENT
@@ -37,28 +58,28 @@ func (e *Engine) kprobeAddr(p *Kprobe) (arch.Addr, error) {
 // probe there has a post_handler. Context: kprobe_mutex and text_mutex held: a
 // patcher's half-written instruction would be decoded as something else.
 func (e *Engine) prepareKprobe(x kapi.Context, addr arch.Addr, post bool) (*Aggr, error) {
-	v, code, err := e.checkKprobeAddress(x, addr)
+	v, code, err := e.text.checkKprobeAddress(x, addr)
 	if err != nil {
 		return nil, err
 	}
-	ap := e.newAggr(addr)
+	ap := e.Table.newAggr(addr)
 	ap.armed.Init(e.d.Cells, false)
 	ap.optimized.Init(e.d.Cells, false)
 	ap.probes.Init(e.d.Cells, nil)
 	if err := e.archPrepareKprobe(x, ap, v, code, post); err != nil {
 		return nil, err
 	}
-	e.aggrs = append(e.aggrs, ap)
+	e.Table.aggrs = append(e.Table.aggrs, ap)
 	return ap, nil
 }
 
 // checkKprobeAddress asks the rules whether addr can be probed, and returns the bytes from
 // there on. Context: as prepareKprobe.
-func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
-	e.d.Symbols.Look(x)
-	f, known := e.d.Symbols.Lookup(addr)
-	gone := f.Module != "" && !e.held && e.d.Modules != nil && e.d.Modules.Known(f.Module) // it has its names still, or already
-	if (gone || !known) && e.s.Kernel.Edition >= rules.Edition514 {                        // since 5.18 (cc66bb914578)
+func (pt *probedText) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Verdict, code []byte, err error) {
+	pt.d.Symbols.Look(x)
+	f, known := pt.d.Symbols.Lookup(addr)
+	gone := f.Module != "" && !pt.e.modules.held && pt.d.Modules != nil && pt.d.Modules.Known(f.Module) // it has its names still, or already
+	if (gone || !known) && pt.s.Kernel.Edition >= rules.Edition514 {                                    // since 5.18 (cc66bb914578)
 		return v, nil, ENOENT
 	}
 	if gone {
@@ -67,13 +88,13 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 	if !known {
 		f.Addr, f.Size = addr, 1
 	}
-	if e.kretprobeBlacklisted(&f) || f.Addr == e.ret.trampoline {
+	if pt.kretprobeBlacklisted(&f) || f.Addr == pt.e.Rethook.trampoline {
 		return v, nil, EINVAL
 	}
-	kind := e.d.Symbols.Kind(f.Addr)
-	code = e.recoverProbedInstruction(x, f)
-	e.loadFunction(x, f, kind, code)
-	if v = e.canProbe(int(addr - f.Addr)); v.Errno != 0 {
+	kind := pt.d.Symbols.Kind(f.Addr)
+	code = pt.recoverProbedInstruction(x, f)
+	pt.loadFunction(x, f, kind, code)
+	if v = pt.canProbe(int(addr - f.Addr)); v.Errno != 0 {
 		return v, nil, Errno(-v.Errno)
 	}
 	return v, code[addr-f.Addr:], nil
@@ -81,24 +102,24 @@ func (e *Engine) checkKprobeAddress(x kapi.Context, addr arch.Addr) (v rules.Ver
 
 // loadFunction has the rules look at a function, if it isn't the one that they looked at
 // last: most runs have one. Context: kprobe_mutex held.
-func (e *Engine) loadFunction(x kapi.Context, f kapi.Function, kind kapi.TextKind, code []byte) {
-	s := e.d.Symbols
-	ban := e.banned(&f)
-	l := &e.looked
-	e.findDebugger(x, f.Addr, code)
+func (pt *probedText) loadFunction(x kapi.Context, f kapi.Function, kind kapi.TextKind, code []byte) {
+	s := pt.d.Symbols
+	ban := pt.banned(&f)
+	l := &pt.looked
+	pt.findDebugger(x, f.Addr, code)
 	plain := kind == kapi.TextCore && ban == kapi.BanNone && !s.Reserved(f.Addr, len(code)) && !s.Extable(f.Addr, f.Size) && len(l.breaks) == 0
-	if plain && l.plain && l.kernel == e.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
+	if plain && l.plain && l.kernel == pt.s.Kernel && l.of == f && bytes.Equal(l.code, code) {
 		return
 	}
-	l.plain, l.kernel, l.of, l.code = plain, e.s.Kernel, f, append(l.code[:0], code...)
+	l.plain, l.kernel, l.of, l.code = plain, pt.s.Kernel, f, append(l.code[:0], code...)
 	l.sites, l.extable = l.sites[:0], l.extable[:0]
 	if !plain {
-		e.loadFacts(f)
+		pt.loadFacts(f)
 	}
 	named := f.Name != ""
 	l.judge.Load(&l.kernel, &rules.Function{
-		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: e.thunks(), Debugger: l.breaks,
-		Blacklisted: ban != kapi.BanNone && (e.s.Kernel.Edition != rules.Edition26 || ban == kapi.BanSection),
+		Name: f.Name, Addr: f.Addr, Size: f.Size, Code: l.code, Sites: l.sites, Extable: l.extable, Thunks: pt.thunks(), Debugger: l.breaks,
+		Blacklisted: ban != kapi.BanNone && (pt.s.Kernel.Edition != rules.Edition26 || ban == kapi.BanSection),
 		InitFreed:   kind == kapi.TextFreed && f.Module != "",
 		NoSymbol:    !named,
 		NotText:     kind == kapi.TextNone || kind == kapi.TextData || kind == kapi.TextFreed && f.Module == "",
@@ -107,14 +128,14 @@ func (e *Engine) loadFunction(x kapi.Context, f kapi.Function, kind kapi.TextKin
 
 // findDebugger notes where a debugger's breakpoints stand in a function's bytes. Context:
 // text_mutex held, so that none comes or goes.
-func (e *Engine) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
-	l := &e.looked
+func (pt *probedText) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
+	l := &pt.looked
 	l.breaks = l.breaks[:0]
-	if e.d.Debugger == nil {
+	if pt.d.Debugger == nil {
 		return
 	}
 	for i, b := range code {
-		if b == int3[0] && e.d.Debugger(x, at+arch.Addr(i)) {
+		if b == int3[0] && pt.d.Debugger(x, at+arch.Addr(i)) {
 			l.breaks = append(l.breaks, i)
 		}
 	}
@@ -122,10 +143,10 @@ func (e *Engine) findDebugger(x kapi.Context, at arch.Addr, code []byte) {
 
 // banned returns why a function refuses probes. What a compiler split off a function that
 // does, as name.part.0, refuses them too: kernels of 6.1 and 6.12 answer so.
-func (e *Engine) banned(f *kapi.Function) kapi.Ban {
-	s := e.d.Symbols
+func (pt *probedText) banned(f *kapi.Function) kapi.Ban {
+	s := pt.d.Symbols
 	ban := s.Banned(f.Addr)
-	if base, _, split := strings.Cut(f.Name, "."); split && ban == kapi.BanNone && e.s.Kernel.Edition >= rules.Edition514 {
+	if base, _, split := strings.Cut(f.Name, "."); split && ban == kapi.BanNone && pt.s.Kernel.Edition >= rules.Edition514 {
 		if first, ok := s.Named(base); ok {
 			return s.Banned(first.Addr)
 		}
@@ -134,22 +155,22 @@ func (e *Engine) banned(f *kapi.Function) kapi.Ban {
 }
 
 // thunks returns where the kernel's thunks for indirect jumps are.
-func (e *Engine) thunks() []rules.Span {
-	return e.s.Kernel.Thunks(e.looked.thunks[:0], func(name string) (rules.Span, bool) {
-		f, ok := e.d.Symbols.Named(name)
+func (pt *probedText) thunks() []rules.Span {
+	return pt.s.Kernel.Thunks(pt.looked.thunks[:0], func(name string) (rules.Span, bool) {
+		f, ok := pt.d.Symbols.Named(name)
 		return rules.Span{Start: f.Addr, End: f.Addr + arch.Addr(f.Size)}, ok
 	})
 }
 
 // loadFacts asks for the facts of each byte.
-func (e *Engine) loadFacts(f kapi.Function) {
-	l := &e.looked
-	l.found = e.d.Symbols.Sites(l.found[:0], f.Addr, len(l.code))
+func (pt *probedText) loadFacts(f kapi.Function) {
+	l := &pt.looked
+	l.found = pt.d.Symbols.Sites(l.found[:0], f.Addr, len(l.code))
 	for _, s := range l.found {
 		l.sites = append(l.sites, rules.Site{Offset: int(s.Addr - f.Addr), Len: s.Size, Kind: rules.SiteKind(s.Kind)})
 	}
 	for i := range f.Size {
-		if e.d.Symbols.Extable(f.Addr+arch.Addr(i), 1) {
+		if pt.d.Symbols.Extable(f.Addr+arch.Addr(i), 1) {
 			l.extable = append(l.extable, i)
 		}
 	}

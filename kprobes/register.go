@@ -19,7 +19,7 @@ func (e *Engine) Register(x kapi.Context, p *Kprobe) error {
 
 // registerKprobe is Register with kprobe_mutex held.
 func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
-	if err := e.do.CheckKprobeRereg(e, x, p); err != nil {
+	if err := e.do.Register.CheckKprobeRereg(e, x, p); err != nil {
 		if e.s.Kernel.Edition >= rules.Edition514 { // the address is looked up first, since 5.18 (cc66bb914578)
 			e.d.Symbols.Look(x)
 			if _, known := e.d.Symbols.Lookup(p.Addr); !known { // in a module that has gone
@@ -29,17 +29,17 @@ func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 		return err
 	}
 	e.d.Symbols.Look(x)
-	at, err := e.do.KprobeAddr(e, p)
+	at, err := e.do.Register.KprobeAddr(e, p)
 	if err != nil {
 		return err
 	}
-	p.Addr, p.entry = e.archAdjustKprobeAddr(x, at)
-	p.Flags = e.do.InitFlags(e, p)
-	p.nmissed.Init(e.d.Cells, e.do.InitNmissed(p))
+	p.Addr, p.entry = e.text.archAdjustKprobeAddr(x, at)
+	p.Flags = e.do.Register.InitFlags(e, p)
+	p.nmissed.Init(e.d.Cells, e.do.Register.InitNmissed(p))
 	p.disabled.Init(e.d.Cells, p.Flags&FlagDisabled != 0)
 	p.gone, p.off = false, false
 
-	m, err := e.checkKprobeAddressSafe(x, p.Addr)
+	m, err := e.modules.checkKprobeAddressSafe(x, p.Addr)
 	if err != nil {
 		return err
 	}
@@ -47,39 +47,39 @@ func (e *Engine) registerKprobe(x kapi.Context, p *Kprobe) error {
 	if err == nil && e.s.ModuleRefs {
 		p.module = m // until it is unregistered
 	} else {
-		e.modulePut(x, m)
+		e.modules.modulePut(x, m)
 	}
 	return err
 }
 
 // doRegisterKprobe is register of a probe whose address is known, and whose text stays.
 func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
-	ap, there := e.kprobeTable.Get(x, p.Addr)
+	ap, there := e.Table.probes.Get(x, p.Addr)
 	if there {
 		return e.registerAggrKprobe(x, ap, p)
 	}
-	e.do.LockSites(e, x)
+	e.do.Arm.LockSites(e, x)
 	ap, err := e.prepareKprobe(x, p.Addr, p.Post != nil)
-	e.unlockSites(x)
+	e.locks.unlockSites(x)
 	if err != nil {
 		return err
 	}
 	p.aggr = ap
-	first := e.newList()
+	first := e.Table.newList()
 	first.add(p)
 	ap.probes.Set(first) // none can have found the aggr yet
-	e.kprobeTable.Put(x, ap.addr, ap)
+	e.Table.probes.Put(x, ap.addr, ap)
 	if err := e.armEnabled(x, ap); err != nil {
-		e.kprobeTable.Del(x, ap.addr)
+		e.Table.probes.Del(x, ap.addr)
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 		e.freeAggrKprobe(x, ap)
 		p.aggr = nil
 		return err
 	}
-	e.do.LockText(e, x)
-	e.do.PrepareOptimizedKprobe(e, x, ap)
-	e.unlockText(x)
-	e.optimizeKprobe(x, ap)
+	e.do.Arm.LockText(e, x)
+	e.do.Optimizer.PrepareOptimizedKprobe(e, x, ap)
+	e.locks.unlockText(x)
+	e.Optimizer.optimizeKprobe(x, ap)
 	return nil
 }
 
@@ -87,27 +87,27 @@ func (e *Engine) doRegisterKprobe(x kapi.Context, p *Kprobe) error {
 // be unoptimized, whose removal it cancels. A jump runs no post_handler and no
 // jprobe's entry, so it is taken away before one joins (spec 4.9).
 func (e *Engine) registerAggrKprobe(x kapi.Context, ap *Aggr, p *Kprobe) error {
-	if err := e.do.CheckJprobe(ap, p); err != nil {
+	if err := e.do.Register.CheckJprobe(ap, p); err != nil {
 		return err
 	}
 	if ap.gone {
-		if err := e.reviveAggr(x, ap, p.Post != nil); err != nil {
+		if err := e.modules.reviveAggr(x, ap, p.Post != nil); err != nil {
 			return err
 		}
 	}
 	if p.Post != nil || p.jp != nil {
-		e.unoptimizeKprobeNow(x, ap)
+		e.Optimizer.unoptimizeKprobeNow(x, ap)
 	}
 	if p.Post != nil {
-		if err := e.do.Unboost(e, x, ap); err != nil {
+		if err := e.do.Copy.Unboost(e, x, ap); err != nil {
 			return err
 		}
 	}
 	p.aggr = ap
-	e.do.AddNewKprobe(e, x, ap, p)
+	e.do.Register.AddNewKprobe(e, x, ap, p)
 	err := e.rearm(x, ap)
 	if err != nil {
-		e.replaceProbes(x, ap, nil, p)
+		e.Table.replaceProbes(x, ap, nil, p)
 		e.d.RCU.Synchronize(x, kapi.QuiesceRCU)
 		p.aggr = nil
 	}
@@ -122,25 +122,25 @@ func (e *Engine) rearm(x kapi.Context, ap *Aggr) error {
 			return err
 		}
 	}
-	e.optimizeKprobe(x, ap)
+	e.Optimizer.optimizeKprobe(x, ap)
 	return nil
 }
 
 // armEnabled arms an aggr unless all its probes are disabled (spec 6.3). Context:
 // kprobe_mutex held.
 func (e *Engine) armEnabled(x kapi.Context, ap *Aggr) error {
-	if !e.do.AggrEnabled(ap) {
+	if !e.do.Arm.AggrEnabled(ap) {
 		return nil
 	}
-	return e.do.ArmKprobe(e, x, ap)
+	return e.do.Arm.ArmKprobe(e, x, ap)
 }
 
 // replaceProbes gives the aggr a new list: with add first, or last if it is a
 // jprobe's, without drop.
-func (e *Engine) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
-	e.kprobeMutex.AssertHeld(x)
-	next := e.newList()
-	last := add != nil && e.do.AddTail(add)
+func (t *Table) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
+	t.e.kprobeMutex.AssertHeld(x)
+	next := t.newList()
+	last := add != nil && t.do.Register.AddTail(add)
 	if add != nil && !last {
 		next.add(add)
 	}
@@ -152,7 +152,7 @@ func (e *Engine) replaceProbes(x kapi.Context, ap *Aggr, add, drop *Kprobe) {
 	if last {
 		next.add(add)
 	}
-	e.do.PublishProbes(x, ap, next)
+	t.do.Register.PublishProbes(x, ap, next)
 }
 
 // Unregister takes a probe away: when it returns none of its handlers runs
@@ -181,7 +181,7 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 		if ap == nil {
 			err = EINVAL
 			if e.s.Batches {
-				e.do.ClearAddr(x, p)
+				e.do.Register.ClearAddr(x, p)
 			}
 			continue
 		}
@@ -202,20 +202,20 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 		return err
 	}
 
-	e.do.UnregisterWait(e, x, gone)
+	e.do.Register.UnregisterWait(e, x, gone)
 
 	for _, m := range modules {
-		e.modulePut(x, m)
+		e.modules.modulePut(x, m)
 	}
 	if gone != nil {
-		e.do.UnregisterKprobeBottom(e, x, gone)
+		e.do.Register.UnregisterKprobeBottom(e, x, gone)
 	}
 	for _, rph := range holders {
 		if rph.rp.holder == rph { // else another task has registered it again meanwhile
 			x.Mark(rph.rp.nmissed.ID(), kapi.Write)
 			rph.rp.holder = nil
 		}
-		e.cleanupRpInst(x, rph)
+		e.Kretprobes.cleanupRpInst(x, rph)
 	}
 	return err
 }
@@ -224,18 +224,18 @@ func (e *Engine) unregisterKprobes(x kapi.Context, kps []*Kprobe) (err error) {
 // the last one: it reports whether the aggr is the caller's to free. Context:
 // kprobe_mutex held.
 func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone bool) {
-	e.replaceProbes(x, ap, nil, p)
-	if e.do.AggrEnabled(ap) {
-		e.optimizeKprobe(x, ap) // p may have been what kept it from that
-	} else if e.do.DisarmKprobe(e, x, ap) {
+	e.Table.replaceProbes(x, ap, nil, p)
+	if e.do.Arm.AggrEnabled(ap) {
+		e.Optimizer.optimizeKprobe(x, ap) // p may have been what kept it from that
+	} else if e.do.Arm.DisarmKprobe(e, x, ap) {
 		if gone = ap.Unused(); gone {
-			e.do.HideKprobe(e, x, ap)
+			e.do.Register.HideKprobe(e, x, ap)
 		}
-		e.do.OptimizeBlocked(e, x, ap)
+		e.do.Optimizer.OptimizeBlocked(e, x, ap)
 	}
 	p.aggr = nil
 	if p.ret != nil && p.ret.holder != nil { // nil if another task has unregistered it meanwhile: a kernel would follow the null pointer
-		e.rethookFree(x, p.ret.holder)
+		e.Kretprobes.rethookFree(x, p.ret.holder)
 	}
 	return gone
 }
@@ -249,7 +249,7 @@ func (e *Engine) unregisterKprobeTop(x kapi.Context, ap *Aggr, p *Kprobe) (gone 
 func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 	for ap := gone; ap != nil; ap = ap.next {
 		if ap.detour.size != 0 {
-			e.do.SynchronizeTasks(e, x)
+			e.do.Register.SynchronizeTasks(e, x)
 			break // one wait for all
 		}
 	}
@@ -269,7 +269,7 @@ func (e *Engine) unregisterKprobeBottom(x kapi.Context, gone *Aggr) {
 // is disarmed. It returns EINVAL if the probe isn't registered. Context: may sleep.
 func (e *Engine) Disable(x kapi.Context, p *Kprobe) error {
 	e.kprobeMutex.Lock(x)
-	err := e.do.DisableKprobe(e, x, p)
+	err := e.do.Arm.DisableKprobe(e, x, p)
 	e.kprobeMutex.Unlock(x)
 	return err
 }
@@ -286,16 +286,16 @@ func (e *Engine) disableKprobe(x kapi.Context, p *Kprobe) error {
 		return nil // spec 6.6
 	}
 	p.disabled.WriteOnce(x, true)
-	if !e.do.AggrEnabled(p.aggr) {
-		e.do.DisarmDisabled(e, x, p.aggr)
+	if !e.do.Arm.AggrEnabled(p.aggr) {
+		e.do.Arm.DisarmDisabled(e, x, p.aggr)
 	}
 	return nil
 }
 
 // disarmDisabled disarms what has no enabled probe any more. Context: kprobe_mutex held.
 func (e *Engine) disarmDisabled(x kapi.Context, ap *Aggr) {
-	if e.do.DisarmKprobe(e, x, ap) {
-		e.do.OptimizeBlocked(e, x, ap)
+	if e.do.Arm.DisarmKprobe(e, x, ap) {
+		e.do.Optimizer.OptimizeBlocked(e, x, ap)
 	}
 }
 
@@ -303,7 +303,7 @@ func (e *Engine) disarmDisabled(x kapi.Context, ap *Aggr) {
 // text is gone. Context: may sleep.
 func (e *Engine) Enable(x kapi.Context, p *Kprobe) error {
 	e.kprobeMutex.Lock(x)
-	err := e.do.EnableKprobe(e, x, p)
+	err := e.do.Arm.EnableKprobe(e, x, p)
 	e.kprobeMutex.Unlock(x)
 	return err
 }
@@ -322,13 +322,13 @@ func (e *Engine) enableKprobe(x kapi.Context, p *Kprobe) error {
 	if !p.disabled.ReadOnce(x) {
 		return nil // spec 6.6
 	}
-	return e.do.EnableAggr(e, x, p.aggr, p)
+	return e.do.Arm.EnableAggr(e, x, p.aggr, p)
 }
 
 // enableAggr enables a probe that is disabled, and arms where it is. Context:
 // kprobe_mutex held.
 func (e *Engine) enableAggr(x kapi.Context, ap *Aggr, p *Kprobe) error {
-	e.do.SetDisabled(x, p, false)
+	e.do.Arm.SetDisabled(x, p, false)
 	err := e.rearm(x, ap)
 	if err != nil {
 		p.disabled.WriteOnce(x, true)
@@ -340,7 +340,7 @@ func (e *Engine) enableAggr(x kapi.Context, ap *Aggr, p *Kprobe) error {
 // first (spec 4.8). A site of ftrace is armed by that, which may refuse it: EBUSY.
 // Context: kprobe_mutex held.
 func (e *Engine) armKprobe(x kapi.Context, ap *Aggr) error {
-	if e.kprobesAllDisarmed {
+	if e.Files.kprobesAllDisarmed {
 		return nil // the file enabled says 0 (spec 7.2)
 	}
 	return e.armKprobeNow(x, ap)
@@ -349,16 +349,16 @@ func (e *Engine) armKprobe(x kapi.Context, ap *Aggr) error {
 // armKprobeNow is armKprobe whatever the file enabled says (arm_kprobe).
 func (e *Engine) armKprobeNow(x kapi.Context, ap *Aggr) error {
 	if ap.verdict.Ftrace {
-		return e.armKprobeFtrace(x, ap)
+		return e.Ftrace.armKprobeFtrace(x, ap)
 	}
-	e.do.LockText(e, x)
-	if q := e.do.GetOptimizedKprobe(e, ap.addr); q != nil {
-		e.unoptimizeKprobe(x, q, true)
+	e.do.Arm.LockText(e, x)
+	if q := e.do.Arm.GetOptimizedKprobe(e, ap.addr); q != nil {
+		e.Optimizer.unoptimizeKprobe(x, q, true)
 	}
 	x.Emit(kpev.Arm, uint64(ap.addr), 0, 0)
-	e.do.ArchArmKprobe(e, x, ap)
+	e.do.Arm.ArchArmKprobe(e, x, ap)
 	ap.armed.WriteOnce(x, true)
-	e.unlockText(x)
+	e.locks.unlockText(x)
 	return nil
 }
 
@@ -367,23 +367,23 @@ func (e *Engine) armKprobeNow(x kapi.Context, ap *Aggr) error {
 // kprobe_mutex held.
 func (e *Engine) disarmKprobe(x kapi.Context, ap *Aggr) bool {
 	if ap.client != nil {
-		e.do.DisarmKprobeFtrace(e, x, ap)
+		e.do.Gone.DisarmKprobeFtrace(e, x, ap)
 		return true
 	}
-	e.do.LockText(e, x)
-	e.unoptimizeKprobe(x, ap, false)
+	e.do.Arm.LockText(e, x)
+	e.Optimizer.unoptimizeKprobe(x, ap, false)
 	done := ap.list == nil
 	if done && ap.armed.ReadOnce(x) {
 		e.archDisarmKprobe(x, ap)
 	}
-	e.unlockText(x)
+	e.locks.unlockText(x)
 	return done
 }
 
 // getOptimizedKprobe returns the aggr whose region holds addr after its first byte,
 // and that is optimized or to be. Context: kprobe_mutex held.
-func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
-	for q := range e.aggrsBefore(addr) {
+func (t *Table) getOptimizedKprobe(addr arch.Addr) *Aggr {
+	for q := range t.aggrsBefore(addr) {
 		if q.optimized.Owned() {
 			return q
 		}
@@ -392,22 +392,22 @@ func (e *Engine) getOptimizedKprobe(addr arch.Addr) *Aggr {
 }
 
 // optimizeBlocked optimizes the aggrs that ap has blocked. Context: kprobe_mutex held.
-func (e *Engine) optimizeBlocked(x kapi.Context, ap *Aggr) {
-	for q := range e.aggrsBefore(ap.addr) {
-		e.optimizeKprobe(x, q)
+func (o *Optimizer) optimizeBlocked(x kapi.Context, ap *Aggr) {
+	for q := range o.e.Table.aggrsBefore(ap.addr) {
+		o.optimizeKprobe(x, q)
 	}
 }
 
 // aggrsBefore are the aggrs whose regions hold addr after their first byte, the
 // nearest first. They are looked up by address, as kernels do; without
 // CONFIG_OPTPROBES there are no regions. Context: kprobe_mutex held.
-func (e *Engine) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
+func (t *Table) aggrsBefore(addr arch.Addr) func(yield func(*Aggr) bool) {
 	return func(yield func(*Aggr) bool) {
-		if !e.s.Kernel.Optprobes {
+		if !t.s.Kernel.Optprobes {
 			return
 		}
 		for d := 1; d < maxRegion; d++ {
-			q, ok := e.kprobeTable.Owned(addr - arch.Addr(d))
+			q, ok := t.probes.Owned(addr - arch.Addr(d))
 			if ok && d < q.detour.region && !yield(q) {
 				return
 			}
@@ -434,7 +434,7 @@ func (e *Engine) RegisterAll(x kapi.Context, kps []*Kprobe) error {
 	if len(kps) == 0 {
 		return EINVAL
 	}
-	return e.do.RegisterKprobes(e, x, kps)
+	return e.do.Register.RegisterKprobes(e, x, kps)
 }
 
 // registerKprobes is RegisterAll of one or more.
@@ -442,7 +442,7 @@ func (e *Engine) registerKprobes(x kapi.Context, kps []*Kprobe) error {
 	for i, p := range kps {
 		if err := e.Register(x, p); err != nil {
 			if i > 0 {
-				e.do.Rollback(e, x, kps[:i])
+				e.do.Register.Rollback(e, x, kps[:i])
 			}
 			return err
 		}
@@ -457,5 +457,5 @@ func (e *Engine) UnregisterAll(x kapi.Context, kps []*Kprobe) error {
 	if !e.s.Batches {
 		return EOPNOTSUPP
 	}
-	return e.do.UnregisterKprobes(e, x, kps)
+	return e.do.Register.UnregisterKprobes(e, x, kps)
 }

@@ -9,156 +9,156 @@ import (
 
 // preHandlerKretprobe is the pre_handler of a return probe's kprobe: it follows the call if
 // an instance is free (spec 2.1, 2.3). Context: a pre_handler's.
-func (e *Engine) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
+func (t *Rethook) preHandlerKretprobe(x kapi.Context, p *Kprobe, regs *arch.Regs) int {
 	rp := p.ret
 	x.Mark(rp.nmissed.ID(), kapi.Read) // the end of unregisterKprobes drops the holder
 	switch {
 	case rp.holder == nil: // nil only without the grace period of unregister
-	case e.listed():
-		e.rethookEnter(x, rp, regs)
-	case e.s.Return == era.ReturnHashed:
-		e.kretprobeEnterHashed(x, rp, regs)
+	case t.e.Kretprobes.listed():
+		t.rethookEnter(x, rp, regs)
+	case t.s.Return == era.ReturnHashed:
+		t.kretprobeEnterHashed(x, rp, regs)
 	default:
-		e.kretprobeEnterGlobal(x, rp, regs)
+		t.kretprobeEnterGlobal(x, rp, regs)
 	}
 	return 0
 }
 
 // rethookEnter is that of 5.11 and later.
-func (e *Engine) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
-	e.seeks(x, rp.holder)
-	ri := e.rethookTryGet(x, rp.holder)
+func (t *Rethook) rethookEnter(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	t.e.Kretprobes.seeks(x, rp.holder)
+	ri := t.e.Kretprobes.rethookTryGet(x, rp.holder)
 	if ri == nil {
-		e.noInstance(x, rp)
+		t.noInstance(x, rp)
 		return
 	}
-	if !e.begins(x, rp, ri, regs) {
-		e.rethookRecycle(x, ri)
+	if !t.begins(x, rp, ri, regs) {
+		t.e.Kretprobes.rethookRecycle(x, ri)
 		return
 	}
-	e.archPrepareKretprobe(x, ri, regs)
-	first := &e.ret.calls[x.Task()]
+	t.archPrepareKretprobe(x, ri, regs)
+	first := &t.calls[x.Task()]
 	ri.below = first.ReadOnce(x)
 	first.WriteOnce(x, ri)
 }
 
 // locked reports whether what the CPU was doing may hold a lock that a call needs
 // to be followed: in an NMI the call is missed (pre_handler_kretprobe, 3.8 to 5.9).
-func (e *Engine) locked(x kapi.Context, rp *Kretprobe) bool {
-	if !e.do.InNMI(x) {
+func (t *Rethook) locked(x kapi.Context, rp *Kretprobe) bool {
+	if !t.do.Ret.InNMI(x) {
 		return false
 	}
-	e.noInstance(x, rp)
+	t.noInstance(x, rp)
 	return true
 }
 
 // kretprobeEnterHashed is that of 2.6.28 to 5.10: a lock for the free instances, and one
 // for the bucket of the task. The entry_handler runs between the two.
-func (e *Engine) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
-	if e.locked(x, rp) {
+func (t *Rethook) kretprobeEnterHashed(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	if t.locked(x, rp) {
 		return
 	}
 	rph := rp.holder
-	e.seeks(x, rph)
+	t.e.Kretprobes.seeks(x, rph)
 	rph.lock.Lock(x)
-	ri := e.firstOf(x, rph.lock, &rph.free)
+	ri := t.e.Kretprobes.firstOf(x, rph.lock, &rph.free)
 	rph.lock.Unlock(x)
 	if ri == nil {
-		e.noInstance(x, rp)
+		t.noInstance(x, rp)
 		return
 	}
 	x.Emit(kpev.InstanceGet, ri.ID, rph.probe, 0)
-	if !e.begins(x, rp, ri, regs) {
-		e.do.RefuseCall(e, x, ri)
+	if !t.begins(x, rp, ri, regs) {
+		t.do.Ret.RefuseCall(t.e, x, ri)
 		return
 	}
-	e.archPrepareKretprobe(x, ri, regs)
-	b := e.bucket(x)
+	t.archPrepareKretprobe(x, ri, regs)
+	b := t.bucket(x)
 	b.lock.Lock(x)
 	b.calls.Push(x, ri)
 	b.lock.Unlock(x)
 }
 
 // refuseCall gives back the instance of a call that its entry_handler doesn't let pass.
-func (e *Engine) refuseCall(x kapi.Context, ri *Instance) {
+func (t *Rethook) refuseCall(x kapi.Context, ri *Instance) {
 	rph := ri.holder
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
 	rph.lock.Lock(x)
-	e.giveBack(x, rph, ri)
+	t.e.Kretprobes.giveBack(x, rph, ri)
 	rph.lock.Unlock(x)
 }
 
 // kretprobeEnterGlobal is that of kernels until 2.6.27: one lock over all of it.
-func (e *Engine) kretprobeEnterGlobal(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
-	if e.locked(x, rp) {
+func (t *Rethook) kretprobeEnterGlobal(x kapi.Context, rp *Kretprobe, regs *arch.Regs) {
+	if t.locked(x, rp) {
 		return
 	}
 	rph := rp.holder
-	e.seeks(x, rph)
-	e.ret.global.Lock(x)
-	ri := e.firstOf(x, e.ret.global, &rph.free)
+	t.e.Kretprobes.seeks(x, rph)
+	t.global.Lock(x)
+	ri := t.e.Kretprobes.firstOf(x, t.global, &rph.free)
 	if ri == nil {
-		e.noInstance(x, rp)
+		t.noInstance(x, rp)
 	} else {
 		x.Emit(kpev.InstanceGet, ri.ID, rph.probe, 0)
-		e.begins(x, rp, ri, regs)
-		e.archPrepareKretprobe(x, ri, regs)
+		t.begins(x, rp, ri, regs)
+		t.archPrepareKretprobe(x, ri, regs)
 		rph.used.Push(x, ri)
-		e.bucket(x).calls.Push(x, ri)
+		t.bucket(x).calls.Push(x, ri)
 	}
-	e.ret.global.Unlock(x)
+	t.global.Unlock(x)
 }
 
 // firstOf takes the first instance of a list. Context: its lock held.
-func (e *Engine) firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Instance]) *Instance {
+func (k *Kretprobes) firstOf(x kapi.Context, lock kapi.Spinlock, l *kapi.List[*Instance]) *Instance {
 	lock.AssertHeld(x)
 	if l.Len(x) == 0 {
 		return nil
 	}
 	ri := l.Owned()[0]
 	l.Del(x, ri)
-	e.lies(x, ri, false)
+	k.lies(x, ri, false)
 	return ri
 }
 
 // giveBack puts an instance on the list of free ones. Context: its lock held.
-func (e *Engine) giveBack(x kapi.Context, rph *holder, ri *Instance) {
+func (k *Kretprobes) giveBack(x kapi.Context, rph *holder, ri *Instance) {
 	rph.free.Push(x, ri)
-	e.lies(x, ri, true)
+	k.lies(x, ri, true)
 }
 
 // noInstance counts a call that can't be followed (spec 2.3).
-func (e *Engine) noInstance(x kapi.Context, rp *Kretprobe) {
+func (t *Rethook) noInstance(x kapi.Context, rp *Kretprobe) {
 	kapi.Plus(&rp.nmissed, x, 1)
 	x.Emit(kpev.RetMissed, rp.Kprobe.ID, 0, 0)
 }
 
 // begins gives an instance its call, and asks the entry_handler whether it is to
 // be followed (spec 2.4).
-func (e *Engine) begins(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) bool {
+func (t *Rethook) begins(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) bool {
 	x.Work(WorkCall, 1)
 	ri.Rp, ri.Task, ri.RetAddr = rp, x.Task(), 0
 	if rp.Entry == nil {
 		return true
 	}
 	x.Work(kapi.WorkHandler, 1)
-	return e.do.CallEntryHandler(x, rp, ri, regs) == 0
+	return t.do.Ret.CallEntryHandler(x, rp, ri, regs) == 0
 }
 
 // rethookTrampolineHandler runs the handlers of the call that returns from a frame, and
 // returns the address to go on at. The stack pointer in regs is the caller's. If no
 // call in flight has that frame the kernel dies (spec 2.8). Context: preemption off.
-func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, frame arch.Addr) arch.Addr {
+func (t *Rethook) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, frame arch.Addr) arch.Addr {
 	to := arch.Addr(0)
-	if e.listed() {
-		to = e.rethookReturn(x, regs, frame)
+	if t.e.Kretprobes.listed() {
+		to = t.rethookReturn(x, regs, frame)
 	} else {
-		to = e.kretprobeReturnHashed(x, regs, frame)
+		to = t.kretprobeReturnHashed(x, regs, frame)
 	}
 	x.Emit(kpev.Trampoline, uint64(frame), uint64(to), 0)
 	if to == 0 {
-		e.do.ReturnLost(e, x)
-		return e.ret.bug
+		t.do.Ret.ReturnLost(t.e, x)
+		return t.bug
 	}
 	return to
 }
@@ -167,13 +167,13 @@ func (e *Engine) rethookTrampolineHandler(x kapi.Context, regs *arch.Regs, frame
 // whose return address isn't the trampoline's knows where to: the newer ones are
 // of other return probes on the function, or of functions that jumped to it. What
 // lies between is of frames that were left without a return (K4).
-func (e *Engine) mine(ri *Instance, frame arch.Addr) bool {
-	return e.do.SameFrame(ri.frame, frame)
+func (t *Rethook) mine(ri *Instance, frame arch.Addr) bool {
+	return t.do.Ret.SameFrame(ri.frame, frame)
 }
 
 // knows reports whether a call knows where the return from a frame goes to.
-func (e *Engine) knows(ri *Instance, frame arch.Addr) bool {
-	return e.mine(ri, frame) && ri.RetAddr != e.ret.trampoline
+func (t *Rethook) knows(ri *Instance, frame arch.Addr) bool {
+	return t.mine(ri, frame) && ri.RetAddr != t.trampoline
 }
 
 // mostCalls is more than a task has in flight: an instance that was handed out twice
@@ -183,12 +183,12 @@ const mostCalls = 1 << 16
 // rethookReturn is that of 5.11 and later. Until 5.14 the calls are taken from the
 // list before the handlers run, since then after them, so that a backtrace in a
 // handler finds them.
-func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
-	first := &e.ret.calls[x.Task()]
+func (t *Rethook) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
+	first := &t.calls[x.Task()]
 	newest := first.ReadOnce(x)
 	var last *Instance // the one that knows where to
 	for ri, n := newest, 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
-		if e.knows(ri, frame) {
+		if t.knows(ri, frame) {
 			last = ri
 			break
 		}
@@ -198,50 +198,50 @@ func (e *Engine) rethookReturn(x kapi.Context, regs *arch.Regs, frame arch.Addr)
 	}
 	to = last.RetAddr
 	was := busy{}
-	if !e.s.Unwind {
-		was = e.kprobeBusyBegin(x, &e.ret.busyAggr)
-		e.do.LeaveCalls(x, first, last.below)
+	if !t.s.Unwind {
+		was = t.e.Hits.kprobeBusyBegin(x, &t.busyAggr)
+		t.do.Ret.LeaveCalls(x, first, last.below)
 	} else {
 		regs.IP = to
 	}
 	for ri := newest; ; ri = ri.below {
-		if e.mine(ri, frame) && ri.holder.live.Deref(x) {
-			e.do.KretprobeRethookHandler(e, x, ri, to, regs)
+		if t.mine(ri, frame) && ri.holder.live.Deref(x) {
+			t.do.Ret.KretprobeRethookHandler(t.e, x, ri, to, regs)
 		}
 		if ri == last {
 			break
 		}
 	}
-	if e.s.Unwind {
-		e.do.LeaveCalls(x, first, last.below)
+	if t.s.Unwind {
+		t.do.Ret.LeaveCalls(x, first, last.below)
 	}
 	for ri := newest; ; {
 		below := ri.below
-		e.rethookRecycle(x, ri)
+		t.e.Kretprobes.rethookRecycle(x, ri)
 		if ri == last {
 			break
 		}
 		ri = below
 	}
-	if !e.s.Unwind {
-		e.kprobeBusyEnd(x, was)
+	if !t.s.Unwind {
+		t.e.Hits.kprobeBusyEnd(x, was)
 	}
 	return to
 }
 
 // kretprobeReturnHashed is that of kernels until 5.10: the handlers run with the lock held,
 // and interrupts off.
-func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
-	b := e.bucket(x)
+func (t *Rethook) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame arch.Addr) (to arch.Addr) {
+	b := t.bucket(x)
 	was := busy{}
-	if e.s.Return == era.ReturnHashed { // the other's trampoline is a probe
-		was = e.kprobeBusyBegin(x, &e.ret.busyAggr)
+	if t.s.Return == era.ReturnHashed { // the other's trampoline is a probe
+		was = t.e.Hits.kprobeBusyBegin(x, &t.busyAggr)
 	}
 	b.lock.Lock(x)
 	last := 0
 	for i := range b.calls.Len(x) {
 		ri := b.calls.At(x, i)
-		if ri.Task == x.Task() && e.knows(ri, frame) {
+		if ri.Task == x.Task() && t.knows(ri, frame) {
 			to, last = ri.RetAddr, i
 			break
 		}
@@ -254,16 +254,16 @@ func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame ar
 				i++
 				continue
 			}
-			if e.mine(ri, frame) && !ri.gone {
-				e.do.KretprobeRethookHandler(e, x, ri, to, regs)
+			if t.mine(ri, frame) && !ri.gone {
+				t.do.Ret.KretprobeRethookHandler(t.e, x, ri, to, regs)
 			}
-			empty = e.recycleRpInst(x, b, ri, empty)
+			empty = t.recycleRpInst(x, b, ri, empty)
 		}
 	}
 	b.lock.Unlock(x)
 	freeAll(x, empty)
-	if e.s.Return == era.ReturnHashed {
-		e.kprobeBusyEnd(x, was)
+	if t.s.Return == era.ReturnHashed {
+		t.e.Hits.kprobeBusyEnd(x, was)
 	}
 	return to
 }
@@ -271,23 +271,23 @@ func (e *Engine) kretprobeReturnHashed(x kapi.Context, regs *arch.Regs, frame ar
 // recycleRpInst makes an instance free again, or puts it before empty if its
 // return probe is gone: its memory goes when no lock is held (K1). Context: the
 // bucket's lock held.
-func (e *Engine) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
+func (t *Rethook) recycleRpInst(x kapi.Context, b *bucket, ri, empty *Instance) *Instance {
 	b.lock.AssertHeld(x)
 	rph := ri.holder
-	e.do.LeaveBucket(x, &b.calls, ri)
+	t.do.Ret.LeaveBucket(x, &b.calls, ri)
 	x.Emit(kpev.InstancePut, ri.ID, rph.probe, 0)
-	e.stays(x, ri)
+	t.stays(x, ri)
 	switch {
 	case ri.gone:
 		ri.below = empty
 		return ri
-	case e.s.Return == era.ReturnHashed:
+	case t.s.Return == era.ReturnHashed:
 		rph.lock.Lock(x)
-		e.giveBack(x, rph, ri)
+		t.e.Kretprobes.giveBack(x, rph, ri)
 		rph.lock.Unlock(x)
 	default:
 		rph.used.Del(x, ri)
-		e.giveBack(x, rph, ri)
+		t.e.Kretprobes.giveBack(x, rph, ri)
 	}
 	return empty
 }
@@ -303,47 +303,47 @@ func freeAll(x kapi.Context, ri *Instance) {
 // instance that isn't the first of its frame has kept the trampoline's address, and
 // until 2.6.37 its handler was told that (mutant ret-addr-kept). A probe that is hit
 // meanwhile is nested.
-func (e *Engine) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
+func (t *Rethook) kretprobeRethookHandler(x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
 	rp := ri.Rp
-	e.do.SetRetAddr(e, ri, to)
+	t.do.Ret.SetRetAddr(t.e, ri, to)
 	x.Work(WorkReturn, 1)
 	if rp.Handler == nil {
 		return
 	}
 	ap := rp.Kprobe.aggr
 	if ap == nil { // unregister has come as far as that
-		ap = &e.ret.busyAggr
+		ap = &t.busyAggr
 	}
-	was := e.kprobeBusyBegin(x, ap)
+	was := t.e.Hits.kprobeBusyBegin(x, ap)
 	x.Work(kapi.WorkHandler, 1)
 	rp.Handler(x, ri, regs)
-	e.kprobeBusyEnd(x, was)
+	t.e.Hits.kprobeBusyEnd(x, was)
 }
 
 // kprobeBusyBegin makes the CPU busy with an aggr, so that a probe that it hits is
 // nested; kprobeBusyEnd takes that back. Context: preemption off.
-func (e *Engine) kprobeBusyBegin(x kapi.Context, ap *Aggr) (was busy) {
-	kcb := e.kcb.This(x)
+func (h *Hits) kprobeBusyBegin(x kapi.Context, ap *Aggr) (was busy) {
+	kcb := h.kcb.This(x)
 	was = kcb.busy
 	kcb.busy = busy{current: ap, status: kprobeHitActive}
 	return was
 }
 
-func (e *Engine) kprobeBusyEnd(x kapi.Context, was busy) { e.kcb.This(x).busy = was }
+func (h *Hits) kprobeBusyEnd(x kapi.Context, was busy) { h.kcb.This(x).busy = was }
 
 // lost prints the kernel's line for a return to the trampoline that no call in flight
 // matches.
-func (e *Engine) lost(x kapi.Context) {
-	if e.s.Return == era.ReturnFreelist {
+func (t *Rethook) lost(x kapi.Context) {
+	if t.s.Return == era.ReturnFreelist {
 		x.Emit(kpev.Printk, uint64(kpev.LineRetLost), 0, 0)
 		return
 	}
-	if e.listed() {
+	if t.e.Kretprobes.listed() {
 		x.Emit(kpev.Printk, uint64(kpev.LineRethookLost), 0, 0)
 		return
 	}
 	probe, addr := uint64(0), uint64(0)
-	for _, ri := range e.bucket(x).calls.Owned() {
+	for _, ri := range t.bucket(x).calls.Owned() {
 		if ri.Task == x.Task() {
 			probe, addr = ri.holder.probe, uint64(ri.Rp.Kprobe.Addr)
 			break
@@ -355,41 +355,41 @@ func (e *Engine) lost(x kapi.Context) {
 // kprobeFlushTask recycles the instances of an ending task: of calls that never returned
 // (spec 2.8). The CPU is marked busy with a probe meanwhile, so that a return probe on
 // a function called here does not take the same lock (K2).
-func (e *Engine) kprobeFlushTask(x kapi.Context) {
-	if e.ret.ready.Look(x) {
-		e.do.FlushTask(e, x)
+func (t *Rethook) kprobeFlushTask(x kapi.Context) {
+	if t.ready.Look(x) {
+		t.do.Ret.FlushTask(t.e, x)
 	}
 }
 
 // flushTask is kprobeFlushTask where there are return probes.
-func (e *Engine) flushTask(x kapi.Context) {
+func (t *Rethook) flushTask(x kapi.Context) {
 	x.PreemptDisable()
-	if e.listed() {
-		first := &e.ret.calls[x.Task()]
+	if t.e.Kretprobes.listed() {
+		first := &t.calls[x.Task()]
 		ri := first.ReadOnce(x)
 		if ri != nil {
-			e.do.LeaveCalls(x, first, nil)
+			t.do.Ret.LeaveCalls(x, first, nil)
 		}
 		for ri != nil {
 			below := ri.below
-			e.rethookRecycle(x, ri)
+			t.e.Kretprobes.rethookRecycle(x, ri)
 			ri = below
 		}
 	} else {
-		was := e.kprobeBusyBegin(x, &e.ret.busyAggr)
-		b := e.bucket(x)
+		was := t.e.Hits.kprobeBusyBegin(x, &t.busyAggr)
+		b := t.bucket(x)
 		b.lock.Lock(x)
 		var empty *Instance
 		for i := 0; i < b.calls.Len(x); {
 			if ri := b.calls.At(x, i); ri.Task == x.Task() {
-				empty = e.recycleRpInst(x, b, ri, empty)
+				empty = t.recycleRpInst(x, b, ri, empty)
 			} else {
 				i++
 			}
 		}
 		b.lock.Unlock(x)
-		e.do.FreeFlushed(x, empty)
-		e.kprobeBusyEnd(x, was)
+		t.do.Ret.FreeFlushed(x, empty)
+		t.e.Hits.kprobeBusyEnd(x, was)
 	}
 	x.PreemptEnable()
 }
@@ -405,33 +405,55 @@ type bucket struct {
 const maxBuckets = 64
 
 // bucket returns the bucket of the context's task.
-func (e *Engine) bucket(x kapi.Context) *bucket {
-	return &e.ret.buckets[int(x.Task())%len(e.ret.buckets)]
+func (t *Rethook) bucket(x kapi.Context) *bucket {
+	return &t.buckets[int(x.Task())%len(t.buckets)]
 }
 
 // rethookFindRetAddr says what a word of a task's stack stands for: where the trampoline has
 // taken a return address's place, that. Unwinders know it since 5.15; until then they gave
 // up at the trampoline, which still hasn't a frame that they know in its midst. Context: the
 // task is the context's, or its runqueue is held.
-func (e *Engine) rethookFindRetAddr(x kapi.Context, t kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
-	r := &e.ret
+func (t *Rethook) rethookFindRetAddr(x kapi.Context, task kapi.TaskID, slot, word arch.Addr) (to arch.Addr, ok bool) {
+	r := t
 	switch {
 	case word < r.trampoline || word >= r.bug || !r.ready.Look(x):
 		return word, true
 	case word > r.trampoline || slot == 0:
 		return word, false
-	case !e.listed():
-		for _, ri := range r.buckets[int(t)%len(r.buckets)].calls.Look(x) {
-			if ri.Task == t && e.knows(ri, slot) {
-				return ri.RetAddr, e.s.Unwind
+	case !t.e.Kretprobes.listed():
+		for _, ri := range r.buckets[int(task)%len(r.buckets)].calls.Look(x) {
+			if ri.Task == task && t.knows(ri, slot) {
+				return ri.RetAddr, t.s.Unwind
 			}
 		}
 		return word, false
 	}
-	for ri, n := r.calls[t].Look(x), 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
-		if e.knows(ri, slot) {
-			return ri.RetAddr, e.s.Unwind
+	for ri, n := r.calls[task].Look(x), 0; ri != nil && n < mostCalls; ri, n = ri.below, n+1 {
+		if t.knows(ri, slot) {
+			return ri.RetAddr, t.s.Unwind
 		}
 	}
 	return word, false
+}
+
+// Trampoline is where the text begins that return addresses are replaced with.
+func (t *Rethook) Trampoline() arch.Addr { return t.trampoline }
+
+// InFlight returns an instance that is in a list of calls in flight. ok false: there is
+// none.
+func (t *Rethook) InFlight() (ri *Instance, ok bool) {
+	for i := range t.buckets {
+		if calls := t.buckets[i].calls.Owned(); len(calls) > 0 {
+			return calls[0], true
+		}
+	}
+	if !t.ready.Owned() || !t.e.Kretprobes.listed() {
+		return nil, false
+	}
+	for i := range t.calls {
+		if ri := t.calls[i].Owned(); ri != nil {
+			return ri, true
+		}
+	}
+	return nil, false
 }

@@ -74,7 +74,7 @@ func TestManyProbes(t *testing.T) {
 				before, start := heap(), time.Now()
 				first, last := registerMany(t, b, x, n, probes)
 				registered := time.Since(start)
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				settled := time.Since(start)
 				size := int(heap()-before) / n // the machine's memory for the copies among it
 				t.Logf("%d bytes, %v a probe to register, %v with its optimization", size, registered/time.Duration(n), settled/time.Duration(n))
@@ -98,10 +98,10 @@ func TestManyProbes(t *testing.T) {
 				}
 				start = time.Now()
 				require.NoError(t, b.e.UnregisterAll(x, all))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				t.Logf("%v a probe to unregister", time.Since(start)/time.Duration(n))
-				require.Zero(t, b.e.kprobeTable.Len())
-				require.True(t, b.e.Settled())
+				require.Zero(t, b.e.Table.probes.Len())
+				require.True(t, b.e.Optimizer.Settled())
 				var now [8]byte
 				for i := 0; i < n; i += 997 {
 					b.k.Text.Read(x, manyFunctions(n).at(i), now[:])
@@ -140,7 +140,7 @@ func amongMany(b *testing.B, f func(b *testing.B, bb *bench, x *smp.Ctx, at arch
 func benchHit(_ *testing.B, _ *bench, x *smp.Ctx, at arch.Addr) { x.Call(at) }
 
 func benchLookup(b *testing.B, bb *bench, _ *smp.Ctx, at arch.Addr) {
-	if _, ok := bb.e.kprobeTable.Peek(at); !ok {
+	if _, ok := bb.e.Table.probes.Peek(at); !ok {
 		b.Fatal("not found")
 	}
 }

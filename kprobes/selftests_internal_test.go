@@ -48,7 +48,7 @@ var selftests = []kunit{
 			c.ok(c.e.Disable(x, k), "disable")
 		}
 		c.ok(c.e.UnregisterAll(x, ks), "unregister")
-		c.e.WaitOptimizer(x)
+		c.e.Optimizer.WaitOptimizer(x)
 		var now [16]byte
 		for _, f := range many {
 			c.e.d.Text.Read(x, f.at, now[:])
@@ -93,7 +93,7 @@ var selftests = []kunit{
 				returns += c.mine(x)
 				return 0
 			}}
-			c.ok(c.e.RegisterRet(x, r), "register")
+			c.ok(c.e.Kretprobes.Register(x, r), "register")
 			if n == 0 {
 				n = r.Maxactive
 				want := 10 // max(10, 2 CPUs)
@@ -105,7 +105,7 @@ var selftests = []kunit{
 			c.call(x, deep, uint64(n)+3) // that many calls and one
 			equal(c, n, returns, "returns followed")
 			equal(c, 4, r.Missed(), "nmissed")
-			c.ok(c.e.UnregisterRet(x, r), "unregister")
+			c.ok(c.e.Kretprobes.Unregister(x, r), "unregister")
 		}
 	}},
 	// kprobe_opt_types.tc, the part that looks at [OPTIMIZED], and that the hits are
@@ -127,21 +127,21 @@ var selftests = []kunit{
 			equal(c, 1+0x11, c.call(x, target, 1), "the result "+what)
 		}
 		c.ok(c.e.Register(x, k), "register")
-		c.e.WaitOptimizer(x)
+		c.e.Optimizer.WaitOptimizer(x)
 		shown(true, "after registering")
-		c.e.SetOptimization(x, false)
+		c.e.Files.SetOptimization(x, false)
 		shown(false, "with the sysctl at 0")
-		c.e.SetOptimization(x, true)
-		c.e.WaitOptimizer(x)
+		c.e.Files.SetOptimization(x, true)
+		c.e.Optimizer.WaitOptimizer(x)
 		shown(true, "with the sysctl at 1")
 		c.ok(c.e.Disable(x, k), "disable")
-		c.e.WaitOptimizer(x)
+		c.e.Optimizer.WaitOptimizer(x)
 		c.call(x, target, 1)
 		c.ok(c.e.Enable(x, k), "enable")
-		c.e.WaitOptimizer(x)
+		c.e.Optimizer.WaitOptimizer(x)
 		shown(true, "after enabling")
 		c.ok(c.e.Unregister(x, k), "unregister")
-		c.e.WaitOptimizer(x)
+		c.e.Optimizer.WaitOptimizer(x)
 		c.call(x, target, 1)
 		equal(c, 4, hits, "hits")
 		if c.alone {

@@ -91,7 +91,7 @@ func TestWholeCopy(t *testing.T) {
 	newBench(t, settingsOf(rules.Edition26, true), []code{watched}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at + 1}))
 		var now [16]byte
-		b.k.Text.Read(x, b.e.aggrs[0].slot.Peek().at, now[:])
+		b.k.Text.Read(x, b.e.Table.aggrs[0].slot.Peek().at, now[:])
 		require.Equal(t, watched.bytes[1:17], now[:])
 	}).pass(t)
 }
@@ -124,7 +124,7 @@ func TestOutOfReach(t *testing.T) {
 					require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: victim.at}), "%v", ed)
 				}
 				require.Zero(t, out, "%v", ed)
-				require.Zero(t, b.e.kprobeTable.Len())
+				require.Zero(t, b.e.Table.probes.Len())
 			})
 			b.wire = func(_ *kernel.Kernel, d *Deps) { d.Exec = farExec{d.Exec, &out} }
 			b.pass(t)
@@ -168,10 +168,10 @@ func TestArrayWaits(t *testing.T) {
 				slices.Reverse(ks)
 			}
 			require.NoError(t, b.e.RegisterAll(x, ks))
-			require.Len(t, b.e.optimizingList.Peek(), 1)
+			require.Len(t, b.e.Optimizer.optimizingList.Peek(), 1)
 			require.NoError(t, b.e.UnregisterAll(x, ks))
 			require.Equal(t, 1, g.n[kapi.QuiesceTasks])
-			require.True(t, b.e.aggrs[0].freed && b.e.aggrs[1].freed)
+			require.True(t, b.e.Table.aggrs[0].freed && b.e.Table.aggrs[1].freed)
 		})
 		b.wire = func(_ *kernel.Kernel, d *Deps) {
 			g.RCU = d.RCU
@@ -190,7 +190,7 @@ func TestDisabledUncounted(t *testing.T) {
 		b.settle(x)
 		require.NoError(t, b.e.Disable(x, inner))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
-			require.True(t, b.e.aggrs[0].jumped)
+			require.True(t, b.e.Table.aggrs[0].jumped)
 			require.EqualValues(t, 10, x.Call(fits.at))
 			return 0
 		}}))
@@ -212,7 +212,7 @@ func TestRemovedBreakpoint(t *testing.T) {
 					removed bool
 				}{{other.at + 2, true}, {broken.at + 5, false}} {
 					r := arch.Regs{IP: c.at + 1}
-					owner := b.e.kprobeInt3Handler(x, &r)
+					owner := b.e.Hits.kprobeInt3Handler(x, &r)
 					if c.removed && on {
 						require.Equal(t, []uint64{kpev.OwnerRemoved, uint64(c.at)}, []uint64{owner, uint64(r.IP)})
 					} else {
@@ -237,7 +237,7 @@ func TestCut(t *testing.T) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: watched.at}))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: cut.at}))
 		var now [16]byte
-		b.k.Text.Read(x, b.e.aggrs[1].slot.Peek().at, now[:])
+		b.k.Text.Read(x, b.e.Table.aggrs[1].slot.Peek().at, now[:])
 		require.Equal(t, [16]byte{0x90, 0xc3}, now)
 	}).pass(t)
 }
@@ -300,13 +300,13 @@ func TestGoesElsewhere(t *testing.T) {
 func TestNewPoint(t *testing.T) {
 	newBench(t, repaired, []code{victim}, func(b *bench, x *smp.Ctx) {
 		require.NoError(t, b.e.Register(x, &Kprobe{Addr: victim.at}))
-		require.NotZero(t, b.e.aggrs[0].detour.size)
-		b.e.WaitOptimizer(x)
-		points := b.e.aggrs
+		require.NotZero(t, b.e.Table.aggrs[0].detour.size)
+		b.e.Optimizer.WaitOptimizer(x)
+		points := b.e.Table.aggrs
 		was := *points[0]
-		b.e.aggrs = points[:0] // as Renew has them
-		require.Equal(t, Aggr{id: 1, addr: other.at}, *b.e.newAggr(other.at))
-		*points[0], b.e.aggrs = was, points
+		b.e.Table.aggrs = points[:0] // as Renew has them
+		require.Equal(t, Aggr{id: 1, addr: other.at}, *b.e.Table.newAggr(other.at))
+		*points[0], b.e.Table.aggrs = was, points
 	}).pass(t)
 }
 
@@ -315,19 +315,19 @@ func TestNewPoint(t *testing.T) {
 func TestListTrampoline(t *testing.T) {
 	for _, ed := range rules.AllEditions() {
 		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, _ *smp.Ctx) {
-			require.Equal(t, ed != rules.Edition26, b.e.HasBlacklist())
+			require.Equal(t, ed != rules.Edition26, b.e.Files.HasBlacklist())
 			chains := uint64(0)
 			for at := victim.at; at < victim.at+1000; at++ {
-				chains = max(chains, b.e.chainOf(at)+1)
+				chains = max(chains, b.e.Table.chainOf(at)+1)
 			}
 			require.EqualValues(t, 64, chains)
-			list := string(b.e.List(nil))
+			list := string(b.e.Table.List(nil))
 			if ed != rules.Edition26 {
 				require.Empty(t, list)
 				return
 			}
 			require.Equal(t, 1, strings.Count(list, "\n"))
-			require.Contains(t, list, fmt.Sprintf("%016x  k  ", b.e.ret.trampoline))
+			require.Contains(t, list, fmt.Sprintf("%016x  k  ", b.e.Rethook.trampoline))
 		}).pass(t)
 	}
 }
@@ -340,9 +340,9 @@ func TestUnsettled(t *testing.T) {
 		b.settle(x)
 		require.NoError(t, b.e.Unregister(x, k))
 		require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: victim.at + 3, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
-		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.optimizingList.Peek()), len(b.e.unoptimizingList.Peek()), len(b.e.freeingList.Peek())})
-		require.False(t, b.e.Settled())
+		require.Equal(t, []int{0, 0, 1}, []int{len(b.e.Optimizer.optimizingList.Peek()), len(b.e.Optimizer.unoptimizingList.Peek()), len(b.e.Optimizer.freeingList.Peek())})
+		require.False(t, b.e.Optimizer.Settled())
 		b.settle(x)
-		require.True(t, b.e.Settled())
+		require.True(t, b.e.Optimizer.Settled())
 	}).pass(t)
 }

@@ -216,8 +216,8 @@ var spec1 = []specRule{
 					require.True(t, x.(*smp.Ctx).Open())
 					return 0
 				}}))
-				b.e.WaitOptimizer(x)
-				require.True(t, b.e.aggrs[0].jumped)
+				b.e.Optimizer.WaitOptimizer(x)
+				require.True(t, b.e.Table.aggrs[0].jumped)
 				x.Call(victim.at)
 				require.Equal(t, 1, looks)
 			})
@@ -241,7 +241,7 @@ var spec1 = []specRule{
 				for n := 1; n <= 2; n++ { // by a breakpoint, and by a detour
 					x.Call(other.at)
 					require.Equal(t, []int{0, n, n, 0}, []int{hits, p.Missed(), q.Missed(), outer.Missed()})
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
 			})
 		},
@@ -264,7 +264,7 @@ var spec1 = []specRule{
 				var got []int
 				k := notes(&got, 1, victim.at, 0)
 				require.NoError(t, b.e.Register(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				seen := new(lockWatch)
 				b.log.Subscribe(seen, smpev.Lock, smpev.Alloc, smpev.MightSleep)
 				x.Call(victim.at)
@@ -287,7 +287,7 @@ var spec1 = []specRule{
 			calls, hits, live := 0, 0, false
 			b := t.boot([]code{victim, other}, func(b *bench) {
 				for _, kind := range []smp.SourceKind{smp.TimerSource, smp.NMISource} {
-					require.NoError(t, b.m.AddSource(&smp.Source{Kind: kind, Name: "source", AtMost: 3}, 0))
+					require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: kind, Name: "source", AtMost: 3}, 0))
 				}
 				b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 					if live {

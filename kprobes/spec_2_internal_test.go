@@ -168,15 +168,15 @@ var spec2 = []specRule{
 					order = append(order, "inside")
 					return 0
 				}}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, k))
 				for range 2 {
 					require.EqualValues(t, 10, called(x, victim, 7))
 					require.Zero(t, x.Thread().Left().R[x86.RSP])
 					order = append(order, "back")
 				}
-				require.NoError(t, b.e.UnregisterRet(x, r))
-				require.Equal(t, EINVAL, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Unregister(x, r))
 				require.EqualValues(t, 10, called(x, victim, 7))
 			}))
 			require.Equal(t, []string{"inside", "return", "back", "inside", "return", "back", "inside"}, order)
@@ -194,9 +194,9 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				r := retAt(victim, nil)
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				at := b.k.Stub("kretprobe_trampoline")
-				_, probed := b.e.kprobeTable.Get(x, at)
+				_, probed := b.e.Table.probes.Get(x, at)
 				nop := t.Edition == rules.Edition26 && !b.settings.Kernel.Bits32
 				require.Equal(t, nop, probed)
 				var now [1]byte
@@ -222,10 +222,10 @@ var spec2 = []specRule{
 						}
 						r := retAt(victim, nil)
 						r.Maxactive = ask
-						require.NoError(t, b.e.RegisterRet(x, r))
+						require.NoError(t, b.e.Kretprobes.Register(x, r))
 						require.Equal(t, want, r.Maxactive)
 						require.Len(t, r.holder.all, want)
-						require.NoError(t, b.e.UnregisterRet(x, r))
+						require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 					}
 				}, func(*bench, *smp.Ctx) {})
 				t.pass(b)
@@ -247,7 +247,7 @@ var spec2 = []specRule{
 			b := t.bench(retCodes, func(b *bench, x *smp.Ctx) {
 				*r = *retAt(victim, nil)
 				r.Maxactive = 2
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				calls(b, x)
 			}, calls)
 			s := sched.NewSticky(sched.Params{Seed: 1, Mean: 6})
@@ -270,7 +270,7 @@ var spec2 = []specRule{
 				}
 				r.Maxactive = 3
 				for range 2 {
-					require.NoError(t, b.e.RegisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Register(x, r))
 					require.Zero(t, r.Missed())
 					returns, entries = 0, 0
 					for i := 1; i <= 2; i++ {
@@ -281,7 +281,7 @@ var spec2 = []specRule{
 						require.Equal(t, returns, entries)
 					}
 					require.Zero(t, r.Kprobe.Missed())
-					require.NoError(t, b.e.UnregisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 				}
 			}))
 		},
@@ -302,11 +302,11 @@ var spec2 = []specRule{
 					slot, _ = x.Memory().Load(x86.SP(regs), 8)
 					return 0
 				}}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, k))
 				for i := range uint64(30) {
 					require.Equal(t, i+3, called(x, victim, i))
-					require.Equal(t, i%2 == 0, slot == uint64(b.e.ret.trampoline), "the return address is left alone")
+					require.Equal(t, i%2 == 0, slot == uint64(b.e.Rethook.trampoline), "the return address is left alone")
 				}
 				require.Equal(t, []int{30, 15, 0}, []int{entries, returns, r.Missed()})
 			}))
@@ -319,9 +319,9 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				r := retAt(victim, nil)
 				r.Entry = func(kapi.Context, *Instance, *arch.Regs) int { return 0 }
-				require.Equal(t, EOPNOTSUPP, b.e.RegisterRet(x, r))
+				require.Equal(t, EOPNOTSUPP, b.e.Kretprobes.Register(x, r))
 				r.Entry, r.DataSize = nil, 8
-				require.Equal(t, EOPNOTSUPP, b.e.RegisterRet(x, r))
+				require.Equal(t, EOPNOTSUPP, b.e.Kretprobes.Register(x, r))
 			}))
 		},
 	},
@@ -341,7 +341,7 @@ var spec2 = []specRule{
 					binary.LittleEndian.PutUint64(ri.Data, regs.R[x86.RDI])
 					return 0
 				}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.EqualValues(t, 4, called(x, recurs, 4))
 				require.Equal(t, []uint64{0, 0, 0, 0, 0}, got)
 			}))
@@ -354,13 +354,13 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				r := retAt(victim, nil)
 				r.DataSize, r.Maxactive = 4096, 1
-				require.NoError(t, b.e.RegisterRet(x, r))
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 				r.DataSize = 100_000
 				if t.Edition >= rules.Edition65 {
-					require.Equal(t, E2BIG, b.e.RegisterRet(x, r))
+					require.Equal(t, E2BIG, b.e.Kretprobes.Register(x, r))
 				} else {
-					require.NoError(t, b.e.RegisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Register(x, r))
 				}
 			}))
 		},
@@ -391,7 +391,7 @@ var spec2 = []specRule{
 					}
 					return 0
 				}}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, k))
 				require.EqualValues(t, 201, called(x, outer, 7))
 				require.EqualValues(t, 5, x.Thread().Left().R[x86.RBX])
@@ -406,7 +406,7 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				require.EqualValues(t, asks.at+6, called(x, asks, 0))
-				require.NoError(t, b.e.RegisterRet(x, retAt(tells, nil)))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(tells, nil)))
 				require.EqualValues(t, b.k.Stub("kretprobe_trampoline"), called(x, asks, 0))
 			}))
 		},
@@ -419,8 +419,8 @@ var spec2 = []specRule{
 				var traces [][]arch.Addr
 				look := func(x kapi.Context, sp arch.Addr) { traces = append(traces, b.k.Tasks.Backtrace(x, sp, nil)) }
 				tramp := b.k.Stub("kretprobe_trampoline")
-				require.NoError(t, b.e.RegisterRet(x, retAt(asks, nil)))
-				require.NoError(t, b.e.RegisterRet(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(asks, nil)))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(tells, func(x kapi.Context, _ *Instance, regs *arch.Regs) int {
 					look(x, x86.SP(regs)-8)
 					return 0
 				})))
@@ -451,7 +451,7 @@ var spec2 = []specRule{
 			var lines printed
 			oops := 0
 			b := t.ret(func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.RegisterRet(x, retAt(again, nil)))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(again, nil)))
 				called(x, again, 0)
 			})
 			b.log.Subscribe(&lines, kpev.Printk)
@@ -480,8 +480,8 @@ var spec2 = []specRule{
 			c.reset()
 			b := t.ret(func(b *bench, x *smp.Ctx) {
 				got := ""
-				require.NoError(t, b.e.RegisterRet(x, retAt(left, func(kapi.Context, *Instance, *arch.Regs) int { got += "left "; return 0 })))
-				require.NoError(t, b.e.RegisterRet(x, retAt(leaver, func(kapi.Context, *Instance, *arch.Regs) int { got += "leaver "; return 0 })))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(left, func(kapi.Context, *Instance, *arch.Regs) int { got += "left "; return 0 })))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(leaver, func(kapi.Context, *Instance, *arch.Regs) int { got += "leaver "; return 0 })))
 				require.EqualValues(t, 9, called(x, left, 0))
 				require.EqualValues(t, 9, called(x, left, 0))
 				require.Equal(t, "left left ", got)
@@ -504,15 +504,15 @@ var spec2 = []specRule{
 			})
 			ended := false
 			b := t.bench(retCodes, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				called(x, ender, 0)
 				ended = true
 			}, func(b *bench, x *smp.Ctx) {
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				for range 30 {
 					x.Sleep(kapi.Yield)
 				}
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 				b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 				b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			})
@@ -528,7 +528,7 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "switch-to", row: "switch-to"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EINVAL, b.e.RegisterRet(x, retAt(switchTo, nil)))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, retAt(switchTo, nil)))
 				require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{Addr: switchTo.at}))
 			}))
 		},
@@ -538,9 +538,9 @@ var spec2 = []specRule{
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EINVAL, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at + 3}}))
-				require.Equal(t, EINVAL, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim", Offset: 3}}))
-				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim"}}))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at + 3}}))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim", Offset: 3}}))
+				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Symbol: "victim"}}))
 			}))
 		},
 	},
@@ -555,10 +555,10 @@ var spec2 = []specRule{
 				for _, off := range []arch.Addr{0, 4} {
 					r := retAt(f, func(kapi.Context, *Instance, *arch.Regs) int { n++; return 0 })
 					r.Kprobe.Addr += off
-					require.NoError(t, b.e.RegisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Register(x, r))
 					require.Equal(t, f.at+4, r.Kprobe.Addr)
 					require.EqualValues(t, 7, called(x, f, 7))
-					require.NoError(t, b.e.UnregisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 				}
 				require.Equal(t, 2, n)
 			}))
@@ -574,7 +574,7 @@ var spec2 = []specRule{
 					return func(kapi.Context, *Instance, *arch.Regs) int { got += s; return 0 }
 				}
 				for _, r := range []*Kretprobe{retAt(recurs, say("r")), retAt(victim, say("v")), retAt(outer, say("o")), retAt(tail, say("t")), retAt(victim, say("w"))} {
-					require.NoError(t, b.e.RegisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Register(x, r))
 				}
 				for range 2 {
 					got = ""
@@ -583,7 +583,7 @@ var spec2 = []specRule{
 					require.EqualValues(t, 11, called(x, tail, 7))
 					inOrder := "vwvwovwt" // the newest call first: of two on one function the one whose pre_handler ran last
 					require.Equal(t, "rrrrrr"+inOrder, got)
-					b.e.WaitOptimizer(x) // then they are optimized
+					b.e.Optimizer.WaitOptimizer(x) // then they are optimized
 				}
 			}))
 		},
@@ -598,11 +598,11 @@ var spec2 = []specRule{
 					Pre:  func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 },
 					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, k))
-				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { returns++; return 0 })))
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, []int{1, 1, 1}, []int{hits, posts, returns})
 				require.NoError(t, b.e.Unregister(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, []int{1, 1, 2}, []int{hits, posts, returns})
 			}))
@@ -632,7 +632,7 @@ var spec2 = []specRule{
 						return 0
 					}
 				}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				called(x, victim, 7)
 				require.Equal(t, 1, returns)
 				require.Zero(t, x.Thread().PreemptCount())
@@ -646,13 +646,13 @@ var spec2 = []specRule{
 		holds: func(t *specT) {
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				rs := []*Kretprobe{retAt(victim, nil), retAt(outer, nil), {Kprobe: Kprobe{Addr: victim.at + 3}}, retAt(tail, nil)}
-				require.Equal(t, EINVAL, b.e.RegisterRets(x, rs))
+				require.Equal(t, EINVAL, b.e.Kretprobes.RegisterAll(x, rs))
 				for _, r := range rs {
 					require.Nil(t, r.Kprobe.aggr)
 				}
-				require.Equal(t, EINVAL, b.e.RegisterRets(x, nil))
-				require.NoError(t, b.e.RegisterRets(x, rs[:2]))
-				require.NoError(t, b.e.UnregisterRets(x, rs[:2]))
+				require.Equal(t, EINVAL, b.e.Kretprobes.RegisterAll(x, nil))
+				require.NoError(t, b.e.Kretprobes.RegisterAll(x, rs[:2]))
+				require.NoError(t, b.e.Kretprobes.UnregisterAll(x, rs[:2]))
 			}))
 		},
 	},
@@ -663,16 +663,16 @@ var spec2 = []specRule{
 			t.pass(t.ret(func(b *bench, x *smp.Ctx) {
 				n := 0
 				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { n++; return 0 })
-				require.Equal(t, EINVAL, b.e.DisableRet(x, r))
-				require.NoError(t, b.e.RegisterRet(x, r))
-				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+				require.Equal(t, EINVAL, b.e.Disable(x, &r.Kprobe))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, r))
 				for range 2 {
-					require.NoError(t, b.e.DisableRet(x, r))
+					require.NoError(t, b.e.Disable(x, &r.Kprobe))
 				}
 				called(x, victim, 7)
 				require.Zero(t, n)
 				for range 2 {
-					require.NoError(t, b.e.EnableRet(x, r))
+					require.NoError(t, b.e.Enable(x, &r.Kprobe))
 				}
 				called(x, victim, 7)
 				require.Equal(t, 1, n)
@@ -688,11 +688,11 @@ var spec2 = []specRule{
 			b := t.ret(func(b *bench, x *smp.Ctx) {
 				n := 0
 				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { n++; return 0 })
-				require.NoError(t, b.e.RegisterRet(x, r))
-				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, r))
 				called(x, victim, 7)
 				require.Equal(t, 1, n)
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 				b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			})
 			b.log.Subscribe(&c, conservedKinds...)

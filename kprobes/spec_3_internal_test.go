@@ -51,7 +51,7 @@ var spec3 = []specRule{
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
 				before := x.Open()
 				j := &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Entry: spoils.at}
-				require.NoError(t, b.e.RegisterJ(x, j))
+				require.NoError(t, b.e.Jprobes.Register(x, j))
 				for range 2 {
 					x.Regs().R[x86.RBX] = 5
 					require.EqualValues(t, 342, called(x, gives, 2))
@@ -60,8 +60,8 @@ var spec3 = []specRule{
 				}
 				require.Equal(t, before, x.Open())
 				require.Zero(t, x.Thread().PreemptCount())
-				require.Nil(t, b.e.kcb.This(x).current)
-				require.NoError(t, b.e.UnregisterJ(x, j))
+				require.Nil(t, b.e.Hits.kcb.This(x).current)
+				require.NoError(t, b.e.Jprobes.Unregister(x, j))
 				require.EqualValues(t, 342, called(x, gives, 2))
 			}))
 		},
@@ -84,7 +84,7 @@ var spec3 = []specRule{
 						x.Memory().Store(x86.SP(regs)+off, row32.Word, 7)
 					}
 				}}
-				require.NoError(t, b.e.RegisterJ(x, j))
+				require.NoError(t, b.e.Jprobes.Register(x, j))
 				require.EqualValues(t, 2+40+7, called(x, gives, 2), "the word behind the 64 bytes isn't put back")
 				require.Equal(t, 1, runs)
 			}))
@@ -95,8 +95,8 @@ var spec3 = []specRule{
 		mutants: []specMutant{{name: "anywhere", row: "anywhere"}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EINVAL, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at + 5}, Entry: stays.at}))
-				require.Equal(t, EINVAL, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}}), "no entry")
+				require.Equal(t, EINVAL, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at + 5}, Entry: stays.at}))
+				require.Equal(t, EINVAL, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}}), "no entry")
 			}))
 		},
 	},
@@ -108,19 +108,19 @@ var spec3 = []specRule{
 				got := ""
 				handler := func(kapi.Context, *Jprobe, *arch.Regs) { got += "j" }
 				j := &Jprobe{Kprobe: Kprobe{ID: 1, Addr: victim.at}, Handler: handler}
-				require.NoError(t, b.e.RegisterJ(x, j))
-				require.Equal(t, EEXIST, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 2, Addr: victim.at}, Handler: handler}))
-				require.NoError(t, b.e.RegisterRet(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { got += "r"; return 0 })))
+				require.NoError(t, b.e.Jprobes.Register(x, j))
+				require.Equal(t, EEXIST, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 2, Addr: victim.at}, Handler: handler}))
+				require.NoError(t, b.e.Kretprobes.Register(x, retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { got += "r"; return 0 })))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: victim.at,
 					Pre:  func(kapi.Context, *Kprobe, *arch.Regs) int { got += "k"; return 0 },
 					Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { got += "p" }}))
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, "kjpr", got)
-				require.NoError(t, b.e.UnregisterJ(x, j))
+				require.NoError(t, b.e.Jprobes.Unregister(x, j))
 				got = ""
 				require.EqualValues(t, 10, called(x, victim, 7))
 				require.Equal(t, "kpr", got)
-				require.NoError(t, b.e.RegisterJ(x, j))
+				require.NoError(t, b.e.Jprobes.Register(x, j))
 			}))
 		},
 	},
@@ -137,9 +137,9 @@ var spec3 = []specRule{
 				programs := []func(b *bench, x *smp.Ctx){func(b *bench, x *smp.Ctx) {
 					j := &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Entry: spoils.at}
 					for range 2 {
-						require.NoError(t, b.e.RegisterJ(x, j))
+						require.NoError(t, b.e.Jprobes.Register(x, j))
 						calls(b, x)
-						require.NoError(t, b.e.UnregisterJ(x, j))
+						require.NoError(t, b.e.Jprobes.Unregister(x, j))
 					}
 				}, calls}
 				b := t.bench(jCodes, programs[:n]...)
@@ -159,7 +159,7 @@ var spec3 = []specRule{
 				hits := 0
 				k := &Kprobe{ID: 3, Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
-				require.NoError(t, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: func(x kapi.Context, _ *Jprobe, _ *arch.Regs) {
+				require.NoError(t, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: func(x kapi.Context, _ *Jprobe, _ *arch.Regs) {
 					require.EqualValues(t, 8, called(x.(*smp.Ctx), victim, 5))
 				}}))
 				require.EqualValues(t, 342, called(x, gives, 2))

@@ -101,7 +101,7 @@ func refuses(c code, off int, mutants ...specMutant) specRule {
 			t.alone([]code{short, behind, entered, indirect, faults, callee, callees}, func(b *bench, x *smp.Ctx) {
 				hits := 0
 				require.NoError(t, b.e.Register(x, b.at(c.at+arch.Addr(off), &hits)))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "int3", b.standing(t, x, c, off))
 				callWith(x, c.at, 1)
 				require.Equal(t, 1, hits) // 4.1: it stays a breakpoint, that works
@@ -171,7 +171,7 @@ var spec4 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				twice(t, x)
 				left := x.Thread().Left().R
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				twice(t, x)
 				require.Len(t, got, 2)
 				require.Equal(t, got[0].R, got[1].R)
@@ -195,7 +195,7 @@ var spec4 = []specRule{
 				}}
 				require.NoError(t, b.e.Register(x, k))
 				twice(t, x)
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				twice(t, x)
 				require.Equal(t, []bool{false, true}, on)
 				require.True(t, x.Open())
@@ -211,12 +211,12 @@ var spec4 = []specRule{
 				post := &Kprobe{Addr: crowded.at, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, post))
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "int3", b.standing(t, x, crowded, 0))
 				twice(t, x)
 				require.Equal(t, []int{1, 1}, []int{hits, posts})
 				require.NoError(t, b.e.Unregister(x, post))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 			})
 		},
@@ -237,12 +237,12 @@ var spec4 = []specRule{
 					}
 					require.NoError(t, b.e.Register(x, inside))
 					require.NoError(t, b.e.Register(x, b.at(crowded.at+1, &hits)))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Equal(t, byte(x86.Int3), b.textOf(x, crowded)[1])
 					twice(t, x)
 					require.Equal(t, 2, hits)
 					require.NoError(t, b.e.Unregister(x, inside))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Equal(t, "jump", b.standing(t, x, crowded, 1))
 				})
 			}
@@ -256,16 +256,16 @@ var spec4 = []specRule{
 				hits := 0
 				k := b.at(crowded.at, &hits)
 				require.NoError(t, b.e.Register(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.NoError(t, b.e.Disable(x, k))
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0)) // queued
 				twice(t, x)
 				require.Zero(t, hits)
 				require.NoError(t, b.e.Enable(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 				require.NoError(t, b.e.Disable(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "text", b.standing(t, x, crowded, 0))
 			})
 		},
@@ -289,7 +289,7 @@ var spec4 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				nested := b.at(victim.at, &inner)
 				require.NoError(t, b.e.Register(x, nested))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				twice(t, x)
 				require.Equal(t, []int{1, 0, 1}, []int{hits, inner, nested.Missed()})
 				require.NoError(t, b.e.Disable(x, k))
@@ -315,7 +315,7 @@ var spec4 = []specRule{
 				twice(t, x)
 				b.log.Store = false
 				require.Equal(t, 1, hits)
-				require.Len(t, b.e.optimizingList.Peek(), 1)
+				require.Len(t, b.e.Optimizer.optimizingList.Peek(), 1)
 			})
 			t.pass(b)
 			traps := 0
@@ -345,7 +345,7 @@ var spec4 = []specRule{
 				hits := 0
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
 				o.kinds = o.kinds[:0]
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 			}, func(*bench, *smp.Ctx) {})
 			b.log.Subscribe(o, smpev.GPStart, smpev.GPEnd, smpev.Image, smpev.StopStart, kpev.Optimized)
 			wire := b.wire
@@ -372,7 +372,7 @@ var spec4 = []specRule{
 				hits := 0
 				for _, off := range []arch.Addr{0, 5, 10} {
 					require.NoError(t, b.e.Register(x, b.at(crowded.at+off, &hits)))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
 			}, func(b *bench, x *smp.Ctx) {
 				for range 8 {
@@ -394,22 +394,22 @@ var spec4 = []specRule{
 				require.NoError(t, b.e.Register(x, inside))
 				require.NoError(t, b.e.Register(x, k)) // its region holds a breakpoint now
 				require.NoError(t, b.e.Unregister(x, inside))
-				require.Len(t, b.e.optimizingList.Peek(), 1)
+				require.Len(t, b.e.Optimizer.optimizingList.Peek(), 1)
 				require.NoError(t, b.e.Disable(x, k))
-				require.Empty(t, b.e.optimizingList.Peek())
+				require.Empty(t, b.e.Optimizer.optimizingList.Peek())
 				require.Equal(t, "text", b.standing(t, x, crowded, 0))
 
 				require.NoError(t, b.e.Enable(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 				require.NoError(t, b.e.Register(x, inside)) // it gives way at once
 				require.Equal(t, byte(x86.Int3), b.textOf(x, crowded)[0])
 				require.Equal(t, crowded.bytes[1:4], b.textOf(x, crowded)[1:4])
 				require.NoError(t, b.e.Unregister(x, inside))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 				require.NoError(t, b.e.Unregister(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "text", b.standing(t, x, crowded, 0))
 			})
 		},
@@ -426,9 +426,9 @@ var spec4 = []specRule{
 				for range 2 {
 					k := b.at(crowded.at, &hits)
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.NoError(t, b.e.Unregister(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
 			}, func(b *bench, x *smp.Ctx) {
 				for range 6 {
@@ -445,11 +445,11 @@ var spec4 = []specRule{
 			t.alone([]code{crowded}, func(b *bench, x *smp.Ctx) {
 				hits, posts := 0, 0
 				require.NoError(t, b.e.Register(x, b.at(crowded.at, &hits)))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				post := &Kprobe{Addr: crowded.at, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) { posts++ }}
 				require.NoError(t, b.e.Register(x, post))
 				require.Equal(t, "int3", b.standing(t, x, crowded, 0))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				twice(t, x)
 				require.Equal(t, []int{1, 1}, []int{hits, posts})
 			})
@@ -473,11 +473,11 @@ var spec4 = []specRule{
 				require.NoError(t, b.e.Register(x, elsewhere))
 				require.Equal(t, uint64(11), callWith(x, crowded.at, 7)) // a breakpoint still: victim, of 8
 				require.Zero(t, hits)
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, "jump", b.standing(t, x, crowded, 0))
 				require.Equal(t, uint64(17), callWith(x, crowded.at, 7))
 				require.Equal(t, 1, hits)
-				b.e.SetOptimization(x, false) // the old behaviour is back
+				b.e.Files.SetOptimization(x, false) // the old behaviour is back
 				require.Equal(t, uint64(11), callWith(x, crowded.at, 7))
 				require.Equal(t, 1, hits)
 			})
@@ -495,10 +495,10 @@ var spec4 = []specRule{
 				hits := 0
 				first := b.at(crowded.at+1, &hits)
 				require.NoError(t, b.e.Register(x, first))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.NoError(t, b.e.Disable(x, first))
 				require.NoError(t, b.e.Register(x, b.at(crowded.at+5, &hits)))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 			}, func(b *bench, x *smp.Ctx) {
 				for range 4 {
 					twice(t, x)

@@ -28,8 +28,8 @@ func (b *bench) textOf(x *smp.Ctx, f code) []byte {
 
 // settle lets the optimizer do what it was woken for, and no more.
 func (b *bench) settle(x *smp.Ctx) {
-	b.e.optimizingWork.Flush(x)
-	b.e.optimizingWork.Flush(x)
+	b.e.Optimizer.optimizingWork.Flush(x)
+	b.e.Optimizer.optimizingWork.Flush(x)
 }
 
 // graces counts the waits for grace periods, by flavour.
@@ -171,8 +171,8 @@ var spec6 = []specRule{
 				require.Equal(t, EINVAL, b.e.RegisterAll(x, nil))
 				ks := append(three(), &Kprobe{ID: 4, Symbol: "nobody"}, &Kprobe{ID: 5, Addr: other.at})
 				require.Equal(t, ENOENT, b.e.RegisterAll(x, ks))
-				b.e.WaitOptimizer(x)
-				require.Zero(t, b.e.kprobeTable.Len())
+				b.e.Optimizer.WaitOptimizer(x)
+				require.Zero(t, b.e.Table.probes.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 				require.Nil(t, ks[4].aggr)
 				require.NoError(t, b.e.RegisterAll(x, ks[:3]), "it is all as before")
@@ -191,10 +191,10 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.UnregisterAll(x, ks))
 				require.Equal(t, 1, g.n[kapi.QuiesceRCU]-before[kapi.QuiesceRCU])
 				require.LessOrEqual(t, g.n[kapi.QuiesceTasks]-before[kapi.QuiesceTasks], 1, "for their detours")
-				for _, p := range b.e.aggrs {
+				for _, p := range b.e.Table.aggrs {
 					require.True(t, p.freed)
 				}
-				require.Zero(t, b.e.kprobeTable.Len())
+				require.Zero(t, b.e.Table.probes.Len())
 			})
 			b.wire = func(_ *kernel.Kernel, d *Deps) {
 				g.RCU = d.RCU
@@ -213,7 +213,7 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.Register(x, ks[2]))
 				_ = b.e.UnregisterAll(x, ks)
 				require.Equal(t, []arch.Addr{victim.at, 0, victim.at}, []arch.Addr{ks[0].Addr, ks[1].Addr, ks[2].Addr})
-				require.Zero(t, b.e.kprobeTable.Len())
+				require.Zero(t, b.e.Table.probes.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
 		},
@@ -258,7 +258,7 @@ var spec6 = []specRule{
 				for n := 1; n <= 2; n++ {
 					require.NoError(t, b.e.Disable(x, k))
 					require.NoError(t, b.e.Disable(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Equal(t, victim.bytes, b.textOf(x, victim))
 					x.Call(victim.at)
 					require.Equal(t, n-1, hits)
@@ -325,14 +325,14 @@ var spec6 = []specRule{
 				k := &Kprobe{Addr: victim.at, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
 				b.settle(x)
-				require.True(t, b.e.aggrs[0].jumped)
+				require.True(t, b.e.Table.aggrs[0].jumped)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.True(t, b.e.aggrs[0].jumped)
+				require.True(t, b.e.Table.aggrs[0].jumped)
 				x.Call(victim.at)
 				require.Zero(t, hits)
 				b.settle(x)
-				require.True(t, b.e.Settled())
-				require.Zero(t, b.e.kprobeTable.Len())
+				require.True(t, b.e.Optimizer.Settled())
+				require.Zero(t, b.e.Table.probes.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
 		},
@@ -346,13 +346,13 @@ var spec6 = []specRule{
 				require.NoError(t, b.e.Register(x, k))
 				b.settle(x)
 				require.NoError(t, b.e.Unregister(x, k))
-				require.True(t, b.e.aggrs[0].jumped && b.e.aggrs[0].Unused())
+				require.True(t, b.e.Table.aggrs[0].jumped && b.e.Table.aggrs[0].Unused())
 				require.NoError(t, b.e.Register(x, late))
-				require.Equal(t, b.e.aggrs[0], late.aggr)
+				require.Equal(t, b.e.Table.aggrs[0], late.aggr)
 				require.NoError(t, b.e.Unregister(x, late))
 				b.settle(x)
-				require.True(t, b.e.Settled())
-				require.Zero(t, b.e.kprobeTable.Len())
+				require.True(t, b.e.Optimizer.Settled())
+				require.Zero(t, b.e.Table.probes.Len())
 				require.Equal(t, victim.bytes, b.textOf(x, victim))
 			})
 		},
@@ -365,11 +365,11 @@ var spec6 = []specRule{
 				hits := 0
 				k := &Kprobe{Addr: victim.at, Flags: FlagDisabled, Pre: func(kapi.Context, *Kprobe, *arch.Regs) int { hits++; return 0 }}
 				require.NoError(t, b.e.Register(x, k))
-				b.e.SetArmed(x, false)
+				b.e.Files.SetArmed(x, false)
 				require.NoError(t, b.e.Enable(x, k))
 				x.Call(victim.at)
 				require.Zero(t, hits)
-				b.e.SetArmed(x, true)
+				b.e.Files.SetArmed(x, true)
 				x.Call(victim.at)
 				require.Equal(t, 1, hits)
 			})

@@ -70,16 +70,16 @@ var spec7 = []specRule{
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt + 5, Post: func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}}))
-				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
+				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{ID: 3, Addr: plainAt}}))
 				want := listed("81000000  r  plain+0x0    ", "81000000  k  plain+0x0    ", "81010005  k  inside+0x5  mod ")
 				if t.Settings.Files == era.FilesFirst {
 					want = listed("81000000  r  plain+0x0   ", "81000000  k  plain+0x0   ", "81010005  k  inside+0x5  mod")
 				}
-				if b.e.chainOf(moduleAt+5) < b.e.chainOf(plainAt) {
+				if b.e.Table.chainOf(moduleAt+5) < b.e.Table.chainOf(plainAt) {
 					want = []string{want[2], want[0], want[1]}
 				}
 				var got []string // less the engine's own on its trampoline
-				for line := range strings.Lines(string(b.e.List(nil))) {
+				for line := range strings.Lines(string(b.e.Table.List(nil))) {
 					if strings.Contains(line, "plain") || strings.Contains(line, "inside") {
 						got = append(got, strings.TrimSuffix(line, "\n"))
 					}
@@ -100,19 +100,19 @@ var spec7 = []specRule{
 				k := &Kprobe{Addr: plainAt}
 				shows := func(tags string) {
 					t.Helper()
-					require.Equal(t, listed("81000000  k  plain+0x0    " + tags + "\n")[0], string(b.e.List(nil)))
+					require.Equal(t, listed("81000000  k  plain+0x0    " + tags + "\n")[0], string(b.e.Table.List(nil)))
 				}
 				require.NoError(t, b.e.Register(x, k))
 				shows("[OPTIMIZED]")
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				shows("[OPTIMIZED]")
 				require.NoError(t, b.e.Disable(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				shows("[DISABLED]")
 				require.NoError(t, b.e.Enable(x, k))
 				shows("[OPTIMIZED]")
 				require.NoError(t, b.e.Unregister(x, k))
-				require.Empty(t, b.e.List(nil))
+				require.Empty(t, b.e.Table.List(nil))
 			})
 			t.pass(b)
 		},
@@ -139,7 +139,7 @@ var spec7 = []specRule{
 				})
 				shows := func(want ...string) {
 					t.Helper()
-					list := string(b.e.List(nil))
+					list := string(b.e.Table.List(nil))
 					require.Len(t, lines(list), len(want), list)
 					for i, k := range probes {
 						require.Contains(t, list, fmt.Sprintf("%0[2]*[1]x  k  "+want[i]+"\n", uint64(k.Addr), 2*row32.Word))
@@ -166,10 +166,10 @@ var spec7 = []specRule{
 			b := t.withModule(true, func(b *bench, x *smp.Ctx, _ *kernel.Module) {
 				k := &Kprobe{Addr: modCore + 0x40}
 				require.NoError(t, b.e.Register(x, k))
-				b.e.WaitOptimizer(x)
-				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.List(nil)))
+				b.e.Optimizer.WaitOptimizer(x)
+				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.Table.List(nil)))
 				require.NoError(t, b.e.Disable(x, k))
-				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [DISABLED][FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.List(nil)))
+				require.Equal(t, fmt.Sprintf("%0*x  k  traced+0x0  mod [DISABLED][FTRACE]\n", 2*row32.Word, uint64(k.Addr)), string(b.e.Table.List(nil)))
 			})
 			t.pass(b)
 		},
@@ -191,11 +191,11 @@ var spec7 = []specRule{
 					require.NoError(t, b.e.Disable(x, off))
 					silent = asLinked
 				}
-				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
-				require.Equal(t, "0\n", b.e.ReadEnabled())
+				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
+				require.Equal(t, "0\n", b.e.Files.ReadEnabled())
 				require.Equal(t, [2]byte{asLinked, asLinked}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
-				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
-				require.Equal(t, "1\n", b.e.ReadEnabled())
+				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
+				require.Equal(t, "1\n", b.e.Files.ReadEnabled())
 				require.Equal(t, [2]byte{isInt3, silent}, [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)})
 				require.Equal(t, t.Settings.Batches, b.e.FlagsOf(off)&FlagDisabled != 0)
 			})
@@ -210,7 +210,7 @@ var spec7 = []specRule{
 			var writer arch.Addr
 			returned := 0
 			b := t.bench([]code{caller}, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *arch.Regs) int {
+				require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: plainAt}, Handler: func(kapi.Context, *Instance, *arch.Regs) int {
 					returned++
 					return 0
 				}}))
@@ -225,7 +225,7 @@ var spec7 = []specRule{
 				if wire != nil {
 					wire(k, d)
 				}
-				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *arch.Regs) { require.NoError(t, b.e.WriteEnabled(x, "0\n")) })
+				writer = d.Bind.Bind("writer", func(x kapi.Context, _ *arch.Regs) { require.NoError(t, b.e.Files.WriteEnabled(x, "0\n")) })
 			}
 			t.pass(b)
 		},
@@ -235,7 +235,7 @@ var spec7 = []specRule{
 		mutants: []specMutant{{name: "arm-disarmed", row: "arm-disarmed"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
 				k := &Kprobe{Addr: plainAt}
 				require.NoError(t, b.e.Register(x, k))
 				require.EqualValues(t, asLinked, firstByte(b, x, plainAt))
@@ -244,7 +244,7 @@ var spec7 = []specRule{
 					require.NoError(t, b.e.Enable(x, k))
 					require.EqualValues(t, asLinked, firstByte(b, x, plainAt))
 				}
-				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
 				require.EqualValues(t, isInt3, firstByte(b, x, plainAt))
 			})
 			t.pass(b)
@@ -260,18 +260,18 @@ var spec7 = []specRule{
 					wants += " off on"
 				}
 				for i, w := range strings.Fields(wants) {
-					require.NoError(t, b.e.WriteEnabled(x, w+"\n"), "%q", w)
+					require.NoError(t, b.e.Files.WriteEnabled(x, w+"\n"), "%q", w)
 					now := digit(i%2 == 1)
 					if w[0] == '0' {
 						now = "0\n" // the first character counts
 					}
-					require.Equal(t, now, b.e.ReadEnabled(), "%q", w)
+					require.Equal(t, now, b.e.Files.ReadEnabled(), "%q", w)
 				}
-				was := b.e.ReadEnabled()
+				was := b.e.Files.ReadEnabled()
 				for _, bad := range []string{"abc", "2", "", "-1"} {
-					err := b.e.WriteEnabled(x, bad+"\n")
+					err := b.e.Files.WriteEnabled(x, bad+"\n")
 					require.Equal(t, t.Settings.Files == era.FilesFirst, err == nil, "%q: %v", bad, err)
-					require.Equal(t, was, b.e.ReadEnabled(), "%q", bad)
+					require.Equal(t, was, b.e.Files.ReadEnabled(), "%q", bad)
 				}
 			})
 			t.pass(b)
@@ -284,15 +284,15 @@ var spec7 = []specRule{
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
 				both := func() [2]byte { return [2]byte{firstByte(b, x, plainAt), firstByte(b, x, moduleAt)} }
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 1, Addr: plainAt}))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, [2]byte{isJump, asLinked}, both())
-				require.NoError(t, b.e.WriteOptimization(x, "0\n"))
+				require.NoError(t, b.e.Files.WriteOptimization(x, "0\n"))
 				require.Equal(t, [2]byte{isInt3, asLinked}, both())
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: moduleAt}))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, [2]byte{isInt3, isInt3}, both())
-				require.NoError(t, b.e.WriteOptimization(x, "1\n"))
-				b.e.WaitOptimizer(x)
+				require.NoError(t, b.e.Files.WriteOptimization(x, "1\n"))
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, [2]byte{isJump, isJump}, both())
 			})
 			t.pass(b)
@@ -303,19 +303,19 @@ var spec7 = []specRule{
 		mutants: []specMutant{{name: "sysctl-range", row: "sysctl-range"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				require.True(t, b.e.HasOptimization())
+				require.True(t, b.e.Files.HasOptimization())
 				for _, w := range []string{"0", "1"} {
-					require.NoError(t, b.e.WriteOptimization(x, w+"\n"))
-					require.Equal(t, w+"\n", b.e.ReadOptimization())
+					require.NoError(t, b.e.Files.WriteOptimization(x, w+"\n"))
+					require.Equal(t, w+"\n", b.e.Files.ReadOptimization())
 				}
 				for _, bad := range []string{"2", "-1", "abc", "", "n"} {
-					require.Equal(t, EINVAL, b.e.WriteOptimization(x, bad+"\n"), "%q", bad)
-					require.Equal(t, "1\n", b.e.ReadOptimization(), "%q", bad)
+					require.Equal(t, EINVAL, b.e.Files.WriteOptimization(x, bad+"\n"), "%q", bad)
+					require.Equal(t, "1\n", b.e.Files.ReadOptimization(), "%q", bad)
 				}
 			})
 			t.pass(b)
 			t.Settings.Kernel.Optprobes = false
-			b = t.fileBench(func(b *bench, x *smp.Ctx) { require.False(t, b.e.HasOptimization()) })
+			b = t.fileBench(func(b *bench, x *smp.Ctx) { require.False(t, b.e.Files.HasOptimization()) })
 			t.pass(b)
 		},
 	},
@@ -324,7 +324,7 @@ var spec7 = []specRule{
 		mutants: []specMutant{{name: "start-off", row: "start-off"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				require.Equal(t, "1\n", b.e.ReadEnabled())
+				require.Equal(t, "1\n", b.e.Files.ReadEnabled())
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: plainAt}))
 				require.EqualValues(t, isInt3, firstByte(b, x, plainAt))
 			})
@@ -336,9 +336,9 @@ var spec7 = []specRule{
 		mutants: []specMutant{{name: "start-off", row: "start-off"}},
 		holds: func(t *specT) {
 			b := t.fileBench(func(b *bench, x *smp.Ctx) {
-				require.Equal(t, "1\n", b.e.ReadOptimization())
+				require.Equal(t, "1\n", b.e.Files.ReadOptimization())
 				require.NoError(t, b.e.Register(x, &Kprobe{Addr: plainAt}))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.EqualValues(t, isJump, firstByte(b, x, plainAt))
 			})
 			t.pass(b)

@@ -78,11 +78,11 @@ var spec8 = []specRule{
 					k := counting(at, &n)
 					require.NoError(t, b.e.Register(x, k))
 					if at == modCore {
-						b.e.WaitOptimizer(x)
+						b.e.Optimizer.WaitOptimizer(x)
 					}
 					require.Zero(t, b.k.Modules.Unload(x, m))
 					require.NoError(t, b.e.Unregister(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Zero(t, b.k.Modules.Load(x, m))
 				}
 				x.Call(modCore)
@@ -166,7 +166,7 @@ var spec8 = []specRule{
 					require.NoError(t, b.e.Register(x, again))
 				}
 				require.NoError(t, b.e.Unregister(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				x.Call(modCore + 0x20)
 				require.Equal(t, [2]int{0, 1}, [2]int{n, fresh})
 				require.NoError(t, b.e.Unregister(x, again))
@@ -236,10 +236,10 @@ func holdsGone(t *specT) {
 		ks[1].Flags = FlagDisabled
 		for _, k := range ks {
 			require.NoError(t, b.e.Register(x, k))
-			b.e.WaitOptimizer(x)
+			b.e.Optimizer.WaitOptimizer(x)
 		}
 		require.NoError(t, b.e.Disable(x, ks[3])) // it is in the region of ks[2]
-		b.e.WaitOptimizer(x)
+		b.e.Optimizer.WaitOptimizer(x)
 		if ks[2].aggr.detour.size > 0 {
 			require.NotZero(t, b.e.FlagsOf(ks[2])&FlagOptimized)
 		}
@@ -271,7 +271,7 @@ func holdsGone(t *specT) {
 		require.Zero(t, b.e.FlagsOf(again)&FlagGone)
 		require.NotZero(t, b.e.FlagsOf(ks[2])&FlagGone)
 		x.Call(modCore)
-		b.e.WaitOptimizer(x)
+		b.e.Optimizer.WaitOptimizer(x)
 		x.Call(modCore)
 		require.Equal(t, 2, fresh)
 		require.Equal(t, [4]int{1, 0, 1, 1}, hits)
@@ -281,10 +281,10 @@ func holdsGone(t *specT) {
 		x.Call(modCore)
 		require.Equal(t, 3, fresh)
 		require.NoError(t, b.e.Unregister(x, again))
-		b.e.WaitOptimizer(x)
+		b.e.Optimizer.WaitOptimizer(x)
 		x.Call(modCore)
 		require.Equal(t, 3, fresh)
-		require.Zero(t, b.e.kprobeTable.Len())
+		require.Zero(t, b.e.Table.probes.Len())
 		text := make([]byte, len(victim.bytes))
 		b.k.Text.Read(x, modCore, text)
 		require.Equal(t, victim.bytes, text)
@@ -311,7 +311,7 @@ func holdsInit(t *specT) {
 		require.NotZero(t, b.e.FlagsOf(k)&FlagGone)
 		require.Contains(t, noText, b.e.Register(x, &Kprobe{Addr: modInit}), "after")
 		require.NoError(t, b.e.Unregister(x, k))
-		require.Zero(t, b.e.kprobeTable.Len())
+		require.Zero(t, b.e.Table.probes.Len())
 	})
 	t.pass(b)
 	require.Equal(t, 1, told)

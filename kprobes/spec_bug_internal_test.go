@@ -39,7 +39,7 @@ var specBug = []specRule{
 			second := code{name: "second", at: textBase + 0x300, bytes: victim.bytes}
 			nmis := 0
 			b := t.boot([]code{victim, second, third}, func(b *bench) {
-				require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, 0))
+				require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 1}, 0))
 				b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 					nmis++
 					x.Call(third.at)
@@ -58,7 +58,7 @@ var specBug = []specRule{
 			b.log.Subscribe(&lines, kpev.Printk)
 			b.log.Subscribe(onEvent(func(e *traces.Event) { oops = append(oops, e.A) }), smpev.Oops)
 
-			hit := func(status status) func() bool { return func() bool { return b.e.kcb.Of(0).status == status } }
+			hit := func(status status) func() bool { return func() bool { return b.e.Hits.kcb.Of(0).status == status } }
 			require.Equal(t, smp.Passed, b.run(&firing{when: hit(kprobeHitSS)}), "on top of one: %v", b.m.Refusal())
 			require.Equal(t, 1, nmis)
 			require.Empty(t, lines)

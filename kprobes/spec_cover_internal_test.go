@@ -54,7 +54,7 @@ var specCover = []specRule{
 				b := newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
 					k := &Kprobe{Addr: victim.at, Pre: nothing}
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					flags = b.e.FlagsOf(k)
 				})
 				b.wire = func(_ *kernel.Kernel, d *Deps) { rec.RCU, d.RCU = d.RCU, &rec }
@@ -83,7 +83,7 @@ var specCover = []specRule{
 				got := 0
 				t.pass(newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
 					r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
-					require.NoError(t, b.e.RegisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Register(x, r))
 					got = r.Maxactive
 				}))
 				want := 10 // max(10, 2 CPUs)
@@ -141,15 +141,15 @@ var spec26 = []specRule{
 					returned++
 					return 0
 				}}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.NoError(t, b.e.Register(x, off))
-				require.NoError(t, b.e.WriteEnabled(x, "0\n"))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "0\n"))
 				var tramp, probed [1]byte
-				b.e.d.Text.Read(x, b.e.ret.trampoline, tramp[:])
+				b.e.d.Text.Read(x, b.e.Rethook.trampoline, tramp[:])
 				b.e.d.Text.Read(x, target.at, probed[:])
 				require.Equal(t, b.settings.NopTrampoline(), tramp[0] == x86.Int3)
 				require.Equal(t, target.bytes[0], probed[0])
-				require.NoError(t, b.e.WriteEnabled(x, "1\n"))
+				require.NoError(t, b.e.Files.WriteEnabled(x, "1\n"))
 				require.EqualValues(t, 1+0x11+1, callArg(x, target3.at, 1))
 				require.Equal(t, 1, returned)
 			})
@@ -168,15 +168,15 @@ var specLocked = []specRule{
 			r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
 			up, fired := false, 0
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				up = true
 				for range 5 {
 					require.EqualValues(t, 10, callArg(x, victim.at, 7))
 				}
 				up = false
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 			})
-			require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
+			require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
 			b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 				was, missed := *x.Regs(), r.Missed()+r.Kprobe.Missed()
 				require.EqualValues(t, 10, callArg(x, victim.at, 7))
@@ -208,7 +208,7 @@ var specGone = []specRule{
 		mutants: []specMutant{{name: "jprobes", do: func(s *Settings) { s.Jprobes = true }}},
 		holds: func(t *specT) {
 			t.pass(t.bench(jCodes, func(b *bench, x *smp.Ctx) {
-				require.Equal(t, EOPNOTSUPP, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}, Entry: stays.at}))
+				require.Equal(t, EOPNOTSUPP, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{Addr: sums.at}, Entry: stays.at}))
 			}))
 		},
 	},
@@ -225,7 +225,7 @@ func optprobes(t *specT, s Settings) {
 		t.pass(newBench(t, s, []code{victim}, func(b *bench, x *smp.Ctx) {
 			k := &Kprobe{Addr: victim.at, Pre: nothing}
 			require.NoError(t, b.e.Register(x, k))
-			b.e.WaitOptimizer(x)
+			b.e.Optimizer.WaitOptimizer(x)
 			flags = b.e.FlagsOf(k)
 			b.e.d.Text.Read(x, victim.at, head[:])
 		}))
@@ -252,10 +252,10 @@ func traps(t *specT, s Settings, h hitCost) (n int) {
 		}
 		require.NoError(t, b.e.Register(x, k))
 		if h.ret {
-			require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
+			require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
 		}
 		if h.waits {
-			b.e.WaitOptimizer(x)
+			b.e.Optimizer.WaitOptimizer(x)
 		}
 		if h.warm {
 			x.Call(victim.at)

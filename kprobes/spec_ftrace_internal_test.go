@@ -73,7 +73,7 @@ var specFtrace = []specRule{
 					return 0
 				}}
 				require.NoError(t, b.e.Register(x, k))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, FlagFtrace, b.e.FlagsOf(k)&(FlagFtrace|FlagOptimized))
 				require.EqualValues(t, 0xe8, siteHolds(b, x, traced.at))
 				require.EqualValues(t, 53, callArg(x, traced.at, 7))
@@ -143,11 +143,11 @@ var specFtrace = []specRule{
 				require.NoError(t, b.e.Enable(x, k))
 				x.Call(aside.at)
 				require.Equal(t, 1, inner)
-				b.e.SetArmed(x, false)
+				b.e.Files.SetArmed(x, false)
 				require.EqualValues(t, 0x0f, siteHolds(b, x, aside.at))
 				x.Call(aside.at)
 				require.Equal(t, 1, inner)
-				b.e.SetArmed(x, true)
+				b.e.Files.SetArmed(x, true)
 				x.Call(aside.at)
 				require.Equal(t, 2, inner)
 				require.NoError(t, b.e.Unregister(x, o))
@@ -185,7 +185,7 @@ var specFtrace = []specRule{
 					require.NoError(t, b.e.Unregister(x, ks[i>>1]))
 					require.NoError(t, b.e.Unregister(x, ks[1-i>>1]))
 					require.EqualValues(t, 0x0f, siteHolds(b, x, traced.at))
-					require.Zero(t, b.e.kprobeTable.Len())
+					require.Zero(t, b.e.Table.probes.Len())
 				}
 			})
 			t.pass(b)
@@ -206,7 +206,7 @@ var specFtrace = []specRule{
 				pre, post := counting(traced.at, &n), counting(traced.at, &n)
 				post.Post = func(kapi.Context, *Kprobe, *arch.Regs, uint64) {}
 				require.Equal(t, EBUSY, b.e.Register(x, post))
-				require.Zero(t, b.e.kprobeTable.Len())
+				require.Zero(t, b.e.Table.probes.Len())
 				if t.Edition == rules.Edition415 {
 					require.Equal(t, EBUSY, b.e.Register(x, pre))
 				} else {
@@ -234,11 +234,11 @@ var specFtrace = []specRule{
 					values = append(values, regs.R[x86.RAX])
 					return 0
 				}}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				require.Equal(t, FlagFtrace, b.e.FlagsOf(&r.Kprobe)&FlagFtrace)
 				require.EqualValues(t, 10, callArg(x, traced.at, 7))
 				require.Equal(t, []uint64{10}, values)
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 				require.EqualValues(t, 10, callArg(x, traced.at, 7))
 			})
 			t.pass(b)
@@ -324,17 +324,17 @@ var specFtrace = []specRule{
 				d.Flags = FlagDisabled
 				require.NoError(t, b.e.Register(x, f))
 				require.NoError(t, b.e.Register(x, d))
-				list := string(b.e.List(nil))
+				list := string(b.e.Table.List(nil))
 				require.Contains(t, list, "  k  traced+0x0  mod [FTRACE]\n")
 				require.Contains(t, list, "  k  plain+0x0  mod [DISABLED]\n")
 				require.Zero(t, b.k.Modules.Unload(x, m))
-				list = string(b.e.List(nil))
+				list = string(b.e.Table.List(nil))
 				require.Contains(t, list, " [GONE][FTRACE]\n")
 				require.Contains(t, list, " [GONE]\n")
 				require.NotContains(t, list, "DISABLED")
 				require.NoError(t, b.e.Unregister(x, f))
 				require.NoError(t, b.e.Unregister(x, d))
-				require.Empty(t, b.e.List(nil))
+				require.Empty(t, b.e.Table.List(nil))
 			})
 			t.pass(b)
 		},
@@ -365,7 +365,7 @@ var specFtrace = []specRule{
 					}
 					k := &Kprobe{Addr: f.at, Pre: nothing}
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Zero(t, b.e.FlagsOf(k)&FlagOptimized, c.name)
 					require.Zero(t, callArg(x, f.at, 1))
 					require.NoError(t, b.e.Unregister(x, k))

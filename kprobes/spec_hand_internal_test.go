@@ -37,9 +37,9 @@ var specHand = []specRule{
 				var runs inRuns
 				b.log.Subscribe(&runs, smpev.GPStart, kpev.Optimized, kpev.Unoptimized)
 				defer b.log.Unsubscribe(&runs)
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				require.Equal(t, []int{2, 2, 1}, runs.of(kpev.Optimized))
-				b.e.SetOptimization(x, false)
+				b.e.Files.SetOptimization(x, false)
 				require.Equal(t, []int{2, 2, 1}, runs.of(kpev.Unoptimized))
 			})
 			t.pass(b)
@@ -64,13 +64,13 @@ var specHand = []specRule{
 				b := bootBench(t, s, nil, five.boot, func(b *bench, x *smp.Ctx) {
 					k := b.at(five.at(0), new(int))
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.NoError(t, b.e.Register(x, b.at(five.at(1), new(int))))
 					require.NoError(t, b.e.Disable(x, k))
 					log = log[:0]
-					b.e.kprobeOptimizer(x)
+					b.e.Optimizer.kprobeOptimizer(x)
 					require.Equal(t, want, strings.Join(log, " "))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				})
 				b.wire = func(k *kernel.Kernel, d *Deps) {
 					if t.wire != nil {
@@ -100,10 +100,10 @@ var specHand = []specRule{
 				for range 2 {
 					k := b.at(victim.at, new(int))
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Equal(t, "jump", b.standing(t, x, victim, 0))
 					require.NoError(t, b.e.Unregister(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
 			}, func(*bench, *smp.Ctx) {}, func(*bench, *smp.Ctx) {})
 			b.log.Subscribe(&c, smpev.TextStore, smpev.Serialise)
@@ -128,22 +128,22 @@ var specHand = []specRule{
 				t.alone([]code{victim}, func(b *bench, x *smp.Ctx) {
 					k := b.at(victim.at, new(int))
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					on(b, x, k)
-					b.e.SetArmed(x, false)
+					b.e.Files.SetArmed(x, false)
 					require.Equal(t, "text", b.standing(t, x, victim, 0), name)
-					require.True(t, b.e.Settled(), name)
+					require.True(t, b.e.Optimizer.Settled(), name)
 				})
 			}
 			// What the sysctl has queued is told to go at once: its breakpoint stays until the optimizer comes.
 			b := t.jumping([]code{victim}, func(b *bench, x *smp.Ctx) {
 				require.NoError(t, b.e.Register(x, b.at(victim.at, new(int))))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 				b.e.kprobeMutex.Lock(x)
-				b.e.kprobesAllowOptimization = false
-				b.e.unoptimizeKprobe(x, b.e.aggrs[0], false)
+				b.e.Optimizer.kprobesAllowOptimization = false
+				b.e.Optimizer.unoptimizeKprobe(x, b.e.Table.aggrs[0], false)
 				b.e.kprobeMutex.Unlock(x)
-				b.e.SetArmed(x, false)
+				b.e.Files.SetArmed(x, false)
 				require.Equal(t, "text", b.standing(t, x, victim, 0))
 			}, func(*bench, *smp.Ctx) {})
 			t.pass(b)
@@ -157,15 +157,15 @@ var specHand = []specRule{
 				jumps := func(k *Kprobe) {
 					t.Helper()
 					require.NoError(t, b.e.Register(x, k))
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 					require.Equal(t, "jump", b.standing(t, x, code{at: modCore, bytes: victim.bytes}, 0))
 				}
 				k, again := b.at(modCore, new(int)), b.at(modCore, new(int))
 				jumps(k)
 				require.NoError(t, b.e.Unregister(x, k)) // its jump waits for the optimizer
 				require.Zero(t, b.k.Modules.Unload(x, m))
-				b.e.WaitOptimizer(x)
-				require.Zero(t, b.e.kprobeTable.Len())
+				b.e.Optimizer.WaitOptimizer(x)
+				require.Zero(t, b.e.Table.probes.Len())
 				require.Zero(t, b.k.Modules.Load(x, m))
 				jumps(k)
 				require.Zero(t, b.k.Modules.Unload(x, m))
@@ -174,7 +174,7 @@ var specHand = []specRule{
 				require.Equal(t, FlagGone, b.e.FlagsOf(k)&FlagGone)
 				require.NoError(t, b.e.Unregister(x, k))
 				require.NoError(t, b.e.Unregister(x, again))
-				b.e.WaitOptimizer(x)
+				b.e.Optimizer.WaitOptimizer(x)
 			})
 			t.pass(b)
 		},

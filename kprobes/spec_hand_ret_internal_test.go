@@ -27,10 +27,10 @@ func TestReRegistered(t *testing.T) {
 		breakSteps(&s, "re-register-late")
 		b := newBench(t, s, retCodes, func(b *bench, x *smp.Ctx) {
 			r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
-			require.NoError(t, b.e.RegisterRet(x, r))
-			require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
-			require.NoError(t, b.e.UnregisterRet(x, r))
-			require.Equal(t, EINVAL, b.e.UnregisterRet(x, r))
+			require.NoError(t, b.e.Kretprobes.Register(x, r))
+			require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, r))
+			require.NoError(t, b.e.Kretprobes.Unregister(x, r))
+			require.Equal(t, EINVAL, b.e.Kretprobes.Unregister(x, r))
 		})
 		require.Equal(t, smp.Passed, b.run(new(sched.Default))) // its instances are left behind, as they were there
 	}
@@ -53,9 +53,9 @@ func TestPools(t *testing.T) {
 					for i := range 3 {
 						var ri *Instance
 						if g == era.ReturnFreelist {
-							ri = b.e.freelistTryGet(x, h)
+							ri = b.e.Kretprobes.freelistTryGet(x, h)
 						} else {
-							ri = b.e.objpoolPop(x, h)
+							ri = b.e.Kretprobes.objpoolPop(x, h)
 						}
 						if ri == nil {
 							continue
@@ -68,9 +68,9 @@ func TestPools(t *testing.T) {
 						x.Step("holds", i)
 						delete(held, ri)
 						if g == era.ReturnFreelist {
-							b.e.freelistAdd(x, h, ri)
+							b.e.Kretprobes.freelistAdd(x, h, ri)
 						} else {
-							b.e.objpoolPush(x, h, ri)
+							b.e.Kretprobes.objpoolPush(x, h, ri)
 						}
 					}
 					x.PreemptEnable()
@@ -89,7 +89,7 @@ func TestPools(t *testing.T) {
 								h.all = append(h.all, &Instance{holder: h})
 							}
 							h.live.Init(b.e.d.Cells, true)
-							b.e.fillPool(h)
+							b.e.Kretprobes.fillPool(h)
 						}
 						require.Equal(t, smp.Passed, b.run(st), "%s, run %d", name, i)
 						require.Empty(t, wrong, "%s, run %d", name, i)
@@ -131,11 +131,11 @@ var specHandRet = []specRule{
 						tos, ips = append(tos, ri.RetAddr), append(ips, regs.IP)
 						return 0
 					}}
-					require.NoError(t, b.e.RegisterRet(x, r))
+					require.NoError(t, b.e.Kretprobes.Register(x, r))
 				}
 				callWith(x, outer.at, 7)
 				first, second := outer.at+6, outer.at+12
-				tramp := b.e.ret.trampoline
+				tramp := b.e.Rethook.trampoline
 				require.Equal(t, []arch.Addr{first, first, second, second}, tos)
 				switch {
 				case b.settings.NopTrampoline():
@@ -157,12 +157,12 @@ var specHandRet = []specRule{
 				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}, DataSize: size, Maxactive: 2, Entry: func(_ kapi.Context, ri *Instance, _ *arch.Regs) int {
 					return 0
 				}}
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				for i, ri := range r.holder.all {
 					require.Equal(t, make([]byte, size), ri.Data, "instance %d", i)
 					copy(ri.Data, bytes.Repeat([]byte{0xa5}, size))
 				}
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 			})
 			for _, size = range []int{24, 8, 16} {
 				if b.e == nil {
@@ -188,7 +188,7 @@ var specHandRet = []specRule{
 				b.k.Symbols.Ban(kapi.Function{Addr: victim.at, Size: len(victim.bytes)}, kapi.BanSection)
 			}, func(b *bench, x *smp.Ctx) {
 				r := &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}
-				require.Equal(t, EINVAL, b.e.RegisterRet(x, r))
+				require.Equal(t, EINVAL, b.e.Kretprobes.Register(x, r))
 				require.Nil(t, r.holder)
 			})
 			t.pass(b) // which looks for what is left
@@ -201,9 +201,9 @@ var specHandRet = []specRule{
 			var seen []string
 			b := t.bench([]code{victim}, func(b *bench, x *smp.Ctx) {
 				r := retAt(victim, func(kapi.Context, *Instance, *arch.Regs) int { return 0 })
-				require.NoError(t, b.e.RegisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Register(x, r))
 				callWith(x, victim.at, 1)
-				require.NoError(t, b.e.UnregisterRet(x, r))
+				require.NoError(t, b.e.Kretprobes.Unregister(x, r))
 			})
 			b.wire = func(_ *kernel.Kernel, d *Deps) { d.RCU = seenRCU{d.RCU, &seen} }
 			t.pass(b)
@@ -231,7 +231,7 @@ var specHandRet = []specRule{
 						return 0
 					}
 				}
-				require.NoError(t, b.e.RegisterJ(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: entry}))
+				require.NoError(t, b.e.Jprobes.Register(x, &Jprobe{Kprobe: Kprobe{ID: 1, Addr: sums.at}, Handler: entry}))
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 2, Addr: sums.at, Pre: look(was)}))    // before the jprobe
 				require.NoError(t, b.e.Register(x, &Kprobe{ID: 3, Addr: sums.at + 5, Pre: look(is)})) // behind it
 				called(x, gives, 2)

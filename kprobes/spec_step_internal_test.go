@@ -89,7 +89,7 @@ func callWith(x *smp.Ctx, f arch.Addr, rdi uint64) uint64 {
 
 // idle is what a CPU must be like when no hit is under way.
 func (b *bench) idle(t require.TestingT, x *smp.Ctx) {
-	c := b.e.kcb.This(x)
+	c := b.e.Hits.kcb.This(x)
 	require.Nil(t, c.current)
 	require.Nil(t, c.child)
 	require.Equal(t, busy{}, c.prevKprobe)
@@ -208,7 +208,7 @@ var specStep = []specRule{
 					require.Equal(t, loads.at, regs.IP)
 					require.NotZero(t, regs.Flags&x86.IF)
 					require.Zero(t, regs.Flags&x86.TF)
-					require.Nil(t, b.e.kcb.This(x).current)
+					require.Nil(t, b.e.Hits.kcb.This(x).current)
 					regs.R[x86.RDI] = somewhere
 					return true
 				}
@@ -455,7 +455,7 @@ type statuses struct {
 
 // Event implements traces.Sink.
 func (s *statuses) Event(e *traces.Event) *traces.Finding {
-	c := s.b.e.kcb.Of(int(e.CPU))
+	c := s.b.e.Hits.kcb.Of(int(e.CPU))
 	if c.current == nil {
 		s.seen = append(s.seen, 0)
 	} else {

@@ -46,7 +46,7 @@ func (c *stateChecker) Event(e *traces.Event) *traces.Finding {
 	if c.b.k.Locks.Name(e.A) != "kprobe_mutex" {
 		return nil
 	}
-	for _, p := range c.b.e.aggrs {
+	for _, p := range c.b.e.Table.aggrs {
 		if err := c.check(p); err != nil {
 			return &traces.Finding{Place: uint64(p.addr), Message: err.Error()}
 		}
@@ -62,7 +62,7 @@ func (c *stateChecker) memory(p *Aggr) []byte {
 			now[i] = b
 		}
 	}
-	for _, q := range c.b.e.aggrs { // what stands at a neighbour is none of p's business
+	for _, q := range c.b.e.Table.aggrs { // what stands at a neighbour is none of p's business
 		if d := q.addr - p.addr; q != p && q.armed.Peek() && d > 0 && d < jumpSize {
 			n := 1
 			if q.jumped {
@@ -79,7 +79,7 @@ func (c *stateChecker) check(p *Aggr) error {
 	lists := []struct {
 		list *kapi.List[*Aggr]
 		name string
-	}{{&e.optimizingList, "optimizing"}, {&e.unoptimizingList, "unoptimizing"}, {&e.freeingList, "freeing"}}
+	}{{&e.Optimizer.optimizingList, "optimizing"}, {&e.Optimizer.unoptimizingList, "unoptimizing"}, {&e.Optimizer.freeingList, "freeing"}}
 	on := ""
 	for _, l := range lists {
 		n := 0
@@ -137,24 +137,24 @@ func (c *stateChecker) check(p *Aggr) error {
 		return fmt.Errorf("%s, but not armed", state)
 	}
 
-	may := p.detour.size != 0 && p.enabled() && !p.post() && e.archCheckOptimizedKprobe(p) && e.kprobesAllowOptimization && !e.kprobesAllDisarmed
+	may := p.detour.size != 0 && p.enabled() && !p.post() && e.Optimizer.archCheckOptimizedKprobe(p) && e.Optimizer.kprobesAllowOptimization && !e.Files.kprobesAllDisarmed
 	switch state {
 	case "optimizing", "optimized":
 		if !may {
-			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), !e.archCheckOptimizedKprobe(p))
+			return fmt.Errorf("%s, but enabled %v, post %v, blocked %v", state, p.enabled(), p.post(), !e.Optimizer.archCheckOptimizedKprobe(p))
 		}
 	case "unoptimizing":
 		if may {
 			return fmt.Errorf("unoptimizing, and could stay (spec 4.8)")
 		}
-		if p.enabled() && e.kprobesAllDisarmed {
+		if p.enabled() && e.Files.kprobesAllDisarmed {
 			return fmt.Errorf("unoptimizing, though all is disarmed: not forced (spec 7.2)")
 		}
 	case "plain":
 		if !p.enabled() {
 			return fmt.Errorf("armed, but disabled")
 		}
-		if e.kprobesAllDisarmed {
+		if e.Files.kprobesAllDisarmed {
 			return fmt.Errorf("armed, though all is disarmed (spec 7.2)")
 		}
 		if may {
@@ -165,7 +165,7 @@ func (c *stateChecker) check(p *Aggr) error {
 			return fmt.Errorf("freeing, and could be optimized (spec 4.4)")
 		}
 	case "disarmed":
-		if p.enabled() && !e.kprobesAllDisarmed {
+		if p.enabled() && !e.Files.kprobesAllDisarmed {
 			return fmt.Errorf("enabled, but not armed")
 		}
 	}
@@ -174,7 +174,7 @@ func (c *stateChecker) check(p *Aggr) error {
 
 // covered reports whether another point's jump lies over p's first byte.
 func (c *stateChecker) covered(p *Aggr) bool {
-	for _, q := range c.b.e.aggrs {
+	for _, q := range c.b.e.Table.aggrs {
 		if d := p.addr - q.addr; q.jumped && d > 0 && d < jumpSize {
 			return true
 		}
@@ -238,15 +238,15 @@ func storm(t testing.TB, b *bench, x *smp.Ctx, r *sim.Rand, n int) {
 			api(b.e.Enable, i)
 			disabled[i] = false
 		case 7:
-			b.e.WaitOptimizer(x)
+			b.e.Optimizer.WaitOptimizer(x)
 		case 8:
-			b.e.SetOptimization(x, r.N(2) == 0)
+			b.e.Files.SetOptimization(x, r.N(2) == 0)
 		case 9:
-			b.e.SetArmed(x, r.N(2) == 0)
+			b.e.Files.SetArmed(x, r.N(2) == 0)
 		}
 	}
-	b.e.SetArmed(x, true)
-	b.e.SetOptimization(x, true)
+	b.e.Files.SetArmed(x, true)
+	b.e.Files.SetOptimization(x, true)
 	for i := range probes {
 		if registered[i] {
 			require.NoError(t, b.e.Unregister(x, probes[i]))
@@ -359,8 +359,8 @@ func breakStates(t *testing.T, v stateSetting) (broken string, states map[string
 				return fmt.Sprintf("%s, run %d: crowded+%#x: %s", name, i, b.log.Found.Place-uint64(crowded.at), b.log.Found.Message), nil
 			}
 			require.Equal(t, smp.Passed, outcome, "%s, run %d: %v", name, i, b.m.Refusal())
-			require.True(t, b.e.Settled())
-			require.Zero(t, b.e.kprobeTable.Len())
+			require.True(t, b.e.Optimizer.Settled())
+			require.Zero(t, b.e.Table.probes.Len())
 			for off, want := range crowded.bytes {
 				if now, stored := c.text[crowded.at+arch.Addr(off)]; stored {
 					require.Equal(t, want, now, "%s, run %d: crowded+%#x", name, i, off)

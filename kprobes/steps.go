@@ -13,7 +13,19 @@ import (
 // engine is built. A mutant leaves a step out or wraps it (kprobes/mutants); the
 // bodies have no switch. What a step does is said at the function that Linux names.
 type Steps struct {
-	// register_kprobe and unregister_kprobe.
+	Register  RegisterSteps
+	Arm       ArmSteps
+	Optimizer OptimizerSteps
+	Hit       HitSteps
+	Copy      CopySteps
+	Ret       RetSteps
+	Jprobe    JprobeSteps
+	Gone      GoneSteps
+	Files     FilesSteps
+}
+
+// RegisterSteps are those of register_kprobe and unregister_kprobe.
+type RegisterSteps struct {
 	CheckKprobeRereg       func(e *Engine, x kapi.Context, p *Kprobe) error // is it registered already?
 	KprobeAddr             func(e *Engine, p *Kprobe) (arch.Addr, error)
 	TryModuleGet           func(e *Engine, x kapi.Context, addr arch.Addr) (*kapi.Module, error)
@@ -34,8 +46,10 @@ type Steps struct {
 	Synchronize            func(e *Engine, x kapi.Context) // wait for handlers that have found something
 	SynchronizeTasks       func(e *Engine, x kapi.Context) // wait for tasks in a detour that was cancelled
 	HideKprobe             func(e *Engine, x kapi.Context, ap *Aggr)
+}
 
-	// enable_kprobe, disable_kprobe, arm_kprobe, disarm_kprobe.
+// ArmSteps are those of enable_kprobe, disable_kprobe, arm_kprobe, disarm_kprobe.
+type ArmSteps struct {
 	EnableKprobe       func(e *Engine, x kapi.Context, p *Kprobe) error
 	DisableKprobe      func(e *Engine, x kapi.Context, p *Kprobe) error
 	EnableAggr         func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) error
@@ -50,8 +64,10 @@ type Steps struct {
 	GetOptimizedKprobe func(e *Engine, addr arch.Addr) *Aggr
 	LockText           func(e *Engine, x kapi.Context)
 	LockSites          func(e *Engine, x kapi.Context)
+}
 
-	// The optimizer.
+// OptimizerSteps are those of kprobe_optimizer and what queues work for it.
+type OptimizerSteps struct {
 	AllowOptimization        func(e *Engine) bool // kprobes_allow_optimization
 	AllDisarmed              func(e *Engine) bool // kprobes_all_disarmed, as optimize_kprobe sees it
 	HasPostHandler           func(ap *Aggr) bool
@@ -74,8 +90,10 @@ type Steps struct {
 	ClearOptimized           func(x kapi.Context, ap *Aggr)
 	OptimizerQueued          func(e *Engine, x kapi.Context) int // how many are on its lists
 	FlushOptimizer           func(e *Engine, x kapi.Context)
+}
 
-	// A hit: kprobe_int3_handler to its end.
+// HitSteps are those of a hit, kprobe_int3_handler to its end, and of a detour, optimized_callback.
+type HitSteps struct {
 	KprobeInt3Handler    func(e *Engine, x kapi.Context, regs *arch.Regs) (owner uint64)
 	UserMode             func(e *Engine, x kapi.Context, regs *arch.Regs) bool
 	Reentered            func(e *Engine, x kapi.Context) bool // KPROBE_REENTER
@@ -88,29 +106,33 @@ type Steps struct {
 	OwesPost             func(asked *probeList) bool
 	IncNmissed           func(x kapi.Context, probes []*Kprobe)
 	SetupDetourExecution func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool
-	StepsBoosted         func(e *Engine, x kapi.Context, ap *Aggr, owes bool) bool
-	BoostEnabled         func(e *Engine) bool
-	CanBoost             func(e *Engine, ap *Aggr) bool
-	Unboost              func(e *Engine, x kapi.Context, ap *Aggr) error
-	RunsAt               func(ap *Aggr, at arch.Addr) arch.Addr // for what in a copy at at is relative
-	Emulate              func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
-	ResumeExecution      func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
-	ResumeOpcode         func(ap *Aggr) (op, group int) // what was stepped
-	RestoreFlags         func(kcb *kprobeCtlblk, regs *arch.Regs)
-	FixPushedFlags       func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
-	FixReturnAddress     func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
-	RewindIP             func(ap *Aggr, regs *arch.Regs) // a copy has faulted
-	ClearTF              func(regs *arch.Regs)           // likewise
+	PreemptDisable       func(x kapi.Context)
+	PreemptEnable        func(x kapi.Context)
+	OptimizedDisabled    func(x kapi.Context, ap *Aggr) bool
+	KprobeRunning        func(e *Engine, x kapi.Context) bool
+	AdjustSP             func(regs *arch.Regs, word int)
+	StoreRegs            func(e *Engine, x kapi.Context, ap *Aggr, image, sp arch.Addr, regs *arch.Regs)
+}
 
-	// A detour: optimized_callback.
-	PreemptDisable    func(x kapi.Context)
-	PreemptEnable     func(x kapi.Context)
-	OptimizedDisabled func(x kapi.Context, ap *Aggr) bool
-	KprobeRunning     func(e *Engine, x kapi.Context) bool
-	AdjustSP          func(regs *arch.Regs, word int)
-	StoreRegs         func(e *Engine, x kapi.Context, ap *Aggr, image, sp arch.Addr, regs *arch.Regs)
+// CopySteps are those of the copy: which is boosted, and what a step leaves wrong.
+type CopySteps struct {
+	StepsBoosted     func(e *Engine, x kapi.Context, ap *Aggr, owes bool) bool
+	BoostEnabled     func(e *Engine) bool
+	CanBoost         func(e *Engine, ap *Aggr) bool
+	Unboost          func(e *Engine, x kapi.Context, ap *Aggr) error
+	RunsAt           func(ap *Aggr, at arch.Addr) arch.Addr // for what in a copy at at is relative
+	Emulate          func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs)
+	ResumeExecution  func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs)
+	ResumeOpcode     func(ap *Aggr) (op, group int) // what was stepped
+	RestoreFlags     func(kcb *kprobeCtlblk, regs *arch.Regs)
+	FixPushedFlags   func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
+	FixReturnAddress func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory)
+	RewindIP         func(ap *Aggr, regs *arch.Regs) // a copy has faulted
+	ClearTF          func(regs *arch.Regs)           // likewise
+}
 
-	// Return probes.
+// RetSteps are those of return probes.
+type RetSteps struct {
 	CheckKretprobeRereg     func(rp *Kretprobe) error
 	OnFuncEntry             func(at, entry arch.Addr) bool
 	KretprobeBlacklisted    func(name string) bool
@@ -134,13 +156,17 @@ type Steps struct {
 	ObjpoolPublish          func(x kapi.Context, slot *ObjpoolSlot, tail uint32) // an instance is at tail
 	ObjpoolFilled           func(slot *ObjpoolSlot) uint32                       // up to where, when no CPU pushes
 	TrampolineAggr          func(e *Engine) *Aggr
+}
 
-	// Jprobes.
+// JprobeSteps are those of jprobes.
+type JprobeSteps struct {
 	JprobeStack         func(e *Engine, x kapi.Context, regs *arch.Regs) int // bytes of the stack that are kept
 	JprobeRegs          func(regs, saved *arch.Regs)
 	LongjmpBreakHandler func(e *Engine, x kapi.Context, at arch.Addr, regs *arch.Regs) bool
+}
 
-	// Modules and ftrace.
+// GoneSteps are those of modules and ftrace.
+type GoneSteps struct {
 	InTable             func(e *Engine, ap *Aggr) bool
 	KillKprobe          func(e *Engine, x kapi.Context, ap *Aggr)
 	KillUnused          func(e *Engine, x kapi.Context, ap *Aggr)
@@ -148,8 +174,10 @@ type Steps struct {
 	SyncFtrace          func(e *Engine, x kapi.Context) // until no CPU is on its way to a client that was unregistered
 	ArmedIPModify       func(e *Engine, ap *Aggr) bool  // with kprobe_ipmodify_ops
 	KprobeFtraceHandler func(e *Engine, x kapi.Context, ip arch.Addr, regs *arch.Regs)
+}
 
-	// Files.
+// FilesSteps are those of the interface files.
+type FilesSteps struct {
 	InitKprobes      func(e *Engine)
 	SetAllDisarmed   func(e *Engine, on bool)
 	ArmAllKprobes    func(e *Engine, x kapi.Context) (failed, all int)
@@ -166,163 +194,197 @@ type Steps struct {
 func Linux() *Steps { s := linux; return &s }
 
 var linux = Steps{
-	CheckKprobeRereg: func(_ *Engine, _ kapi.Context, p *Kprobe) error { return notRegistered(p) },
-	KprobeAddr:       (*Engine).kprobeAddr,
-	TryModuleGet:     (*Engine).tryModuleGet,
-	InitFlags: func(e *Engine, p *Kprobe) Flags {
-		if !e.s.Batches { // the flag is of the same age
-			return 0
-		}
-		return p.Flags & FlagDisabled
+	Register: RegisterSteps{
+		CheckKprobeRereg: func(_ *Engine, _ kapi.Context, p *Kprobe) error { return notRegistered(p) },
+		KprobeAddr:       func(e *Engine, p *Kprobe) (arch.Addr, error) { return e.text.kprobeAddr(p) },
+		TryModuleGet: func(e *Engine, x kapi.Context, addr arch.Addr) (*kapi.Module, error) {
+			return e.modules.tryModuleGet(x, addr)
+		},
+		InitFlags: func(e *Engine, p *Kprobe) Flags {
+			if !e.s.Batches { // the flag is of the same age
+				return 0
+			}
+			return p.Flags & FlagDisabled
+		},
+		InitNmissed: func(*Kprobe) int { return 0 },
+		CheckJprobe: func(ap *Aggr, p *Kprobe) error {
+			if p.jp != nil && ap.hasJprobe() {
+				return EEXIST
+			}
+			return nil
+		},
+		AddNewKprobe:           func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) { e.Table.replaceProbes(x, ap, p, nil) },
+		AddTail:                func(p *Kprobe) bool { return p.jp != nil },
+		PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.StoreRelease(x, probesPublish, list) },
+		Rollback:               func(e *Engine, x kapi.Context, kps []*Kprobe) { _ = e.unregisterKprobes(x, kps) },
+		RegisterKprobes:        (*Engine).registerKprobes,
+		RecoverOptprobed:       func(*Engine, *Aggr) bool { return true },
+		SaveOpcode:             func(kapi.Context, *Aggr) {},
+		UnregisterKprobes:      (*Engine).unregisterKprobes,
+		ClearAddr:              func(_ kapi.Context, p *Kprobe) { p.Addr = 0 },
+		UnregisterWait:         func(e *Engine, x kapi.Context, _ *Aggr) { e.do.Register.Synchronize(e, x) },
+		UnregisterKprobeBottom: (*Engine).unregisterKprobeBottom,
+		Synchronize:            func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceRCU) },
+		SynchronizeTasks:       func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceTasks) },
+		HideKprobe:             func(e *Engine, x kapi.Context, ap *Aggr) { e.Table.probes.Del(x, ap.addr) },
 	},
-	InitNmissed: func(*Kprobe) int { return 0 },
-	CheckJprobe: func(ap *Aggr, p *Kprobe) error {
-		if p.jp != nil && ap.hasJprobe() {
-			return EEXIST
-		}
-		return nil
+	Arm: ArmSteps{
+		EnableKprobe:       (*Engine).enableKprobe,
+		DisableKprobe:      (*Engine).disableKprobe,
+		EnableAggr:         (*Engine).enableAggr,
+		SetDisabled:        func(x kapi.Context, p *Kprobe, on bool) { p.disabled.WriteOnce(x, on) },
+		AggrEnabled:        (*Aggr).enabled,
+		DisarmDisabled:     (*Engine).disarmDisabled,
+		ArmKprobe:          (*Engine).armKprobe,
+		ArmKprobeNow:       (*Engine).armKprobeNow,
+		ArchArmKprobe:      (*Engine).archArmKprobe,
+		DisarmKprobe:       (*Engine).disarmKprobe,
+		RestoreOpcode:      func(e *Engine, x kapi.Context, ap *Aggr) { e.d.Text.Poke(x, ap.addr, ap.orig[:1]) },
+		GetOptimizedKprobe: func(e *Engine, addr arch.Addr) *Aggr { return e.Table.getOptimizedKprobe(addr) },
+		LockText:           func(e *Engine, x kapi.Context) { e.locks.lockText(x) },
+		LockSites:          func(e *Engine, x kapi.Context) { e.locks.lockSites(x) },
 	},
-	AddNewKprobe:           func(e *Engine, x kapi.Context, ap *Aggr, p *Kprobe) { e.replaceProbes(x, ap, p, nil) },
-	AddTail:                func(p *Kprobe) bool { return p.jp != nil },
-	PublishProbes:          func(x kapi.Context, ap *Aggr, list *probeList) { ap.probes.StoreRelease(x, probesPublish, list) },
-	Rollback:               func(e *Engine, x kapi.Context, kps []*Kprobe) { _ = e.unregisterKprobes(x, kps) },
-	RegisterKprobes:        (*Engine).registerKprobes,
-	RecoverOptprobed:       func(*Engine, *Aggr) bool { return true },
-	SaveOpcode:             func(kapi.Context, *Aggr) {},
-	UnregisterKprobes:      (*Engine).unregisterKprobes,
-	ClearAddr:              func(_ kapi.Context, p *Kprobe) { p.Addr = 0 },
-	UnregisterWait:         func(e *Engine, x kapi.Context, _ *Aggr) { e.do.Synchronize(e, x) },
-	UnregisterKprobeBottom: (*Engine).unregisterKprobeBottom,
-	Synchronize:            func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceRCU) },
-	SynchronizeTasks:       func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceTasks) },
-	HideKprobe:             func(e *Engine, x kapi.Context, ap *Aggr) { e.kprobeTable.Del(x, ap.addr) },
-
-	EnableKprobe:       (*Engine).enableKprobe,
-	DisableKprobe:      (*Engine).disableKprobe,
-	EnableAggr:         (*Engine).enableAggr,
-	SetDisabled:        func(x kapi.Context, p *Kprobe, on bool) { p.disabled.WriteOnce(x, on) },
-	AggrEnabled:        (*Aggr).enabled,
-	DisarmDisabled:     (*Engine).disarmDisabled,
-	ArmKprobe:          (*Engine).armKprobe,
-	ArmKprobeNow:       (*Engine).armKprobeNow,
-	ArchArmKprobe:      (*Engine).archArmKprobe,
-	DisarmKprobe:       (*Engine).disarmKprobe,
-	RestoreOpcode:      func(e *Engine, x kapi.Context, ap *Aggr) { e.d.Text.Poke(x, ap.addr, ap.orig[:1]) },
-	GetOptimizedKprobe: (*Engine).getOptimizedKprobe,
-	LockText:           (*Engine).lockText,
-	LockSites:          (*Engine).lockSites,
-
-	AllowOptimization:        func(e *Engine) bool { return e.kprobesAllowOptimization },
-	AllDisarmed:              func(e *Engine) bool { return e.kprobesAllDisarmed },
-	HasPostHandler:           (*Aggr).post,
-	ArchCheckOptimizedKprobe: (*Engine).archCheckOptimizedKprobe,
-	KeepsJumpAway:            (*Aggr).Armed,
-	PrepareOptimizedKprobe:   (*Engine).prepareOptimizedKprobe,
-	CancelUnoptimize:         func(e *Engine, x kapi.Context, ap *Aggr) { e.enlist(x, ap, nil) },
-	OptimizeBlocked:          (*Engine).optimizeBlocked,
-	OptimizeBlockedLate:      func(e *Engine, x kapi.Context, ap *Aggr) { e.do.OptimizeBlocked(e, x, ap) },
-	KprobeOptimizer:          (*Engine).kprobeOptimizer,
-	DoUnoptimizeKprobes:      (*Engine).doUnoptimizeKprobes,
-	FreedDisarmed:            func(e *Engine, ap *Aggr) bool { return !e.do.AggrEnabled(ap) || e.kprobesAllDisarmed },
-	Quiesce:                  (*Engine).quiesce,
-	DetourSpans:              (*Engine).detourSpans,
-	DoFreeCleanedKprobes:     (*Engine).doFreeCleanedKprobes,
-	KickAgain:                (*Engine).kickAgain,
-	FreeOptinsnSlot:          func(e *Engine, x kapi.Context, at arch.Addr, size int) { e.d.Exec.Free(x, at, size, kpev.DetourMem) },
-	ArchUnoptimizeKprobe:     (*Engine).archUnoptimizeKprobe,
-	CopiedInsn:               func(ap *Aggr) []byte { return ap.orig[1:jumpSize] },
-	ClearOptimized:           func(x kapi.Context, ap *Aggr) { ap.optimized.WriteOnce(x, false) },
-	OptimizerQueued: func(e *Engine, x kapi.Context) int {
-		return e.optimizingList.Len(x) + e.unoptimizingList.Len(x) + e.freeingList.Len(x)
+	Optimizer: OptimizerSteps{
+		AllowOptimization:        func(e *Engine) bool { return e.Optimizer.kprobesAllowOptimization },
+		AllDisarmed:              func(e *Engine) bool { return e.Files.kprobesAllDisarmed },
+		HasPostHandler:           (*Aggr).post,
+		ArchCheckOptimizedKprobe: func(e *Engine, ap *Aggr) bool { return e.Optimizer.archCheckOptimizedKprobe(ap) },
+		KeepsJumpAway:            (*Aggr).Armed,
+		PrepareOptimizedKprobe:   func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.prepareOptimizedKprobe(x, ap) },
+		CancelUnoptimize:         func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.enlist(x, ap, nil) },
+		OptimizeBlocked:          func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.optimizeBlocked(x, ap) },
+		OptimizeBlockedLate:      func(e *Engine, x kapi.Context, ap *Aggr) { e.do.Optimizer.OptimizeBlocked(e, x, ap) },
+		KprobeOptimizer:          func(e *Engine, x kapi.Context) { e.Optimizer.kprobeOptimizer(x) },
+		DoUnoptimizeKprobes:      func(e *Engine, x kapi.Context) { e.Optimizer.doUnoptimizeKprobes(x) },
+		FreedDisarmed:            func(e *Engine, ap *Aggr) bool { return !e.do.Arm.AggrEnabled(ap) || e.Files.kprobesAllDisarmed },
+		Quiesce:                  func(e *Engine, x kapi.Context) { e.Optimizer.quiesce(x) },
+		DetourSpans:              func(e *Engine, x kapi.Context) { e.Optimizer.detourSpans(x) },
+		DoFreeCleanedKprobes:     func(e *Engine, x kapi.Context) { e.Optimizer.doFreeCleanedKprobes(x) },
+		KickAgain:                func(e *Engine, x kapi.Context) { e.Optimizer.kickAgain(x) },
+		FreeOptinsnSlot:          func(e *Engine, x kapi.Context, at arch.Addr, size int) { e.d.Exec.Free(x, at, size, kpev.DetourMem) },
+		ArchUnoptimizeKprobe:     func(e *Engine, x kapi.Context, ap *Aggr) { e.Optimizer.archUnoptimizeKprobe(x, ap) },
+		CopiedInsn:               func(ap *Aggr) []byte { return ap.orig[1:jumpSize] },
+		ClearOptimized:           func(x kapi.Context, ap *Aggr) { ap.optimized.WriteOnce(x, false) },
+		OptimizerQueued: func(e *Engine, x kapi.Context) int {
+			return e.Optimizer.optimizingList.Len(x) + e.Optimizer.unoptimizingList.Len(x) + e.Optimizer.freeingList.Len(x)
+		},
+		FlushOptimizer: func(e *Engine, x kapi.Context) { e.Optimizer.optimizingWork.Flush(x) },
 	},
-	FlushOptimizer: func(e *Engine, x kapi.Context) { e.optimizingWork.Flush(x) },
-
-	KprobeInt3Handler:    (*Engine).kprobeInt3Handler,
-	UserMode:             func(e *Engine, x kapi.Context, _ *arch.Regs) bool { return e.d.Traps.FromUser(x) },
-	Reentered:            func(e *Engine, x kapi.Context) bool { return e.kcb.This(x).status == kprobeReenter },
-	AggrPreHandler:       (*Engine).aggrPreHandler,
-	AggrPostHandler:      (*Engine).aggrPostHandler,
-	CallPreHandler:       (*Engine).callPreHandler,
-	KprobeDisabled:       func(x kapi.Context, p *Kprobe, _ bool) bool { return p.disabled.ReadOnce(x) },
-	DetourSkips:          func(p *Kprobe) bool { return p.Post != nil || p.jp != nil },
-	PostProbes:           func(_ kapi.Context, _ *Aggr, asked []*Kprobe) []*Kprobe { return asked },
-	OwesPost:             (*probeList).owesPost,
-	IncNmissed:           incNmissed,
-	SetupDetourExecution: (*Engine).setupDetourExecution,
-	StepsBoosted:         (*Engine).stepsAll,
-	BoostEnabled:         func(e *Engine) bool { return e.s.Boost != era.BoostNever && !e.s.Kernel.Preemption },
-	CanBoost:             func(e *Engine, ap *Aggr) bool { return e.looked.judge.JumpsBack(&ap.verdict) },
-	Unboost:              (*Engine).unboost,
-	RunsAt:               func(_ *Aggr, at arch.Addr) arch.Addr { return at },
-	Emulate:              (*Engine).emulate,
-	ResumeExecution:      (*Engine).resumeExecution,
-	ResumeOpcode:         resumeOpcode,
-	RestoreFlags:         func(kcb *kprobeCtlblk, regs *arch.Regs) { regs.Flags |= kcb.savedFlags },
-	FixPushedFlags:       (*Engine).fixPushedFlags,
-	FixReturnAddress:     (*Engine).fixReturnAddress,
-	RewindIP:             func(ap *Aggr, regs *arch.Regs) { regs.IP = ap.addr },
-	ClearTF:              func(regs *arch.Regs) { regs.Flags &^= x86.TF },
-
-	PreemptDisable:    kapi.Context.PreemptDisable,
-	PreemptEnable:     kapi.Context.PreemptEnable,
-	OptimizedDisabled: func(x kapi.Context, ap *Aggr) bool { return !ap.runs(x) },
-	KprobeRunning:     func(e *Engine, x kapi.Context) bool { return e.kcb.This(x).current != nil },
-	AdjustSP:          adjustSP,
-	StoreRegs:         (*Engine).storeRegs,
-
-	CheckKretprobeRereg:  func(rp *Kretprobe) error { return notRegistered(&rp.Kprobe) },
-	OnFuncEntry:          func(at, entry arch.Addr) bool { return at == entry },
-	KretprobeBlacklisted: rules.KretprobeBlacklisted,
-	AllocRethook:         (*Engine).newHolder,
-	InitInstance:         func(*Kretprobe, *Instance) {},
-	HolderOwnRefs:        func() int { return 1 },
-	PreHandlerKretprobe:  (*Engine).preHandlerKretprobe,
-	InNMI:                kapi.Context.InNMI,
-	CallEntryHandler: func(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) int {
-		return rp.Entry(x, ri, regs)
+	Hit: HitSteps{
+		KprobeInt3Handler: func(e *Engine, x kapi.Context, regs *arch.Regs) uint64 { return e.Hits.kprobeInt3Handler(x, regs) },
+		UserMode:          func(e *Engine, x kapi.Context, _ *arch.Regs) bool { return e.d.Traps.FromUser(x) },
+		Reentered:         func(e *Engine, x kapi.Context) bool { return e.Hits.kcb.This(x).status == kprobeReenter },
+		AggrPreHandler: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, stop bool) bool {
+			return e.Hits.aggrPreHandler(x, ap, regs, stop)
+		},
+		AggrPostHandler: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) { e.Hits.aggrPostHandler(x, ap, regs) },
+		CallPreHandler: func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int {
+			return e.Hits.callPreHandler(x, p, regs)
+		},
+		KprobeDisabled: func(x kapi.Context, p *Kprobe, _ bool) bool { return p.disabled.ReadOnce(x) },
+		DetourSkips:    func(p *Kprobe) bool { return p.Post != nil || p.jp != nil },
+		PostProbes:     func(_ kapi.Context, _ *Aggr, asked []*Kprobe) []*Kprobe { return asked },
+		OwesPost:       (*probeList).owesPost,
+		IncNmissed:     incNmissed,
+		SetupDetourExecution: func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs, owes bool) bool {
+			return e.Hits.setupDetourExecution(x, ap, regs, owes)
+		},
+		PreemptDisable:    kapi.Context.PreemptDisable,
+		PreemptEnable:     kapi.Context.PreemptEnable,
+		OptimizedDisabled: func(x kapi.Context, ap *Aggr) bool { return !ap.runs(x) },
+		KprobeRunning:     func(e *Engine, x kapi.Context) bool { return e.Hits.kcb.This(x).current != nil },
+		AdjustSP:          adjustSP,
+		StoreRegs: func(e *Engine, x kapi.Context, a1 *Aggr, image arch.Addr, a3 arch.Addr, regs *arch.Regs) {
+			e.Hits.storeRegs(x, a1, image, a3, regs)
+		},
 	},
-	RefuseCall:              (*Engine).refuseCall,
-	ReplaceReturn:           (*Engine).replaceReturn,
-	SameFrame:               func(of, frame arch.Addr) bool { return of == frame },
-	KretprobeRethookHandler: (*Engine).kretprobeRethookHandler,
-	SetRetAddr:              func(_ *Engine, ri *Instance, to arch.Addr) { ri.RetAddr = to },
-	ReturnLost:              (*Engine).lost,
-	FlushTask:               (*Engine).flushTask,
-	FreeFlushed:             freeAll,
-	LeaveCalls:              func(x kapi.Context, first *kapi.Var[*Instance], to *Instance) { first.WriteOnce(x, to) },
-	LeaveBucket:             func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance) { calls.Del(x, ri) },
-	ObjpoolPop:              func(x kapi.Context, slot *ObjpoolSlot) *Instance { return slot.pop(x) },
-	ObjpoolPublish:          func(kapi.Context, *ObjpoolSlot, uint32) {},
-	ObjpoolFilled:           func(slot *ObjpoolSlot) uint32 { return slot.tail.Owned() },
-	TrampolineAggr:          (*Engine).trampolineAggr,
-
-	JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
-		return int(min(stackCopy, e.d.Tasks.StackTop(x)-x86.SP(regs)))
+	Copy: CopySteps{
+		StepsBoosted: func(e *Engine, x kapi.Context, ap *Aggr, owes bool) bool { return e.slots.stepsAll(x, ap, owes) },
+		BoostEnabled: func(e *Engine) bool { return e.s.Boost != era.BoostNever && !e.s.Kernel.Preemption },
+		CanBoost:     func(e *Engine, ap *Aggr) bool { return e.text.looked.judge.JumpsBack(&ap.verdict) },
+		Unboost:      func(e *Engine, x kapi.Context, ap *Aggr) error { return e.slots.unboost(x, ap) },
+		RunsAt:       func(_ *Aggr, at arch.Addr) arch.Addr { return at },
+		Emulate:      func(e *Engine, x kapi.Context, ap *Aggr, regs *arch.Regs) { e.Hits.emulate(x, ap, regs) },
+		ResumeExecution: func(e *Engine, x kapi.Context, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs) {
+			e.Hits.resumeExecution(x, kcb, ap, regs)
+		},
+		ResumeOpcode: resumeOpcode,
+		RestoreFlags: func(kcb *kprobeCtlblk, regs *arch.Regs) { regs.Flags |= kcb.savedFlags },
+		FixPushedFlags: func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
+			e.Hits.fixPushedFlags(kcb, ap, regs, m)
+		},
+		FixReturnAddress: func(e *Engine, kcb *kprobeCtlblk, ap *Aggr, regs *arch.Regs, m arch.Memory) {
+			e.Hits.fixReturnAddress(kcb, ap, regs, m)
+		},
+		RewindIP: func(ap *Aggr, regs *arch.Regs) { regs.IP = ap.addr },
+		ClearTF:  func(regs *arch.Regs) { regs.Flags &^= x86.TF },
 	},
-	JprobeRegs:          func(regs, saved *arch.Regs) { *regs = *saved },
-	LongjmpBreakHandler: (*Engine).longjmpBreakHandler,
-
-	InTable: func(e *Engine, ap *Aggr) bool {
-		q, ok := e.kprobeTable.Owned(ap.addr)
-		return ok && q == ap
+	Ret: RetSteps{
+		CheckKretprobeRereg:  func(rp *Kretprobe) error { return notRegistered(&rp.Kprobe) },
+		OnFuncEntry:          func(at, entry arch.Addr) bool { return at == entry },
+		KretprobeBlacklisted: rules.KretprobeBlacklisted,
+		AllocRethook:         func(e *Engine, x kapi.Context, rp *Kretprobe) { e.Kretprobes.newHolder(x, rp) },
+		InitInstance:         func(*Kretprobe, *Instance) {},
+		HolderOwnRefs:        func() int { return 1 },
+		PreHandlerKretprobe: func(e *Engine, x kapi.Context, p *Kprobe, regs *arch.Regs) int {
+			return e.Rethook.preHandlerKretprobe(x, p, regs)
+		},
+		InNMI: kapi.Context.InNMI,
+		CallEntryHandler: func(x kapi.Context, rp *Kretprobe, ri *Instance, regs *arch.Regs) int {
+			return rp.Entry(x, ri, regs)
+		},
+		RefuseCall:    func(e *Engine, x kapi.Context, ri *Instance) { e.Rethook.refuseCall(x, ri) },
+		ReplaceReturn: func(e *Engine, x kapi.Context, regs *arch.Regs) { e.Rethook.replaceReturn(x, regs) },
+		SameFrame:     func(of, frame arch.Addr) bool { return of == frame },
+		KretprobeRethookHandler: func(e *Engine, x kapi.Context, ri *Instance, to arch.Addr, regs *arch.Regs) {
+			e.Rethook.kretprobeRethookHandler(x, ri, to, regs)
+		},
+		SetRetAddr:     func(_ *Engine, ri *Instance, to arch.Addr) { ri.RetAddr = to },
+		ReturnLost:     func(e *Engine, x kapi.Context) { e.Rethook.lost(x) },
+		FlushTask:      func(e *Engine, x kapi.Context) { e.Rethook.flushTask(x) },
+		FreeFlushed:    freeAll,
+		LeaveCalls:     func(x kapi.Context, first *kapi.Var[*Instance], to *Instance) { first.WriteOnce(x, to) },
+		LeaveBucket:    func(x kapi.Context, calls *kapi.List[*Instance], ri *Instance) { calls.Del(x, ri) },
+		ObjpoolPop:     func(x kapi.Context, slot *ObjpoolSlot) *Instance { return slot.pop(x) },
+		ObjpoolPublish: func(kapi.Context, *ObjpoolSlot, uint32) {},
+		ObjpoolFilled:  func(slot *ObjpoolSlot) uint32 { return slot.tail.Owned() },
+		TrampolineAggr: func(e *Engine) *Aggr { return e.Rethook.trampolineAggr() },
 	},
-	KillKprobe:          (*Engine).killKprobe,
-	KillUnused:          (*Engine).killUnused,
-	DisarmKprobeFtrace:  (*Engine).disarmKprobeFtrace,
-	SyncFtrace:          func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceSched) },
-	ArmedIPModify:       func(e *Engine, ap *Aggr) bool { return ap.client == &e.kprobeIpmodifyOps },
-	KprobeFtraceHandler: (*Engine).callFtraceHandlers,
-
-	InitKprobes:      func(e *Engine) { e.kprobesAllowOptimization = true },
-	SetAllDisarmed:   func(e *Engine, on bool) { e.kprobesAllDisarmed = on },
-	ArmAllKprobes:    (*Engine).armAllKprobes,
-	DisarmAllKprobes: (*Engine).disarmAllKprobes,
-	ParseEnabled:     (*Engine).parseEnabled,
-	SysctlRange:      func(n uint64) bool { return n <= 1 },
-	ShowKprobes:      (*Engine).showKprobes,
-	ProbeType:        probeType,
-	ListedModule:     func(name string) string { return name },
-	ListedFlags:      func(e *Engine, _ *Aggr, p *Kprobe) Flags { return e.FlagsOf(p) },
+	Jprobe: JprobeSteps{
+		JprobeStack: func(e *Engine, x kapi.Context, regs *arch.Regs) int {
+			return int(min(stackCopy, e.d.Tasks.StackTop(x)-x86.SP(regs)))
+		},
+		JprobeRegs: func(regs, saved *arch.Regs) { *regs = *saved },
+		LongjmpBreakHandler: func(e *Engine, x kapi.Context, at arch.Addr, regs *arch.Regs) bool {
+			return e.Jprobes.longjmpBreakHandler(x, at, regs)
+		},
+	},
+	Gone: GoneSteps{
+		InTable: func(e *Engine, ap *Aggr) bool {
+			q, ok := e.Table.probes.Owned(ap.addr)
+			return ok && q == ap
+		},
+		KillKprobe:         func(e *Engine, x kapi.Context, ap *Aggr) { e.modules.killKprobe(x, ap) },
+		KillUnused:         func(e *Engine, x kapi.Context, ap *Aggr) { e.modules.killUnused(x, ap) },
+		DisarmKprobeFtrace: func(e *Engine, x kapi.Context, ap *Aggr) { e.Ftrace.disarmKprobeFtrace(x, ap) },
+		SyncFtrace:         func(e *Engine, x kapi.Context) { e.d.RCU.Synchronize(x, kapi.QuiesceSched) },
+		ArmedIPModify:      func(e *Engine, ap *Aggr) bool { return ap.client == &e.Ftrace.kprobeIpmodifyOps },
+		KprobeFtraceHandler: func(e *Engine, x kapi.Context, ip arch.Addr, regs *arch.Regs) {
+			e.Ftrace.callFtraceHandlers(x, ip, regs)
+		},
+	},
+	Files: FilesSteps{
+		InitKprobes:      func(e *Engine) { e.Optimizer.kprobesAllowOptimization = true },
+		SetAllDisarmed:   func(e *Engine, on bool) { e.Files.kprobesAllDisarmed = on },
+		ArmAllKprobes:    func(e *Engine, x kapi.Context) (int, int) { return e.Files.armAllKprobes(x) },
+		DisarmAllKprobes: func(e *Engine, x kapi.Context) { e.Files.disarmAllKprobes(x) },
+		ParseEnabled:     func(e *Engine, s string) (bool, bool) { return e.Files.parseEnabled(s) },
+		SysctlRange:      func(n uint64) bool { return n <= 1 },
+		ShowKprobes:      func(e *Engine, buf []byte, ap *Aggr) []byte { return e.Files.showKprobes(buf, ap) },
+		ProbeType:        probeType,
+		ListedModule:     func(name string) string { return name },
+		ListedFlags:      func(e *Engine, _ *Aggr, p *Kprobe) Flags { return e.FlagsOf(p) },
+	},
 }
 
 // probesPublish is the order of a probe and the list that it is found in.

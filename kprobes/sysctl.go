@@ -12,29 +12,29 @@ import (
 // be optimized is queued again; it waits for nothing. A write of what is there
 // already does nothing. Context: may sleep. Takes kprobe_sysctl_mutex, then
 // kprobe_mutex.
-func (e *Engine) SetOptimization(x kapi.Context, on bool) {
-	e.kprobeSysctlMutex.Lock(x)
-	e.kprobeMutex.Lock(x)
-	changed := e.kprobesAllowOptimization != on
-	e.kprobesAllowOptimization = on
-	for i := 0; changed && i < len(e.aggrs); i++ {
-		if ap := e.aggrs[i]; ap.freed || !e.do.AggrEnabled(ap) {
+func (f *Files) SetOptimization(x kapi.Context, on bool) {
+	f.kprobeSysctlMutex.Lock(x)
+	f.e.kprobeMutex.Lock(x)
+	changed := f.e.Optimizer.kprobesAllowOptimization != on
+	f.e.Optimizer.kprobesAllowOptimization = on
+	for i := 0; changed && i < len(f.e.Table.aggrs); i++ {
+		if ap := f.e.Table.aggrs[i]; ap.freed || !f.do.Arm.AggrEnabled(ap) {
 			continue // a disabled aggr's jump is on its way out already
 		} else if on {
-			e.optimizeKprobe(x, ap)
+			f.e.Optimizer.optimizeKprobe(x, ap)
 		} else {
-			e.unoptimizeKprobe(x, ap, false)
+			f.e.Optimizer.unoptimizeKprobe(x, ap, false)
 		}
 	}
 	if changed && on {
-		e.printk(x, e.line(kpev.LineOptimized, kpev.LineAllowed), 0, 0)
+		f.printk(x, f.line(kpev.LineOptimized, kpev.LineAllowed), 0, 0)
 	}
-	e.kprobeMutex.Unlock(x)
+	f.e.kprobeMutex.Unlock(x)
 	if changed && !on {
-		e.WaitOptimizer(x)
-		e.printk(x, e.line(kpev.LineUnoptimized, kpev.LineForbidden), 0, 0)
+		f.e.Optimizer.WaitOptimizer(x)
+		f.printk(x, f.line(kpev.LineUnoptimized, kpev.LineForbidden), 0, 0)
 	}
-	e.kprobeSysctlMutex.Unlock(x)
+	f.kprobeSysctlMutex.Unlock(x)
 }
 
 // SetArmed writes the file enabled (spec 7.2). Off: every aggr is disarmed, a
@@ -42,31 +42,31 @@ func (e *Engine) SetOptimization(x kapi.Context, on bool) {
 // is on again nothing is armed, and no probe's own state changes. On: every aggr
 // with a probe that isn't disabled is armed. A write of what is there already does
 // nothing. Context: may sleep. Takes kprobe_mutex.
-func (e *Engine) SetArmed(x kapi.Context, on bool) {
-	e.kprobeMutex.Lock(x)
-	if e.kprobesAllDisarmed != on {
-		e.kprobeMutex.Unlock(x)
+func (f *Files) SetArmed(x kapi.Context, on bool) {
+	f.e.kprobeMutex.Lock(x)
+	if f.kprobesAllDisarmed != on {
+		f.e.kprobeMutex.Unlock(x)
 		return
 	}
 	failed, all := 0, 0
 	if on {
-		e.do.SetAllDisarmed(e, false) // before anything is armed: what is armed is to be optimized, too
-		failed, all = e.do.ArmAllKprobes(e, x)
+		f.do.Files.SetAllDisarmed(f.e, false) // before anything is armed: what is armed is to be optimized, too
+		failed, all = f.do.Files.ArmAllKprobes(f.e, x)
 	} else {
-		e.do.SetAllDisarmed(e, true)
-		e.do.DisarmAllKprobes(e, x)
+		f.do.Files.SetAllDisarmed(f.e, true)
+		f.do.Files.DisarmAllKprobes(f.e, x)
 	}
 	switch {
-	case on && failed > 0 && e.s.Kernel.Edition >= rules.Edition514: // since 4.16 (12310e343755)
-		e.printk(x, e.line(kpev.LineArmedSome, kpev.LineEnabledSome), uint64(failed), uint64(all))
+	case on && failed > 0 && f.s.Kernel.Edition >= rules.Edition514: // since 4.16 (12310e343755)
+		f.printk(x, f.line(kpev.LineArmedSome, kpev.LineEnabledSome), uint64(failed), uint64(all))
 	case on:
-		e.printk(x, kpev.LineArmed, 0, 0)
+		f.printk(x, kpev.LineArmed, 0, 0)
 	default:
-		e.printk(x, kpev.LineDisarmed, 0, 0)
+		f.printk(x, kpev.LineDisarmed, 0, 0)
 	}
-	e.kprobeMutex.Unlock(x)
+	f.e.kprobeMutex.Unlock(x)
 	if !on {
-		e.WaitOptimizer(x)
+		f.e.Optimizer.WaitOptimizer(x)
 	}
 }
 
@@ -75,42 +75,45 @@ func (e *Engine) SetArmed(x kapi.Context, on bool) {
 // kprobe_mutex held.
 func (e *Engine) DisarmKprobeNow(x kapi.Context, ap *Aggr) {
 	if ap.client != nil {
-		e.do.DisarmKprobeFtrace(e, x, ap)
+		e.do.Gone.DisarmKprobeFtrace(e, x, ap)
 		return
 	}
-	e.do.LockText(e, x)
-	e.unoptimizeKprobe(x, ap, true)
+	e.do.Arm.LockText(e, x)
+	e.Optimizer.unoptimizeKprobe(x, ap, true)
 	if ap.list == nil && ap.armed.ReadOnce(x) {
 		e.archDisarmKprobe(x, ap)
 	}
-	e.unlockText(x)
+	e.locks.unlockText(x)
 }
 
 // armAllKprobes arms every aggr with a probe that isn't disabled. Context:
 // kprobe_mutex held.
-func (e *Engine) armAllKprobes(x kapi.Context) (failed, all int) {
-	for i := 0; i < len(e.aggrs); i++ {
-		ap := e.aggrs[i]
-		if ap.freed || !e.do.AggrEnabled(ap) {
+func (f *Files) armAllKprobes(x kapi.Context) (failed, all int) {
+	for i := 0; i < len(f.e.Table.aggrs); i++ {
+		ap := f.e.Table.aggrs[i]
+		if ap.freed || !f.do.Arm.AggrEnabled(ap) {
 			continue
 		}
 		if !ap.armed.ReadOnce(x) { // one whose jump is gone keeps its breakpoint until the optimizer has come
-			if e.do.ArmKprobe(e, x, ap) != nil { // a site of ftrace that another client has taken meanwhile stays as it is
+			if f.do.Arm.ArmKprobe(f.e, x, ap) != nil { // a site of ftrace that another client has taken meanwhile stays as it is
 				failed++
 			}
 		}
 		all++
-		e.optimizeKprobe(x, ap)
+		f.e.Optimizer.optimizeKprobe(x, ap)
 	}
 	return failed, all
 }
 
 // disarmAllKprobes disarms every aggr, also what is on its way out: it may be enabled
 // again before it is there. Context: kprobe_mutex held.
-func (e *Engine) disarmAllKprobes(x kapi.Context) {
-	for i := 0; i < len(e.aggrs); i++ {
-		if ap := e.aggrs[i]; !ap.freed {
-			e.DisarmKprobeNow(x, ap)
+func (f *Files) disarmAllKprobes(x kapi.Context) {
+	for i := 0; i < len(f.e.Table.aggrs); i++ {
+		if ap := f.e.Table.aggrs[i]; !ap.freed {
+			f.e.DisarmKprobeNow(x, ap)
 		}
 	}
 }
+
+// Disarmed reports whether the file enabled says 0. Context: kprobe_mutex held.
+func (f *Files) Disarmed() bool { return f.kprobesAllDisarmed }

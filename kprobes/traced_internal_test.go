@@ -93,7 +93,7 @@ func TestDebugger(t *testing.T) {
 				up = false
 				require.NoError(t, b.e.Unregister(x, k))
 			})
-			require.NoError(t, b.m.AddSource(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
+			require.NoError(t, b.m.Interrupts().Add(&smp.Source{Kind: smp.NMISource, Name: "nmi", AtMost: 3}, 0))
 			b.k.OnInterrupt(func(x *smp.Ctx, _ *smp.Source) {
 				if !up {
 					return
@@ -163,7 +163,7 @@ func TestOwnBreakpoint(t *testing.T) {
 		outer := &Kprobe{ID: 1, Addr: victim.at, Pre: func(x kapi.Context, _ *Kprobe, _ *arch.Regs) int {
 			missed++
 			require.EqualValues(t, 6, x.Call(broken.at))
-			require.Equal(t, kprobeHitActive, b.e.kcb.This(x).status)
+			require.Equal(t, kprobeHitActive, b.e.Hits.kcb.This(x).status)
 			return 0
 		}}
 		require.NoError(t, b.e.Register(x, outer))
@@ -194,7 +194,7 @@ func TestNestedKeepsOuter(t *testing.T) {
 							want uint64
 						}{{other.at, 2}, {loads.at, loaded}, {fits.at, 10}} {
 							require.Equal(t, c.want, callWith(x.(*smp.Ctx), c.f, somewhere), "%v", ed)
-							k := b.e.kcb.This(x)
+							k := b.e.Hits.kcb.This(x)
 							require.NotNil(t, k.current, "%v, %v, %#x", ed, full, c.f)
 							require.Equal(t, victim.at, k.current.addr, "%v, %v", ed, full)
 							require.Equal(t, want, k.status, "%v, %v", ed, full)
@@ -215,7 +215,7 @@ func TestNestedKeepsOuter(t *testing.T) {
 					require.Equal(t, n, posts)
 					b.idle(t, x)
 					if n == 2 {
-						b.e.WaitOptimizer(x)
+						b.e.Optimizer.WaitOptimizer(x)
 					}
 				}
 				require.Equal(t, 12, inner[0].Missed())
@@ -252,7 +252,7 @@ func TestTwins(t *testing.T) {
 				}
 				for range 2 {
 					require.EqualValues(t, 5, x.Call(f.at), "%v, %s", ed, f.name)
-					b.e.WaitOptimizer(x)
+					b.e.Optimizer.WaitOptimizer(x)
 				}
 			}
 		}).pass(t)
@@ -263,8 +263,8 @@ func TestTwins(t *testing.T) {
 func TestWhereRefused(t *testing.T) {
 	for _, ed := range since(rules.Edition415) { // 2.6 has a probe of its own on the trampoline
 		newBench(t, settingsOf(ed, true), []code{victim}, func(b *bench, x *smp.Ctx) {
-			require.NoError(t, b.e.RegisterRet(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
-			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 1, Addr: b.e.ret.trampoline}), "%v", ed)
+			require.NoError(t, b.e.Kretprobes.Register(x, &Kretprobe{Kprobe: Kprobe{Addr: victim.at}}))
+			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 1, Addr: b.e.Rethook.trampoline}), "%v", ed)
 			require.Equal(t, EINVAL, b.e.Register(x, &Kprobe{ID: 2, Addr: victim.at, Offset: -int(victim.at)}), "%v", ed)
 		}).pass(t)
 	}
@@ -340,7 +340,7 @@ func TestGonePost(t *testing.T) {
 			k := counting(modCore, &hits)
 			require.NoError(t, b.e.Register(x, k))
 			require.NotZero(t, b.e.FlagsOf(k)&FlagOptimized, "%v", ed)
-			b.e.WaitOptimizer(x)
+			b.e.Optimizer.WaitOptimizer(x)
 			require.EqualValues(t, 10, callWith(x, modCore, 7))
 			require.Equal(t, [2]int{1, 0}, [2]int{hits, posts})
 		})

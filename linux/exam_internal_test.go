@@ -175,7 +175,7 @@ func bootExam(t testing.TB, k *Kernel, name string, codes []code, budget uint64)
 	}
 	settings := &Settings{Kernel: k}
 	e.config = engine.Config{Settings: settings, Booted: Row.Boot(settings, &n.Guest, 1)}
-	m.AddProgram("exam", 0, func(x *smp.Ctx) {
+	m.Tasks().AddProgram("exam", 0, func(x *smp.Ctx) {
 		if e.wrongBoot = e.Boot(x); e.wrongBoot == nil {
 			e.body(x)
 		}

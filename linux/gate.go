@@ -91,7 +91,7 @@ func (e *Linux) unserved(x kapi.Context, s *service) {
 	e.refuse(x, fmt.Sprintf("the engine %s %s, which isn't done here: %s", how, name, e.chain(x)))
 }
 
-// Of a chain of calls so many are told, and so many words of the stack are searched for
+// Bounds of a chain of calls: how many are reported, and how many words of the stack are searched for
 // each.
 const (
 	chainMost = 8

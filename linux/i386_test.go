@@ -171,7 +171,7 @@ func symbolBelow(t *testing.T, k *linux.Kernel, name string) uint64 {
 	return 0
 }
 
-// That kernel's own table of names has no data: data isn't named by the end of text for that.
+// The table of names of an i386 kernel has no data: data isn't named by the end of text because of that.
 func TestDataNames386(t *testing.T) {
 	k := open386(t)
 	for _, name := range []string{"optimizing_work", "kprobe_mutex"} {

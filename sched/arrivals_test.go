@@ -81,7 +81,7 @@ func TestArrivals(t *testing.T) {
 						}
 					}
 				}
-				// Of two arrivals at one boundary one moves to the next boundary, so
+				// One of two arrivals at one boundary moves to the next boundary, so
 				// the distribution isn't quite even then, and the last arrival may be
 				// lost.
 				if total < runs*most*97/100 || most == 1 && total != runs {

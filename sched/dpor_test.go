@@ -170,7 +170,7 @@ func compare(t *rapid.T, n *draws, m *procs, what string, optimal bool) {
 	}
 }
 
-// Of programs that neither wait nor choose, each class is run once, and nothing else.
+// Each class of programs that neither wait nor choose is run once, and nothing else.
 func TestFullOptimal(t *testing.T) {
 	gen := genProcs(func(op string) bool {
 		switch op {

@@ -98,7 +98,7 @@ func holding(only func(op string) bool) *rapid.Generator[func() (*procs, string)
 	})
 }
 
-// Of programs that hold what they write and neither wait nor choose, no class is missing.
+// No class is missing of programs that hold what they write and neither wait nor choose.
 func TestFullHolding(t *testing.T) {
 	gen := holding(func(op string) bool {
 		switch op {

@@ -81,7 +81,7 @@ func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 			f.read(object(objWord, n))
 		}
 		return
-	} else if own || f.m.isStack(a) {
+	} else if own || f.m.tasks.isStack(a) {
 		if f.words.share(n) {
 			f.grew = true
 		}
@@ -91,7 +91,7 @@ func (f *Footprint) accessWord(c *CPU, a arch.Addr, write bool) {
 		return
 	}
 	if p := f.m.mem.page(a); p != nil && p.code != nil {
-		f.m.touchFetch(a, 1)
+		f.m.foot.touchFetch(a, 1)
 		return
 	}
 	who := uint16(c.id)
@@ -123,136 +123,6 @@ func (t *Task) level(size arch.Addr) (n int, top arch.Addr) {
 		}
 	}
 	return min(n, 15), top
-}
-
-// isStack reports whether an address lies in the stack of any task.
-func (m *Machine) isStack(a arch.Addr) bool {
-	return a >= m.at.stack && a < m.at.stack+arch.Addr(m.nStacks)*(StackSize+pageSize)
-}
-
-// words records which threads have accessed which eight aligned bytes, in any
-// run of a machine: a hash table from which nothing is removed.
-type words struct {
-	table  []word
-	n      int
-	stacks bool // some of them lie in a stack
-	learnt bool // something was noted since it was last asked
-}
-
-// A word is eight aligned bytes and their use so far.
-type word struct {
-	number uint64 // 0 is a free place: nothing is mapped there
-	who    uint16 // the thread that accessed them first
-	use    use
-}
-
-type use uint8
-
-const (
-	written use = 1 << iota
-	several     // by more than one thread
-	touchy  = written | several
-)
-
-// at returns the place of a number, a new one if it has none.
-func (w *words) at(number uint64) *word {
-	if 2*w.n >= len(w.table) {
-		w.grow()
-	}
-	e := w.find(number)
-	if e.number == 0 {
-		e.number = number
-		w.n++
-	}
-	return e
-}
-
-// find returns the place where a number is or would be.
-func (w *words) find(number uint64) *word {
-	mask := uint64(len(w.table) - 1)
-	for i := number * 0x9e3779b97f4a7c15 >> 20; ; i++ {
-		if e := &w.table[i&mask]; e.number == number || e.number == 0 {
-			return e
-		}
-	}
-}
-
-func (w *words) grow() {
-	old := w.table
-	w.table = make([]word, max(256, 2*len(old)))
-	for i := range old {
-		if old[i].number != 0 {
-			*w.find(old[i].number) = old[i]
-		}
-	}
-}
-
-// access takes an access by a thread. grew: it is what made them shared.
-func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool) {
-	e := w.at(number)
-	before, was := *e, e.use
-	switch {
-	case was == 0 && e.who == 0:
-		e.who = who + 1 // so that 0 is no thread
-	case e.who != who+1:
-		e.use |= several
-	}
-	if write {
-		e.use |= written
-	}
-	if *e != before {
-		w.learnt = true
-	}
-	return e.use == touchy, e.use == touchy && was != touchy
-}
-
-// share makes them shared, and reports whether that is new.
-func (w *words) share(number uint64) bool {
-	e := w.at(number)
-	was := e.use
-	e.use = touchy
-	w.learnt = w.learnt || was != touchy
-	return was != touchy
-}
-
-// shared reports whether they are.
-func (w *words) shared(number uint64) bool {
-	return w.n > 0 && w.find(number).use == touchy
-}
-
-// copy makes w know what from does.
-func (w *words) copy(from *words) {
-	w.table = append(w.table[:0], from.table...)
-	w.n, w.stacks = from.n, from.stacks
-}
-
-// A Known is what the runs of a machine have shown of what its threads share, and of
-// what is ever looked at.
-type Known struct {
-	words   words
-	below   bool
-	resched bool
-	count   bool
-}
-
-// Learnt reports whether since it was last asked a run has shown something, be it
-// that a thread has accessed what no other has.
-func (f *Footprint) Learnt() bool {
-	was := f.words.learnt
-	f.words.learnt = false
-	return was
-}
-
-// Known puts into k what is known. It is for machines that are observed, but not afresh.
-func (f *Footprint) Known(k *Known) {
-	k.words.copy(&f.words)
-	k.below, k.resched, k.count = f.readsBelow, f.asksResched, f.readsCount
-}
-
-// SetKnown makes it known what k says, of a machine made alike, and nothing else.
-func (f *Footprint) SetKnown(k *Known) {
-	f.words.copy(&k.words)
-	f.readsBelow, f.asksResched, f.readsCount, f.grew, f.words.learnt = k.below, k.resched, k.count, false, false
 }
 
 // Bytes of a function's own stack that it hasn't written hold what earlier calls and
@@ -373,56 +243,3 @@ func (t *trial) Store(a arch.Addr, _ int, _ uint64) bool {
 
 // System says what the CPU's is, to be changed by the trial only.
 func (t *trial) System() *system { return &t.system }
-
-// A Tracer is told of each instruction of guest text before a CPU executes it, and of each
-// access to memory that the instruction makes: not of its fetch, nor of what the hardware
-// does by itself (the frame of a trap). It changes nothing.
-type Tracer interface {
-	Instruction(cpu uint8, in arch.Inst, regs *arch.Regs)
-	Access(cpu uint8, a arch.Addr, size int, store bool)
-}
-
-// Trace makes t be told of the instructions of each run from the next Reset on; nil ends
-// that. Nothing else changes, no event and no question. An instruction that faults has
-// been told of, too. A machine that is observed isn't traced.
-func (m *Machine) Trace(t Tracer) {
-	m.tracer.to = t
-	m.tracer.cells, _ = t.(CellTracer)
-}
-
-// A tracing passes on what a Tracer is told: it is memory as instructions access it.
-type tracing struct {
-	to    Tracer
-	cells CellTracer // the same, if it is one; else nil
-	m     *Machine
-	arch.Memory
-}
-
-// begin puts it before the memory of a run, and before what CPUs hold.
-func (t *tracing) begin(m *Machine) {
-	if t.to != nil {
-		t.m, t.Memory = m, m.own
-		m.own = t
-	}
-}
-
-// Load implements arch.Memory.
-func (t *tracing) Load(a arch.Addr, size int) (uint64, bool) {
-	v, ok := t.Memory.Load(a, size)
-	if ok {
-		t.to.Access(t.m.mem.cpu, a, size, false)
-	}
-	return v, ok
-}
-
-// Store implements arch.Memory.
-func (t *tracing) Store(a arch.Addr, size int, v uint64) bool {
-	ok := t.Memory.Store(a, size, v)
-	if ok {
-		t.to.Access(t.m.mem.cpu, a, size, true)
-	}
-	return ok
-}
-
-// System is that of the memory behind it.
-func (t *tracing) System() *system { return t.Memory.(interface{ System() *system }).System() }

@@ -24,7 +24,7 @@ func (x *Ctx) After(d lkmm.Deps) { x.said = asSaid{on: true, after: d} }
 // Locks says that the context's next access to a cell takes a lock, by a read-modify-write,
 // or gives it back, by a store (LKMM).
 func (x *Ctx) Locks() {
-	if x.m.versions() {
+	if x.m.weak.versions() {
 		x.said = asSaid{on: true, lock: true}
 	}
 }
@@ -40,12 +40,12 @@ func (x *Ctx) Made() (d lkmm.Deps) {
 
 // Views is the machine's memory model under LKMM, for sections and grace periods of RCU
 // that the kernel's routines don't make.
-func (m *Machine) Views() *lkmm.Model { return &m.weak.views }
+func (w *WeakMemory) Views() *lkmm.Model { return &w.views }
 
 // Choose asks which of n ways a routine goes that may go each of them.
 func (x *Ctx) Choose(n int) int {
 	if n < 2 {
 		return 0
 	}
-	return x.m.ask(sim.Version, n, x.cpu)
+	return x.m.turns.ask(sim.Version, n, x.cpu)
 }

@@ -4,7 +4,6 @@ import (
 	"kpsim/sim"
 	"kpsim/smp/arch"
 	"kpsim/smp/arch/x86"
-	"kpsim/smp/kapi"
 )
 
 // What the machine has of x86 by type and constant: what each instruction or each
@@ -33,25 +32,21 @@ const (
 // spOf returns the stack pointer.
 func spOf(r *arch.Regs) arch.Addr { return x86.SP(r) }
 
-// A layout is where things lie.
-type layout struct{ gate, guests, stack arch.Addr }
-
-// layoutOf returns where things lie on a machine of the processor.
-func layoutOf(a *arch.Arch) layout {
-	at := layout{a.Addr(GateBase), a.Addr(kapi.GuestGates), stackBase}
+// stacksOf returns where stacks begin on a machine of the processor.
+func stacksOf(a *arch.Arch) arch.Addr {
 	if a.Word == bits32 {
-		at.stack = stackBase32
+		return stackBase32
 	}
-	return at
+	return stackBase
 }
 
 // bootSystem is the state that the kernel has given a CPU at boot.
-func (m *Machine) bootSystem(cpu uint32) system {
-	y := x86.BootSystem(m.arch, cpu)
-	if m.arch.Word == bits32 {
-		y.FSBase = uint64(m.perCPU[cpu])
+func (ps *Processors) bootSystem(cpu uint32) system {
+	y := x86.BootSystem(ps.m.arch, cpu)
+	if ps.m.arch.Word == bits32 {
+		y.FSBase = uint64(ps.bases[cpu])
 	} else {
-		y.GSBase = uint64(m.perCPU[cpu])
+		y.GSBase = uint64(ps.bases[cpu])
 	}
 	return y
 }
@@ -62,8 +57,8 @@ func (m *Machine) bootSystem(cpu uint32) system {
 type bases struct{ fs, gs uint64 }
 
 // switchBases gives a CPU the bases of the next task.
-func (m *Machine) switchBases(c *CPU, prev, next *Task) {
-	if m.arch.Word == bits32 {
+func (ps *Processors) switchBases(c *CPU, prev, next *Task) {
+	if ps.m.arch.Word == bits32 {
 		return
 	}
 	prev.bases = bases{c.sys.FSBase, c.sys.KernelGSBase}

@@ -32,8 +32,8 @@ import (
 // the delivery, what it could have done while the handler ran.
 func (f *Footprint) ObserveAtomicIRQs(o sim.Observer) {
 	f.Observe(o)
-	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && f.m.cfg.Memory == SC && !f.m.cfg.Late && len(f.m.cpus) <= 2 &&
-		!slices.ContainsFunc(f.m.sources, func(s *Source) bool { return s.Kind == NMISource })
+	f.atomicIRQs = f.m.cfg.Fetch == fetch.Coherent && f.m.cfg.Memory == SC && !f.m.cfg.Late && len(f.m.cpus.list) <= 2 &&
+		!slices.ContainsFunc(f.m.irqs.sources, func(s *Source) bool { return s.Kind == NMISource })
 }
 
 // A site is what, besides a stance, decides what an atomic interrupt's delivery,
@@ -44,78 +44,27 @@ type site struct {
 	frame   arch.Addr // where the frame will be, if others may see it
 }
 
-func (m *Machine) site(c *CPU) (s site) {
+func (f *Footprint) site(c *CPU) (s site) {
+	m := f.m
 	if m.hooks.Nested {
 		s.preempt = c.task.preempt
 	}
-	if base := m.frameBase(smpev.VecTimer, c.regs.R[regSP]); m.foot.words.stacks || !m.isStack(base) {
+	if base := m.traps.frameBase(smpev.VecTimer, c.regs.R[regSP]); m.foot.words.stacks || !m.tasks.isStack(base) {
 		s.frame = base
 	}
 	return s
 }
 
-// beginAtomicIRQ is called when an interrupt is about to be delivered to c.
-func (m *Machine) beginAtomicIRQ(c *CPU, vec uint8, s *Source) {
-	f := m.foot
-	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && m.prompt(vec, s, c.user) {
+// beginAtomic is called when an interrupt is about to be delivered to c.
+func (ir *Interrupts) beginAtomic(c *CPU, vec uint8, s *Source) {
+	f := ir.m.foot
+	if f != nil && f.atomicIRQs && c.task != c.idle && (vec == smpev.VecCall || vec == smpev.VecTimer) && ir.prompt(vec, s, c.user) {
 		f.inside = c
 	}
 }
 
 // prompt reports whether the handler of an interrupt has no yield point. One of user mode has:
 // what is to be done before the return goes with it.
-func (m *Machine) prompt(vec uint8, s *Source, user bool) bool {
-	return !user && m.hooks.Prompt != nil && m.hooks.Prompt(vec, s)
-}
-
-// within goes on with an atomic interrupt: it returns the CPU if that is to move.
-func (m *Machine) within() sim.Mover {
-	c := m.foot.inside
-	t := c.task.top()
-	if m.over || c.task != m.foot.stood.task || len(c.task.frames) <= m.foot.stood.frames ||
-		t.kind == guest || t.kind == routine && !t.ctx.prompt {
-		return sim.NoMover
-	}
-	if !m.unasked(c) {
-		return sim.NoMover
-	}
-	return sim.Mover(c.id)
-}
-
-// unasked passes a boundary without a question if c can go on, even if the default
-// mover is another: the default may depend on the order of steps that commute, and
-// one step must not. The step under way goes on.
-func (m *Machine) unasked(c *CPU) bool {
-	mv := sim.Mover(c.id)
-	goes := !m.over && m.look() && m.p.Moves[0]>>mv&1 != 0
-	m.again()
-	if !goes {
-		return false
-	}
-	if m.p.First != mv {
-		m.force(mv)
-		return true
-	}
-	if m.p.N > 1 && m.steps < m.hold { // what is held is held for questions
-		m.hold++
-	}
-	m.steps++
-	return true
-}
-
-// force is turn where mv is to move, whatever the chooser would answer.
-func (m *Machine) force(mv sim.Mover) {
-	m.settle()
-	pick := 1
-	for m.p.Mover(pick) != mv {
-		pick++
-	}
-	if f, ok := m.chooser.(sim.Forced); ok {
-		f.Forced(&m.p, pick)
-	}
-	m.p.Seq++
-	m.steps++
-	m.settled, m.hold, m.outlasts = m.steps, m.steps, 0
-	m.deviate(mv)
-	m.again()
+func (ir *Interrupts) prompt(vec uint8, s *Source, user bool) bool {
+	return !user && ir.m.hooks.Prompt != nil && ir.m.hooks.Prompt(vec, s)
 }

@@ -48,7 +48,7 @@ func TestWholeClock(t *testing.T) {
 	f := r.text("f", 0, "90 0f 31 90 c3") // nop; rdtsc; nop; ret
 	r.source(smp.TimerSource, 0, 1)
 	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	steps := r.whole(1)
 	var after []string
 	for i, s := range steps {
@@ -69,15 +69,15 @@ func TestWholeApart(t *testing.T) {
 		r := newRig(t, smp.Config{CPUs: 2, Full: true})
 		f := r.text("f", 0, "90 90 c3")
 		r.source(smp.TimerSource, 0, 1)
-		mate := r.AddThread("mate", 0, func(x *smp.Ctx) { x.Step("mate", 1) })
+		mate := r.Tasks().AddThread("mate", 0, func(x *smp.Ctx) { x.Step("mate", 1) })
 		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) {
 			if gives {
-				r.Wake(mate)
+				r.Tasks().Wake(mate)
 				x.Preempt()
 			}
 		}
 		r.log.Subscribe(sink(func(e *traces.Event) { r.Footprint().TouchEventApart(3, 42, false) }), smpev.Trap)
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		fire := by(r.whole(1), sim.MoverSource)
 		require.Len(t, fire, 1)
 		want := map[bool][2]string{false: {"", "r"}, true: {"r", "w"}}[gives]
@@ -106,7 +106,7 @@ func TestWholeNested(t *testing.T) {
 		f := r.text("f", 0, "90 c3")
 		r.source(smp.TimerSource, 0, 1)
 		r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			x.Call(f)
 			x.Step("count", 1)
 			x.PreemptDisable()
@@ -158,10 +158,10 @@ func TestWholeForced(t *testing.T) {
 	answered, slept := r.flag(), r.flag()
 	r.Hooks().Prompt = func(uint8, *smp.Source) bool { return true }
 	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
-	r.AddProgram("asleep", 0, func(x *smp.Ctx) { x.Sleep(&slept.up) }) // goes on by default, but can't
-	r.AddProgram("sender", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("asleep", 0, func(x *smp.Ctx) { x.Sleep(&slept.up) }) // goes on by default, but can't
+	r.Tasks().AddProgram("sender", 1, func(x *smp.Ctx) {
 		x.Step("send", 1)
-		r.SendIPI(x, 1<<0, smp.IPICall)
+		r.Interrupts().SendIPI(x, 1<<0, smp.IPICall)
 		x.SpinForIPI(&answered.up)
 		slept.WriteOnce(x, 1)
 	})

@@ -110,7 +110,7 @@ func interleaveIn(b *testing.B, s sched.Strategy, cfg smp.Config, buffer int) {
 	for c := range benchCPUs {
 		r.source(smp.TimerSource, c, 1<<30)
 		r.source(smp.NMISource, c, 1<<30)
-		r.AddProgram("looper", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("looper", c, func(x *smp.Ctx) {
 			regs := x.Regs()
 			regs.R[x86.RDI], regs.R[x86.RDX] = uint64(smp.DataBase)+uint64(64*c), ^uint64(0)
 			x.Call(f)
@@ -118,7 +118,7 @@ func interleaveIn(b *testing.B, s sched.Strategy, cfg smp.Config, buffer int) {
 	}
 	stored, pad := 0, [8]byte{}
 	if stores {
-		r.AddProgram("patcher", benchCPUs, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("patcher", benchCPUs, func(x *smp.Ctx) {
 			for ; ; stored++ { // a fifth of the boundaries are its own: one in 25 of them stores
 				for i := range 24 {
 					x.Step("patcher", i)
@@ -140,7 +140,7 @@ func interleaveIn(b *testing.B, s sched.Strategy, cfg smp.Config, buffer int) {
 	}
 	run(0) // fibres, decoding, the recording's memory
 	stored = 0
-	decoded := r.Decoded()
+	decoded := r.Text().Decoded()
 
 	var sum smp.Counts
 	runs := uint64(0)
@@ -163,7 +163,7 @@ func interleaveIn(b *testing.B, s sched.Strategy, cfg smp.Config, buffer int) {
 	b.ReportMetric(float64(sum.Points)/n, "points/op")
 	b.ReportMetric(float64(sum.Switches)/n*1000, "switches/kop")
 	b.ReportMetric(float64(stored)/float64(sum.Instructions)*1000, "stores/kinstr")
-	b.ReportMetric(float64(r.Decoded()-decoded)/float64(runs), "decodes/run")
+	b.ReportMetric(float64(r.Text().Decoded()-decoded)/float64(runs), "decodes/run")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(runs), "allocs/run")
 }
 
@@ -207,14 +207,14 @@ func BenchmarkRun(b *testing.B) {
 			f := r.text("f", 0, loop8)
 			answered := r.flag()
 			r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
-			r.AddProgram("sender", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("sender", 0, func(x *smp.Ctx) {
 				for range 4 {
 					answered.WriteOnce(x, 0)
-					r.SendIPI(x, 1<<1, smp.IPICall)
+					r.Interrupts().SendIPI(x, 1<<1, smp.IPICall)
 					x.SpinForIPI(&answered.up)
 				}
 			})
-			r.AddProgram("runner", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("runner", 1, func(x *smp.Ctx) {
 				for range 4 {
 					x.Call(f)
 				}

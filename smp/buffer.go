@@ -46,7 +46,7 @@ var _ kapi.Model = (*buffered)(nil)
 // Load implements kapi.Model.
 func (x *buffered) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 	cpu := x.cpu
-	x.m.tellCell(cpu, CellLoad, c.ID(), b, 0)
+	x.m.tracer.tellCell(cpu, CellLoad, c.ID(), b, 0)
 	if !x.m.weak.buffers[cpu.id].has(c.ID()) {
 		return -1, 0
 	}
@@ -69,11 +69,11 @@ func (b *buffer) has(id kapi.CellID) bool {
 
 // Store implements kapi.Model.
 func (x *buffered) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
-	x.m.tellCell(x.cpu, CellStore, c.ID(), b, 0)
-	if x.m.passes(x.cpu) {
+	x.m.tracer.tellCell(x.cpu, CellStore, c.ID(), b, 0)
+	if x.m.weak.passes(x.cpu) {
 		return -1, 0
 	}
-	x.m.holdStore(x.cpu, heldStore{cell: c})
+	x.m.weak.holdStore(x.cpu, heldStore{cell: c})
 	return int(x.cpu.id), 0
 }
 
@@ -90,15 +90,15 @@ func (x *buffered) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 
 // Locked implements kapi.Model. A compare-and-exchange that fails is locked as well.
 func (x *buffered) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
-	x.m.flush(x.cpu)
-	x.m.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
+	x.m.weak.flush(x.cpu)
+	x.m.tracer.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
 	(*Ctx)(x).touchCell(c.ID())
 	return !fails
 }
 
 // touchCell notes that a routine reads and writes a cell.
 func (x *Ctx) touchCell(id kapi.CellID) {
-	x.m.touch(objCell, uint64(id), true)
+	x.m.foot.touch(objCell, uint64(id), true)
 	if f := x.m.foot; f != nil {
 		f.read(object(objCell, uint64(id)))
 		f.overwritten(object(objCell, uint64(id)))
@@ -109,149 +109,150 @@ func (x *Ctx) touchCell(id kapi.CellID) {
 func (x *buffered) Keeps() bool { return false }
 
 // holdStore makes a CPU hold a store.
-func (m *Machine) holdStore(c *CPU, s heldStore) {
-	w := &m.weak
+func (w *WeakMemory) holdStore(c *CPU, s heldStore) {
+	m := w.m
 	b := &w.buffers[c.id]
 	if len(b.q) == mostHeld {
-		m.drain(c)
+		w.drain(c)
 	}
 	if s.cell != nil {
 		w.cells = append(w.cells, s.cell)
 	}
-	m.touchPlace(c, b.issued)
+	m.foot.touchPlace(c, b.issued)
 	b.issued++
 	b.q = append(b.q, s)
 	if b.off {
-		m.showHeld(c)
+		w.showHeld(c)
 	} else {
 		w.prompt |= c.bit
 	}
-	m.moves[3] |= c.bit
-	m.again()
+	m.turns.moves[3] |= c.bit
+	m.turns.again()
 }
 
 // putOff has the stores of a CPU wait: something else moves than what was to be next, a
 // store that takes effect.
-func (m *Machine) putOff(drain sim.Mover) {
-	c := &m.cpus[drain-sim.MoverDrain]
-	m.weak.buffers[c.id].off = true
-	m.weak.prompt &^= c.bit
-	m.showHeld(c)
-	m.again()
+func (w *WeakMemory) putOff(drain sim.Mover) {
+	c := &w.m.cpus.list[drain-sim.MoverDrain]
+	w.buffers[c.id].off = true
+	w.prompt &^= c.bit
+	w.showHeld(c)
+	w.m.turns.again()
 }
 
 // showHeld tells of the stores that a CPU holds while others move.
-func (m *Machine) showHeld(c *CPU) {
-	q := m.weak.buffers[c.id].q
+func (w *WeakMemory) showHeld(c *CPU) {
+	q := w.buffers[c.id].q
 	for i := range q {
 		if s := &q[i]; !s.shown {
 			s.shown = true
-			m.emitStore(c, smpev.Held, s)
+			w.emitStore(c, smpev.Held, s)
 		}
 	}
 }
 
 // emitStore takes down what becomes of a store.
-func (m *Machine) emitStore(c *CPU, k traces.Kind, s *heldStore) {
+func (w *WeakMemory) emitStore(c *CPU, k traces.Kind, s *heldStore) {
 	if s.cell != nil {
-		m.emit(c, k, uint64(s.cell.ID()), 0, 0)
+		w.m.emit(c, k, uint64(s.cell.ID()), 0, 0)
 		return
 	}
-	m.emit(c, k, uint64(s.at), s.value, uint64(s.size))
+	w.m.emit(c, k, uint64(s.at), s.value, uint64(s.size))
 }
 
 // hasten has the stores of a CPU take effect next, by default: it waits.
-func (m *Machine) hasten(c *CPU) {
-	if !m.weak.holds {
+func (w *WeakMemory) hasten(c *CPU) {
+	if !w.holds {
 		return
 	}
-	if b := &m.weak.buffers[c.id]; b.off && len(b.q) > 0 {
+	if b := &w.buffers[c.id]; b.off && len(b.q) > 0 {
 		b.off = false
-		m.weak.prompt |= c.bit
-		m.again()
+		w.prompt |= c.bit
+		w.m.turns.again()
 	}
 }
 
 // drain makes the oldest store that a CPU holds take effect.
-func (m *Machine) drain(c *CPU) {
-	b := &m.weak.buffers[c.id]
+func (w *WeakMemory) drain(c *CPU) {
+	m := w.m
+	b := &w.buffers[c.id]
 	s := b.q[0]
 	n := copy(b.q, b.q[1:])
 	b.q[n] = heldStore{}
 	b.q = b.q[:n]
-	m.touch(objBuffer, uint64(c.id), true)
-	m.touchPlace(c, b.issued-uint64(n)-1)
+	m.foot.touch(objBuffer, uint64(c.id), true)
+	m.foot.touchPlace(c, b.issued-uint64(n)-1)
 	if s.cell != nil {
 		id := uint64(s.cell.ID())
 		if m.foot != nil {
 			m.foot.drains(c, &s)
 		}
-		m.touch(objCell, id, true)
+		m.foot.touch(objCell, id, true)
 		s.cell.Commit(int(c.id))
-		if m.waitOn[uint8(id)] != 0 {
-			m.recheck, m.time.stored = true, m.time.now[c.id]
+		if m.waits.on[uint8(id)] != 0 {
+			m.waits.recheck, m.time.stored = true, m.time.now[c.id]
 		}
 	} else {
-		m.touchHeldWords(c, s.at, s.size, true)
+		m.foot.touchHeldWords(c, s.at, s.size, true)
 		cpu := m.mem.cpu
 		m.mem.cpu = c.id
-		if !m.weak.data.Memory.Store(s.at, int(s.size), s.value) {
+		if !w.data.Memory.Store(s.at, int(s.size), s.value) {
 			sim.Bug("cpu%d: a store to %#x that was held, to memory that isn't there any more", c.id, uint64(s.at))
 		}
 		m.mem.cpu = cpu
 	}
 	if s.shown {
-		m.emitStore(c, smpev.Commit, &s)
+		w.emitStore(c, smpev.Commit, &s)
 	}
-	if m.spins {
-		m.storesMove(c)
+	if m.turns.spins {
+		m.turns.storesMove(c)
 	}
 	if n == 0 {
 		b.off = false
-		m.weak.prompt &^= c.bit
-		m.moves[3] &^= c.bit
+		w.prompt &^= c.bit
+		m.turns.moves[3] &^= c.bit
 	}
-	m.again()
+	m.turns.again()
 }
 
 // flush makes all that a CPU holds take effect: it is about to do what waits for that. It
 // may have nothing left to do because a step before was sooner, which is an order, too.
-func (m *Machine) flush(c *CPU) {
-	if m.weak.holds {
-		m.flushHeld(c)
+func (w *WeakMemory) flush(c *CPU) {
+	if w.holds {
+		w.flushHeld(c)
 	}
 }
 
-func (m *Machine) flushHeld(c *CPU) {
-	m.touch(objBuffer, uint64(c.id), false)
-	for len(m.weak.buffers[c.id].q) > 0 {
-		m.drain(c)
+func (w *WeakMemory) flushHeld(c *CPU) {
+	w.m.foot.touch(objBuffer, uint64(c.id), false)
+	for len(w.buffers[c.id].q) > 0 {
+		w.drain(c)
 	}
-	m.tellCell(c, CellFence, 0, kapi.PlainMB, 0)
+	w.m.tracer.tellCell(c, CellFence, 0, kapi.PlainMB, 0)
 }
 
 // flushOther is flush as another CPU's step does it, which is as if it had interrupted c.
-func (m *Machine) flushOther(c *CPU) {
-	if !m.weak.holds {
+func (w *WeakMemory) flushOther(c *CPU) {
+	if !w.holds {
 		return
 	}
-	m.touch(objBoundary, uint64(c.id), true)
-	m.flush(c)
+	w.m.foot.touch(objBoundary, uint64(c.id), true)
+	w.flush(c)
 }
 
 // flushOver is flush before bytes of memory are written past what c holds, if it holds any
 // of them.
-func (m *Machine) flushOver(c *CPU, at arch.Addr, size int) {
-	m.touch(objBuffer, uint64(c.id), false)
-	if m.weak.buffers[c.id].overlaps(at, size) {
-		m.flushOther(c)
+func (w *WeakMemory) flushOver(c *CPU, at arch.Addr, size int) {
+	w.m.foot.touch(objBuffer, uint64(c.id), false)
+	if w.buffers[c.id].overlaps(at, size) {
+		w.flushOther(c)
 	}
 }
 
 // flushAll is flush of all CPUs: a page goes, and so they are interrupted.
-func (m *Machine) flushAll() {
-	for i := range m.cpus {
-		m.flushOther(&m.cpus[i])
+func (w *WeakMemory) flushAll() {
+	for i := range w.m.cpus.list {
+		w.flushOther(&w.m.cpus.list[i])
 	}
 }
 
@@ -259,67 +260,68 @@ func (m *Machine) flushAll() {
 func (m *Machine) executeHolding(c *CPU, in *inst) {
 	for {
 		if m.weak.locked = in.Drains(); m.weak.locked {
-			m.flush(c)
+			m.weak.flush(c)
 			m.mem.cpu = c.id
 		}
 		if m.tracer.to != nil {
 			m.tracer.to.Instruction(c.id, in, &c.regs)
 		}
 		m.log.Mix(uint64(in.Addr)<<6 | uint64(c.id))
-		m.spend(c.id, cycles.Instruction, 1)
-		m.instr++
-		if out := in.Exec(&c.regs, m.own); out != arch.Next || c.after != 0 {
+		m.time.spend(c.id, cycles.Instruction, 1)
+		m.turns.instr++
+		if out := in.Exec(&c.regs, m.mem.own); out != arch.Next || c.after != 0 {
 			m.react(c, in, out)
 			return
 		}
 		next := c.known()
-		if next == nil || m.steps >= m.limit || m.tracer.to != nil {
+		if next == nil || m.turns.steps >= m.turns.limit || m.tracer.to != nil {
 			return
 		}
-		m.steps++
+		m.turns.steps++
 		in = next
 	}
 }
 
 // passes passes the boundary at which a store of c would take effect, if it is the next
 // one and its answer is known: it does so at once.
-func (m *Machine) passes(c *CPU) bool {
-	if m.outlasts&sim.Drains == 0 || m.steps >= m.limit || m.p.First != sim.Mover(c.id) || m.foot != nil || m.spins || len(m.weak.buffers[c.id].q) > 0 {
+func (w *WeakMemory) passes(c *CPU) bool {
+	m := w.m
+	if m.turns.outlasts&sim.Drains == 0 || m.turns.steps >= m.turns.limit || m.turns.p.First != sim.Mover(c.id) || m.foot != nil || m.turns.spins || len(w.buffers[c.id].q) > 0 {
 		return false
 	}
-	if m.p.N <= 1 { // with the store that could wait there are two moves: a question
-		if m.settle(); m.steps >= m.hold {
+	if m.turns.p.N <= 1 { // with the store that could wait there are two moves: a question
+		if m.turns.settle(); m.turns.steps >= m.turns.hold {
 			return false
 		}
-		m.p.Seq++
-		m.settled++
+		m.turns.p.Seq++
+		m.turns.settled++
 	}
-	m.steps++
-	m.weak.passed = m.steps
+	m.turns.steps++
+	w.passed = m.turns.steps
 	return true
 }
 
 // stored reports whether a CPU holds a store, or would if the one of this step hadn't
 // passed.
-func (m *Machine) stored(c *CPU) bool {
-	return len(m.weak.buffers[c.id].q) > 0 || m.weak.passed == m.steps
+func (w *WeakMemory) stored(c *CPU) bool {
+	return len(w.buffers[c.id].q) > 0 || w.passed == w.m.turns.steps
 }
 
 // Put stores to memory as a hook of the machine, at once, after what CPUs hold of those
 // bytes.
-func (m *Machine) Put(at arch.Addr, size int, v uint64) {
-	for i := range m.weak.buffers {
-		m.flushOver(&m.cpus[i], at, size)
+func (m *Memory) Put(at arch.Addr, size int, v uint64) {
+	for i := range m.m.weak.buffers {
+		m.m.weak.flushOver(&m.m.cpus.list[i], at, size)
 	}
-	m.mem.Store(at, size, v)
+	m.Store(at, size, v)
 }
 
 // Seen returns size bytes of memory as a CPU sees them, which may hold stores to them. It is
 // no access.
-func (m *Machine) Seen(cpu int, at arch.Addr, size int) (v uint64, ok bool) {
-	v, ok = m.mem.Load(at, size)
-	if m.weak.holds && ok {
-		v = m.weak.buffers[cpu].over(v, at, size)
+func (m *Memory) Seen(cpu int, at arch.Addr, size int) (v uint64, ok bool) {
+	v, ok = m.Load(at, size)
+	if m.m.weak.holds && ok {
+		v = m.m.weak.buffers[cpu].over(v, at, size)
 	}
 	return v, ok
 }
@@ -341,7 +343,7 @@ func (s *heldStore) meets(at arch.Addr, size int) bool {
 // A bufferedMemory is memory as a CPU that holds stores accesses it. It implements
 // arch.Memory.
 type bufferedMemory struct {
-	w *weakMemory
+	w *WeakMemory
 	arch.Memory
 }
 
@@ -355,10 +357,10 @@ func (d *bufferedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 	if len(b.q) == 0 || !b.overlaps(a, size) {
 		return d.Memory.Load(a, size)
 	}
-	m.touchHeldWords(&m.cpus[m.mem.cpu], a, uint8(size), false)
+	m.foot.touchHeldWords(&m.cpus.list[m.mem.cpu], a, uint8(size), false)
 	if s := b.last(a, size); s != nil {
 		if m.foot != nil {
-			m.foot.looksBelow(&m.cpus[m.mem.cpu], a)
+			m.foot.looksBelow(&m.cpus.list[m.mem.cpu], a)
 		}
 		return s.value >> (8 * (a - s.at)) & (^uint64(0) >> (64 - 8*size)), true
 	}
@@ -404,32 +406,32 @@ func (b *buffer) over(v uint64, a arch.Addr, size int) uint64 {
 // are many.
 func (d *bufferedMemory) Store(a arch.Addr, size int, v uint64) bool {
 	m := d.w.m
-	c := &m.cpus[m.mem.cpu]
+	c := &m.cpus.list[m.mem.cpu]
 	if p := m.mem.keptApart(a, size); p != nil {
 		return m.mem.storeCount(p, d, a, size, v)
 	}
 	stack := c.task.stack-a <= StackSize
 	if stack && m.foot != nil && m.foot.words.shared(bytesNumber(a)) {
-		m.touch(objBuffer, uint64(c.id), false) // whether it holds anything says what becomes of this
+		m.foot.touch(objBuffer, uint64(c.id), false) // whether it holds anything says what becomes of this
 	}
-	if d.w.locked && c.guest || stack && !m.stored(c) || m.mem.ownCount(a, size) {
+	if d.w.locked && c.guest || stack && !m.weak.stored(c) || m.mem.ownCount(a, size) {
 		return d.Memory.Store(a, size, v)
 	}
 	if fault, ok := m.mem.permits(a, size, PermWrite); !ok {
 		m.mem.fault = fault
 		return false
 	}
-	if m.guards && d == &d.w.own && m.deadStack(c, a) {
+	if m.mem.guards && d == &d.w.own && m.tasks.deadStack(c, a) {
 		m.mem.fault = a
 		return false
 	}
-	if m.passes(c) {
+	if m.weak.passes(c) {
 		return d.Memory.Store(a, size, v)
 	}
 	if m.foot != nil {
 		m.foot.onStack(c, a, size, true)
 	}
-	m.holdStore(c, heldStore{at: a, size: uint8(size), value: v & (^uint64(0) >> (64 - 8*size))})
+	m.weak.holdStore(c, heldStore{at: a, size: uint8(size), value: v & (^uint64(0) >> (64 - 8*size))})
 	return true
 }
 
@@ -446,8 +448,8 @@ func (d *bufferedMemory) System() *system {
 // What waits until a CPU holds nothing reads its buffer, which what takes effect writes.
 
 // touchPlace notes that the n-th store of a CPU, from 0, is made or takes effect.
-func (m *Machine) touchPlace(c *CPU, n uint64) {
-	m.touch(objHeldPlace, uint64(c.id)<<8|n%mostHeld, true)
+func (f *Footprint) touchPlace(c *CPU, n uint64) {
+	f.touch(objHeldPlace, uint64(c.id)<<8|n%mostHeld, true)
 }
 
 func objectHeldCell(c *CPU, cell kapi.Cell) sim.Object {
@@ -459,27 +461,27 @@ func objectHeldWord(c *CPU, a arch.Addr) sim.Object {
 }
 
 // touchHeldWords notes an access to what a CPU holds of memory.
-func (m *Machine) touchHeldWords(c *CPU, a arch.Addr, size uint8, write bool) {
-	if m.foot == nil {
+func (f *Footprint) touchHeldWords(c *CPU, a arch.Addr, size uint8, write bool) {
+	if f == nil {
 		return
 	}
 	for at := a; at < a+arch.Addr(size); at = at&^7 + 8 {
-		if m.foot.words.shared(bytesNumber(at)) {
-			m.foot.add(objectHeldWord(c, at), write)
+		if f.words.shared(bytesNumber(at)) {
+			f.add(objectHeldWord(c, at), write)
 			if !write {
-				m.foot.read(objectHeldWord(c, at))
+				f.read(objectHeldWord(c, at))
 			}
 		}
 	}
 }
 
 // addHeld adds what CPUs hold to a hash; what they hold of cells is in those.
-func (m *Machine) addHeld(h *sim.Hash) {
-	if !m.weak.holds {
+func (w *WeakMemory) addHeld(h *sim.Hash) {
+	if !w.holds {
 		return
 	}
-	for i := range m.weak.buffers {
-		b := &m.weak.buffers[i]
+	for i := range w.buffers {
+		b := &w.buffers[i]
 		h.Add(uint64(len(b.q)))
 		for j := range b.q {
 			s := &b.q[j]

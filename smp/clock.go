@@ -33,7 +33,7 @@ func (c *Clocks) Costs(p *cycles.Profile) {
 	if c.costs = p; p == nil {
 		c.costs = cycles.Nominal()
 	}
-	if c.lines == nil && len(c.m.cpus) > 1 { // a CPU alone pays for none
+	if c.lines == nil && len(c.m.cpus.list) > 1 { // a CPU alone pays for none
 		c.lines = new(lines)
 	}
 }
@@ -42,16 +42,16 @@ func (c *Clocks) Costs(p *cycles.Profile) {
 // on a new machine.
 func (c *Clocks) Start(at *[sim.MaxCPUs]sim.Time) { c.starts = at }
 
-// resetClocks begins the time of a run.
-func (m *Machine) resetClocks() {
-	clear(m.time.now[:])
-	if m.time.starts != nil {
-		copy(m.time.now[:], m.time.starts[:])
+// reset begins the time of a run.
+func (k *Clocks) reset() {
+	clear(k.now[:])
+	if k.starts != nil {
+		copy(k.now[:], k.starts[:])
 	}
-	copy(m.time.waited[:], m.time.now[:])
-	m.time.spender, m.time.stored = 0, 0
-	if m.time.lines != nil {
-		m.time.lines.reset()
+	copy(k.waited[:], k.now[:])
+	k.spender, k.stored = 0, 0
+	if k.lines != nil {
+		k.lines.reset()
 	}
 }
 
@@ -66,7 +66,7 @@ func (c *Clocks) Spent(cpu int) sim.Time { return c.now[cpu] - c.waited[cpu] }
 
 // AppendSpent appends what events have cost on each CPU so far, for Passed.
 func (c *Clocks) AppendSpent(list []sim.Time) []sim.Time {
-	for i := range c.m.cpus {
+	for i := range c.m.cpus.list {
 		list = append(list, c.Spent(i))
 	}
 	return list
@@ -78,17 +78,17 @@ func (c *Clocks) AppendSpent(list []sim.Time) []sim.Time {
 // that could fire, or a store that could take effect: then none has passed.
 func (x *Ctx) Passed(since []sim.Time) sim.Time {
 	m := x.m
-	for _, s := range m.sources {
+	for _, s := range m.irqs.sources {
 		if s.armed {
 			return 0
 		}
 	}
-	if m.moves[3] != 0 {
+	if m.turns.moves[3] != 0 {
 		return 0
 	}
 	least := m.time.Spent(int(x.cpu.id)) - since[x.cpu.id]
-	for i := range m.cpus {
-		if c := &m.cpus[i]; c.guest || c.canGoOn() || c.open() && c.ipi != 0 {
+	for i := range m.cpus.list {
+		if c := &m.cpus.list[i]; c.guest || c.canGoOn() || c.open() && c.ipi != 0 {
 			least = min(least, m.time.Spent(i)-since[i])
 		}
 	}
@@ -96,8 +96,8 @@ func (x *Ctx) Passed(since []sim.Time) sim.Time {
 }
 
 // spend advances a CPU's clock by n events.
-func (m *Machine) spend(cpu uint8, e cycles.Event, n int) {
-	t, cpu := &m.time, cpu%sim.MaxCPUs
+func (k *Clocks) spend(cpu uint8, e cycles.Event, n int) {
+	t, cpu := k, cpu%sim.MaxCPUs
 	t.spender = cpu
 	t.now[cpu] += sim.Time(t.costs[e]) * sim.Time(n)
 	if t.tally != nil {
@@ -112,10 +112,10 @@ func (c *Clocks) Now() sim.Time { return c.now[c.spender] }
 // catchUp advances a CPU that waited to the time at which another CPU let it go on.
 // Clocks show one time, as the time-stamp counters of CPUs do that are reset together
 // (SDM vol. 3, 18.17.4).
-func (m *Machine) catchUp(c *CPU, to sim.Time) {
-	if at := m.time.now[c.id]; at < to {
-		m.time.now[c.id] = to
-		m.time.waited[c.id%sim.MaxCPUs] += to - at
+func (k *Clocks) catchUp(c *CPU, to sim.Time) {
+	if at := k.now[c.id]; at < to {
+		k.now[c.id] = to
+		k.waited[c.id%sim.MaxCPUs] += to - at
 	}
 }
 
@@ -166,43 +166,43 @@ func (ls *lines) cell(id kapi.CellID) *line {
 // bring brings the line of a cell that is about to be loaded or stored to.
 func (x *Ctx) bring(id kapi.CellID, mode kapi.Mode) {
 	if x.m.time.lines != nil {
-		x.m.bringCell(x.cpu, id, mode)
+		x.m.time.bringCell(x.cpu, id, mode)
 	}
 }
 
-func (m *Machine) bringCell(c *CPU, id kapi.CellID, mode kapi.Mode) {
-	m.bring(c, m.time.lines.cell(id), mode == kapi.Write)
+func (k *Clocks) bringCell(c *CPU, id kapi.CellID, mode kapi.Mode) {
+	k.bring(c, k.lines.cell(id), mode == kapi.Write)
 }
 
 // bringQueue brings the run queue of a CPU to the one that changes it.
-func (m *Machine) bringQueue(c *CPU, of *CPU) {
-	if m.time.lines != nil {
-		m.bring(c, &m.time.lines.queues[of.id%sim.MaxCPUs], true)
+func (k *Clocks) bringQueue(c *CPU, of *CPU) {
+	if k.lines != nil {
+		k.bring(c, &k.lines.queues[of.id%sim.MaxCPUs], true)
 	}
 }
 
 // bringText brings n bytes of watched text that are about to be fetched or stored to.
-func (m *Machine) bringText(c *CPU, a arch.Addr, n int, store bool) {
-	if m.time.lines == nil {
+func (k *Clocks) bringText(c *CPU, a arch.Addr, n int, store bool) {
+	if k.lines == nil {
 		return
 	}
 	for at := a &^ (chunk - 1); at < a+arch.Addr(n); at += chunk {
-		m.bring(c, &m.time.lines.text[bytesNumber(at)*0x9e3779b97f4a7c15>>(64-textLineBits)], store)
+		k.bring(c, &k.lines.text[bytesNumber(at)*0x9e3779b97f4a7c15>>(64-textLineBits)], store)
 	}
 }
 
 // bring brings a line to a CPU that is about to load from it or to store to it. A CPU
 // that alone holds the line stores to it for nothing more.
-func (m *Machine) bring(c *CPU, l *line, store bool) {
+func (k *Clocks) bring(c *CPU, l *line, store bool) {
 	after := l.stored
 	if store {
 		after = max(after, l.loaded)
 	}
-	m.catchUp(c, after)
+	k.catchUp(c, after)
 	if others := l.holders &^ c.bit; others != 0 && (store || l.holders == others) {
-		m.spend(c.id, cycles.Line, 1)
+		k.spend(c.id, cycles.Line, 1)
 	}
-	if now := m.time.now[c.id]; store {
+	if now := k.now[c.id]; store {
 		l.holders, l.stored = c.bit, now
 	} else {
 		l.holders |= c.bit

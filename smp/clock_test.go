@@ -27,14 +27,14 @@ func TestWaitsUntilStored(t *testing.T) {
 		"hook": func(x *smp.Ctx, v *kapi.Var[bool], m *smp.Machine) {
 			work(x, before)
 			v.Set(true)
-			m.Notify(v.ID())
+			m.Waits().Notify(v.ID())
 		},
 	} {
 		for _, sleeps := range []bool{false, true} {
 			r := newRig(t, smp.Config{CPUs: 2})
 			var v kapi.Var[bool]
 			went := sim.Time(0)
-			r.AddProgram("stores", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("stores", 0, func(x *smp.Ctx) {
 				for range 2 { // both tasks have begun, and one waits
 					work(x, before)
 					x.Step("stores", 1)
@@ -42,7 +42,7 @@ func TestWaitsUntilStored(t *testing.T) {
 				store(x, &v, r.Machine)
 				work(x, after)
 			})
-			r.AddProgram("waits", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("waits", 1, func(x *smp.Ctx) {
 				if is := (&kapi.Is[bool]{Var: &v, Want: true}); sleeps {
 					x.Sleep(is)
 				} else {

@@ -22,20 +22,21 @@ type count struct {
 
 // SetCount makes the first four bytes of the mapped page at an address the count of a CPU.
 // It is called before Freeze.
-func (m *Machine) SetCount(cpu int, at arch.Addr) {
-	m.mem.page(at).counts = uint8(cpu) + 1
-	m.mem.tlb[slot(uint64(at)>>pageShift)].p = nil
-	m.counts[cpu] = count{at: at, word: at}
+func (ps *Processors) SetCount(cpu int, at arch.Addr) {
+	ps.m.mem.page(at).counts = uint8(cpu) + 1
+	ps.m.mem.tlb[slot(uint64(at)>>pageShift)].p = nil
+	ps.counts[cpu] = count{at: at, word: at}
 }
 
 // KeepCount stores what text has counted on a CPU at an address of a kernel's own engine,
 // whose text counts there.
-func (m *Machine) KeepCount(cpu int, word arch.Addr) { m.counts[cpu].word = word }
+func (ps *Processors) KeepCount(cpu int, word arch.Addr) { ps.counts[cpu].word = word }
 
 // KernelCount returns what routines and traps count on the context's CPU.
-func (x *Ctx) KernelCount() uint32 { return x.m.kernelCount(x.cpu) }
+func (x *Ctx) KernelCount() uint32 { return x.m.cpus.kernelCount(x.cpu) }
 
-func (m *Machine) kernelCount(c *CPU) uint32 {
+func (ps *Processors) kernelCount(c *CPU) uint32 {
+	m := ps.m
 	n := uint32(c.task.preempt)
 	if m.hooks.Counts != nil {
 		for i := range c.task.frames {
@@ -66,9 +67,9 @@ func (m *Memory) counted(a arch.Addr, size int) *page {
 // added to them. under is memory as the CPU accesses it.
 func (m *Memory) countOf(p *page, under arch.Memory) (b [countSize]byte, added uint32) {
 	cpu := p.counts - 1
-	added = m.m.kernelCount(&m.m.cpus[cpu])
+	added = m.m.cpus.kernelCount(&m.m.cpus.list[cpu])
 	text := uint64(binary.LittleEndian.Uint32(p.data[:]))
-	if word := m.m.counts[cpu].word; word != p.at {
+	if word := m.m.cpus.counts[cpu].word; word != p.at {
 		text, _ = under.Load(word, countSize)
 	}
 	binary.LittleEndian.PutUint32(b[:], uint32(text)+added)
@@ -98,7 +99,7 @@ func (m *Memory) storeCount(p *page, under arch.Memory, a arch.Addr, size int, v
 	now, added := m.countOf(p, under)
 	n := copy(now[a-p.at:], b[:size])
 	text := binary.LittleEndian.Uint32(now[:]) - added
-	if word := m.m.counts[p.counts-1].word; word != p.at {
+	if word := m.m.cpus.counts[p.counts-1].word; word != p.at {
 		under.Store(word, countSize, uint64(text))
 	} else {
 		binary.LittleEndian.PutUint32(now[:], text)
@@ -110,7 +111,7 @@ func (m *Memory) storeCount(p *page, under arch.Memory, a arch.Addr, size int, v
 
 // keptApart returns the page whose count an access meets, if it is stored elsewhere.
 func (m *Memory) keptApart(a arch.Addr, size int) *page {
-	if p := m.counted(a, size); p != nil && m.m.counts[p.counts-1].word != p.at {
+	if p := m.counted(a, size); p != nil && m.m.cpus.counts[p.counts-1].word != p.at {
 		return p
 	}
 	return nil
@@ -138,12 +139,12 @@ func (f *Footprint) countAccess(c *CPU, a arch.Addr, size int) arch.Addr {
 	if f.readsCount {
 		f.add(object(objWord, bytesNumber(p.at)), false)
 	}
-	return f.m.counts[p.counts-1].word
+	return f.m.cpus.counts[p.counts-1].word
 }
 
 // countChanges notes that the step under way changes what the kernel counts on a CPU.
-func (m *Machine) countChanges(c *CPU) {
-	if f := m.foot; f != nil && f.readsCount {
-		f.add(object(objWord, bytesNumber(m.counts[c.id].at)), true)
+func (f *Footprint) countChanges(c *CPU) {
+	if f != nil && f.readsCount {
+		f.add(object(objWord, bytesNumber(f.m.cpus.counts[c.id].at)), true)
 	}
 }

@@ -66,7 +66,7 @@ func (x *Ctx) Regs() *arch.Regs { return &x.cpu.regs }
 // Memory implements kapi.Context.
 func (x *Ctx) Memory() arch.Memory {
 	x.m.mem.cpu = x.cpu.id
-	return x.m.data
+	return x.m.mem.data
 }
 
 // Atomic reports whether the context must not sleep: in a trap or interrupt,
@@ -83,18 +83,18 @@ func (x *Ctx) PreemptOff() bool {
 // PreemptDisable implements kapi.Context.
 func (x *Ctx) PreemptDisable() {
 	x.task.preempt++
-	x.m.countChanges(x.cpu)
+	x.m.foot.countChanges(x.cpu)
 	if x.m.cfg.Full {
-		x.m.attend(x.cpu)
+		x.m.turns.attend(x.cpu)
 	}
 }
 
 // PreemptEnable implements kapi.Context.
 func (x *Ctx) PreemptEnable() {
 	x.task.preempt--
-	x.m.countChanges(x.cpu)
+	x.m.foot.countChanges(x.cpu)
 	if x.m.cfg.Full {
-		x.m.attend(x.cpu)
+		x.m.turns.attend(x.cpu)
 		if x.MustResched() && !x.Atomic() {
 			x.Preempt()
 		}
@@ -110,9 +110,9 @@ func (x *Ctx) IRQ(on bool) (was bool) {
 		x.cpu.regs.Flags &^= irqFlag
 	}
 	if on != was {
-		x.m.attend(x.cpu)
+		x.m.turns.attend(x.cpu)
 		if on {
-			x.m.touch(objIPI, uint64(x.cpu.id), false)
+			x.m.foot.touch(objIPI, uint64(x.cpu.id), false)
 			if x.cpu.ipi != 0 {
 				x.knows(6) // it stands here, and not at its next access
 				x.yieldOpen()
@@ -148,7 +148,7 @@ func (x *Ctx) Source() *Source { return x.source }
 
 // NeedResched reports whether another task wants the CPU.
 func (x *Ctx) NeedResched() bool {
-	x.m.touchQueue(x.cpu, false)
+	x.m.foot.touchQueue(x.cpu, false)
 	if f := x.m.foot; f != nil {
 		f.askedResched()
 	}
@@ -170,7 +170,7 @@ func (x *Ctx) MustResched() bool {
 // Tick preempts for a task that wants the CPU.
 func (x *Ctx) Tick() {
 	if x.m.cfg.Lazy && x.NeedResched() {
-		x.m.touchQueue(x.cpu, true)
+		x.m.foot.touchQueue(x.cpu, true)
 		x.cpu.urgent = true
 	}
 }
@@ -182,7 +182,7 @@ func (x *Ctx) Preempt() {
 		return
 	}
 	x.drainStores()
-	x.m.schedule(x.cpu, false)
+	x.m.tasks.schedule(x.cpu, false)
 	x.give()
 }
 
@@ -227,5 +227,5 @@ func (x *Ctx) Tell(k traces.Kind, a, b, c uint64) {
 
 // Work implements kapi.Context.
 func (x *Ctx) Work(kind kapi.Work, n int) {
-	x.m.spend(x.cpu.id, cycles.Work(kind), n)
+	x.m.time.spend(x.cpu.id, cycles.Work(kind), n)
 }

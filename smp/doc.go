@@ -13,14 +13,26 @@
 // # The types
 //
 // A Machine is built (New, tasks, sources, hooks, routines with an address), frozen
-// (Freeze), and then run any number of times (Reset, Run). It hands out:
+// (Freeze), and then run any number of times (Reset, Run). It keeps the loop (run.go), and
+// its parts are types of their own:
 //
-//	Memory       pages of data and text, and which text is watched   mem.go pages.go text.go
+//	turns        says what can move, and whose step is next          turns.go spin.go
+//	ending       how a run ended, and why                            ending.go
+//	Processors   the CPUs, which come and go                         cpus.go hotplug.go count.go
+//	Tasks        with their stacks, and who gets a CPU               tasks.go switch.go
+//	Waits        routines that wait until a condition holds          waits.go
+//	Interrupts   sources, and the IPIs between CPUs                  source.go
+//	traps        takes CPUs into handlers, and back                  trap.go
+//	routines     contexts of routines and their fibres               routine.go
+//	Gates        addresses of kernel routines                        gates.go
+//	Text         what CPUs fetch, and what it means                  text.go
+//	Memory       pages of data and text, and which text is watched   mem.go pages.go
+//	WeakMemory   stores that CPUs hold, versions of cells            weak.go buffer.go views.go
 //	Clocks       what events cost, what the CPUs' clocks show        clock.go
-//	Names        of addresses, movers, places, objects, answers      names.go touch.go
-//	Footprint    tells an observer what each step touches            watch.go touch.go access.go atomicirq.go
+//	Names        of addresses, movers, places, objects, answers      names.go
+//	Footprint    tells an observer what each step touches            watch.go touch.go access.go words.go
 //	State        hashes what a state is made of, for proofs          state.go
-//	Tracer       is told of instructions and what they access       access.go
+//	Tracer       is told of instructions and what they access        trace.go
 //	Interactive  drives a run by hand                                interactive.go
 //	Inspector    reads a machine that is paused or has ended         interactive.go
 //

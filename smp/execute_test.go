@@ -67,7 +67,7 @@ func TestExecuteInOneGo(t *testing.T) {
 		r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 		f := r.text("clockLoop", 0, clockLoop)
 		r.source(smp.TimerSource, 0, timers)
-		r.AddProgram("looper", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("looper", 0, func(x *smp.Ctx) {
 			x.Regs().R[x86.RCX] = 9
 			res.sum = x.Call(f)
 		})
@@ -105,12 +105,12 @@ func TestDecodedOnce(t *testing.T) {
 	f := r.text("loop", 0, loop)
 	r.Memory().Watch(f, 16) // so that each instruction that is executed is in the log
 	for c := range 2 {
-		r.AddProgram("looper", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("looper", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RCX] = 60
 			x.Call(f)
 		})
 	}
-	r.AddProgram("patcher", 2, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("patcher", 2, func(x *smp.Ctx) {
 		for i := range 40 {
 			x.FillText(f+site, versions[(i+1)%len(versions)])
 			x.WriteText(f+pad, []byte{byte(i), 0x90, byte(i), 0x90})
@@ -123,7 +123,7 @@ func TestDecodedOnce(t *testing.T) {
 		for _, e := range r.events(smpev.Exec) {
 			seen[[3]uint64{e.A, e.B, e.C}] = true
 		}
-		assert.EqualValues(t, len(seen), r.Decoded(), "run %d", i)
+		assert.EqualValues(t, len(seen), r.Text().Decoded(), "run %d", i)
 	}
 	assert.Len(t, seen, 5+len(versions)-1, "every version was executed")
 }
@@ -134,9 +134,9 @@ func TestDecodedOnce(t *testing.T) {
 func TestStoreIsSeenAtOnce(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2, Fetch: fetch.Coherent})
 	f := r.text("wait", 0, "90 90 eb fc") // nop; nop; jmp to the first
-	r.AddProgram("runner", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("runner", 0, func(x *smp.Ctx) { x.Call(f) })
 	var before uint64
-	r.AddProgram("patcher", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("patcher", 1, func(x *smp.Ctx) {
 		for i := range 20 {
 			x.Step("patcher", i)
 		}
@@ -176,7 +176,7 @@ func TestTrace(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1, Memory: memory})
 			f := r.text("storingLoop", 0, storingLoop)
 			sum := uint64(0)
-			r.AddProgram("looper", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("looper", 0, func(x *smp.Ctx) {
 				x.Regs().R[x86.RDI], x.Regs().R[x86.RCX] = uint64(smp.DataBase), 2
 				sum = x.Call(f)
 			})

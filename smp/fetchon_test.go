@@ -30,7 +30,7 @@ func TestWatchedOnTheWay(t *testing.T) {
 	r.Memory().MapExec(smp.ExecBase, 1)
 	incs := []byte{0x48, 0xff, 0xc0, 0x48, 0xff, 0xc0, 0x48, 0xff, 0xc0, 0xc3} // inc %rax, three times; ret
 	var got []uint64
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		x.WriteText(smp.ExecBase, incs)
 		for range 2 {
 			x.Regs().R[x86.RAX] = 0
@@ -64,7 +64,7 @@ func TestWatchedIsAsked(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	r.Memory().MapExec(smp.ExecBase, 1)
 	for c := range 2 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			if c == 0 {
 				x.FillText(smp.ExecBase, []byte{0x90, 0x90, 0x90, 0x90, 0xc3})
 				x.Call(smp.ExecBase)
@@ -96,7 +96,7 @@ func TestForget(t *testing.T) {
 	plain := r.Memory()
 	plain.Map(smp.TextBase, []byte{0x74, 0x01, 0x90, 0xc3}, smp.PermRead|smp.PermExec) // je over a nop; ret
 	zero := true
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Regs().Flags &^= x86.ZF
 		if zero {
 			x.Regs().Flags |= x86.ZF

@@ -54,11 +54,11 @@ func (f *Footprint) HasStored(h sim.Hash, each func(o sim.Object, by sim.Hash)) 
 			s := &b.q[i]
 			if s.by = h; s.cell != nil {
 				s.by.Add(uint64(s.cell.ID()))
-				each(objectHeldCell(&f.m.cpus[c], s.cell), s.by)
+				each(objectHeldCell(&f.m.cpus.list[c], s.cell), s.by)
 				continue
 			}
 			for at := s.at; at < s.at+arch.Addr(s.size); at = at&^7 + 8 {
-				each(objectHeldWord(&f.m.cpus[c], at), b.hash(at&^7, i))
+				each(objectHeldWord(&f.m.cpus.list[c], at), b.hash(at&^7, i))
 			}
 		}
 	}
@@ -77,18 +77,18 @@ func (b *buffer) hash(at arch.Addr, i int) (h sim.Hash) {
 }
 
 // appendHeld and setHeld are State's AppendRead and SetRead of what is held.
-func (m *Machine) appendHeld(list []sim.Hash) []sim.Hash {
-	for c := range m.weak.buffers {
-		for i := range m.weak.buffers[c].q {
-			list = append(list, m.weak.buffers[c].q[i].by)
+func (w *WeakMemory) appendHeld(list []sim.Hash) []sim.Hash {
+	for c := range w.buffers {
+		for i := range w.buffers[c].q {
+			list = append(list, w.buffers[c].q[i].by)
 		}
 	}
-	return m.weak.appendMade(list)
+	return w.appendMade(list)
 }
 
-func (m *Machine) setHeld(list []sim.Hash) (rest []sim.Hash) {
-	for c := range m.weak.buffers {
-		q := m.weak.buffers[c].q
+func (w *WeakMemory) setHeld(list []sim.Hash) (rest []sim.Hash) {
+	for c := range w.buffers {
+		q := w.buffers[c].q
 		if len(list) < len(q) {
 			sim.Bug("a run that stands at the same place has more stores held")
 		}
@@ -97,8 +97,8 @@ func (m *Machine) setHeld(list []sim.Hash) (rest []sim.Hash) {
 		}
 		list = list[len(q):]
 	}
-	if m.versions() {
-		return m.weak.setMade(list)
+	if w.versions() {
+		return w.setMade(list)
 	}
 	return list
 }

@@ -15,11 +15,11 @@ import (
 var atBoot = sim.Hash{Hi: 1, Lo: 1}
 
 // versions reports whether cells keep versions.
-func (m *Machine) versions() bool { return m.cfg.Memory == LKMM }
+func (w *WeakMemory) versions() bool { return w.m.cfg.Memory == LKMM }
 
 // madeBy returns by what the versions of a cell were made, oldest first. The zero hash is of
 // the step under way.
-func (w *weakMemory) madeBy(id kapi.CellID) *[]sim.Hash {
+func (w *WeakMemory) madeBy(id kapi.CellID) *[]sim.Hash {
 	for int(id) >= len(w.made) {
 		w.made = append(w.made, nil)
 	}
@@ -49,7 +49,7 @@ func (f *Footprint) makes(id kapi.CellID, back int) {
 
 // remakes notes that it has given the newest version of a cell another value.
 func (f *Footprint) remakes(id kapi.CellID) {
-	if f.m.versions() && f.Observing() {
+	if f.m.weak.versions() && f.Observing() {
 		made := *f.m.weak.madeBy(id)
 		made[len(made)-1] = sim.Hash{}
 		f.made = append(f.made, id)
@@ -79,7 +79,7 @@ func (f *Footprint) hasMade(h sim.Hash) {
 
 // appendMade and setMade are State's AppendRead and SetRead of versions: of each cell that
 // has others than at boot its number, how many, and by what they were made.
-func (w *weakMemory) appendMade(list []sim.Hash) []sim.Hash {
+func (w *WeakMemory) appendMade(list []sim.Hash) []sim.Hash {
 	for id, made := range w.made {
 		if len(made) > 1 || len(made) == 1 && made[0] != atBoot {
 			list = append(list, sim.Hash{Hi: uint64(id), Lo: uint64(len(made))})
@@ -89,7 +89,7 @@ func (w *weakMemory) appendMade(list []sim.Hash) []sim.Hash {
 	return list
 }
 
-func (w *weakMemory) setMade(list []sim.Hash) (rest []sim.Hash) {
+func (w *WeakMemory) setMade(list []sim.Hash) (rest []sim.Hash) {
 	for len(list) > 0 {
 		id, n := kapi.CellID(list[0].Hi), int(list[0].Lo)
 		if list = list[1:]; n != w.views.Versions(uint32(id)) {

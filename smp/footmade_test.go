@@ -108,7 +108,7 @@ func TestKnownVersions(t *testing.T) {
 					cells[k].Init(&r.Cells, 0)
 				}
 				for c, body := range bodies {
-					r.AddProgram(fmt.Sprintf("p%d", c), c, func(x *smp.Ctx) {
+					r.Tasks().AddProgram(fmt.Sprintf("p%d", c), c, func(x *smp.Ctx) {
 						body(x, cells, &got[c])
 						x.Sleep(&kapi.Is[int]{Var: &cells[3], Want: 1}) // which doesn't come: the routine stays
 					})
@@ -151,7 +151,7 @@ func TestMarkTouches(t *testing.T) {
 			var cell kapi.Var[int]
 			cell.Init(&r.Cells, 0)
 			marked, touched := false, false
-			r.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 				x.Step("before", 1)
 				x.Mark(cell.ID(), mode)
 				marked = true

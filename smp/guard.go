@@ -11,15 +11,15 @@ import (
 
 // GuardStacks makes an instruction's access to another task's dead stack a page fault. It
 // is called before Freeze.
-func (m *Machine) GuardStacks() { m.guards = true }
+func (m *Memory) GuardStacks() { m.guards = true }
 
 // DeadStack returns the task below whose stack pointer an address lies, if that isn't the
 // one that runs on the CPU.
 func (x *Ctx) DeadStack(a arch.Addr) (of kapi.TaskID, ok bool) {
-	if !x.m.deadStack(x.cpu, a) {
+	if !x.m.tasks.deadStack(x.cpu, a) {
 		return 0, false
 	}
-	return x.m.stackOf(a).ID, true
+	return x.m.tasks.stackOf(a).ID, true
 }
 
 // A guardedMemory is memory as instructions access it on a machine with guards.
@@ -27,7 +27,7 @@ type guardedMemory struct{ *Memory }
 
 // Load implements arch.Memory.
 func (g *guardedMemory) Load(a arch.Addr, size int) (uint64, bool) {
-	if g.m.deadStack(&g.m.cpus[g.cpu], a) {
+	if g.m.tasks.deadStack(&g.m.cpus.list[g.cpu], a) {
 		g.fault = a
 		return 0, false
 	}
@@ -36,7 +36,7 @@ func (g *guardedMemory) Load(a arch.Addr, size int) (uint64, bool) {
 
 // Store implements arch.Memory.
 func (g *guardedMemory) Store(a arch.Addr, size int, v uint64) bool {
-	if g.m.deadStack(&g.m.cpus[g.cpu], a) {
+	if g.m.tasks.deadStack(&g.m.cpus.list[g.cpu], a) {
 		g.fault = a
 		return false
 	}
@@ -48,7 +48,7 @@ type guardedWatch struct{ watchedMemory }
 
 // Load implements arch.Memory.
 func (g *guardedWatch) Load(a arch.Addr, size int) (uint64, bool) {
-	if m := g.f.m; m.deadStack(&m.cpus[m.mem.cpu], a) {
+	if m := g.f.m; m.tasks.deadStack(&m.cpus.list[m.mem.cpu], a) {
 		m.mem.fault = a
 		return 0, false
 	}
@@ -57,7 +57,7 @@ func (g *guardedWatch) Load(a arch.Addr, size int) (uint64, bool) {
 
 // Store implements arch.Memory.
 func (g *guardedWatch) Store(a arch.Addr, size int, v uint64) bool {
-	if m := g.f.m; m.deadStack(&m.cpus[m.mem.cpu], a) {
+	if m := g.f.m; m.tasks.deadStack(&m.cpus.list[m.mem.cpu], a) {
 		m.mem.fault = a
 		return false
 	}
@@ -66,17 +66,12 @@ func (g *guardedWatch) Store(a arch.Addr, size int, v uint64) bool {
 
 // deadStack reports whether an address lies in the dead part of the stack of a task that
 // doesn't run on c.
-func (m *Machine) deadStack(c *CPU, a arch.Addr) bool {
-	if c.task.stack-a <= StackSize || !m.isStack(a) {
+func (ts *Tasks) deadStack(c *CPU, a arch.Addr) bool {
+	if c.task.stack-a <= StackSize || !ts.isStack(a) {
 		return false
 	}
-	t := m.stackOf(a)
+	t := ts.stackOf(a)
 	return a >= t.stack-StackSize && a < t.stack && a < t.pointer()
-}
-
-// stackOf returns the task in whose stack, or the page before it, an address lies.
-func (m *Machine) stackOf(a arch.Addr) *Task {
-	return m.tasks[int(a-m.at.stack)/(StackSize+pageSize)]
 }
 
 // pointer returns a task's stack pointer.

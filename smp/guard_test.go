@@ -32,7 +32,7 @@ func TestGuardStacks(t *testing.T) {
 		r := newRig(t, smp.Config{CPUs: 2})
 		f := r.text("f", 0, c.code)
 		if c.guards {
-			r.GuardStacks()
+			r.Memory().GuardStacks()
 		}
 		faults := 0
 		var of *smp.Task
@@ -49,7 +49,7 @@ func TestGuardStacks(t *testing.T) {
 			x.Call(f)
 			done.WriteOnce(x, 1)
 		}
-		of = r.AddProgram("p", 0, func(x *smp.Ctx) {
+		of = r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			sp = arch.Addr(x.Regs().R[x86.RSP]) - 256
 			x.Regs().R[x86.RSP] = uint64(sp)
 			if stands.WriteOnce(x, 1); c.cpu == 0 {
@@ -58,7 +58,7 @@ func TestGuardStacks(t *testing.T) {
 			x.Sleep(&done.up)
 			x.Regs().R[x86.RSP] += 256
 		})
-		r.AddProgram("q", 1, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) {
 			if x.Sleep(&stands.up); c.cpu == 1 {
 				touch(x)
 			}

@@ -18,50 +18,29 @@ type hotplugged struct {
 	lonely bool // workers of its pool are no longer bound to it
 }
 
-// AddPerCPU adds a kernel thread that no CPU's going moves: it waits until its CPU is back.
-func (m *Machine) AddPerCPU(name string, cpu int, body func(*Ctx)) *Task {
-	t := m.AddThread(name, cpu, body)
-	t.bound = true
-	return t
-}
-
-// AddWorker adds a thread that stays on its CPU until that one unbinds its workers (Unbind).
-func (m *Machine) AddWorker(name string, cpu int, body func(*Ctx)) *Task {
-	t := m.AddThread(name, cpu, body)
-	t.worker = true
-	return t
-}
-
 // stays reports whether a task stays on a CPU that isn't active (is_cpu_allowed).
 func (t *Task) stays(c *CPU) bool {
 	return t.class == classStopper || t.class == classIdle || t.bound || t.worker && !c.hot.lonely
-}
-
-// Place gives a thread with nothing to do another CPU, on which it will be woken.
-func (m *Machine) Place(t *Task, cpu int) {
-	if t.state == dormant {
-		t.cpu = &m.cpus[cpu]
-	}
 }
 
 // Deactivate has, if it pushes, no task placed on the routine's CPU any more, and those that are
 // there leave it when it schedules (set_cpu_active, balance_push_set). Else they leave it when it
 // is taken down.
 func (x *Ctx) Deactivate(pushes bool) {
-	x.m.touchQueue(x.cpu, true)
+	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.pushes = pushes
 	x.Emit(smpev.CPUActive, uint64(x.cpu.id), 0, 0)
 }
 
 // Unbind lets the workers of the CPU's pool run elsewhere, or, so false, binds them again.
 func (x *Ctx) Unbind(so bool) {
-	x.m.touchQueue(x.cpu, true)
+	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.lonely = so
 }
 
 // Crowded reports whether a task waits for the CPU that is to leave it.
 func (x *Ctx) Crowded() bool {
-	x.m.touchQueue(x.cpu, false)
+	x.m.foot.touchQueue(x.cpu, false)
 	for _, t := range x.cpu.runq {
 		if !t.stays(x.cpu) {
 			x.knows(9)
@@ -73,22 +52,23 @@ func (x *Ctx) Crowded() bool {
 }
 
 // push moves a task that has just lost, or given up, a CPU that isn't active.
-func (m *Machine) push(c *CPU, t *Task) {
-	m.fallback(t)
-	m.bringQueue(c, t.cpu)
+func (ts *Tasks) push(c *CPU, t *Task) {
+	m := ts.m
+	ts.fallback(t)
+	m.time.bringQueue(c, t.cpu)
 	t.woken = m.time.Now()
 	t.cpu.enqueue(m, t)
-	m.attend(t.cpu)
+	m.turns.attend(t.cpu)
 }
 
 // TakeDown takes the routine's CPU, which isn't active, out of those that run anything. Tasks
 // that it hasn't pushed go to the first active CPU, as they stand (migrate_tasks).
 func (x *Ctx) TakeDown() {
 	m, c := x.m, x.cpu
-	m.touchQueue(c, true)
+	m.foot.touchQueue(c, true)
 	if !c.hot.pushes {
 		c.hot.pushes = true
-		m.migrate(c)
+		m.tasks.migrate(c)
 	}
 	c.hot.off = true
 	c.ipi &^= IPIResched // those who were to run have gone
@@ -97,79 +77,80 @@ func (x *Ctx) TakeDown() {
 			sim.Bug("cpu%d is taken down under %s", c.id, t.Name)
 		}
 	}
-	m.attend(c)
+	m.turns.attend(c)
 }
 
 // migrate moves the tasks that wait for a CPU, in their order.
-func (m *Machine) migrate(c *CPU) {
+func (ts *Tasks) migrate(c *CPU) {
 	kept := 0
 	for i := range c.runq {
 		if t := c.runq[i]; t.stays(c) {
 			c.runq[kept] = t
 			kept++
 		} else {
-			m.push(c, t)
+			ts.push(c, t)
 		}
 	}
 	c.runq = c.runq[:kept]
 }
 
 // PlayDead ends the life of a CPU that has gone, in its idle loop.
-func (m *Machine) PlayDead(cpu int) {
-	c := &m.cpus[cpu]
-	m.touch(objIdle, uint64(cpu), true)
+func (ps *Processors) PlayDead(cpu int) {
+	m := ps.m
+	c := &ps.list[cpu]
+	m.foot.touch(objIdle, uint64(cpu), true)
 	c.regs.Flags &^= irqFlag
 	c.nmiBlocked = true
 	m.log.Emit(smpev.CPUState, c.id, uint8(c.task.ID), uint64(cpu), 0, 0)
-	m.attend(c)
+	m.turns.attend(c)
 }
 
 // PowerOn begins it again. A processor that comes out of reset has fetched nothing.
-func (m *Machine) PowerOn(cpu int, serialises bool) {
-	c := &m.cpus[cpu]
-	m.touch(objIdle, uint64(cpu), true)
+func (ps *Processors) PowerOn(cpu int, serialises bool) {
+	c := &ps.list[cpu]
+	ps.m.foot.touch(objIdle, uint64(cpu), true)
 	c.regs.Flags |= irqFlag
 	c.nmiBlocked = false
 	if serialises {
-		m.serialiseStarting(c)
+		ps.serialiseStarting(c)
 	}
-	m.attend(c)
+	ps.m.turns.attend(c)
 }
 
 // Online has the routine's CPU be one that runs something, and takes interrupts; tasks, too, if
 // it takes them before it is active.
 func (x *Ctx) Online(takes bool) {
-	x.m.touchQueue(x.cpu, true)
+	x.m.foot.touchQueue(x.cpu, true)
 	x.cpu.hot.off, x.cpu.hot.pushes = false, !takes
-	x.m.attend(x.cpu)
+	x.m.turns.attend(x.cpu)
 	x.Emit(smpev.CPUState, uint64(x.cpu.id), 1, 0)
 }
 
 // SerialiseStarting has the routine's CPU forget what it has fetched since its reset.
-func (x *Ctx) SerialiseStarting() { x.m.serialiseStarting(x.cpu) }
+func (x *Ctx) SerialiseStarting() { x.m.cpus.serialiseStarting(x.cpu) }
 
 // serialiseStarting serialises a CPU that comes.
-func (m *Machine) serialiseStarting(c *CPU) {
-	m.text.Serialise(int(c.id))
-	m.touchFloor(c)
+func (ps *Processors) serialiseStarting(c *CPU) {
+	ps.m.text.model.Serialise(int(c.id))
+	ps.m.foot.touchFloor(c)
 }
 
 // Activate lets tasks run on the routine's CPU. Programs that have waited for it begin.
 func (x *Ctx) Activate() {
 	m, c := x.m, x.cpu
-	m.touchQueue(c, true)
+	m.foot.touchQueue(c, true)
 	c.hot.pushes = false
 	x.Emit(smpev.CPUActive, uint64(c.id), 1, 0)
-	for _, t := range m.tasks {
+	for _, t := range m.tasks.all {
 		if t.boot && t.home == c && t.state == dormant {
-			m.Wake(t)
+			m.tasks.Wake(t)
 		}
 	}
 }
 
 // absent is a CPU that is off when a run begins.
-func (m *Machine) absent(c *CPU) {
-	if m.cfg.Offline>>c.id&1 != 0 {
+func (ps *Processors) absent(c *CPU) {
+	if ps.m.cfg.Offline>>c.id&1 != 0 {
 		c.hot = hotplugged{off: true, pushes: true, lonely: true}
 		c.regs.Flags &^= irqFlag
 		c.nmiBlocked = true
@@ -177,26 +158,27 @@ func (m *Machine) absent(c *CPU) {
 }
 
 // IsOff reports whether a CPU has gone.
-func (m *Machine) IsOff(cpu int) bool { return m.cpus[cpu].hot.off }
+func (ps *Processors) IsOff(cpu int) bool { return ps.list[cpu].hot.off }
 
 // Absent returns the set of CPUs that are off when a run begins.
-func (m *Machine) Absent() uint64 { return m.cfg.Offline }
+func (ps *Processors) Absent() uint64 { return ps.m.cfg.Offline }
 
 // CallPending takes the call that a CPU was sent and has not answered.
 func (x *Ctx) CallPending() bool {
-	x.m.touch(objIPI, uint64(x.cpu.id), true)
+	x.m.foot.touch(objIPI, uint64(x.cpu.id), true)
 	was := x.cpu.ipi & IPICall
 	x.cpu.ipi &^= IPICall
-	x.m.attend(x.cpu)
+	x.m.turns.attend(x.cpu)
 	return was != 0
 }
 
 // fallback gives a task whose CPU isn't active the first one that is (select_fallback_rq).
 // It stays there.
-func (m *Machine) fallback(t *Task) {
-	for i := range m.cpus {
-		if c := &m.cpus[i]; !c.hot.pushes {
-			m.touchQueue(c, true)
+func (ts *Tasks) fallback(t *Task) {
+	m := ts.m
+	for i := range m.cpus.list {
+		if c := &m.cpus.list[i]; !c.hot.pushes {
+			m.foot.touchQueue(c, true)
 			t.cpu = c
 			break
 		}

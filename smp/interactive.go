@@ -24,10 +24,10 @@ func (m *Machine) Interactive() *Interactive { return &m.interactive }
 
 // pause calls Pause and reports whether the run goes on.
 func (m *Machine) pause() bool {
-	if pause := m.interactive.Pause; pause == nil || m.over || !pause() {
+	if pause := m.interactive.Pause; pause == nil || m.ending.over || !pause() {
 		return false
 	}
-	m.again()
+	m.turns.again()
 	return true
 }
 
@@ -35,7 +35,7 @@ func (m *Machine) pause() bool {
 // called from a routine.
 func (d *Interactive) SetBudget(n uint64) {
 	d.m.cfg.Budget = n
-	d.m.again()
+	d.m.turns.again()
 }
 
 // Budget returns after how many boundaries in all the run pauses, or ends.
@@ -44,22 +44,22 @@ func (d *Interactive) Budget() uint64 { return d.m.cfg.Budget }
 // Moving reports whether a run would go on: something can move, or a waiter has yet
 // to look at its condition.
 func (d *Interactive) Moving() bool {
-	moves := d.m.inspector.Moves()
-	return d.m.recheck || moves[0]|moves[1]|moves[3] != 0 || d.m.worthFiring(moves[2])
+	moves := d.m.Inspect().Moves()
+	return d.m.waits.recheck || moves[0]|moves[1]|moves[3] != 0 || d.m.turns.worthFiring(moves[2])
 }
 
 // Steps returns how many boundaries there were so far.
-func (d *Interactive) Steps() uint64 { return d.m.steps }
+func (d *Interactive) Steps() uint64 { return d.m.turns.steps }
 
 // Follow makes t the thread of control that goes on by default.
 func (d *Interactive) Follow(t *Task) {
-	d.m.lead, d.m.errand = t, nil
-	d.m.again()
+	d.m.turns.lead, d.m.turns.errand = t, nil
+	d.m.turns.again()
 }
 
 // Can reports whether a mover can make the next step.
 func (d *Interactive) Can(mv sim.Mover) bool {
-	moves := d.m.inspector.Moves()
+	moves := d.m.Inspect().Moves()
 	return moves[mv/sim.MaxCPUs]>>(mv%sim.MaxCPUs)&1 != 0
 }
 
@@ -67,76 +67,76 @@ func (d *Interactive) Can(mv sim.Mover) bool {
 type Inspector struct{ m *Machine }
 
 // Inspect returns what reads the machine.
-func (m *Machine) Inspect() *Inspector { return &m.inspector }
+func (m *Machine) Inspect() Inspector { return Inspector{m} }
 
 // Current returns the task that a CPU is at.
-func (in *Inspector) Current(cpu int) *Task { return in.m.cpus[cpu].task }
+func (in Inspector) Current(cpu int) *Task { return in.m.cpus.list[cpu].task }
 
 // Queue returns the tasks that want a CPU, but for the one that it is at.
-func (in *Inspector) Queue(cpu int) []*Task { return in.m.cpus[cpu].runq }
+func (in Inspector) Queue(cpu int) []*Task { return in.m.cpus.list[cpu].runq }
 
 // Regs returns the registers of a CPU: those of guest text, or as a kernel
 // routine found them. kernel: it isn't at guest text.
-func (in *Inspector) Regs(cpu int) (regs arch.Regs, kernel bool) {
-	c := &in.m.cpus[cpu]
+func (in Inspector) Regs(cpu int) (regs arch.Regs, kernel bool) {
+	c := &in.m.cpus.list[cpu]
 	return c.regs, !c.guest
 }
 
 // Pending reports whether an IPI is pending on a CPU, and whether it takes
 // interrupts.
-func (in *Inspector) Pending(cpu int) (ipi, open bool) {
-	c := &in.m.cpus[cpu]
+func (in Inspector) Pending(cpu int) (ipi, open bool) {
+	c := &in.m.cpus.list[cpu]
 	return c.ipi != 0, c.open()
 }
 
 // BytesAt copies what is in memory at a, and returns how many bytes are there.
-func (in *Inspector) BytesAt(a arch.Addr, b []byte) int { return in.m.mem.peek(a, b, 0) }
+func (in Inspector) BytesAt(a arch.Addr, b []byte) int { return in.m.mem.peek(a, b, 0) }
 
 // OldestAt is BytesAt as a fetch of the CPU might see it at the oldest.
-func (in *Inspector) OldestAt(cpu int, a arch.Addr, b []byte) int {
+func (in Inspector) OldestAt(cpu int, a arch.Addr, b []byte) int {
 	n := in.m.mem.peek(a, b, 0)
-	in.m.text.Oldest(cpu, uint64(a), b[:n])
+	in.m.text.model.Oldest(cpu, uint64(a), b[:n])
 	return n
 }
 
 // Moves returns what can move, found out anew: what a Step question's Moves, which
 // are kept up to date, must be.
-func (in *Inspector) Moves() (moves sim.Moves) {
-	kept := in.m.moves
-	for i := range in.m.cpus {
-		in.m.lookAt(&in.m.cpus[i])
+func (in Inspector) Moves() (moves sim.Moves) {
+	kept := in.m.turns.moves
+	for i := range in.m.cpus.list {
+		in.m.turns.lookAt(&in.m.cpus.list[i])
 	}
-	for _, s := range in.m.sources {
+	for _, s := range in.m.irqs.sources {
 		if s.Kind != WorkSource {
 			continue
 		}
-		if in.m.moves[2] &^= s.bit; s.armed {
-			in.m.moves[2] |= s.bit
+		if in.m.turns.moves[2] &^= s.bit; s.armed {
+			in.m.turns.moves[2] |= s.bit
 		}
 	}
-	moves, in.m.moves = in.m.moves, kept
+	moves, in.m.turns.moves = in.m.turns.moves, kept
 	return moves
 }
 
 // Dump describes what each CPU and waiter is at, for a run that got stuck.
-func (in *Inspector) Dump() string {
+func (in Inspector) Dump() string {
 	var b strings.Builder
-	for i := range in.m.cpus {
-		c := &in.m.cpus[i]
+	for i := range in.m.cpus.list {
+		c := &in.m.cpus.list[i]
 		name, off, _ := in.m.names.Where(sim.Mover(i))
 		fmt.Fprintf(&b, "cpu%d: task %s in %s %d, interrupts on %v, IPI pending %#x, %d on the run queue\n",
 			i, c.task.Name, name, off, c.open(), uint8(c.ipi), len(c.runq))
 	}
-	for _, x := range in.m.waiters {
+	for _, x := range in.m.waits.list {
 		fmt.Fprintf(&b, "waiting: task %s in %s %d, for cell %d\n", x.task.Name, x.place, x.step, x.cond.Cell())
 	}
 	return b.String()
 }
 
 // Waiting says in one line which tasks wait, and where.
-func (in *Inspector) Waiting() string {
+func (in Inspector) Waiting() string {
 	var list []string
-	for _, x := range in.m.waiters {
+	for _, x := range in.m.waits.list {
 		list = append(list, fmt.Sprintf("%s waits in %s step %d", x.task.Name, x.place, x.step))
 	}
 	return strings.Join(list, ", ")
@@ -151,9 +151,9 @@ func (t *Task) WaitsFor() (cell kapi.CellID, ok bool) {
 }
 
 // Waits returns for each waiter the routine and step it waits in.
-func (in *Inspector) Waits() []string {
-	list := make([]string, len(in.m.waiters))
-	for i, x := range in.m.waiters {
+func (in Inspector) Waits() []string {
+	list := make([]string, len(in.m.waits.list))
+	for i, x := range in.m.waits.list {
 		list[i] = fmt.Sprintf("%s step %d", x.place, x.step)
 	}
 	return list
@@ -161,10 +161,10 @@ func (in *Inspector) Waits() []string {
 
 // Last returns what is on the CPU that went on by default when the run ended,
 // and where it stands.
-func (in *Inspector) Last() (cpu int, task, place string) {
-	c := &in.m.cpus[0]
-	if in.m.lead != nil {
-		c = in.m.lead.cpu
+func (in Inspector) Last() (cpu int, task, place string) {
+	c := &in.m.cpus.list[0]
+	if in.m.turns.lead != nil {
+		c = in.m.turns.lead.cpu
 	}
 	s := in.m.names.Spot(sim.Mover(c.id))
 	if s.text {

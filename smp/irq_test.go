@@ -39,8 +39,8 @@ func TestHardInterrupts(t *testing.T) {
 				t.Error("code with interrupts off was interrupted")
 			}
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
-		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
 		most := 0
 		for name, ch := range schedules(40) {
 			depth, deepest, fired = 0, 0, 0
@@ -68,13 +68,13 @@ func TestPendingIPI(t *testing.T) {
 	pending := false
 	handle := func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
 	r.Hooks().Trap[smpev.VecCall] = handle
-	r.AddProgram("sender", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Spin(&sent.up)
-		r.SendIPI(x, 1<<1, smp.IPICall)
+		r.Interrupts().SendIPI(x, 1<<1, smp.IPICall)
 		pending = true
 		x.SpinForIPI(&answered.up)
 	})
-	r.AddProgram("taker", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("taker", 1, func(x *smp.Ctx) {
 		sent.WriteOnce(x, 1)
 		x.Call(f)
 	})
@@ -130,12 +130,12 @@ func TestIPIInCPUOrder(t *testing.T) {
 		x.Step("answer", 2)
 	}
 	for c := 1; c < cpus; c++ {
-		r.AddProgram("p", c, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) { x.Call(f) })
 	}
 	went := uint64(0)
-	r.AddProgram("sender", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("sender", 0, func(x *smp.Ctx) {
 		before := r.Counts().Instructions
-		r.SendIPI(x, 1<<cpus-2, smp.IPICall)
+		r.Interrupts().SendIPI(x, 1<<cpus-2, smp.IPICall)
 		x.SpinForIPI(&all)
 		went = r.Counts().Instructions - before
 	})
@@ -171,7 +171,7 @@ func TestSTIShadow(t *testing.T) {
 			r.source(smp.TimerSource, 0, 1)
 			r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 			r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *arch.Regs) {}
-			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			r.want(smp.Passed, director(func(p *sim.Point) sim.Mover {
 				if name, off, _ := r.Names().Where(0); name == "f" && off > 0 && r.Counts().Instructions > 1 {
 					return sim.MoverSource
@@ -233,7 +233,7 @@ func TestNMIBlocked(t *testing.T) {
 				regs.IP += 2
 				unblocked[depth] = true
 			}
-			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			most, mostClosed := 0, 0
 			for name, ch := range schedules(50) {
 				depth, deepest, closed, early = 0, 0, 0, false
@@ -276,7 +276,7 @@ func TestInterruptsAreTransparent(t *testing.T) {
 	}
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = clobber, clobber
 	for c := range 2 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RAX], x.Regs().R[x86.RCX] = 0, 20
 			if got := x.Call(f); got != 210 {
 				t.Errorf("text computed %d, want 210", got)

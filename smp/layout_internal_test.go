@@ -13,8 +13,8 @@ import (
 func TestHotFieldsComeFirst(t *testing.T) {
 	var m Machine
 	for name, at := range map[string]uintptr{
-		"steps": unsafe.Offsetof(m.steps), "limit": unsafe.Offsetof(m.limit), "p": unsafe.Offsetof(m.p),
-		"foot": unsafe.Offsetof(m.foot), "waitOn": unsafe.Offsetof(m.waitOn) + unsafe.Sizeof(m.waitOn),
+		"steps": unsafe.Offsetof(m.turns.steps), "limit": unsafe.Offsetof(m.turns.limit), "p": unsafe.Offsetof(m.turns.p),
+		"foot": unsafe.Offsetof(m.foot), "waitOn": unsafe.Offsetof(m.waits.on) + unsafe.Sizeof(m.waits.on),
 		"time": unsafe.Offsetof(m.time) + unsafe.Sizeof(m.time), "mem": unsafe.Offsetof(m.mem) + unsafe.Sizeof(m.mem),
 		"weak.prompt": unsafe.Offsetof(m.weak) + unsafe.Offsetof(m.weak.prompt),
 	} {

@@ -47,12 +47,12 @@ func TestLines(t *testing.T) {
 			m.Reset(nil)
 			for i, a := range list {
 				was := tally[a.cpu][cycles.Line]
-				m.bring(&m.cpus[a.cpu], m.time.lines.cell(a.cell), a.store)
+				m.time.bring(&m.cpus.list[a.cpu], m.time.lines.cell(a.cell), a.store)
 				require.Equal(t, a.pays, tally[a.cpu][cycles.Line] > was, "%s: %d", name, i)
 				require.Equal(t, a.at, m.Clocks().Of(a.cpu), "%s: %d", name, i)
 			}
 		}
-		require.Zero(t, testing.AllocsPerRun(10, func() { m.bring(&m.cpus[0], m.time.lines.cell(1), true) }))
+		require.Zero(t, testing.AllocsPerRun(10, func() { m.time.bring(&m.cpus.list[0], m.time.lines.cell(1), true) }))
 	}
 }
 
@@ -64,7 +64,7 @@ func TestLineWaits(t *testing.T) {
 	m.Clocks().Costs(nil)
 	m.Reset(nil)
 	for c := range 3 {
-		m.bring(&m.cpus[c], m.time.lines.cell(1), true)
+		m.time.bring(&m.cpus.list[c], m.time.lines.cell(1), true)
 	}
 	require.Equal(t, sim.Time(200*cycles.Unit), m.Clocks().Of(2))
 	require.Equal(t, sim.Time(100*cycles.Unit), m.Clocks().Spent(2))

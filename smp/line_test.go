@@ -27,7 +27,7 @@ func TestAccessesBringLines(t *testing.T) {
 				r := newRig(t, smp.Config{CPUs: 2})
 				f := r.flag()
 				for c := range 2 {
-					r.AddProgram("p", c, func(x *smp.Ctx) {
+					r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 						if c == 0 {
 							f.WriteOnce(x, 1)
 							return
@@ -73,7 +73,7 @@ func TestOneLineForAll(t *testing.T) {
 			if shared {
 				f = flags[0]
 			}
-			r.AddProgram("p", c, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 				for range times {
 					kapi.Add(&f.Var, x, kapi.Once, 1)
 				}

@@ -55,7 +55,7 @@ func (r *rig) text(name string, off int, code string) arch.Addr {
 
 func (r *rig) source(kind smp.SourceKind, cpu, atMost int) *smp.Source {
 	s := &smp.Source{Kind: kind, Name: "source", AtMost: atMost}
-	if err := r.AddSource(s, cpu); err != nil {
+	if err := r.Interrupts().Add(s, cpu); err != nil {
 		r.t.Fatal(err)
 	}
 	return s
@@ -199,7 +199,7 @@ func countOnAll(t *testing.T, n int) {
 	r.Hooks().Trap[0xec] = func(x *smp.Ctx, _ *arch.Regs) { timers[x.CPU()]++ }
 	for c := range n {
 		r.source(smp.TimerSource, c, 1)
-		r.AddProgram(fmt.Sprint("count/", c), c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram(fmt.Sprint("count/", c), c, func(x *smp.Ctx) {
 			kapi.Add(&count.Var, x, kapi.Once, 1)
 			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
 			x.Call(f)
@@ -241,7 +241,7 @@ func TestHoldEnds(t *testing.T) {
 	f := r.text("f", 0, "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3")
 	r.Memory().Watch(f+8, 1) // the second chunk of three
 	for cpu := range 2 {
-		r.AddProgram("p", cpu, func(x *smp.Ctx) { x.Call(f); x.Step("between", 0); x.Call(f) })
+		r.Tasks().AddProgram("p", cpu, func(x *smp.Ctx) { x.Call(f); x.Step("between", 0); x.Call(f) })
 	}
 	for seed := range uint64(5) {
 		s := sched.NewSticky(sched.Params{Seed: seed, Length: 80, Mean: 6})
@@ -294,8 +294,8 @@ func testHoldOutlasts(t *testing.T, timers bool) {
 	r.Memory().Watch(f+8, 1)
 	gone := kapi.Is[int]{Var: new(kapi.Var[int]), Want: 1}
 	gone.Var.Init(&r.Cells, 0)
-	r.AddProgram("waits", 0, func(x *smp.Ctx) { x.Call(f); x.Spin(&gone); x.Call(f) })
-	r.AddProgram("comes", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("waits", 0, func(x *smp.Ctx) { x.Call(f); x.Spin(&gone); x.Call(f) })
+	r.Tasks().AddProgram("comes", 1, func(x *smp.Ctx) {
 		x.Call(f)
 		x.IRQ(false)
 		x.Step("closed", 0)

@@ -42,7 +42,7 @@ type page struct {
 	grown  bool  // mapped by Ctx.MapExec, in this run or an earlier one
 	counts uint8 // it begins with the preemption count of CPU counts-1; 0: of none
 
-	// Of text only:
+	// Fields of text only:
 	code    *decodedPage        // the instruction decoded at each offset, if none of its bytes is watched
 	lately  *[pageSize]*decoded // and what was fetched there last, if it was decoded then; nil: nothing was
 	watched [pageSize / 8]bool  // chunks that were or may be stored to
@@ -82,12 +82,20 @@ type Memory struct {
 
 	m   *Machine
 	cpu uint8 // the number of the CPU that executes
+
+	data   arch.Memory   // as CPUs access it: memory itself, or what stands before it in this run
+	own    arch.Memory   // the same, as instructions access it
+	guard  guardedMemory // what stands before it with guards
+	guards bool          // see GuardStacks
 }
 
 // Memory returns the machine's memory.
 func (m *Machine) Memory() *Memory { return &m.mem }
 
-func (m *Memory) init() { m.pages = make(map[uint64]*page) }
+func (m *Memory) init(of *Machine) {
+	m.m, m.pages, m.noCode = of, make(map[uint64]*page), new(decodedPage)
+	m.data, m.own, m.guard.Memory = m, m, m
+}
 
 // Map puts b at a in pages of the permission, before Freeze.
 func (m *Memory) Map(a arch.Addr, b []byte, perm Perm) {
@@ -164,7 +172,7 @@ func (m *Memory) Load(a arch.Addr, size int) (uint64, bool) {
 
 // System returns the system state of the CPU that executes (x86.Inst.Exec asks).
 func (m *Memory) System() *system {
-	y := &m.m.cpus[m.cpu].sys
+	y := &m.m.cpus.list[m.cpu].sys
 	y.Clock = uint64(m.m.time.now[m.cpu]) / cycles.Unit
 	return y
 }

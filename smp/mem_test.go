@@ -50,7 +50,7 @@ func TestPermissions(t *testing.T) {
 				}
 				regs.IP = ret
 			}
-			r.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 				at := c.rdi &^ 7
 				before, _ = x.Memory().Load(at, 8)
 				x.Regs().R[x86.RDI], x.Regs().R[x86.RAX] = uint64(c.rdi), ^uint64(0)
@@ -94,7 +94,7 @@ func TestDoubleFault(t *testing.T) {
 			if c.fires {
 				r.source(c.kind, 0, 1)
 			}
-			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			fire := director(func(p *sim.Point) sim.Mover {
 				if name, off, _ := r.Names().Where(0); name == "f" && off >= 7 {
 					return sim.MoverSource
@@ -134,7 +134,7 @@ func TestOops(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1})
 			f := r.text("f", 0, c.code+" c3")
-			r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			r.want(smp.Refused, sim.Always0{})
 			traps, oops := r.events(smpev.Trap), r.events(smpev.Oops)
 			if len(traps) != 1 || traps[0].A != c.vector || len(oops) != 1 || oops[0].A != c.vector {
@@ -152,7 +152,7 @@ func TestRefused(t *testing.T) {
 	} {
 		r := newRig(t, smp.Config{CPUs: 1})
 		f := r.text("f", 0, c.code)
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		r.want(smp.Refused, sim.Always0{})
 		if err := r.Refusal(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.name, err)

@@ -75,7 +75,7 @@ func TestFrame32(t *testing.T) {
 			require.Equal(t, end-60, x86.SP(x.Regs()))
 			require.Equal(t, sp-below, regs.R[x86.RSP])
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			fill32(x.Regs())
 			before = *x.Regs()
 			sp = before.R[x86.RSP]&^15 - 4
@@ -105,13 +105,13 @@ func TestStepped32(t *testing.T) {
 				r.Hooks().Trap[smpev.VecBP] = func(x *smp.Ctx, regs *arch.Regs) {
 					hits++
 					regs.IP = f + arch.Addr(off)
-					in, err := r.Decode(code[off:], regs.IP)
+					in, err := r.Text().Decode(code[off:], regs.IP)
 					require.NoError(t, err)
 					require.False(t, in.Exec(regs, x.Memory()).Faulted())
 					x.Stepped()
 				}
 				var before, after arch.Regs
-				r.AddProgram("p", 0, func(x *smp.Ctx) {
+				r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 					fill32(x.Regs())
 					before = *x.Regs()
 					x.Call(f)
@@ -132,14 +132,14 @@ func TestMode32(t *testing.T) {
 	// push %ebx; 40 inc %eax; call *%edx; pushf; push %cs; push $after; iret; 0f 0b; after: pop %ebx; lock incl (%edi); ret
 	r, f := newRig32(t, 2, "53 40 ff d2 9c 0e 68 0d 00 00 81 cf 0b 5b f0 ff 07 c3")
 	entered := 0
-	gate := r.Bind("routine", func(x kapi.Context, regs *arch.Regs) {
+	gate := r.Gates().Bind("routine", func(x kapi.Context, regs *arch.Regs) {
 		entered++
 		regs.R[x86.RAX] += 5
 	})
 	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 	for c := range 2 {
 		r.source(smp.TimerSource, c, 1)
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			fill32(x.Regs())
 			x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RDI] = 0xffff_ffff, uint64(gate), uint64(dataBase32)
 			require.EqualValues(t, 5, x.Call(f))
@@ -177,7 +177,7 @@ func TestFaults32(t *testing.T) {
 			require.Equal(t, f+c.saved, regs.IP, c.code)
 			regs.IP += c.skip
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			x.Regs().R[x86.RDI] = uint64(dataBase32)
 			x.Call(f)
 		})

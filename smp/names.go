@@ -46,14 +46,14 @@ func (n *Names) SymbolAt(a arch.Addr) (name string, off int, ok bool) {
 			return s.name, int(a - s.at), true
 		}
 	}
-	if a == n.m.idleIP() {
+	if a == n.m.gates.idleIP() {
 		return "kernel", 0, true
 	}
-	if a >= n.m.at.gate && a < n.m.at.gate+pageSize || a >= n.m.at.guests && a < n.m.at.guests+arch.Addr(len(n.m.guests))*gateSize {
-		if a == n.m.returnGate() {
+	if a >= n.m.gates.page && a < n.m.gates.page+pageSize || a >= n.m.gates.guestPages && a < n.m.gates.guestPages+arch.Addr(len(n.m.gates.guests))*gateSize {
+		if a == n.m.gates.returnGate() {
 			return "return", 0, true
 		}
-		if g := n.m.gate(a &^ (gateSize - 1)); g != nil {
+		if g := n.m.gates.find(a &^ (gateSize - 1)); g != nil {
 			return g.name, int(a % gateSize), true
 		}
 	}
@@ -92,15 +92,15 @@ func (n *Names) Spot(mv sim.Mover) Spot {
 	var c *CPU
 	switch {
 	case mv < sim.MoverIPI:
-		c = &n.m.cpus[mv]
+		c = &n.m.cpus.list[mv]
 	case mv < sim.MoverSource:
-		c = &n.m.cpus[mv-sim.MoverIPI]
+		c = &n.m.cpus.list[mv-sim.MoverIPI]
 	case mv == sim.NoMover:
 		return Spot{routine: "nowhere"}
 	case mv >= sim.MoverDrain:
-		c = &n.m.cpus[mv-sim.MoverDrain]
+		c = &n.m.cpus.list[mv-sim.MoverDrain]
 	default:
-		s := n.m.sources[mv-sim.MoverSource]
+		s := n.m.irqs.sources[mv-sim.MoverSource]
 		if s.cpu == nil {
 			return Spot{routine: s.Name}
 		}
@@ -164,7 +164,7 @@ func (n *Names) Mover(mv sim.Mover) string {
 	if mv < sim.MoverSource || mv >= sim.MoverDrain {
 		return moverNames[mv]
 	}
-	return n.m.sources[mv-sim.MoverSource].Name
+	return n.m.irqs.sources[mv-sim.MoverSource].Name
 }
 
 // Alternative names one answer to a question as traces do.
@@ -173,7 +173,7 @@ func (n *Names) Alternative(p *sim.Point, pick int) string {
 	case sim.Step:
 		return n.Mover(p.Mover(pick))
 	case sim.Task:
-		if q := n.m.cpus[p.First].runq; pick < len(q) {
+		if q := n.m.cpus.list[p.First].runq; pick < len(q) {
 			return q[pick].Name
 		}
 	case sim.Fetch:
@@ -194,7 +194,7 @@ func (n *Names) Alternative(p *sim.Point, pick int) string {
 
 // StackOf returns the name of the task whose stack an address is in, "" if it is in none's.
 func (n *Names) StackOf(a uint64) string {
-	for _, t := range n.m.tasks {
+	for _, t := range n.m.tasks.all {
 		if t.stack-arch.Addr(a) <= StackSize {
 			return t.Name
 		}
@@ -210,8 +210,8 @@ func (n *Names) SymbolName(a uint64) string { return n.Symbol(arch.Addr(a)) }
 func (n *Names) Movers() (list []sim.Mover) {
 	for mv := range sim.NoMover {
 		switch base := mv / sim.MaxCPUs * sim.MaxCPUs; {
-		case base == sim.MoverSource && int(mv-base) >= len(n.m.sources):
-		case base != sim.MoverSource && int(mv-base) >= len(n.m.cpus):
+		case base == sim.MoverSource && int(mv-base) >= len(n.m.irqs.sources):
+		case base != sim.MoverSource && int(mv-base) >= len(n.m.cpus.list):
 		case base == sim.MoverDrain && n.m.cfg.Memory != TSO:
 		default:
 			list = append(list, mv)
@@ -232,7 +232,7 @@ func (n *Names) MoverNamed(name string) (sim.Mover, bool) {
 
 // TaskNamed returns the number of a task; the kernel's own are among them.
 func (n *Names) TaskNamed(name string) (id int, ok bool) {
-	for id, t := range n.m.tasks {
+	for id, t := range n.m.tasks.all {
 		if t.Name == name {
 			return id, true
 		}
@@ -261,7 +261,7 @@ func (n *Names) CPUOf(mv sim.Mover) int {
 	case mv >= sim.MoverDrain:
 		return int(mv - sim.MoverDrain)
 	}
-	if c := n.m.sources[mv-sim.MoverSource].cpu; c != nil {
+	if c := n.m.irqs.sources[mv-sim.MoverSource].cpu; c != nil {
 		return int(c.id)
 	}
 	return -1

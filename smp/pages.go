@@ -44,10 +44,10 @@ func (m *Memory) Present(a arch.Addr) bool {
 
 // MapPages maps pages of MapLater or ComeAndGo. Data are as at boot. Text is as it was:
 // the caller fills it before any other CPU can know of it.
-func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, true) }
+func (x *Ctx) MapPages(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, true) }
 
 // MapExec maps a page for code that is written at run time, for the rest of the
-// run: as Machine.MapExec does at boot. false: something else is there.
+// run: as Memory.MapExec does at boot. false: something else is there.
 func (x *Ctx) MapExec(a arch.Addr) bool {
 	p := x.m.mem.page(a)
 	if p == nil {
@@ -78,14 +78,14 @@ func (x *Ctx) MapData(a arch.Addr) bool {
 }
 
 // UnmapPages unmaps pages of MapLater, ComeAndGo or MapData.
-func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.setPages(a, pages, false) }
+func (x *Ctx) UnmapPages(a arch.Addr, pages int) { x.m.mem.setPages(a, pages, false) }
 
-func (m *Machine) setPages(a arch.Addr, pages int, there bool) {
+func (m *Memory) setPages(a arch.Addr, pages int, there bool) {
 	if !there {
-		m.flushAll()
+		m.m.weak.flushAll()
 	}
 	for i := range pages {
-		p := m.mem.page(a + arch.Addr(i*pageSize))
+		p := m.page(a + arch.Addr(i*pageSize))
 		if p == nil || !p.later {
 			sim.Bug("the page of %#x isn't one that comes and goes", uint64(a))
 		}
@@ -99,7 +99,7 @@ func (m *Machine) setPages(a arch.Addr, pages int, there bool) {
 		p.perm = perm
 		if !p.moved {
 			p.moved = true
-			m.mem.moved = append(m.mem.moved, p)
+			m.moved = append(m.moved, p)
 		}
 		m.forgetPage(p)
 		if p.code == nil {
@@ -118,25 +118,25 @@ func (p *page) there() Perm {
 
 // swapData is called when a page of data has come or gone: accesses to its words find
 // other values, or none.
-func (m *Machine) swapData(p *page, there bool) {
+func (m *Memory) swapData(p *page, there bool) {
 	if there {
 		p.restore()
 	}
-	m.touchPage(p)
+	m.m.foot.touchPage(p)
 }
 
 // forgetPage has the CPUs look a page up again.
-func (m *Machine) forgetPage(p *page) {
-	for i := range m.cpus {
-		if c := &m.cpus[i]; c.page == p {
-			c.page, c.code = nil, m.mem.noCode
+func (m *Memory) forgetPage(p *page) {
+	for i := range m.m.cpus.list {
+		if c := &m.m.cpus.list[i]; c.page == p {
+			c.page, c.code = nil, m.noCode
 		}
 	}
 }
 
 // resetPages puts the pages back that the last run has moved.
-func (m *Machine) resetPages() {
-	for _, p := range m.mem.moved {
+func (m *Memory) resetPages() {
+	for _, p := range m.moved {
 		p.perm = p.there()
 		if p.absent {
 			p.perm = 0
@@ -144,12 +144,12 @@ func (m *Machine) resetPages() {
 		p.moved = false
 		m.forgetPage(p)
 	}
-	m.mem.moved = m.mem.moved[:0]
+	m.moved = m.moved[:0]
 }
 
 // addPages adds to a hash which pages aren't where they were when the run began.
-func (m *Machine) addPages(h *sim.Hash) {
-	for _, p := range m.mem.moved {
+func (m *Memory) addPages(h *sim.Hash) {
+	for _, p := range m.moved {
 		if (p.perm == 0) != p.absent {
 			h.Join(sim.Hash{Hi: uint64(p.at), Lo: uint64(p.at) + 1})
 		}
@@ -157,10 +157,10 @@ func (m *Machine) addPages(h *sim.Hash) {
 }
 
 // storeUnmapped is a store to text that was unmapped: the kernel dies of it.
-func (m *Machine) storeUnmapped(c *CPU, a arch.Addr) {
-	m.touchFetch(a, 1)
-	m.emit(c, smpev.Oops, smpev.VecPF, uint64(c.regs.IP), uint64(a))
-	m.refuseAt(c, a, "a store to text that was unmapped")
+func (m *Memory) storeUnmapped(c *CPU, a arch.Addr) {
+	m.m.foot.touchFetch(a, 1)
+	m.m.emit(c, smpev.Oops, smpev.VecPF, uint64(c.regs.IP), uint64(a))
+	m.m.ending.refuseAt(c, a, "a store to text that was unmapped")
 }
 
 // Data that is paged out when a run begins: an access to it faults until the kernel
@@ -195,12 +195,12 @@ func (x *Ctx) PageIn(a arch.Addr) {
 	p := m.mem.page(a)
 	p.perm = PermRead | PermWrite
 	m.mem.moved = append(m.mem.moved, p)
-	m.touchPage(p)
+	m.foot.touchPage(p)
 }
 
 // touchPage says that each word of a page is shared, and stored to.
-func (m *Machine) touchPage(p *page) {
-	if f := m.foot; f != nil {
+func (f *Footprint) touchPage(p *page) {
+	if f != nil {
 		for off := arch.Addr(0); off < pageSize; off += 8 {
 			n := bytesNumber(p.at + off)
 			f.grew = f.words.share(n) || f.grew

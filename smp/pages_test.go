@@ -38,7 +38,7 @@ func TestPagesComeAndGo(t *testing.T) {
 			r.State().Add(&h)
 			states = append(states, h)
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			want := uint64(0)
 			if here {
 				want = 7
@@ -83,7 +83,7 @@ func TestStoreToAway(t *testing.T) {
 			t.Errorf("about %#x", e.C)
 		}
 	}), smpev.Oops)
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.WriteText(at, []byte{x86.Int3}) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.WriteText(at, []byte{x86.Int3}) })
 	if r.want(smp.Refused, sim.Always0{}); oops != 1 {
 		t.Errorf("%d oopses", oops)
 	}

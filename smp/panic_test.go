@@ -14,7 +14,7 @@ func TestPanicInRoutine(t *testing.T) {
 		r := newRig(t, smp.Config{CPUs: 3})
 		armed := false
 		for c := range 3 {
-			r.AddProgram("p", c, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 				for i := range 5 {
 					x.Step("p", i)
 					if armed && c == culprit && i == 3 {
@@ -44,7 +44,7 @@ func TestTurns(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 4})
 	var at [4]int
 	for c := range 4 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			for i := range 20 {
 				x.Step("p", i)
 				if at[c]++; at[c] != i+1 {

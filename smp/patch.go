@@ -13,7 +13,7 @@ import (
 // ReadText copies the newest bytes at a into b, as data.
 func (x *Ctx) ReadText(a arch.Addr, b []byte) int {
 	x.yieldBeforeText(a, false)
-	x.m.touchFetch(a, len(b))
+	x.m.foot.touchFetch(a, len(b))
 	return x.m.mem.peek(a, b, PermRead)
 }
 
@@ -24,7 +24,7 @@ func (x *Ctx) WriteText(a arch.Addr, b []byte) {
 	for len(b) > 0 {
 		n := 1 << (bits.Len(uint(min(len(b), int(chunk-a%chunk)))) - 1)
 		x.yieldBeforeText(a, true)
-		x.m.storeText(x.cpu, a, little(b[:n]), n)
+		x.m.text.store(x.cpu, a, little(b[:n]), n)
 		a, b = a+arch.Addr(n), b[n:]
 	}
 }
@@ -34,7 +34,7 @@ func (x *Ctx) FillText(a arch.Addr, b []byte) {
 	x.yieldBeforeText(a, true)
 	for len(b) > 0 {
 		n := min(len(b), int(chunk-a%chunk))
-		x.m.storeText(x.cpu, a, little(b[:n]), n)
+		x.m.text.store(x.cpu, a, little(b[:n]), n)
 		a, b = a+arch.Addr(n), b[n:]
 	}
 }
@@ -45,11 +45,11 @@ func (x *Ctx) SwapText(a arch.Addr, b byte, may kapi.Cond) (was byte, ok bool) {
 	x.yieldBeforeText(a, true)
 	x.Mark(may.Cell(), kapi.Read)
 	var now [1]byte
-	x.m.touchFetch(a, len(now))
+	x.m.foot.touchFetch(a, len(now))
 	if !may.Holds() || x.m.mem.peek(a, now[:], PermRead) == 0 {
 		return 0, false
 	}
-	x.m.storeText(x.cpu, a, uint64(b), len(now))
+	x.m.text.store(x.cpu, a, uint64(b), len(now))
 	return now[0], true
 }
 
@@ -59,8 +59,8 @@ func (x *Ctx) PoisonText(a arch.Addr, n int) {
 	x.yieldBeforeText(a, true)
 	for end := a + arch.Addr(n); a < end; {
 		k := min(int(end-a), int(chunk-a%chunk))
-		x.m.bringText(x.cpu, a, k, true)
-		x.m.putText(x.m.mem.page(a), a, poison>>(64-8*k), k)
+		x.m.time.bringText(x.cpu, a, k, true)
+		x.m.text.put(x.m.mem.page(a), a, poison>>(64-8*k), k)
 		a += arch.Addr(k)
 	}
 }
@@ -80,9 +80,9 @@ func little(b []byte) (v uint64) {
 
 // SyncCore serialises this CPU.
 func (x *Ctx) SyncCore(why kapi.Why) {
-	x.m.spend(x.cpu.id, cycles.SyncCore, 1)
+	x.m.time.spend(x.cpu.id, cycles.SyncCore, 1)
 	x.drainStores()
-	x.m.serialise(x.cpu, uint64(why))
+	x.m.text.serialise(x.cpu, uint64(why))
 }
 
 // StandsIn reports whether a task that is off its CPU stands in one of the spans:
@@ -90,7 +90,7 @@ func (x *Ctx) SyncCore(why kapi.Why) {
 // return to, one that a trap has saved, or a number that looks like one. unwind, unless it is
 // nil, says what a word at a slot stands for; where it can't, the task may stand anywhere.
 func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) bool {
-	x.m.touchQueue(t.cpu, false)
+	x.m.foot.touchQueue(t.cpu, false)
 	stands := func(slot, word arch.Addr) bool {
 		if unwind == nil {
 			return within(word, spans)
@@ -111,7 +111,7 @@ func (x *Ctx) StandsIn(t *Task, spans []kapi.Span, unwind func(slot, word arch.A
 // LookAt looks at a task within the step under way, as if its runqueue was held: whether it
 // runs on another CPU, and else whether it stands in one of the spans, as StandsIn has it.
 func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Addr) (arch.Addr, bool)) (look kapi.Look) {
-	x.m.touchQueue(t.cpu, false)
+	x.m.foot.touchQueue(t.cpu, false)
 	switch {
 	case t.state == dead:
 		return kapi.LookOut
@@ -121,7 +121,7 @@ func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Add
 		look = kapi.Look(b2u(x.StandsIn(t, spans, unwind)))
 		t.regs = was
 		return look
-	case t.cpu.task == t && t.class == classIdle && x.m.SeenIdle(int(t.cpu.id)):
+	case t.cpu.task == t && t.class == classIdle && x.m.cpus.SeenIdle(int(t.cpu.id)):
 	case t.cpu.task == t:
 		look = kapi.LookRuns
 	case x.StandsIn(t, spans, unwind):
@@ -133,7 +133,7 @@ func (x *Ctx) LookAt(t *Task, spans []kapi.Span, unwind func(slot, word arch.Add
 
 // LetGo says that a task's runqueue was held until now: when its CPU schedules it sees what was
 // done, as behind any lock.
-func (x *Ctx) LetGo(t *Task) { x.m.handOver(x.cpu.id, t.cpu.id) }
+func (x *Ctx) LetGo(t *Task) { x.m.weak.handOver(x.cpu.id, t.cpu.id) }
 
 func within(a arch.Addr, spans []kapi.Span) bool {
 	for _, s := range spans {

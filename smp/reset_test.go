@@ -56,7 +56,7 @@ func newEndings(t testing.TB) *endings {
 	e.source(smp.TimerSource, 0, 2)
 	never, lock := e.flag(), e.flag()
 	free := kapi.Is[int]{Var: &lock.Var, Want: 0}
-	gate := e.Bind("gate", func(x kapi.Context, _ *arch.Regs) {
+	gate := e.Gates().Bind("gate", func(x kapi.Context, _ *arch.Regs) {
 		x.Step("gate", 1)
 		switch e.how {
 		case "panic in a gate":
@@ -79,7 +79,7 @@ func newEndings(t testing.TB) *endings {
 		e.timers++
 		x.Step("timer", 1)
 	}
-	e.AddProgram("a", 0, func(x *smp.Ctx) {
+	e.Tasks().AddProgram("a", 0, func(x *smp.Ctx) {
 		for !lock.Swap(x, kapi.Once, 0, 1) {
 			x.Sleep(&free)
 		}
@@ -96,7 +96,7 @@ func newEndings(t testing.TB) *endings {
 			x.Call(smp.TextBase + 0x40)
 		}
 	})
-	e.AddProgram("b", 1, func(x *smp.Ctx) {
+	e.Tasks().AddProgram("b", 1, func(x *smp.Ctx) {
 		for !lock.Swap(x, kapi.Once, 0, 1) {
 			x.Sleep(&free)
 		}
@@ -232,13 +232,13 @@ func TestThreadAddedInRun(t *testing.T) {
 	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) { fired++ }
 	f := r.text("f", 0, loop8)
 	r.Reset(greedy)
-	thread := r.AddThread("late", 0, func(x *smp.Ctx) {
+	thread := r.Tasks().AddThread("late", 0, func(x *smp.Ctx) {
 		if x.Atomic() {
 			t.Error("the thread begins with interrupts off")
 		}
 		x.Call(f)
 	})
-	r.Wake(thread)
+	r.Tasks().Wake(thread)
 	if got := r.Run(); got != smp.Passed || fired != 1 {
 		t.Errorf("ended %v (%v), %d timers", got, r.Refusal(), fired)
 	}

@@ -40,29 +40,40 @@ type Source struct {
 	index sim.Mover
 }
 
+// Interrupts are the machine's sources of interrupts, and the IPIs between its CPUs.
+type Interrupts struct {
+	m       *Machine
+	sources []*Source // in the order of their movers
+}
+
+// Interrupts returns the machine's interrupts.
+func (m *Machine) Interrupts() *Interrupts { return &m.irqs }
+
 // Arm makes a work source able to fire, once.
-func (m *Machine) Arm(s *Source) {
-	m.touchSource(s)
+func (ir *Interrupts) Arm(s *Source) {
+	m := ir.m
+	m.foot.touchSource(s)
 	if !s.armed {
 		s.armed = true
-		m.moves[2] |= s.bit
-		m.again()
+		m.turns.moves[2] |= s.bit
+		m.turns.again()
 	}
 }
 
 // Disarm has a work source not fire. It reports whether it could.
-func (m *Machine) Disarm(s *Source) (could bool) {
-	m.touchSource(s)
+func (ir *Interrupts) Disarm(s *Source) (could bool) {
+	m := ir.m
+	m.foot.touchSource(s)
 	if could = s.armed; could {
 		s.armed = false
-		m.moves[2] &^= s.bit
-		m.again()
+		m.turns.moves[2] &^= s.bit
+		m.turns.again()
 	}
 	return could
 }
 
 // Disarmed says that the step under way goes by whether a work source can fire.
-func (m *Machine) Disarmed(s *Source) { m.touchSource(s) }
+func (ir *Interrupts) Disarmed(s *Source) { ir.m.foot.touchSource(s) }
 
 // Mover is what the source is to a strategy, once it was added to a machine.
 func (s *Source) Mover() sim.Mover { return s.index }
@@ -81,43 +92,45 @@ func (s *Source) ready(cfg *Config, open bool) bool {
 }
 
 // fire lets source i happen.
-func (m *Machine) fire(s *Source) {
+func (ir *Interrupts) fire(s *Source) {
+	m := ir.m
 	if s.cpu != nil {
 		m.emit(s.cpu, smpev.Fire, uint64(s.index), 0, 0)
 	} else {
 		m.log.Emit(smpev.Fire, 255, traces.NoTask, uint64(s.index), 0, 0)
 	}
-	m.touchSource(s)
+	m.foot.touchSource(s)
 	switch s.Kind {
 	case WorkSource:
 		s.armed = false
-		m.moves[2] &^= s.bit
-		m.again()
+		m.turns.moves[2] &^= s.bit
+		m.turns.again()
 		s.Fire()
 	case NMISource:
 		s.left--
-		m.interrupt(s, smpev.VecNMI)
+		ir.interrupt(s, smpev.VecNMI)
 	case PreemptSource:
 		s.left--
-		m.touchQueue(s.cpu, true)
+		m.foot.touchQueue(s.cpu, true)
 		s.cpu.needResched = true
-		m.interrupt(s, smpev.VecResch)
+		ir.interrupt(s, smpev.VecResch)
 	case TimerSource:
 		s.left--
 		if m.cfg.NoHZ && s.cpu.task == s.cpu.idle { // it came since a task is to run there
-			m.touchQueue(s.cpu, false)
+			m.foot.touchQueue(s.cpu, false)
 		}
-		m.interrupt(s, smpev.VecTimer)
+		ir.interrupt(s, smpev.VecTimer)
 	}
 }
 
-func (m *Machine) interrupt(s *Source, vec uint8) {
-	m.touchIdle(s.cpu)
-	m.beginAtomicIRQ(s.cpu, vec, s)
-	m.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
-	if !m.over {
+func (ir *Interrupts) interrupt(s *Source, vec uint8) {
+	m := ir.m
+	m.foot.touchIdle(s.cpu)
+	ir.beginAtomic(s.cpu, vec, s)
+	m.traps.deliver(s.cpu, vec, s.cpu.regs.IP, 0) // and so its CPU is looked at
+	if !m.ending.over {
 		f := s.cpu.task.top()
-		f.ctx.source, f.ctx.prompt = s, m.prompt(vec, s, f.user)
+		f.ctx.source, f.ctx.prompt = s, ir.prompt(vec, s, f.user)
 	}
 }
 
@@ -127,45 +140,47 @@ var ipiFence = kapi.DefineBarrier("ipi: what was stored before it is sent", kapi
 	"x2apic_send_IPI: weak_wrmsr_fence (25a068b8e9a4)")
 
 // SendIPI makes an IPI of the reason pending on each CPU of the set.
-func (m *Machine) SendIPI(x *Ctx, set uint64, why ipiSet) {
+func (ir *Interrupts) SendIPI(x *Ctx, set uint64, why ipiSet) {
+	m := ir.m
 	x.Fence(ipiFence)
-	m.spend(x.cpu.id, cycles.SendIPI, 1)
+	m.time.spend(x.cpu.id, cycles.SendIPI, 1)
 	m.emit(x.task.cpu, smpev.SendIPI, set, uint64(why), 0)
 	for ; set != 0; set &= set - 1 {
-		c := &m.cpus[firstCPU(set)]
-		m.touch(objIPI, uint64(c.id), true)
+		c := &m.cpus.list[firstCPU(set)]
+		m.foot.touch(objIPI, uint64(c.id), true)
 		c.ipi |= why
-		m.handOver(x.cpu.id, c.id)
+		m.weak.handOver(x.cpu.id, c.id)
 		m.time.now[sim.MoverIPI+sim.Mover(c.id)] = m.time.now[x.cpu.id]
-		m.attend(c)
+		m.turns.attend(c)
 	}
 }
 
 // takeIPI delivers what is pending on c.
-func (m *Machine) takeIPI(c *CPU) {
+func (ir *Interrupts) takeIPI(c *CPU) {
+	m := ir.m
 	vec := uint8(smpev.VecCall)
-	m.touch(objIPI, uint64(c.id), true)
-	m.touchIdle(c)
-	m.catchUp(c, m.time.now[sim.MoverIPI+sim.Mover(c.id)])
-	m.takeOver(c)
-	m.errand = nil
+	m.foot.touch(objIPI, uint64(c.id), true)
+	m.foot.touchIdle(c)
+	m.time.catchUp(c, m.time.now[sim.MoverIPI+sim.Mover(c.id)])
+	m.weak.takeOver(c)
+	m.turns.errand = nil
 	if c.ipi&IPICall != 0 {
 		c.ipi &^= IPICall
-		m.errand = c
+		m.turns.errand = c
 	} else {
 		c.ipi &^= IPIResched
 		vec = smpev.VecResch
 	}
-	m.beginAtomicIRQ(c, vec, nil)
-	m.deliver(c, vec, c.regs.IP, 0)
-	if !m.over {
+	ir.beginAtomic(c, vec, nil)
+	m.traps.deliver(c, vec, c.regs.IP, 0)
+	if !m.ending.over {
 		f := c.task.top()
-		f.ctx.prompt = m.prompt(vec, nil, f.user)
+		f.ctx.prompt = ir.prompt(vec, nil, f.user)
 	}
 }
 
 // Sources returns all sources, in the order of their movers.
-func (m *Machine) Sources() []*Source { return m.sources }
+func (ir *Interrupts) Sources() []*Source { return ir.sources }
 
 // CPU returns the mover of the CPU that the source interrupts, NoMover if it
 // interrupts none.

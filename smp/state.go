@@ -13,8 +13,7 @@ import (
 // for the local variables of routines under way. In their place stands what the
 // routines have read, as an observer takes it down (Footprint.Doing, HasRead).
 type State struct {
-	m      *Machine
-	scrubs bool // the return from a trap leaves zeros
+	m *Machine
 }
 
 // State returns what hashes the machine's state.
@@ -26,39 +25,40 @@ func (m *Machine) State() *State { return &m.state }
 // reads (ReadsClock), whether another task wants a CPU, if no routine ever asks for
 // that, and what is remembered of what can be found out.
 func (s *State) Add(h *sim.Hash) {
-	for i := range s.m.cpus {
-		s.m.addCPU(h, &s.m.cpus[i])
+	for i := range s.m.cpus.list {
+		s.addCPU(h, &s.m.cpus.list[i])
 	}
-	for _, t := range s.m.tasks {
+	for _, t := range s.m.tasks.all {
 		t.addState(h)
 	}
-	for _, src := range s.m.sources {
+	for _, src := range s.m.irqs.sources {
 		h.Add(uint64(src.left)<<1 | b2u(src.armed))
 	}
-	for _, x := range s.m.waiters { // in this order they are let go on
+	for _, x := range s.m.waits.list { // in this order they are let go on
 		h.Add(uint64(x.task.ID)<<8 | uint64(x.cond.Cell())<<16 | 1)
 	}
-	h.Add(uint64(len(s.m.waiters))<<1 | b2u(s.m.recheck))
+	h.Add(uint64(len(s.m.waits.list))<<1 | b2u(s.m.waits.recheck))
 	h.Add(uint64(s.m.mem.fault))
 	for _, at := range s.m.mem.watched[s.m.mem.bootWatched:] {
 		h.Join(sim.Hash{Hi: uint64(at), Lo: uint64(at)})
 	}
-	s.m.addPages(h)
-	s.m.addHeld(h)
+	s.m.mem.addPages(h)
+	s.m.weak.addHeld(h)
 	if s.m.cfg.Memory == LKMM {
 		s.m.weak.views.AddState(h)
 	}
-	s.m.text.AddState(h)
+	s.m.text.model.AddState(h)
 }
 
-func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
+func (s *State) addCPU(h *sim.Hash, c *CPU) {
+	m := s.m
 	addRegs(h, &c.regs)
 	y := &c.sys
-	if boot := m.bootOf(c); *y != boot {
+	if boot := s.bootOf(c); *y != boot {
 		addSystem(h, y)
 	}
-	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && m.asksResched())<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | b2u(c.user)<<31 | uint64(len(c.runq))<<32)
-	if m.spins {
+	h.Add(uint64(c.task.ID) | uint64(c.after)<<8 | uint64(c.ipi)<<16 | b2u(c.guest)<<24 | b2u(c.nmiBlocked)<<25 | b2u(c.needResched && (m.foot == nil || m.foot.asksResched))<<26 | b2u(c.urgent)<<27 | b2u(c.hot.off)<<28 | b2u(c.hot.pushes)<<29 | b2u(c.hot.lonely)<<30 | b2u(c.user)<<31 | uint64(len(c.runq))<<32)
+	if m.turns.spins {
 		h.Add(c.owed)
 		h.Add(c.beside)
 		if m.weak.holds {
@@ -71,12 +71,8 @@ func (m *Machine) addCPU(h *sim.Hash, c *CPU) {
 	}
 }
 
-// asksResched reports whether a routine may ask whether another task wants its CPU: one
-// has, in some run that was observed, or this run isn't.
-func (m *Machine) asksResched() bool { return m.foot == nil || m.foot.asksResched }
-
 // bootOf returns what a CPU's system registers are at boot, but for the clock.
-func (m *Machine) bootOf(c *CPU) system {
+func (s *State) bootOf(c *CPU) system {
 	y := c.boot
 	y.Clock, y.Asked = c.sys.Clock, c.sys.Asked
 	return y
@@ -126,7 +122,7 @@ func (t *Task) addState(h *sim.Hash) {
 // written before it is read.
 func (s *State) Memory() (sum sim.Hash) {
 	for _, p := range s.m.mem.dirty {
-		low := s.m.lowest(p.at)
+		low := s.lowest(p.at)
 		for set := p.dirty; set != 0; set &= set - 1 {
 			off := bits.TrailingZeros64(set) * blockSize
 			from := off
@@ -153,7 +149,7 @@ func (s *State) Memory() (sum sim.Hash) {
 // the stores that have made them so.
 func (s *State) MemoryDigest() (sum uint64) {
 	for _, p := range s.m.mem.dirty {
-		if s.m.isStack(p.at) {
+		if s.m.tasks.isStack(p.at) {
 			continue
 		}
 		for set := p.dirty; set != 0; set &= set - 1 {
@@ -171,11 +167,12 @@ func (s *State) MemoryDigest() (sum uint64) {
 }
 
 // lowest returns the lowest address from which on the bytes of a page count.
-func (m *Machine) lowest(at arch.Addr) arch.Addr {
-	if !m.isStack(at) || m.footprint.readsBelow {
+func (s *State) lowest(at arch.Addr) arch.Addr {
+	m := s.m
+	if !m.tasks.isStack(at) || m.footprint.readsBelow {
 		return 0
 	}
-	t := m.stackOf(at)
+	t := m.tasks.stackOf(at)
 	if t.state == dead && t.cpu.task != t { // nothing runs on it any more
 		return t.stack
 	}
@@ -190,13 +187,14 @@ func (m *Machine) lowest(at arch.Addr) arch.Addr {
 // handler's stack were. What a function finds in the bytes of its own stack that
 // it hasn't written yet is then the same whatever interrupted it. A run in which
 // no text reads such bytes is the same with and without.
-func (s *State) ScrubStacks(on bool) { s.scrubs = on }
+func (s *State) ScrubStacks(on bool) { s.m.traps.scrubs = on }
 
 // scrub clears what a trap has used of a stack, down from sp to its frame at base.
-func (m *Machine) scrub(base, sp arch.Addr) {
+func (tr *traps) scrub(base, sp arch.Addr) {
+	m := tr.m
 	p := m.mem.page(base)
 	off := uint64(base) % pageSize
-	if p == nil || !m.isStack(base) || sp < base || off+uint64(sp-base) > pageSize {
+	if p == nil || !m.tasks.isStack(base) || sp < base || off+uint64(sp-base) > pageSize {
 		return
 	}
 	m.mem.touchSpan(p, off, uint64(sp-base))
@@ -206,8 +204,8 @@ func (m *Machine) scrub(base, sp arch.Addr) {
 // ReadsClock reports whether text has ever asked for the time, which is no part
 // of a state.
 func (s *State) ReadsClock() bool {
-	for i := range s.m.cpus {
-		if s.m.cpus[i].sys.Asked {
+	for i := range s.m.cpus.list {
+		if s.m.cpus.list[i].sys.Asked {
 			return true
 		}
 	}
@@ -235,20 +233,20 @@ func (x *Ctx) Forget(n uint64) {
 // AppendRead appends what each routine under way has read, and whether it has just come to
 // look at what it waits for, which a run that isn't observed can't tell.
 func (s *State) AppendRead(list []sim.Hash) []sim.Hash {
-	for _, t := range s.m.tasks {
+	for _, t := range s.m.tasks.all {
 		for i := range t.frames {
 			if f := &t.frames[i]; f.kind == routine {
 				list = append(list, f.ctx.read, sim.Hash{Lo: b2u(f.ctx.looking)})
 			}
 		}
 	}
-	return s.m.appendHeld(list)
+	return s.m.weak.appendHeld(list)
 }
 
 // SetRead makes each routine under way have read what AppendRead has appended in
 // a run that stood at the same place.
 func (s *State) SetRead(list []sim.Hash) {
-	for _, t := range s.m.tasks {
+	for _, t := range s.m.tasks.all {
 		for i := range t.frames {
 			if f := &t.frames[i]; f.kind == routine {
 				if len(list) < 2 {
@@ -258,7 +256,7 @@ func (s *State) SetRead(list []sim.Hash) {
 			}
 		}
 	}
-	if list = s.m.setHeld(list); len(list) != 0 {
+	if list = s.m.weak.setHeld(list); len(list) != 0 {
 		sim.Bug("a run that stands at the same place has %d routines less under way", len(list)/2)
 	}
 }
@@ -287,11 +285,11 @@ func (s *State) ValueOf(o sim.Object) (v uint64, ok bool) {
 // make their stores take effect by default.
 func (s *State) Lead() uint64 {
 	n := uint64(0)
-	if s.m.lead != nil {
-		n = uint64(s.m.lead.ID) + 1
+	if s.m.turns.lead != nil {
+		n = uint64(s.m.turns.lead.ID) + 1
 	}
-	if s.m.errand != nil {
-		n |= (uint64(s.m.errand.id) + 1) << 9
+	if s.m.turns.errand != nil {
+		n |= (uint64(s.m.turns.errand.id) + 1) << 9
 	}
 	off := uint64(0)
 	for i := range s.m.weak.buffers {

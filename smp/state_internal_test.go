@@ -18,19 +18,19 @@ func TestAddState(t *testing.T) {
 	m, err := New(Config{CPUs: 2}, log)
 	require.NoError(t, err)
 	defer m.Close()
-	task := m.AddProgram("a", 0, func(*Ctx) {})
+	task := m.tasks.AddProgram("a", 0, func(*Ctx) {})
 	timer := &Source{Kind: TimerSource, Name: "timer", AtMost: 2}
 	work := &Source{Kind: WorkSource, Name: "work"}
-	require.NoError(t, m.AddSource(timer, 0))
-	require.NoError(t, m.AddSource(work, 0))
+	require.NoError(t, m.irqs.Add(timer, 0))
+	require.NoError(t, m.irqs.Add(work, 0))
 	const module = TextBase + 1<<20
 	m.Memory().MapLater(module, 2, false)
 	m.Memory().MapLater(module+2*pageSize, 1, true)
 	m.Freeze()
 	m.Reset(nil)
-	c, other := &m.cpus[0], &m.cpus[1]
+	c, other := &m.cpus.list[0], &m.cpus.list[1]
 	c.task = task
-	x, y := m.acquire(c, task), m.acquire(other, other.idle)
+	x, y := m.routines.acquire(c, task), m.routines.acquire(other, other.idle)
 	task.frames = []frame{{kind: routine, ctx: x, trap: true, vector: 32}, {kind: guest}}
 	var cells kapi.Cells
 	var cell kapi.Var[int]
@@ -104,10 +104,10 @@ func TestAddState(t *testing.T) {
 
 	also("a budget", func() { timer.left-- }, func() { timer.left++ })
 	flag("work is queued", &work.armed)
-	also("one waits", func() { m.waiters = []*Ctx{x} }, func() { m.waiters = nil })
-	also("two do", func() { m.waiters = []*Ctx{x, y} }, func() { m.waiters = nil })
-	also("in another order", func() { m.waiters = []*Ctx{y, x} }, func() { m.waiters = nil })
-	flag("somebody is to look", &m.recheck)
+	also("one waits", func() { m.waits.list = []*Ctx{x} }, func() { m.waits.list = nil })
+	also("two do", func() { m.waits.list = []*Ctx{x, y} }, func() { m.waits.list = nil })
+	also("in another order", func() { m.waits.list = []*Ctx{y, x} }, func() { m.waits.list = nil })
+	flag("somebody is to look", &m.waits.recheck)
 	also("a page came", func() { x.MapPages(module, 1) }, func() { x.UnmapPages(module, 1) })
 	also("two did", func() { x.MapPages(module, 2) }, func() { x.UnmapPages(module, 2) })
 	also("one went", func() { x.UnmapPages(module+2*pageSize, 1) }, func() { x.MapPages(module+2*pageSize, 1) })

@@ -19,7 +19,7 @@ func TestPerCPU(t *testing.T) {
 	// rdgsbase %rax; wrgsbase %rdi; incl %gs:8; incl %gs:8; rdpid %rdx; ret
 	f := r.text("f", 0, "f3 48 0f ae c8 f3 48 0f ae df 65 ff 04 25 08 00 00 00 65 ff 04 25 08 00 00 00 f3 0f c7 fa c3")
 	for c := range 2 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RDI] = uint64(smp.DataBase) + 16*uint64(c)
 			x.Memory().Store(smp.DataBase+arch.Addr(16*c+8), 4, 0)
 			x.Call(f)
@@ -42,7 +42,7 @@ func TestSystemOfCPU(t *testing.T) {
 	f := r.text("f", 0, "f3 0f c7 f8 c3") // rdpid %rax; ret
 	var got [3]uint64
 	for c := range got {
-		r.AddProgram("p", c, func(x *smp.Ctx) { got[c] = x.Call(f) })
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) { got[c] = x.Call(f) })
 	}
 	for _, ch := range schedules(5) {
 		r.want(smp.Passed, ch)
@@ -63,7 +63,7 @@ func TestBasesFollowTask(t *testing.T) {
 		x.Preempt()
 	}
 	for task := range uint64(3) {
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			own := 0x1000 * (task + 1)
 			x.Regs().R[x86.RDI], x.Regs().R[x86.RAX], x.Regs().R[x86.RDX], x.Regs().R[x86.RCX] = own, own+8, 0, 0xc0000102
 			x.Call(f)
@@ -87,7 +87,7 @@ func TestTimeStamp(t *testing.T) {
 	trap := r.text("trap", 0x20, "0f 31 89 c3 cc 0f 31 29 d8 c3")
 	r.Hooks().Trap[smpev.VecBP] = func(*smp.Ctx, *arch.Regs) {}
 	var took [2]uint64
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		for i, f := range []arch.Addr{nop, trap} {
 			x.Call(f)
 			took[i] = x.Thread().Left().R[x86.RAX]
@@ -103,9 +103,9 @@ func TestCR2(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	f := r.text("f", 0, "48 8b 04 25 34 12 00 00 0f 20 d0 c3") // mov 0x1234,%rax; mov %cr2,%rax; ret
 	r.Hooks().Trap[smpev.VecPF] = func(_ *smp.Ctx, regs *arch.Regs) { regs.IP += 8 }
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	var left uint64
-	r.AddProgram("q", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("q", 0, func(x *smp.Ctx) {
 		x.Call(f)
 		left = x.Thread().Left().R[x86.RAX]
 	})
@@ -123,7 +123,7 @@ func TestMovSS(t *testing.T) {
 		r.source(kind, 0, 1)
 		seen := map[arch.Addr]bool{}
 		r.Hooks().Trap[vector] = func(_ *smp.Ctx, regs *arch.Regs) { seen[regs.IP-f] = true }
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		for want := range arch.Addr(7) {
 			r.want(smp.Passed, director(func(*sim.Point) sim.Mover {
 				if name, off, text := r.Names().Where(0); text && name == "f" && arch.Addr(off) >= want {
@@ -139,7 +139,7 @@ func TestMovSS(t *testing.T) {
 	f := r.text("f", 0, "8c d0 9c 81 0c 24 00 01 00 00 9d 8e d0 90 90 c3") // pushf; orl $TF,(%rsp); popf in between
 	var at []arch.Addr
 	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *arch.Regs) { at = append(at, regs.IP-f) }
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	r.run(sim.Always0{})
 	require.NotEmpty(t, at)
 	require.EqualValues(t, 14, at[0])

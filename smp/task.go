@@ -85,15 +85,6 @@ type frame struct {
 	sp     uint64    // guest: the stack pointer below the call
 }
 
-// rewind makes a task what it is before a run.
-func (m *Machine) rewind(t *Task) {
-	t.frames, t.state, t.preempt, t.again, t.woken = t.frames[:0], dormant, 0, false, 0
-	t.exiting, t.cpu = false, t.home
-	t.switches, t.bases = 0, bases{}
-	t.regs = arch.Regs{IP: m.idleIP(), Flags: m.arch.FixedFlag | irqFlag}
-	t.regs.R[regSP] = kernelSP(t)
-}
-
 // kernelSP is the stack pointer of a task that runs no text: as a CPU has it in user mode for
 // the traps that it takes.
 func kernelSP(t *Task) uint64 { return uint64(t.stack) - 64 }
@@ -269,7 +260,7 @@ func (c *CPU) canGoOn() bool {
 
 // enqueue puts a runnable task on its CPU's run queue, stoppers first.
 func (c *CPU) enqueue(m *Machine, t *Task) {
-	m.touchQueue(c, true)
+	m.foot.touchQueue(c, true)
 	c.runq = append(c.runq, t)
 	if t.class == classStopper {
 		copy(c.runq[1:], c.runq)

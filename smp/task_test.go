@@ -17,14 +17,14 @@ func TestSleepSwitchesAndSpinDoesNot(t *testing.T) {
 	for _, spin := range []bool{false, true} {
 		r := newRig(t, smp.Config{CPUs: 1})
 		done := r.flag()
-		a := r.AddProgram("a", 0, func(x *smp.Ctx) {
+		a := r.Tasks().AddProgram("a", 0, func(x *smp.Ctx) {
 			if spin {
 				x.Spin(&done.up)
 			} else {
 				x.Sleep(&done.up)
 			}
 		})
-		b := r.AddProgram("b", 0, func(x *smp.Ctx) { done.WriteOnce(x, 1) })
+		b := r.Tasks().AddProgram("b", 0, func(x *smp.Ctx) { done.WriteOnce(x, 1) })
 		switched := false // from a to b, of a's own will
 		r.Hooks().Switched = func(prev, next *smp.Task, voluntary bool) {
 			switched = switched || prev == a && next == b && voluntary
@@ -34,7 +34,7 @@ func TestSleepSwitchesAndSpinDoesNot(t *testing.T) {
 			first := -1 // a may come after b, and then has nothing to wait for
 			got := r.run(ch)
 			for _, e := range r.events(smpev.Switch) {
-				if e.A == uint64(r.Tasks()[0].ID) {
+				if e.A == uint64(r.Tasks().All()[0].ID) {
 					first = int(e.B)
 					break
 				}
@@ -68,7 +68,7 @@ func TestSpinTakesInterrupts(t *testing.T) {
 			done := r.flag()
 			handle := func(x *smp.Ctx, _ *arch.Regs) { done.WriteOnce(x, 1) }
 			r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = handle, handle
-			r.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 				x.IRQ(c.on)
 				x.Spin(&done.up)
 				x.IRQ(true)
@@ -84,7 +84,7 @@ func twoWait(t *testing.T) *rig {
 	wait := r.text("wait", 0, "f3 90 83 3f 00 74 f9 c3")   // pause; cmpl $0,(%rdi); je to the pause; ret
 	set := r.text("set", 32, "90 90 c7 07 01 00 00 00 c3") // nop; nop; movl $1,(%rdi); ret
 	for c, f := range []arch.Addr{wait, wait, set} {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RDI] = uint64(smp.DataBase)
 			x.Call(f)
 		})
@@ -133,14 +133,14 @@ func TestTaskEnds(t *testing.T) {
 	var exits []kapi.TaskID
 	r.Hooks().Exited = func(t *smp.Task) { exits = append(exits, t.ID) }
 	runs := 0
-	thread := r.AddThread("thread", 1, func(x *smp.Ctx) {
+	thread := r.Tasks().AddThread("thread", 1, func(x *smp.Ctx) {
 		runs++
 		x.Step("thread", 1)
 	})
 	woken := 0
-	p := r.AddProgram("p", 0, func(x *smp.Ctx) {
+	p := r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		for range 3 {
-			r.Wake(thread)
+			r.Tasks().Wake(thread)
 			woken++
 			x.Step("p", 1)
 		}
@@ -165,13 +165,13 @@ func TestWakeWhileRunning(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 1})
 	runs := 0
 	var thread *smp.Task
-	thread = r.AddThread("thread", 0, func(x *smp.Ctx) {
+	thread = r.Tasks().AddThread("thread", 0, func(x *smp.Ctx) {
 		if runs++; runs < 3 {
-			r.Wake(thread)
-			r.Wake(thread) // which is the same as once
+			r.Tasks().Wake(thread)
+			r.Tasks().Wake(thread) // which is the same as once
 		}
 	})
-	r.AddProgram("p", 0, func(x *smp.Ctx) { r.Wake(thread) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { r.Tasks().Wake(thread) })
 	r.want(smp.Passed, sim.Always0{})
 	if runs != 3 {
 		t.Errorf("the thread ran %d times, want 3", runs)
@@ -183,11 +183,11 @@ func TestWakeWhileRunning(t *testing.T) {
 func TestTasksKeepTheirRegisters(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 2})
 	f := r.text("f", 0, "51 48 01 c8 59 e2 f9 c3") // 1: push %rcx; add %rcx,%rax; pop %rcx; loop 1b; ret
-	yield := r.Bind("yield", func(x kapi.Context, _ *arch.Regs) { x.Sleep(kapi.Yield) })
+	yield := r.Gates().Bind("yield", func(x kapi.Context, _ *arch.Regs) { x.Sleep(kapi.Yield) })
 	call, _ := x86.CallRel32(smp.TextBase+0x41, yield)
 	r.Memory().Map(smp.TextBase+0x40, append(append([]byte{0x51}, call[:]...), 0x59, 0xff, 0xc9, 0x75, 0xf5, 0xc3), smp.PermRead|smp.PermExec) // 1: push; call yield; pop; dec; jnz 1b; ret
 	for i := range 6 {
-		r.AddProgram("p", i%2, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", i%2, func(x *smp.Ctx) {
 			n := uint64(10 + i)
 			regs := x.Regs()
 			regs.R[x86.RAX], regs.R[x86.RCX], regs.R[x86.R12] = 0, n, n<<32
@@ -218,7 +218,7 @@ func TestCallsAndGates(t *testing.T) {
 	const depth = 12
 	// f: push %rbx; mov %rdi,%rbx; call gate; add %rbx,%rax; pop %rbx; ret
 	f := smp.TextBase
-	gate := r.Bind("down", func(x kapi.Context, regs *arch.Regs) {
+	gate := r.Gates().Bind("down", func(x kapi.Context, regs *arch.Regs) {
 		if regs.R[x86.RDI] == 0 {
 			regs.R[x86.RAX] = 0
 			return
@@ -233,7 +233,7 @@ func TestCallsAndGates(t *testing.T) {
 	nothing := func(x *smp.Ctx, _ *arch.Regs) { x.Step("irq", 1) }
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = nothing, nothing
 	for c := range 2 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Regs().R[x86.RDI], x.Regs().R[x86.RBX] = depth, 42
 			sp := x86.SP(x.Regs())
 			if got := x.Call(f); got != depth*(depth+1)/2 {
@@ -256,7 +256,7 @@ func TestCallStack(t *testing.T) {
 	f := r.text("f", 0, "48 8b 04 24 c3") // mov (%rsp),%rax; ret
 	g := r.text("g", 0x40, "48 89 e0 c3") // mov %rsp,%rax; ret
 	h := r.text("h", 0x80, "58 59 50 c3") // leaves its stack pointer 8 too high
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		ret := x.Call(f)
 		if name, _, ok := r.Names().SymbolAt(arch.Addr(ret)); !ok || name != "return" {
 			t.Errorf("the return address is %#x", ret)

@@ -39,7 +39,7 @@ func TestTellCells(t *testing.T) {
 			r := newRig(t, smp.Config{CPUs: 1, Memory: memory})
 			var x kapi.Var[int]
 			x.Init(&r.Cells, 0)
-			r.AddProgram("one", 0, func(k *smp.Ctx) {
+			r.Tasks().AddProgram("one", 0, func(k *smp.Ctx) {
 				x.StoreRelease(k, kapi.PlainRelease, 1)
 				k.Fence(kapi.PlainWMB)
 				x.LoadAcquire(k, kapi.PlainAcquire)

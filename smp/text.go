@@ -48,32 +48,52 @@ func (d *memo) at(a arch.Addr, lo uint64) *[2]*decoded {
 	return &d[h>>(64-memoBits)]
 }
 
+// Text is what CPUs fetch: the model that says which bytes they see, and what those mean.
+type Text struct {
+	m       *Machine
+	model   *fetch.Text
+	fenv    fetchEnv
+	memo    *memo
+	windows map[window]*decoded // what the memo had
+	decoded uint64              // how often the memo didn't know
+	fbuf    [maxLen]byte        // what a fetch reads into
+}
+
+// Text returns the machine's text.
+func (m *Machine) Text() *Text { return &m.text }
+
+func (tx *Text) init(m *Machine) {
+	tx.m, tx.fenv.m = m, m
+	tx.model = fetch.NewText(m.cfg.Fetch, m.cfg.CPUs)
+	tx.memo, tx.windows = new(memo), make(map[window]*decoded)
+}
+
 // decode looks the bytes at a up in the memo.
-func (m *Machine) decode(a arch.Addr, lo, hi uint64) *decoded {
-	way := m.memo.at(a, lo)
+func (tx *Text) decode(a arch.Addr, lo, hi uint64) *decoded {
+	way := tx.memo.at(a, lo)
 	for _, e := range way {
 		if e != nil && e.is(a, lo, hi) {
 			return e
 		}
 	}
 	w := window{a, lo, hi}
-	e := m.windows[w]
+	e := tx.windows[w]
 	if e == nil {
-		e = m.decodeAnew(a, lo, hi)
-		if len(m.windows) == mostWindows {
-			clear(m.windows)
+		e = tx.decodeAnew(a, lo, hi)
+		if len(tx.windows) == mostWindows {
+			clear(tx.windows)
 		}
-		m.windows[w] = e
+		tx.windows[w] = e
 	}
 	way[0], way[1] = e, way[0]
 	return e
 }
 
-func (m *Machine) decodeAnew(a arch.Addr, lo, hi uint64) *decoded {
+func (tx *Text) decodeAnew(a arch.Addr, lo, hi uint64) *decoded {
 	e := &decoded{at: a, lo: lo, hi: hi, mlo: ^uint64(0), mhi: ^uint64(0)}
-	m.decoded++
+	tx.decoded++
 	b, n := traces.UnpackBytes(lo, hi)
-	if d, err := m.arch.Decode(b[:n], a); err == nil {
+	if d, err := tx.m.arch.Decode(b[:n], a); err == nil {
 		in := d.(*inst)
 		e.inst = in
 		e.lo, e.hi = cut(lo, hi, int(in.Len))
@@ -101,8 +121,8 @@ func cut(lo, hi uint64, n int) (uint64, uint64) {
 
 // onText returns the CPU that a mover is if it goes on with text, else nil.
 func (m *Machine) onText(mv sim.Mover) *CPU {
-	if int(mv) < len(m.cpus) {
-		if c := &m.cpus[mv]; c.guest {
+	if int(mv) < len(m.cpus.list) {
+		if c := &m.cpus.list[mv]; c.guest {
 			return c
 		}
 	}
@@ -112,9 +132,10 @@ func (m *Machine) onText(mv sim.Mover) *CPU {
 // fetchOn is the fetch of the next instruction from a page that is watched throughout
 // and that the CPU was in before, if what was decoded there last still stands there and
 // no question is due. nil: it takes fetchSlow, and nothing has been done.
-func (m *Machine) fetchOn(c *CPU) *inst {
+func (tx *Text) fetchOn(c *CPU) *inst {
+	m := tx.m
 	p, off := c.page, c.regs.IP-c.codeAt
-	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.p.N > 1 && m.outlasts&sim.Through == 0 || m.text.MayBeStale(int(c.id)) {
+	if c.code != m.mem.noCode || off > pageSize-16 || p == nil || p.lately == nil || m.turns.p.N > 1 && m.turns.outlasts&sim.Through == 0 || tx.model.MayBeStale(int(c.id)) {
 		return nil
 	}
 	e := p.lately[off]
@@ -124,7 +145,7 @@ func (m *Machine) fetchOn(c *CPU) *inst {
 	if lo, hi := pack(p.data[off:]); !e.is(c.regs.IP, lo, hi) {
 		return nil
 	}
-	m.bringText(c, c.regs.IP, int(e.inst.Len), false)
+	m.time.bringText(c, c.regs.IP, int(e.inst.Len), false)
 	m.emit(c, smpev.Exec, uint64(c.regs.IP), e.lo, e.hi)
 	return e.inst
 }
@@ -132,18 +153,19 @@ func (m *Machine) fetchOn(c *CPU) *inst {
 // fetchSlow is the way of every fetch but that of unwatched text decoded
 // before: it decodes, asks which bytes the CPU sees if text was stored to, and
 // enters kernel routines that text calls. nil: there is nothing to execute now.
-func (m *Machine) fetchSlow(c *CPU) *inst {
+func (tx *Text) fetchSlow(c *CPU) *inst {
+	m := tx.m
 	ip := c.regs.IP
 	p := c.page
 	if ip-c.codeAt >= pageSize || p == nil { // another page than last time
 		p = m.mem.page(ip)
 		if p == nil || p.perm&PermExec == 0 {
-			m.touchFetch(ip, 1) // it may have been there
-			m.pageFault(c, ip, ip)
+			m.foot.touchFetch(ip, 1) // it may have been there
+			m.traps.pageFault(c, ip, ip)
 			return nil
 		}
 		if p.gate {
-			m.enter(c, ip)
+			m.gates.enter(c, ip)
 			return nil
 		}
 		c.codeAt, c.page, c.code = p.at, p, p.code
@@ -152,24 +174,24 @@ func (m *Machine) fetchSlow(c *CPU) *inst {
 		}
 	}
 
-	lo, hi := m.peekText(p, ip)
-	if m.text.MayBeStale(int(c.id)) && m.mem.Watched(ip, int(hi>>56)) {
-		n := m.text.Fetch(int(c.id), uint64(ip), &m.fbuf, m.fetchEnv(c))
-		lo, hi = traces.PackBytes(m.fbuf[:n])
+	lo, hi := tx.peek(p, ip)
+	if tx.model.MayBeStale(int(c.id)) && m.mem.Watched(ip, int(hi>>56)) {
+		n := tx.model.Fetch(int(c.id), uint64(ip), &tx.fbuf, tx.env(c))
+		lo, hi = traces.PackBytes(tx.fbuf[:n])
 	}
 	if p.lately == nil {
 		p.lately = new([pageSize]*decoded)
 	}
 	e := p.lately[ip%pageSize]
 	if e == nil || !e.is(ip, lo, hi) {
-		e = m.decode(ip, lo, hi)
+		e = tx.decode(ip, lo, hi)
 		p.lately[ip%pageSize] = e
 	}
 	in, n := e.inst, int(e.hi>>56)
-	m.touchFetch(ip, n)
+	m.foot.touchFetch(ip, n)
 	if p.watchesOne(ip%pageSize, n) || ip%pageSize+arch.Addr(n) > pageSize && m.mem.Watched(ip, n) {
 		lo, hi = e.lo, e.hi
-		m.bringText(c, ip, n, false)
+		m.time.bringText(c, ip, n, false)
 		m.emit(c, smpev.Exec, uint64(ip), lo, hi)
 		if m.log.Found != nil {
 			return nil // the bytes are a finding: they are not executed
@@ -179,35 +201,35 @@ func (m *Machine) fetchSlow(c *CPU) *inst {
 	}
 	if in == nil {
 		b, n := traces.UnpackBytes(lo, hi)
-		m.undecodable(c, ip, b[:n])
+		m.ending.undecodable(c, ip, b[:n])
 	}
 	return in
 }
 
-// peekText returns the 15 bytes that an instruction at a, in p, may have, or
+// peek returns the 15 bytes that an instruction at a, in p, may have, or
 // as many as are text.
-func (m *Machine) peekText(p *page, a arch.Addr) (lo, hi uint64) {
+func (tx *Text) peek(p *page, a arch.Addr) (lo, hi uint64) {
 	if off := a % pageSize; off <= pageSize-16 {
 		return pack(p.data[off:])
 	}
-	n := m.mem.peek(a, m.fbuf[:], PermExec)
-	return pack(m.fbuf[:n])
+	n := tx.m.mem.peek(a, tx.fbuf[:], PermExec)
+	return pack(tx.fbuf[:n])
 }
 
 // Decode decodes in the machine's mode, remembered for the machine's life by address and bytes.
 // The instruction is shared: it is not to be changed.
-func (m *Machine) Decode(b []byte, at arch.Addr) (arch.Inst, error) {
+func (tx *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) {
 	lo, hi := pack(b)
-	if in := m.decode(at, lo, hi).inst; in != nil {
+	if in := tx.decode(at, lo, hi).inst; in != nil {
 		return in, nil
 	}
-	_, err := m.arch.Decode(b, at)
+	_, err := tx.m.arch.Decode(b, at)
 	return nil, err
 }
 
 // Decoded returns how often bytes were decoded in the machine's life: once for
 // each version of what is executed, unless the memo had to forget one.
-func (m *Machine) Decoded() uint64 { return m.decoded }
+func (tx *Text) Decoded() uint64 { return tx.decoded }
 
 // Executed reports whether an instruction that begins at a was executed, or about to be, in
 // the machine's life.
@@ -310,34 +332,37 @@ func (m *Memory) BootText(a arch.Addr, b []byte) (n int) {
 }
 
 // unwatch takes the marks made since boot away.
-func (m *Machine) unwatch() {
+func (tx *Text) unwatch() {
+	m := tx.m
 	for _, at := range m.mem.watched[m.mem.bootWatched:] {
 		m.mem.page(at).watched[at%pageSize/chunk] = false
 	}
 	m.mem.watched = m.mem.watched[:m.mem.bootWatched]
 }
 
-// storeText stores the n low bytes of v, the others of which are 0, to text in
+// store stores the n low bytes of v, the others of which are 0, to text in
 // one chunk. CPUs are not serialised.
-func (m *Machine) storeText(c *CPU, a arch.Addr, v uint64, n int) {
-	m.flush(c)
-	m.storesText(c)
+func (tx *Text) store(c *CPU, a arch.Addr, v uint64, n int) {
+	m := tx.m
+	m.weak.flush(c)
+	m.weak.storesText(c)
 	p := m.mem.page(a)
 	if p.later && p.perm == 0 {
-		m.storeUnmapped(c, a)
+		m.mem.storeUnmapped(c, a)
 		return
 	}
-	m.bringText(c, a, n, true)
-	m.putText(p, a, v, n)
+	m.time.bringText(c, a, n, true)
+	tx.put(p, a, v, n)
 	m.emit(c, smpev.TextStore, uint64(a), v, uint64(n))
 }
 
-// putText stores to the page of a, past its permissions: text patching writes through a
+// put stores to the page of a, past its permissions: text patching writes through a
 // mapping of its own.
-func (m *Machine) putText(p *page, a arch.Addr, v uint64, n int) {
+func (tx *Text) put(p *page, a arch.Addr, v uint64, n int) {
+	m := tx.m
 	off := uint64(a) % pageSize
 	watched := p.watched[off/chunk]
-	m.touchStore(a, watched)
+	m.foot.touchStore(a, watched)
 	if !p.touched(off, uint64(n)) {
 		m.mem.touch(p, off, n)
 	}
@@ -345,17 +370,18 @@ func (m *Machine) putText(p *page, a arch.Addr, v uint64, n int) {
 	was, shift := binary.LittleEndian.Uint64(at), 8*(off%chunk)
 	mask := ^uint64(0) >> (64 - 8*n)
 	binary.LittleEndian.PutUint64(at, was&^(mask<<shift)|v<<shift)
-	m.text.StoreChunk(uint64(a), was>>shift&mask, v, n)
+	tx.model.StoreChunk(uint64(a), was>>shift&mask, v, n)
 	if !watched {
 		m.mem.Watch(a, n)
 	}
 }
 
 // serialise makes c see the newest text from now on.
-func (m *Machine) serialise(c *CPU, why uint64) {
-	m.flush(c)
-	m.text.Serialise(int(c.id))
-	m.touchFloor(c)
+func (tx *Text) serialise(c *CPU, why uint64) {
+	m := tx.m
+	m.weak.flush(c)
+	tx.model.Serialise(int(c.id))
+	m.foot.touchFloor(c)
 	m.emit(c, smpev.Serialise, why, 0, 0)
 }
 
@@ -365,9 +391,9 @@ type fetchEnv struct {
 	c *CPU
 }
 
-func (m *Machine) fetchEnv(c *CPU) *fetchEnv {
-	m.fenv.c = c
-	return &m.fenv
+func (tx *Text) env(c *CPU) *fetchEnv {
+	tx.fenv.c = c
+	return &tx.fenv
 }
 
 // Newest implements fetch.Env.
@@ -376,14 +402,14 @@ func (e *fetchEnv) Newest(a uint64, b []byte) int { return e.m.mem.peek(arch.Add
 // Length implements fetch.Env.
 func (e *fetchEnv) Length(a uint64, b []byte) int {
 	lo, hi := pack(b)
-	if in := e.m.decode(arch.Addr(a), lo, hi).inst; in != nil {
+	if in := e.m.text.decode(arch.Addr(a), lo, hi).inst; in != nil {
 		return int(in.Len)
 	}
 	return len(b)
 }
 
 // Choose implements fetch.Env.
-func (e *fetchEnv) Choose(n int) int { return e.m.ask(sim.Fetch, n, e.c) }
+func (e *fetchEnv) Choose(n int) int { return e.m.turns.ask(sim.Fetch, n, e.c) }
 
 var _ fetch.Env = (*fetchEnv)(nil)
 

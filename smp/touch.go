@@ -65,7 +65,7 @@ func (n *Names) Object(o sim.Object) string {
 	case objFloor:
 		return fmt.Sprintf("when cpu%d serialised", number)
 	case objSource:
-		return "source " + n.m.sources[number].Name
+		return "source " + n.m.irqs.sources[number].Name
 	case objService:
 		if n.Service != nil {
 			return n.Service(number)
@@ -92,17 +92,19 @@ func (n *Names) Object(o sim.Object) string {
 	return "nothing"
 }
 
-// touch notes what the step under way has touched, if the machine is observed.
-func (m *Machine) touch(sort, number uint64, write bool) {
-	if m.foot != nil {
-		m.foot.add(object(sort, number), write)
+// The methods touch… take nil, the footprint of a machine that isn't observed.
+
+// touch notes what the step under way has touched.
+func (f *Footprint) touch(sort, number uint64, write bool) {
+	if f != nil {
+		f.add(object(sort, number), write)
 	}
 }
 
 // TouchService notes that the step under way has read or written an object of
 // the kernel's, which no cell stands for.
 func (f *Footprint) TouchService(number uint64, write, kept bool) {
-	f.m.touch(objService, number, write)
+	f.m.foot.touch(objService, number, write)
 	if f.Observing() && kept {
 		f.read(object(objService, number))
 	}
@@ -111,7 +113,7 @@ func (f *Footprint) TouchService(number uint64, write, kept bool) {
 // TouchEvent notes that a monitor relates an event of the step under way with
 // others: those of the same object of its own.
 func (f *Footprint) TouchEvent(monitor int, number uint64, write bool) {
-	f.m.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
+	f.m.foot.touch(objEvent, uint64(monitor)<<48|number&(1<<48-1), write)
 }
 
 // TouchEventApart is TouchEvent of what doesn't count if the step is an interrupt from
@@ -134,41 +136,41 @@ func (f *Footprint) TouchText(a arch.Addr, n int, write bool) {
 
 // touchFetch notes a fetch, or a read of text as data: of those bytes that were
 // stored to, or will be as far as is known.
-func (m *Machine) touchFetch(a arch.Addr, n int) {
-	if m.foot != nil {
-		m.foot.text(a, n, false)
+func (f *Footprint) touchFetch(a arch.Addr, n int) {
+	if f != nil {
+		f.text(a, n, false)
 	}
 }
 
 // touchStore notes a store to text, in one chunk. watched: so far in this run.
-func (m *Machine) touchStore(a arch.Addr, watched bool) {
-	if m.foot != nil {
-		m.foot.store(a, watched)
+func (f *Footprint) touchStore(a arch.Addr, watched bool) {
+	if f != nil {
+		f.store(a, watched)
 	}
 }
 
 // touchFloor notes that a CPU serialises.
-func (m *Machine) touchFloor(c *CPU) {
-	if m.foot != nil && m.cfg.Fetch != fetch.Coherent {
-		m.foot.take(objFloor, uint64(c.id), true)
+func (f *Footprint) touchFloor(c *CPU) {
+	if f != nil && f.m.cfg.Fetch != fetch.Coherent {
+		f.take(objFloor, uint64(c.id), true)
 	}
 }
 
 // touchQueue notes an access to a CPU's run queue, or to the state of one of
 // its tasks.
-func (m *Machine) touchQueue(c *CPU, write bool) { m.touch(objQueue, uint64(c.id), write) }
+func (f *Footprint) touchQueue(c *CPU, write bool) { f.touch(objQueue, uint64(c.id), write) }
 
 // touchSource notes that a source is armed, or fires.
-func (m *Machine) touchSource(s *Source) { m.touch(objSource, uint64(s.index-sim.MoverSource), true) }
+func (f *Footprint) touchSource(s *Source) { f.touch(objSource, uint64(s.index-sim.MoverSource), true) }
 
 // touchSpin notes that c pauses, or what it was to wait for since.
-func (m *Machine) touchSpin(c *CPU) { m.touch(objSpin, uint64(c.id), true) }
+func (f *Footprint) touchSpin(c *CPU) { f.touch(objSpin, uint64(c.id), true) }
 
 // touchIdle notes that c, if it is idle, goes into an interrupt or comes out of
 // the last one: SeenIdle says so.
-func (m *Machine) touchIdle(c *CPU) {
-	if m.foot != nil {
-		m.foot.idle(c)
+func (f *Footprint) touchIdle(c *CPU) {
+	if f != nil {
+		f.idle(c)
 	}
 }
 
@@ -179,15 +181,15 @@ func (f *Footprint) idle(c *CPU) {
 }
 
 // TouchQueue is touchQueue of a read, for the kernel.
-func (f *Footprint) TouchQueue(cpu int) { f.m.touchQueue(&f.m.cpus[cpu], false) }
+func (f *Footprint) TouchQueue(cpu int) { f.m.foot.touchQueue(&f.m.cpus.list[cpu], false) }
 
 // Touch implements kapi.Context.
 func (x *Ctx) Touch(id kapi.CellID, mode kapi.Mode) kapi.Model {
-	if !x.m.weaker() || mode == kapi.Read { // else it is touched when the model is asked
-		if f := x.m.foot; f != nil && !f.m.versions() {
+	if !x.m.weak.weaker() || mode == kapi.Read { // else it is touched when the model is asked
+		if f := x.m.foot; f != nil && !f.m.weak.versions() {
 			f.read(object(objCell, uint64(id)))
 		}
-		x.m.touch(objCell, uint64(id), mode == kapi.Write)
+		x.m.foot.touch(objCell, uint64(id), mode == kapi.Write)
 	}
 	x.bring(id, mode)
 	return x.model()
@@ -204,7 +206,7 @@ func (x *Ctx) Mark(id kapi.CellID, mode kapi.Mode) {
 
 // TouchCell is Ctx.Mark for the machine's hooks.
 func (f *Footprint) TouchCell(id kapi.CellID, write bool) {
-	f.m.touch(objCell, uint64(id), write)
+	f.m.foot.touch(objCell, uint64(id), write)
 	if write {
 		f.overwritten(object(objCell, uint64(id)))
 		f.remakes(id)

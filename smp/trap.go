@@ -8,29 +8,36 @@ import (
 	"kpsim/smp/smpev"
 )
 
+// traps takes CPUs into the handlers of traps and interrupts, and back.
+type traps struct {
+	m      *Machine
+	scrubs bool // the return from a trap leaves zeros (State.ScrubStacks)
+}
+
 // deliver takes a trap or interrupt on c: ip is what the frame saves, addr what
 // a fault was about. The handler's routine begins with c's next step.
-func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
+func (tr *traps) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
+	m := tr.m
 	t, user := c.task, c.user
-	m.flush(c)
-	m.enters(c, vec)
+	m.weak.flush(c)
+	m.weak.enters(c, vec)
 	sp := c.regs.R[regSP]
 	if user { // the processor changes stacks
 		sp, addr = kernelSP(t), smpev.TrapUser
 	}
-	layout := m.frameOf(user)
+	layout := tr.frameOf(user)
 	base := layout.At(sp, vec == smpev.VecBP)
 	m.emit(c, smpev.Trap, uint64(vec), uint64(ip), addr)
 	c.regs.IP = ip
-	if !m.storeFrame(c, layout, base, &c.regs) {
+	if !tr.storeFrame(c, layout, base, &c.regs) {
 		// A fault while delivering a fault: nothing can be saved any more.
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(ip), uint64(m.mem.fault))
 		what := fmt.Sprintf("double fault: vector %d could not be delivered, stack pointer %#x is not mapped", vec, c.regs.R[regSP])
 		if room := t.stack - spOf(&c.regs); room > StackSize-pageSize && room <= StackSize+pageSize {
 			what += fmt.Sprintf(": the stack, of %d bytes, is used up; does it call itself without end?", StackSize)
 		}
-		if m.refuseAt(c, ip, what); m.log.Found != nil {
-			m.end(Violated)
+		if m.ending.refuseAt(c, ip, what); m.log.Found != nil {
+			m.ending.with(Violated)
 		}
 		return
 	}
@@ -40,25 +47,25 @@ func (m *Machine) deliver(c *CPU, vec uint8, ip arch.Addr, addr uint64) {
 	if f := m.foot; f != nil {
 		f.frame(t, base, layout.Size)
 	}
-	x := m.acquire(c, t)
+	x := m.routines.acquire(c, t)
 	x.regs, x.was = c.regs, x.Balance()
-	c.regs.Flags &^= m.clears(vec)
+	c.regs.Flags &^= tr.clears(vec)
 	c.regs.R[regSP] = uint64(base)
-	c.regs.IP = m.idleIP()
+	c.regs.IP = m.gates.idleIP()
 	c.after = 0
 	c.guest, c.user = false, false
-	m.spend(c.id, delivery(vec), 1)
+	m.time.spend(c.id, delivery(vec), 1)
 
 	x.trap, x.vector = m.hooks.Trap[vec], vec
 	x.place, x.step = vectorName(vec), 0
 	t.frames = append(t.frames, frame{kind: routine, trap: true, user: user, vector: vec, ctx: x, base: base})
-	m.countChanges(c)
-	m.attend(c)
+	m.foot.countChanges(c)
+	m.turns.attend(c)
 }
 
 // clears returns the flags that are cleared on the way to the handler of a vector.
-func (m *Machine) clears(vec uint8) uint64 {
-	if vec == smpev.VecBP && m.cfg.Late {
+func (tr *traps) clears(vec uint8) uint64 {
+	if vec == smpev.VecBP && tr.m.cfg.Late {
 		return trapClears &^ irqFlag
 	}
 	return trapClears
@@ -70,6 +77,7 @@ var vectors = [arch.Outcomes]struct {
 	has bool
 	vec uint8
 }{
+
 	arch.Breakpoint:  {true, smpev.VecBP},
 	arch.DebugTrap:   {true, smpev.VecDB},
 	arch.Overflow:    {true, smpev.VecOF},
@@ -81,52 +89,53 @@ var vectors = [arch.Outcomes]struct {
 
 // raise delivers the trap or fault that an instruction has for outcome: a trap
 // saves the address after it, a fault its own.
-func (m *Machine) raise(c *CPU, in *inst, out arch.Outcome) {
+func (tr *traps) raise(c *CPU, in *inst, out arch.Outcome) {
 	switch v := vectors[out]; {
 	case v.has && out.Faulted():
-		m.deliver(c, v.vec, in.Addr, 0)
+		tr.deliver(c, v.vec, in.Addr, 0)
 	case v.has:
-		m.deliver(c, v.vec, c.regs.IP, 0)
+		tr.deliver(c, v.vec, c.regs.IP, 0)
 	case out == arch.SoftInt: // one of vector 2 blocks no NMI
 		was := c.nmiBlocked
-		m.deliver(c, in.Vector(), c.regs.IP, 0)
+		tr.deliver(c, in.Vector(), c.regs.IP, 0)
 		c.nmiBlocked = was
 	case out == arch.PageFault:
-		m.pageFault(c, in.Addr, m.mem.fault)
+		tr.pageFault(c, in.Addr, tr.m.mem.fault)
 	default:
-		m.refuse(c, in, out)
+		tr.m.ending.refuse(c, in, out)
 	}
 }
 
 // pageFault delivers the fault of an access to a by what is at ip. Of an address
 // that isn't canonical there is no page: that is #GP (SDM vol. 1, 3.3.7.1).
-func (m *Machine) pageFault(c *CPU, ip, a arch.Addr) {
-	if !m.arch.Valid(a) {
-		m.deliver(c, smpev.VecGP, ip, 0)
+func (tr *traps) pageFault(c *CPU, ip, a arch.Addr) {
+	if !tr.m.arch.Valid(a) {
+		tr.deliver(c, smpev.VecGP, ip, 0)
 		return
 	}
 	c.sys.CR2 = uint64(a)
-	m.deliver(c, smpev.VecPF, ip, uint64(a))
+	tr.deliver(c, smpev.VecPF, ip, uint64(a))
 }
 
 // frameBase returns where the frame of a trap begins.
-func (m *Machine) frameBase(vec uint8, sp uint64) arch.Addr {
-	return m.arch.Frame.At(sp, vec == smpev.VecBP)
+func (tr *traps) frameBase(vec uint8, sp uint64) arch.Addr {
+	return tr.m.arch.Frame.At(sp, vec == smpev.VecBP)
 }
 
 // frameOf returns how the frame of a trap looks that user mode, or the kernel, has taken.
-func (m *Machine) frameOf(user bool) *arch.Frame {
+func (tr *traps) frameOf(user bool) *arch.Frame {
 	if user {
-		return &m.arch.UserFrame
+		return &tr.m.arch.UserFrame
 	}
-	return &m.arch.Frame
+	return &tr.m.arch.Frame
 }
 
 // image returns the bytes of a frame, nil if they aren't at hand. An observed machine
 // is told of each word that isn't on a stack, or may be shared there, so it gets none
 // of others.
-func (m *Machine) image(layout *arch.Frame, base arch.Addr, store bool) []byte {
-	if layout.Put == nil || m.foot != nil && (m.foot.words.stacks || !m.isStack(base)) {
+func (tr *traps) image(layout *arch.Frame, base arch.Addr, store bool) []byte {
+	m := tr.m
+	if layout.Put == nil || m.foot != nil && (m.foot.words.stacks || !m.tasks.isStack(base)) {
 		return nil
 	}
 	return m.mem.Image(base, layout.Size, store)
@@ -134,12 +143,13 @@ func (m *Machine) image(layout *arch.Frame, base arch.Addr, store bool) []byte {
 
 // storeFrame writes the saved registers of a trap, at once if they lie in one page. Else they
 // are the CPU's stores: they may be held in its buffer, and in no other CPU's.
-func (m *Machine) storeFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
-	b := m.image(layout, base, true)
+func (tr *traps) storeFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
+	m := tr.m
+	b := tr.image(layout, base, true)
 	if b == nil {
 		was := m.mem.cpu
 		m.mem.cpu = c.id
-		ok := layout.Store(m.data, base, r)
+		ok := layout.Store(m.mem.data, base, r)
 		m.mem.cpu = was
 		return ok
 	}
@@ -148,12 +158,13 @@ func (m *Machine) storeFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch
 }
 
 // loadFrame reads the saved registers of a trap, at once if they lie in one page.
-func (m *Machine) loadFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
-	b := m.image(layout, base, false)
+func (tr *traps) loadFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.Regs) bool {
+	m := tr.m
+	b := tr.image(layout, base, false)
 	if b == nil {
 		was := m.mem.cpu
 		m.mem.cpu = c.id
-		ok := layout.Load(m.data, base, r)
+		ok := layout.Load(m.mem.data, base, r)
 		m.mem.cpu = was
 		return ok
 	}
@@ -164,92 +175,54 @@ func (m *Machine) loadFrame(c *CPU, layout *arch.Frame, base arch.Addr, r *arch.
 // iret returns from the trap whose handler has finished: registers come back
 // from memory, the CPU serialises unless it returns as FRED has it, NMIs are
 // taken again.
-func (m *Machine) iret(c *CPU) {
+func (tr *traps) iret(c *CPU) {
+	m := tr.m
 	t := c.task
 	f := t.top()
 	vec := f.vector
 	serialises := !m.cfg.FRED
 	if serialises {
-		m.flush(c)
+		m.weak.flush(c)
 	}
-	layout := m.frameOf(f.user)
-	if !m.loadFrame(c, layout, f.base, &c.regs) {
+	layout := tr.frameOf(f.user)
+	if !tr.loadFrame(c, layout, f.base, &c.regs) {
 		m.emit(c, smpev.Oops, smpev.VecDF, uint64(f.base), 0)
-		m.refuseAt(c, f.base, "the trap frame to return from is not mapped")
+		m.ending.refuseAt(c, f.base, "the trap frame to return from is not mapped")
 		return
 	}
-	if m.state.scrubs {
+	if tr.scrubs {
 		end := spOf(&c.regs)
 		if f.user {
 			end = f.base + arch.Addr(layout.Size)
 		}
-		m.scrub(f.base, end)
+		tr.scrub(f.base, end)
 	}
 	c.user = f.user
 	t.pop()
-	m.countChanges(c)
+	m.foot.countChanges(c)
 	c.nmiBlocked = false
 	c.trace()
 	c.guest = t.onGuest()
-	m.spend(c.id, cycles.Iret, 1)
+	m.time.spend(c.id, cycles.Iret, 1)
 	if serialises {
-		m.text.Serialise(int(c.id))
-		m.touchFloor(c)
+		m.text.model.Serialise(int(c.id))
+		m.foot.touchFloor(c)
 	}
 	m.emit(c, smpev.Return, uint64(vec), uint64(c.regs.IP), uint64(t.Traps()))
-	m.touchIdle(c)
+	m.foot.touchIdle(c)
 	if c.task == c.idle && t.top() == nil && m.hooks.Idle != nil {
 		m.hooks.Idle(int(c.id))
 	}
-	if m.errand == c && (vec == smpev.VecCall || t.top() == nil) {
-		m.errand = nil
+	if m.turns.errand == c && (vec == smpev.VecCall || t.top() == nil) {
+		m.turns.errand = nil
 	}
-	m.attend(c)
+	m.turns.attend(c)
 }
 
 // onGuest reports whether guest text is what the task runs.
 func (t *Task) onGuest() bool {
 	f := t.top()
 	return f != nil && f.kind == guest
-}
-
-// refuse ends the run: text holds what the simulator doesn't execute.
-func (m *Machine) refuse(c *CPU, in *inst, out arch.Outcome) {
-	what := "is not executed by this simulator"
-	if out == arch.Halt {
-		what = "hlt in text that a task runs: only the idle task halts"
-	}
-	m.garbled(c, in.Addr, in.Bytes(), fmt.Sprintf("% x: %s: %s", in.Bytes(), in.String(), what))
-}
-
-// undecodable ends the run: bytes that are no instruction, and no monitor
-// took them for a finding.
-func (m *Machine) undecodable(c *CPU, ip arch.Addr, b []byte) {
-	m.garbled(c, ip, b, fmt.Sprintf("% x: no instruction", b))
-}
-
-// garbled ends the run at what can't be executed: the kernel dies of it, or, if the
-// input is to blame, the run is refused.
-func (m *Machine) garbled(c *CPU, ip arch.Addr, code []byte, what string) {
-	if m.log.Found == nil && m.hooks.Blames != nil && m.hooks.Blames(ip, code) {
-		m.died = what
-		if m.emit(c, smpev.Oops, smpev.VecGarbage, uint64(ip), 0); m.log.Found != nil {
-			m.end(Violated)
-		}
-	}
-	m.refuseAt(c, ip, what)
-}
-
-func (m *Machine) refuseAt(c *CPU, ip arch.Addr, what string) {
-	m.refuseIn(c, m.names.Symbol(ip), what)
-}
-
-func (m *Machine) refuseIn(c *CPU, place, what string) {
-	if m.log.Found != nil {
-		return // what led here is a finding already
-	}
-	m.refusal = fmt.Errorf("cpu%d %s: %s: %s", c.id, c.task.Name, place, what)
-	m.end(Refused)
 }
 
 func vectorName(vec uint8) string {
@@ -284,9 +257,9 @@ func (x *Ctx) Stepped() {
 	if !m.arch.Frame.NoSP && sp >= f.base+arch.Addr(m.arch.Frame.Size) {
 		return
 	}
-	base := m.frameBase(smpev.VecDB, uint64(sp))
-	if m.state.scrubs && base > f.base {
-		m.scrub(f.base, base)
+	base := m.traps.frameBase(smpev.VecDB, uint64(sp))
+	if m.traps.scrubs && base > f.base {
+		m.traps.scrub(f.base, base)
 	}
 	if m.foot != nil {
 		m.foot.frame(x.task, base, m.arch.Frame.Size)
@@ -296,14 +269,7 @@ func (x *Ctx) Stepped() {
 
 // Refuse ends the run: what happened at a place is the input's fault, and what
 // says which. The routine is to return.
-func (x *Ctx) Refuse(place, what string) { x.m.refuseIn(x.cpu, place, what) }
+func (x *Ctx) Refuse(place, what string) { x.m.ending.refuseIn(x.cpu, place, what) }
 
 // Why says what the next finding of the run is about, in words (Machine.Died).
 func (x *Ctx) Why(why string) { x.m.Why(why) }
-
-// Why is Ctx.Why, also after the last step of a run.
-func (m *Machine) Why(why string) {
-	if m.log.Found == nil {
-		m.died = why
-	}
-}

@@ -101,7 +101,7 @@ func frameAt(t *testing.T, code string, vector uint8, gap uint64, saved, skip, b
 		}
 		regs.IP += arch.Addr(skip)
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		fill(x.Regs())
 		before = *x.Regs()
 		sp = before.R[x86.RSP]&^15 - 8
@@ -139,7 +139,7 @@ func TestInt3Gap(t *testing.T) {
 				}
 			}
 			var want, got arch.Regs
-			r.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 				fill(x.Regs())
 				want = *x.Regs()
 				x.Call(f)
@@ -172,7 +172,7 @@ func TestHandlerChangesRegisters(t *testing.T) {
 		regs.Flags |= x86.OF
 	}
 	var left arch.Regs
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Call(f)
 		left = *x.Thread().Left()
 	})
@@ -205,7 +205,7 @@ func TestNestedTraps(t *testing.T) {
 	nothing := func(x *smp.Ctx, _ *arch.Regs) { x.Step("irq", 1) }
 	r.Hooks().Trap[smpev.VecTimer], r.Hooks().Trap[smpev.VecNMI] = nothing, nothing
 	var before, after arch.Regs
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		fill(x.Regs())
 		before = *x.Regs()
 		x.Call(f)
@@ -242,7 +242,7 @@ func TestSingleStep(t *testing.T) {
 		}
 		x.Step("timer", 1)
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	for name, ch := range schedules(20) {
 		got = got[:0]
 		r.want(smp.Passed, ch)
@@ -260,7 +260,7 @@ func TestSingleStepIret(t *testing.T) {
 	f := r.text("f", 0, "48 89 67 18 9c 81 0c 24 00 01 00 00 9d 48 89 fc 48 cf 0f 0b 90 c3")
 	var at []arch.Addr
 	r.Hooks().Trap[smpev.VecDB] = func(_ *smp.Ctx, regs *arch.Regs) { at = append(at, regs.IP-f) }
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		frame := smp.DataBase + 0x800
 		x.Regs().R[x86.RDI] = uint64(frame)
 		for i, v := range []uint64{uint64(f) + 20, x86.KernelCS, x86.F1 | x86.IF, 0, x86.KernelDS} {
@@ -287,7 +287,7 @@ func TestHandlerFlags(t *testing.T) {
 			t.Errorf("flags %#x in the handler, %#x in the frame", x.Regs().Flags, regs.Flags)
 		}
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Regs().Flags |= x86.CF
 		x.Call(f)
 	})

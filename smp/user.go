@@ -14,15 +14,15 @@ func (x *Ctx) Trap(vec uint8, regs *arch.Regs) {
 	m, c := x.m, x.cpu
 	was := c.regs
 	c.regs, c.user = *regs, true
-	m.attend(c)
+	m.turns.attend(c)
 	x.Step("user mode", 0)
-	m.deliver(x.cpu, vec, x.cpu.regs.IP, 0)
-	x.giveWay(m.turn())
+	m.traps.deliver(x.cpu, vec, x.cpu.regs.IP, 0)
+	x.giveWay(m.turns.turn())
 	c = x.cpu // it may have gone offline, and the task elsewhere
 	*regs = c.regs
 	c.regs, c.user = was, false
 	c.trace()
-	m.attend(c)
+	m.turns.attend(c)
 }
 
 // FromUser reports whether the innermost trap, which the routine handles, itself or for text
@@ -42,7 +42,7 @@ func (x *Ctx) FromUser() bool {
 func (x *Ctx) ToUser() {
 	if x.NeedResched() {
 		x.drainStores()
-		x.m.schedule(x.cpu, true)
+		x.m.tasks.schedule(x.cpu, true)
 		x.give()
 	}
 }

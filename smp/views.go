@@ -26,7 +26,7 @@ var lkmmOrders = [...]lkmm.Order{
 // lkmmFences likewise.
 var lkmmFences = [...]lkmm.Fence{kapi.OrderMB: lkmm.MB, kapi.OrderRMB: lkmm.RMB, kapi.OrderWMB: lkmm.WMB}
 
-func (w *weakMemory) lkmmOrder(b kapi.Barrier) lkmm.Order {
+func (w *WeakMemory) lkmmOrder(b kapi.Barrier) lkmm.Order {
 	if o := w.order(b); int(o) < len(lkmmOrders) {
 		return lkmmOrders[o]
 	}
@@ -34,14 +34,14 @@ func (w *weakMemory) lkmmOrder(b kapi.Barrier) lkmm.Order {
 }
 
 // asks prepares the question which version it is.
-func (x *viewed) asks() (w *weakMemory, cpu int) {
+func (x *viewed) asks() (w *WeakMemory, cpu int) {
 	w = &x.m.weak
 	w.asker = x.cpu
 	return w, int(x.cpu.id)
 }
 
 // choose puts the question.
-func (w *weakMemory) choose(n int) int { return w.m.ask(sim.Version, n, w.asker) }
+func (w *WeakMemory) choose(n int) int { return w.m.turns.ask(sim.Version, n, w.asker) }
 
 func newest(int) int { return 0 }
 
@@ -82,7 +82,7 @@ func (x *viewed) Load(c kapi.Cell, b kapi.Barrier) (held, back int) {
 		back = w.views.Load(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
 	}
 	x.saw(c, back)
-	x.m.tellCell(x.cpu, CellLoad, c.ID(), b, back)
+	x.m.tracer.tellCell(x.cpu, CellLoad, c.ID(), b, back)
 	x.forget(c)
 	return -1, back
 }
@@ -100,7 +100,7 @@ func (x *viewed) Store(c kapi.Cell, b kapi.Barrier) (held, back int) {
 		back = w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), w.chooser)
 	}
 	x.made(c, back)
-	x.m.tellCell(x.cpu, CellStore, c.ID(), b, back)
+	x.m.tracer.tellCell(x.cpu, CellStore, c.ID(), b, back)
 	return -1, back
 }
 
@@ -112,8 +112,8 @@ func (x *viewed) Update(c kapi.Cell, b kapi.Barrier) (from, held int) {
 	w.views.Failed(cpu, uint32(c.ID()))
 	w.views.Store(cpu, uint32(c.ID()), w.lkmmOrder(b), newest)
 	x.made(c, 0)
-	x.m.tellCell(x.cpu, CellFailed, c.ID(), kapi.Once, 0)
-	x.m.tellCell(x.cpu, CellStore, c.ID(), b, 0)
+	x.m.tracer.tellCell(x.cpu, CellFailed, c.ID(), kapi.Once, 0)
+	x.m.tracer.tellCell(x.cpu, CellStore, c.ID(), b, 0)
 	return -1, -1
 }
 
@@ -137,7 +137,7 @@ func (x *viewed) Locked(c kapi.Cell, b kapi.Barrier, fails bool) bool {
 	if !fails {
 		x.made(c, 0)
 	}
-	x.m.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
+	x.m.tracer.tellCell(x.cpu, CellRMW+CellOp(b2u(fails)), c.ID(), b, 0)
 	return !fails
 }
 
@@ -155,37 +155,37 @@ func (x *viewed) written(c kapi.Cell, b kapi.Barrier) {
 		w.known[id] = true
 		w.cells = append(w.cells, c)
 	}
-	x.m.touch(objCell, uint64(c.ID()), true)
+	x.m.foot.touch(objCell, uint64(c.ID()), true)
 	if w.order(b) == kapi.OrderFull {
-		x.m.touch(objFence, 0, true)
+		x.m.foot.touch(objFence, 0, true)
 	}
 }
 
 // fence is a fence of a CPU's.
-func (m *Machine) fence(c *CPU, f lkmm.Fence) {
-	if m.cfg.Memory == LKMM {
-		m.fenceViews(c, f)
+func (w *WeakMemory) fence(c *CPU, f lkmm.Fence) {
+	if w.m.cfg.Memory == LKMM {
+		w.fenceViews(c, f)
 	}
 }
 
-func (m *Machine) fenceViews(c *CPU, f lkmm.Fence) {
+func (w *WeakMemory) fenceViews(c *CPU, f lkmm.Fence) {
 	if f == lkmm.MB {
-		m.touch(objFence, 0, true)
+		w.m.foot.touch(objFence, 0, true)
 	}
-	m.weak.views.Fence(int(c.id), f)
+	w.views.Fence(int(c.id), f)
 	if f == lkmm.MB {
-		m.agrees(c)
+		w.agrees(c)
 	}
-	m.tellCell(c, CellFence, 0, [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}[f], 0)
+	w.m.tracer.tellCell(c, CellFence, 0, [...]kapi.Barrier{lkmm.MB: kapi.PlainMB, lkmm.RMB: kapi.PlainRMB, lkmm.WMB: kapi.PlainWMB}[f], 0)
 }
 
 // agrees tells monitors that a CPU's view has what was before all full fences until now. Until
 // the next time it may have no more.
-func (m *Machine) agrees(c *CPU) { m.log.Tell(smpev.Agrees, c.id, uint8(c.task.ID), 0, 0, 0) }
+func (w *WeakMemory) agrees(c *CPU) { w.m.log.Tell(smpev.Agrees, c.id, uint8(c.task.ID), 0, 0, 0) }
 
 // Quiesces says that a CPU was seen in a quiescent state: what it has done before is
 // before all that follows.
-func (m *Machine) Quiesces(cpu int) { m.fence(&m.cpus[cpu], lkmm.MB) }
+func (w *WeakMemory) Quiesces(cpu int) { w.fence(&w.m.cpus.list[cpu], lkmm.MB) }
 
 // textCell stands for all text in the order of cells: kapi numbers cells from 1. Who runs
 // into a breakpoint has read the last store, so that a fence behind that orders what the
@@ -193,67 +193,68 @@ func (m *Machine) Quiesces(cpu int) { m.fence(&m.cpus[cpu], lkmm.MB) }
 const textCell = 0
 
 // storesText says that a CPU stores to text.
-func (m *Machine) storesText(c *CPU) {
-	if m.cfg.Memory == LKMM {
-		m.storesTextViewed(c)
+func (w *WeakMemory) storesText(c *CPU) {
+	if w.m.cfg.Memory == LKMM {
+		w.storesTextViewed(c)
 	}
 }
 
-func (m *Machine) storesTextViewed(c *CPU) {
-	m.touch(objFence, 1, true)
-	m.weak.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
-	m.weak.views.Forget(textCell)
-	m.tellCell(c, CellStore, textCell, kapi.Once, 0)
+func (w *WeakMemory) storesTextViewed(c *CPU) {
+	w.m.foot.touch(objFence, 1, true)
+	w.views.Store(int(c.id), textCell, lkmm.Relaxed, newest)
+	w.views.Forget(textCell)
+	w.m.tracer.tellCell(c, CellStore, textCell, kapi.Once, 0)
 }
 
 // enters says that a CPU takes a trap or interrupt, and has fetched, if it is a breakpoint,
 // what another one has stored.
-func (m *Machine) enters(c *CPU, vec uint8) {
-	if m.cfg.Memory == LKMM {
-		m.entersViewed(c, vec)
+func (w *WeakMemory) enters(c *CPU, vec uint8) {
+	if w.m.cfg.Memory == LKMM {
+		w.entersViewed(c, vec)
 	}
 }
 
-func (m *Machine) entersViewed(c *CPU, vec uint8) {
-	m.touch(objFence, 0, false)
-	m.weak.views.Enter(int(c.id))
-	m.agrees(c)
+func (w *WeakMemory) entersViewed(c *CPU, vec uint8) {
+	m := w.m
+	m.foot.touch(objFence, 0, false)
+	w.views.Enter(int(c.id))
+	w.agrees(c)
 	if vec == smpev.VecBP {
-		m.touch(objFence, 1, false)
-		m.weak.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)
-		m.tellCell(c, CellLoad, textCell, kapi.Once, 0)
+		m.foot.touch(objFence, 1, false)
+		w.views.Load(int(c.id), textCell, lkmm.Relaxed, newest)
+		m.tracer.tellCell(c, CellLoad, textCell, kapi.Once, 0)
 	}
 }
 
 // Agrees has the routine's CPU and those that have agreed before see the same, as what tells
 // one task of another's end would have it. It is no point, and does nothing but under LKMM.
-func (x *Ctx) Agrees() { x.m.fence(x.cpu, lkmm.MB) }
+func (x *Ctx) Agrees() { x.m.weak.fence(x.cpu, lkmm.MB) }
 
 // seesNewest says that a CPU has waited for what a cell is, and orders what follows after
 // that (smp_cond_load_acquire; a task that was woken).
-func (m *Machine) seesNewest(c *CPU, id kapi.CellID) {
-	if m.cfg.Memory == LKMM {
-		m.seesViewed(c, id)
+func (w *WeakMemory) seesNewest(c *CPU, id kapi.CellID) {
+	if w.m.cfg.Memory == LKMM {
+		w.seesViewed(c, id)
 	}
 }
 
-func (m *Machine) seesViewed(c *CPU, id kapi.CellID) {
-	m.weak.views.Load(int(c.id), uint32(id), lkmm.Acquire, newest)
-	m.tellCell(c, CellLoad, id, kapi.PlainAcquire, 0)
+func (w *WeakMemory) seesViewed(c *CPU, id kapi.CellID) {
+	w.views.Load(int(c.id), uint32(id), lkmm.Acquire, newest)
+	w.m.tracer.tellCell(c, CellLoad, id, kapi.PlainAcquire, 0)
 }
 
 // handOver lets a CPU see what another one has when it comes to it: by an IPI, or as the
 // task that is woken runs.
-func (m *Machine) handOver(from, to uint8) {
-	if m.cfg.Memory == LKMM {
-		m.weak.views.Send(int(from), int(to))
-		m.tellHandOver(CellSend, from, to)
+func (w *WeakMemory) handOver(from, to uint8) {
+	if w.m.cfg.Memory == LKMM {
+		w.views.Send(int(from), int(to))
+		w.m.tracer.tellHandOver(CellSend, from, to)
 	}
 }
 
-func (m *Machine) takeOver(c *CPU) {
-	if m.cfg.Memory == LKMM {
-		m.weak.views.Take(int(c.id))
-		m.tellHandOver(CellTake, c.id, c.id)
+func (w *WeakMemory) takeOver(c *CPU) {
+	if w.m.cfg.Memory == LKMM {
+		w.views.Take(int(c.id))
+		w.m.tracer.tellHandOver(CellTake, c.id, c.id)
 	}
 }

@@ -70,6 +70,12 @@ type Footprint struct {
 // Footprint returns what tells observers of the machine's steps.
 func (m *Machine) Footprint() *Footprint { return &m.footprint }
 
+func (f *Footprint) init(m *Machine) {
+	f.m, f.data = m, &watchedMemory{f}
+	f.trial.f = f
+	f.guard = &guardedWatch{watchedMemory{f}}
+}
+
 // A stance is what a private step leaves as it was.
 type stance struct {
 	task   *Task
@@ -83,12 +89,12 @@ type stance struct {
 }
 
 // stand finds out how c stands.
-func (m *Machine) stand(c *CPU, s *stance) {
+func (f *Footprint) stand(c *CPU, s *stance) {
 	s.task, s.frames, s.guest, s.after, s.nmi = c.task, len(c.task.frames), c.guest, c.after, c.nmiBlocked
 	s.open = c.open()
-	s.yields = m.cfg.Full && s.open && c.task.preempt == 0 && c.task.class != classStopper
-	if m.foot.atomicIRQs {
-		s.site = m.site(c)
+	s.yields = f.m.cfg.Full && s.open && c.task.preempt == 0 && c.task.class != classStopper
+	if f.m.foot.atomicIRQs {
+		s.site = f.site(c)
 	} else {
 		s.site = site{}
 	}
@@ -126,14 +132,14 @@ func (f *Footprint) SharedGrew() bool {
 	return was
 }
 
-// observe begins a run: with an observer or without.
-func (m *Machine) observe() {
-	m.foot, m.data, m.own, m.p.Ahead = nil, &m.mem, &m.mem, nil
-	if m.guards {
-		m.own = &m.guard
+// reset begins a run: with an observer or without.
+func (f *Footprint) reset() {
+	m := f.m
+	m.foot, m.mem.data, m.mem.own, m.turns.p.Ahead = nil, &m.mem, &m.mem, nil
+	if m.mem.guards {
+		m.mem.own = &m.mem.guard
 	}
-	m.wrapMemory()
-	f := &m.footprint
+	m.weak.wrapMemory()
 	if f.swapped { // the last run was observed afresh
 		if f.learnt {
 			f.base.copy(&f.words)
@@ -151,52 +157,27 @@ func (m *Machine) observe() {
 			f.late = false
 			return
 		}
-		m.watch()
+		f.watch()
 	}
 }
 
 // watch makes the observer be told of the steps from here on.
-func (m *Machine) watch() {
-	f := &m.footprint
-	m.foot, m.data, m.own = f, f.data, f.data
-	if m.guards {
-		m.own = f.guard
+func (f *Footprint) watch() {
+	m := f.m
+	m.foot, m.mem.data, m.mem.own = f, f.data, f.data
+	if m.mem.guards {
+		m.mem.own = f.guard
 	}
-	m.wrapMemory()
+	m.weak.wrapMemory()
 	if f.plans {
-		m.p.Ahead = &f.ahead
+		m.turns.p.Ahead = &f.ahead
 	}
 	f.untouch()
 	f.mover, f.apart, f.inside = sim.NoMover, f.apart[:0], nil
 	f.nowOf = nil
-	for _, t := range m.tasks {
+	for _, t := range m.tasks.all {
 		t.use.begin(t, t.pointer())
 	}
-}
-
-// turnObserved is turn of an observed machine: it tells of the step that has
-// ended, and keeps every boundary one that is looked at.
-func (m *Machine) turnObserved() sim.Mover {
-	f := m.foot
-	if m.recheck && !m.over && m.log.Found == nil && m.steps < m.cfg.Budget {
-		m.recheckWaiters() // those that the step lets go on belong to it
-	}
-	if f.inside != nil {
-		if mv := m.within(); mv != sim.NoMover {
-			return mv
-		}
-	}
-	f.end()
-	mv := sim.NoMover
-	if m.look() {
-		if f.plans && m.p.N > 1 {
-			f.lookAhead()
-		}
-		mv = m.turn() // has nothing to look at: it asks
-	}
-	m.again()
-	f.begin(mv)
-	return mv
 }
 
 // cpu returns the CPU whose step is under way, nil if it is no CPU's.
@@ -205,13 +186,13 @@ func (f *Footprint) cpu() *CPU {
 	case mv == sim.NoMover:
 		return nil
 	case mv < sim.MoverIPI:
-		return &f.m.cpus[mv]
+		return &f.m.cpus.list[mv]
 	case mv < sim.MoverSource:
-		return &f.m.cpus[mv-sim.MoverIPI]
+		return &f.m.cpus.list[mv-sim.MoverIPI]
 	case mv >= sim.MoverDrain:
-		return &f.m.cpus[mv-sim.MoverDrain]
+		return &f.m.cpus.list[mv-sim.MoverDrain]
 	default:
-		return f.m.sources[mv-sim.MoverSource].cpu
+		return f.m.irqs.sources[mv-sim.MoverSource].cpu
 	}
 }
 
@@ -231,11 +212,11 @@ func (f *Footprint) begin(mv sim.Mover) {
 	if f.nowOf == c { // it hasn't moved since
 		f.stood = f.now
 	} else {
-		m.stand(c, &f.stood)
+		m.footprint.stand(c, &f.stood)
 	}
 	if mv < sim.MoverIPI && c.guest {
 		if in := c.known(); in != nil { // else it is fetched, and that is seen
-			m.touchFetch(c.regs.IP, int(in.Len))
+			m.foot.touchFetch(c.regs.IP, int(in.Len))
 		}
 	}
 }
@@ -249,7 +230,7 @@ func (f *Footprint) end() {
 	}
 	if c := f.cpu(); c != nil {
 		now := &f.now
-		f.m.stand(c, now)
+		f.stand(c, now)
 		f.nowOf = c
 		f.closes(c, now)
 		c.task.use.pointer(c.task, spOf(&c.regs))
@@ -369,8 +350,8 @@ func (f *Footprint) store(a arch.Addr, watched bool) {
 		return
 	}
 	me := f.cpu()
-	for i := range f.m.cpus {
-		if me != &f.m.cpus[i] {
+	for i := range f.m.cpus.list {
+		if me != &f.m.cpus.list[i] {
 			f.take(objFloor, uint64(i), false)
 		}
 	}
@@ -379,8 +360,8 @@ func (f *Footprint) store(a arch.Addr, watched bool) {
 // lookAhead finds out what the next step of each CPU begins with touching.
 func (f *Footprint) lookAhead() {
 	m := f.m
-	for i := range m.cpus {
-		c := &m.cpus[i]
+	for i := range m.cpus.list {
+		c := &m.cpus.list[i]
 		f.ahead[i] = sim.Touch{}
 		switch t := c.task.top(); {
 		case t == nil:
@@ -390,7 +371,7 @@ func (f *Footprint) lookAhead() {
 		case t.kind == guest:
 			if f.stored(c.regs.IP) {
 				f.ahead[i] = sim.Touch{Object: object(objChunk, bytesNumber(c.regs.IP))}
-			} else if m.guards {
+			} else if m.mem.guards {
 				f.ahead[i] = f.trial.of(c)
 			}
 		}
@@ -461,7 +442,7 @@ func (f *Footprint) ObserveNow() {
 	if f.Observing() {
 		sim.Bug("the run is observed already")
 	}
-	f.m.watch()
+	f.watch()
 	f.begun = true
 }
 

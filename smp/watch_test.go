@@ -120,8 +120,8 @@ func TestFootprintOfCells(t *testing.T) {
 		if c.same {
 			q = p
 		}
-		r.AddProgram("p", 0, c.a(&p.Var))
-		r.AddProgram("q", 1, c.b(&q.Var))
+		r.Tasks().AddProgram("p", 0, c.a(&p.Var))
+		r.Tasks().AddProgram("q", 1, c.b(&q.Var))
 		steps := r.observed(smp.Passed, always0)
 		if got := races(by(steps, 0), by(steps, 1)); got != c.want {
 			t.Errorf("%s: %d pairs conflict, want %d: %v", c.name, got, c.want, steps)
@@ -135,7 +135,7 @@ func TestFootprintOfWaiting(t *testing.T) {
 	for _, sleeps := range []bool{false, true} {
 		r := newRig(t, smp.Config{CPUs: 2})
 		f := r.flag()
-		r.AddProgram("waiter", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("waiter", 0, func(x *smp.Ctx) {
 			if sleeps {
 				x.Sleep(&f.up)
 			} else {
@@ -143,7 +143,7 @@ func TestFootprintOfWaiting(t *testing.T) {
 			}
 			x.Step("on", 1)
 		})
-		r.AddProgram("other", 1, func(x *smp.Ctx) { f.WriteOnce(x, 1) })
+		r.Tasks().AddProgram("other", 1, func(x *smp.Ctx) { f.WriteOnce(x, 1) })
 		steps := r.observed(smp.Passed, always0)
 		waits, stores := r.of(steps, 0, "cell"), r.of(steps, 1, "cell")
 		require.Len(t, stores, 1)
@@ -191,8 +191,8 @@ func TestFootprintOfData(t *testing.T) {
 	} {
 		r := newRig(t, smp.Config{CPUs: 2})
 		f, g := r.text("f", 0, at(c.a, 0, 0)), r.text("g", 32, at(c.b, 32, c.b0))
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
-		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Call(g) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) { x.Call(g) })
 		steps := r.observed(smp.Passed, always0)
 		p, q := r.of(steps, 0, "data"), r.of(steps, 1, "data")
 		if got := races(p, q); (got > 0) != c.want || len(p) > 1 {
@@ -213,8 +213,8 @@ func TestFootprintOfHandlersData(t *testing.T) {
 		}
 		r.source(smp.TimerSource, 0, 1)
 		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) { x.Call(h) }
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
-		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Step("q", 1) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) { x.Step("q", 1) })
 		steps := r.observed(smp.Passed, func() sim.Chooser {
 			return director(func(p *sim.Point) sim.Mover {
 				if name, off, _ := r.Names().Where(0); name == "f" && off == 0 {
@@ -239,11 +239,11 @@ func TestFootprintOfDeliveries(t *testing.T) {
 	r.source(smp.TimerSource, 0, 1)
 	r.Hooks().Trap[smpev.VecTimer] = func(*smp.Ctx, *arch.Regs) {}
 	c := r.flag()
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Call(f)
 		c.ReadOnce(x)
 	})
-	r.AddProgram("q", 1, func(x *smp.Ctx) { c.ReadOnce(x) })
+	r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) { c.ReadOnce(x) })
 	steps := r.observed(smp.Passed, func() sim.Chooser {
 		return director(func(p *sim.Point) sim.Mover {
 			if name, _, _ := r.Names().Where(0); name == "return" {
@@ -273,15 +273,15 @@ func TestFootprintOfIPIs(t *testing.T) {
 	r := newRig(t, smp.Config{CPUs: 3})
 	answered := r.flag()
 	r.Hooks().Trap[smpev.VecCall] = func(x *smp.Ctx, _ *arch.Regs) { answered.WriteOnce(x, 1) }
-	r.AddProgram("sender", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("sender", 0, func(x *smp.Ctx) {
 		x.Step("send", 1)
-		r.SendIPI(x, 1<<1, smp.IPICall)
+		r.Interrupts().SendIPI(x, 1<<1, smp.IPICall)
 		x.SpinForIPI(&answered.up)
 	})
-	r.AddProgram("taker", 1, func(x *smp.Ctx) { x.Step("on", 1) })
-	r.AddProgram("other", 2, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("taker", 1, func(x *smp.Ctx) { x.Step("on", 1) })
+	r.Tasks().AddProgram("other", 2, func(x *smp.Ctx) {
 		x.Step("send", 2)
-		r.SendIPI(x, 1<<0, smp.IPIResched)
+		r.Interrupts().SendIPI(x, 1<<0, smp.IPIResched)
 		x.Step("send", 3)
 	})
 	r.Hooks().Trap[smpev.VecResch] = func(*smp.Ctx, *arch.Regs) {}
@@ -300,11 +300,11 @@ func TestFootprintOfClosing(t *testing.T) {
 		r := newRig(t, smp.Config{CPUs: 2, Full: full})
 		f := r.text("f", 0, "fa 90 fb 90 c3") // cli; nop; sti; nop; ret
 		r.Hooks().Trap[smpev.VecCall] = func(*smp.Ctx, *arch.Regs) {}
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			x.Step("send", 1)
-			r.SendIPI(x, 1<<1, smp.IPICall)
+			r.Interrupts().SendIPI(x, 1<<1, smp.IPICall)
 		})
-		r.AddProgram("q", 1, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) {
 			x.Call(f)
 			x.Step("count", 1)
 			x.PreemptDisable()
@@ -359,8 +359,8 @@ func TestFootprintOfText(t *testing.T) {
 		if c.watch {
 			r.Memory().Watch(at, 1)
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.FillText(at, []byte{0x90}) })
-		r.AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.FillText(at, []byte{0x90}) })
+		r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) { x.Call(f) })
 		steps := r.observed(smp.Passed, func() sim.Chooser { return director(func(*sim.Point) sim.Mover { return 1 }) })
 		stores := r.of(steps, 0, "text at "+r.Names().Symbol(at))
 		require.Len(t, stores, 1)
@@ -376,20 +376,20 @@ func TestAhead(t *testing.T) {
 	f := r.text("f", 0, strings.Repeat("90", 12)+"c3")
 	r.Memory().Watch(f, 1)
 	a, b := r.flag(), r.flag()
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		a.WriteOnce(x, 1)
 		x.WriteText(f, []byte{0x90})
 		x.Spin(&b.up)
 	})
-	r.AddProgram("q", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("q", 1, func(x *smp.Ctx) {
 		x.Sleep(&a.up)
 		x.Call(f)
 		b.WriteOnce(x, 1)
 	})
 	g, h := r.text("g", 32, at(incWord, 32, 0)), r.text("h", 64, at(loadWord, 64, 4))
-	r.AddProgram("writes", 0, func(x *smp.Ctx) { x.Call(g) })
-	r.AddProgram("reads", 1, func(x *smp.Ctx) { x.Call(h) })
-	r.GuardStacks() // else nothing is said of data
+	r.Tasks().AddProgram("writes", 0, func(x *smp.Ctx) { x.Call(g) })
+	r.Tasks().AddProgram("reads", 1, func(x *smp.Ctx) { x.Call(h) })
+	r.Memory().GuardStacks() // else nothing is said of data
 	said := map[string]bool{}
 	for name, ch := range schedules(20) {
 		for _, s := range r.observed(smp.Passed, func() sim.Chooser { return ch }) {

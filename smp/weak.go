@@ -34,8 +34,8 @@ func OrderingNamed(name string) (o Ordering, ok bool) {
 	return 0, false
 }
 
-// A weakMemory is what a machine has whose memory isn't sequentially consistent.
-type weakMemory struct {
+// WeakMemory is what a machine has whose memory isn't sequentially consistent.
+type WeakMemory struct {
 	m       *Machine
 	on      bool         // accesses to cells ask a model in this run
 	holds   bool         // CPUs hold stores in this run
@@ -55,7 +55,10 @@ type weakMemory struct {
 	own     bufferedMemory
 }
 
-func (w *weakMemory) init(m *Machine) {
+// Weak returns the machine's memory model.
+func (m *Machine) Weak() *WeakMemory { return &m.weak }
+
+func (w *WeakMemory) init(m *Machine) {
 	w.m, w.chooser = m, w.choose
 	w.data.w, w.own.w = w, w
 	w.on = m.cfg.Memory == LKMM
@@ -68,10 +71,10 @@ func (w *weakMemory) init(m *Machine) {
 }
 
 // Drop leaves a barrier out of each run from the next on; kapi.Once: none.
-func (m *Machine) Drop(b kapi.Barrier) { m.weak.dropped = b }
+func (w *WeakMemory) Drop(b kapi.Barrier) { w.dropped = b }
 
 // order returns the order that a barrier keeps in this run.
-func (w *weakMemory) order(b kapi.Barrier) kapi.Order {
+func (w *WeakMemory) order(b kapi.Barrier) kapi.Order {
 	if int(b) < len(w.met) {
 		w.met[b] = true
 	}
@@ -83,11 +86,11 @@ func (w *weakMemory) order(b kapi.Barrier) kapi.Order {
 
 // Met reports whether a run of the machine's life has come to a barrier where memory was
 // weak: in others, and in those that hold no store, barriers aren't looked at.
-func (m *Machine) Met(b kapi.Barrier) bool { return int(b) < len(m.weak.met) && m.weak.met[b] }
+func (w *WeakMemory) Met(b kapi.Barrier) bool { return int(b) < len(w.met) && w.met[b] }
 
-// resetWeak forgets what the last run has held.
-func (m *Machine) resetWeak() {
-	w := &m.weak
+// reset forgets what the last run has held.
+func (w *WeakMemory) reset() {
+	m := w.m
 	for _, c := range w.cells {
 		c.Drop()
 		if int(c.ID()) < len(w.known) {
@@ -95,7 +98,7 @@ func (m *Machine) resetWeak() {
 		}
 	}
 	if m.cfg.Memory == LKMM {
-		w.views.Reset(len(m.cpus))
+		w.views.Reset(len(m.cpus.list))
 		for i := range w.made {
 			w.made[i] = w.made[i][:0]
 		}
@@ -109,26 +112,27 @@ func (m *Machine) resetWeak() {
 	}
 }
 
-// beginWeak begins a run: whether stores are held in it is its first question, so that a
+// begin begins a run: whether stores are held in it is its first question, so that a
 // run that holds none costs nothing.
-func (m *Machine) beginWeak() {
-	if m.cfg.Memory != TSO || m.over {
+func (w *WeakMemory) begin() {
+	m := w.m
+	if m.cfg.Memory != TSO || m.ending.over {
 		return
 	}
-	if m.ask(sim.Buffer, 2, &m.cpus[0]) == 1 {
-		m.weak.on, m.weak.holds = true, true
-		m.wrapMemory()
+	if m.turns.ask(sim.Buffer, 2, &m.cpus.list[0]) == 1 {
+		w.on, w.holds = true, true
+		w.wrapMemory()
 	}
 }
 
 // wrapMemory puts the buffers before memory as CPUs access it.
-func (m *Machine) wrapMemory() {
-	w := &m.weak
+func (w *WeakMemory) wrapMemory() {
+	m := w.m
 	if !w.holds {
 		return
 	}
-	w.data.Memory, w.own.Memory = m.data, m.own
-	m.data, m.own = &w.data, &w.own
+	w.data.Memory, w.own.Memory = m.mem.data, m.mem.own
+	m.mem.data, m.mem.own = &w.data, &w.own
 }
 
 // model returns what says which values the context's accesses to cells meet.
@@ -145,14 +149,14 @@ func (x *Ctx) model() kapi.Model {
 
 // Weak reports whether the run's memory isn't sequentially consistent: then what a cell
 // publishes is a cell, too.
-func (x *Ctx) Weak() bool { return x.m.weaker() }
+func (x *Ctx) Weak() bool { return x.m.weak.weaker() }
 
 // weaker reports whether accesses to cells ask a model.
-func (m *Machine) weaker() bool { return m.weak.on }
+func (w *WeakMemory) weaker() bool { return w.on }
 
 // Fence implements kapi.Context.
 func (x *Ctx) Fence(b kapi.Barrier) {
-	if x.m.weaker() {
+	if x.m.weak.weaker() {
 		x.fence(b)
 	}
 }
@@ -160,36 +164,36 @@ func (x *Ctx) Fence(b kapi.Barrier) {
 func (x *Ctx) fence(b kapi.Barrier) {
 	switch w := &x.m.weak; {
 	case x.m.cfg.Memory == TSO && w.order(b) > kapi.OrderMB:
-		x.m.tellCell(x.cpu, CellFence, 0, b, 0)
+		x.m.tracer.tellCell(x.cpu, CellFence, 0, b, 0)
 	case w.order(b) == kapi.OrderMB:
 		x.drainStores()
 	case x.m.cfg.Memory == LKMM && w.order(b) > kapi.OrderMB:
-		x.m.fence(x.cpu, lkmmFences[w.order(b)])
+		x.m.weak.fence(x.cpu, lkmmFences[w.order(b)])
 	}
 }
 
 // drainStores is flush of a routine's CPU, or a full fence of it. It is a point if the CPU may
 // hold anything: others may come between what the routine has read and the stores, which
 // they don't see yet.
-func (x *Ctx) drainStores() (waited bool) { return x.m.weaker() && x.drainWeak() }
+func (x *Ctx) drainStores() (waited bool) { return x.m.weak.weaker() && x.drainWeak() }
 
 func (x *Ctx) drainWeak() (waited bool) {
 	m := x.m
 	if m.cfg.Memory == LKMM {
 		x.knows(17) // it stands here
 		x.yield()
-		m.fence(x.cpu, lkmm.MB)
+		m.weak.fence(x.cpu, lkmm.MB)
 		return true
 	}
 	if !m.weak.holds {
 		return false
 	}
-	m.touch(objBuffer, uint64(x.cpu.id), false)
-	waited = m.stored(x.cpu)
+	m.foot.touch(objBuffer, uint64(x.cpu.id), false)
+	waited = m.weak.stored(x.cpu)
 	x.knows(16 + b2u(waited)) // where it stands: here, or further on
 	if waited {
 		x.yield()
 	}
-	m.flush(x.cpu)
+	m.weak.flush(x.cpu)
 	return waited
 }

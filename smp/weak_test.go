@@ -156,9 +156,9 @@ func (s *shape) run(t *testing.T, o smp.Ordering) (seen map[string]bool, runs in
 	b.Init(&r.Cells, 0)
 	got := make([]int, max(2, len(s.odd)))
 	for i, f := range s.cpus {
-		r.AddProgram(fmt.Sprint("cpu", i), i, func(x *smp.Ctx) { f(x, &a, &b, got) })
+		r.Tasks().AddProgram(fmt.Sprint("cpu", i), i, func(x *smp.Ctx) { f(x, &a, &b, got) })
 	}
-	r.Drop(s.drop)
+	r.Weak().Drop(s.drop)
 	seen = map[string]bool{}
 	var e everyWay
 	for {
@@ -212,7 +212,7 @@ func TestHeldPastStores(t *testing.T) {
 		r.Hooks().Trap[smpev.VecTimer] = func(x *smp.Ctx, _ *arch.Regs) { a.WriteOnce(x, 1) }
 		for c := range cpus {
 			r.source(smp.TimerSource, c, 5)
-			r.AddProgram("looper", c, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("looper", c, func(x *smp.Ctx) {
 				a.WriteOnce(x, c)
 				regs := x.Regs()
 				regs.R[x86.RDI], regs.R[x86.RDX] = uint64(smp.DataBase)+uint64(64*c), 100
@@ -251,7 +251,7 @@ func TestTripsWithoutBarrier(t *testing.T) {
 	var list []int
 	trips := true
 	for c := range 2 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Step("before", 1)
 			if trips && c == 1 {
 				_ = list[0]
@@ -259,7 +259,7 @@ func TestTripsWithoutBarrier(t *testing.T) {
 			x.Step("after", 1)
 		})
 	}
-	r.Drop(testMB)
+	r.Weak().Drop(testMB)
 	for seed := range uint64(20) {
 		trips = seed%2 == 0
 		r.Reset(sched.NewRandom(sched.Params{Seed: seed}))
@@ -270,7 +270,7 @@ func TestTripsWithoutBarrier(t *testing.T) {
 		require.Equal(t, smp.Refused, r.Run())
 		require.ErrorContains(t, r.Refusal(), "without a barrier a routine follows what isn't there")
 	}
-	r.Drop(kapi.Once)
+	r.Weak().Drop(kapi.Once)
 	trips = true
 	r.Reset(sched.NewRandom(sched.Params{}))
 	require.Panics(t, func() { r.Run() })

@@ -23,9 +23,9 @@ func (x *Ctx) Access(id kapi.CellID, mode kapi.Mode) kapi.Model {
 		x.yield()
 		x.Touch(id, mode) // it may be observed since
 	}
-	if mode == kapi.Write && x.m.waitOn[uint8(id)] != 0 {
-		x.m.recheck, x.m.time.stored = true, x.m.time.now[x.cpu.id%sim.MaxCPUs]
-		x.m.again()
+	if mode == kapi.Write && x.m.waits.on[uint8(id)] != 0 {
+		x.m.waits.recheck, x.m.time.stored = true, x.m.time.now[x.cpu.id%sim.MaxCPUs]
+		x.m.turns.again()
 	}
 	return x.model()
 }
@@ -36,9 +36,9 @@ func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
 	x.ahead = sim.Touch{Object: object(objCell, uint64(id)), Write: mode == kapi.Write}
 	x.yield()
 	x.ahead = sim.Touch{}
-	if mode == kapi.Read || !x.m.weaker() {
-		x.m.touch(objCell, uint64(id), mode == kapi.Write)
-		if !x.m.versions() {
+	if mode == kapi.Read || !x.m.weak.weaker() {
+		x.m.foot.touch(objCell, uint64(id), mode == kapi.Write)
+		if !x.m.weak.versions() {
 			x.m.foot.read(object(objCell, uint64(id)))
 		}
 	}
@@ -49,11 +49,11 @@ func (x *Ctx) accessObserved(id kapi.CellID, mode kapi.Mode) {
 // returns false if that isn't known. A routine stands before no text.
 func (x *Ctx) held() bool {
 	m, id := x.m, x.cpu.id
-	if m.steps >= m.limit || m.p.First != sim.Mover(id) {
+	if m.turns.steps >= m.turns.limit || m.turns.p.First != sim.Mover(id) {
 		return false
 	}
-	m.steps++
-	m.spend(id, cycles.Point, 1)
+	m.turns.steps++
+	m.time.spend(id, cycles.Point, 1)
 	return true
 }
 
@@ -62,7 +62,7 @@ func (x *Ctx) yield() {
 	if x.prompt || x.held() {
 		return
 	}
-	x.m.spend(x.cpu.id, cycles.Point, 1)
+	x.m.time.spend(x.cpu.id, cycles.Point, 1)
 	x.mayLose()
 }
 
@@ -79,10 +79,10 @@ func (x *Ctx) yieldOpen() {
 // mayLose asks who goes on.
 func (x *Ctx) mayLose() {
 	m := x.m
-	if mv := m.turn(); mv != sim.Mover(x.cpu.id) {
+	if mv := m.turns.turn(); mv != sim.Mover(x.cpu.id) {
 		x.giveWay(mv)
-	} else if m.spins {
-		m.stepped(mv)
+	} else if m.turns.spins {
+		m.turns.stepped(mv)
 	}
 }
 
@@ -98,7 +98,7 @@ func (x *Ctx) giveWay(mv sim.Mover) {
 // resumed again: then it is its turn.
 func (x *Ctx) park() {
 	x.driving = false
-	x.m.parks++
+	x.m.routines.parks++
 	x.host.fibre.Park()
 }
 
@@ -106,14 +106,14 @@ func (x *Ctx) park() {
 // parks unless that is the routine itself.
 func (x *Ctx) give() {
 	m := x.m
-	m.attend(x.cpu)
+	m.turns.attend(x.cpu)
 	if x.prompt {
 		return
 	}
-	mv := m.turn()
+	mv := m.turns.turn()
 	if mv == sim.Mover(x.cpu.id) && x.cpu.task == x.task && x.cond == nil && x.task.top().ctx == x {
-		if m.spins {
-			m.stepped(mv)
+		if m.turns.spins {
+			m.turns.stepped(mv)
 		}
 		return
 	}
@@ -131,7 +131,7 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	x.yield()
 	t := x.task
 	if w == kapi.Yield {
-		x.m.schedule(x.cpu, true)
+		x.m.tasks.schedule(x.cpu, true)
 		x.give()
 		return
 	}
@@ -148,10 +148,10 @@ func (x *Ctx) sleep(w kapi.Cond, why waiting, s *Source) {
 	}
 	t.state = sleeping
 	x.await(w, why, s)
-	x.m.schedule(x.cpu, true)
+	x.m.tasks.schedule(x.cpu, true)
 	x.give()
 	x.looking = false
-	x.m.seesNewest(x.cpu, w.Cell())
+	x.m.weak.seesNewest(x.cpu, w.Cell())
 	x.touchWait(w.Cell()) // the CPU that stored it has let this one go on
 }
 
@@ -171,8 +171,8 @@ func (x *Ctx) SpinForIPI(w kapi.Cond) { x.spin(w, waitIPI, true) }
 func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	atomic := lasts && x.m.foot != nil && x.m.foot.atomicIRQs && !x.prompt
 	if atomic {
-		x.m.spend(x.cpu.id, cycles.Point, 1)
-		atomic = x.m.unasked(x.cpu)
+		x.m.time.spend(x.cpu.id, cycles.Point, 1)
+		atomic = x.m.turns.unasked(x.cpu)
 	}
 	if !atomic {
 		x.yield()
@@ -183,7 +183,7 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 		x.touchWait(w.Cell())
 	}
 	if holds {
-		x.m.seesNewest(x.cpu, w.Cell())
+		x.m.weak.seesNewest(x.cpu, w.Cell())
 		return
 	}
 	x.await(w, why, nil)
@@ -191,16 +191,16 @@ func (x *Ctx) spin(w kapi.Cond, why waiting, lasts bool) {
 	x.give()
 	x.looking = false
 	x.touchWait(w.Cell())
-	x.m.seesNewest(x.cpu, w.Cell())
+	x.m.weak.seesNewest(x.cpu, w.Cell())
 }
 
 // touchWait notes that a wait looks at its cell. All that the routine knows of it
 // afterwards is that it went on.
 func (x *Ctx) touchWait(id kapi.CellID) {
-	x.m.touch(objCell, uint64(id), false)
+	x.m.foot.touch(objCell, uint64(id), false)
 	x.bring(id, kapi.Read)
 	if x.m.weak.holds { // else seesNewest tells it
-		x.m.tellCell(x.cpu, CellLoad, id, kapi.Once, 0)
+		x.m.tracer.tellCell(x.cpu, CellLoad, id, kapi.Once, 0)
 	}
 }
 
@@ -216,45 +216,7 @@ func (x *Ctx) MightSleepIn(forbidden bool) {
 // await hangs the context on its condition.
 func (x *Ctx) await(w kapi.Cond, why waiting, s *Source) {
 	x.cond, x.wait, x.waitFor, x.looking = w, why, s, true
-	x.m.hasten(x.cpu)
-	x.m.waiters = append(x.m.waiters, x)
-	x.m.waitOn[uint8(w.Cell())]++
-}
-
-// recheckWaiters lets those go on whose condition has come to hold: at the time at which
-// that was stored, however long the storing CPU goes on until others may.
-func (m *Machine) recheckWaiters() {
-	m.recheck = false
-	kept := m.waiters[:0]
-	for _, x := range m.waiters {
-		if !x.cond.Holds() {
-			kept = append(kept, x)
-			continue
-		}
-		m.waitOn[uint8(x.cond.Cell())]--
-		m.touch(objCell, uint64(x.cond.Cell()), true)
-		x.cond = nil
-		if x.cpu.hot.pushes && x.task.state == sleeping && !x.task.stays(x.cpu) {
-			m.fallback(x.task)
-		}
-		m.attend(x.cpu)
-		if x.task.state != sleeping {
-			m.catchUp(x.cpu, m.time.stored)
-		} else {
-			m.bringQueue(&m.cpus[m.time.spender], x.cpu)
-			x.task.woken = m.time.stored
-			x.task.state = runnable
-			m.emit(x.cpu, smpev.Wake, uint64(x.task.ID), 0, 0)
-			x.cpu.enqueue(m, x.task)
-		}
-	}
-	m.waiters = kept
-}
-
-// Notify says that a hook has set a cell without a yield point.
-func (m *Machine) Notify(id kapi.CellID) {
-	if m.waitOn[uint8(id)] != 0 {
-		m.recheck, m.time.stored = true, m.time.Now()
-		m.again()
-	}
+	x.m.weak.hasten(x.cpu)
+	x.m.waits.list = append(x.m.waits.list, x)
+	x.m.waits.on[uint8(w.Cell())]++
 }

@@ -210,14 +210,19 @@ func TestReadNoFile(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	require.NoError(t, os.Symlink("pipe", "link"))
-	for _, line := range sorted(read) {
-		if !f.kernel && strings.Contains(line, "KERNEL") {
-			t.Log("no kernel is here, so this isn't tried: ", line)
-			continue
-		}
+	for i, line := range sorted(read) {
 		files := []string{"pipe", "link", "socket", "/dev/zero"}
-		if strings.Contains(line, "KERNEL") && !thorough.Set() { // whose opening takes a second
-			files = files[:1]
+		if strings.Contains(line, "KERNEL") { // whose opening takes a second
+			if !f.kernel {
+				t.Log("no kernel is here, so this isn't tried: ", line)
+				continue
+			}
+			if !thorough.Set() {
+				if i%3 != 0 {
+					continue // their flags are one type, inputs.Kernel
+				}
+				files = files[:1]
+			}
 		}
 		for _, file := range files {
 			status, _, stderr := f.run(line, file)

@@ -10,7 +10,7 @@ import (
 	"kpsim/internal/page/pagetest"
 )
 
-// Of what is too large the page says what isn't there, and has the counts of it all.
+// The page of what is too large says what it leaves out, and has the counts of everything.
 func TestSurveyPageIsBounded(t *testing.T) {
 	c := &Check{Object: "../../smp/image/testdata/module61.o", HTML: "c.html"}
 	s, err := c.survey(c.Object)

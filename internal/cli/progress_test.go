@@ -51,7 +51,7 @@ func TestProgressOfParts(t *testing.T) {
 	}, lines())
 }
 
-// Of next to nothing, or of a moment, no time left is concluded. Of a search until a time it is known.
+// The time left isn't estimated from next to nothing, or from a moment. For a search until a time it is known.
 func TestProgressConcludesNothingYet(t *testing.T) {
 	p, lines := watched()
 	g := p.Watch("all", 1000, "run")

@@ -81,7 +81,7 @@ type fuzzRow struct {
 	Broken     map[string]uint64 `json:"broken,omitempty"`
 	Shipped    *inputs.Shipped   `json:"as_shipped,omitempty"`
 
-	// Of all:
+	// Totals of the search:
 	Seconds   float64    `json:"seconds,omitempty"`
 	Features  uint64     `json:"features,omitempty"`  // that programs have shown
 	Estimated uint64     `json:"estimated,omitempty"` // how many there are, at least

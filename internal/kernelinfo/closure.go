@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/table"
 	"kpsim/linux"
 	"kpsim/linux/closure"
 )
@@ -100,7 +101,7 @@ func list(p *cli.Program, what string, names []string) {
 // printAll lists a closure.
 func printAll(p *cli.Program, c *closure.Closure) {
 	fmt.Fprintln(p.Out)
-	inside := cli.Table{Head: []string{"runs", "set", "file", "reached from", "bytes", "instructions"}, Text: 4}
+	inside := table.Grid{Head: []string{"runs", "set", "file", "reached from", "bytes", "instructions"}, Text: 4}
 	for _, f := range c.Inside {
 		from := f.From
 		if from == "" {
@@ -110,7 +111,7 @@ func printAll(p *cli.Program, c *closure.Closure) {
 	}
 	inside.Print(p, false)
 	fmt.Fprintln(p.Out)
-	beside := cli.Table{Head: []string{"is called", "served", "at"}, Text: 3}
+	beside := table.Grid{Head: []string{"is called", "served", "at"}, Text: 3}
 	open := c.Unserved(linux.Served)
 	for _, b := range c.Boundary {
 		served := "yes"
@@ -121,7 +122,7 @@ func printAll(p *cli.Program, c *closure.Closure) {
 	}
 	beside.Print(p, false)
 	fmt.Fprintln(p.Out)
-	special := cli.Table{Head: []string{"instruction", "at"}, Text: 2}
+	special := table.Grid{Head: []string{"instruction", "at"}, Text: 2}
 	for i := 0; i < len(c.Special); {
 		j := i
 		for j < len(c.Special) && c.Special[j].Text == c.Special[i].Text {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/table"
 	"kpsim/linux/closure"
 )
 
@@ -101,7 +102,7 @@ func (t *told) print(p *cli.Program) {
 	p.Indented("", "          with "+strings.Join(on, " "))
 	p.Indented("", "          without "+strings.Join(off, " "))
 	fmt.Fprintln(p.Out)
-	table := cli.Table{Head: []string{"set", "runs", "functions", "instructions", "boundary", "not served"}, Text: 2}
+	table := table.Grid{Head: []string{"set", "runs", "functions", "instructions", "boundary", "not served"}, Text: 2}
 	for _, s := range t.Sets {
 		table.Add(s.Set, has(s.Runs, "yes", "no"), fmt.Sprint(s.Functions), fmt.Sprint(s.Instructions), fmt.Sprint(s.Boundary), fmt.Sprint(len(s.Unserved)))
 	}
@@ -122,7 +123,7 @@ func (t *told) print(p *cli.Program) {
 func (s *setInfo) print(p *cli.Program) {
 	if len(s.Unserved) > 0 {
 		fmt.Fprintf(p.Out, "\n%s calls these, for which kpsim has no service:\n", s.Set)
-		table := cli.Table{Head: []string{"function", "called at"}, Text: 2}
+		table := table.Grid{Head: []string{"function", "called at"}, Text: 2}
 		for _, u := range s.Unserved {
 			table.Add(u.Name, few(u.Callers))
 		}
@@ -166,7 +167,7 @@ func (o *opened) asked(set string) ([]setInfo, error) {
 
 // Run prints a row for each kernel and set.
 func (c *Table) Run(p *cli.Program) (int, error) {
-	table := cli.Table{Head: []string{"kernel", "preemption", "set", "runs", "functions", "instructions", "boundary", "not served"}, Text: 4}
+	table := table.Grid{Head: []string{"kernel", "preemption", "set", "runs", "functions", "instructions", "boundary", "not served"}, Text: 4}
 	missing := map[string][]string{}
 	for _, f := range c.Files {
 		o, err := open(f, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/table"
 	"kpsim/linux/closure"
 	"kpsim/linux/mutate"
 	"kpsim/linux/vmlinux"
@@ -50,7 +51,7 @@ func (c *Mutants) Run(p *cli.Program) (int, error) {
 	if c.Draw > 0 {
 		list = mutate.Draw(cut, c.Seed, c.Draw)
 	}
-	table := cli.Table{Head: []string{"mutant", "what it does"}, Text: 2}
+	table := table.Grid{Head: []string{"mutant", "what it does"}, Text: 2}
 	n := 0
 	for _, m := range list {
 		if f := cut.Function(m.Addr); c.Func != "" && (f == nil || f.Name != c.Func) {

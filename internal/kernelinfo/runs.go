@@ -10,6 +10,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/scenario/lang"
 	"kpsim/internal/search/results"
+	"kpsim/internal/table"
 	"kpsim/properties"
 )
 
@@ -144,7 +145,7 @@ func (t *seen) print(p *cli.Program, markdown bool) {
 	})
 	scenarios = slices.Compact(scenarios)
 
-	table := cli.Table{Head: append([]string{"scenario"}, kernels...), Text: 1 + len(kernels)}
+	table := table.Grid{Head: append([]string{"scenario"}, kernels...), Text: 1 + len(kernels)}
 	row := func(name string, cell func(kernel string) string) {
 		cells := []string{name}
 		for _, k := range kernels {

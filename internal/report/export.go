@@ -89,7 +89,7 @@ func (c *Export) export(w io.Writer, file *traces.File, r *replay.Replay) error 
 		return view.Litmus(w, name, in)
 	}
 	scene := view.Lay(in, r.Timeline(view.Sites(in)))
-	task := func(id uint64) string { return r.Rig.Machine.Tasks()[id].Name }
+	task := func(id uint64) string { return r.Rig.Machine.Tasks().All()[id].Name }
 	switch c.To {
 	case "ftrace":
 		return export.Ftrace(w, scene, task)

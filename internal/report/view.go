@@ -188,7 +188,7 @@ func (c *View) laidOut(name, about string, file *traces.File, r *replay.Replay) 
 	in.Schedule = slices.Clone(r.Taken)
 	c.Follow(r, &in)
 	var tasks []string // read before the rig is closed
-	for _, t := range r.Rig.Machine.Tasks() {
+	for _, t := range r.Rig.Machine.Tasks().All() {
 		tasks = append(tasks, t.Name)
 	}
 	return &viewer.Run{

@@ -132,7 +132,7 @@ func (s *Scenario) Registers(name string) bool {
 	return s.Any(registers) || s.HandlerDoes(StepRegister, name)
 }
 
-func (s *Scenario) HandlerDoes(kind StepKind, name string) bool {
+func (s *Scenario) HandlerDoes(kind *StepKind, name string) bool {
 	return slices.ContainsFunc(s.Probes, func(k Probe) bool {
 		return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st Step) bool { return st.Kind == kind && st.Func == name })
 	})

@@ -123,70 +123,6 @@ func (c checker) kind(p Part, who string, k *Probe) error {
 	return nil
 }
 
-func (c checker) handler(p Part, who string, k *Probe, steps []Step) error {
-	if len(steps) > MaxSteps {
-		return Faultf(p, "%s: %d steps are too many; at most %d", who, len(steps), MaxSteps)
-	}
-	for i, st := range steps {
-		who := fmt.Sprintf("%s[%d]", who, i)
-		// What remains of a step when what its kind uses is taken away.
-		rest := st
-		rest.Kind = 0
-		switch st.Kind {
-		case StepCount, StepNonzero, StepSleep:
-		case StepSave, StepRestore:
-			if k.Kind != ProbeKretprobe || k.DataSize < 8 {
-				return Faultf(p, "%s: %s() needs eight bytes of private data; give a kretprobe data_size = 8", who, st.Kind)
-			}
-			if int(st.Reg) >= len(c.s.Machine.Processor().RegNames) {
-				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(c.s.Machine.Processor().RegNames))
-			}
-			rest.Reg = 0
-		case StepStore:
-			if err := c.memory(p, who, &Op{Target: st.Func, Offset: st.Off, Bytes: make([]byte, 8)}); err != nil {
-				return err
-			}
-			rest.Func, rest.Off, rest.Value = "", 0, 0
-		case StepRegister, StepUnregister, StepEnable, StepDisable:
-			if err := c.probe(p, who, st.Func); err != nil {
-				return err
-			}
-			if st.Kind >= StepEnable {
-				if err := c.has(p, who, st.Kind.String()+"()", "batches", &c.s.Machine); err != nil {
-					return err
-				}
-			}
-			rest.Func = ""
-		case StepSetReg:
-			if int(st.Reg) >= len(c.s.Machine.Processor().RegNames) {
-				return Faultf(p, "%s: register %d isn't known; it is one of %s", who, st.Reg, nearest.Quoted(c.s.Machine.Processor().RegNames))
-			}
-			rest.Reg, rest.Value = 0, 0
-		case StepSetIP:
-			if st.Func != "" {
-				if st.Value > MaxCode {
-					return Faultf(p, "%s: offset %d is outside %s; set_ip takes a place in a function", who, st.Value, st.Func)
-				}
-				if err := c.function(p, who, st.Func, int(st.Value)); err != nil {
-					return err
-				}
-			}
-			rest.Func, rest.Value = "", 0
-		case StepCall:
-			if err := c.function(p, who, st.Func, 0); err != nil {
-				return err
-			}
-			rest.Func = ""
-		default:
-			return Faultf(p, "%s: step %d isn't known; it is one of %s", who, st.Kind, nearest.Quoted(StepWords))
-		}
-		if rest != (Step{}) {
-			return Faultf(p, "%s: %s() has fields it doesn't use; leave them zero", who, st.Kind)
-		}
-	}
-	return nil
-}
-
 func (c checker) labels() error {
 	for i := range c.s.Labels {
 		l, p := &c.s.Labels[i], PartOf(TheLabels, i)
@@ -241,43 +177,6 @@ func (c checker) tasks() error {
 			if err := c.op(PartIn(TheTasks, i, j), fmt.Sprintf("%s ops[%d]", who, j), &t.Ops[j]); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-func (c checker) sources() error {
-	for i := range c.s.Sources {
-		s, p := &c.s.Sources[i], PartOf(TheSources, i)
-		if int(s.Kind) >= len(sourceWords) {
-			return Faultf(p, "source %d isn't known; it is one of %s", s.Kind, nearest.Quoted(sourceWords))
-		}
-		who := s.Kind.String() + "()"
-		if err := c.cpu(p, who, s.CPU); err != nil {
-			return err
-		}
-		if s.AtMost < 1 || s.AtMost > MaxAtMost {
-			return Faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
-		}
-		if s.Run != "" {
-			if s.Kind == SourcePreempt {
-				return Faultf(p, "%s runs no function; use timer() or nmi()", who)
-			}
-			if err := c.function(p, who, s.Run, 0); err != nil {
-				return err
-			}
-		}
-		if s.Run == "" && len(s.Args) > 0 {
-			return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
-		}
-		if most := len(c.s.Machine.Processor().Args); len(s.Args) > most {
-			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), most)
-		}
-		if s.Idle && s.Kind == SourcePreempt {
-			return Faultf(p, "%s finds nobody to preempt on an idle CPU; use timer(idle = True)", who)
-		}
-		if s.Opens && s.Kind != SourceTimer {
-			return Faultf(p, "%s can't turn interrupts on; use timer(opens = True)", who)
 		}
 	}
 	return nil

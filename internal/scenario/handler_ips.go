@@ -22,12 +22,8 @@ func (s *Scenario) HandlerIPs() []HandlerIP {
 	jprobes := make(map[string]bool)
 	for i := range s.Probes {
 		p := &s.Probes[i]
-		for _, steps := range p.Handlers() {
-			for _, st := range *steps {
-				if st.Kind == StepSetIP {
-					return list
-				}
-			}
+		if p.AnyStep(StepMoves) {
+			return list
 		}
 		if f, ok := s.Place(p); ok && p.Kind == ProbeJprobe {
 			jprobes[f] = true

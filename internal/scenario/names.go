@@ -11,18 +11,13 @@ var (
 	NeedsWords   = []string{"nothing", "interrupt"}
 	PreemptWords = []string{"none", "voluntary", "dynamic", "full", "lazy"}
 	ModuleWords  = []string{"unload", "stay", "none"}
-	StepWords    = []string{"count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep",
-		"register", "unregister", "enable", "disable"}
-	probeWords  = []string{"kprobe", "kretprobe", "jprobe"}
-	sourceWords = []string{"timer", "nmi", "preempt"}
+	probeWords   = []string{"kprobe", "kretprobe", "jprobe"}
 )
 
-func (n Needs) String() string      { return nearest.Word(NeedsWords, uint8(n)) }
-func (p Preempt) String() string    { return nearest.Word(PreemptWords, uint8(p)) }
-func (l Loading) String() string    { return nearest.Word(ModuleWords, uint8(l)) }
-func (k StepKind) String() string   { return nearest.Word(StepWords, uint8(k)) }
-func (k ProbeKind) String() string  { return nearest.Word(probeWords, uint8(k)) }
-func (k SourceKind) String() string { return nearest.Word(sourceWords, uint8(k)) }
+func (n Needs) String() string     { return nearest.Word(NeedsWords, uint8(n)) }
+func (p Preempt) String() string   { return nearest.Word(PreemptWords, uint8(p)) }
+func (l Loading) String() string   { return nearest.Word(ModuleWords, uint8(l)) }
+func (k ProbeKind) String() string { return nearest.Word(probeWords, uint8(k)) }
 
 // SetFetch sets the model of instruction fetch by its name.
 func (s *Scenario) SetFetch(name string) error {

@@ -10,11 +10,11 @@ import (
 // which package act adds. Language, printer, checks, generator, shrinker and pages are made
 // from it. Op.Kind points to it: two operations are of one kind if their pointers are equal.
 type Operation struct {
-	Word   string   // its name in the language
-	Params []Param  // what stands between its brackets, in order
-	Says   string   // its paragraph in docs/scenarios.md
-	Kernel []string // what kernels call it, for those who write that; none: it is the language's own
-	Step   StepKind // what a handler does that does the same, which none but call may; StepCount: nothing
+	Word   string    // its name in the language
+	Params []Param   // what stands between its brackets, in order
+	Says   string    // its paragraph in docs/scenarios.md
+	Kernel []string  // what kernels call it, for those who write that; none: it is the language's own
+	Step   *StepKind // what a handler does that does the same; nil: nothing
 
 	// What a machine needs.
 	Setting  string                           // the setting of an edition that stands for it; "": each edition has it

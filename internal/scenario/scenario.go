@@ -92,35 +92,6 @@ type Probe struct {
 	Entry     string // of a jprobe: the function
 }
 
-// StepKind names what a handler does.
-type StepKind uint8
-
-// The vocabulary of handlers.
-const (
-	StepCount      StepKind = iota // count()
-	StepSetReg                     // set_reg(reg, value)
-	StepSetIP                      // set_ip(address): the handler returns non-zero
-	StepCall                       // call(function)
-	StepNonzero                    // nonzero(): the handler returns 1
-	StepStore                      // store(data, value): eight bytes
-	StepSave                       // save(reg): into the private data of a return probe's call
-	StepRestore                    // restore(reg): from there
-	StepSleep                      // sleep(), which no handler may
-	StepRegister                   // register(probe), likewise
-	StepUnregister                 // unregister(probe), likewise
-	StepEnable                     // enable(probe), likewise
-	StepDisable                    // disable(probe), likewise
-)
-
-// Step is one step of a handler.
-type Step struct {
-	Kind  StepKind
-	Reg   arch.Reg
-	Value uint64
-	Func  string // the function, data or probe
-	Off   int    // StepStore: from the start of the data
-}
-
 // Label is a raw client of text_poke_bp: a 5-byte nop that flips to a jump and
 // back, as a jump label does.
 type Label struct {
@@ -169,27 +140,6 @@ type Task struct {
 	// Background says that it isn't repeated any more once all tasks without it
 	// have ended.
 	Background bool
-}
-
-// SourceKind names a source of interrupts.
-type SourceKind uint8
-
-// The sources.
-const (
-	SourceTimer   SourceKind = iota // a timer tick, a hard interrupt
-	SourceNMI                       // a non-maskable interrupt
-	SourcePreempt                   // a reschedule interrupt: another task is to run
-)
-
-// Source is a source of interrupts on one CPU.
-type Source struct {
-	Kind   SourceKind
-	CPU    int
-	AtMost int      // how often it may fire in a run
-	Run    string   // a function the handler calls, or ""
-	Args   []uint64 // of that call, at most MaxArgs
-	Opens  bool     // a timer handler that turns interrupts on before it ends
-	Idle   bool     // it comes while its CPU is idle, too
 }
 
 // Expect is what the author expects of all schedules together.

@@ -99,7 +99,7 @@ func TestComplete(t *testing.T) {
 	require.True(t, slices.IsSorted(func() []string { _, all, _ := h.complete("", 0); return all }()))
 }
 
-// Of many words Tab lists how they begin: the editor asks nothing. What they have in common is
+// Tab lists how many words begin: the editor asks nothing. Their common beginning is
 // completed all the same.
 func TestCompleteMany(t *testing.T) {
 	h, _ := begun(t, "safe-full", 0)

@@ -12,7 +12,6 @@ import (
 	"kpsim/internal/report"
 	"kpsim/internal/search/replay"
 
-	"kpsim/properties"
 	"kpsim/sim"
 	"kpsim/smp"
 	"kpsim/smp/arch"
@@ -310,7 +309,8 @@ func (h *sh) dmesg(args []string) error {
 }
 
 func (h *sh) events(args []string) error {
-	in := sessionView(h.p, h)
+	in := replay.Scene(h.s.Rig, h.s.Run)
+	in.ByHand, in.Rows, in.Width, in.Paint = true, 30, h.p.Width, h.p.Paint
 	switch len(args) {
 	case 0:
 	case 1:
@@ -327,20 +327,4 @@ func (h *sh) events(args []string) error {
 		return nil
 	}
 	return view.Interleaving(h.p.Out, in)
-}
-
-// sessionView returns the run so far, ready to be printed.
-func sessionView(p *cli.Program, h *sh) view.Input {
-	r := h.s.Rig
-	m := r.Machine
-	in := view.Input{
-		Events: r.Log.Events, CPUs: m.CPUs(), ByHand: true, Symbol: m.Names().SymbolName, KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
-		Task: func(id uint64) string { return m.Tasks()[id].Name }, Lock: r.Kernel.Locks.Name, Probe: h.probeName,
-		Source: func(i uint64) string { return m.Names().Mover(sim.Mover(i)) }, Rows: 30, Cell: func(id uint64) string { return replay.CellName(m, id) }, Stack: m.Names().StackOf, Width: p.Width, Paint: p.Paint,
-	}
-	if run := h.s.Run; run != nil && run.Property != nil {
-		in.Property, in.Message, in.PlaceAt = run.Property.ID+" "+run.Property.Name, run.Finding.Message, run.Finding.Place
-		in.At, in.AtEnd = r.Log.FoundAt, run.Property == &properties.Progress
-	}
-	return in
 }

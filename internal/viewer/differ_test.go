@@ -11,7 +11,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// Of two lists of steps those are paired that a longest common subsequence has.
+// The steps of a longest common subsequence of two lists are paired.
 func TestPaired(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.IntRange(0, 3), 0, 9)

@@ -50,7 +50,7 @@ func laidOut(name string, f *traces.File, r *replay.Replay) viewer.Run {
 	in := r.View(f)
 	in.Schedule = slices.Clone(r.Taken)
 	var tasks []string
-	for _, t := range r.Rig.Machine.Tasks() {
+	for _, t := range r.Rig.Machine.Tasks().All() {
 		tasks = append(tasks, t.Name)
 	}
 	return viewer.Run{

@@ -262,8 +262,8 @@ func TestInsideBand(t *testing.T) {
 	}
 }
 
-// Of two runs what only one has is coloured, in the list and in the lanes, and what both
-// have is faded.
+// A page of two runs colours what only one has, in the list and in the lanes, and fades what both
+// have.
 func TestDiffering(t *testing.T) {
 	runs := pair(t, "T2-second-instruction")
 	file, _ := page(t, runs...)

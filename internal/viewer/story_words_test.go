@@ -223,7 +223,7 @@ func (c *cited) nextIP(e *traces.Event) uint64 {
 
 // stands reports whether a task stands at a place when an event comes.
 func (c *cited) stands(e *traces.Event, says string) bool {
-	for task := range c.r.Rig.Machine.Tasks() {
+	for task := range c.r.Rig.Machine.Tasks().All() {
 		at := c.nextIP(&traces.Event{Seq: e.Seq, Task: uint8(task)})
 		for name, m := range c.memory {
 			if m.at <= at && at < m.end && fmt.Sprintf("%s+%#x", name, at-m.at) == says {

@@ -33,7 +33,7 @@ func dropping(b kapi.Barrier) Mutant {
 		Says:    fmt.Sprintf("no order (%s) at %q", p.Order, p.Name),
 		Source:  p.Source,
 		Barrier: b,
-		Apply:   func(w *Wiring) { w.Kernel.M.Drop(b) },
+		Apply:   func(w *Wiring) { w.Kernel.M.Weak().Drop(b) },
 	}
 }
 

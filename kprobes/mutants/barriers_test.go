@@ -63,11 +63,11 @@ func TestBarrierDropped(t *testing.T) {
 		word.Init(&m.Cells, 0)
 		flag.Init(&m.Cells, 0)
 		torn := 0
-		m.AddProgram("writes", 0, func(x *smp.Ctx) {
+		m.Tasks().AddProgram("writes", 0, func(x *smp.Ctx) {
 			word.WriteOnce(x, 1)
 			flag.StoreRelease(x, ordered, 1)
 		})
-		m.AddProgram("reads", 1, func(x *smp.Ctx) {
+		m.Tasks().AddProgram("reads", 1, func(x *smp.Ctx) {
 			if flag.Deref(x) == 1 && word.ReadOnce(x) == 0 {
 				torn++
 			}

@@ -9,8 +9,8 @@ var clients = []Mutant{
 	{Name: "ip-not-recovered", Source: "kprobe_ftrace_handler, 3.7 to 3.18", Scenario: "livepatch-probe", Property: "right-result",
 		Says: "a probe at a site of ftrace has the function go on behind the site, wherever another client has sent it",
 		Apply: on(func(s *steps) {
-			handle := s.KprobeFtraceHandler
-			s.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
+			handle := s.Gone.KprobeFtraceHandler
+			s.Gone.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
 				was := r.IP
 				if handle(e, x, ip, r); r.IP == was {
 					r.IP = ip + branchLen

@@ -26,8 +26,8 @@ var uprobes = []Mutant{
 		Says: "kprobes doesn't ask whether a breakpoint is hit in user mode, and reads user memory to see if it is there yet, which SMAP forbids",
 		Apply: func(w *Wiring) {
 			s := w.Steps()
-			ask := s.UserMode
-			s.UserMode = func(e *engine, x context, r *regs) bool {
+			ask := s.Hit.UserMode
+			s.Hit.UserMode = func(e *engine, x context, r *regs) bool {
 				if ask(e, x, r) && w.Engine.RemovedInt3 {
 					x.Emit(smpev.Oops, smpev.VecPF, uint64(x.Regs().IP), uint64(r.IP)-1)
 					w.Deps.Traps.Bug(x, "a user address is read in the kernel")

@@ -12,8 +12,8 @@ var int3 = []byte{x86.Int3}
 // emulated does something to what an emulated instruction has done. before is what it found.
 func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiring) {
 	return on(func(s *steps) {
-		emulate := s.Emulate
-		s.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
+		emulate := s.Copy.Emulate
+		s.Copy.Emulate = func(e *engine, x context, ap *aggr, r *regs) {
 			before := *r
 			emulate(e, x, ap, r)
 			f(ap, r, x.Memory(), &before)
@@ -24,8 +24,8 @@ func emulated(f func(ap *aggr, r *regs, m arch.Memory, before *regs)) func(*Wiri
 func byteFirst(w *Wiring) {
 	w.Engine.RemovedInt3 = false // it is looked at earlier
 	s := w.Steps()
-	handle := s.KprobeInt3Handler
-	s.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
+	handle := s.Hit.KprobeInt3Handler
+	s.Hit.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
 		var now [1]byte
 		if w.Deps.Text.Read(x, r.IP-1, now[:]); now[0] == x86.Int3 {
 			return handle(e, x, r)
@@ -37,8 +37,8 @@ func byteFirst(w *Wiring) {
 }
 
 func postByList(s *steps) {
-	s.OwesPost = never(s.OwesPost)
-	s.PostProbes = func(x context, ap *aggr, asked []*kprobe) []*kprobe {
+	s.Hit.OwesPost = never(s.Hit.OwesPost)
+	s.Hit.PostProbes = func(x context, ap *aggr, asked []*kprobe) []*kprobe {
 		if now := ap.Probes(x); len(now) > 0 {
 			return now
 		}
@@ -52,33 +52,33 @@ func never[A any](func(A) bool) func(A) bool { return func(A) bool { return fals
 func always(_, _ arch.Addr) bool { return true }
 
 func copyRegs(s *steps) {
-	pre, post := s.AggrPreHandler, s.AggrPostHandler
-	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
+	pre, post := s.Hit.AggrPreHandler, s.Hit.AggrPostHandler
+	s.Hit.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
 		own := *r
 		return pre(e, x, ap, &own, stop)
 	}
-	s.AggrPostHandler = func(e *engine, x context, ap *aggr, r *regs) {
+	s.Hit.AggrPostHandler = func(e *engine, x context, ap *aggr, r *regs) {
 		own := *r
 		post(e, x, ap, &own)
 	}
 }
 
 func noteUnlocked(s *steps) {
-	pre := s.AggrPreHandler
-	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
+	pre := s.Hit.AggrPreHandler
+	s.Hit.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
 		ap.Note++
 		return pre(e, x, ap, r, stop)
 	}
 }
 
 func ignorePre(s *steps) {
-	call := s.CallPreHandler
-	s.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int { call(e, x, p, r); return 0 }
+	call := s.Hit.CallPreHandler
+	s.Hit.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int { call(e, x, p, r); return 0 }
 }
 
 func nilStops(s *steps) {
-	call := s.CallPreHandler
-	s.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int {
+	call := s.Hit.CallPreHandler
+	s.Hit.CallPreHandler = func(e *engine, x context, p *kprobe, r *regs) int {
 		if p.Pre == nil {
 			return 1
 		}
@@ -87,8 +87,8 @@ func nilStops(s *steps) {
 }
 
 func preIP(s *steps) {
-	pre := s.AggrPreHandler
-	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
+	pre := s.Hit.AggrPreHandler
+	s.Hit.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, stop bool) bool {
 		if stop {
 			r.IP = ap.Addr()
 		}
@@ -97,24 +97,24 @@ func preIP(s *steps) {
 }
 
 func detourStops(s *steps) {
-	pre := s.AggrPreHandler
-	s.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, _ bool) bool { return pre(e, x, ap, r, true) }
+	pre := s.Hit.AggrPreHandler
+	s.Hit.AggrPreHandler = func(e *engine, x context, ap *aggr, r *regs, _ bool) bool { return pre(e, x, ap, r, true) }
 }
 
 func runDisabled(s *steps) {
-	disabled := s.KprobeDisabled
-	s.KprobeDisabled = func(x context, p *kprobe, stop bool) bool { disabled(x, p, stop); return false }
+	disabled := s.Hit.KprobeDisabled
+	s.Hit.KprobeDisabled = func(x context, p *kprobe, stop bool) bool { disabled(x, p, stop); return false }
 }
 
 func detourDisabled(s *steps) {
-	disabled, all := s.KprobeDisabled, s.OptimizedDisabled
-	s.KprobeDisabled = func(x context, p *kprobe, stop bool) bool { return disabled(x, p, stop) && stop }
-	s.OptimizedDisabled = func(x context, ap *aggr) bool { all(x, ap); return false }
+	disabled, all := s.Hit.KprobeDisabled, s.Hit.OptimizedDisabled
+	s.Hit.KprobeDisabled = func(x context, p *kprobe, stop bool) bool { return disabled(x, p, stop) && stop }
+	s.Hit.OptimizedDisabled = func(x context, ap *aggr) bool { all(x, ap); return false }
 }
 
 func detourPath(s *steps) {
-	store := s.StoreRegs
-	s.StoreRegs = func(e *engine, x context, ap *aggr, image, sp arch.Addr, r *regs) {
+	store := s.Hit.StoreRegs
+	s.Hit.StoreRegs = func(e *engine, x context, ap *aggr, image, sp arch.Addr, r *regs) {
 		if store(e, x, ap, image, sp, r); r.IP != ap.Addr()+1 {
 			x.Memory().Store(sp, 8, uint64(r.IP))
 		}
@@ -122,8 +122,8 @@ func detourPath(s *steps) {
 }
 
 func missedByPoint(s *steps) {
-	count := s.IncNmissed
-	s.IncNmissed = func(x context, probes []*kprobe) {
+	count := s.Hit.IncNmissed
+	s.Hit.IncNmissed = func(x context, probes []*kprobe) {
 		if len(probes) <= 1 {
 			count(x, probes)
 		}
@@ -131,8 +131,8 @@ func missedByPoint(s *steps) {
 }
 
 func missedEnabled(s *steps) {
-	count := s.IncNmissed
-	s.IncNmissed = func(x context, probes []*kprobe) {
+	count := s.Hit.IncNmissed
+	s.Hit.IncNmissed = func(x context, probes []*kprobe) {
 		for i, p := range probes {
 			if !p.Disabled() {
 				count(x, probes[i:i+1])
@@ -142,8 +142,8 @@ func missedEnabled(s *steps) {
 }
 
 func ftraceKeepsPath(s *steps) {
-	handle := s.KprobeFtraceHandler
-	s.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
+	handle := s.Gone.KprobeFtraceHandler
+	s.Gone.KprobeFtraceHandler = func(e *engine, x context, ip arch.Addr, r *regs) {
 		was := r.IP
 		handle(e, x, ip, r)
 		r.IP = was
@@ -151,13 +151,13 @@ func ftraceKeepsPath(s *steps) {
 }
 
 func killKeepsFtrace(s *steps) {
-	kill, disarm, killing := s.KillKprobe, s.DisarmKprobeFtrace, false
-	s.KillKprobe = func(e *engine, x context, ap *aggr) {
+	kill, disarm, killing := s.Gone.KillKprobe, s.Gone.DisarmKprobeFtrace, false
+	s.Gone.KillKprobe = func(e *engine, x context, ap *aggr) {
 		killing = true
 		kill(e, x, ap)
 		killing = false
 	}
-	s.DisarmKprobeFtrace = func(e *engine, x context, ap *aggr) {
+	s.Gone.DisarmKprobeFtrace = func(e *engine, x context, ap *aggr) {
 		if !killing {
 			disarm(e, x, ap)
 		}
@@ -165,9 +165,9 @@ func killKeepsFtrace(s *steps) {
 }
 
 func enabledAll(s *steps) {
-	enabled, arm, all := s.AggrEnabled, s.ArmAllKprobes, false
-	s.AggrEnabled = func(ap *aggr) bool { return all || enabled(ap) }
-	s.ArmAllKprobes = func(e *engine, x context) (failed, tried int) {
+	enabled, arm, all := s.Arm.AggrEnabled, s.Files.ArmAllKprobes, false
+	s.Arm.AggrEnabled = func(ap *aggr) bool { return all || enabled(ap) }
+	s.Files.ArmAllKprobes = func(e *engine, x context) (failed, tried int) {
 		all = true
 		failed, tried = arm(e, x)
 		all = false
@@ -176,18 +176,18 @@ func enabledAll(s *steps) {
 }
 
 func listOldest(s *steps) {
-	s.ShowKprobes = func(e *engine, buf []byte, ap *aggr) []byte {
+	s.Files.ShowKprobes = func(e *engine, buf []byte, ap *aggr) []byte {
 		probes := ap.List()
 		for i := len(probes) - 1; i >= 0; i-- {
-			buf = e.ReportProbe(buf, ap, probes[i])
+			buf = e.Files.ReportProbe(buf, ap, probes[i])
 		}
 		return buf
 	}
 }
 
 func listJumps(s *steps) {
-	flags := s.ListedFlags
-	s.ListedFlags = func(e *engine, ap *aggr, p *kprobe) kprobes.Flags {
+	flags := s.Files.ListedFlags
+	s.Files.ListedFlags = func(e *engine, ap *aggr, p *kprobe) kprobes.Flags {
 		if !ap.Jumped() {
 			return 0
 		}
@@ -196,8 +196,8 @@ func listJumps(s *steps) {
 }
 
 func graceEach(s *steps) {
-	unregister := s.UnregisterKprobes
-	s.UnregisterKprobes = func(e *engine, x context, kps []*kprobe) error {
+	unregister := s.Register.UnregisterKprobes
+	s.Register.UnregisterKprobes = func(e *engine, x context, kps []*kprobe) error {
 		for i := range kps {
 			_ = unregister(e, x, kps[i:i+1])
 		}

@@ -8,22 +8,25 @@ import (
 )
 
 func freeEarly(s *steps) {
-	unoptimize := s.DoUnoptimizeKprobes
-	s.DoUnoptimizeKprobes = func(e *engine, x context) { unoptimize(e, x); s.DoFreeCleanedKprobes(e, x) }
+	unoptimize := s.Optimizer.DoUnoptimizeKprobes
+	s.Optimizer.DoUnoptimizeKprobes = func(e *engine, x context) {
+		unoptimize(e, x)
+		s.Optimizer.DoFreeCleanedKprobes(e, x)
+	}
 }
 
 func flagEarly(s *steps) {
-	unoptimize, mark := s.ArchUnoptimizeKprobe, s.ClearOptimized
-	s.ArchUnoptimizeKprobe = func(e *engine, x context, ap *aggr) { mark(x, ap); unoptimize(e, x, ap) }
-	skip2(&s.ClearOptimized)
+	unoptimize, mark := s.Optimizer.ArchUnoptimizeKprobe, s.Optimizer.ClearOptimized
+	s.Optimizer.ArchUnoptimizeKprobe = func(e *engine, x context, ap *aggr) { mark(x, ap); unoptimize(e, x, ap) }
+	skip2(&s.Optimizer.ClearOptimized)
 }
 
 func flushLocked(s *steps) {
-	queued := s.OptimizerQueued
-	s.OptimizerQueued = func(e *engine, x context) int {
+	queued := s.Optimizer.OptimizerQueued
+	s.Optimizer.OptimizerQueued = func(e *engine, x context) int {
 		n := queued(e, x)
 		if n != 0 {
-			s.FlushOptimizer(e, x)
+			s.Optimizer.FlushOptimizer(e, x)
 		}
 		return n
 	}
@@ -31,22 +34,22 @@ func flushLocked(s *steps) {
 
 func savedAtPrepare(w *Wiring) {
 	s := w.Steps()
-	prepare := s.PrepareOptimizedKprobe
-	s.PrepareOptimizedKprobe = func(e *engine, x context, ap *aggr) {
+	prepare := s.Optimizer.PrepareOptimizedKprobe
+	s.Optimizer.PrepareOptimizedKprobe = func(e *engine, x context, ap *aggr) {
 		if prepare(e, x, ap); ap.HasDetour() {
 			var tail [8]byte
 			w.Deps.Text.Read(x, ap.Addr()+1, tail[:4])
 			ap.Note = ap.Note&^0xffffffff | binary.LittleEndian.Uint64(tail[:])
 		}
 	}
-	s.CopiedInsn = func(ap *aggr) []byte {
+	s.Optimizer.CopiedInsn = func(ap *aggr) []byte {
 		return binary.LittleEndian.AppendUint32(nil, uint32(ap.Note))
 	}
 }
 
 func optimizedLate(s *steps) {
-	setup := s.SetupDetourExecution
-	s.SetupDetourExecution = func(e *engine, x context, ap *aggr, r *regs, owes bool) bool {
+	setup := s.Hit.SetupDetourExecution
+	s.Hit.SetupDetourExecution = func(e *engine, x context, ap *aggr, r *regs, owes bool) bool {
 		ip := r.IP
 		if !setup(e, x, ap, r, owes) {
 			return false
@@ -59,8 +62,8 @@ func optimizedLate(s *steps) {
 }
 
 func backOff(s *steps) {
-	quiesce, ran := s.Quiesce, 0
-	s.Quiesce = func(e *engine, x context) {
+	quiesce, ran := s.Optimizer.Quiesce, 0
+	s.Optimizer.Quiesce = func(e *engine, x context) {
 		ran++
 		for range 1 << ran {
 			quiesce(e, x)
@@ -69,13 +72,13 @@ func backOff(s *steps) {
 }
 
 func kickUnlocked(s *steps) {
-	optimizer, kick := s.KprobeOptimizer, s.KickAgain
-	s.KprobeOptimizer = func(e *engine, x context) { optimizer(e, x); kick(e, x) }
-	skip2(&s.KickAgain)
+	optimizer, kick := s.Optimizer.KprobeOptimizer, s.Optimizer.KickAgain
+	s.Optimizer.KprobeOptimizer = func(e *engine, x context) { optimizer(e, x); kick(e, x) }
+	skip2(&s.Optimizer.KickAgain)
 }
 
 func hotplugLast(w *Wiring) {
-	w.Steps().LockText = func(_ *engine, x context) {
+	w.Steps().Arm.LockText = func(_ *engine, x context) {
 		w.Deps.Text.Mutex().Lock(x)
 		w.Deps.Hotplug.ReadLock(x)
 	}
@@ -90,8 +93,8 @@ func (unplugged) AssertHeld(context) {}
 
 func labelsLast(w *Wiring) {
 	s := w.Steps()
-	s.LockSites = func(e *engine, x context) {
-		s.LockText(e, x)
+	s.Arm.LockSites = func(e *engine, x context) {
+		s.Arm.LockText(e, x)
 		if w.Deps.LabelMutex != nil {
 			w.Deps.LabelMutex.Lock(x)
 		}
@@ -113,11 +116,11 @@ func (unqueued) Queue(context) {}
 
 // jumpHidden has the search for the jump over an address end at the nearest probe before it.
 func jumpHidden(s *steps) {
-	get := s.GetOptimizedKprobe
-	s.GetOptimizedKprobe = func(e *engine, addr arch.Addr) *aggr {
+	get := s.Arm.GetOptimizedKprobe
+	s.Arm.GetOptimizedKprobe = func(e *engine, addr arch.Addr) *aggr {
 		q := get(e, addr)
-		for i := 0; q != nil && i < e.Points(); i++ {
-			if at, _, _, ok := e.StateOf(i); ok && uint64(q.Addr()) < at && at < uint64(addr) {
+		for i := 0; q != nil && i < e.Table.Points(); i++ {
+			if at, _, _, ok := e.Table.StateOf(i); ok && uint64(q.Addr()) < at && at < uint64(addr) {
 				return nil
 			}
 		}
@@ -128,9 +131,9 @@ func jumpHidden(s *steps) {
 // waitUnderText holds text_mutex over the wait, as kernels did that took it for a whole run.
 func waitUnderText(w *Wiring) {
 	s := w.Steps()
-	quiesce := s.Quiesce
-	s.Quiesce = func(e *engine, x context) {
-		s.LockText(e, x)
+	quiesce := s.Optimizer.Quiesce
+	s.Optimizer.Quiesce = func(e *engine, x context) {
+		s.Arm.LockText(e, x)
 		quiesce(e, x)
 		w.Deps.Text.Mutex().Unlock(x)
 		w.Deps.Hotplug.ReadUnlock(x)

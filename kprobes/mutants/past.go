@@ -31,7 +31,7 @@ var past = []Mutant{
 	{Name: "post-in-slot", Source: "acb5b8a2dd0f, until 2.6.25", Scenario: "post-moves", Property: "no-oops",
 		Also:  []string{"right-result", "no-start-inside"},
 		Says:  "post_handlers run before what the step has left is put right: where they go on is taken for a place in the slot",
-		Apply: on(func(s *steps) { postInSlot(s, &s.ResumeExecution) })},
+		Apply: on(func(s *steps) { postInSlot(s, &s.Copy.ResumeExecution) })},
 	{Name: "removed-passed", Source: "bce0649417d6, until 2.6.13", Scenario: "removed", Property: "no-start-inside",
 		Also:  []string{"no-oops", "right-result", "transparent"},
 		Says:  "who traps on a breakpoint that was taken away meanwhile goes on behind its byte",
@@ -39,7 +39,7 @@ var past = []Mutant{
 	{Name: "removed-nested", Source: "eb3a72921c82, 2.6.13 to 2.6.15", Scenario: "removed", Property: "owned-breakpoint",
 		Says: "a breakpoint that is gone, met by a handler, is nobody's",
 		Apply: removed(func(s *steps, e *engine, x context, r *regs) uint64 {
-			if !s.KprobeRunning(e, x) {
+			if !s.Hit.KprobeRunning(e, x) {
 				return kpev.OwnerRemoved
 			}
 			r.IP++
@@ -58,8 +58,8 @@ var past = []Mutant{
 	{Name: "nmi-in-step", Source: "6a5022a56ac3, 2.6.33 to 3.15", Scenario: "nmi-in-step", Property: "no-oops",
 		Says: "a probe that an NMI hits on top of a step is one too many: BUG()",
 		Apply: on(func(s *steps) {
-			reentered := s.Reentered
-			s.Reentered = func(e *engine, x context) bool { return e.Stepping(x) || reentered(e, x) }
+			reentered := s.Hit.Reentered
+			s.Hit.Reentered = func(e *engine, x context) bool { return e.Hits.Stepping(x) || reentered(e, x) }
 		})},
 	{Name: "unregister-unknown", Source: "04dea5f93231, until 2.6.11", Scenario: "arrays", Property: "no-oops",
 		Says:  "unregistering a probe that isn't registered takes it off a list that it isn't on",
@@ -73,20 +73,22 @@ var past = []Mutant{
 		Says:  "an instruction that may fault is boosted: its task sleeps in the slot",
 		Apply: func(w *Wiring) { w.Engine.Kernel.Unchecked |= rules.CheckFault }},
 	{Name: "refusal-unlocks", Source: "f02b8624fedc, 2.6.27 to 2.6.29", Scenario: "return-refused", Property: "locks",
-		Says:  "where an entry_handler refuses a call a lock is let go that wasn't taken",
-		Apply: on(func(s *steps) { s.RefuseCall = func(_ *engine, x context, ri *instance) { ri.PoolLock().Unlock(x) } })},
+		Says: "where an entry_handler refuses a call a lock is let go that wasn't taken",
+		Apply: on(func(s *steps) {
+			s.Ret.RefuseCall = func(_ *engine, x context, ri *instance) { ri.PoolLock().Unlock(x) }
+		})},
 	{Name: "refusal-keeps", Source: "pre_handler_kretprobe, 2.6.25 to 3.2", Scenario: "return-refused", Property: "instances",
 		Also:  []string{"accounted"},
 		Says:  "the instance of a call that its entry_handler refuses isn't given back",
-		Apply: on(func(s *steps) { skip3(&s.RefuseCall) })},
+		Apply: on(func(s *steps) { skip3(&s.Ret.RefuseCall) })},
 	{Name: "null-handler", Source: "1d661ed54d86, 5.18-rc", Scenario: "return-handlerless", Property: "no-oops",
 		Says:  "a return probe without a handler has it called all the same",
 		Apply: nullHandler},
 	{Name: "labels-atomic", Source: "de31c3ca8179, 2.6.37-rc", Scenario: "lock-orders", Property: "locks",
 		Says: "to register a probe kprobes takes jump_label_mutex with preemption off",
 		Apply: on(func(s *steps) {
-			lock := s.LockSites
-			s.LockSites = func(e *engine, x context) { x.PreemptDisable(); lock(e, x); x.PreemptEnable() }
+			lock := s.Arm.LockSites
+			s.Arm.LockSites = func(e *engine, x context) { x.PreemptDisable(); lock(e, x); x.PreemptEnable() }
 		})},
 	{Name: "traced-plug", Source: "d5b844a2cf50, 5.2-rc", Scenario: "traced-hotplug", Property: "locks",
 		Says:  "ftrace takes the CPU-hotplug lock under text_mutex, which kprobes takes under it",
@@ -102,11 +104,13 @@ var past = []Mutant{
 	{Name: "detour-leaked", NeedsJump: true, Source: "arch_prepare_optimized_kprobe, 3.12 to 4.12", Scenario: "detour-out-of-reach", Property: "no-use-after-free",
 		Also:  []string{"no-remains"},
 		Says:  "the memory of a detour that can't be made isn't given back",
-		Apply: on(func(s *steps) { s.FreeOptinsnSlot = func(*engine, context, arch.Addr, int) {} })},
+		Apply: on(func(s *steps) { s.Optimizer.FreeOptinsnSlot = func(*engine, context, arch.Addr, int) {} })},
 	{Name: "unused-killed", NeedsJump: true, Source: "kill_optimized_kprobe, 2.6.38 to 3.10", Scenario: "module-goes-queued", Property: "no-remains",
-		Also:  []string{"list-agrees", "no-sail-past"},
-		Says:  "what was unregistered and waits to lose its jump when its module goes is never freed",
-		Apply: on(func(s *steps) { s.KillUnused = (*engine).Dequeue })},
+		Also: []string{"list-agrees", "no-sail-past"},
+		Says: "what was unregistered and waits to lose its jump when its module goes is never freed",
+		Apply: on(func(s *steps) {
+			s.Gone.KillUnused = func(e *engine, x context, ap *aggr) { e.Optimizer.Dequeue(x, ap) }
+		})},
 	{Name: "killed-found", NeedsJump: true, Source: "kill_optimized_kprobe, 3.11 and later", Scenario: "module-goes-reused", Property: "text-restored",
 		Says:  "what was unregistered and waits to lose its jump when its module goes is found when another probe is registered at its address",
 		Apply: on(killedFound)},
@@ -159,33 +163,37 @@ var past = []Mutant{
 	{Name: "relative-refused", Source: "__copy_instruction, until 4.0", Scenario: "relative", Property: "right-result",
 		Also:  []string{"answers"},
 		Says:  "what is relative to itself can't be probed: the copy's length is taken for 0",
-		Apply: on(func(s *steps) { s.RunsAt = func(_ *aggr, at arch.Addr) arch.Addr { return at ^ 1<<40 } })},
+		Apply: on(func(s *steps) { s.Copy.RunsAt = func(_ *aggr, at arch.Addr) arch.Addr { return at ^ 1<<40 } })},
 	{Name: "ftrace-post-cleared", Source: "5dd7caf0bdc5, 5.4 to 6.0", Scenario: "ftrace-post-first", Property: "no-remains",
 		Also:  []string{"text-agrees", "accounted", "no-sail-past"},
 		Says:  "when a probe with a post_handler leaves others at a site of ftrace, the last of these is taken off the wrong client",
-		Apply: on(func(s *steps) { postCleared(s, &s.PublishProbes, kprobes.AnyPost) })},
+		Apply: on(func(s *steps) { postCleared(s, &s.Register.PublishProbes, kprobes.AnyPost) })},
 	{Name: "forced-kept", NeedsJump: true, Source: "4fbd2f83fda0, 5.6 to 6.2", Scenario: "forced-away", Property: "owned-breakpoint",
 		Also:  []string{"text-restored", "text-agrees"},
 		Says:  "a probe that waits to be freed, and loses its jump by force, leaves its breakpoint behind",
 		Apply: on(forcedKept)},
 	{Name: "recover-queued", NeedsJump: true, Source: "868a6fc0ca24, 5.6 to 6.2", Scenario: "forced-away", Property: "answers",
-		Also:  []string{"right-result"},
-		Says:  "text under a jump that waits to be taken away is decoded as it stands",
-		Apply: on(func(s *steps) { s.RecoverOptprobed = func(e *engine, ap *aggr) bool { return !e.Unoptimizing(ap) } })},
+		Also: []string{"right-result"},
+		Says: "text under a jump that waits to be taken away is decoded as it stands",
+		Apply: on(func(s *steps) {
+			s.Register.RecoverOptprobed = func(e *engine, ap *aggr) bool { return !e.Optimizer.Unoptimizing(ap) }
+		})},
 	{Name: "disabled-is-disarmed", NeedsJump: true, Source: "f1c97a1b4ef7, 5.6 to 6.2", Scenario: "disabled-neighbour", Property: "no-start-inside",
-		Also:  []string{"unoptimized", "text-agrees", "whole-instructions"},
-		Says:  "a disabled probe whose jump still stands doesn't keep its neighbour from being optimized",
-		Apply: on(func(s *steps) { s.KeepsJumpAway = func(ap *aggr) bool { return ap.Armed() && s.AggrEnabled(ap) } })},
+		Also: []string{"unoptimized", "text-agrees", "whole-instructions"},
+		Says: "a disabled probe whose jump still stands doesn't keep its neighbour from being optimized",
+		Apply: on(func(s *steps) {
+			s.Optimizer.KeepsJumpAway = func(ap *aggr) bool { return ap.Armed() && s.Arm.AggrEnabled(ap) }
+		})},
 }
 
 func killedFound(s *steps) {
-	hide, kill, killing := s.HideKprobe, s.KillUnused, false
-	s.HideKprobe = func(e *engine, x context, ap *aggr) {
+	hide, kill, killing := s.Register.HideKprobe, s.Gone.KillUnused, false
+	s.Register.HideKprobe = func(e *engine, x context, ap *aggr) {
 		if !killing {
 			hide(e, x, ap)
 		}
 	}
-	s.KillUnused = func(e *engine, x context, ap *aggr) {
+	s.Gone.KillUnused = func(e *engine, x context, ap *aggr) {
 		killing = true
 		kill(e, x, ap)
 		killing = false

@@ -8,8 +8,8 @@ import (
 )
 
 func reregUnlocked(s *steps) {
-	check := s.CheckKprobeRereg
-	s.CheckKprobeRereg = func(e *engine, x context, p *kprobe) error {
+	check := s.Register.CheckKprobeRereg
+	s.Register.CheckKprobeRereg = func(e *engine, x context, p *kprobe) error {
 		if err := check(e, x, p); err != nil {
 			return err
 		}
@@ -21,8 +21,8 @@ func reregUnlocked(s *steps) {
 }
 
 func checkUnlocked(s *steps) {
-	get := s.TryModuleGet
-	s.TryModuleGet = func(e *engine, x context, addr arch.Addr) (*kapi.Module, error) {
+	get := s.Register.TryModuleGet
+	s.Register.TryModuleGet = func(e *engine, x context, addr arch.Addr) (*kapi.Module, error) {
 		e.Mutex().Unlock(x)
 		m, err := get(e, x, addr)
 		x.Step("check_kprobe_address_safe", 1)
@@ -71,33 +71,33 @@ func moduleKept(w *Wiring) {
 }
 
 func enableLost(s *steps) {
-	enabled, add, enable := s.AggrEnabled, s.AddNewKprobe, s.EnableAggr
-	s.AggrEnabled = func(ap *aggr) bool { return ap.Note&noteSilent == 0 && enabled(ap) }
-	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+	enabled, add, enable := s.Arm.AggrEnabled, s.Register.AddNewKprobe, s.Arm.EnableAggr
+	s.Arm.AggrEnabled = func(ap *aggr) bool { return ap.Note&noteSilent == 0 && enabled(ap) }
+	s.Register.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
 		add(e, x, ap, p)
 		ap.Note |= noteShared
 		if e.FlagsOf(p)&kprobes.FlagDisabled == 0 {
 			ap.Note &^= noteSilent
 		}
 	}
-	s.EnableAggr = func(e *engine, x context, ap *aggr, p *kprobe) error {
-		if !e.Disarmed() {
+	s.Arm.EnableAggr = func(e *engine, x context, ap *aggr, p *kprobe) error {
+		if !e.Files.Disarmed() {
 			ap.Note &^= noteSilent
 			return enable(e, x, ap, p)
 		}
 		if ap.Note&noteShared != 0 || ap.HasDetour() {
-			if !s.AggrEnabled(ap) {
+			if !s.Arm.AggrEnabled(ap) {
 				ap.Note |= noteSilent
 			}
-			s.SetDisabled(x, p, false)
+			s.Arm.SetDisabled(x, p, false)
 		}
 		return nil
 	}
 }
 
 func disabledDropped(s *steps) {
-	add := s.AddNewKprobe
-	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+	add := s.Register.AddNewKprobe
+	s.Register.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
 		if !p.Disabled() {
 			add(e, x, ap, p)
 		}
@@ -105,10 +105,10 @@ func disabledDropped(s *steps) {
 }
 
 func reuseDisabled(s *steps) {
-	enabled, add, reuse := s.AggrEnabled, s.AddNewKprobe, s.CancelUnoptimize
-	s.AggrEnabled = func(ap *aggr) bool { return enabled(ap) || ap.Note&(noteReused|noteSilent) == noteReused }
-	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
-		if e.Unoptimizing(ap) && ap.Unused() {
+	enabled, add, reuse := s.Arm.AggrEnabled, s.Register.AddNewKprobe, s.Optimizer.CancelUnoptimize
+	s.Arm.AggrEnabled = func(ap *aggr) bool { return enabled(ap) || ap.Note&(noteReused|noteSilent) == noteReused }
+	s.Register.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+		if e.Optimizer.Unoptimizing(ap) && ap.Unused() {
 			reuse(e, x, ap)
 			ap.Note |= noteReused
 		}
@@ -117,7 +117,7 @@ func reuseDisabled(s *steps) {
 }
 
 func saveArmed(w *Wiring) {
-	w.Steps().ArchArmKprobe = func(_ *engine, x context, ap *aggr) {
+	w.Steps().Arm.ArchArmKprobe = func(_ *engine, x context, ap *aggr) {
 		w.Deps.Text.Poke(x, ap.Addr(), int3)
 		w.Deps.Text.Read(x, ap.Addr(), ap.Orig()[:1])
 		w.Deps.Sync.Core(x, kpev.SyncArm)
@@ -125,10 +125,10 @@ func saveArmed(w *Wiring) {
 }
 
 func hideFirst(s *steps) {
-	disarm := s.DisarmKprobe
-	s.DisarmKprobe = func(e *engine, x context, ap *aggr) bool {
+	disarm := s.Arm.DisarmKprobe
+	s.Arm.DisarmKprobe = func(e *engine, x context, ap *aggr) bool {
 		if ap.Unused() {
-			s.HideKprobe(e, x, ap)
+			s.Register.HideKprobe(e, x, ap)
 		}
 		return disarm(e, x, ap)
 	}
@@ -141,8 +141,8 @@ func swapInTwo[L any](publish *func(context, *aggr, *L)) {
 }
 
 func sharedNoGrace(s *steps) {
-	wait := s.UnregisterWait
-	s.UnregisterWait = func(e *engine, x context, gone *aggr) {
+	wait := s.Register.UnregisterWait
+	s.Register.UnregisterWait = func(e *engine, x context, gone *aggr) {
 		if gone != nil {
 			wait(e, x, gone)
 		}
@@ -150,19 +150,19 @@ func sharedNoGrace(s *steps) {
 }
 
 func freeFirst(s *steps) {
-	wait, free := s.UnregisterWait, s.UnregisterKprobeBottom
-	s.UnregisterWait = func(e *engine, x context, gone *aggr) {
+	wait, free := s.Register.UnregisterWait, s.Register.UnregisterKprobeBottom
+	s.Register.UnregisterWait = func(e *engine, x context, gone *aggr) {
 		if gone != nil {
 			free(e, x, gone)
 		}
 		wait(e, x, gone)
 	}
-	skip3(&s.UnregisterKprobeBottom)
+	skip3(&s.Register.UnregisterKprobeBottom)
 }
 
 func jumpKept(s *steps) {
-	disarm := s.DisarmDisabled
-	s.DisarmDisabled = func(e *engine, x context, ap *aggr) {
+	disarm := s.Arm.DisarmDisabled
+	s.Arm.DisarmDisabled = func(e *engine, x context, ap *aggr) {
 		if !ap.Jumped() {
 			disarm(e, x, ap)
 		}
@@ -170,7 +170,7 @@ func jumpKept(s *steps) {
 }
 
 func toggleAny(s *steps) {
-	for _, toggle := range []*func(*engine, context, *kprobe) error{&s.EnableKprobe, &s.DisableKprobe} {
+	for _, toggle := range []*func(*engine, context, *kprobe) error{&s.Arm.EnableKprobe, &s.Arm.DisableKprobe} {
 		was := *toggle
 		*toggle = func(e *engine, x context, p *kprobe) error {
 			if err := was(e, x, p); err != kprobes.EINVAL || p.Registered() {
@@ -185,7 +185,7 @@ func toggleOnce(s *steps) {
 	for _, t := range []struct {
 		toggle *func(*engine, context, *kprobe) error
 		is     kprobes.Flags
-	}{{&s.EnableKprobe, 0}, {&s.DisableKprobe, kprobes.FlagDisabled}} {
+	}{{&s.Arm.EnableKprobe, 0}, {&s.Arm.DisableKprobe, kprobes.FlagDisabled}} {
 		was := *t.toggle
 		*t.toggle = func(e *engine, x context, p *kprobe) error {
 			already := p.Registered() && e.FlagsOf(p)&kprobes.FlagDisabled == t.is
@@ -198,13 +198,13 @@ func toggleOnce(s *steps) {
 }
 
 func armBeforeClear(s *steps) {
-	set, arm := s.SetAllDisarmed, s.ArmAllKprobes
-	s.SetAllDisarmed = func(e *engine, on bool) {
+	set, arm := s.Files.SetAllDisarmed, s.Files.ArmAllKprobes
+	s.Files.SetAllDisarmed = func(e *engine, on bool) {
 		if on {
 			set(e, true)
 		}
 	}
-	s.ArmAllKprobes = func(e *engine, x context) (failed, all int) {
+	s.Files.ArmAllKprobes = func(e *engine, x context) (failed, all int) {
 		failed, all = arm(e, x)
 		set(e, false)
 		return failed, all
@@ -212,23 +212,23 @@ func armBeforeClear(s *steps) {
 }
 
 func ftraceByPost(s *steps) {
-	add, modifies := s.AddNewKprobe, s.ArmedIPModify
-	s.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
+	add, modifies := s.Register.AddNewKprobe, s.Gone.ArmedIPModify
+	s.Register.AddNewKprobe = func(e *engine, x context, ap *aggr, p *kprobe) {
 		if add(e, x, ap, p); p.Post != nil {
 			ap.Note |= notePosted
 		}
 	}
-	s.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) || ap.Note&notePosted != 0 }
+	s.Gone.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) || ap.Note&notePosted != 0 }
 }
 
 func goneTraced(s *steps) {
-	kill, disarm := s.KillKprobe, s.DisarmKprobeFtrace
-	s.KillKprobe = func(e *engine, x context, ap *aggr) {
+	kill, disarm := s.Gone.KillKprobe, s.Gone.DisarmKprobeFtrace
+	s.Gone.KillKprobe = func(e *engine, x context, ap *aggr) {
 		ap.Note |= noteGoing
 		kill(e, x, ap)
 		ap.Note &^= noteGoing
 	}
-	s.DisarmKprobeFtrace = func(e *engine, x context, ap *aggr) {
+	s.Gone.DisarmKprobeFtrace = func(e *engine, x context, ap *aggr) {
 		if ap.Note&noteGoing == 0 {
 			disarm(e, x, ap)
 		}
@@ -236,8 +236,8 @@ func goneTraced(s *steps) {
 }
 
 func symbolFirst(s *steps) {
-	addr := s.KprobeAddr
-	s.KprobeAddr = func(e *engine, p *kprobe) (arch.Addr, error) {
+	addr := s.Register.KprobeAddr
+	s.Register.KprobeAddr = func(e *engine, p *kprobe) (arch.Addr, error) {
 		at := p.Addr
 		if p.Symbol != "" {
 			p.Addr = 0

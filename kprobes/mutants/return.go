@@ -14,38 +14,38 @@ type (
 )
 
 func hookFirst(s *steps) {
-	handle, hook := s.PreHandlerKretprobe, s.ReplaceReturn
-	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int { hook(e, x, r); return handle(e, x, p, r) }
+	handle, hook := s.Ret.PreHandlerKretprobe, s.Ret.ReplaceReturn
+	s.Ret.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int { hook(e, x, r); return handle(e, x, p, r) }
 }
 
 func entryReturns(s *steps) {
-	handle := s.PreHandlerKretprobe
-	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int { handle(e, x, p, r); return 1 }
+	handle := s.Ret.PreHandlerKretprobe
+	s.Ret.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int { handle(e, x, p, r); return 1 }
 }
 
 func entryIgnored(s *steps) {
-	call := s.CallEntryHandler
-	s.CallEntryHandler = func(x context, rp *kretprobe, ri *instance, r *regs) int { call(x, rp, ri, r); return 0 }
+	call := s.Ret.CallEntryHandler
+	s.Ret.CallEntryHandler = func(x context, rp *kretprobe, ri *instance, r *regs) int { call(x, rp, ri, r); return 0 }
 }
 
 func holderRefs(w *Wiring) {
 	if w.Engine.Return == era.ReturnFreelist {
-		w.Steps().HolderOwnRefs = func() int { return 0 }
+		w.Steps().Ret.HolderOwnRefs = func() int { return 0 }
 	}
 }
 
 func retAddrLost(s *steps) {
-	s.SetRetAddr = func(e *engine, ri *instance, _ arch.Addr) { ri.RetAddr = e.Trampoline() }
+	s.Ret.SetRetAddr = func(e *engine, ri *instance, _ arch.Addr) { ri.RetAddr = e.Rethook.Trampoline() }
 }
 
 // disarmTrampoline puts the probe on the trampoline among the others.
 func disarmTrampoline(s *steps) {
-	nop, disarm, ready := s.TrampolineAggr, s.DisarmAllKprobes, false
-	s.TrampolineAggr = func(e *engine) *aggr {
+	nop, disarm, ready := s.Ret.TrampolineAggr, s.Files.DisarmAllKprobes, false
+	s.Ret.TrampolineAggr = func(e *engine) *aggr {
 		ready = true
-		return e.AddAggr(nop(e).Addr())
+		return e.Table.AddAggr(nop(e).Addr())
 	}
-	s.DisarmAllKprobes = func(e *engine, x context) {
+	s.Files.DisarmAllKprobes = func(e *engine, x context) {
 		if disarm(e, x); ready {
 			e.DisarmKprobeNow(x, nop(e))
 		}
@@ -53,17 +53,17 @@ func disarmTrampoline(s *steps) {
 }
 
 func oneHandler(s *steps) {
-	handle := s.KretprobeRethookHandler
-	s.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
-		if ri.RetAddr != e.Trampoline() {
+	handle := s.Ret.KretprobeRethookHandler
+	s.Ret.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
+		if ri.RetAddr != e.Rethook.Trampoline() {
 			handle(e, x, ri, to, r)
 		}
 	}
 }
 
 func retRegsLost(s *steps) {
-	handle := s.KretprobeRethookHandler
-	s.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
+	handle := s.Ret.KretprobeRethookHandler
+	s.Ret.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
 		lost := *r
 		handle(e, x, ri, to, &lost)
 	}
@@ -72,7 +72,7 @@ func retRegsLost(s *steps) {
 func oneData(s *steps) {
 	var of *kretprobe
 	var data []byte
-	s.InitInstance = func(rp *kretprobe, ri *instance) {
+	s.Ret.InitInstance = func(rp *kretprobe, ri *instance) {
 		if rp != of {
 			of, data = rp, ri.Data
 		}
@@ -81,8 +81,8 @@ func oneData(s *steps) {
 }
 
 func oneLess(s *steps) {
-	alloc := s.AllocRethook
-	s.AllocRethook = func(e *engine, x context, rp *kretprobe) {
+	alloc := s.Ret.AllocRethook
+	s.Ret.AllocRethook = func(e *engine, x context, rp *kretprobe) {
 		rp.Maxactive--
 		alloc(e, x, rp)
 		rp.Maxactive++
@@ -91,13 +91,13 @@ func oneLess(s *steps) {
 
 // ownRing looks into one array a call, the first that is asked.
 func ownRing(s *steps) {
-	handle, pop := s.PreHandlerKretprobe, s.ObjpoolPop
+	handle, pop := s.Ret.PreHandlerKretprobe, s.Ret.ObjpoolPop
 	var asked [64]bool // by CPU
-	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int {
+	s.Ret.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int {
 		asked[x.CPU()] = false
 		return handle(e, x, p, r)
 	}
-	s.ObjpoolPop = func(x context, r *slot) *instance {
+	s.Ret.ObjpoolPop = func(x context, r *slot) *instance {
 		if asked[x.CPU()] {
 			return nil
 		}
@@ -109,16 +109,16 @@ func ownRing(s *steps) {
 // onlineRings passes over the arrays of CPUs that are offline.
 func onlineRings(w *Wiring) {
 	s := w.Steps()
-	handle, pop := s.PreHandlerKretprobe, s.ObjpoolPop
+	handle, pop := s.Ret.PreHandlerKretprobe, s.Ret.ObjpoolPop
 	var asked [64]int // by CPU: how many arrays, its own first
-	s.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int {
+	s.Ret.PreHandlerKretprobe = func(e *engine, x context, p *kprobe, r *regs) int {
 		was := asked[x.CPU()]
 		asked[x.CPU()] = 0
 		answer := handle(e, x, p, r)
 		asked[x.CPU()] = was // an NMI has come where it looked
 		return answer
 	}
-	s.ObjpoolPop = func(x context, r *slot) *instance {
+	s.Ret.ObjpoolPop = func(x context, r *slot) *instance {
 		ring := (x.CPU() + asked[x.CPU()]) % w.Deps.CPUs
 		if asked[x.CPU()]++; w.Kernel.Hotplug.Online(x)>>ring&1 == 0 {
 			return nil
@@ -130,9 +130,9 @@ func onlineRings(w *Wiring) {
 // objpoolLast is the kernel's array of free instances (6.7 to 6.18), as said at
 // kprobes.ObjpoolSlot: it publishes how far places are filled in last.
 func objpoolLast(s *steps) {
-	s.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.StoreRelease(x, lastPublishes, tail+1) }
-	s.ObjpoolPop = objpoolPop
-	s.ObjpoolFilled = func(r *slot) uint32 {
+	s.Ret.ObjpoolPublish = func(x context, r *slot, tail uint32) { r.Last.StoreRelease(x, lastPublishes, tail+1) }
+	s.Ret.ObjpoolPop = objpoolPop
+	s.Ret.ObjpoolFilled = func(r *slot) uint32 {
 		// The kernel pops until nothing comes (objpool_fini): what last hides stays, and
 		// nothing is taken where it would look for ever.
 		if !settled(r, r.Head.Owned()) {
@@ -179,7 +179,7 @@ func objpoolPop(x context, r *slot) *instance {
 // instance is read after last, so that nothing else goes wrong.
 func objpoolUnchecked(s *steps) {
 	objpoolLast(s)
-	s.ObjpoolPop = func(x context, r *slot) *instance {
+	s.Ret.ObjpoolPop = func(x context, r *slot) *instance {
 		head := r.Head.LoadAcquire(x, lastHead)
 		for r.Last.LoadAcquire(x, lastLast) != head {
 			ri := r.At(x, head)

@@ -10,8 +10,8 @@ import (
 // resumedAs has the end of a step take what is is for a nop.
 func resumedAs(is func(ap *aggr, op, group int) bool) func(*Wiring) {
 	return on(func(s *steps) {
-		look := s.ResumeOpcode
-		s.ResumeOpcode = func(ap *aggr) (op, group int) {
+		look := s.Copy.ResumeOpcode
+		s.Copy.ResumeOpcode = func(ap *aggr) (op, group int) {
 			if op, group = look(ap); is(ap, op, group) {
 				return 0x90, 0
 			}
@@ -23,14 +23,14 @@ func resumedAs(is func(ap *aggr, op, group int) bool) func(*Wiring) {
 // postInSlot swaps two steps: the post_handlers come before resume_execution. K is the
 // control block of a CPU.
 func postInSlot[K any](s *steps, resume *func(*engine, context, K, *aggr, *regs)) {
-	was, post := *resume, s.AggrPostHandler
+	was, post := *resume, s.Hit.AggrPostHandler
 	*resume = func(e *engine, x context, kcb K, ap *aggr, r *regs) {
-		if !s.Reentered(e, x) {
+		if !s.Hit.Reentered(e, x) {
 			post(e, x, ap, r)
 		}
 		was(e, x, kcb, ap, r)
 	}
-	skip4(&s.AggrPostHandler)
+	skip4(&s.Hit.AggrPostHandler)
 }
 
 // removed has a trap on a breakpoint that is gone handled by f, which returns whose it is.
@@ -39,8 +39,8 @@ func removed(f func(s *steps, e *engine, x context, r *regs) uint64) func(*Wirin
 	return func(w *Wiring) {
 		w.Engine.RemovedInt3 = true
 		s := w.Steps()
-		handle := s.KprobeInt3Handler
-		s.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
+		handle := s.Hit.KprobeInt3Handler
+		s.Hit.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
 			owner := handle(e, x, r)
 			if owner == kpev.OwnerRemoved {
 				return f(s, e, x, r)
@@ -55,12 +55,12 @@ func removed(f func(s *steps, e *engine, x context, r *regs) uint64) func(*Wirin
 // (arch_disarm_kprobe): what is hit there later isn't.
 func postDisarms(w *Wiring) {
 	s := w.Steps()
-	handle := s.KprobeInt3Handler
-	s.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
-		if !e.InPostHandler(x) {
+	handle := s.Hit.KprobeInt3Handler
+	s.Hit.KprobeInt3Handler = func(e *engine, x context, r *regs) uint64 {
+		if !e.Hits.InPostHandler(x) {
 			return handle(e, x, r)
 		}
-		ap := e.Find(x, r.IP-1)
+		ap := e.Table.Find(x, r.IP-1)
 		if ap == nil {
 			return handle(e, x, r)
 		}
@@ -86,19 +86,19 @@ func shortUnsigned(ap *aggr, r *regs, _ arch.Memory, _ *regs) {
 // opcodeUnderJump keeps in an Aggr's Note what stood in memory when its probe was registered.
 func opcodeUnderJump(w *Wiring) {
 	s := w.Steps()
-	s.SaveOpcode = func(x context, ap *aggr) {
+	s.Register.SaveOpcode = func(x context, ap *aggr) {
 		var now [1]byte
 		w.Deps.Text.Read(x, ap.Addr(), now[:])
 		ap.Note = ap.Note&^0xff | uint64(now[0])
 	}
-	s.RestoreOpcode = func(_ *engine, x context, ap *aggr) {
+	s.Arm.RestoreOpcode = func(_ *engine, x context, ap *aggr) {
 		w.Deps.Text.Poke(x, ap.Addr(), []byte{byte(ap.Note)})
 	}
 }
 
 func arrayFirst(s *steps) {
-	register := s.RegisterKprobes
-	s.RegisterKprobes = func(e *engine, x context, kps []*kprobe) error {
+	register := s.Register.RegisterKprobes
+	s.Register.RegisterKprobes = func(e *engine, x context, kps []*kprobe) error {
 		if err := register(e, x, kps[:1]); err == nil || len(kps) == 1 {
 			return err
 		}
@@ -109,13 +109,13 @@ func arrayFirst(s *steps) {
 // unregisterUnknown has a probe that isn't registered taken out of the table by links that
 // are null.
 func unregisterUnknown(w *Wiring) {
-	w.Steps().ClearAddr = func(x context, _ *kprobe) { w.Deps.Traps.Bug(x, "hlist_del follows a null pointer") }
+	w.Steps().Register.ClearAddr = func(x context, _ *kprobe) { w.Deps.Traps.Bug(x, "hlist_del follows a null pointer") }
 }
 
 func nullHandler(w *Wiring) {
 	s := w.Steps()
-	handle := s.KretprobeRethookHandler
-	s.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
+	handle := s.Ret.KretprobeRethookHandler
+	s.Ret.KretprobeRethookHandler = func(e *engine, x context, ri *instance, to arch.Addr, r *regs) {
 		if ri.Rp.Handler == nil {
 			w.Deps.Traps.Bug(x, "a null pointer is called")
 		}
@@ -124,26 +124,26 @@ func nullHandler(w *Wiring) {
 }
 
 func unarmedRegistered(s *steps) {
-	arm := s.ArmKprobe
-	s.ArmKprobe = func(e *engine, x context, ap *aggr) error { _ = arm(e, x, ap); return nil }
+	arm := s.Arm.ArmKprobe
+	s.Arm.ArmKprobe = func(e *engine, x context, ap *aggr) error { _ = arm(e, x, ap); return nil }
 }
 
 func unarmedEnabled(s *steps) {
-	enable := s.EnableAggr
-	s.EnableAggr = func(e *engine, x context, ap *aggr, p *kprobe) error {
+	enable := s.Arm.EnableAggr
+	s.Arm.EnableAggr = func(e *engine, x context, ap *aggr, p *kprobe) error {
 		err := enable(e, x, ap, p)
 		if err != nil {
-			s.SetDisabled(x, p, false)
+			s.Arm.SetDisabled(x, p, false)
 		}
 		return err
 	}
 }
 
 func unarmedKilled(s *steps) {
-	kill := s.KillKprobe
-	s.KillKprobe = func(e *engine, x context, ap *aggr) {
+	kill := s.Gone.KillKprobe
+	s.Gone.KillKprobe = func(e *engine, x context, ap *aggr) {
 		if ap.Traced() && !ap.Armed() {
-			s.DisarmKprobeFtrace(e, x, ap)
+			s.Gone.DisarmKprobeFtrace(e, x, ap)
 		}
 		kill(e, x, ap)
 	}
@@ -152,7 +152,7 @@ func unarmedKilled(s *steps) {
 // postCleared forgets that an Aggr has had a post_handler when that leaves others. L is its list
 // of probes.
 func postCleared[L any](s *steps, publish *func(context, *aggr, *L), posts func(*L) bool) {
-	was, modifies := *publish, s.ArmedIPModify
+	was, modifies := *publish, s.Gone.ArmedIPModify
 	*publish = func(x context, ap *aggr, list *L) {
 		had := slices.ContainsFunc(ap.List(), func(p *kprobe) bool { return p.Post != nil })
 		was(x, ap, list)
@@ -163,23 +163,23 @@ func postCleared[L any](s *steps, publish *func(context, *aggr, *L), posts func(
 			ap.Note |= noteCleared
 		}
 	}
-	s.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) && ap.Note&noteCleared == 0 }
+	s.Gone.ArmedIPModify = func(e *engine, ap *aggr) bool { return modifies(e, ap) && ap.Note&noteCleared == 0 }
 }
 
 // forcedKept leaves the breakpoint of what loses its jump by force, when it waits for the
 // optimizer to take that away, and the breakpoint with it.
 func forcedKept(s *steps) {
-	unoptimize, work, disarmed, working := s.ArchUnoptimizeKprobe, s.DoUnoptimizeKprobes, s.FreedDisarmed, false
-	s.DoUnoptimizeKprobes = func(e *engine, x context) {
+	unoptimize, work, disarmed, working := s.Optimizer.ArchUnoptimizeKprobe, s.Optimizer.DoUnoptimizeKprobes, s.Optimizer.FreedDisarmed, false
+	s.Optimizer.DoUnoptimizeKprobes = func(e *engine, x context) {
 		working = true
 		work(e, x)
 		working = false
 	}
-	s.ArchUnoptimizeKprobe = func(e *engine, x context, ap *aggr) {
-		if !working && e.Unoptimizing(ap) {
+	s.Optimizer.ArchUnoptimizeKprobe = func(e *engine, x context, ap *aggr) {
+		if !working && e.Optimizer.Unoptimizing(ap) {
 			ap.Note |= noteForced
 		}
 		unoptimize(e, x, ap)
 	}
-	s.FreedDisarmed = func(e *engine, ap *aggr) bool { return ap.Note&noteForced == 0 && disarmed(e, ap) }
+	s.Optimizer.FreedDisarmed = func(e *engine, ap *aggr) bool { return ap.Note&noteForced == 0 && disarmed(e, ap) }
 }

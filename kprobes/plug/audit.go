@@ -61,10 +61,10 @@ func (a *audit) NewMutex(name string) kapi.Mutex {
 func (m *audited) Unlock(x kapi.Context) {
 	e := m.a.p.e
 	m.a.tell(x, kpev.Carries, 0, 0, 1)
-	for i := range e.Points() {
-		if addr, bits, detour, ok := e.StateOf(i); ok {
+	for i := range e.Table.Points() {
+		if addr, bits, detour, ok := e.Table.StateOf(i); ok {
 			m.a.tell(x, kpev.State, addr, bits, detour)
-			for _, p := range e.ProbesOf(i) {
+			for _, p := range e.Table.ProbesOf(i) {
 				m.a.tell(x, kpev.Carries, addr, p.ID, 0)
 			}
 		}
@@ -76,16 +76,16 @@ func (m *audited) Unlock(x kapi.Context) {
 // remains tells what the engine still has when nothing runs. Monitors believe it when no
 // work is left.
 func (p *plug) remains(tell func(k traces.Kind, a, b, c uint64)) {
-	if cpu, at, ok := p.e.Busy(); ok {
+	if cpu, at, ok := p.e.Hits.Busy(); ok {
 		tell(linuxev.Remains, linuxev.CurrentProbe, uint64(at), uint64(cpu))
 	}
-	if at, ok := p.e.Unneeded(); ok {
+	if at, ok := p.e.Table.Unneeded(); ok {
 		tell(linuxev.Remains, linuxev.UnusedPoint, uint64(at), 0)
 	}
-	if at, ok := p.e.CalledInVain(); ok {
+	if at, ok := p.e.Ftrace.CalledInVain(); ok {
 		tell(linuxev.Remains, linuxev.Traced, uint64(at), 0)
 	}
-	if ri, ok := p.e.InFlight(); ok {
+	if ri, ok := p.e.Rethook.InFlight(); ok {
 		tell(linuxev.Remains, linuxev.InFlight, ri.ID, uint64(ri.Task))
 	}
 }
@@ -93,7 +93,7 @@ func (p *plug) remains(tell func(k traces.Kind, a, b, c uint64)) {
 // list tells what kprobes/list says, line by line.
 func (a *audit) list(p *plug, tell func(k traces.Kind, a, b, c uint64)) {
 	tell(kpev.Listed, 0, 0, 0)
-	a.file = p.e.List(a.file[:0])
+	a.file = p.e.Table.List(a.file[:0])
 	old := uint64(0)
 	if p.files == era.FilesFirst {
 		old = kpev.TagNone

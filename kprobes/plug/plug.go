@@ -178,15 +178,15 @@ func (p *plug) Do(x kapi.Context, verb uint64, i int) uint64 {
 	case verb == kpev.Disable:
 		err = e.Disable(x, q.kprobe())
 	case verb == kpev.Register && q.kind == engine.Kretprobe:
-		err = e.RegisterRet(x, &q.ret)
+		err = e.Kretprobes.Register(x, &q.ret)
 	case verb == kpev.Register && q.kind == engine.Jprobe:
-		err = e.RegisterJ(x, &q.jprobe)
+		err = e.Jprobes.Register(x, &q.jprobe)
 	case verb == kpev.Register:
 		err = e.Register(x, &q.k)
 	case q.kind == engine.Kretprobe:
-		err = e.UnregisterRet(x, &q.ret)
+		err = e.Kretprobes.Unregister(x, &q.ret)
 	case q.kind == engine.Jprobe:
-		err = e.UnregisterJ(x, &q.jprobe)
+		err = e.Jprobes.Unregister(x, &q.jprobe)
 	default:
 		err = e.Unregister(x, &q.k)
 	}
@@ -206,11 +206,11 @@ func (p *plug) DoAll(x kapi.Context, verb uint64, list []int) uint64 {
 	}
 	switch {
 	case verb == kpev.Register && rets != nil:
-		return errnoOf(p.e.RegisterRets(x, rets))
+		return errnoOf(p.e.Kretprobes.RegisterAll(x, rets))
 	case verb == kpev.Register:
 		return errnoOf(p.e.RegisterAll(x, ks))
 	case rets != nil:
-		return errnoOf(p.e.UnregisterRets(x, rets))
+		return errnoOf(p.e.Kretprobes.UnregisterAll(x, rets))
 	}
 	return errnoOf(p.e.UnregisterAll(x, ks))
 }
@@ -240,10 +240,10 @@ var (
 // Set implements engine.Engine. What is written is spelled in this way or that, by the task,
 // and then something is written that means nothing and changes nothing.
 func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
-	write, words, others := p.e.WriteEnabled, spelled[s], meaningless[s]
+	write, words, others := p.e.Files.WriteEnabled, spelled[s], meaningless[s]
 	switch {
 	case s == engine.Optimization:
-		write = p.e.WriteOptimization
+		write = p.e.Files.WriteOptimization
 	case p.files == era.FilesBool:
 		words = spelledBool
 	default:
@@ -260,17 +260,17 @@ func (p *plug) Set(x kapi.Context, s engine.Switch, on bool) {
 }
 
 // Wait implements engine.Engine.
-func (p *plug) Wait(x kapi.Context) { p.e.WaitOptimizer(x) }
+func (p *plug) Wait(x kapi.Context) { p.e.Optimizer.WaitOptimizer(x) }
 
 // Settled implements engine.Engine.
-func (p *plug) Settled() bool { return p.e.Settled() }
+func (p *plug) Settled() bool { return p.e.Optimizer.Settled() }
 
 // Switched implements engine.Engine.
 func (p *plug) Switched(s engine.Switch) bool {
 	if s == engine.Armed {
-		return p.e.ReadEnabled() == "1\n"
+		return p.e.Files.ReadEnabled() == "1\n"
 	}
-	return p.e.ReadOptimization() == "1\n"
+	return p.e.Files.ReadOptimization() == "1\n"
 }
 
 // Status implements engine.Engine.
@@ -321,19 +321,19 @@ func (p *plug) Own() (name string, at arch.Addr, code []byte) {
 func (p *plug) Files() []engine.File {
 	e := p.e
 	debugfs := "/sys/kernel/debug/kprobes"
-	if !e.HasBlacklist() {
+	if !e.Files.HasBlacklist() {
 		debugfs = "/debug/kprobes" // as the document of 2.6 has it
 	}
 	list := []engine.File{
-		{Dir: debugfs, Name: "enabled", Mode: "-rw-------", Read: e.ReadEnabled, Write: e.WriteEnabled, Parse: e.ParseEnabled, Switch: engine.Armed},
-		{Dir: debugfs, Name: "list", Mode: "-r--------", Read: func() string { return string(e.List(nil)) }},
+		{Dir: debugfs, Name: "enabled", Mode: "-rw-------", Read: e.Files.ReadEnabled, Write: e.Files.WriteEnabled, Parse: e.Files.ParseEnabled, Switch: engine.Armed},
+		{Dir: debugfs, Name: "list", Mode: "-r--------", Read: func() string { return string(e.Table.List(nil)) }},
 	}
-	if e.HasBlacklist() {
-		list = append(list, engine.File{Dir: debugfs, Name: "blacklist", Mode: "-r--------", Read: func() string { return string(e.Blacklist(nil)) }})
+	if e.Files.HasBlacklist() {
+		list = append(list, engine.File{Dir: debugfs, Name: "blacklist", Mode: "-r--------", Read: func() string { return string(e.Files.Blacklist(nil)) }})
 	}
-	if e.HasOptimization() {
+	if e.Files.HasOptimization() {
 		list = append(list, engine.File{Dir: "/proc/sys/debug", Name: "kprobes-optimization", Mode: "-rw-r--r--",
-			Read: e.ReadOptimization, Write: e.WriteOptimization, Parse: e.ParseOptimization, Switch: engine.Optimization})
+			Read: e.Files.ReadOptimization, Write: e.Files.WriteOptimization, Parse: e.Files.ParseOptimization, Switch: engine.Optimization})
 	}
 	return list
 }

@@ -57,7 +57,7 @@ func boot(k *linux.Kernel, cpus int) (*linux.Booted, error) {
 	c := engine.Config{Settings: settings, Booted: linux.Row.Boot(settings, &n.Guest, cpus)}
 	var e *linux.Linux
 	var wrong error
-	m.AddProgram("boot", 0, func(x *smp.Ctx) { wrong = e.Boot(x) })
+	m.Tasks().AddProgram("boot", 0, func(x *smp.Ctx) { wrong = e.Boot(x) })
 	m.Names().Further = k.Symbol
 	m.Freeze()
 	m.Reset(new(sched.Default))

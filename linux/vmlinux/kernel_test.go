@@ -82,8 +82,8 @@ func TestMoveKernels(t *testing.T) {
 	}
 }
 
-// Of a kernel without relocations nearly all are found: all in
-// patching code. What is missed elsewhere are physical addresses and packed words.
+// Nearly all relocations are found in a kernel without any: all in
+// patching code. Those missed elsewhere are physical addresses and packed words.
 func TestRecovered(t *testing.T) {
 	for _, series := range thorough.Of([]string{"6.12"}, []string{"6.1", "6.12"}) {
 		t.Run(series, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestLockPrefixesOfModule(t *testing.T) {
 				t.Errorf("loaded %v: %s: %#x", loaded, what, got)
 			}
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			if loaded {
 				r.k.Prefix.Set(x, false)
 				want("a module that was there", at(x, work), 0x3e)

@@ -35,7 +35,7 @@ func (h *Hotplug) initCPUs() {
 	h.dead.Init(&m.Cells, 0)
 	for c := range m.CPUs() {
 		h.emptied[c], h.gone[c], h.came[c] = hotplugWait{&h.empty, c}, hotplugWait{&h.dead, c}, hotplugWait{&h.active, c}
-		h.threads[c] = m.AddPerCPU(fmt.Sprintf("cpuhp/%d", c), c, h.thread)
+		h.threads[c] = m.Tasks().AddPerCPU(fmt.Sprintf("cpuhp/%d", c), c, h.thread)
 	}
 }
 
@@ -98,7 +98,7 @@ func (h *Hotplug) Down(x kapi.Context, cpu int, fails smpev.CPUStep) {
 // kick has the CPU's thread make a part of the way.
 func (h *Hotplug) kick(cpu int, way cpuWay) {
 	h.way = way
-	h.k.M.Wake(h.threads[cpu])
+	h.k.M.Tasks().Wake(h.threads[cpu])
 }
 
 // await sleeps until a CPU is where it is to be.
@@ -232,16 +232,16 @@ func (h *Hotplug) takeDown(x kapi.Context) {
 // idleDead is told of each CPU that becomes idle: one that has gone stays there
 // (cpuhp_report_idle_dead). It is idle with RCU watching, so RCU is told.
 func (h *Hotplug) idleDead(cpu int) {
-	if !h.k.M.IsOff(cpu) || h.dead.Peek()>>cpu&1 != 0 {
+	if !h.k.M.Processors().IsOff(cpu) || h.dead.Peek()>>cpu&1 != 0 {
 		return
 	}
-	h.k.M.PlayDead(cpu)
+	h.k.M.Processors().PlayDead(cpu)
 	if h.way != cpuFalls || !h.Untold {
 		h.k.RCU.reportDead(cpu)
 	}
 	h.k.M.Footprint().TouchCell(h.dead.ID(), true)
 	h.dead.Overwrite(h.dead.Peek() | 1<<cpu)
-	h.k.M.Notify(h.dead.ID())
+	h.k.M.Waits().Notify(h.dead.ID())
 }
 
 // Up is cpu_up. It does nothing if the CPU is online. Those of its steps that can fail are
@@ -271,7 +271,7 @@ func (h *Hotplug) up(x kapi.Context, cpu int, fails smpev.CPUStep) {
 	*h.dead.RMW(x, kapi.Once) &^= 1 << cpu
 	*h.empty.RMW(x, kapi.Once) &^= 1 << cpu
 	x.Step("cpu_up", 2)
-	h.k.M.PowerOn(cpu, !h.Stale)
+	h.k.M.Processors().PowerOn(cpu, !h.Stale)
 	h.kick(cpu, cpuComes)
 
 	x.Step("cpu_up", 3)
@@ -393,12 +393,12 @@ func (h *Hotplug) waitsFor(l link, id kapi.CellID) link {
 
 // awaits reports whether a grace period that begins waits for a CPU.
 func (r *RCU) awaits(cpu int) bool {
-	idles := r.k.M.SeenIdle(cpu) && !r.Unseen
+	idles := r.k.M.Processors().SeenIdle(cpu) && !r.Unseen
 	if !r.k.cfg.Offline {
 		return !idles
 	}
 	r.quiet(cpu, false)
-	return r.here>>cpu&1 != 0 && (!idles || r.k.M.IsOff(cpu)) // a CPU that is dead doesn't idle as RCU sees it
+	return r.here>>cpu&1 != 0 && (!idles || r.k.M.Processors().IsOff(cpu)) // a CPU that is dead doesn't idle as RCU sees it
 }
 
 // queued reports whether what a grace period ends for isn't run by what a CPU does now.
@@ -406,9 +406,9 @@ func (r *RCU) queued(g *grace, by int) bool {
 	switch {
 	case g.flavour == smpev.GPTasks:
 		return false
-	case r.k.M.IsOff(int(g.on)):
+	case r.k.M.Processors().IsOff(int(g.on)):
 		return true
-	case r.k.M.SeenIdle(int(g.on)), g.over && int(g.on) == by:
+	case r.k.M.Processors().SeenIdle(int(g.on)), g.over && int(g.on) == by:
 		return false
 	}
 	g.over = true

@@ -33,7 +33,7 @@ func TestDebugger(t *testing.T) {
 			t.Errorf("%s: %d, want %d", what, is, errno)
 		}
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		call := func(traps int) {
 			t.Helper()
 			owners = owners[:0]

@@ -22,7 +22,7 @@ func TestExec(t *testing.T) {
 		alloc := 0
 		r.hear(smpev.Alloc, func(e *traces.Event) { alloc++ })
 		r.hear(smpev.Free, func(e *traces.Event) { alloc-- })
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			if _, ok := r.k.Exec.Alloc(x, most+1, what); ok {
 				t.Errorf("kind %d: %d bytes were handed out", what, most+1)
 			}
@@ -97,7 +97,7 @@ func TestInsnSlots(t *testing.T) {
 			events = events[:0]
 			return all
 		}
-		m.AddProgram("p", 0, func(x *smp.Ctx) {
+		m.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			r.k.Exec.NoGrace = noGrace
 			want := func(all ...traces.Kind) {
 				t.Helper()
@@ -193,7 +193,7 @@ func TestManySlots(t *testing.T) {
 		t.Cleanup(m.Close)
 		k := kernel.Boot(m, kernel.Config{Exec: memory(slot, slot*detourMost/16)})
 		from, to := kernel.ExecRange(x86.AMD64)
-		m.AddProgram("p", 0, func(x *smp.Ctx) {
+		m.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			for i := range probes {
 				for _, what := range []uint64{slotMem, detourMem} {
 					at, ok := k.Exec.Alloc(x, 16, what)
@@ -242,7 +242,7 @@ func TestDetourSlots(t *testing.T) {
 	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{Exec: memory(15, 124), PageGrace: true})
 	freed := 0
 	r.hear(smpev.Free, func(e *traces.Event) { freed++ })
-	m.AddProgram("p", 0, func(x *smp.Ctx) {
+	m.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		var at [67]arch.Addr
 		for i := range at {
 			at[i], _ = r.k.Exec.Alloc(x, 119, detourMem)
@@ -288,7 +288,7 @@ func TestRunInUnmappedSlots(t *testing.T) {
 	r.Machine, r.k = m, kernel.Boot(m, kernel.Config{Exec: memory(2048, 2048)})
 	var oops traces.Event
 	r.hear(smpev.Oops, func(e *traces.Event) { oops = *e })
-	m.AddProgram("p", 0, func(x *smp.Ctx) {
+	m.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		r.k.Exec.Alloc(x, 16, slotMem)
 		r.k.Exec.Alloc(x, 16, slotMem)
 		at, _ := r.k.Exec.Alloc(x, 16, slotMem)
@@ -310,7 +310,7 @@ func TestRunInUnmappedSlots(t *testing.T) {
 // A CPU that still runs in freed memory takes a breakpoint.
 func TestRunInFreedMemory(t *testing.T) {
 	r := newRig(t, modes[0], smp.Config{CPUs: 1})
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		at, _ := r.k.Exec.Alloc(x, 16, slotMem)
 		r.k.Text.Fill(x, at, []byte{0x90, 0xc3})
 		x.Call(at)

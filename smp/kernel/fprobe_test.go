@@ -29,7 +29,7 @@ func TestFprobe(t *testing.T) {
 	both := p.Add([]arch.Addr{r.f, r.g}, handler("enters"), handler("leaves"))
 	second := p.Add([]arch.Addr{r.f}, 0, handler("second"))
 	part := p.Add([]arch.Addr{r.g, r.aside}, handler("part"), 0)
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		p.Begin()
 		want := func(what string, is, errno int) {
 			t.Helper()

@@ -56,7 +56,7 @@ func (p *tracked) isCall(x kapi.Context, at arch.Addr) bool {
 func TestFtraceHandler(t *testing.T) {
 	p := newTracked(t, modes[3], smp.Config{CPUs: 2})
 	ft := p.ftrace
-	p.AddProgram("p", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		var got []string
 		change := func(*arch.Regs) {}
 		sp := uint64(0)
@@ -178,7 +178,7 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 		gone = true
 		p.k.Poke.Mutants = mutants
 	}
-	p.AddProgram("tracer", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("tracer", 0, func(x *smp.Ctx) {
 		o := p.ftrace.NewOps("tracer", func(x kapi.Context, ip arch.Addr, regs *arch.Regs) {
 			for i := range 20 { // long enough for an unregistering beside it
 				x.Step("handler", i)
@@ -196,7 +196,7 @@ func raceFtrace(t testing.TB, md mode, model fetch.Model, mutants kernel.PokeMut
 		}
 	})
 	for c := 1; c < 3; c++ {
-		p.AddProgram("runner", c, func(x *smp.Ctx) {
+		p.Tasks().AddProgram("runner", c, func(x *smp.Ctx) {
 			for range 5 {
 				if p.call(x, p.f, 1) != 2 || p.call(x, p.g, 1) != 3 {
 					wrong++
@@ -242,12 +242,12 @@ func TestBatchOrder(t *testing.T) {
 		before := p.reset
 		p.reset = func() { before(); p.k.Poke.Mutants.Unsorted = unsorted }
 		jump, _ := x86.JumpRel32(p.f, p.aside)
-		p.AddProgram("patcher", 0, func(x *smp.Ctx) {
+		p.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 			p.k.Text.Mutex().Lock(x)
 			p.k.Poke.Batch(x, []kapi.Rewrite{{At: p.g, Insn: x86.Nop5[:]}, {At: p.f, Insn: jump[:]}})
 			p.k.Text.Mutex().Unlock(x)
 		})
-		p.AddProgram("runner", 1, func(x *smp.Ctx) {
+		p.Tasks().AddProgram("runner", 1, func(x *smp.Ctx) {
 			for range 4 {
 				p.call(x, p.f, 1)
 				p.call(x, p.g, 1)
@@ -286,7 +286,7 @@ func TestBatchHeld(t *testing.T) {
 		}
 		busy, late, sp := 0, 0, 0
 		r.hear(smpev.SendIPI, func(*traces.Event) { sp++ })
-		r.AddProgram("patcher", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 			r.k.Text.Mutex().Lock(x)
 			for i := range 3 {
 				tail := byte(i)
@@ -303,7 +303,7 @@ func TestBatchHeld(t *testing.T) {
 			r.k.Text.Mutex().Unlock(x)
 		})
 		for c := 1; c < 3; c++ {
-			r.AddProgram("runner", c, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("runner", c, func(x *smp.Ctx) {
 				for range 6 {
 					x.Call(f)
 					x.Call(g)
@@ -332,7 +332,7 @@ func TestFtraceModule(t *testing.T) {
 	m := r.k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: append(bytes.Clone(x86.Nop5[:]), 0xc3)}}, 0, 0, false)
 	r.ftrace.AddSite(work)
 	n := 0
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		o := r.ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) { n++ }, 0)
 		if errno := o.Filter(x, work, true); errno != ftrace.EINVAL {
 			t.Errorf("a site that isn't there: %d", errno)

@@ -20,7 +20,7 @@ func (g *Guest) Map(im *kapi.Image) { g.k.M.Memory().MapImage(im) }
 func (g *Guest) Left() []*kapi.Image { return g.k.M.Memory().Left() }
 
 // Gate implements kapi.Guest.
-func (g *Guest) Gate(name string, f kapi.Routine) arch.Addr { return g.k.M.BindGuest(name, f) }
+func (g *Guest) Gate(name string, f kapi.Routine) arch.Addr { return g.k.M.Gates().BindGuest(name, f) }
 
 // PerCPU implements kapi.Guest.
 func (g *Guest) PerCPU(cpu int, variable arch.Addr) arch.Addr {
@@ -32,9 +32,9 @@ func (g *Guest) PerCPU(cpu int, variable arch.Addr) arch.Addr {
 func (g *Guest) Preemption(at arch.Addr) {
 	g.preempt = at
 	for c := range g.k.M.CPUs() {
-		g.k.M.KeepCount(c, g.PerCPU(c, at))
+		g.k.M.Processors().KeepCount(c, g.PerCPU(c, at))
 	}
-	g.k.M.GuardStacks()
+	g.k.M.Memory().GuardStacks()
 	g.k.M.Hooks().Busy = g.busy
 }
 
@@ -46,8 +46,8 @@ func (g *Guest) busy(x *smp.Ctx) bool {
 
 // Thread implements kapi.Guest.
 func (g *Guest) Thread(name string, f func(x kapi.Context)) (wake func()) {
-	t := g.k.M.AddThread(name, 0, func(x *smp.Ctx) { f(x) })
-	return func() { g.k.M.Wake(t) }
+	t := g.k.M.Tasks().AddThread(name, 0, func(x *smp.Ctx) { f(x) })
+	return func() { g.k.M.Tasks().Wake(t) }
 }
 
 // OnSwitch implements kapi.Guest.
@@ -67,7 +67,7 @@ func (g *Guest) switched(next *smp.Task) {
 }
 
 // Put implements kapi.Guest.
-func (g *Guest) Put(at arch.Addr, size int, v uint64) { g.k.M.Put(at, size, v) }
+func (g *Guest) Put(at arch.Addr, size int, v uint64) { g.k.M.Memory().Put(at, size, v) }
 
 // MapExec implements kapi.Guest.
 func (g *Guest) MapExec(x kapi.Context, pages int) (arch.Addr, bool) { return g.k.Exec.run(x, pages) }
@@ -122,7 +122,7 @@ func (g *Guest) Get(at arch.Addr, size int) (uint64, bool) { return g.k.M.Memory
 
 // Seen implements kapi.Guest.
 func (g *Guest) Seen(cpu int, at arch.Addr, size int) (uint64, bool) {
-	return g.k.M.Seen(cpu, at, size)
+	return g.k.M.Memory().Seen(cpu, at, size)
 }
 
 // Refuse implements kapi.Guest.

@@ -83,7 +83,7 @@ func (h *Hotplug) init(k *Kernel) {
 }
 
 func (h *Hotplug) reset() {
-	absent := h.k.M.Absent()
+	absent := h.k.M.Processors().Absent()
 	h.Stale, h.Bound, h.Late, h.Untold, h.Idles = false, false, false, false, false
 	h.way, h.fails, h.failed = cpuComes, smpev.CPUStepNone, false
 	h.online.Set(h.k.Sync.all &^ absent)
@@ -109,7 +109,7 @@ func (h *Hotplug) ReadLock(x kapi.Context) {
 			break
 		}
 		*h.readers.Change(x, kapi.Once)--
-		h.k.M.Notify(h.readers.ID()) // the fence may have been a point, and a writer waits since
+		h.k.M.Waits().Notify(h.readers.ID()) // the fence may have been a point, and a writer waits since
 		ctxOf(x).Tell(smpev.Lock, h.id, smpev.LockWaits|smpev.LockShared, 0)
 		x.Sleep(&h.open)
 	}

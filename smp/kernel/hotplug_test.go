@@ -22,7 +22,7 @@ func TestHotplug(t *testing.T) {
 			for c := range 3 {
 				r.source(smp.TimerSource, c, 2)
 				r.source(smp.PreemptSource, c, 2)
-				r.AddProgram("reader", c, func(x *smp.Ctx) {
+				r.Tasks().AddProgram("reader", c, func(x *smp.Ctx) {
 					for range 2 {
 						was := r.Counts().Boundaries
 						r.k.Hotplug.ReadLock(x)
@@ -39,7 +39,7 @@ func TestHotplug(t *testing.T) {
 					}
 				})
 				if writer {
-					r.AddProgram("writer", c, func(x *smp.Ctx) { r.k.Hotplug.Change(x) })
+					r.Tasks().AddProgram("writer", c, func(x *smp.Ctx) { r.k.Hotplug.Change(x) })
 				}
 			}
 			r.hear(smpev.Lock, func(e *traces.Event) {
@@ -84,12 +84,12 @@ func TestCPUStates(t *testing.T) {
 			}
 		})
 		r.source(smp.PreemptSource, 1, 2)
-		r.AddProgram("plug", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("plug", 0, func(x *smp.Ctx) {
 			r.k.Hotplug.Down(x, 1, smpev.CPUStepNone)
 			r.k.Hotplug.Down(x, 1, smpev.CPUStepNone) // nothing
 			r.k.Hotplug.Up(x, 1, smpev.CPUStepNone)
 		})
-		r.AddProgram("guest", 1, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("guest", 1, func(x *smp.Ctx) {
 			for range 3 {
 				r.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 				x.Sleep(kapi.Yield)
@@ -98,7 +98,7 @@ func TestCPUStates(t *testing.T) {
 				moved++
 			}
 		})
-		r.AddProgram("syncer", 2, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("syncer", 2, func(x *smp.Ctx) {
 			for range 3 {
 				r.k.Sync.Core(x, smpev.SyncPoke1)
 				x.Sleep(kapi.Yield)
@@ -129,14 +129,14 @@ func TestAbsent(t *testing.T) {
 				t.Errorf("%s: an absent CPU is sent an IPI", md.name)
 			}
 		})
-		r.AddProgram("plug", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("plug", 0, func(x *smp.Ctx) {
 			r.k.Sync.Core(x, smpev.SyncPoke1)
 			r.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 			r.k.Stop.Machine(x, func(kapi.Context) {})
 			up = true
 			r.k.Hotplug.Up(x, 1, smpev.CPUStepNone)
 		})
-		r.AddProgram("late", 1, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("late", 1, func(x *smp.Ctx) {
 			if ran++; !up || x.CPU() != 1 {
 				t.Errorf("%s: the program begins on cpu%d, which is to be up: %v", md.name, x.CPU(), up)
 			}
@@ -171,7 +171,7 @@ func TestCPUFails(t *testing.T) {
 				}
 			}
 			r.source(smp.PreemptSource, 1, 2)
-			r.AddProgram("plug", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("plug", 0, func(x *smp.Ctx) {
 				for _, s := range smpev.CPUSteps(true) {
 					r.k.Hotplug.Down(x, 1, s)
 					expect(true, "going", s)
@@ -185,13 +185,13 @@ func TestCPUFails(t *testing.T) {
 				r.k.Hotplug.Up(x, 1, smpev.CPUStepNone)
 				expect(true, "coming", smpev.CPUStepNone)
 			})
-			r.AddProgram("guest", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("guest", 1, func(x *smp.Ctx) {
 				for range 3 {
 					r.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 					x.Sleep(kapi.Yield)
 				}
 			})
-			r.AddProgram("syncer", 2, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("syncer", 2, func(x *smp.Ctx) {
 				for range 3 {
 					r.k.Sync.Core(x, smpev.SyncPoke1)
 					x.Sleep(kapi.Yield)
@@ -219,8 +219,8 @@ func TestMigrates(t *testing.T) {
 			active, stayed, moved := true, 0, 0
 			r.reset = func() { active = true }
 			r.hear(smpev.CPUActive, func(e *traces.Event) { active = e.B == 1 })
-			r.AddProgram("plug", 0, func(x *smp.Ctx) { r.k.Hotplug.Down(x, 1, smpev.CPUStepNone) })
-			r.AddProgram("guest", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("plug", 0, func(x *smp.Ctx) { r.k.Hotplug.Down(x, 1, smpev.CPUStepNone) })
+			r.Tasks().AddProgram("guest", 1, func(x *smp.Ctx) {
 				for range 6 {
 					gone := !active
 					x.Sleep(kapi.Yield)

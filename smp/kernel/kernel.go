@@ -83,10 +83,10 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	k.Symbols.k, k.Guest.k, k.Switches.k = k, k, k
 	k.nmis.Init(m.CPUs())
 	for _, e := range exports {
-		m.Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
+		m.Gates().Bind(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
 	}
 	for _, e := range lateExports {
-		m.BindLate(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
+		m.Gates().BindLate(e.name, func(x kapi.Context, regs *arch.Regs) { e.f(k, ctxOf(x)) })
 	}
 	k.Locks.init(k)
 	k.RCU.init(k)
@@ -116,7 +116,7 @@ func Boot(m *smp.Machine, cfg Config) *Kernel {
 	h.Prompt = func(_ uint8, s *smp.Source) bool { return s == nil || k.plain != nil && k.plain(s) || k.onTimer == nil }
 	h.Idle = func(cpu int) {
 		k.RCU.idle(cpu)
-		k.Switches.left(k.M.IdleTask(cpu))
+		k.Switches.left(k.M.Tasks().Idle(cpu))
 	}
 	h.Exited = k.RCU.exited
 	h.Trap[smpev.VecNMI] = k.nmi
@@ -177,10 +177,10 @@ func (k *Kernel) OnInterrupt(f func(x *smp.Ctx, s *smp.Source), plain func(s *sm
 // Bind implements kapi.Binder.
 func (k *Kernel) Bind(name string, f kapi.Routine) arch.Addr {
 	if k.nGates == len(k.gates) {
-		k.gates = append(k.gates, k.M.Bind(name, f))
+		k.gates = append(k.gates, k.M.Gates().Bind(name, f))
 	}
 	at := k.gates[k.nGates]
-	k.M.Rebind(at, f)
+	k.M.Gates().Rebind(at, f)
 	k.nGates++
 	return at
 }
@@ -277,7 +277,7 @@ func ctxOf(x kapi.Context) *smp.Ctx { return x.(*smp.Ctx) }
 func (k *Kernel) BootMutex(name string) kapi.Mutex { return k.Locks.bootMutex(name) }
 
 // BootBind implements kapi.Boot.
-func (k *Kernel) BootBind(name string, f kapi.Routine) arch.Addr { return k.M.Bind(name, f) }
+func (k *Kernel) BootBind(name string, f kapi.Routine) arch.Addr { return k.M.Gates().Bind(name, f) }
 
 // AddSite implements kapi.Boot.
 func (k *Kernel) AddSite(s kapi.Site) { k.Symbols.AddSite(s) }

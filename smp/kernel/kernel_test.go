@@ -94,7 +94,7 @@ func (r *rig) text(name string, off int, code string) arch.Addr {
 
 // source adds an interrupt source and returns the mover that it is.
 func (r *rig) source(kind smp.SourceKind, cpu, atMost int) sim.Mover {
-	if err := r.AddSource(&smp.Source{Kind: kind, Name: "source", AtMost: atMost}, cpu); err != nil {
+	if err := r.Interrupts().Add(&smp.Source{Kind: kind, Name: "source", AtMost: atMost}, cpu); err != nil {
 		r.t.Fatal(err)
 	}
 	r.sources++
@@ -214,7 +214,7 @@ func (r *rig) flag() *flag {
 // raise sets a flag from within an event: no point.
 func (r *rig) raise(f *flag) {
 	f.Set(1)
-	r.Notify(f.ID())
+	r.Waits().Notify(f.ID())
 }
 
 const loop8 = "b9 08 00 00 00 ff c9 75 fc c3" // mov $8,%ecx; 1: dec %ecx; jnz 1b; ret

@@ -30,7 +30,7 @@ func TestLivepatch(t *testing.T) {
 			t.Errorf("%s: %d, want %d", what, is, errno)
 		}
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		p.Begin()
 		rival := r.ftrace.NewOps("rival", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
 		want("no site", p.Patch(x, none), livepatch.EINVAL)

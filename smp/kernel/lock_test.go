@@ -40,7 +40,7 @@ func exclusion(t *testing.T, md mode, kind string) {
 		}
 	}
 	for i := range 5 {
-		r.AddProgram("p", i%3, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", i%3, func(x *smp.Ctx) {
 			for range 2 {
 				lock.Lock(x)
 				if inside++; inside != 1 {
@@ -72,7 +72,7 @@ func TestLocksAreResetFree(t *testing.T) {
 			never := r.flag()
 			holds := true
 			var lock kapi.Mutex
-			r.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 				switch kind {
 				case "mutex made in the run":
 					lock = r.k.Locks.NewMutex("lock")
@@ -100,7 +100,7 @@ func TestMutexGivesTheCPUUp(t *testing.T) {
 	var lock kapi.Mutex
 	r.reset = func() { lock = r.k.Locks.NewMutex("lock") }
 	for range 3 {
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			lock.Lock(x)
 			x.Sleep(kapi.Yield)
 			lock.Unlock(x)
@@ -127,7 +127,7 @@ func TestSpinlockKeepsInterruptsOut(t *testing.T) {
 				t.Error("interrupts are on in a handler that had them off")
 			}
 		})
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			for range 3 {
 				lock.Lock(x)
 				x.Step("inside", 1)

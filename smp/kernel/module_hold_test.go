@@ -43,7 +43,7 @@ func TestModuleIsHeld(t *testing.T) {
 		}
 	})
 	p.Memory().Watch(leave, 1)
-	p.AddProgram("p", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		for i := range 2 {
 			p.k.Modules.Load(x, p.m)
 			p.k.Modules.Unload(x, p.m)
@@ -78,13 +78,13 @@ func TestModuleReaders(t *testing.T) {
 					}
 				}
 			})
-			p.AddProgram("modprobe", 0, func(x *smp.Ctx) {
+			p.Tasks().AddProgram("modprobe", 0, func(x *smp.Ctx) {
 				for range 2 {
 					p.k.Modules.Unload(x, p.m)
 					p.k.Modules.Load(x, p.m)
 				}
 			})
-			p.AddProgram("reader", 1, func(x *smp.Ctx) {
+			p.Tasks().AddProgram("reader", 1, func(x *smp.Ctx) {
 				for range 12 {
 					p.k.RCU.ReadLock(x)
 					for i, at := range [2]arch.Addr{work, setup} {
@@ -120,7 +120,7 @@ func TestFtraceInitText(t *testing.T) {
 	r.ftrace.AddSite(work)
 	r.ftrace.AddSite(setup)
 	var seen []arch.Addr
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		o := r.ftrace.NewOps("tracer", func(_ kapi.Context, ip arch.Addr, _ *arch.Regs) { seen = append(seen, ip) }, 0)
 		o.Register(x) // all sites
 		r.k.Modules.Load(x, m)
@@ -141,7 +141,7 @@ func TestFtraceInitText(t *testing.T) {
 // it changes the path of already is no conflict with itself.
 func TestFtraceFilter(t *testing.T) {
 	p := newTracked(t, modes[0], smp.Config{CPUs: 1})
-	p.AddProgram("p", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		o := p.ftrace.NewOps("tracer", func(kapi.Context, arch.Addr, *arch.Regs) {}, ftrace.Modifies)
 		look := func(what string, errno int, f, g bool) {
 			if errno != 0 || p.isCall(x, p.f) != f || p.isCall(x, p.g) != g {

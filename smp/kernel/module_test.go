@@ -78,7 +78,7 @@ func (p *modular) tryHold(x kapi.Context, m *kapi.Module) bool {
 // run begins as the first.
 func TestModuleLife(t *testing.T) {
 	p := newModular(t, modes[0], smp.Config{CPUs: 2}, false, 0)
-	p.AddProgram("p", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		ms := &p.k.Modules
 		for range 2 {
 			if p.found(x, work) || p.found(x, setup) || p.Memory().Present(work) || ms.Unload(x, p.m) != kernel.ModuleENOENT {
@@ -124,7 +124,7 @@ func TestModuleLife(t *testing.T) {
 // A module whose init fails goes again at once, with what it had.
 func TestModuleInitFails(t *testing.T) {
 	p := newModular(t, modes[0], smp.Config{CPUs: 1}, false, 0xf4) // -12
-	p.AddProgram("p", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		if errno := p.k.Modules.Load(x, p.m); errno != 12 {
 			t.Errorf("load: %d, want 12", errno)
 		}
@@ -158,7 +158,7 @@ func TestModuleConfig(t *testing.T) {
 		}
 		k := kernel.Boot(m, c.cfg)
 		mod := k.Modules.NewModule("mod", []kernel.ModuleText{{Name: "work", At: work, Code: []byte{0xc3}}}, 0, 0, false)
-		m.AddProgram("p", 0, func(x *smp.Ctx) {
+		m.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			if load, unload := k.Modules.Load(x, mod), k.Modules.Unload(x, mod); load != c.load || unload != c.unload {
 				t.Errorf("%+v: load %d, unload %d", c, load, unload)
 			}
@@ -181,7 +181,7 @@ func TestModuleUnderRunningCPUs(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", md.name, model), func(t *testing.T) {
 				p := newModular(t, md, smp.Config{CPUs: 3, Fetch: model}, true, 0)
 				p.source(smp.TimerSource, 1, 3)
-				p.AddProgram("modprobe", 0, func(x *smp.Ctx) {
+				p.Tasks().AddProgram("modprobe", 0, func(x *smp.Ctx) {
 					for i := range 6 {
 						if errno := p.k.Modules.Unload(x, p.m); errno == 0 {
 							p.k.Modules.Load(x, p.m)
@@ -191,7 +191,7 @@ func TestModuleUnderRunningCPUs(t *testing.T) {
 				})
 				refused, ran, wrong := 0, 0, 0
 				for c := 1; c < 3; c++ {
-					p.AddProgram("user", c, func(x *smp.Ctx) {
+					p.Tasks().AddProgram("user", c, func(x *smp.Ctx) {
 						for range 5 {
 							m := p.k.Modules.Find(x, work)
 							if m == nil || !p.k.Modules.Get(x, m) {
@@ -224,8 +224,8 @@ func TestModuleUnderRunningCPUs(t *testing.T) {
 			oops++
 		}
 	})
-	p.AddProgram("rmmod", 0, func(x *smp.Ctx) { p.k.Modules.Unload(x, p.m) })
-	p.AddProgram("user", 1, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("rmmod", 0, func(x *smp.Ctx) { p.k.Modules.Unload(x, p.m) })
+	p.Tasks().AddProgram("user", 1, func(x *smp.Ctx) {
 		for range 5 {
 			x.Call(work)
 		}
@@ -247,7 +247,7 @@ func TestStoreToFreedText(t *testing.T) {
 			oops++
 		}
 	})
-	p.AddProgram("p", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		p.k.Modules.Unload(x, p.m)
 		p.k.Text.Poke(x, work, []byte{x86.Int3})
 	})

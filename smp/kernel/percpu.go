@@ -133,7 +133,7 @@ func (k *Kernel) bootPerCPU() {
 	a := k.M.Arch()
 	for c := range k.M.CPUs() {
 		base := PerCPUOffset(a, c)
-		k.M.SetPerCPUBase(c, base)
+		k.M.Processors().SetBase(c, base)
 		put := func(at arch.Addr, v uint64, size int) {
 			b := binary.LittleEndian.AppendUint64(nil, v)
 			k.M.Memory().Map(at, b[:size], smp.PermRead|smp.PermWrite)
@@ -144,7 +144,7 @@ func (k *Kernel) bootPerCPU() {
 		}
 		variable(stackGuard, Canary, a.Word)
 		variable(preemptCount, preemptEnabled, 4)
-		k.M.SetCount(c, perCPU(a, c, preemptCount))
+		k.M.Processors().SetCount(c, perCPU(a, c, preemptCount))
 		variable(cpuNumber, uint64(c), 4)
 		variable(thisCPUOff, uint64(base), a.Word)
 		variable(numaNode, 0, 4)

@@ -26,7 +26,7 @@ func TestPerCPU(t *testing.T) {
 	f := r.text("f", 0, "65 48 8b 04 25 28 00 00 00 65 8b 0c 25 04 00 80 82 65 48 8b 14 25 40 00 80 82 8b 9a 04 00 80 82"+
 		"65 8b 34 25 04 00 80 82 65 c7 04 25 04 00 80 82 09 00 00 00 65 48 c7 04 25 28 00 00 00 09 00 00 00 c3")
 	for c := range 3 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Call(f)
 			left := x.Thread().Left()
 			require.Equal(t, kernel.Canary, left.R[x86.RAX])
@@ -55,7 +55,7 @@ func TestPerCPU32(t *testing.T) {
 	require.NoError(t, err)
 	r.Memory().Map(at, code, smp.PermRead|smp.PermExec)
 	for c := range 3 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			x.Call(at)
 			left := x.Thread().Left()
 			require.EqualValues(t, c, left.R[x86.RCX])

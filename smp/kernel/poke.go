@@ -140,7 +140,7 @@ func (p *TextPoke) publish(x kapi.Context, list []kapi.Rewrite) {
 		}
 		e := poked{at: w.At, insn: w.Insn}
 		if !target.Arch.IsBreakpoint(as[0]) {
-			in, err := p.k.M.Decode(as, w.At)
+			in, err := p.k.M.Text().Decode(as, w.At)
 			if err != nil || !emulates(in) && !bytes.Equal(as, p.k.M.Arch().BranchNop.Bytes()) {
 				ctxOf(x).Bug(fmt.Sprintf("text_poke: % x at %#x is nothing that the breakpoint's handler can do", as, uint64(w.At)))
 				in = nil

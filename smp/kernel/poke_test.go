@@ -84,7 +84,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 			p.call(x, f)
 		}
 	})
-	p.AddProgram("patcher", 0, func(x *smp.Ctx) {
+	p.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 		for i := range 4 {
 			p.patching = true
 			p.label.Set(x, i%2 == 0, p.patcher)
@@ -93,7 +93,7 @@ func newPatched(t testing.TB, md mode, model fetch.Model, at int) *patched {
 		}
 	})
 	for c := 1; c < 3; c++ {
-		p.AddProgram("runner", c, func(x *smp.Ctx) {
+		p.Tasks().AddProgram("runner", c, func(x *smp.Ctx) {
 			for range 8 {
 				p.call(x, f)
 				p.k.CondResched(x)
@@ -217,7 +217,7 @@ func TestPatchToBreakpoint(t *testing.T) {
 			poked++
 		}
 	})
-	r.AddProgram("patcher", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 		r.k.Text.Mutex().Lock(x)
 		for _, insn := range [][5]byte{{x86.Int3, 1, 2, 3, 4}, x86.Nop5, {x86.Int3, 5, 6, 7, 8}} {
 			patching = true
@@ -228,7 +228,7 @@ func TestPatchToBreakpoint(t *testing.T) {
 		r.k.Text.Mutex().Unlock(x)
 	})
 	for c := 1; c < 3; c++ {
-		r.AddProgram("runner", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("runner", c, func(x *smp.Ctx) {
 			for range 6 {
 				x.Call(f)
 				x.Call(g)
@@ -321,7 +321,7 @@ func TestJumpLabel(t *testing.T) {
 	label, _ := r.labels.Add(f, f+7)
 	_, nop, jump = label.Images()
 	var got [5]byte
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		for _, on := range []bool{true, true, false, false, true} {
 			label.Set(x, on, &r.k.Poke)
 			want := map[bool][5]byte{true: [5]byte(jump.Bytes()), false: [5]byte(nop.Bytes())}[on]
@@ -353,7 +353,7 @@ func TestBreakpointOfNobody(t *testing.T) {
 		})
 		r.k.Traps.OnBreakpoint(func(x kapi.Context, regs *arch.Regs) uint64 { return claims })
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 	for range 2 { // the chain of one run is forgotten in the next
 		r.want(smp.Refused, "nobody's", sim.Always0{})
 	}

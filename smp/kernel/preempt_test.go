@@ -38,7 +38,7 @@ func TestPreemption(t *testing.T) {
 				forced, atLock, inLock = 0, 0, false
 				lock = r.k.Locks.NewMutex("lock")
 			}
-			a := r.AddProgram("a", 0, func(x *smp.Ctx) {
+			a := r.Tasks().AddProgram("a", 0, func(x *smp.Ctx) {
 				x.Sleep(kapi.Yield) // b waits for what a is about to bring
 				wake.WriteOnce(x, 1)
 				x.Step("woken", 1)
@@ -52,7 +52,7 @@ func TestPreemption(t *testing.T) {
 			if a.ID != 4 {
 				t.Fatalf("the first program is task %d", a.ID)
 			}
-			r.AddProgram("b", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("b", 0, func(x *smp.Ctx) {
 				x.Sleep(&wake.up)
 				x.Call(f)
 			})
@@ -95,7 +95,7 @@ func TestLazy(t *testing.T) {
 				}
 			})
 			for range 2 {
-				r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+				r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 			}
 			for name, ch := range schedules(20) {
 				r.want(smp.Passed, name, ch)
@@ -115,7 +115,7 @@ func TestLazyLater(t *testing.T) {
 	forced := 0
 	r.hear(smpev.Switch, func(e *traces.Event) { forced += int(1 - e.C) })
 	wake := r.flag()
-	r.AddProgram("a", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("a", 0, func(x *smp.Ctx) {
 		x.Sleep(kapi.Yield) // b waits for what a is about to bring
 		x.PreemptDisable()
 		wake.WriteOnce(x, 1)
@@ -125,7 +125,7 @@ func TestLazyLater(t *testing.T) {
 		x.Call(f)
 		x.PreemptEnable()
 	})
-	r.AddProgram("b", 0, func(x *smp.Ctx) { x.Sleep(&wake.up) })
+	r.Tasks().AddProgram("b", 0, func(x *smp.Ctx) { x.Sleep(&wake.up) })
 	before := r.reset
 	r.reset = func() { before(); forced = 0 }
 	most := 0
@@ -170,7 +170,7 @@ func TestNotPreempted(t *testing.T) {
 		section(x)
 	})
 	for i := range 3 {
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			switch i {
 			case 0:
 				x.PreemptDisable()
@@ -210,7 +210,7 @@ func TestCondResched(t *testing.T) {
 	order := ""
 	before := r.reset
 	r.reset = func() { before(); order = "" }
-	r.AddProgram("a", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("a", 0, func(x *smp.Ctx) {
 		x.Sleep(kapi.Yield)
 		wake.WriteOnce(x, 1)
 		x.Step("woken", 1)
@@ -218,7 +218,7 @@ func TestCondResched(t *testing.T) {
 		x.Call(gate)
 		order += "A"
 	})
-	r.AddProgram("b", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("b", 0, func(x *smp.Ctx) {
 		x.Sleep(&wake.up)
 		order += "b"
 	})

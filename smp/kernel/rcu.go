@@ -85,7 +85,7 @@ func (r *RCU) quiet(cpu int, write bool) {
 func (r *RCU) passes(g *grace, cpu int) {
 	if g.cpus>>cpu&1 != 0 {
 		g.cpus &^= 1 << cpu
-		r.k.M.Quiesces(cpu)
+		r.k.M.Weak().Quiesces(cpu)
 		r.k.M.Footprint().TouchCell(g.done.ID(), true)
 	}
 }
@@ -146,7 +146,7 @@ func (r *RCU) newGrace() *grace {
 func (r *RCU) reset() {
 	r.active, r.spare = r.active[:0], append(r.spare[:0], r.boot...)
 	r.ids, r.Bare, r.Idlers, r.Unseen = 0, false, false, false
-	r.here = ^r.k.M.Absent()
+	r.here = ^r.k.M.Processors().Absent()
 	r.Deadly, r.Orphans, r.Newcomer = false, false, false
 	clear(r.readers[:])
 }
@@ -223,7 +223,7 @@ func (r *RCU) begin(x kapi.Context, flavour uint64) *grace {
 		for c := range r.k.M.CPUs() {
 			r.k.M.Footprint().TouchQueue(c)
 		}
-		for _, t := range r.k.M.Tasks() {
+		for _, t := range r.k.M.Tasks().All() {
 			if t.OnQueue() && !t.Idle() {
 				g.tasks[t.ID/64] |= 1 << (t.ID % 64)
 			}
@@ -233,10 +233,10 @@ func (r *RCU) begin(x kapi.Context, flavour uint64) *grace {
 			if r.awaits(c) {
 				g.cpus |= 1 << c
 			} else {
-				r.k.M.Quiesces(c)
+				r.k.M.Weak().Quiesces(c)
 			}
 		}
-		for _, t := range r.k.M.Tasks() {
+		for _, t := range r.k.M.Tasks().All() {
 			if g.ticks && r.readers[t.ID] > 0 {
 				g.tasks[t.ID/64] |= 1 << (t.ID % 64)
 			}
@@ -260,7 +260,7 @@ func (r *RCU) settle(g *grace, by int) {
 	r.k.M.Footprint().TouchCell(g.done.ID(), true)
 	g.done.Overwrite(true)
 	if g.head == nil {
-		r.k.M.Notify(g.done.ID())
+		r.k.M.Waits().Notify(g.done.ID())
 		return
 	}
 	h := g.head

@@ -87,7 +87,7 @@ func TestQuiescentStates(t *testing.T) {
 		{"cond_resched, which sees that it is wanted", func(s *subject) { s.k.CondResched(s.x) },
 			map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks}},
 		{"cond_resched, where another task wants the CPU", func(s *subject) {
-			s.Wake(s.mate)
+			s.Tasks().Wake(s.mate)
 			s.x.Step("subject", 1)
 			s.k.CondResched(s.x)
 		}, map[string]int{"none": sched | rcu | tasks, "voluntary": sched | rcu | tasks, "dynamic": sched | rcu}},
@@ -129,7 +129,7 @@ func newSubject(t *testing.T, md mode, f kapi.Flavour) *subject {
 	s.source(smp.NMISource, 0, 1)
 	s.source(smp.PreemptSource, 0, 1)
 	s.never = s.flag()
-	s.mate = s.AddThread("mate", 0, func(x *smp.Ctx) { x.Step("mate", 1) })
+	s.mate = s.Tasks().AddThread("mate", 0, func(x *smp.Ctx) { x.Step("mate", 1) })
 	s.onInterrupt(func(x *smp.Ctx) {
 		if x.Source().Kind == smp.TimerSource {
 			s.ticks++
@@ -150,7 +150,7 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 		}
 	})
 	s.hear(smpev.GPEnd, func(e *traces.Event) { over = over || e.A == s.waitsFor })
-	s.AddProgram("subject", 0, func(x *smp.Ctx) {
+	s.Tasks().AddProgram("subject", 0, func(x *smp.Ctx) {
 		if s.before != nil {
 			s.before(x)
 		}
@@ -165,7 +165,7 @@ func (s *subject) quiescent(do func(s *subject)) (ended bool) {
 			s.after(x)
 		}
 	})
-	waiter := s.AddProgram("waiter", 1, func(x *smp.Ctx) { s.k.RCU.Synchronize(x, s.flavour) })
+	waiter := s.Tasks().AddProgram("waiter", 1, func(x *smp.Ctx) { s.k.RCU.Synchronize(x, s.flavour) })
 	s.want(smp.Passed, "by hand", director(func(p *sim.Point) sim.Mover {
 		if s.force != sim.NoMover {
 			mv := s.force
@@ -197,7 +197,7 @@ func TestPreemptedTask(t *testing.T) {
 				}
 			})
 			ended := s.quiescent(func(s *subject) {
-				s.Wake(s.mate)
+				s.Tasks().Wake(s.mate)
 				s.x.Step("subject", 1) // the mate is runnable from here
 				s.fire(preemptSource)
 			})
@@ -213,7 +213,7 @@ func TestPreemptedTask(t *testing.T) {
 // One that begins later doesn't hold it up longer than its CPU.
 func TestReadSide(t *testing.T) {
 	disturb := func(s *subject) {
-		s.Wake(s.mate)
+		s.Tasks().Wake(s.mate)
 		s.x.Step("subject", 1)
 		s.fire(timerSource)
 		s.fire(preemptSource)
@@ -314,7 +314,7 @@ func gracePeriods(t *testing.T, md mode) {
 	r.hear(smpev.Switch, func(e *traces.Event) {
 		current[e.CPU] = e.B
 		quiet(e.CPU, e.A, e.C == 1)
-		if e.C == 1 && r.Tasks()[e.A].Sleeping() {
+		if e.C == 1 && r.Tasks().All()[e.A].Sleeping() {
 			onQueue[e.A] = false
 		}
 	})
@@ -368,7 +368,7 @@ func gracePeriods(t *testing.T, md mode) {
 	})
 
 	for i := range 3 {
-		r.AddProgram("worker", i, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("worker", i, func(x *smp.Ctx) {
 			for k := range 3 {
 				switch (i + k) % 3 {
 				case 0:
@@ -392,7 +392,7 @@ func gracePeriods(t *testing.T, md mode) {
 	}
 	flavours := [...]kapi.Flavour{kapi.QuiesceTasks, kapi.QuiesceSched, kapi.QuiesceRCU}
 	for i := range 2 {
-		r.AddProgram("waiter", i, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("waiter", i, func(x *smp.Ctx) {
 			for k := range flavours {
 				r.k.RCU.Synchronize(x, flavours[(k+i)%len(flavours)])
 			}

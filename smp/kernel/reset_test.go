@@ -86,7 +86,7 @@ func newBusy(t testing.TB, md mode) *busy {
 	}
 	b.onInterrupt(func(x *smp.Ctx) { x.Call(f) })
 
-	b.AddProgram("patcher", 0, func(x *smp.Ctx) {
+	b.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 		mutex.Lock(x)
 		defer mutex.Unlock(x)
 		label.Set(x, true, &b.k.Poke)
@@ -110,19 +110,19 @@ func newBusy(t testing.TB, md mode) *busy {
 		b.k.Exec.Free(x, at, 8, slotMem)
 		label.Set(x, false, &b.k.Poke)
 	})
-	b.AddProgram("worker", 1, func(x *smp.Ctx) {
+	b.Tasks().AddProgram("worker", 1, func(x *smp.Ctx) {
 		work.Queue(x)
 		b.k.Sync.Core(x, syncOwn)
 		x.Call(f)
 		work.Flush(x)
 		b.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 	})
-	b.AddProgram("stopper", 2, func(x *smp.Ctx) {
+	b.Tasks().AddProgram("stopper", 2, func(x *smp.Ctx) {
 		b.k.Stop.Machine(x, func(x kapi.Context) { x.Step("stopped", 1) })
 		b.k.RCU.Synchronize(x, kapi.QuiesceTasks)
 	})
 	for c := range 3 {
-		b.AddProgram("runner", c, func(x *smp.Ctx) {
+		b.Tasks().AddProgram("runner", c, func(x *smp.Ctx) {
 			for range 4 {
 				x.Call(f)
 				b.k.CondResched(x)

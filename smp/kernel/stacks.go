@@ -68,8 +68,8 @@ func (s *Stacks) Quiesce(x kapi.Context, spans []kapi.Span) {
 func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 	s.inside = [4]uint64{}
 	s.later.Put(x, false)
-	for _, t := range s.k.M.Tasks() {
-		if t != s.k.M.Stopper(t.CPUID()) && x.StandsIn(t, spans, nil) {
+	for _, t := range s.k.M.Tasks().All() {
+		if t != s.k.M.Tasks().Stopper(t.CPUID()) && x.StandsIn(t, spans, nil) {
 			s.inside[t.ID/64] |= 1 << (t.ID % 64)
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Stacks) look(x *smp.Ctx, spans []kapi.Span) {
 // switched is called at each context switch. A task that stood in a span has
 // had its CPU and gives it up, or loses it to another task that wants it.
 func (s *Stacks) switched(prev, next *smp.Task) {
-	if s.sure && next != s.k.M.Stopper(prev.CPUID()) {
+	if s.sure && next != s.k.M.Tasks().Stopper(prev.CPUID()) {
 		s.left(prev.ID)
 	}
 }
@@ -88,6 +88,6 @@ func (s *Stacks) left(id kapi.TaskID) {
 	if s.sure && s.inside[id/64]>>(id%64)&1 != 0 && !s.later.Peek() {
 		s.k.M.Footprint().TouchCell(s.later.ID(), true)
 		s.later.Overwrite(true) // no CPU holds one: it was cleared while the machine was stopped
-		s.k.M.Notify(s.later.ID())
+		s.k.M.Waits().Notify(s.later.ID())
 	}
 }

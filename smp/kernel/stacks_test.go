@@ -39,7 +39,7 @@ func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 	for c := range 3 {
 		r.source(smp.TimerSource, c, 2)
 		r.source(smp.PreemptSource, c, 3)
-		r.AddProgram("caller", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("caller", c, func(x *smp.Ctx) {
 			for range 3 {
 				x.Step("between", 1)
 				if to := f; !gone {
@@ -51,7 +51,7 @@ func stacksQuiesce(t *testing.T, md mode, look bool) (lost, waited int) {
 			}
 		})
 	}
-	r.AddProgram("remover", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("remover", 0, func(x *smp.Ctx) {
 		x.Step("closes", 1)
 		gone = true
 		if look {

@@ -23,7 +23,7 @@ type link struct {
 // leads. cell names cells that aren't the kernel's. "": no task waits.
 func (k *Kernel) Standstill(cell func(kapi.CellID) string) string {
 	var longest []link
-	for _, t := range k.M.Tasks() {
+	for _, t := range k.M.Tasks().All() {
 		if _, waits := t.WaitsFor(); !waits {
 			continue
 		}
@@ -109,7 +109,7 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 		}
 		return l, false
 	}
-	tasks := k.M.Tasks()
+	tasks := k.M.Tasks().All()
 	for _, m := range k.Locks.mutexes[:k.Locks.n] {
 		if owner := m.owner.Peek(); m.owner.ID() == id && owner != 0 {
 			return link{t, k.Locks.Name(m.id), "held by", []*smp.Task{tasks[owner-1]}}, true
@@ -128,7 +128,7 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	for _, g := range k.RCU.active {
 		if g.done.ID() == id {
 			l.what, l.whose = graceNames[g.flavour], "held up by"
-			if g.flavour != smpev.GPTasks && k.M.IsOff(int(g.on)) {
+			if g.flavour != smpev.GPTasks && k.M.Processors().IsOff(int(g.on)) {
 				l.what += fmt.Sprintf(", whose callback is on cpu%d", g.on)
 			}
 			l.to = k.among(g.cpus, g.tasks)
@@ -166,7 +166,7 @@ func (k *Kernel) waits(t *smp.Task, cell func(kapi.CellID) string) (l link, ok b
 	case k.Stop.state.ID():
 		l.what, l.whose = "stop_machine", "held up by"
 		for c := range k.M.CPUs() {
-			if s := k.M.Stopper(c); s != t {
+			if s := k.M.Tasks().Stopper(c); s != t {
 				if _, there := s.WaitsFor(); !there {
 					l.to = append(l.to, s)
 				}
@@ -196,7 +196,7 @@ func (k *Kernel) among(cpus uint64, tasks [4]uint64) (list []*smp.Task) {
 	for ; cpus != 0; cpus &= cpus - 1 {
 		list = append(list, k.M.Inspect().Current(bits.TrailingZeros64(cpus)))
 	}
-	for _, t := range k.M.Tasks() {
+	for _, t := range k.M.Tasks().All() {
 		if tasks[t.ID/64]>>(t.ID%64)&1 != 0 {
 			list = append(list, t)
 		}
@@ -207,7 +207,7 @@ func (k *Kernel) among(cpus uint64, tasks [4]uint64) (list []*smp.Task) {
 // waitsForCPUs is a wait for the CPU-hotplug lock: for its readers, or for a writer.
 func (k *Kernel) waitsForCPUs(l link, id kapi.CellID) link {
 	l.what, l.whose = "cpu_hotplug_lock", "held by"
-	for _, t := range k.M.Tasks() {
+	for _, t := range k.M.Tasks().All() {
 		cell, waits := t.WaitsFor()
 		switch {
 		case id == k.Hotplug.readers.ID() && k.Hotplug.reads[t.ID]:

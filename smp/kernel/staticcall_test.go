@@ -58,7 +58,7 @@ func TestStaticCall(t *testing.T) {
 						}
 					}
 				}
-				r.AddProgram("updater", 0, func(x *smp.Ctx) {
+				r.Tasks().AddProgram("updater", 0, func(x *smp.Ctx) {
 					is(x, 0)
 					for _, to := range []arch.Addr{one, two, two, 0, one} {
 						s.Update(x, to, nil)
@@ -66,7 +66,7 @@ func TestStaticCall(t *testing.T) {
 					}
 				})
 				for c := 1; c < 3; c++ {
-					r.AddProgram("runner", c, func(x *smp.Ctx) {
+					r.Tasks().AddProgram("runner", c, func(x *smp.Ctx) {
 						for range 4 {
 							check(x)
 							r.k.CondResched(x)
@@ -93,7 +93,7 @@ func TestLockPrefix(t *testing.T) {
 	if !r.k.Symbols.Reserved(f, 1) || r.k.Symbols.Reserved(f+1, 1) || len(r.k.Symbols.Sites(nil, f, 1)) != 1 || r.k.Symbols.Sites(nil, f, 1)[0].Kind != kapi.SiteAlternative {
 		t.Error("what is reserved")
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		var b [1]byte
 		for i, on := range []bool{false, true, true, false} {
 			l.Set(x, on)

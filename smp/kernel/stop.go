@@ -55,7 +55,7 @@ func (s *Stop) init(k *Kernel) {
 		s.reached[i] = kapi.Is[int]{Var: &s.state, Want: i}
 	}
 	for c := range k.M.CPUs() {
-		k.M.SetStopper(c, s.stopper)
+		k.M.Tasks().SetStopper(c, s.stopper)
 	}
 	k.Locks.keep()
 }
@@ -84,7 +84,7 @@ func (s *Stop) machine(x kapi.Context, who int, f func(x kapi.Context)) {
 	s.state.WriteOnce(x, stopPrepare)
 	x.Fence(stopQueues)
 	for set := s.set; set != 0; set &= set - 1 {
-		s.k.M.Wake(s.k.M.Stopper(bits.TrailingZeros64(set)))
+		s.k.M.Tasks().Wake(s.k.M.Tasks().Stopper(bits.TrailingZeros64(set)))
 	}
 	x.Sleep(&s.reached[stopDone])
 	s.mutex.Unlock(x)

@@ -43,7 +43,7 @@ func stopMachine(t *testing.T, md mode) {
 		stopped, unsynced = true, 1<<cpus-1
 		for c, task := range current {
 			if !isStopper(task) {
-				t.Errorf("CPU %d runs %s while the machine is stopped", c, r.Tasks()[task].Name)
+				t.Errorf("CPU %d runs %s while the machine is stopped", c, r.Tasks().All()[task].Name)
 			}
 		}
 		if strings.Contains(r.Inspect().Dump(), "interrupts on true") {
@@ -73,7 +73,7 @@ func stopMachine(t *testing.T, md mode) {
 		}
 	})
 	for c := range cpus {
-		r.AddProgram("worker", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("worker", c, func(x *smp.Ctx) {
 			for range 3 {
 				x.Call(f)
 				r.k.CondResched(x)
@@ -81,7 +81,7 @@ func stopMachine(t *testing.T, md mode) {
 		})
 	}
 	for c := range 2 {
-		r.AddProgram("caller", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("caller", c, func(x *smp.Ctx) {
 			r.k.Stop.Machine(x, func(x kapi.Context) {
 				ran[c]++
 				was := r.Counts().Instructions
@@ -116,11 +116,11 @@ func TestStopperStarts(t *testing.T) {
 			f := r.text("f", 0, loop8)
 			order := ""
 			started := r.flag()
-			r.AddProgram("caller", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("caller", 0, func(x *smp.Ctx) {
 				x.Spin(&started.up)
 				r.k.Stop.Machine(x, func(kapi.Context) { order += "s" })
 			})
-			r.AddProgram("runner", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("runner", 1, func(x *smp.Ctx) {
 				started.WriteOnce(x, 1)
 				for range 50 {
 					x.Call(f)
@@ -158,13 +158,13 @@ func TestStopperIsNotPreempted(t *testing.T) {
 		}
 	})
 	wake := r.flag()
-	r.AddProgram("caller", 0, func(x *smp.Ctx) { r.k.Stop.Machine(x, func(kapi.Context) {}) })
-	r.AddProgram("waker", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("caller", 0, func(x *smp.Ctx) { r.k.Stop.Machine(x, func(kapi.Context) {}) })
+	r.Tasks().AddProgram("waker", 1, func(x *smp.Ctx) {
 		x.Call(f)
 		wake.WriteOnce(x, 1)
 		x.Call(f)
 	})
-	r.AddProgram("woken", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("woken", 0, func(x *smp.Ctx) {
 		x.Sleep(&wake.up)
 		x.Call(f)
 	})

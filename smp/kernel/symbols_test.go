@@ -93,7 +93,7 @@ func TestSymbolsKinds(t *testing.T) {
 	booted := []kapi.TextKind{
 		kapi.TextCore, kapi.TextNone, kapi.TextInit, kapi.TextCore, kapi.TextNone, kapi.TextInit, kapi.TextData, kapi.TextNone,
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		require.Equal(t, booted, kinds())
 		require.Equal(t, kapi.BanSymbol, s.Banned(0x200f))
 		require.Equal(t, kapi.BanNone, s.Banned(0x2010))

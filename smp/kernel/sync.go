@@ -88,7 +88,7 @@ func (s *Sync) Core(x kapi.Context, why kapi.Why) {
 	call.number, call.why = call.number+1, why
 	w.call = call.number
 	w.set = s.k.Hotplug.Online(x) &^ (1 << x.CPU())
-	s.k.M.SendIPI(c, w.set, smp.IPICall)
+	s.k.M.Interrupts().SendIPI(c, w.set, smp.IPICall)
 
 	c.SyncCore(why)
 

@@ -37,7 +37,7 @@ func syncCore(t *testing.T, md mode, cpus int) {
 	})
 	callers := min(cpus, 3)
 	for c := range cpus {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			if c >= callers {
 				x.Call(f)
 				return

@@ -21,7 +21,7 @@ func (t *Tasks) init(k *Kernel) {
 func (t *Tasks) reset() { t.onExit, t.onUnwind = t.onExit[:0], t.onUnwind[:0] }
 
 // Count implements kapi.Tasks.
-func (t *Tasks) Count() int { return len(t.k.M.Tasks()) }
+func (t *Tasks) Count() int { return len(t.k.M.Tasks().All()) }
 
 // StackTop implements kapi.Tasks.
 func (t *Tasks) StackTop(x kapi.Context) arch.Addr { return ctxOf(x).Thread().StackTop() }
@@ -122,7 +122,7 @@ func (s *Switches) Begin(x kapi.Context) {
 func (s *Switches) Look(x kapi.Context, t kapi.TaskID, spans []kapi.Span) kapi.Look {
 	x.Mark(s.later.ID(), kapi.Read)
 	unwind := func(slot, word arch.Addr) (arch.Addr, bool) { return s.k.Tasks.Unwind(x, t, slot, word) }
-	look := ctxOf(x).LookAt(s.k.M.Tasks()[t], spans, unwind)
+	look := ctxOf(x).LookAt(s.k.M.Tasks().All()[t], spans, unwind)
 	if look != kapi.LookOut {
 		s.busy[t/64] |= 1 << (t % 64)
 	}
@@ -130,7 +130,7 @@ func (s *Switches) Look(x kapi.Context, t kapi.TaskID, spans []kapi.Span) kapi.L
 }
 
 // LetGo implements kapi.Switches.
-func (s *Switches) LetGo(x kapi.Context, t kapi.TaskID) { ctxOf(x).LetGo(s.k.M.Tasks()[t]) }
+func (s *Switches) LetGo(x kapi.Context, t kapi.TaskID) { ctxOf(x).LetGo(s.k.M.Tasks().All()[t]) }
 
 // Await implements kapi.Switches.
 func (s *Switches) Await(x kapi.Context) { x.Sleep(&s.again) }
@@ -149,6 +149,6 @@ func (s *Switches) leave(t *smp.Task) {
 	if s.busy[t.ID/64]>>(t.ID%64)&1 != 0 && !s.later.Peek() {
 		s.k.M.Footprint().TouchCell(s.later.ID(), true)
 		s.later.Overwrite(true) // no CPU holds a store that clears it (Begin)
-		s.k.M.Notify(s.later.ID())
+		s.k.M.Waits().Notify(s.later.ID())
 	}
 }

@@ -34,7 +34,7 @@ func TestExit(t *testing.T) {
 	inner := r.text("inner", 0, callTo(smp.TextBase, exit))
 	outer := r.text("outer", 0x20, callTo(smp.TextBase+0x20, inner))
 	for c := range 2 {
-		r.AddProgram("p", c, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 			if c == 0 {
 				x.Call(outer)
 				t.Error("the program goes on")
@@ -78,7 +78,7 @@ func TestCallRCU(t *testing.T) {
 			r := newRig(t, md, smp.Config{CPUs: 3})
 			var h reclaimed
 			called, inside, came := false, 0, 0
-			r.AddProgram("reader", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("reader", 0, func(x *smp.Ctx) {
 				for range 3 {
 					r.k.RCU.ReadLock(x)
 					if !called {
@@ -94,7 +94,7 @@ func TestCallRCU(t *testing.T) {
 					x.Sleep(kapi.Yield)
 				}
 			})
-			r.AddProgram("caller", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("caller", 1, func(x *smp.Ctx) {
 				x.PreemptDisable()
 				x.Step("caller", 1)
 				was := inside
@@ -136,7 +136,7 @@ func TestBacktrace(t *testing.T) {
 		r.k.Symbols.Add(kapi.Function{Name: []string{"inner", "outer"}[i], Addr: f, Size: 8}, nil)
 	}
 	unwinds := false
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		if unwinds {
 			r.k.Tasks.OnUnwind(func(_ kapi.Context, _ kapi.TaskID, _, word arch.Addr) (arch.Addr, bool) { return word | 1, true })
 		}

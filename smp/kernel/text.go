@@ -56,7 +56,7 @@ func (t *Text) Exchange(x kapi.Context, addr arch.Addr, b byte) (was byte, ok bo
 }
 
 // Decode implements kapi.Text.
-func (t *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) { return t.k.M.Decode(b, at) }
+func (t *Text) Decode(b []byte, at arch.Addr) (arch.Inst, error) { return t.k.M.Text().Decode(b, at) }
 
 // Arch implements kapi.Text.
 func (t *Text) Arch() *arch.Arch { return t.k.M.Arch() }

@@ -75,7 +75,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			var got uint64
-			r.AddProgram("p", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 				x.Memory().Store(smp.DataBase, 8, 5)
 				x.Regs().R[x86.RDI], x.Regs().R[x86.RAX], x.Regs().R[x86.RDX] = unmapped, 7, 0
 				got = x.Call(f)
@@ -104,7 +104,7 @@ func TestFixupUnderBreakpoint(t *testing.T) {
 			return 0
 		})
 	}
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		x.Regs().R[x86.RDI], x.Regs().R[x86.RAX] = unmapped, 7
 		if got := x.Call(f); got != 7 {
 			t.Errorf("it returns %d", got)
@@ -136,7 +136,7 @@ func TestDebug(t *testing.T) {
 				return ownerOwn
 			})
 		}
-		r.AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { x.Call(f) })
 		for range 2 {
 			at, claims = at[:0], 0
 			r.want(smp.Passed, "default", sim.Always0{})

@@ -97,7 +97,7 @@ var orders = []ordered{
 			})
 			before := r.reset
 			r.reset = func() { before(); patching = true }
-			r.AddProgram("patcher", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 				r.k.Text.Mutex().Lock(x)
 				r.k.Poke.Publish(x, f, []byte{0x0f, 0x1f, 0x44, 0, 0}, f+5)
 				r.k.Text.Write(x, f, []byte{0xcc})
@@ -106,7 +106,7 @@ var orders = []ordered{
 				r.k.Text.Write(x, f, []byte{0x0f})
 				r.k.Text.Mutex().Unlock(x)
 			})
-			r.AddProgram("runner", 1, func(x *smp.Ctx) { x.Call(f) })
+			r.Tasks().AddProgram("runner", 1, func(x *smp.Ctx) { x.Call(f) })
 			r.k.Traps.Unhandled = func(x *smp.Ctx, regs *arch.Regs, _ uint8) { regs.IP = f + 5 }
 		},
 	},
@@ -117,12 +117,12 @@ var orders = []ordered{
 		shows: []shown{{"text_poke: publish before int3", false, true}, {"int3: hit before reading", false, true}, {"text_poke: publish the vector", false, false}},
 		with: func(r *rig, wrong func()) {
 			f := r.text("f", 0, "0f 1f 44 00 00 c3")
-			r.AddProgram("patcher", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("patcher", 0, func(x *smp.Ctx) {
 				r.k.Text.Mutex().Lock(x)
 				r.k.Poke.Patch(x, f, []byte{0x3e, 0x8d, 0x74, 0x26, 0}, f+5)
 				r.k.Text.Mutex().Unlock(x)
 			})
-			r.AddProgram("runner", 1, func(x *smp.Ctx) { x.Call(f) })
+			r.Tasks().AddProgram("runner", 1, func(x *smp.Ctx) { x.Call(f) })
 			r.k.Traps.Unhandled = func(x *smp.Ctx, regs *arch.Regs, _ uint8) { wrong(); regs.IP = f + 5 }
 		},
 	},
@@ -139,8 +139,8 @@ var orders = []ordered{
 			})
 			before := r.reset
 			r.reset = func() { before(); readers = 0 }
-			r.AddProgram("writer", 0, func(x *smp.Ctx) { r.k.Hotplug.Change(x) })
-			r.AddProgram("reader", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("writer", 0, func(x *smp.Ctx) { r.k.Hotplug.Change(x) })
+			r.Tasks().AddProgram("reader", 1, func(x *smp.Ctx) {
 				r.k.Hotplug.ReadLock(x)
 				readers++
 				x.Step("reads", 1)
@@ -164,7 +164,7 @@ var orders = []ordered{
 			newWork()
 			before := r.reset
 			r.reset = func() { before(); done = 0; newWork() }
-			r.AddProgram("queues", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("queues", 1, func(x *smp.Ctx) {
 				work.Queue(x)
 				x.Step("brings", 1)
 				todo.WriteOnce(x, 1)
@@ -184,12 +184,12 @@ var orders = []ordered{
 			gone, freed := r.flag(), false
 			before := r.reset
 			r.reset = func() { before(); freed = false }
-			r.AddProgram("updater", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("updater", 0, func(x *smp.Ctx) {
 				gone.WriteOnce(x, 1)
 				r.k.RCU.Synchronize(x, kapi.QuiesceRCU)
 				freed = true
 			})
-			r.AddProgram("reader", 1, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("reader", 1, func(x *smp.Ctx) {
 				x.Sleep(kapi.Yield)
 				r.k.RCU.ReadLock(x)
 				if gone.ReadOnce(x) == 0 {
@@ -210,7 +210,7 @@ var orders = []ordered{
 			ran := false
 			before := r.reset
 			r.reset = func() { before(); ran = false }
-			r.AddProgram("stops", 0, func(x *smp.Ctx) {
+			r.Tasks().AddProgram("stops", 0, func(x *smp.Ctx) {
 				r.k.Stop.Machine(x, func(kapi.Context) { ran = true })
 				if !ran {
 					wrong()
@@ -228,7 +228,7 @@ func (o *ordered) search(t *testing.T, drop kapi.Barrier, ordering smp.Ordering)
 	}
 	failed := false
 	o.with(r, func() { failed = true })
-	r.Drop(drop)
+	r.Weak().Drop(drop)
 	e := everyWay{most: o.most}
 	if ordering == smp.LKMM && (o.most == 0 || o.most > 4) {
 		e.most = 4
@@ -283,7 +283,7 @@ func TestOwnStores(t *testing.T) {
 			needed++
 		}
 	})
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		f.WriteOnce(x, 1)
 		require.True(t, f.Swap(x, locked, 1, 2))
 		f.WriteOnce(x, 3)
@@ -313,7 +313,7 @@ func TestSwitchesHeld(t *testing.T) {
 		s.BootOn(nil, nil)
 		var busy *smp.Task
 		waits := false
-		r.AddProgram("p", 0, func(x *smp.Ctx) {
+		r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			s.Begin(x)
 			x.Step("look", 1)
 			if s.Look(x, busy.ID, nil) != kapi.LookOut {
@@ -321,7 +321,7 @@ func TestSwitchesHeld(t *testing.T) {
 				s.Await(x)
 			}
 		})
-		busy = r.AddProgram("busy", 1, func(x *smp.Ctx) { x.Step("busy", 1) })
+		busy = r.Tasks().AddProgram("busy", 1, func(x *smp.Ctx) { x.Step("busy", 1) })
 		runs, waited := 0, 0
 		for e := (everyWay{most: 4}); ; {
 			waits = false

@@ -40,7 +40,7 @@ func TestUprobe(t *testing.T) {
 		r.hear(smpev.Claim, func(e *traces.Event) { owners = append(owners, e.A<<8|e.C) })
 		r.hear(smpev.Uprobe, func(e *traces.Event) { what = append(what, e.B) })
 		beside := false
-		p := r.AddProgram("p", 0, func(x *smp.Ctx) {
+		p := r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 			u.Hit(x, f)
 			if !beside {
 				t.Errorf("%s: the other task hasn't run", mode.name)
@@ -50,7 +50,7 @@ func TestUprobe(t *testing.T) {
 			}
 		})
 		u.Add(p.ID)
-		r.AddProgram("q", 0, func(x *smp.Ctx) { beside = true })
+		r.Tasks().AddProgram("q", 0, func(x *smp.Ctx) { beside = true })
 		r.want(smp.Passed, "default", sim.Always0{})
 		if want := []uint64{smpev.VecBP<<8 | smpev.OwnerUprobe, smpev.VecDB<<8 | smpev.OwnerUprobe}; !slices.Equal(owners, want) {
 			t.Errorf("%s: owners %#x, want %#x", mode.name, owners, want)

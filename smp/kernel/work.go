@@ -77,10 +77,10 @@ func (q *Workqueue) BootWork(name string, f func(x kapi.Context)) *DelayedWork {
 func (q *Workqueue) NewDelayedWork(name string, f func(x kapi.Context)) kapi.DelayedWork {
 	if q.n == len(q.works) {
 		w := &DelayedWork{k: q.k, id: smpev.WaitWork + uint64(len(q.works))}
-		w.worker = q.k.M.AddWorker(name, 0, w.run)
+		w.worker = q.k.M.Tasks().AddWorker(name, 0, w.run)
 		w.timer = &smp.Source{Kind: smp.WorkSource, Name: "work@" + name, Waker: w.worker, Fire: w.fire}
 		w.idle = kapi.Is[int]{Var: &w.state}
-		if err := q.k.M.AddSource(w.timer, 0); err != nil {
+		if err := q.k.M.Interrupts().Add(w.timer, 0); err != nil {
 			sim.Bug("%v", err)
 		}
 		q.works = append(q.works, w)
@@ -103,7 +103,7 @@ func (w *DelayedWork) Queue(x kapi.Context) {
 
 // start starts the timer, on the CPU that it is started on.
 func (w *DelayedWork) start(x kapi.Context) {
-	if w.k.M.Arm(w.timer); w.k.cfg.Offline {
+	if w.k.M.Interrupts().Arm(w.timer); w.k.cfg.Offline {
 		w.cpu, w.halted = x.CPU(), false
 	}
 }
@@ -111,7 +111,7 @@ func (w *DelayedWork) start(x kapi.Context) {
 // stop is told of a CPU that goes: its timers fire no more.
 func (q *Workqueue) stop(cpu int) {
 	for _, w := range q.works[:q.n] {
-		if w.cpu == cpu && q.k.M.Disarm(w.timer) {
+		if w.cpu == cpu && q.k.M.Interrupts().Disarm(w.timer) {
 			w.halted = true
 		}
 	}
@@ -140,17 +140,17 @@ func (q *Workqueue) Left() string {
 
 // takes reports whether the timer has to be started anew.
 func (w *DelayedWork) takes() bool {
-	w.k.M.Disarmed(w.timer)
+	w.k.M.Interrupts().Disarmed(w.timer)
 	return w.halted
 }
 
 // fire is the timer: the worker becomes runnable.
 func (w *DelayedWork) fire() {
 	if w.k.cfg.Offline {
-		w.k.M.Place(w.worker, w.cpu)
+		w.k.M.Tasks().Place(w.worker, w.cpu)
 	}
 	w.k.M.Log().Tell(smpev.Due, uint8(w.worker.CPUID()), traces.NoTask, uint64(w.worker.ID), 1, 0)
-	w.k.M.Wake(w.worker)
+	w.k.M.Tasks().Wake(w.worker)
 }
 
 // run is the worker's body.

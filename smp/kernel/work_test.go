@@ -46,7 +46,7 @@ func TestDelayedWork(t *testing.T) {
 				newWork()
 			}
 			for c := range 3 {
-				r.AddProgram("p", c, func(x *smp.Ctx) {
+				r.Tasks().AddProgram("p", c, func(x *smp.Ctx) {
 					for range 3 {
 						x.Step("p", 1)
 						work.Queue(x)
@@ -92,7 +92,7 @@ func TestQueueTwice(t *testing.T) {
 	}
 	newWork()
 	r.reset = func() { newWork(); runs = 0 }
-	r.AddProgram("p", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 1, func(x *smp.Ctx) {
 		work.Flush(x) // nothing to flush: nothing to wait for
 		work.Queue(x)
 		work.Queue(x)
@@ -117,7 +117,7 @@ func TestFlushRunsTheWorkAtOnce(t *testing.T) {
 	newWork := func() { work = r.k.Work.NewDelayedWork("work", func(kapi.Context) {}) }
 	newWork()
 	r.reset = newWork
-	r.AddProgram("flusher", 1, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("flusher", 1, func(x *smp.Ctx) {
 		work.Queue(x)
 		before := r.Counts().Instructions
 		work.Flush(x)
@@ -125,7 +125,7 @@ func TestFlushRunsTheWorkAtOnce(t *testing.T) {
 			t.Errorf("%d instructions of others ran meanwhile", n)
 		}
 	})
-	r.AddProgram("other", 2, func(x *smp.Ctx) { x.Call(f) })
+	r.Tasks().AddProgram("other", 2, func(x *smp.Ctx) { x.Call(f) })
 	r.want(smp.Passed, "default", sim.Always0{})
 }
 
@@ -138,14 +138,14 @@ func TestWorkIsNeverLost(t *testing.T) {
 	newWork := func() { work = r.k.Work.NewDelayedWork("work", func(kapi.Context) { runs++ }) }
 	newWork()
 	r.reset = func() { newWork(); runs = 0 }
-	r.AddProgram("p", 0, func(x *smp.Ctx) { work.Queue(x) })
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) { work.Queue(x) })
 	r.want(smp.Exhausted, "too short", sim.Always0{})
 
 	r = newRig(t, modes[0], smp.Config{CPUs: 1})
 	newWork()
 	queue := true
 	r.reset = func() { newWork(); runs = 0 }
-	r.AddProgram("p", 0, func(x *smp.Ctx) {
+	r.Tasks().AddProgram("p", 0, func(x *smp.Ctx) {
 		if queue {
 			work.Queue(x)
 		}

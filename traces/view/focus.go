@@ -121,9 +121,9 @@ func foldCPUs(rows []row) []row {
 	return out
 }
 
-// Of quiet: stretches shorter than foldMin aren't worth a fold; foldNear steps around
-// one that matters are seen; if more than seenMost matter, then only those do of which
-// the story and the schedule tell.
+// Bounds of quiet: stretches shorter than foldMin aren't worth a fold; foldNear steps around
+// one that matters are seen; if more than seenMost matter, then only those do that
+// the story and the schedule name.
 const (
 	foldMin  = 6
 	foldNear = 1

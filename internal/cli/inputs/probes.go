@@ -200,6 +200,6 @@ func calls(s *scenario.Scenario, function string) bool {
 		return slices.ContainsFunc(t.Ops, func(op scenario.Op) bool { return op.Kind == act.Call && op.Target == function })
 	}) || slices.ContainsFunc(s.Sources, func(src scenario.Source) bool { return src.Run == function }) ||
 		slices.ContainsFunc(s.Probes, func(k scenario.Probe) bool {
-			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind == scenario.StepCall && st.Func == function })
+			return slices.ContainsFunc(slices.Concat(k.Pre, k.Post, k.Fault), func(st scenario.Step) bool { return st.Kind.Traits&scenario.StepRuns != 0 && st.Func == function })
 		})
 }

@@ -71,8 +71,8 @@ func TestMutantsPage(t *testing.T) {
 	require.Contains(t, o.DOM, "</footer>")
 }
 
-// Of some mutants alone nothing is said of the properties; for those that no
-// property notices nothing is drawn.
+// A page of some mutants alone has nothing about properties, and draws nothing for a mutant that no
+// property notices.
 func TestMutantsPageOfSome(t *testing.T) {
 	c := &Mutants{Mutants: []string{"no-quiesce"}, Seeds: 3, Most: 1000, Seed: 7, Blind: true}
 	_, text, status := mutantsHTML(t, c, mutantRows()[:1])

@@ -83,7 +83,7 @@ func newCrowd(p *Probe, at []arch.Addr, costs *cycles.Profile) (*crowd, error) {
 	for _, t := range sc.Texts[1:] { // the entry of jprobes
 		c.machine.Memory().Map(t.At, t.Code, smp.PermRead|smp.PermExec)
 	}
-	c.machine.AddProgram("t", 0, c.program)
+	c.machine.Tasks().AddProgram("t", 0, c.program)
 	c.machine.Freeze()
 	return c, nil
 }
@@ -118,7 +118,7 @@ func (c *crowd) program(x *smp.Ctx) {
 			return
 		}
 	}
-	c.engine.WaitOptimizer(x)
+	c.engine.Optimizer.WaitOptimizer(x)
 	c.calls(x, c.at)
 	one, _ := c.calls(x, middle)
 	all, longest := c.calls(x, c.at)
@@ -132,12 +132,12 @@ func (c *crowd) register(x *smp.Ctx, at arch.Addr) (err error) {
 		k := kprobes.Kprobe{Addr: at}
 		switch sp.Kind {
 		case scenario.ProbeKretprobe:
-			err = c.engine.RegisterRet(x,
+			err = c.engine.Kretprobes.Register(x,
 				&kprobes.Kretprobe{Kprobe: k, Handler: func(x kapi.Context, _ *kprobes.Instance, _ *arch.Regs) int {
 					return handle(x, sp.Post)
 				}})
 		case scenario.ProbeJprobe:
-			err = c.engine.RegisterJ(x, &kprobes.Jprobe{Kprobe: k, Entry: c.say.Texts[1].At})
+			err = c.engine.Jprobes.Register(x, &kprobes.Jprobe{Kprobe: k, Entry: c.say.Texts[1].At})
 		default:
 			k.Pre = func(x kapi.Context, _ *kprobes.Kprobe, _ *arch.Regs) int { return handle(x, sp.Pre) }
 			err = c.engine.Register(x, &k)

@@ -221,7 +221,7 @@ func (g *gauge) event(e *traces.Event, at sim.Time) {
 // loses nothing; nor does CPU 0, which has asked for it.
 func (g *gauge) stopper(e *traces.Event, at sim.Time) {
 	c := &g.cpus[e.CPU]
-	switch stopper := uint64(g.m.Stopper(int(e.CPU)).ID); {
+	switch stopper := uint64(g.m.Tasks().Stopper(int(e.CPU)).ID); {
 	case e.Kind == smpev.Wake:
 		if e.A == stopper {
 			c.woken = at

@@ -9,6 +9,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/page"
 	"kpsim/internal/search/change"
+	"kpsim/internal/table"
 )
 
 // tell prints the results and writes the page.
@@ -140,7 +141,7 @@ func (w *writer) table(t *page.Table) {
 	if !w.markdown {
 		fmt.Fprintln(w.p.Out)
 	}
-	g := cli.Table{Head: append([]string(nil), t.Head...), Text: t.Text}
+	g := table.Grid{Head: append([]string(nil), t.Head...), Text: t.Text}
 	at := 0
 	for _, o := range t.Over {
 		for range o.Columns {

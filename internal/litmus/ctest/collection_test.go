@@ -13,9 +13,9 @@ import (
 	"kpsim/internal/litmus/ctest"
 )
 
-// Of a test in the collection at most so many states are searched: a few times a few of
-// them in other orders, to see early what can be seen, and once more. More tries of more
-// states are for those of which something is to be seen.
+// A test of the collection is searched up to a number of states: a few times a few of
+// them in other orders, to see outcomes early, and once more. Tests that have an outcome to
+// be seen get more tries of more states.
 const (
 	fewTries  = 6
 	fewStates = 1_500

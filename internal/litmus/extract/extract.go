@@ -138,7 +138,7 @@ func listed(name string, all []string) string {
 
 // where says where an access is in the run.
 func (t *Test) where(a *access) string {
-	task := t.r.m.Tasks()[a.task].Name
+	task := t.r.m.Tasks().All()[a.task].Name
 	switch {
 	case a.guess:
 		return fmt.Sprintf("%s: the kernel's routines, and the CPU held nothing after them", task)

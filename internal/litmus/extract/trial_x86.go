@@ -17,7 +17,7 @@ type trial struct {
 
 // Load implements arch.Memory.
 func (t *trial) Load(at arch.Addr, size int) (uint64, bool) {
-	v, ok := t.f.m.Seen(int(t.cpu), at, size)
+	v, ok := t.f.m.Memory().Seen(int(t.cpu), at, size)
 	if ok {
 		t.f.load(t.cpu, at, size, v)
 	}

@@ -76,7 +76,7 @@ func (c *C) Build(m *smp.Machine) error {
 		c.rcu[d].Init(&m.Cells, 0)
 	}
 	for i := range c.threads {
-		m.AddProgram(threadName(i), i, func(x *smp.Ctx) {
+		m.Tasks().AddProgram(threadName(i), i, func(x *smp.Ctx) {
 			var k ctest.Machine = &cThread{c: c, x: x, n: i}
 			if c.by != nil {
 				k = c.by(k.(*cThread))
@@ -92,7 +92,7 @@ func (c *C) Build(m *smp.Machine) error {
 				}
 				t.Step(k)
 				if c.memory == LKMM {
-					m.Views().Keep(i, t.Needed())
+					m.Weak().Views().Keep(i, t.Needed())
 				}
 			}
 			c.phase[i] = ended
@@ -306,7 +306,7 @@ func (k *cThread) section(domain int) {
 func (k *cThread) ReadLock(domain int) {
 	k.section(domain)
 	if k.c.memory == LKMM {
-		k.c.m.Views().ReadLock(k.n, domain)
+		k.c.m.Weak().Views().ReadLock(k.n, domain)
 		return
 	}
 	k.c.inside[domain][k.n]++
@@ -316,7 +316,7 @@ func (k *cThread) ReadLock(domain int) {
 func (k *cThread) ReadUnlock(domain int) {
 	k.section(domain)
 	if k.c.memory == LKMM {
-		k.c.m.Views().ReadUnlock(k.n, domain)
+		k.c.m.Weak().Views().ReadUnlock(k.n, domain)
 		return
 	}
 	in := &k.c.inside[domain][k.n]
@@ -332,7 +332,7 @@ func (k *cThread) Synchronize(domain int) {
 	k.at(1)
 	k.section(domain)
 	if k.c.memory == LKMM {
-		k.c.m.Views().GPBegin(k.n, domain)
+		k.c.m.Weak().Views().GPBegin(k.n, domain)
 	} else {
 		for i, in := range k.c.inside[domain] {
 			if in > 0 {
@@ -345,7 +345,7 @@ func (k *cThread) Synchronize(domain int) {
 	k.at(3)
 	k.section(domain)
 	if k.c.memory == LKMM {
-		k.c.m.Views().GPEnd(k.n, domain)
+		k.c.m.Weak().Views().GPEnd(k.n, domain)
 	}
 }
 
@@ -361,7 +361,7 @@ func (g *graceOver) Cell() kapi.CellID { return g.c.rcu[g.domain].ID() }
 // Holds implements kapi.Cond.
 func (g *graceOver) Holds() bool {
 	if g.c.memory == LKMM {
-		v := g.c.m.Views()
+		v := g.c.m.Weak().Views()
 		return v.Waiting(g.n, g.domain) == 0 && !v.Inside(g.n, g.domain)
 	}
 	return g.c.outlast[g.domain][g.n] == 0

@@ -60,7 +60,7 @@ func (x *X86) Build(m *smp.Machine) error {
 		at := smp.TextBase + arch.Addr(i*threadBytes)
 		m.Memory().Map(at, c.Bytes, smp.PermRead|smp.PermExec)
 		m.Names().AddSymbol(threadName(i), at, len(c.Bytes))
-		m.AddProgram(threadName(i), i, func(k *smp.Ctx) {
+		m.Tasks().AddProgram(threadName(i), i, func(k *smp.Ctx) {
 			r := k.Regs()
 			for n, v := range x.t.Threads[i].Init {
 				if arch.Reg(n) != m.Arch().SP {

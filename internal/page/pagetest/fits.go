@@ -1,6 +1,8 @@
 package pagetest
 
 import (
+	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,34 +79,41 @@ const Cut = `(() => {
 
 var policies = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`)
 
-// fitsScript has a page say what is Cut, and which of its tables scroll.
+// fitsScript has a page in a frame tell the page around it what is Cut, and which of its tables
+// scroll.
 const fitsScript = `<script>(() => {
 	const cut = ` + Cut + `;
 	const scroll = [...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => (e.querySelector("caption") ?? e).innerText);
-	document.body.replaceChildren(...[cut, scroll].map(list => {
-		const pre = document.createElement("pre");
+	for (const list of [cut, scroll]) {
+		const pre = parent.document.createElement("pre");
+		pre.className = frameElement.id;
 		pre.textContent = list.join("\n");
-		return pre;
-	}));
+		parent.document.body.append(pre);
+	}
 })()</script></body>`
 
 // Fits opens a page without a script of its own in each of Sizes, and requires that nothing on
 // it is Cut. It returns the captions of the tables that scroll, for each size. Without
 // Chromium it skips the test.
+//
+// One browser has all sizes: each is a frame. Frames of srcdoc may change the page around them.
 func Fits(t testing.TB, file string) (scroll [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	copied := filepath.Join(t.TempDir(), "fits.html")
-	asked := strings.Replace(policies.ReplaceAllString(string(text), ""), "</body>", fitsScript, 1)
-	require.NoError(t, os.WriteFile(copied, []byte(asked), 0o600))
-	for _, s := range Sizes {
-		m := answers.FindStringSubmatch(Open(t, copied, s[0], s[1]).DOM)
+	asked := html.EscapeString(strings.Replace(policies.ReplaceAllString(string(text), ""), "</body>", fitsScript, 1))
+	frames := "<!DOCTYPE html><html><body>"
+	for i, s := range Sizes {
+		frames += fmt.Sprintf(`<iframe id="size%d" style="border:0" width="%d" height="%d" srcdoc="%s"></iframe>`, i, s[0], s[1], asked)
+	}
+	framed := filepath.Join(t.TempDir(), "fits.html")
+	require.NoError(t, os.WriteFile(framed, []byte(frames+"</body></html>"), 0o600))
+	dom := Open(t, framed, Sizes[0][0], Sizes[0][1]).DOM
+	for i, s := range Sizes {
+		m := regexp.MustCompile(fmt.Sprintf(`(?s)<pre class="size%d">(.*?)</pre><pre class="size%[1]d">(.*?)</pre>`, i)).FindStringSubmatch(dom)
 		require.NotNil(t, m, "the script in the page says nothing")
 		require.Empty(t, m[1], "%s at %d by %d", filepath.Base(file), s[0], s[1])
 		scroll = append(scroll, strings.FieldsFunc(m[2], func(r rune) bool { return r == '\n' }))
 	}
 	return scroll
 }
-
-var answers = regexp.MustCompile(`(?s)<body><pre>(.*?)</pre><pre>(.*?)</pre>`)

@@ -131,7 +131,7 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 	for i := len(s.Probes) - 1; i >= 0; i-- {
 		name := s.Probes[i].Name
 		unused := !s.Uses(name, scenario.ParamProbe, scenario.ParamProbes) &&
-			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return stepOfProbe(st.Kind) && st.Func == name })
+			!slices.ContainsFunc(steps(s), func(st scenario.Step) bool { return st.Kind.Has(scenario.StepProbe) && st.Func == name })
 		list = append(list, Edit{Says: "probe " + name + " left out", Beginning: unused, Unused: unused, Gone: on(s, name), apply: func(c *scenario.Scenario) {
 			c.Probes = slices.Delete(c.Probes, i, i+1)
 			dropOps(c, func(op *scenario.Op) bool {
@@ -143,7 +143,7 @@ func fewerClients(s *scenario.Scenario, list []Edit) []Edit {
 				}
 				return op.Kind.Has(scenario.ParamProbe) && op.Target == name
 			})
-			dropSteps(c, func(st *scenario.Step) bool { return stepOfProbe(st.Kind) && st.Func == name })
+			dropSteps(c, func(st *scenario.Step) bool { return st.Kind.Has(scenario.StepProbe) && st.Func == name })
 		}})
 	}
 	for i := len(s.Labels) - 1; i >= 0; i-- {
@@ -184,10 +184,6 @@ func on(s *scenario.Scenario, name string) (list []scenario.Op) {
 		}
 	}
 	return list
-}
-
-func stepOfProbe(k scenario.StepKind) bool {
-	return k >= scenario.StepRegister && k <= scenario.StepDisable
 }
 
 // dropSteps omits steps of handlers. A handler without steps remains.
@@ -354,10 +350,11 @@ func plainerSources(s *scenario.Scenario, list []Edit) []Edit {
 	names := s.SourceNames()
 	for i := range s.Sources {
 		x := s.Sources[i]
-		plain := scenario.Source{Kind: scenario.SourceTimer, CPU: x.CPU, AtMost: x.AtMost}
-		tries := []scenario.Source{plain}
-		if x.Kind == scenario.SourceNMI && x.Run != "" {
-			tries = append(tries, scenario.Source{Kind: scenario.SourceNMI, CPU: x.CPU, AtMost: x.AtMost})
+		var tries []scenario.Source
+		for _, k := range scenario.SourceKinds {
+			if k.Plain || k == x.Kind && x.Run != "" {
+				tries = append(tries, scenario.Source{Kind: k, CPU: x.CPU, AtMost: x.AtMost})
+			}
 		}
 		for _, y := range tries {
 			if y.Kind == x.Kind && x.Run == "" && y.Opens == x.Opens && y.Idle == x.Idle { // it is plain already
@@ -393,7 +390,7 @@ func fewerSymbols(s *scenario.Scenario, list []Edit) []Edit {
 		used[s.Probes[i].Func], used[s.Probes[i].Symbol], used[s.Probes[i].Entry] = true, true, true
 		for _, steps := range s.Probes[i].Handlers() {
 			for _, st := range *steps {
-				if !stepOfProbe(st.Kind) {
+				if !st.Kind.Has(scenario.StepProbe) {
 					used[st.Func] = true
 				}
 			}

@@ -154,7 +154,7 @@ func kindsOf(sc *scenario.Scenario) map[string]bool {
 	}
 	in["several write enabled"] = writers > 1
 	for _, s := range sc.Sources {
-		name := [...]string{scenario.SourceTimer: "timer", scenario.SourceNMI: "nmi", scenario.SourcePreempt: "preempted"}[s.Kind]
+		name := map[*scenario.SourceKind]string{scenario.SourceTimer: "timer", scenario.SourceNMI: "nmi", scenario.SourcePreempt: "preempted"}[s.Kind]
 		if in[name] = true; s.Run != "" {
 			in[name+" runs a function"] = true
 		}

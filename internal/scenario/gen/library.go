@@ -39,12 +39,8 @@ func ordered(s *scenario.Scenario) bool {
 		return true
 	}
 	for i := range s.Probes {
-		for _, steps := range s.Probes[i].Handlers() {
-			for _, st := range *steps {
-				if st.Kind >= scenario.StepSleep {
-					return true
-				}
-			}
+		if s.Probes[i].AnyStep(scenario.StepRefused) {
+			return true
 		}
 	}
 	return false

@@ -82,11 +82,12 @@ func (g *maker) built() {
 	g.sc.Machine.Kernel.Retpoline, g.sc.Machine.Kernel.IBT = retpoline, ibt && !g.i386
 }
 
-// settings enables the settings that rows of machine() give to a few machines.
-func (g *maker) settings() {
+// settings enables the settings that rows of machine() give to a few machines: with ofEngine those
+// that need something of the engine, otherwise the others. The order of parts is that of recipes.
+func (g *maker) settings(ofEngine bool) {
 	for _, r := range scenario.Settings {
 		d := r.Drawn
-		if d == nil {
+		if d == nil || (d.With != nil) != ofEngine {
 			continue
 		}
 		g.part(d.Part)

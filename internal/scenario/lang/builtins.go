@@ -84,36 +84,12 @@ var chapters = []chapter{
 		{`static_call(name, sites = [], tails = [], trampoline = None, target = None)`, (*loader).doStaticCall,
 			"a call whose target is patched: 5-byte nops `0f1f440000` at `sites` that become calls, and `c3cccccccc` at `tails`, a ret that becomes a jump; with a `target` they are calls and jumps of that already. `trampoline` is a function that is a tail of it and nothing else, for those who call it by that"},
 	}},
-	{"Steps of a handler", []verb{
-		{`count()`, (*loader).doCount,
-			"a hit is counted"},
-		{`set_reg(reg, value)`, (*loader).doSetReg,
-			"write `value` to the saved register `reg`, `\"rax\"` to `\"r15\"`"},
-		{`set_ip(address)`, (*loader).doSetIP,
-			"go on at `address`, a place in a function or a number"},
-		{`nonzero()`, plainStep(scenario.StepNonzero),
-			"the handler returns 1. Of an `entry`: this call isn't followed; of a `fault`: it is handled"},
-		{`store(d, value)`, (*loader).doStore,
-			"the eight bytes of `value` are written to `d`, a place in data"},
-		{`save(reg)`, onReg(scenario.StepSave),
-			"of a return probe with `data_size = 8`, or more: the saved register `reg` goes into the private data of the call"},
-		{`restore(reg)`, onReg(scenario.StepRestore),
-			"likewise: `reg` comes from there"},
-		{`sleep()`, plainStep(scenario.StepSleep),
-			"what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, `enable(k)`, `disable(k)`"},
-	}},
+	{"Steps of a handler", steps()},
 	{"Programs", append([]verb{
 		{`task(name = None, cpu = 0, ops = [], repeat = 1, background = False, setup = 0)`, (*loader).doTask,
 			"a kernel thread on a CPU that does `ops`, `repeat` times; `background`: not again once all tasks without it have ended; `setup`: so many of `ops` are done before any task begins, with a kernel's own engine, whose state can be kept; with kpsim's they are the task's first"},
 	}, operations()...)},
-	{"Interrupts", []verb{
-		{`timer(cpu, at_most = 1, run = None, opens = False, idle = False, args = [])`, source(scenario.SourceTimer),
-			"a timer tick, whose handler calls `run`, with up to six numbers, `args = [3, 5]`; `opens`: it turns interrupts on before it ends; `idle`: it comes while the CPU has no task to run, too"},
-		{`nmi(cpu, at_most = 1, run = None, idle = False, args = [])`, source(scenario.SourceNMI),
-			"a non-maskable interrupt; `run`, `args` and `idle` as a timer's"},
-		{`preempt(cpu, at_most = 1)`, source(scenario.SourcePreempt),
-			"a reschedule interrupt: another task is to run. Have a second task on that CPU"},
-	}},
+	{"Interrupts", sources()},
 	{"What is expected", []verb{
 		{`never(canary = None)`, (*loader).doNever,
 			"no schedule breaks any property. `canary`: with this mutant some schedule must, which shows that the search can see. This is the default"},
@@ -329,4 +305,12 @@ func whole(what string, v starlark.Value) (location, error) {
 		err = fmt.Errorf("%s is %s; a function is called at its start", what, p)
 	}
 	return p, err
+}
+
+// dataPlace reads a place in data.
+func dataPlace(what string, v starlark.Value) (location, error) {
+	if d, ok := v.(location); ok && d.what == "data" {
+		return d, nil
+	}
+	return location{}, fmt.Errorf("%s is %s; give data, as data() returns it", what, describe(v))
 }

@@ -8,7 +8,6 @@ import (
 	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
-	"kpsim/smp/arch"
 )
 
 // A handlerArg is a handler among the arguments of a probe.
@@ -114,82 +113,9 @@ func handler(what string, v starlark.Value) ([]scenario.Step, error) {
 			return nil, fmt.Errorf("%s[%d]: a handler's call() has no arguments, no changed and no returns; write call(%s)", what, i, d.op.Target)
 		}
 		if !ok || d.step == nil {
-			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v), nearest.Quoted(scenario.StepWords))
+			return nil, fmt.Errorf("%s[%d] is %s; a step is one of %s", what, i, describe(v), nearest.Quoted(scenario.StepWords()))
 		}
 		steps = append(steps, *d.step)
 	}
 	return steps, nil
-}
-
-func (l *loader) doCount(c *call) (starlark.Value, error) { return plainStep(scenario.StepCount)(l, c) }
-
-// plainStep makes a step that says all by its name.
-func plainStep(kind scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
-	return func(_ *loader, c *call) (starlark.Value, error) {
-		return c.deed(nil, &scenario.Step{Kind: kind}), c.unpack()
-	}
-}
-
-// onReg makes a step that is about a register.
-func onReg(kind scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
-	return func(l *loader, c *call) (starlark.Value, error) {
-		var reg string
-		if err := c.unpack("reg", &reg); err != nil {
-			return nil, err
-		}
-		r, err := nearest.Lookup[arch.Reg]("reg", reg, l.s.Machine.Processor().RegNames)
-		return c.deed(nil, &scenario.Step{Kind: kind, Reg: r}), err
-	}
-}
-
-func (l *loader) doSetReg(c *call) (starlark.Value, error) {
-	var reg string
-	var value starlark.Value
-	err := c.unpack("reg", &reg, "value", &value)
-	if err != nil {
-		return nil, err
-	}
-	step := scenario.Step{Kind: scenario.StepSetReg}
-	if step.Reg, err = nearest.Lookup[arch.Reg]("reg", reg, l.s.Machine.Processor().RegNames); err != nil {
-		return nil, err
-	}
-	if step.Value, err = number("value", value); err != nil {
-		return nil, err
-	}
-	return c.deed(nil, &step), nil
-}
-
-func (l *loader) doSetIP(c *call) (starlark.Value, error) {
-	var address starlark.Value
-	err := c.unpack("address", &address)
-	if err != nil {
-		return nil, err
-	}
-	step := scenario.Step{Kind: scenario.StepSetIP}
-	if p, ok := address.(location); ok && p.what == "function" {
-		if p.off < 0 {
-			return nil, fmt.Errorf("set_ip: %d before %s is outside it; stay within the function", -p.off, p.name)
-		}
-		step.Func, step.Value = p.name, uint64(p.off)
-	} else if step.Value, err = number("address", address); err != nil {
-		return nil, err
-	}
-	return c.deed(nil, &step), nil
-}
-
-func (l *loader) doStore(c *call) (starlark.Value, error) {
-	var d, value starlark.Value
-	err := c.unpack("d", &d, "value", &value)
-	if err != nil {
-		return nil, err
-	}
-	p, ok := d.(location)
-	if !ok || p.what != "data" {
-		return nil, fmt.Errorf("d is %s; give data, as data() returns it", describe(d))
-	}
-	step := scenario.Step{Kind: scenario.StepStore, Func: p.name, Off: int(p.off)}
-	if step.Value, err = number("value", value); err != nil {
-		return nil, err
-	}
-	return c.deed(nil, &step), nil
 }

@@ -35,8 +35,8 @@ func TestCheckGo(t *testing.T) {
 				s.Texts = append(s.Texts, scenario.Text{Name: "big", At: 0x10000, Code: make([]byte, 1<<16+1)})
 			}},
 		{`probe "k": no function "vitcim"; did you mean "victim"?`, func(s *S) { s.Probes[0].Func = "vitcim" }},
-		{`probe "k" pre[0]: step 99 isn't known; it is one of "count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep", "register", "unregister", "enable", "disable"`,
-			func(s *S) { s.Probes[0].Pre[0].Kind = 99 }},
+		{`probe "k" pre[0]: it is no step; it is one of "count", "set_reg", "set_ip", "call", "nonzero", "store", "save", "restore", "sleep", "register", "unregister", "enable", "disable"`,
+			func(s *S) { s.Probes[0].Pre[0].Kind = nil }},
 		{`probe "k" pre[0]: count() has fields it doesn't use; leave them zero`,
 			func(s *S) { s.Probes[0].Pre[0].Value = 1 }},
 		{`probe "k" pre[0]: register 16 isn't known; it is one of "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"`,
@@ -90,7 +90,7 @@ func TestCheckGo(t *testing.T) {
 			func(s *S) {
 				s.Missing = []scenario.Missing{{Name: "victim", At: 0xffffffff81ff0000, Size: 4096}}
 			}},
-		{`source 3 isn't known; it is one of "timer", "nmi", "preempt"`, func(s *S) { s.Sources[0].Kind = 3 }},
+		{`it is no source; it is one of "timer", "nmi", "preempt"`, func(s *S) { s.Sources[0].Kind = nil }},
 		{`preempt() runs no function; use timer() or nmi()`, func(s *S) {
 			s.Sources[0] = scenario.Source{Kind: scenario.SourcePreempt, AtMost: 1, Run: "victim"}
 		}},

@@ -6,27 +6,32 @@ import (
 	"strings"
 
 	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
 )
 
 // ofKernel lists the kernel's own names of what the language has words for, but for operations,
-// whose rows have them: the function of the language, and those of kernels that do this.
+// steps and sources, whose rows have them: the function of the language, and those of kernels that do this.
 var ofKernel = map[string][]string{
 	"jump_label":  {"static_key", "static_branch", "DEFINE_STATIC_KEY_FALSE", "DEFINE_STATIC_KEY_TRUE"},
 	"static_call": {"DEFINE_STATIC_CALL", "static_call_key"},
-	"sleep":       {"msleep", "might_sleep", "usleep_range"},
-	"set_ip":      {"instruction_pointer_set", "regs_set_return_ip"},
-	"set_reg":     {"regs_set_return_value", "regs_set_register"},
 	"reserved":    {"NOKPROBE_SYMBOL", "within_kprobe_blacklist"},
 	"fentry":      {"__fentry__", "mcount"},
 	"task":        {"kthread_create", "kthread_run", "kthread"},
-	"preempt":     {"smp_send_reschedule", "resched_curr"},
 }
 
 // kernels are the names of a function of the language in kernels, or of commands that do the same.
 func kernels(verb string) []string {
 	if k := act.Named(verb); k != nil {
 		return k.Kernel
+	}
+	if k := scenario.StepNamed(verb); k != nil {
+		return k.Kernel
+	}
+	for _, k := range scenario.SourceKinds {
+		if k.Word == verb {
+			return k.Kernel
+		}
 	}
 	return ofKernel[verb]
 }

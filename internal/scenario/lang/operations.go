@@ -51,12 +51,9 @@ var forms = [...]form{
 	},
 	scenario.ParamData: {
 		read: func(_ *call, name string, v starlark.Value, op *scenario.Op) error {
-			d, ok := v.(location)
-			if !ok || d.what != "data" {
-				return fmt.Errorf("%s is %s; give data, as data() returns it", name, describe(v))
-			}
+			d, err := dataPlace(name, v)
 			op.Target, op.Offset = d.name, int(d.off)
-			return nil
+			return err
 		},
 		print: printPlace,
 	},
@@ -320,7 +317,7 @@ func operation(k *scenario.Operation) func(*loader, *call) (starlark.Value, erro
 			return nil, err
 		}
 		d := c.deed(op, nil)
-		if k.Step != scenario.StepCount && len(op.Args) == 0 && !op.Changed && !op.Checked {
+		if k.Step != nil && len(op.Args) == 0 && !op.Changed && !op.Checked {
 			d.step = &scenario.Step{Kind: k.Step, Func: op.Target}
 		}
 		return d, nil

@@ -10,7 +10,6 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"kpsim/internal/nearest"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/kpev"
 	"kpsim/smp/arch"
@@ -202,34 +201,6 @@ func (p *printer) place(name string, off uint64) string {
 	return fmt.Sprintf("%s + %d", p.symbols[name], off)
 }
 
-func (p *printer) handler(steps []scenario.Step) string {
-	if steps == nil {
-		return "None"
-	}
-	said := make([]string, len(steps))
-	for i, st := range steps {
-		var args string
-		switch {
-		case st.Kind == scenario.StepSave || st.Kind == scenario.StepRestore:
-			args = Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg)))
-		case st.Kind == scenario.StepStore:
-			args = p.place(st.Func, uint64(st.Off)) + ", " + literal(st.Value)
-		case st.Kind >= scenario.StepRegister:
-			args = p.probeName(st.Func)
-		case st.Kind == scenario.StepSetReg:
-			args = Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg))) + ", " + literal(st.Value)
-		case st.Kind == scenario.StepSetIP && st.Func == "":
-			args = literal(st.Value)
-		case st.Kind == scenario.StepSetIP:
-			args = p.place(st.Func, st.Value)
-		case st.Kind == scenario.StepCall:
-			args = p.symbols[st.Func]
-		}
-		said[i] = st.Kind.String() + "(" + args + ")"
-	}
-	return "[" + strings.Join(said, ", ") + "]"
-}
-
 func (p *printer) programs(s *scenario.Scenario) {
 	p.gap(len(s.Tasks))
 	for i := range s.Tasks {
@@ -242,13 +213,8 @@ func (p *printer) programs(s *scenario.Scenario) {
 			p.unless(!t.Background, "background", "True"), p.unless(t.Setup == 0, "setup", fmt.Sprint(t.Setup)))
 	}
 	p.gap(len(s.Sources))
-	for _, src := range s.Sources {
-		p.call(src.Kind.String(), fmt.Sprintf("cpu = %d", src.CPU),
-			p.unless(src.AtMost == 1, "at_most", fmt.Sprint(src.AtMost)),
-			p.unless(src.Run == "", "run", p.symbols[src.Run]),
-			p.unless(!src.Opens, "opens", "True"),
-			p.unless(!src.Idle, "idle", "True"),
-			p.unless(len(src.Args) == 0, "args", "["+literals(src.Args)+"]"))
+	for i := range s.Sources {
+		p.source(&s.Sources[i])
 	}
 	p.gap(1)
 }

@@ -184,7 +184,7 @@ func genHandler(t *rapid.T, s *scenario.Scenario, names []string, private bool) 
 	}
 	steps := []scenario.Step{}
 	for range rapid.IntRange(0, 3).Draw(t, "steps") {
-		st := scenario.Step{Kind: scenario.StepKind(rapid.IntRange(0, int(scenario.StepDisable)).Draw(t, "step"))}
+		st := scenario.Step{Kind: rapid.SampledFrom(scenario.Steps).Draw(t, "step")}
 		switch st.Kind {
 		case scenario.StepSetReg:
 			st.Reg, st.Value = arch.Reg(rapid.IntRange(0, 15).Draw(t, "reg")), rapid.Uint64().Draw(t, "value")
@@ -275,18 +275,18 @@ func genPrograms(t *rapid.T, s *scenario.Scenario) {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "sources") {
 		src := scenario.Source{
-			Kind:   scenario.SourceKind(rapid.IntRange(0, 2).Draw(t, "source")),
+			Kind:   rapid.SampledFrom(scenario.SourceKinds).Draw(t, "source"),
 			CPU:    cpu.Draw(t, "cpu"),
 			AtMost: rapid.IntRange(1, 5).Draw(t, "at most"),
 		}
-		src.Opens = src.Kind == scenario.SourceTimer && rapid.Bool().Draw(t, "opens")
-		if src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "runs") {
+		src.Opens = src.Kind.Has(scenario.SourceOpens) && rapid.Bool().Draw(t, "opens")
+		if src.Kind.Has(scenario.SourceRun) && rapid.Bool().Draw(t, "runs") {
 			src.Run, _ = genPlace(t, s)
 			for range rapid.IntRange(0, 6).Draw(t, "args") {
 				src.Args = append(src.Args, rapid.Uint64().Draw(t, "arg"))
 			}
 		}
-		src.Idle = src.Kind != scenario.SourcePreempt && rapid.Bool().Draw(t, "idle")
+		src.Idle = src.Kind.Has(scenario.SourceIdle) && rapid.Bool().Draw(t, "idle")
 		s.Sources = append(s.Sources, src)
 	}
 }

@@ -6,9 +6,7 @@ import (
 
 	"kpsim/internal/scenario"
 	"kpsim/internal/scenario/act"
-	"kpsim/kprobes/era"
 	"kpsim/kprobes/survey"
-	"kpsim/smp/kapi"
 )
 
 // A Jumps tells which of a scenario's probes may be optimized to a jump.
@@ -81,25 +79,14 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 	add := func(p scenario.Part, format string, args ...any) {
 		list = append(list, &scenario.Fault{Part: p, Msg: fmt.Sprintf(format, args...)})
 	}
-	m, names := &s.Machine, s.SourceNames()
+	names := s.SourceNames()
 	for i := range s.Sources {
 		src := &s.Sources[i]
-		if src.Kind != scenario.SourcePreempt {
+		if src.Kind.Idle == nil {
 			continue
 		}
-		tasks := 0
-		for k := range s.Tasks {
-			if s.Tasks[k].CPU == src.CPU {
-				tasks++
-			}
-		}
-		// then each CPU has a stopper
-		stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher
-		switch {
-		case m.Preempt < scenario.PreemptFull:
-			add(scenario.PartOf(scenario.TheSources, i), "%s never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", names[i], m.Preempt)
-		case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
-			add(scenario.PartOf(scenario.TheSources, i), "%s preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, task(cpu = %d, ops = [schedule()])", names[i], src.CPU, count(tasks, "task"), src.CPU)
+		if says := src.Kind.Idle(s, src); says != "" {
+			add(scenario.PartOf(scenario.TheSources, i), "%s %s", names[i], says)
 		}
 	}
 	for i := range s.Probes {
@@ -131,11 +118,4 @@ func Inert(s *scenario.Scenario) (list []*scenario.Fault) {
 		}
 	}
 	return list
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "one " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -50,8 +50,8 @@ func TestNoReturnIsTheNMI(t *testing.T) {
 	assert.Equal(t, Odds{Questions: n.Questions, Deviations: 1, Event: end.Event, Runs: 1, Fails: 1, Low: 1, High: 1}, end)
 }
 
-// Of a race that is lost step by step no single choice is to blame: the odds
-// creep, and it is said from where to where.
+// No single choice is to blame for a race that is lost step by step: the odds
+// creep, and the report says from where to where.
 func TestNoReturnCreeps(t *testing.T) {
 	n := lost(t, "T2-preempted", Sampling{Seed: 1, Runs: max(300/searchtest.Slow, 100)}, nil)
 	assert.False(t, n.FromStart)

@@ -188,7 +188,7 @@ func reachable(sc *scenario.Scenario) (list []traces.Kind) {
 	for i := range sc.Sources {
 		s := &sc.Sources[i]
 		h.touches |= bit(s.Run != "", scenario.TouchCall)
-		h.nested = h.nested || s.Run != "" && s.Kind == scenario.SourceNMI
+		h.nested = h.nested || s.Run != "" && s.Kind.Nests
 	}
 	for i := range sc.Tasks {
 		for k := range sc.Tasks[i].Ops {
@@ -228,18 +228,14 @@ func (h *has) probe(sc *scenario.Scenario, p *scenario.Probe) {
 		h.detours = h.detours || sc.Machine.Kernel.Optprobes
 		h.jumps = h.jumps || sc.Machine.Kernel.Optprobes && (p.Post == nil || p.Kind == scenario.ProbeKretprobe)
 	}
-	for _, s := range slices.Concat(p.Pre, p.Post, p.Fault) {
-		h.nested = h.nested || s.Kind == scenario.StepCall
-		h.skips = h.skips || (s.Kind == scenario.StepSetIP || s.Kind == scenario.StepNonzero) && p.Kind == scenario.ProbeKprobe
-		h.touches |= bit(s.Kind >= scenario.StepRegister, scenario.TouchAPI)
-	}
+	h.nested = h.nested || p.AnyStep(scenario.StepRuns)
+	h.skips = h.skips || p.Kind == scenario.ProbeKprobe && p.AnyStep(scenario.StepReturns1)
+	h.touches |= bit(p.AnyStep(scenario.StepAPI), scenario.TouchAPI)
 	switch p.Kind {
 	case scenario.ProbeKretprobe:
 		h.holders = sc.Machine.Return < era.ReturnHashed
 		h.ret, h.entry, h.handler = true, h.entry || p.Pre != nil, h.handler || p.Post != nil
-		for _, s := range p.Pre {
-			h.refuses = h.refuses || s.Kind == scenario.StepNonzero || s.Kind == scenario.StepSetIP
-		}
+		h.refuses = h.refuses || scenario.AnyStep(p.Pre, scenario.StepReturns1)
 		h.nested = h.nested || sc.Machine.Return >= era.ReturnHashed // a probe on what runs under the lock
 	case scenario.ProbeJprobe:
 		h.jprobe = true

@@ -41,8 +41,8 @@ type Kill struct {
 	By      map[string]int  // which property noticed, by its name, in how many searches
 	Witness *shrink.Witness // the shortest of the named property's; nil: none was found, or Blind
 
-	// Of a mutant that is marked equivalent and has a certificate: the
-	// certificate's result. It isn't searched then.
+	// Proof is the result of the certificate, if a mutant is marked equivalent and has one. It isn't
+	// searched then.
 	Proof *proof.Verified
 }
 

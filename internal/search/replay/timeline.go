@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"kpsim/internal/search/rig"
 	"kpsim/properties"
 	"kpsim/sched"
 	"kpsim/sim"
@@ -17,29 +18,35 @@ import (
 
 // View returns a replay of the file for package view. The replay must have kept its events.
 func (r *Replay) View(file *traces.File) view.Input {
-	m := r.Rig.Machine
+	in := Scene(r.Rig, &r.Run)
+	in.Schedule = file.Schedule
+	return in
+}
+
+// Scene returns what package view shows of a rig's last run, whose events were kept. run is nil while the run goes on.
+func Scene(r *rig.Rig, run *rig.Run) view.Input {
+	m := r.Machine
 	in := view.Input{
-		Events:   r.Rig.Log.Events,
+		Events:   r.Log.Events,
 		CPUs:     m.CPUs(),
 		Symbol:   m.Names().SymbolName,
 		KernelIP: uint64(m.Arch().Addr(smp.GateBase)) + 0x100000,
-		Task:     func(id uint64) string { return m.Tasks()[id].Name },
-		Lock:     r.Rig.Kernel.Locks.Name,
-		Probe:    func(id uint64) string { return r.Rig.Scenario.Probes[id].Name },
+		Task:     func(id uint64) string { return m.Tasks().All()[id].Name },
+		Lock:     r.Kernel.Locks.Name,
+		Probe:    func(id uint64) string { return r.Scenario.Probes[id].Name },
 		Source:   func(i uint64) string { return m.Names().Mover(sim.Mover(i)) },
 		Cell:     func(id uint64) string { return CellName(m, id) },
 		Stack:    m.Names().StackOf,
-		Memory:   memoryName(r.Rig.Scenario.Machine.Memory),
-		FRED:     r.Rig.Scenario.Machine.FRED,
-		Schedule: file.Schedule,
-		Place:    r.Place,
-		PlaceAt:  r.Finding.Place,
-		Message:  r.Finding.Message + r.Rig.Reason(&r.Run),
-		At:       r.Rig.Log.FoundAt,
-		AtEnd:    r.Property == &properties.Progress,
+		Memory:   memoryName(r.Scenario.Machine.Memory),
+		FRED:     r.Scenario.Machine.FRED,
 	}
-	if r.Property != nil {
-		in.Property = r.Property.ID + " " + r.Property.Name
+	if run != nil && run.Property != nil {
+		in.Property = run.Property.ID + " " + run.Property.Name
+		if in.PlaceAt = run.Finding.Place; in.PlaceAt != 0 {
+			in.Place = m.Names().SymbolName(in.PlaceAt)
+		}
+		in.Message = run.Finding.Message + r.Reason(run)
+		in.At, in.AtEnd = r.Log.FoundAt, run.Property == &properties.Progress
 	}
 	return in
 }

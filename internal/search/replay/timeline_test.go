@@ -14,7 +14,7 @@ import (
 	"kpsim/traces/view"
 )
 
-// Of every trace there is the timeline is of the very run, and what is laid out hangs
+// The timeline of each trace is that of the run itself, and its parts fit
 // together: spans lie in each other, arrows point forward, deviations are in order.
 func TestTimeline(t *testing.T) {
 	names, err := filepath.Glob(searchtest.CorpusPath(t, "*"))

@@ -15,7 +15,7 @@ import (
 // Readable puts names in place of the addresses, tasks and locks of a message.
 func (r *Rig) Readable(message string) string {
 	return traces.Readable(message, r.Machine.Names().SymbolName, func(id uint64) string {
-		if tasks := r.Machine.Tasks(); id < uint64(len(tasks)) {
+		if tasks := r.Machine.Tasks().All(); id < uint64(len(tasks)) {
 			return tasks[id].Name
 		}
 		return fmt.Sprintf("task%d", id)

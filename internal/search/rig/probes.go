@@ -1,8 +1,6 @@
 package rig
 
 import (
-	"encoding/binary"
-
 	"kpsim/engine"
 	"kpsim/internal/scenario"
 	"kpsim/kprobes/era"
@@ -116,11 +114,7 @@ func (r *Rig) tellProbe(i int) {
 		}
 		if sp.Kind == scenario.ProbeKprobe {
 			about |= kpev.HasPost * b2u(sp.Pre != nil && sp.Post != nil)
-			for _, st := range sp.Pre {
-				if st.Kind == scenario.StepSetIP || st.Kind == scenario.StepNonzero {
-					about |= kpev.ChangesPath
-				}
-			}
+			about |= kpev.ChangesPath * b2u(scenario.AnyStep(sp.Pre, scenario.StepReturns1))
 		}
 		r.Log.Emit(kpev.Kind, 255, traces.NoTask, uint64(i), uint64(sp.Kind), about)
 	}
@@ -204,36 +198,23 @@ func (r *Rig) hit(x kapi.Context, h engine.Hit) int {
 // handle runs the steps of a handler. It returns 1 if one has changed the path, or
 // says so.
 func (r *Rig) handle(x kapi.Context, steps []scenario.Step, regs *arch.Regs, private []byte) (result int) {
+	hit := scenario.Running{Built: built{r}, Regs: regs, Private: private}
 	for i := range steps {
-		s := &steps[i]
-		x.Step("handler", i)
-		switch s.Kind {
-		case scenario.StepSetReg:
-			regs.R[s.Reg] = uint64(r.arch.Addr(arch.Addr(s.Value)))
-		case scenario.StepSetIP:
-			regs.IP, result = r.funcs[s.Func]+arch.Addr(s.Value), 1
-		case scenario.StepCall:
-			x.Call(r.funcs[s.Func])
-		case scenario.StepNonzero:
+		if x.Step("handler", i); steps[i].Do(hit, x) {
 			result = 1
-		case scenario.StepStore:
-			x.Memory().Store(r.data(s.Func, x.CPU())+arch.Addr(s.Off), 8, s.Value)
-		case scenario.StepSave:
-			binary.LittleEndian.PutUint64(private, regs.R[s.Reg])
-		case scenario.StepRestore:
-			regs.R[s.Reg] = binary.LittleEndian.Uint64(private)
-		case scenario.StepSleep:
-			c := x.(*smp.Ctx)
-			if c.MightSleep(); !c.Atomic() {
-				x.Sleep(kapi.Yield)
-			}
-		case scenario.StepRegister, scenario.StepUnregister, scenario.StepEnable, scenario.StepDisable:
-			// No handler may, and the first lock that the call takes shows it.
-			r.do(x, kpev.Register+uint64(s.Kind-scenario.StepRegister), r.index(s.Func))
 		}
 	}
 	return result
 }
+
+// built is the rig as steps of handlers know it.
+type built struct{ r *Rig }
+
+func (b built) Arch() *arch.Arch                    { return b.r.arch }
+func (b built) Func(name string) arch.Addr          { return b.r.funcs[name] }
+func (b built) Data(name string, cpu int) arch.Addr { return b.r.data(name, cpu) }
+
+func (b built) Call(x kapi.Context, verb uint64, probe string) { b.r.do(x, verb, b.r.index(probe)) }
 
 // index returns the number of a probe.
 func (r *Rig) index(name string) int {

@@ -224,7 +224,7 @@ func onlyCaller(sc *scenario.Scenario) bool {
 	for i := range sc.Probes {
 		k := &sc.Probes[i]
 		for _, s := range slices.Concat(k.Pre, k.Post, k.Fault) {
-			if s.Kind == scenario.StepCall || s.Kind == scenario.StepStore {
+			if s.Kind.Traits&(scenario.StepRuns|scenario.StepWrites) != 0 {
 				calls++
 			}
 		}

@@ -192,7 +192,7 @@ func build(sc *scenario.Scenario, mutantName string, twin bool, prepare ...func(
 	for i := range sc.Tasks {
 		p := &program{r: r, number: i, ops: sc.Tasks[i].Ops, repeat: max(sc.Tasks[i].Repeat, 1), setup: sc.Tasks[i].Setup, behind: sc.Tasks[i].Background && !twin}
 		r.behind = r.behind || p.behind
-		p.task = m.AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
+		p.task = m.Tasks().AddProgram(sc.Tasks[i].Name, sc.Tasks[i].CPU, p.run)
 		for _, op := range p.ops {
 			p.called = append(p.called, r.called(&op)) // nothing of those that call none
 		}
@@ -366,13 +366,12 @@ func (r *Rig) loadInsns(t *scenario.Text) error {
 }
 
 func (r *Rig) addSources() error {
-	kinds := [...]smp.SourceKind{scenario.SourceTimer: smp.TimerSource, scenario.SourceNMI: smp.NMISource, scenario.SourcePreempt: smp.PreemptSource}
 	handlers := make(map[*smp.Source]*scenario.Source)
 	names := r.Scenario.SourceNames()
 	for i := range r.Scenario.Sources {
 		s := &r.Scenario.Sources[i]
-		src := &smp.Source{Kind: kinds[s.Kind], Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
-		if err := r.Machine.AddSource(src, s.CPU); err != nil {
+		src := &smp.Source{Kind: s.Kind.Machine, Name: names[i], AtMost: s.AtMost, Idle: s.Idle}
+		if err := r.Machine.Interrupts().Add(src, s.CPU); err != nil {
 			return err
 		}
 		handlers[src] = s

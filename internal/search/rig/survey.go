@@ -13,7 +13,7 @@ const surveyed = 8
 func (r *Rig) Survey(delay uint64) (*sched.Shape, Run) {
 	run := r.Play(new(sched.Default))
 	shape := &sched.Shape{Questions: run.Counts.Points, Engine: r.config.Booted != nil}
-	for _, s := range r.Machine.Sources() {
+	for _, s := range r.Machine.Interrupts().Sources() {
 		shape.Sources = append(shape.Sources, sched.Source{CPU: s.CPU(), Most: s.AtMost})
 	}
 	s := &sched.Surveyor{Strategy: sched.NewSticky(sched.Params{Length: shape.Questions, Mean: surveyMean, Delay: delay})}

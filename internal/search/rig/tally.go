@@ -56,7 +56,7 @@ func (t *Tally) Event(e *traces.Event) *traces.Finding {
 
 // taskName names a task of the machine's.
 func (r *Rig) taskName(id uint64) string {
-	if list := r.Machine.Tasks(); id < uint64(len(list)) {
+	if list := r.Machine.Tasks().All(); id < uint64(len(list)) {
 		return list[id].Name
 	}
 	return fmt.Sprint(id)

@@ -16,7 +16,7 @@ func (r *Rig) resetMonitors() {
 	if r.linear != nil {
 		r.linear.calls, r.linear.now = r.linear.calls[:0], 0
 	}
-	for _, t := range r.Machine.Tasks() {
+	for _, t := range r.Machine.Tasks().All() {
 		if t.OnQueue() && !t.Idle() {
 			r.Log.Tell(smpev.Wake, uint8(t.CPUID()), traces.NoTask, uint64(t.ID), 0, 0)
 		}
@@ -25,7 +25,7 @@ func (r *Rig) resetMonitors() {
 
 // tellCounts tells monitors what tasks and modules still count when a run has ended.
 func (r *Rig) tellCounts() {
-	for _, t := range r.Machine.Tasks() {
+	for _, t := range r.Machine.Tasks().All() {
 		if n := t.PreemptCount(); n != 0 {
 			r.claim(linuxev.Remains, linuxev.Preemption, uint64(n), uint64(t.CPUID()))
 		}

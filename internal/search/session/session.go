@@ -96,7 +96,7 @@ func (s *Session) start(r *rig.Rig, by sim.Chooser) *Session {
 	s.errands = make([]errand, r.Machine.CPUs())
 	for cpu := range s.errands {
 		t := &s.errands[cpu]
-		t.task = r.Machine.AddThread(fmt.Sprintf("shell/%d", cpu), cpu, func(x *smp.Ctx) {
+		t.task = r.Machine.Tasks().AddThread(fmt.Sprintf("shell/%d", cpu), cpu, func(x *smp.Ctx) {
 			t.do(x)
 			if t.do = nil; t.await {
 				r.Machine.Interactive().SetBudget(r.Machine.Interactive().Steps())
@@ -218,7 +218,7 @@ func (s *Session) begin(cpu int, says string, do func(x *smp.Ctx), await bool) e
 	}
 	t.do, t.says, t.await = do, says, await
 	s.Rig.GoByHand() // a trace's rig has a twin, which doesn't do what is requested by hand
-	s.Rig.Machine.Wake(t.task)
+	s.Rig.Machine.Tasks().Wake(t.task)
 	return nil
 }
 
@@ -275,7 +275,7 @@ func (s *Session) Wake(t *smp.Task) error {
 	if !t.Held() {
 		return fmt.Errorf("%s has begun already", t.Name)
 	}
-	s.Rig.Machine.Wake(t)
+	s.Rig.Machine.Tasks().Wake(t)
 	return nil
 }
 

@@ -80,7 +80,7 @@ func (s *shrinker) owner(m sim.Mover) sim.Mover {
 	case m < sim.MoverSource, m >= sim.MoverDrain:
 		return m % sim.MaxCPUs
 	}
-	if cpu := s.rig.Machine.Sources()[m-sim.MoverSource].CPU(); cpu != sim.NoMover {
+	if cpu := s.rig.Machine.Interrupts().Sources()[m-sim.MoverSource].CPU(); cpu != sim.NoMover {
 		return cpu
 	}
 	return m

@@ -80,11 +80,8 @@ func handlersCall(sc *scenario.Scenario) bool {
 		return true
 	}
 	for i := range sc.Probes {
-		p := &sc.Probes[i]
-		for _, list := range [][]scenario.Step{p.Pre, p.Post, p.Fault} {
-			if slices.ContainsFunc(list, func(s scenario.Step) bool { return s.Kind == scenario.StepCall }) {
-				return true
-			}
+		if sc.Probes[i].AnyStep(scenario.StepRuns) {
+			return true
 		}
 	}
 	return false

@@ -52,7 +52,7 @@ func Straight(s *scenario.Scenario) *scenario.Scenario {
 		p := &s.Probes[i]
 		for _, list := range [][]scenario.Step{p.Pre, p.Post} {
 			for j := range list {
-				if list[j].Kind == scenario.StepCall {
+				if list[j].Kind.Traits&scenario.StepRuns != 0 {
 					list[j].Func = "tally"
 				}
 			}

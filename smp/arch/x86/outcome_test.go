@@ -124,7 +124,7 @@ func TestInterruptFlag(t *testing.T) {
 	mem.Store(stackAt, 8, 0x30000|x86.TF)
 	require.Equal(t, arch.Interrupts, step(t, "9d", &s, mem))
 	require.Equal(t, x86.F1|x86.TF, s.Flags)
-	// Of 16 bits only the lower flags change.
+	// A pop of 16 bits changes only the lower flags.
 	s = arch.Regs{Flags: x86.F1 | 1<<18 | x86.CF}
 	s.R[x86.RSP] = uint64(stackAt)
 	mem.Store(stackAt, 8, 0xffff_0040)

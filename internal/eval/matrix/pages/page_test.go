@@ -137,7 +137,7 @@ func TestMatrixPageFits(t *testing.T) {
 	}
 }
 
-// Of an interrupted matrix the rows that are whole are there; without one no page is.
+// An interrupted matrix shows the rows that are complete; without one there is no page.
 func TestMatrixPageInterrupted(t *testing.T) {
 	c := &Matrix{Rows: []string{"raw/naive", "raw/stop"}, Seed: 1, Traces: "traces"}
 	_, text := writtenMatrix(t, c, func(cell *matrix.Cell) {

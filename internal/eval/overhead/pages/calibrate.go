@@ -9,6 +9,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -80,7 +81,7 @@ func (c *Calibrate) pick(figures []overhead.Figure) (*overhead.Machine, error) {
 
 // head says what the numbers are, and how far off the figures.
 func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine, t overhead.Tier) error {
-	table, err := o.Table(t)
+	lines, err := o.Table(t)
 	if err != nil {
 		return err
 	}
@@ -90,14 +91,14 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 	}
 	line := func(format string, args ...any) { fmt.Fprintf(p.Out, "# "+format+"\n", args...) }
 	line("What probes cost on %s, for kpsim overhead --profile: cycles of each event.", m.ID())
-	line("Fitted to %s of its core in %s, %s:", cli.Number(len(table), "figure"), filepath.Base(c.File), t)
-	for i := range table {
-		if l := &table[i]; l.Machine == m {
+	line("Fitted to %s of its core in %s, %s:", cli.Number(len(lines), "figure"), filepath.Base(c.File), t)
+	for i := range lines {
+		if l := &lines[i]; l.Machine == m {
 			out := "no other figure"
 			if !math.IsNaN(left[i]) {
-				out = fmt.Sprintf("left out %s %%", cli.PerCent(left[i]))
+				out = fmt.Sprintf("left out %s %%", table.PerCent(left[i]))
 			}
-			line("  %-30s %.3f µs measured, %.3f by this (%s %%, %s)", l.Probe.Title(), l.Usec, l.Ours, cli.PerCent(l.Error), out)
+			line("  %-30s %.3f µs measured, %.3f by this (%s %%, %s)", l.Probe.Title(), l.Usec, l.Ours, table.PerCent(l.Error), out)
 		}
 	}
 	line("fitted:  %s", termsLine(o.Fitted(m)))
@@ -117,7 +118,7 @@ func (c *Calibrate) head(p *cli.Program, o *overhead.Model, m *overhead.Machine,
 func termsLine(terms []overhead.Term) string {
 	var parts []string
 	for _, t := range terms {
-		part := fmt.Sprintf("%s %s", t.Of, cli.Signless(fmt.Sprintf("%.3f", t.Each)))
+		part := fmt.Sprintf("%s %s", t.Of, table.Signless(fmt.Sprintf("%.3f", t.Each)))
 		if t.Mark != "" {
 			part += " (" + t.Mark + ")"
 		}

@@ -8,6 +8,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/sim"
 )
 
@@ -115,7 +116,7 @@ func (c *Table) printContended(p *cli.Program, rows []contendedRow) error {
 	if c.Bench {
 		fmt.Fprintf(p.Out, "pkg: kpsim/properties/overhead\ncosts: %s\n", rows[0].Costs)
 	}
-	g := cli.Table{Head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "left out 95 %", "cycles", "M hits/s", "speed-up"}, Text: 4}
+	g := table.Grid{Head: []string{"machine", "arch", "edition", "probe", "CPUs", "ns/hit", "left out 95 %", "cycles", "M hits/s", "speed-up"}, Text: 4}
 	var wants []string             // in the order of their rows
 	whose := map[string][]string{} // by what they want
 	for i := range rows {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kpsim/internal/cli"
+	"kpsim/internal/table"
 )
 
 // editions prints what hits cost with the engines of editions.
@@ -66,25 +67,23 @@ func (c *Table) editions(p *cli.Program) error {
 
 // byEdition prints the hits.
 func (r *report) byEdition(p *cli.Program, markdown bool) {
-	g := cli.Table{Head: []string{"machine", "arch", "edition", "probe"}, Text: 4}
+	type row = []lineJSON
+	list := table.Columns[row]{
+		{Head: "machine", Value: func(l row) any { return l[0].Name }},
+		{Head: "arch", Value: func(l row) any { return l[0].Arch }},
+		{Head: "edition", Value: func(l row) any { return l[0].Edition }},
+		{Head: "probe", Value: func(l row) any { return l[0].title() }},
+	}
 	if r.source == "" {
-		g.Head = append(g.Head, "documented µs")
+		list = append(list, table.Column[row]{Head: "documented µs", Form: "%.2f", Value: func(l row) any { return l[0].Documented }})
 	}
 	for i := range r.rows[0] {
-		g.Head = append(g.Head, r.rows[0][i].Costs+" µs", "left out 95 %", "cycles")
+		list = append(list,
+			table.Column[row]{Head: r.rows[0][i].Costs + " µs", Form: "%.3f", Value: func(l row) any { return l[i].Usec }},
+			table.Column[row]{Head: "left out 95 %", Form: "%.3f", Text: func(l row) string { return predictedCell("%.3f", l[i].Predicted) }},
+			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[i].Cycles }})
 	}
-	for _, row := range r.rows {
-		l := &row[0]
-		cells := []string{l.Name, l.Arch, l.Edition, l.title()}
-		if r.source == "" {
-			cells = append(cells, documentedCell(l.Documented))
-		}
-		for i := range row {
-			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec), predictedCell("%.3f", row[i].Predicted), fmt.Sprintf("%.0f", row[i].Cycles))
-		}
-		g.Add(cells...)
-	}
-	g.Print(p, markdown)
+	list.Grid(r.rows).Print(p, markdown)
 }
 
 // documentedCell is a figure of the documents, or none.

@@ -6,6 +6,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 )
 
 type Fit struct {
@@ -13,73 +14,17 @@ type Fit struct {
 	Markdown bool `xor:"form" help:"Print tables in Markdown."`
 }
 
-// What --json prints, each with its kind.
-type (
-	fittedNumber struct {
-		Kind   string  `json:"kind"` // number
-		Tier   string  `json:"tier"`
-		Of     string  `json:"of"` // core or machine
-		Name   string  `json:"name"`
-		Cycles float64 `json:"cycles"`
-		Mark   string  `json:"mark,omitempty"` // it is at its bound, or below 0
-	}
-	fittedFigure struct {
-		Kind        string  `json:"kind"` // residual
-		Machine     string  `json:"machine"`
-		Probe       string  `json:"probe"`
-		Documented  float64 `json:"documented_us"`
-		Calibrated  float64 `json:"calibrated_us"`
-		Mechanistic float64 `json:"mechanistic_us"`
-		LeftOut     float64 `json:"left_out_error"` // mechanistic, as those that follow
-		NoMachine   float64 `json:"left_out_machine_error"`
-		NoArch      float64 `json:"left_out_architecture_error"`
-		Repeated    float64 `json:"calibrated_left_out_error"`
-	}
-	fittedLeast struct {
-		Kind    string  `json:"kind"` // consistency
-		Of      string  `json:"of"`
-		Figures int     `json:"figures"`
-		Numbers int     `json:"numbers"`
-		Least   float64 `json:"least_largest_error_us"`
-		Says    string  `json:"says"`
-	}
-	fittedSum struct {
-		Kind    string  `json:"kind"` // summary
-		Tier    string  `json:"tier"`
-		Numbers int     `json:"numbers"`
-		Apart   int     `json:"told_apart"` // numbers, by the figures
-		Figures int     `json:"figures"`
-		Machine string  `json:"worst_machine"`
-		Probe   string  `json:"worst_probe"`
-		Worst   float64 `json:"worst_error"`
-		Mean    float64 `json:"mean_error"`
-		Within1 int     `json:"within_1_percent"`
-		Within5 int     `json:"within_5_percent"`
-	}
-	fittedContrast struct {
-		Kind    string    `json:"kind"` // contrast
-		Machine string    `json:"machine"`
-		Probes  [4]string `json:"probes"`
-		Usec    float64   `json:"us"`
-		Says    string    `json:"says"`
-	}
-	fittedPrediction struct {
-		Kind      string  `json:"kind"` // prediction
-		Says      string  `json:"says"`
-		How       string  `json:"how"`
-		Usec      float64 `json:"published_us"`
-		Predicted float64 `json:"predicted_us"`
-		Low       float64 `json:"low_us"`
-		High      float64 `json:"high_us"`
-		Error     float64 `json:"error"`
-	}
-)
-
 // A fitPart is a table of overhead fit.
 type fitPart struct {
-	title   string
-	grid    cli.Table
-	objects []any // what --json prints
+	title string
+	grid  *table.Grid
+	json  func(p *cli.Program) error
+}
+
+// fitTable makes a part whose objects in JSON have its kind.
+func fitTable[R any](kind, title string, columns table.Columns[R], rows []R) fitPart {
+	named := append(table.Columns[R]{{JSON: "kind", Value: func(R) any { return kind }}}, columns...)
+	return fitPart{title, columns.Grid(rows), func(p *cli.Program) error { return named.PrintJSON(p, rows) }}
 }
 
 func (c *Fit) Run(p *cli.Program) (int, error) {
@@ -93,10 +38,8 @@ func (c *Fit) Run(p *cli.Program) (int, error) {
 	}
 	for i, part := range parts {
 		if c.JSON {
-			for _, v := range part.objects {
-				if err := p.PrintJSON(v); err != nil {
-					return 0, err
-				}
+			if err := part.json(p); err != nil {
+				return 0, err
 			}
 			continue
 		}
@@ -116,7 +59,7 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	consistency, err := fittedConsistency(o)
+	consistency, err := o.Consistencies()
 	if err != nil {
 		return nil, err
 	}
@@ -124,42 +67,66 @@ func fitParts(o *overhead.Model) ([]fitPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []fitPart{summary, fittedNumbers(o), residuals, consistency, fittedContrasts(o), fittedPredictions()}, nil
+	return []fitPart{
+		fitTable("summary", "Summary: how far off the fitted tiers are from the documents' figures; left out: each figure by a fit without it, without all figures of its processor, or of its architecture:", sumColumns, summary),
+		fittedNumbers(o),
+		fitTable("residual", "What is left, and the error for each figure when the fit is without it, its processor or its architecture:", residualColumns, residuals),
+		fitTable("consistency", "How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", consistencyColumns, consistency),
+		fitTable("contrast", "Sums of figures in whose hits the same happens:", contrastColumns, o.Contrasts()),
+		fitTable("prediction", "Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", predictionColumns, overhead.Booster()),
+	}, nil
 }
 
-// fittedSummary says how well each tier fits.
-func fittedSummary(o *overhead.Model) (part fitPart, err error) {
-	g := cli.Table{Head: []string{"tier", "worst", "worst %", "mean %", "within 1 %", "within 5 %", "numbers", "told apart"}, Text: 2}
-	var objects []any
+// A fittedSum says how well a tier fits.
+type fittedSum struct {
+	tier             string
+	numbers, apart   int // apart: numbers, by the figures
+	figures          int
+	worst            *overhead.Line
+	error, mean      float64
+	within1, within5 int
+}
+
+func (s *fittedSum) of(n int) string { return fmt.Sprintf("%d of %d", n, s.figures) }
+
+var sumColumns = table.Columns[*fittedSum]{
+	{Head: "tier", JSON: "tier", Value: func(s *fittedSum) any { return s.tier }},
+	{Head: "numbers", JSON: "numbers", Form: "%d", Late: true, Value: func(s *fittedSum) any { return s.numbers }},
+	{Head: "told apart", JSON: "told_apart", Form: "%d", Late: true, Value: func(s *fittedSum) any { return s.apart }},
+	{JSON: "figures", Value: func(s *fittedSum) any { return s.figures }},
+	{Head: "worst", Text: func(s *fittedSum) string { return s.worst.Machine.ID() + " " + s.worst.Probe.Title() }},
+	{JSON: "worst_machine", Value: func(s *fittedSum) any { return s.worst.Machine.ID() }},
+	{JSON: "worst_probe", Value: func(s *fittedSum) any { return s.worst.Probe.Name }},
+	{Head: "worst %", JSON: "worst_error", Form: "%.1f", Times: 100, Value: func(s *fittedSum) any { return s.error }},
+	{Head: "mean %", JSON: "mean_error", Form: "%.2f", Times: 100, Value: func(s *fittedSum) any { return s.mean }},
+	{Head: "within 1 %", JSON: "within_1_percent", Form: "%d",
+		Value: func(s *fittedSum) any { return s.within1 }, Text: func(s *fittedSum) string { return s.of(s.within1) }},
+	{Head: "within 5 %", JSON: "within_5_percent", Form: "%d",
+		Value: func(s *fittedSum) any { return s.within5 }, Text: func(s *fittedSum) string { return s.of(s.within5) }},
+}
+
+// fittedSummary sums each tier up.
+func fittedSummary(o *overhead.Model) (sums []*fittedSum, err error) {
 	add := func(t overhead.Tier, left string, lines []overhead.Line, errors []float64) {
-		tier := t.String() + left
-		sum := fittedSum{Kind: "summary", Tier: tier, Numbers: o.Fits(t), Apart: o.Numbers(t), Figures: len(lines)}
+		sum := &fittedSum{tier: t.String() + left, numbers: o.Fits(t), apart: o.Numbers(t), figures: len(lines)}
 		for i, e := range errors {
-			if l := &lines[i]; i == 0 || math.Abs(e) > math.Abs(sum.Worst) {
-				sum.Worst, sum.Machine, sum.Probe = e, l.Machine.ID(), l.Probe.Name
+			if i == 0 || math.Abs(e) > math.Abs(sum.error) {
+				sum.error, sum.worst = e, &lines[i]
 			}
-			sum.Mean += math.Abs(e) / float64(len(errors))
+			sum.mean += math.Abs(e) / float64(len(errors))
 			if math.Abs(e) <= 0.01 {
-				sum.Within1++
+				sum.within1++
 			}
 			if math.Abs(e) <= 0.05 {
-				sum.Within5++
+				sum.within5++
 			}
 		}
-		worst := sum.Machine
-		for i := range lines {
-			if l := &lines[i]; l.Machine.ID() == sum.Machine && l.Probe.Name == sum.Probe {
-				worst += " " + l.Probe.Title()
-			}
-		}
-		of := func(n int) string { return fmt.Sprintf("%d of %d", n, len(lines)) }
-		g.Add(tier, worst, cli.PerCent(sum.Worst), fmt.Sprintf("%.2f", 100*sum.Mean), of(sum.Within1), of(sum.Within5), fmt.Sprint(sum.Numbers), fmt.Sprint(sum.Apart))
-		objects = append(objects, &sum)
+		sums = append(sums, sum)
 	}
 	for _, t := range []overhead.Tier{overhead.Calibrated, overhead.Mechanistic} {
 		lines, err := o.Table(t)
 		if err != nil {
-			return part, err
+			return nil, err
 		}
 		var errors []float64
 		for i := range lines {
@@ -172,21 +139,34 @@ func fittedSummary(o *overhead.Model) (part fitPart, err error) {
 			}
 			errors, err := o.LeaveOut(t, overhead.Left(l))
 			if err != nil {
-				return part, err
+				return nil, err
 			}
 			add(t, says, lines, errors)
 		}
 	}
-	return fitPart{"Summary: how far off the fitted tiers are from the documents' figures; left out: each figure by a fit without it, without all figures of its processor, or of its architecture:", g, objects}, nil
+	return sums, nil
+}
+
+// A fittedNumber is a term of a core's or a machine's costs.
+type fittedNumber struct {
+	tier overhead.Tier
+	of   string // core or machine
+	overhead.Term
+}
+
+var numberColumns = table.Columns[fittedNumber]{
+	{Head: "tier", JSON: "tier", Value: func(n fittedNumber) any { return n.tier.String() }},
+	{Head: "of", JSON: "of", Value: func(n fittedNumber) any { return n.of }},
+	{Head: "what", JSON: "name", Value: func(n fittedNumber) any { return n.Of }},
+	{Head: "cycles", JSON: "cycles", Form: "%.2f", Late: true, Value: func(n fittedNumber) any { return n.Each }},
+	{Head: "which is", JSON: "mark,omitempty", Value: func(n fittedNumber) any { return n.Mark }},
 }
 
 func fittedNumbers(o *overhead.Model) fitPart {
-	g := cli.Table{Head: []string{"tier", "of", "what", "which is", "cycles"}, Text: 4}
-	var objects []any
+	var rows []fittedNumber
 	add := func(t overhead.Tier, of string, terms []overhead.Term) {
 		for _, term := range terms {
-			g.Add(t.String(), of, term.Of, term.Mark, cli.Signless(fmt.Sprintf("%.2f", term.Each)))
-			objects = append(objects, &fittedNumber{"number", t.String(), of, term.Of, term.Each, term.Mark})
+			rows = append(rows, fittedNumber{t, of, term})
 		}
 	}
 	for _, m := range o.CoreOwners() {
@@ -198,82 +178,116 @@ func fittedNumbers(o *overhead.Model) fitPart {
 	n := o.Fits(overhead.Mechanistic)
 	title := fmt.Sprintf("The numbers that are fitted: %d of the mechanistic tier, for a core each; the calibrated one has these and %d more, which come on top of an event's cost:",
 		n, o.Fits(overhead.Calibrated)-n)
-	return fitPart{title, g, objects}
+	return fitTable("number", title, numberColumns, rows)
 }
 
-func fittedResiduals(o *overhead.Model) (part fitPart, err error) {
+// A residual is a figure in both tiers, and its errors when it is left out of the fit.
+type residual struct {
+	calibrated, mechanistic *overhead.Line
+	repeated                float64    // of the calibrated tier
+	left                    [3]float64 // of the mechanistic one
+}
+
+// more is by how much ours is longer, in ns.
+func more(l *overhead.Line) string { return table.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
+
+var residualColumns = table.Columns[*residual]{
+	{Head: "machine", JSON: "machine", Value: func(r *residual) any { return r.calibrated.Machine.ID() }},
+	{Head: "probe", JSON: "probe",
+		Value: func(r *residual) any { return r.calibrated.Probe.Name },
+		Text:  func(r *residual) string { return r.calibrated.Probe.Title() }},
+	{Head: "documented µs", JSON: "documented_us", Form: "%.2f",
+		Value: func(r *residual) any { return r.calibrated.Usec }},
+	{Head: "calibrated: ns more", JSON: "calibrated_us", Form: "%.1f",
+		Value: func(r *residual) any { return r.calibrated.Ours },
+		Text:  func(r *residual) string { return more(r.calibrated) }},
+	{Head: "%", Form: "%.1f", Times: 100, Value: func(r *residual) any { return r.calibrated.Error }},
+	{Head: "left out %", Form: "%.1f", Times: 100, Value: func(r *residual) any { return r.repeated }},
+	{Head: "mechanistic: ns more", JSON: "mechanistic_us", Form: "%.1f",
+		Value: func(r *residual) any { return r.mechanistic.Ours },
+		Text:  func(r *residual) string { return more(r.mechanistic) }},
+	{Head: "%", Form: "%.1f", Times: 100, Value: func(r *residual) any { return r.mechanistic.Error }},
+	{Head: "left out %", JSON: "left_out_error", Form: "%.1f", Times: 100,
+		Value: func(r *residual) any { return r.left[overhead.LeftFigure] }},
+	{Head: "machine out %", JSON: "left_out_machine_error", Form: "%.1f", Times: 100,
+		Value: func(r *residual) any { return r.left[overhead.LeftMachine] }},
+	{Head: "arch out %", JSON: "left_out_architecture_error", Form: "%.1f", Times: 100,
+		Value: func(r *residual) any { return r.left[overhead.LeftArch] }},
+	{JSON: "calibrated_left_out_error", Value: func(r *residual) any { return r.repeated }},
+}
+
+func fittedResiduals(o *overhead.Model) (rows []*residual, err error) {
 	calibrated, err := o.Table(overhead.Calibrated)
 	if err != nil {
-		return part, err
+		return nil, err
 	}
 	mechanistic, err := o.Table(overhead.Mechanistic)
 	if err != nil {
-		return part, err
+		return nil, err
 	}
 	repeated, err := o.LeaveOut(overhead.Calibrated, overhead.LeftFigure)
 	if err != nil {
-		return part, err
+		return nil, err
 	}
-	var left [3][]float64
-	for l := range left {
-		if left[l], err = o.LeaveOut(overhead.Mechanistic, overhead.Left(l)); err != nil {
-			return part, err
+	for i := range calibrated {
+		rows = append(rows, &residual{calibrated: &calibrated[i], mechanistic: &mechanistic[i], repeated: repeated[i]})
+	}
+	for l := range 3 {
+		left, err := o.LeaveOut(overhead.Mechanistic, overhead.Left(l))
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range left {
+			rows[i].left[l] = e
 		}
 	}
-	g := cli.Table{Head: []string{"machine", "probe", "documented µs", "calibrated: ns more", "%", "left out %", "mechanistic: ns more", "%", "left out %", "machine out %", "arch out %"}, Text: 2}
-	var objects []any
-	for i := range calibrated {
-		a, b := &calibrated[i], &mechanistic[i]
-		ns := func(l *overhead.Line) string { return cli.Signless(fmt.Sprintf("%.1f", 1000*(l.Ours-l.Usec))) }
-		figure, machine, arch := left[overhead.LeftFigure][i], left[overhead.LeftMachine][i], left[overhead.LeftArch][i]
-		g.Add(a.Machine.ID(), a.Probe.Title(), fmt.Sprintf("%.2f", a.Usec), ns(a), cli.PerCent(a.Error), cli.PerCent(repeated[i]),
-			ns(b), cli.PerCent(b.Error), cli.PerCent(figure), cli.PerCent(machine), cli.PerCent(arch))
-		objects = append(objects, &fittedFigure{"residual", a.Machine.ID(), a.Probe.Name, a.Usec, a.Ours, b.Ours, figure, machine, arch, repeated[i]})
-	}
-	return fitPart{"What is left, and the error for each figure when the fit is without it, its processor or its architecture:", g, objects}, nil
+	return rows, nil
 }
 
-func fittedConsistency(o *overhead.Model) (part fitPart, err error) {
-	list, err := o.Consistencies()
-	if err != nil {
-		return part, err
-	}
-	g := cli.Table{Head: []string{"of", "rounded to 5 ns", "figures", "numbers", "at least ns"}, Text: 2}
-	var objects []any
-	for _, k := range list {
-		says := "agree"
+var consistencyColumns = table.Columns[overhead.Consistency]{
+	{Head: "of", JSON: "of", Value: func(k overhead.Consistency) any { return k.Of }},
+	{Head: "figures", JSON: "figures", Form: "%d", Late: true,
+		Value: func(k overhead.Consistency) any { return k.Figures }},
+	{Head: "numbers", JSON: "numbers", Form: "%d", Late: true,
+		Value: func(k overhead.Consistency) any { return k.Numbers }},
+	{Head: "at least ns", JSON: "least_largest_error_us", Form: "%.2f", Times: 1000, Late: true,
+		Value: func(k overhead.Consistency) any { return k.Least }},
+	{Head: "rounded to 5 ns", JSON: "says", Value: func(k overhead.Consistency) any {
 		switch {
 		case k.Beyond():
-			says = "can't all be right"
+			return "can't all be right"
 		case k.AtLimit():
-			says = "just agree, some at 5 ns"
+			return "just agree, some at 5 ns"
 		}
-		g.Add(k.Of, says, fmt.Sprint(k.Figures), fmt.Sprint(k.Numbers), cli.Signless(fmt.Sprintf("%.2f", 1000*k.Least)))
-		objects = append(objects, &fittedLeast{"consistency", k.Of, k.Figures, k.Numbers, k.Least, says})
-	}
-	return fitPart{"How far off the worst figure is at least, whatever the costs are (a core: of both its machines, what goes along with an exception being the core's):", g, objects}, nil
+		return "agree"
+	}},
 }
 
-func fittedContrasts(o *overhead.Model) fitPart {
-	g := cli.Table{Head: []string{"machine", "figures", "rounded to 0.01", "µs"}, Text: 3}
-	var objects []any
-	for _, k := range o.Contrasts() {
-		says := "agree"
+var contrastColumns = table.Columns[overhead.Contrast]{
+	{Head: "machine", JSON: "machine", Value: func(k overhead.Contrast) any { return k.Machine.ID() }},
+	{Head: "figures", JSON: "probes",
+		Value: func(k overhead.Contrast) any { return k.Probes },
+		Text:  func(k overhead.Contrast) string { return k.String() }},
+	{Head: "µs", JSON: "us", Form: "%.2f", Late: true, Value: func(k overhead.Contrast) any { return k.Usec }},
+	{Head: "rounded to 0.01", JSON: "says", Value: func(k overhead.Contrast) any {
 		if k.AtLimit() {
-			says = "only if all four are rounded by 0.005"
+			return "only if all four are rounded by 0.005"
 		}
-		g.Add(k.Machine.ID(), k.String(), says, cli.Signless(fmt.Sprintf("%.2f", k.Usec)))
-		objects = append(objects, &fittedContrast{"contrast", k.Machine.ID(), k.Probes, k.Usec, says})
-	}
-	return fitPart{"Sums of figures in whose hits the same happens:", g, objects}
+		return "agree"
+	}},
 }
 
-func fittedPredictions() fitPart {
-	g := cli.Table{Head: []string{"figure", "predicted as", "published µs", "predicted", "rounding leaves", "error %"}, Text: 2}
-	var objects []any
-	for _, k := range overhead.Booster() {
-		g.Add(k.Says, k.How, fmt.Sprintf("%.1f", k.Usec), fmt.Sprintf("%.2f", k.Predicted), fmt.Sprintf("%.2f to %.2f", k.Low, k.High), cli.PerCent(k.Error()))
-		objects = append(objects, &fittedPrediction{"prediction", k.Says, k.How, k.Usec, k.Predicted, k.Low, k.High, k.Error()})
-	}
-	return fitPart{"Predicted, not fitted: Pentium 4 at 3.06 GHz, Linux 2.6.16-rc1 (Masami Hiramatsu, linux-kernel, 30 Jan 2006):", g, objects}
+var predictionColumns = table.Columns[overhead.Prediction]{
+	{Head: "figure", JSON: "says", Value: func(k overhead.Prediction) any { return k.Says }},
+	{Head: "predicted as", JSON: "how", Value: func(k overhead.Prediction) any { return k.How }},
+	{Head: "published µs", JSON: "published_us", Form: "%.1f",
+		Value: func(k overhead.Prediction) any { return k.Usec }},
+	{Head: "predicted", JSON: "predicted_us", Form: "%.2f",
+		Value: func(k overhead.Prediction) any { return k.Predicted }},
+	{Head: "rounding leaves", JSON: "low_us", Form: "%.2f",
+		Value: func(k overhead.Prediction) any { return k.Low },
+		Text:  func(k overhead.Prediction) string { return fmt.Sprintf("%.2f to %.2f", k.Low, k.High) }},
+	{JSON: "high_us", Value: func(k overhead.Prediction) any { return k.High }},
+	{Head: "error %", JSON: "error", Form: "%.1f", Times: 100,
+		Value: func(k overhead.Prediction) any { return k.Error() }},
 }

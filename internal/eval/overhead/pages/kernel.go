@@ -11,6 +11,7 @@ import (
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/eval/overhead/kernelcost"
 	"kpsim/internal/page"
+	"kpsim/internal/table"
 	"kpsim/linux"
 )
 
@@ -199,9 +200,9 @@ func (c *Table) kernel(p *cli.Program) error {
 
 // kernelParts are the tables.
 func kernelParts(list []kernelJSON) (parts []fitPart) {
-	hits := cli.Table{Head: []string{"machine", "probe", "documented µs", "Go engine µs", "own code µs", "cycles", "Go engine instr.", "own instr.", "lines"}, Text: 2}
-	where := cli.Table{Head: []string{"probe", "engine", "copies", "after the copy", "return", "lines: text", "data", "stack", "exceptions", "handlers", "services", "as instr.", "locked", "mispredicts"}, Text: 1}
-	calls := cli.Table{Head: []string{"machine", "call", "own code µs", "cycles", "own instr.", "lines", "services", "as instr."}, Text: 2}
+	hits := table.Grid{Head: []string{"machine", "probe", "documented µs", "Go engine µs", "own code µs", "cycles", "Go engine instr.", "own instr.", "lines"}, Text: 2}
+	where := table.Grid{Head: []string{"probe", "engine", "copies", "after the copy", "return", "lines: text", "data", "stack", "exceptions", "handlers", "services", "as instr.", "locked", "mispredicts"}, Text: 1}
+	calls := table.Grid{Head: []string{"machine", "call", "own code µs", "cycles", "own instr.", "lines", "services", "as instr."}, Text: 2}
 	n := func(v int) string { return fmt.Sprint(v) }
 	first := list[0].Machine
 	for i := range list {
@@ -225,11 +226,11 @@ func kernelParts(list []kernelJSON) (parts []fitPart) {
 		}
 	}
 	if len(hits.Rows) > 0 {
-		parts = append(parts, fitPart{title: "A hit: the documents' figure, kpsim's Go engine, and the kernel's own code:", grid: hits},
-			fitPart{title: "Where the kernel's own code is executed: instructions, lines of cache, and what is priced beside them:", grid: where})
+		parts = append(parts, fitPart{title: "A hit: the documents' figure, kpsim's Go engine, and the kernel's own code:", grid: &hits},
+			fitPart{title: "Where the kernel's own code is executed: instructions, lines of cache, and what is priced beside them:", grid: &where})
 	}
 	if len(calls.Rows) > 0 {
-		parts = append(parts, fitPart{title: "Calls, and the work after them:", grid: calls})
+		parts = append(parts, fitPart{title: "Calls, and the work after them:", grid: &calls})
 	}
 	return parts
 }

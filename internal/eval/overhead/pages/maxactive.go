@@ -6,7 +6,9 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/page"
 	"kpsim/internal/scenario"
+	"kpsim/internal/table"
 	"kpsim/sim"
 )
 
@@ -77,7 +79,7 @@ func (c *Maxactive) configs() (list []overhead.OverlapConfig, columns int, err e
 
 func (c *Maxactive) print(p *cli.Program, overlaps []*overhead.Overlap, columns int) {
 	fmt.Fprintf(p.Out, "Missed of the calls of a function with a return probe, in %%, by maxactive, in %s (%s, seed %d):\n\n", cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
-	g := cli.Table{Head: []string{"edition", "tasks", "calls"}, Text: 1}
+	g := table.Grid{Head: []string{"edition", "tasks", "calls"}, Text: 1}
 	for i, o := range overlaps {
 		if i < columns {
 			g.Head = append(g.Head, fmt.Sprint(o.Maxactive))
@@ -86,7 +88,7 @@ func (c *Maxactive) print(p *cli.Program, overlaps []*overhead.Overlap, columns 
 			g.Add(o.Edition, fmt.Sprint(o.Tasks), fmt.Sprint(o.Called))
 		}
 		last := &g.Rows[len(g.Rows)-1]
-		*last = append(*last, cli.PerCent(o.Share))
+		*last = append(*last, page.Cell{Text: table.PerCent(o.Share)})
 	}
 	g.Print(p, c.Markdown)
 	fmt.Fprintln(p.Out, "\ncalls: with the least maxactive. As many at a time as maxactive are never missed. How long calls take is by nominal costs.")

@@ -7,12 +7,13 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 )
 
 // printNoise prints tables of what all hits have.
 func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	section := func(title string, head []string, cells func(r *noiseRowJSON) []string) {
-		g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
+		g := table.Grid{Head: []string{"machine", "arch", "probe"}, Text: 3}
 		if editions {
 			g.Head, g.Text = []string{"machine", "arch", "edition", "probe"}, 4
 		}
@@ -37,7 +38,7 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 	section(fmt.Sprintf("Hits with noise, %s of %s each, in µs, by %s; warm: without", cli.Number(r.Runs, "run"), cli.Number(r.HitsPerRun, "hit"), costsOf(r.Costs)),
 		[]string{"documented", "warm", "mean", "drawn 95 %", "left out 95 %", "sd", "CV %", "skew", "max"}, func(r *noiseRowJSON) []string {
 			return append(append([]string{documentedCell(r.Documented), fmt.Sprintf("%.3f", r.WarmUsec)}, measured("%.3f", r.MeanUsec)...),
-				predictedCell("%.3f", r.Predicted), fmt.Sprintf("%.3f", r.SDUsec), cli.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
+				predictedCell("%.3f", r.Predicted), fmt.Sprintf("%.3f", r.SDUsec), table.PerCent(r.CV), fmt.Sprintf("%.1f", r.Skew), fmt.Sprintf("%.3f", r.MaxUsec))
 		})
 	quantiles := []string{"p50", "95 %", "p90", "95 %", "p99", "95 %", "p99.9", "95 %"}
 	section("Quantiles of these hits in µs", quantiles, func(r *noiseRowJSON) []string {
@@ -69,7 +70,7 @@ func printNoise(p *cli.Program, rows []noiseRowJSON, editions, markdown bool) {
 		whose = "As " + r.NoiseFrom + " has it"
 	}
 	fmt.Fprintf(p.Out, "Noise: of a run %s %% (sd), of a hit %s %%; a miss in %.3g of a hit's accesses, of %g ns; %g ticks a second, of %g ns; %g SMIs. %s.\n",
-		cli.PerCent(n.RunCV), cli.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, n.SMIsPerSec, whose)
+		table.PerCent(n.RunCV), table.PerCent(n.JitterCV), n.MissesPerAccess, n.MissNsec, n.TicksPerSec, n.TickNsec, n.SMIsPerSec, whose)
 	fmt.Fprintf(p.Out, "Intervals of what was drawn are by Student's t over runs, those of quantiles by the shares of each run (Woodruff); seed %d.\n", r.Seed)
 	fmt.Fprintln(p.Out, "They are the sampling error of the assumed noise alone. "+leftOutSays)
 	for i := range rows {

@@ -150,58 +150,18 @@ func (o *htmlPage) lead() []page.Text {
 		o.r.of))}
 }
 
-const (
-	farOff     = 0.05
-	farOffSays = "more than 5 % off"
-)
-
-// errorCell writes a relative error in percent.
-func errorCell(v float64) page.Cell {
-	cell := page.Cell{Text: cli.PerCent(v)}
-	if v > farOff || v < -farOff {
-		cell.Mark = farOffSays
-	}
-	return cell
-}
-
 // figures is the table of overhead.
 func (o *htmlPage) figures() (page.Section, error) {
 	s := page.Section{ID: "figures", Title: "The documents' figures, and ours"}
-	t := &page.Table{Text: 1, Head: []string{"probe"}}
+	caption := page.Text("Microseconds that a call takes longer with a probe: documented, and by our costs. “!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone.")
 	if o.u != nil {
 		s.Title = "What a hit takes"
-		t.Caption = "Microseconds and cycles that a call takes longer with a probe."
-		t.Head = append(t.Head, "µs", "cycles")
-	} else {
-		t.Caption = "Microseconds that a call takes longer with a probe: documented, and by our costs. “!” marks an error of more than 5 %; a documented 0.05 µs may be off by 10 % for its rounding alone."
-		t.Head = append(t.Head, "documented µs")
+		caption = "Microseconds and cycles that a call takes longer with a probe."
 	}
-	for _, tier := range o.r.tiers {
-		t.Head = append(t.Head, headsOf(tier)...)
-	}
-	machine := ""
-	for _, row := range o.r.rows {
-		l := &row[0]
-		if l.Machine != machine {
-			machine = l.Machine
-			t.Groups = append(t.Groups, page.Group{Name: fmt.Sprintf("%s, %s, %g MHz", l.Name, l.Arch, l.MHz)})
-		}
-		cells := page.Row(l.title())
-		if o.u != nil {
-			cells = append(cells, page.Row(fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
-		} else {
-			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.2f", *l.Documented)})
-		}
-		for i, tier := range o.r.tiers {
-			cells = append(cells, page.Cell{Text: fmt.Sprintf("%.3f", row[i].Usec)})
-			for _, e := range row[i].errors(tier) {
-				cells = append(cells, errorCell(e))
-			}
-		}
-		rows := &t.Groups[len(t.Groups)-1].Rows
-		*rows = append(*rows, cells)
-	}
-	s.Blocks = append(s.Blocks, t)
+	s.Blocks = append(s.Blocks, o.r.columns().Grid(o.r.rows).Grouped(caption, 2, func(i int) string {
+		l := &o.r.rows[i][0]
+		return fmt.Sprintf("%s, %s, %g MHz", l.Name, l.Arch, l.MHz)
+	}))
 	var sums page.List
 	for i := range o.r.tiers {
 		sums = append(sums, page.Text(fmt.Sprintf("%s; %s fitted to all %d figures.", o.r.summary(i), o.r.numbers[i], o.r.of)))

@@ -22,7 +22,7 @@ var pagePauses = []pagePause{
 	{"optimizer, with a breakpoint", "from its timer until the jump is written", "breakpoint", func(p *overhead.Pauses) *overhead.Spread { return &p.Optimizer }},
 }
 
-// Of the pauses.
+// Texts about the pauses.
 const (
 	pauseRuns  = 20
 	pauseCalls = 4

@@ -203,7 +203,7 @@ func (o *htmlPage) manyProbes() ([]page.Block, error) {
 	return []page.Block{f, t}, nil
 }
 
-// Of calls that overlap.
+// Texts about calls that overlap.
 const (
 	overlapEdition = "6.9"
 	overlapCalls   = 8

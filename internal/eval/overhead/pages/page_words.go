@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
 	"kpsim/internal/page"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -48,7 +48,7 @@ func (o *htmlPage) provenance() (page.Section, error) {
 
 // profileCosts lists the costs of a profile.
 func (o *htmlPage) profileCosts() page.Section {
-	g := cli.Table{Head: []string{"event", "cycles"}, Text: 1}
+	g := table.Grid{Head: []string{"event", "cycles"}, Text: 1}
 	for e, c := range o.u.Costs {
 		g.Add(cycles.Event(e).String(), fmt.Sprintf("%.3f", float64(c)/cycles.Unit))
 	}

@@ -6,6 +6,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/sim"
 )
 
@@ -102,7 +103,7 @@ var pauseNames = [...]struct {
 
 func (c *Pauses) print(p *cli.Program, m *pricedMachine, pauses []*overhead.Pauses) {
 	fmt.Fprintf(p.Out, "Pauses in µs on %s, by %s, in %s (%s, seed %d):\n\n", m.ID(), costsOf(m.by), cli.Number(c.Runs, "run"), c.Schedule, c.Seed)
-	g := cli.Table{Head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max", "mean cycles"}, Text: 3}
+	g := table.Grid{Head: []string{"pause", "patch", "preempt", "CPUs", "n", "mean", "sd", "p50", "p90", "p99", "max", "mean cycles"}, Text: 3}
 	for _, of := range pauseNames {
 		for _, q := range pauses {
 			s := of.of(q)

@@ -7,6 +7,7 @@ import (
 	"kpsim/internal/cli"
 	"kpsim/internal/cli/inputs"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 )
 
 // probesMost is the largest table.
@@ -22,14 +23,20 @@ type Probes struct {
 
 // A probesRow is what a hit costs with so many probes, as --json prints it.
 type probesRow struct {
-	Machine string  `json:"machine"`
-	Name    string  `json:"name"`
-	Arch    string  `json:"arch"`
-	MHz     float64 `json:"mhz"`
-	Probe   string  `json:"probe"`
-	Says    string  `json:"says"`
-	Costs   string  `json:"tier"` // or profile
+	hitJSON
 	overhead.ProbesPoint
+}
+
+var probesColumns = table.Columns[*probesRow]{
+	{Head: "probe", Value: func(r *probesRow) any { return r.title() }},
+	{Head: "probes", Form: "%d", Value: func(r *probesRow) any { return r.Probes }},
+	{Head: "µs", Form: "%.3f", Value: func(r *probesRow) any { return r.OneHitCycles / r.MHz }},
+	{Head: "nodes", Form: "%.2f", Value: func(r *probesRow) any { return r.OneNodes }},
+	{Head: "cycles a node", Form: "%.1f", Value: func(r *probesRow) any { return r.OneNodeCycles }},
+	{Head: "µs, all in turn", Form: "%.3f", Value: func(r *probesRow) any { return r.AllHitCycles / r.MHz }},
+	{Head: "nodes", Form: "%.2f", Value: func(r *probesRow) any { return r.AllNodes }},
+	{Head: "most nodes", Form: "%d", Value: func(r *probesRow) any { return r.Longest }},
+	{Head: "cycles a node", Form: "%.1f", Value: func(r *probesRow) any { return r.AllNodeCycles }},
 }
 
 func (c *Probes) Run(p *cli.Program) (int, error) {
@@ -45,11 +52,11 @@ func (c *Probes) Run(p *cli.Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	rows := make([]probesRow, len(probes)*len(counts))
+	rows := make([]*probesRow, len(probes)*len(counts))
 	err = inParts(p, "tables of probes", len(rows), func(i int) error {
 		q := &probes[i/len(counts)]
 		point, err := q.ScaleProbes(counts[i%len(counts)], &m.Costs, overhead.NominalCache)
-		rows[i] = probesRow{m.ID(), m.Name, m.Arch, m.MHz, q.Name, q.Says, m.by, point}
+		rows[i] = &probesRow{(&pricedHit{m, "", *q}).shown(), point}
 		return err
 	})
 	if err != nil {
@@ -60,7 +67,7 @@ func (c *Probes) Run(p *cli.Program) (int, error) {
 		return cli.OK, nil
 	}
 	for i := range rows {
-		if err := p.PrintJSON(&rows[i]); err != nil {
+		if err := p.PrintJSON(rows[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -85,16 +92,9 @@ func (c *Probes) probes(m *pricedMachine) (list []overhead.Probe, err error) {
 	return list, nil
 }
 
-func (c *Probes) print(p *cli.Program, m *pricedMachine, rows []probesRow) {
+func (c *Probes) print(p *cli.Program, m *pricedMachine, rows []*probesRow) {
 	fmt.Fprintf(p.Out, "Hits with so many probes in 64 hash chains on %s, by %s (%s):\n\n", m.ID(), costsOf(m.by), rows[len(rows)-1].Provenance)
-	hits := cli.Table{Head: []string{"probe", "probes", "µs", "nodes", "cycles a node", "µs, all in turn", "nodes", "most nodes", "cycles a node"}, Text: 1}
-	for i := range rows {
-		r := &rows[i]
-		hits.Add(r.Says+" ("+r.Probe+")", fmt.Sprint(r.Probes),
-			fmt.Sprintf("%.3f", r.OneHitCycles/r.MHz), fmt.Sprintf("%.2f", r.OneNodes), fmt.Sprintf("%.1f", r.OneNodeCycles),
-			fmt.Sprintf("%.3f", r.AllHitCycles/r.MHz), fmt.Sprintf("%.2f", r.AllNodes), fmt.Sprint(r.Longest), fmt.Sprintf("%.1f", r.AllNodeCycles))
-	}
-	hits.Print(p, c.Markdown)
+	probesColumns.Grid(rows).Print(p, c.Markdown)
 	k := overhead.NominalCache
 	fmt.Fprintf(p.Out, "\nAssumed: a probe is a line of %g bytes; in L1 (%g KiB) it costs %g cycles, in L2 (%g KiB) %g, in memory %g.\n",
 		k.NodeBytes, k.L1Bytes/1024, k.L1Cycles, k.L2Bytes/1024, k.L2Cycles, k.MemoryCycles)

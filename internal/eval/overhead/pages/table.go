@@ -8,6 +8,7 @@ import (
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -85,13 +86,13 @@ func (c *Table) report(o *overhead.Model) (*report, error) {
 			return nil, err
 		}
 		r.margins = append(r.margins, margin)
-		table, err := o.Table(t)
+		lines, err := o.Table(t)
 		if err != nil {
 			return nil, err
 		}
 		at := 0
-		for i := range table {
-			l := &table[i]
+		for i := range lines {
+			l := &lines[i]
 			if !c.wants(l.Machine, l.Probe.Name) {
 				continue
 			}
@@ -194,34 +195,45 @@ func (r *report) print(p *cli.Program, c *Table) error {
 	return nil
 }
 
-// figures prints the documents' beside ours, or ours alone, and what holds of all.
-func (r *report) figures(p *cli.Program, markdown bool) {
-	g := cli.Table{Head: []string{"machine", "arch", "probe"}, Text: 3}
-	if r.source == "" {
-		g.Head = append(g.Head, "documented µs")
-	} else {
-		g.Head = append(g.Head, "µs", "cycles")
+// columns are a figure's: the documents' beside ours, or ours alone. Pages have the first two above a machine's rows.
+func (r *report) columns() table.Columns[[]lineJSON] {
+	type row = []lineJSON
+	list := table.Columns[row]{
+		{Head: "machine", Value: func(l row) any { return l[0].Name }},
+		{Head: "arch", Value: func(l row) any { return l[0].Arch }},
+		{Head: "probe", Value: func(l row) any { return l[0].title() }},
+		{Head: "documented µs", Form: "%.2f", Value: func(l row) any { return l[0].Documented }},
 	}
-	for _, t := range r.tiers {
-		g.Head = append(g.Head, headsOf(t)...)
+	if r.source != "" {
+		list = append(list[:3],
+			table.Column[row]{Head: "µs", Form: "%.3f", Value: func(l row) any { return l[0].Usec }},
+			table.Column[row]{Head: "cycles", Form: "%.0f", Value: func(l row) any { return l[0].Cycles }})
 	}
-	for _, row := range r.rows {
-		l := &row[0]
-		cells := []string{l.Name, l.Arch, l.title()}
-		if r.source != "" {
-			g.Add(append(cells, fmt.Sprintf("%.3f", l.Usec), fmt.Sprintf("%.0f", l.Cycles))...)
-			continue
-		}
-		cells = append(cells, fmt.Sprintf("%.2f", *l.Documented))
-		for i, t := range r.tiers {
-			cells = append(cells, fmt.Sprintf("%.3f", row[i].Usec))
-			for _, e := range row[i].errors(t) {
-				cells = append(cells, cli.PerCent(e))
+	for i, t := range r.tiers {
+		for k, head := range headsOf(t) {
+			c := table.Column[row]{Head: head, Form: "%.3f", Value: func(l row) any { return l[i].Usec }}
+			if k > 0 {
+				c.Form, c.Times = "%.1f", 100
+				c.Value = func(l row) any { return l[i].errors(t)[k-1] }
+				c.Mark = func(l row) string { return farOff(l[i].errors(t)[k-1]) }
 			}
+			list = append(list, c)
 		}
-		g.Add(cells...)
 	}
-	g.Print(p, markdown)
+	return list
+}
+
+// farOff marks a relative error that is large.
+func farOff(v float64) string {
+	if math.Abs(v) > 0.05 {
+		return "more than 5 % off"
+	}
+	return ""
+}
+
+// figures prints them, and what holds of all.
+func (r *report) figures(p *cli.Program, markdown bool) {
+	r.columns().Grid(r.rows).Print(p, markdown)
 	if len(r.tiers) > 0 {
 		fmt.Fprintln(p.Out)
 	}
@@ -310,8 +322,8 @@ func (r *report) summary(tier int) string {
 
 // shares is what hits are spent on, by the last of the tiers: how a cost is shared out is
 // what the mechanistic one is of.
-func (r *report) shares() *cli.Table {
-	g := &cli.Table{Head: []string{"machine", "arch", "probe", "cycles"}, Text: 3}
+func (r *report) shares() *table.Grid {
+	g := &table.Grid{Head: []string{"machine", "arch", "probe", "cycles"}, Text: 3}
 	editions := r.rows[0][0].Edition != ""
 	if editions {
 		g.Head, g.Text = slices.Insert(g.Head, 2, "edition"), 4
@@ -326,7 +338,7 @@ func (r *report) shares() *cli.Table {
 			cells = slices.Insert(cells, 2, l.Edition)
 		}
 		for _, v := range l.shares {
-			cells = append(cells, cli.PerCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
+			cells = append(cells, table.PerCent(v/max(l.Cycles, 1))) // a profile's costs may be nothing
 		}
 		g.Add(cells...)
 	}

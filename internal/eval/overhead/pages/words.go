@@ -2,9 +2,11 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 
 	"kpsim/internal/cli"
 	"kpsim/internal/eval/overhead"
+	"kpsim/internal/table"
 	"kpsim/smp/cycles"
 )
 
@@ -63,8 +65,8 @@ counted: in runs, or in code. assumed: of what was counted over a whole hit the 
 
 // provenanceOf returns where a machine's costs are from; with names the event is named in each
 // of its lines, not in the first alone.
-func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g cli.Table, costs []costJSON) {
-	g = cli.Table{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles", "in figures"}, Text: 5}
+func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names bool) (g table.Grid, costs []costJSON) {
+	g = table.Grid{Head: []string{"event", "of", "cycles from", "which are", "count from", "count", "each", "cycles", "in figures"}, Text: 5}
 	for _, e := range cycles.All() {
 		cost := costJSON{Machine: m.ID(), Tier: t.String(), Event: e.String(), Figures: o.InFigures(m, e), Of: []termJSON{}}
 		for _, term := range o.Terms(m, t, e) {
@@ -86,62 +88,52 @@ func provenanceOf(o *overhead.Model, m *overhead.Machine, t overhead.Tier, names
 	return g, costs
 }
 
-// A verdictJSON is a claim of the documents held against a row, as --json prints it.
-type verdictJSON struct {
-	Claim      string  `json:"claim"`
-	Low        float64 `json:"low"`
-	High       float64 `json:"high"`
-	Unit       string  `json:"unit"`
-	Assumed    bool    `json:"bounds_assumed"`
-	Machine    string  `json:"machine"`
-	Of         string  `json:"of"`
-	Documented float64 `json:"documented"`
-	Answer     string  `json:"documented_answer"`
-	Ours       float64 `json:"ours"`
-	OurAnswer  string  `json:"our_answer"`
+// verdictColumns are a claim of the documents and whether it holds of a row; texts have the claim above the table.
+func verdictColumns(unit string) table.Columns[overhead.Verdict] {
+	type verdict = overhead.Verdict
+	return table.Columns[verdict]{
+		{JSON: "claim", Value: func(v verdict) any { return v.Claim.Says }},
+		{JSON: "low", Value: func(v verdict) any { return v.Claim.Low }},
+		{JSON: "high", Value: func(v verdict) any { return v.Claim.High }},
+		{JSON: "unit", Value: func(v verdict) any { return v.Claim.Unit }},
+		{JSON: "bounds_assumed", Value: func(v verdict) any { return v.Claim.Assumed }},
+		{Head: "machine", JSON: "machine",
+			Value: func(v verdict) any { return v.Machine.ID() }, Text: func(v verdict) string { return v.Machine.Name }},
+		{Head: "arch", Value: func(v verdict) any { return v.Machine.Arch }},
+		{Head: "of", JSON: "of",
+			Value: func(v verdict) any { return v.Of }, Text: func(v verdict) string { return v.Title }},
+		{Head: "documented " + unit, JSON: "documented", Form: "%.2f", Late: true,
+			Value: func(v verdict) any { return v.Documented }},
+		{Head: "by the figures", JSON: "documented_answer", Value: func(v verdict) any { return v.Answer.String() }},
+		{Head: "ours " + unit, JSON: "ours", Form: "%.2f", Late: true, Value: func(v verdict) any { return v.Ours }},
+		{Head: "by ours", JSON: "our_answer", Value: func(v verdict) any { return v.OurAnswer.String() }},
+	}
 }
 
 // prose prints which claims hold where. The costs are the mechanistic ones: the calibrated say what the figures say.
 func (c *Table) prose(p *cli.Program, o *overhead.Model) error {
-	table, err := o.Table(overhead.Mechanistic)
+	lines, err := o.Table(overhead.Mechanistic)
 	if err != nil {
 		return err
 	}
-	var claim *overhead.Claim
-	var g cli.Table
-	end := func() {
-		if len(g.Rows) > 0 {
-			g.Print(p, c.Markdown)
-			fmt.Fprintln(p.Out)
-		}
-	}
-	for _, v := range overhead.Verdicts(table) {
-		if !c.wants(v.Machine, "") {
-			continue
-		}
-		if c.JSON {
-			q := v.Claim
-			if err := p.PrintJSON(&verdictJSON{q.Says, q.Low, q.High, q.Unit, q.Assumed, v.Machine.ID(), v.Of, v.Documented, v.Answer.String(), v.Ours, v.OurAnswer.String()}); err != nil {
-				return err
-			}
-			continue
-		}
-		if v.Claim != claim {
-			end()
-			claim = v.Claim
-			bounds := claim.Bounds()
-			if claim.Assumed {
-				bounds += ", which is our reading"
-			}
-			fmt.Fprintf(p.Out, "%s (%s)\n\n", claim.Says, bounds)
-			g = cli.Table{Head: []string{"machine", "arch", "of", "by the figures", "by ours", "documented " + claim.Unit, "ours " + claim.Unit}, Text: 5}
-		}
-		g.Add(v.Machine.Name, v.Machine.Arch, v.Title, v.Answer.String(), v.OurAnswer.String(), fmt.Sprintf("%.2f", v.Documented), fmt.Sprintf("%.2f", v.Ours))
-	}
+	list := slices.DeleteFunc(overhead.Verdicts(lines), func(v overhead.Verdict) bool { return !c.wants(v.Machine, "") })
 	if c.JSON {
-		return nil
+		return verdictColumns("").PrintJSON(p, list)
 	}
-	end()
+	for len(list) > 0 {
+		claim, n := list[0].Claim, 1
+		for n < len(list) && list[n].Claim == claim {
+			n++
+		}
+		bounds := claim.Bounds()
+		if claim.Assumed {
+			bounds += ", which is our reading"
+		}
+		fmt.Fprintf(p.Out, "%s (%s)\n\n", claim.Says, bounds)
+		verdictColumns(claim.Unit).Grid(list[:n]).Print(p, c.Markdown)
+		fmt.Fprintln(p.Out)
+		list = list[n:]
+	}
 	fmt.Fprintf(p.Out, "ours: by the %s costs. rounding decides: the figures have two decimals, and with others that are rounded to them it would be otherwise.\n", overhead.Mechanistic)
 	return nil
 }

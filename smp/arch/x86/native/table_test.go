@@ -22,6 +22,7 @@ const (
 	perForm     = 1000
 	perVariant  = 100 // of a form that only differs by a prefix from one that is tried more often
 	perEncoding = 44
+	fewer       = 8 // a default run divides both by it: TestRecorded compares 88 trials of each form on every computer
 )
 
 // seed makes every form's trials a function of its name.
@@ -110,13 +111,13 @@ func tryAll(t *testing.T, h *pair, features map[string]bool, modes []x86.Mode) {
 	dropped := map[string]int{}
 	for _, f := range all {
 		n := perForm
-		switch {
-		case *cases > 0:
-			n = max(perForm, *cases/len(all)+1)
-		case f.variant(), slow:
+		if f.variant() || slow {
 			n = perVariant
-		case !thorough.Set():
-			n = perForm / 3
+		}
+		if *cases > 0 {
+			n = max(perForm, *cases/len(all)+1)
+		} else {
+			n = thorough.Of(n/fewer, n)
 		}
 		got := h.each(f, n, nil)
 		for why, n := range got.dropped {

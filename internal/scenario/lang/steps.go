@@ -1,0 +1,152 @@
+package lang
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"kpsim/internal/nearest"
+	"kpsim/internal/scenario"
+	"kpsim/smp/arch"
+)
+
+// A stepForm is how a kind of parameter of a step is written: how it is read, and printed.
+type stepForm struct {
+	read  func(l *loader, c *call, name string, v starlark.Value, st *scenario.Step) error
+	print func(p *printer, st *scenario.Step) string
+}
+
+// stepForms has a row for each kind.
+var stepForms = [...]stepForm{
+	scenario.StepReg: {
+		read: func(l *loader, _ *call, name string, v starlark.Value, st *scenario.Step) (err error) {
+			reg, _ := starlark.AsString(v)
+			st.Reg, err = nearest.Lookup[arch.Reg](name, reg, l.s.Machine.Processor().RegNames)
+			return err
+		},
+		print: func(p *printer, st *scenario.Step) string { return Quote(nearest.Word(p.arch.RegNames, uint8(st.Reg))) },
+	},
+	scenario.StepNumber: {
+		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) (err error) {
+			st.Value, err = number(name, v)
+			return err
+		},
+		print: func(_ *printer, st *scenario.Step) string { return literal(st.Value) },
+	},
+	scenario.StepAddress: {
+		read: func(_ *loader, c *call, name string, v starlark.Value, st *scenario.Step) (err error) {
+			p, ok := v.(location)
+			switch {
+			case !ok || p.what != "function":
+				st.Value, err = number(name, v)
+			case p.off < 0:
+				return fmt.Errorf("%s: %d before %s is outside it; stay within the function", c.name, -p.off, p.name)
+			default:
+				st.Func, st.Value = p.name, uint64(p.off)
+			}
+			return err
+		},
+		print: func(p *printer, st *scenario.Step) string {
+			if st.Func == "" {
+				return literal(st.Value)
+			}
+			return p.place(st.Func, st.Value)
+		},
+	},
+	scenario.StepFunc: {
+		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) error {
+			f, err := whole(name, v)
+			st.Func = f.name
+			return err
+		},
+		print: func(p *printer, st *scenario.Step) string { return p.symbols[st.Func] },
+	},
+	scenario.StepData: {
+		read: func(_ *loader, _ *call, name string, v starlark.Value, st *scenario.Step) error {
+			d, err := dataPlace(name, v)
+			st.Func, st.Off = d.name, int(d.off)
+			return err
+		},
+		print: func(p *printer, st *scenario.Step) string { return p.place(st.Func, uint64(st.Off)) },
+	},
+	scenario.StepProbe: {
+		read: func(_ *loader, c *call, _ string, v starlark.Value, st *scenario.Step) (err error) {
+			st.Func, err = c.handle("probe", "kprobe", v)
+			return err
+		},
+		print: func(p *printer, st *scenario.Step) string { return p.probeName(st.Func) },
+	},
+}
+
+// steps are the functions of the language that make steps of handlers alone.
+func steps() (list []verb) {
+	for _, k := range scenario.Steps {
+		if k.Says == "" {
+			continue
+		}
+		var args []string
+		for _, a := range k.Params {
+			args = append(args, a.Name)
+		}
+		list = append(list, verb{sig: k.Word + "(" + strings.Join(args, ", ") + ")", do: step(k), says: k.Says})
+	}
+	return list
+}
+
+// A stepArg is an argument of a step.
+type stepArg struct {
+	kind scenario.StepParamKind
+	v    starlark.Value
+}
+
+// Unpack implements starlark.Unpacker.
+func (a *stepArg) Unpack(v starlark.Value) error {
+	if _, is := v.(starlark.String); a.kind == scenario.StepReg && !is {
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	a.v = v
+	return nil
+}
+
+// step makes a step of a handler.
+func step(k *scenario.StepKind) func(*loader, *call) (starlark.Value, error) {
+	return func(l *loader, c *call) (starlark.Value, error) {
+		args := make([]stepArg, len(k.Params))
+		var pairs []any
+		for i, a := range k.Params {
+			args[i].kind = a.Kind
+			pairs = append(pairs, a.Name, &args[i])
+		}
+		if err := c.unpack(pairs...); err != nil {
+			return nil, err
+		}
+		st := &scenario.Step{Kind: k}
+		for i, a := range k.Params {
+			if err := stepForms[a.Kind].read(l, c, a.Name, args[i].v, st); err != nil {
+				return nil, err
+			}
+		}
+		return c.deed(nil, st), nil
+	}
+}
+
+// handler prints the steps of a handler. What is none, which Check refuses, prints as nothing of the language.
+func (p *printer) handler(steps []scenario.Step) string {
+	if steps == nil {
+		return "None"
+	}
+	said := make([]string, len(steps))
+	for i := range steps {
+		if steps[i].Kind == nil {
+			said[i] = "None"
+			continue
+		}
+		var args []string
+		for _, a := range steps[i].Kind.Params {
+			args = append(args, stepForms[a.Kind].print(p, &steps[i]))
+		}
+		said[i] = steps[i].Kind.Word + "(" + strings.Join(args, ", ") + ")"
+	}
+	return "[" + strings.Join(said, ", ") + "]"
+}

@@ -1,0 +1,157 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"kpsim/internal/nearest"
+	"kpsim/kprobes/era"
+	"kpsim/smp"
+	"kpsim/smp/kapi"
+)
+
+// Source is a source of interrupts on one CPU.
+type Source struct {
+	Kind   *SourceKind
+	CPU    int
+	AtMost int      // how often it may fire in a run
+	Run    string   // a function the handler calls, or ""
+	Args   []uint64 // of that call, at most MaxArgs
+	Opens  bool     // a timer handler that turns interrupts on before it ends
+	Idle   bool     // it comes while its CPU is idle, too
+}
+
+// A SourceKind is a row: all that is said of a source of interrupts. Language, printer, checks, shrinker,
+// vet's notes and docs/scenarios.md are made from it. Sources are of one kind if their pointers are equal.
+type SourceKind struct {
+	Word    string         // its name in the language, and in traces
+	Params  []SourceParam  // what may stand between its brackets behind cpu and at_most, in order
+	Says    string         // its paragraph in docs/scenarios.md
+	Kernel  []string       // what kernels call it
+	Machine smp.SourceKind // what it is of the machine
+	Nests   bool           // it comes in handlers, too
+	Plain   bool           // any other source may be shrunk to it
+
+	// Idle says why it changes no run, "" if it may; nil: it always may.
+	Idle func(s *Scenario, src *Source) string
+}
+
+// String returns its name.
+func (k *SourceKind) String() string {
+	if k == nil {
+		return "no source"
+	}
+	return k.Word
+}
+
+// A SourceParam is a parameter that not every source has, with its field.
+type SourceParam uint8
+
+// The parameters.
+const (
+	SourceRun   SourceParam = iota // Run
+	SourceOpens                    // Opens
+	SourceIdle                     // Idle
+	SourceArgs                     // Args
+)
+
+// Has reports whether a source has a parameter.
+func (k *SourceKind) Has(p SourceParam) bool { return slices.Contains(k.Params, p) }
+
+// SourceKinds are all rows, in the order of the page.
+var SourceKinds = []*SourceKind{SourceTimer, SourceNMI, SourcePreempt}
+
+// The sources.
+var (
+	SourceTimer = &SourceKind{
+		Word:   "timer",
+		Params: []SourceParam{SourceRun, SourceOpens, SourceIdle, SourceArgs},
+		Says: "a timer tick, whose handler calls `run`, with up to six numbers, `args = [3, 5]`; `opens`: it turns " +
+			"interrupts on before it ends; `idle`: it comes while the CPU has no task to run, too",
+		Machine: smp.TimerSource,
+		Plain:   true,
+	}
+
+	SourceNMI = &SourceKind{
+		Word:    "nmi",
+		Params:  []SourceParam{SourceRun, SourceIdle, SourceArgs},
+		Says:    "a non-maskable interrupt; `run`, `args` and `idle` as a timer's",
+		Machine: smp.NMISource,
+		Nests:   true,
+	}
+
+	SourcePreempt = &SourceKind{
+		Word:    "preempt",
+		Says:    "a reschedule interrupt: another task is to run. Have a second task on that CPU",
+		Kernel:  []string{"smp_send_reschedule", "resched_curr"},
+		Machine: smp.PreemptSource,
+		Idle:    preemptsNone,
+	}
+)
+
+// preemptsNone says why a reschedule interrupt preempts no task.
+func preemptsNone(s *Scenario, src *Source) string {
+	m, tasks := &s.Machine, 0
+	for i := range s.Tasks {
+		if s.Tasks[i].CPU == src.CPU {
+			tasks++
+		}
+	}
+	stops := m.Patch == era.PatchStopMachine || m.Quiesce == kapi.QuiesceStackCheck || m.Unoptimize == era.UnoptimizePatcher // each CPU has a stopper then
+	switch {
+	case m.Preempt < PreemptFull:
+		return fmt.Sprintf("never comes: with preempt = %q nobody is preempted; say preempt = \"full\", or leave it out", m.Preempt)
+	case tasks < 2 && src.CPU != 0 && !stops: // the kernel's own workers are on CPU 0
+		have := fmt.Sprintf("%d tasks", tasks)
+		if tasks == 1 {
+			have = "one task"
+		}
+		return fmt.Sprintf("preempts nobody: cpu%d has %s, and nobody to run instead; add a second one, task(cpu = %d, ops = [schedule()])", src.CPU, have, src.CPU)
+	}
+	return ""
+}
+
+// lacks has for each parameter whether a source says it, and what is wrong where its kind hasn't got it.
+var lacks = [...]struct {
+	said func(s *Source) bool
+	says string
+}{
+	SourceRun:   {func(s *Source) bool { return s.Run != "" }, "runs no function; use timer() or nmi()"},
+	SourceOpens: {func(s *Source) bool { return s.Opens }, "can't turn interrupts on; use timer(opens = True)"},
+	SourceIdle:  {func(s *Source) bool { return s.Idle }, "finds nobody to preempt on an idle CPU; use timer(idle = True)"},
+	SourceArgs:  {func(*Source) bool { return false }, ""}, // they are those of run
+}
+
+func (c checker) sources() error {
+	for i := range c.s.Sources {
+		s, p := &c.s.Sources[i], PartOf(TheSources, i)
+		if s.Kind == nil {
+			words := names(SourceKinds, func(k **SourceKind) string { return (*k).Word })
+			return Faultf(p, "it is no source; it is one of %s", nearest.Quoted(words))
+		}
+		who := s.Kind.Word + "()"
+		if err := c.cpu(p, who, s.CPU); err != nil {
+			return err
+		}
+		if s.AtMost < 1 || s.AtMost > MaxAtMost {
+			return Faultf(p, "%s: at_most = %d is out of range; 1 to %d", who, s.AtMost, MaxAtMost)
+		}
+		for param, row := range lacks {
+			if row.said(s) && !s.Kind.Has(SourceParam(param)) {
+				return Faultf(p, "%s %s", who, row.says)
+			}
+		}
+		if s.Run != "" {
+			if err := c.function(p, who, s.Run, 0); err != nil {
+				return err
+			}
+		}
+		if s.Run == "" && len(s.Args) > 0 {
+			return Faultf(p, "%s: args are those of the function that is run; give it run = f too", who)
+		}
+		if most := len(c.s.Machine.Processor().Args); len(s.Args) > most {
+			return Faultf(p, "%s: %d arguments are too many; a call has at most %d, all in registers", who, len(s.Args), most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package scenario
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"kpsim/kprobes/kpev"
+	"kpsim/smp"
+	"kpsim/smp/arch"
+	"kpsim/smp/kapi"
+)
+
+// Step is one step of a handler.
+type Step struct {
+	Kind  *StepKind
+	Reg   arch.Reg
+	Value uint64
+	Func  string // the function, data or probe
+	Off   int    // StepStore: from the start of the data
+}
+
+// A StepKind is a row: all that is said of one step that handlers may have. Language, printer, checks,
+// docs/scenarios.md and what runs are made from it. Steps are of one kind if their pointers are equal.
+type StepKind struct {
+	Word   string      // its name in the language
+	Params []StepParam // what stands between its brackets, in order
+	Says   string      // its paragraph in docs/scenarios.md; "": that of the operation which is called so, too
+	Kernel []string    // what kernels call it
+	Traits StepTraits
+	Of     func(k *Probe) string // what a probe lacks that this needs, and the remedy, or ""; nil: nothing
+	// Setting is the setting of an edition that stands for it; "": each edition has it.
+	Setting string
+
+	// do does the step; nil: it is done when the handler has been told of. It reports whether the handler returns 1.
+	do func(r Running, x kapi.Context, st *Step) bool
+}
+
+// String returns its name.
+func (k *StepKind) String() string {
+	if k == nil {
+		return "no step"
+	}
+	return k.Word
+}
+
+// A StepParam is a parameter of a step.
+type StepParam struct {
+	Name string
+	Kind StepParamKind
+}
+
+// A StepParamKind says which values the language takes, and which field of Step has it.
+type StepParamKind uint8
+
+// The kinds of parameter of steps, with the field.
+const (
+	StepReg     StepParamKind = iota // Reg
+	StepNumber                       // Value
+	StepAddress                      // Func and Value: a place in a function, or Value alone
+	StepFunc                         // Func
+	StepData                         // Func and Off: a place in data
+	StepProbe                        // Func
+)
+
+// StepTraits are what is asked of a step.
+type StepTraits uint8
+
+// The traits of steps.
+const (
+	StepMoves    StepTraits = 1 << iota // it changes the instruction pointer
+	StepReturns1                        // the handler returns 1
+	StepRuns                            // it runs a function of the scenario
+	StepWrites                          // it writes data of the scenario
+	StepRefused                         // no handler may do it
+	StepAPI                             // it calls the probes' API
+)
+
+// Running is what a handler that runs has: the scenario as the rig has built it, and the hit.
+type Running struct {
+	Built
+	Regs    *arch.Regs
+	Private []byte // of a return probe's call
+}
+
+// Built is a scenario as the rig has built it.
+type Built interface {
+	Arch() *arch.Arch
+	Func(name string) arch.Addr          // where a function begins
+	Data(name string, cpu int) arch.Addr // where data begins, of each CPU's own a CPU's
+	Call(x kapi.Context, verb uint64, probe string)
+}
+
+// Do does a step. It reports whether the handler returns 1 for it. It may block, which no handler may.
+func (st *Step) Do(r Running, x kapi.Context) bool { return st.Kind.do != nil && st.Kind.do(r, x, st) }
+
+// Steps are all rows, in the order of the page.
+var Steps = []*StepKind{
+	StepCount, StepSetReg, StepSetIP, StepCall, StepNonzero, StepStore, StepSave, StepRestore, StepSleep,
+	StepRegister, StepUnregister, StepEnable, StepDisable,
+}
+
+// StepNamed returns the step of that name, nil if there is none.
+func StepNamed(word string) *StepKind {
+	if i := slices.IndexFunc(Steps, func(k *StepKind) bool { return k.Word == word }); i >= 0 {
+		return Steps[i]
+	}
+	return nil
+}
+
+// StepWords are the names of all steps.
+func StepWords() []string { return names(Steps, func(k **StepKind) string { return (*k).Word }) }
+
+// The steps.
+var (
+	StepCount = &StepKind{Word: "count", Says: "a hit is counted"}
+
+	StepSetReg = &StepKind{
+		Word:   "set_reg",
+		Params: []StepParam{{"reg", StepReg}, {"value", StepNumber}},
+		Says:   "write `value` to the saved register `reg`, `\"rax\"` to `\"r15\"`",
+		Kernel: []string{"regs_set_return_value", "regs_set_register"},
+		do: func(r Running, _ kapi.Context, st *Step) bool {
+			r.Regs.R[st.Reg] = uint64(r.Arch().Addr(arch.Addr(st.Value)))
+			return false
+		},
+	}
+
+	StepSetIP = &StepKind{
+		Word:   "set_ip",
+		Params: []StepParam{{"address", StepAddress}},
+		Says:   "go on at `address`, a place in a function or a number",
+		Kernel: []string{"instruction_pointer_set", "regs_set_return_ip"},
+		Traits: StepMoves | StepReturns1,
+		do: func(r Running, _ kapi.Context, st *Step) bool {
+			r.Regs.IP = r.Func(st.Func) + arch.Addr(st.Value)
+			return true
+		},
+	}
+
+	StepCall = &StepKind{
+		Word:   "call",
+		Params: []StepParam{{"f", StepFunc}},
+		Traits: StepRuns,
+		do: func(r Running, x kapi.Context, st *Step) bool {
+			x.Call(r.Func(st.Func))
+			return false
+		},
+	}
+
+	StepNonzero = &StepKind{
+		Word:   "nonzero",
+		Says:   "the handler returns 1. Of an `entry`: this call isn't followed; of a `fault`: it is handled",
+		Traits: StepReturns1,
+		do:     func(Running, kapi.Context, *Step) bool { return true },
+	}
+
+	StepStore = &StepKind{
+		Word:   "store",
+		Params: []StepParam{{"d", StepData}, {"value", StepNumber}},
+		Says:   "the eight bytes of `value` are written to `d`, a place in data",
+		Traits: StepWrites,
+		do: func(r Running, x kapi.Context, st *Step) bool {
+			x.Memory().Store(r.Data(st.Func, x.CPU())+arch.Addr(st.Off), privateWord, st.Value)
+			return false
+		},
+	}
+
+	StepSave = &StepKind{
+		Word:   "save",
+		Params: []StepParam{{"reg", StepReg}},
+		Says:   "of a return probe with `data_size = 8`, or more: the saved register `reg` goes into the private data of the call",
+		Of:     hasPrivate,
+		do: func(r Running, _ kapi.Context, st *Step) bool {
+			binary.LittleEndian.PutUint64(r.Private, r.Regs.R[st.Reg])
+			return false
+		},
+	}
+
+	StepRestore = &StepKind{
+		Word:   "restore",
+		Params: []StepParam{{"reg", StepReg}},
+		Says:   "likewise: `reg` comes from there",
+		Of:     hasPrivate,
+		do: func(r Running, _ kapi.Context, st *Step) bool {
+			r.Regs.R[st.Reg] = binary.LittleEndian.Uint64(r.Private)
+			return false
+		},
+	}
+
+	StepSleep = &StepKind{
+		Word:   "sleep",
+		Says:   "what no handler may do: it gives up the CPU. So do `register(k)`, `unregister(k)`, `enable(k)`, `disable(k)`",
+		Kernel: []string{"msleep", "might_sleep", "usleep_range"},
+		Traits: StepRefused,
+		do: func(_ Running, x kapi.Context, _ *Step) bool {
+			c := x.(*smp.Ctx)
+			if c.MightSleep(); !c.Atomic() {
+				x.Sleep(kapi.Yield)
+			}
+			return false
+		},
+	}
+
+	StepRegister   = callsAPI("register", kpev.Register, "")
+	StepUnregister = callsAPI("unregister", kpev.Unregister, "")
+	StepEnable     = callsAPI("enable", kpev.Enable, "batches")
+	StepDisable    = callsAPI("disable", kpev.Disable, "batches")
+)
+
+// callsAPI is a step that no handler may do: the first lock that the call takes shows it.
+func callsAPI(word string, verb uint64, setting string) *StepKind {
+	return &StepKind{Word: word, Params: []StepParam{{"k", StepProbe}}, Traits: StepRefused | StepAPI, Setting: setting,
+		do: func(r Running, x kapi.Context, st *Step) bool {
+			r.Call(x, verb, st.Func)
+			return false
+		}}
+}
+
+const privateWord = 8 // bytes of a register in a call's private data, and of what is stored
+
+func hasPrivate(k *Probe) string {
+	if k.Kind == ProbeKretprobe && k.DataSize >= privateWord {
+		return ""
+	}
+	return "needs eight bytes of private data; give a kretprobe data_size = 8"
+}
+
+// AnyStep reports whether some handler of a probe has a step with one of these traits.
+func (k *Probe) AnyStep(is StepTraits) bool {
+	for _, steps := range k.Handlers() {
+		if AnyStep(*steps, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// AnyStep reports whether one of some steps has one of these traits.
+func AnyStep(steps []Step, is StepTraits) bool {
+	return slices.ContainsFunc(steps, func(st Step) bool { return st.Kind.Traits&is != 0 })
+}
+
+// Has reports whether a step has a parameter of a kind.
+func (k *StepKind) Has(kind StepParamKind) bool {
+	return slices.ContainsFunc(k.Params, func(p StepParam) bool { return p.Kind == kind })
+}

@@ -1,0 +1,50 @@
+package smp
+
+import (
+	"kpsim/smp/arch"
+)
+
+// Processors are the machine's CPUs.
+type Processors struct {
+	m      *Machine
+	list   []CPU
+	bases  []arch.Addr // of their own data, from boot
+	counts []count     // where they have their preemption counts, from boot
+}
+
+// Processors returns the machine's CPUs.
+func (m *Machine) Processors() *Processors { return &m.cpus }
+
+// SetBase gives a CPU the base of its own data with which it begins each run.
+func (ps *Processors) SetBase(cpu int, base arch.Addr) { ps.bases[cpu] = base }
+
+// SeenIdle reports whether a CPU is in its idle loop, outside an interrupt.
+func (ps *Processors) SeenIdle(cpu int) bool {
+	c := &ps.list[cpu]
+	ps.m.foot.touch(objIdle, uint64(cpu), false)
+	return c.task == c.idle && len(c.task.frames) == 0
+}
+
+func (ps *Processors) init(m *Machine) {
+	n := m.cfg.CPUs
+	ps.m, ps.list, ps.bases, ps.counts = m, make([]CPU, n), make([]arch.Addr, n), make([]count, n)
+}
+
+// reset puts CPUs and tasks back to where they begin a run: idle.
+func (ps *Processors) reset() {
+	for i := range ps.list {
+		c := &ps.list[i]
+		c.runq, c.nmiBlocked, c.after, c.ipi, c.needResched, c.urgent, c.hot = c.runq[:0], false, 0, 0, false, false, hotplugged{}
+		c.owed, c.beside, c.owedStores, c.storesBeside, c.user = 0, 0, 0, 0, false
+	}
+	for _, t := range ps.m.tasks.all {
+		ps.m.tasks.rewind(t)
+	}
+	for i := range ps.list {
+		c := &ps.list[i]
+		c.task, c.regs, c.guest = c.idle, c.idle.regs, false
+		c.sys = c.boot
+		c.idle.state = runnable
+		ps.absent(c)
+	}
+}

@@ -1,0 +1,126 @@
+package smp
+
+// words records which threads have accessed which eight aligned bytes, in any
+// run of a machine: a hash table from which nothing is removed.
+type words struct {
+	table  []word
+	n      int
+	stacks bool // some of them lie in a stack
+	learnt bool // something was noted since it was last asked
+}
+
+// A word is eight aligned bytes and their use so far.
+type word struct {
+	number uint64 // 0 is a free place: nothing is mapped there
+	who    uint16 // the thread that accessed them first
+	use    use
+}
+
+type use uint8
+
+const (
+	written use = 1 << iota
+	several     // by more than one thread
+	touchy  = written | several
+)
+
+// at returns the place of a number, a new one if it has none.
+func (w *words) at(number uint64) *word {
+	if 2*w.n >= len(w.table) {
+		w.grow()
+	}
+	e := w.find(number)
+	if e.number == 0 {
+		e.number = number
+		w.n++
+	}
+	return e
+}
+
+// find returns the place where a number is or would be.
+func (w *words) find(number uint64) *word {
+	mask := uint64(len(w.table) - 1)
+	for i := number * 0x9e3779b97f4a7c15 >> 20; ; i++ {
+		if e := &w.table[i&mask]; e.number == number || e.number == 0 {
+			return e
+		}
+	}
+}
+
+func (w *words) grow() {
+	old := w.table
+	w.table = make([]word, max(256, 2*len(old)))
+	for i := range old {
+		if old[i].number != 0 {
+			*w.find(old[i].number) = old[i]
+		}
+	}
+}
+
+// access takes an access by a thread. grew: it is what made them shared.
+func (w *words) access(number uint64, who uint16, write bool) (shared, grew bool) {
+	e := w.at(number)
+	before, was := *e, e.use
+	switch {
+	case was == 0 && e.who == 0:
+		e.who = who + 1 // so that 0 is no thread
+	case e.who != who+1:
+		e.use |= several
+	}
+	if write {
+		e.use |= written
+	}
+	if *e != before {
+		w.learnt = true
+	}
+	return e.use == touchy, e.use == touchy && was != touchy
+}
+
+// share makes them shared, and reports whether that is new.
+func (w *words) share(number uint64) bool {
+	e := w.at(number)
+	was := e.use
+	e.use = touchy
+	w.learnt = w.learnt || was != touchy
+	return was != touchy
+}
+
+// shared reports whether they are.
+func (w *words) shared(number uint64) bool {
+	return w.n > 0 && w.find(number).use == touchy
+}
+
+// copy makes w know what from does.
+func (w *words) copy(from *words) {
+	w.table = append(w.table[:0], from.table...)
+	w.n, w.stacks = from.n, from.stacks
+}
+
+// A Known is what the runs of a machine have shown of what its threads share, and of
+// what is ever looked at.
+type Known struct {
+	words   words
+	below   bool
+	resched bool
+	count   bool
+}
+
+// Learnt reports whether since it was last asked a run has shown something, be it
+// that a thread has accessed what no other has.
+func (f *Footprint) Learnt() bool {
+	was := f.words.learnt
+	f.words.learnt = false
+	return was
+}
+
+// Known puts into k what is known. It is for machines that are observed, but not afresh.
+func (f *Footprint) Known(k *Known) {
+	k.words.copy(&f.words)
+	k.below, k.resched, k.count = f.readsBelow, f.asksResched, f.readsCount
+}
+
+// SetKnown makes it known what k says, of a machine made alike, and nothing else.
+func (f *Footprint) SetKnown(k *Known) {
+	f.words.copy(&k.words)
+	f.readsBelow, f.asksResched, f.readsCount, f.grew, f.words.learnt = k.below, k.resched, k.count, false, false
+}
