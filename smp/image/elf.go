@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// of loaded sections, and of relocations; a .bss in a file of 1 KiB can claim any size
+	// objectBytesMax bounds loaded sections, and relocations; a .bss in a file of 1 KiB can claim any size.
 	objectBytesMax = 64 << 20
 	alignMax       = 1 << 20
 )

@@ -26,7 +26,7 @@
 //
 // A cell's result depends on the rows searched with it, since it is also tried with their
 // schedules. It doesn't depend on the workers: each round of exchange ends before the next
-// begins. Printed cells needn't be searched again (Cell.Search), and a page can be written in
+// begins. Printed cells don't have to be searched again (Cell.Search), and a page can be written in
 // several sessions (Into).
 //
 // Its limits are those of the adversary, which Adversary describes.

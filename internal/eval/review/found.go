@@ -164,7 +164,7 @@ func (r *found) add(p *cli.Program, it *item, b *change.Beside) error {
 const sureOf = 3
 
 // sure reports whether the change is known to break a property. Then further scenarios with few
-// violations needn't be tested for chance.
+// violations don't have to be tested for chance.
 func (r *found) sure(property string) bool {
 	n := 0
 	for i := range r.gained {

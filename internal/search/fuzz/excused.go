@@ -138,7 +138,7 @@ var bans = []ban{
 	{`strchr`, `^after; jmp \S+; $`, plain},
 }
 
-// patterns compiles the bans on first use, so that other commands needn't wait for it.
+// patterns compiles the bans on first use, so that other commands don't have to wait for it.
 var patterns = sync.OnceValue(func() (list []struct{ in, has *regexp.Regexp }) {
 	for _, b := range bans {
 		in := b.in
