@@ -137,7 +137,6 @@ type Coverage struct {
 	Features  uint64 // features shown
 	Estimated uint64 // estimated lower bound of all features (Chao)
 	// New is how many of the next thousand programs will show a new feature (Good and Turing); at most 1000.
-	// 1000
 	New       uint64
 	Kept      int // programs that others are made from
 	Blocks    int // blocks of a kernel that were reached
